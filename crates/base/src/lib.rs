@@ -1,0 +1,12 @@
+//! Time, units, serial numbers, named random streams, digests: the words every other crate uses.
+
+mod digest;
+mod random;
+mod serial;
+mod time;
+mod units;
+
+pub use digest::{Digest, Digester};
+pub use random::{Rng, Seed};
+pub use time::{Duration, Time};
+pub use units::{BitRate, ByteCount, Frequency, ParseUnitError, QueueLimit, Ratio};

@@ -1,0 +1,2 @@
+//! The `hol` command.
+fn main() {}

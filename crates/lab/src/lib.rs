@@ -1,0 +1,1 @@
+//! Experiment files, sweeps, runs, and the result directory

@@ -1,0 +1,5 @@
+//! Records, distributions, intervals, tests.
+
+mod record;
+
+pub use record::{Leg, Outcome, Record, Split};

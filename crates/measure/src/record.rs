@@ -1,0 +1,152 @@
+//! One message's life.
+
+use hol_base::{Digester, Duration, Time};
+
+/// What happened to one message or transaction of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Number of the message in the order of the schedule, from 0.
+    pub id: u64,
+    /// The stream (or connection) that it took.
+    pub stream: u16,
+    /// Octets of the request.
+    pub size: u32,
+    /// When it was to be sent: latency counts from here.
+    pub scheduled: Time,
+    /// When the request reached the other side's application; `None` if it never did.
+    pub request: Option<Leg>,
+    /// When the reply came back; `None` if it never did, or if the workload has no replies.
+    pub reply: Option<Leg>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// The times of one message on its way in one direction; ascending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Leg {
+    /// Handed to the transport by the application.
+    pub written: Time,
+    /// Left the sender for the first time (the last octet of the message).
+    pub first_sent: Time,
+    /// The copy that completed the message left the sender.
+    pub last_sent: Time,
+    /// Complete at the receiving transport.
+    pub arrived: Time,
+    /// Given to the receiving application.
+    pub delivered: Time,
+}
+
+/// How a message ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It (and its reply, if the workload has replies) was delivered.
+    Completed,
+    /// The run ended before it was delivered, or it was never accepted by the transport.
+    Unfinished,
+    /// The transport gave it up (partial reliability).
+    Abandoned,
+}
+
+/// Where a message's time went. The parts add up to the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Split {
+    /// Behind schedule before it was handed to the transport.
+    pub slip: Duration,
+    /// In the sender's buffer: window, Nagle, pacing.
+    pub sender: Duration,
+    /// From the first to the last transmission: detecting the loss and sending again.
+    pub recovery: Duration,
+    /// On the wire and in the queues.
+    pub network: Duration,
+    /// Complete at the receiver, waiting for something sent earlier.
+    pub head_of_line: Duration,
+}
+
+impl Record {
+    /// From the scheduled time to the end; `None` unless completed.
+    pub fn latency(&self) -> Option<Duration> {
+        let last = self.reply.or(self.request)?;
+        (self.outcome == Outcome::Completed).then(|| last.delivered.since(self.scheduled))
+    }
+
+    /// Where the time went, both legs together; `None` unless completed.
+    pub fn split(&self) -> Option<Split> {
+        let request = self.request.filter(|_| self.outcome == Outcome::Completed)?;
+        let mut split = Split { slip: request.written.since(self.scheduled), ..Split::default() };
+        split.add_leg(&request);
+        if let Some(reply) = self.reply {
+            // The other side's application answers in no time; were it slower, that would be slip.
+            split.slip += reply.written.since(request.delivered);
+            split.add_leg(&reply);
+        }
+        Some(split)
+    }
+
+    /// Adds every field to a digest.
+    pub fn digest(&self, digester: &mut Digester) {
+        digester.add_all([self.id, self.stream.into(), self.size.into(), self.scheduled.as_nanos()]);
+        for leg in [self.request, self.reply] {
+            let leg = leg.unwrap_or_default();
+            let Leg { written, first_sent, last_sent, arrived, delivered } = leg;
+            digester.add_all([written, first_sent, last_sent, arrived, delivered].map(Time::as_nanos));
+        }
+        digester.add(self.outcome as u64);
+    }
+}
+
+impl Split {
+    fn add_leg(&mut self, leg: &Leg) {
+        self.sender += leg.first_sent.since(leg.written);
+        self.recovery += leg.last_sent.since(leg.first_sent);
+        self.network += leg.arrived.since(leg.last_sent);
+        self.head_of_line += leg.delivered.since(leg.arrived);
+    }
+
+    /// The sum of the parts: the latency.
+    pub fn total(&self) -> Duration {
+        self.slip + self.sender + self.recovery + self.network + self.head_of_line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leg(times: [u64; 5]) -> Leg {
+        let [written, first_sent, last_sent, arrived, delivered] = times.map(Time::from_millis);
+        Leg { written, first_sent, last_sent, arrived, delivered }
+    }
+
+    #[test]
+    fn the_parts_add_up_to_the_latency() {
+        let record = Record {
+            id: 0,
+            stream: 0,
+            size: 64,
+            scheduled: Time::from_millis(1),
+            request: Some(leg([2, 4, 34, 44, 49])),
+            reply: Some(leg([49, 49, 49, 59, 59])),
+            outcome: Outcome::Completed,
+        };
+        let split = record.split().unwrap();
+        assert_eq!(split.total(), record.latency().unwrap());
+        let ms = Duration::from_millis;
+        let expected =
+            Split { slip: ms(1), sender: ms(2), recovery: ms(30), network: ms(20), head_of_line: ms(5) };
+        assert_eq!(split, expected);
+    }
+
+    #[test]
+    fn an_unfinished_message_has_no_latency() {
+        let record = Record {
+            id: 0,
+            stream: 0,
+            size: 64,
+            scheduled: Time::ZERO,
+            request: None,
+            reply: None,
+            outcome: Outcome::Unfinished,
+        };
+        assert_eq!((record.latency(), record.split()), (None, None));
+    }
+}

@@ -1,0 +1,1 @@
+//! The model world: endpoints and workloads on simulated links under a virtual clock

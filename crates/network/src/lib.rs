@@ -1,0 +1,1 @@
+//! Links, queues, impairments, topology, and the order of events

@@ -1,0 +1,1 @@
+//! Figures, tables, claims and the page

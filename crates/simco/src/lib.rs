@@ -1,0 +1,1 @@
+//! SIMCO, RFC 4540: messages

@@ -1,0 +1,1 @@
+//! Closed-form models that the measurements are held against

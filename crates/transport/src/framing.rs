@@ -1,0 +1,124 @@
+//! Messages over a byte stream: what SCTP does by itself, TCP's user has to do.
+//!
+//! The workload says how long a message is from its first octets; the framer cuts the stream accordingly,
+//! however the network split or merged it.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::Passage;
+
+/// The length of the message that starts with these octets; `None` while there are too few to tell.
+pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
+
+/// The octets are not the start of any message; the connection cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a message: {0}")]
+pub struct FramingError(pub &'static str);
+
+/// A message cut from the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Framed {
+    /// The whole message.
+    pub payload: Bytes,
+    /// How the part that came last travelled.
+    pub passage: Passage,
+}
+
+/// Cuts a byte stream into messages.
+#[derive(Debug)]
+pub struct Framer {
+    length_of: LengthOf,
+    /// Octets of the unfinished message at the front.
+    partial: BytesMut,
+    passage: Passage,
+    /// Octets of the last piece that have not been looked at.
+    rest: Bytes,
+}
+
+impl Framer {
+    /// A framer for messages whose length `length_of` tells.
+    pub fn new(length_of: LengthOf) -> Self {
+        Self { length_of, partial: BytesMut::new(), passage: Passage::default(), rest: Bytes::new() }
+    }
+
+    /// Adds the next octets of the stream. Call [`next`](Self::next) until `None` before the next `push`.
+    pub fn push(&mut self, octets: Bytes, passage: Passage) {
+        debug_assert!(self.rest.is_empty(), "take every message before the next push");
+        self.passage = if self.partial.is_empty() { passage } else { self.passage.join(passage) };
+        self.rest = octets;
+    }
+
+    /// The next whole message, if there is one.
+    #[expect(clippy::should_implement_trait, reason = "an iterator would promise an end that a stream has not")]
+    pub fn next(&mut self) -> Result<Option<Framed>, FramingError> {
+        if self.partial.is_empty() {
+            // The common case, one segment one message, costs no copy.
+            if let Some(length) = (self.length_of)(&self.rest)?
+                && length <= self.rest.len()
+            {
+                let payload = self.rest.split_to(length);
+                return Ok(Some(Framed { payload, passage: self.passage }));
+            }
+        }
+        self.partial.extend_from_slice(&std::mem::take(&mut self.rest));
+        match (self.length_of)(&self.partial)? {
+            Some(length) if length <= self.partial.len() => {
+                let payload = self.partial.split_to(length).freeze();
+                self.rest = std::mem::take(&mut self.partial).freeze();
+                Ok(Some(Framed { payload, passage: self.passage }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Time;
+
+    /// A one-octet length that counts itself; zero is no message.
+    fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
+        match octets.first() {
+            Some(0) => Err(FramingError("zero length")),
+            first => Ok(first.map(|length| usize::from(*length))),
+        }
+    }
+
+    #[test]
+    fn every_split_of_the_stream_gives_the_same_messages() {
+        let stream = Bytes::from_static(&[3, 7, 7, 1, 2, 9, 5, 1, 2, 3, 4]);
+        let expected: [&[u8]; 4] = [&[3, 7, 7], &[1], &[2, 9], &[5, 1, 2, 3, 4]];
+        for cuts in 0u32..1 << (stream.len() - 1) {
+            let mut framer = Framer::new(length_of);
+            let (mut messages, mut start) = (Vec::new(), 0);
+            for end in 1..=stream.len() {
+                if end == stream.len() || cuts >> (end - 1) & 1 == 1 {
+                    framer.push(stream.slice(start..end), Passage::default());
+                    while let Some(framed) = framer.next().unwrap() {
+                        messages.push(framed.payload);
+                    }
+                    start = end;
+                }
+            }
+            assert_eq!(messages, expected, "cuts {cuts:b}");
+        }
+    }
+
+    #[test]
+    fn the_last_piece_to_arrive_decides_the_passage() {
+        let mut framer = Framer::new(length_of);
+        let at = |ms| Passage { arrived: Time::from_millis(ms), ..Passage::default() };
+        framer.push(Bytes::from_static(&[2]), at(5));
+        assert_eq!(framer.next(), Ok(None));
+        framer.push(Bytes::from_static(&[9]), at(3));
+        assert_eq!(framer.next().unwrap().unwrap().passage, at(5));
+    }
+
+    #[test]
+    fn garbage_is_an_error() {
+        let mut framer = Framer::new(length_of);
+        framer.push(Bytes::from_static(&[0, 1]), Passage::default());
+        assert_eq!(framer.next(), Err(FramingError("zero length")));
+    }
+}

@@ -1,0 +1,14 @@
+//! The contract that every transport endpoint keeps, the driver that enforces it, and message framing.
+//!
+//! An endpoint is one end of one TCP connection or SCTP association. It is sans-IO: packets, time and
+//! randomness are arguments. `handle` an input, then `poll` until [`Output::Wait`]; repeat at the next
+//! packet, the next command, or the time that `Wait` named.
+
+mod contract;
+mod framing;
+
+pub use contract::{
+    Command, Endpoint, Event, Input, Message, Output, Passage, PathStatus, Received, Reliability, Statistics,
+    drain,
+};
+pub use framing::{Framed, Framer, FramingError};

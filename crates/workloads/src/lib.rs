@@ -1,0 +1,1 @@
+//! What the application does: sans-IO workloads and the open-loop load generator
