@@ -3,10 +3,12 @@
 mod digest;
 mod random;
 mod serial;
+mod spelling;
 mod time;
 mod units;
 
 pub use digest::{Digest, Digester};
 pub use random::{Rng, Seed};
+pub use spelling::nearest;
 pub use time::{Duration, Time};
 pub use units::{BitRate, ByteCount, Frequency, ParseUnitError, QueueLimit, Ratio};
