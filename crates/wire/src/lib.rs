@@ -1,10 +1,17 @@
 //! Typed packets, their bytes, and pcapng.
 //!
-//! In the model world packets travel as these values; `emit` and `parse` turn them into bytes for captures,
+//! In the model world packets travel as these values; `to_bytes` and `parse` turn them into bytes for captures,
 //! real networks and fuzzing, and a property test holds the two equal. One header or chunk a file.
 
+mod checksum;
+mod error;
+mod ipv4;
 mod packet;
+mod pcapng;
 pub mod sctp;
 pub mod tcp;
 
+pub use error::ParseError;
+pub use ipv4::Ipv4Header;
 pub use packet::{Address, Packet, Stamp, Transport};
+pub use pcapng::PcapngWriter;

@@ -1,10 +1,12 @@
 //! An IPv4 packet that carries one TCP segment or one SCTP packet. RFC 791.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 
+use bytes::Bytes;
 use hol_base::Time;
 
-use crate::{sctp, tcp};
+use crate::{Ipv4Header, ParseError, sctp, tcp};
 
 /// A network address.
 pub type Address = Ipv4Addr;
@@ -44,7 +46,7 @@ pub struct Stamp {
 
 impl Packet {
     /// Octets of the IPv4 header; we send no IP options.
-    pub const IP_HEADER: usize = 20;
+    pub const IP_HEADER: usize = Ipv4Header::LENGTH;
 
     /// A packet as an endpoint sends it.
     pub fn new(source: Address, destination: Address, transport: Transport) -> Self {
@@ -58,5 +60,96 @@ impl Packet {
                 Transport::Tcp(segment) => segment.length(),
                 Transport::Sctp(packet) => packet.length(),
             }
+    }
+
+    /// The packet's octets from the IPv4 header on, with all checksums. A corrupted packet has the last bit
+    /// flipped behind them.
+    ///
+    /// # Panics
+    /// If the packet is longer than IPv4 allows: 65,535 octets.
+    pub fn to_bytes(&self) -> Bytes {
+        let length = self.length();
+        let mut out = Vec::with_capacity(length);
+        let header = Ipv4Header {
+            total_length: u16::try_from(length).expect("an IPv4 packet is at most 65535 octets"),
+            // Never fragmented, so never told apart.
+            identification: 0,
+            ttl: Ipv4Header::TTL,
+            protocol: self.transport.protocol(),
+            source: self.source,
+            destination: self.destination,
+        };
+        header.emit(&mut out);
+        match &self.transport {
+            Transport::Tcp(segment) => segment.emit(self.source, self.destination, &mut out),
+            Transport::Sctp(packet) => packet.emit(&mut out),
+        }
+        debug_assert_eq!(out.len(), length, "{self}");
+        if self.corrupted {
+            out[length - 1] ^= 1;
+        }
+        out.into()
+    }
+
+    /// The packet that these octets are, from the IPv4 header on. Nothing tells when it was sent, so its stamps
+    /// are zero. A corrupted packet is an error.
+    pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
+        let Ipv4Header { protocol, source, destination, .. } = Ipv4Header::parse(&mut octets)?;
+        let transport = match protocol {
+            Transport::TCP => Transport::Tcp(tcp::Segment::parse(octets, source, destination)?),
+            Transport::SCTP => Transport::Sctp(sctp::Packet::parse(octets)?),
+            other => return Err(ParseError::Protocol(other)),
+        };
+        Ok(Self::new(source, destination, transport))
+    }
+
+    /// The packet as its octets alone tell it: without stamps.
+    pub fn without_stamps(mut self) -> Self {
+        match &mut self.transport {
+            Transport::Tcp(segment) => segment.stamp = Stamp::default(),
+            Transport::Sctp(packet) => {
+                for chunk in &mut packet.chunks {
+                    if let sctp::Chunk::Data(data) = chunk {
+                        data.stamp = Stamp::default();
+                    }
+                }
+            }
+        }
+        self
+    }
+}
+
+impl Transport {
+    /// IP protocol number of TCP.
+    pub const TCP: u8 = 6;
+    /// IP protocol number of SCTP.
+    pub const SCTP: u8 = 132;
+
+    /// The IP protocol number.
+    pub fn protocol(&self) -> u8 {
+        match self {
+            Self::Tcp(_) => Self::TCP,
+            Self::Sctp(_) => Self::SCTP,
+        }
+    }
+}
+
+impl fmt::Display for Packet {
+    /// Prints as tcpdump does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, destination, transport, corrupted } = self;
+        match transport {
+            Transport::Tcp(tcp) => {
+                write!(f, "IP {source}.{} > {destination}.{}: {tcp}", tcp.source_port, tcp.destination_port)?;
+            }
+            Transport::Sctp(sctp) => {
+                write!(
+                    f,
+                    "IP {source}.{} > {destination}.{}: {sctp}",
+                    sctp.source_port, sctp.destination_port
+                )?;
+            }
+        }
+        if *corrupted { f.write_str(" (corrupted)") } else { Ok(()) }
     }
 }

@@ -1,0 +1,45 @@
+//! The Internet checksum of IPv4 and TCP. RFC 1071.
+
+/// One's complement sum of 16-bit words, under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct InternetChecksum(u64);
+
+impl InternetChecksum {
+    /// Adds octets; only the last call may add an odd number of them.
+    pub fn add(self, octets: &[u8]) -> Self {
+        let (words, odd) = octets.as_chunks::<2>();
+        let words: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+        let odd = odd.first().map_or(0, |octet| u64::from(*octet) << 8);
+        Self(self.0 + words + odd)
+    }
+
+    /// The checksum: zero if the octets already contained their own.
+    pub fn finish(self) -> u16 {
+        let mut sum = self.0;
+        while sum > 0xffff {
+            sum = (sum >> 16) + (sum & 0xffff);
+        }
+        !(sum as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 1071 section 3: the octets 00 01 f2 03 f4 f5 f6 f7 sum to ddf2.
+    #[test]
+    fn the_example_of_rfc_1071_holds() {
+        let octets = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
+        assert_eq!(InternetChecksum::default().add(&octets).finish(), !0xddf2);
+        let halves = InternetChecksum::default().add(&octets[..2]).add(&octets[2..]);
+        assert_eq!(halves.finish(), !0xddf2);
+    }
+
+    /// RFC 1071 section 1: an odd octet counts as if a zero followed.
+    #[test]
+    fn an_odd_octet_is_padded_with_zero() {
+        let checksum = |octets: &[u8]| InternetChecksum::default().add(octets).finish();
+        assert_eq!(checksum(&[1, 2, 3]), checksum(&[1, 2, 3, 0]));
+    }
+}

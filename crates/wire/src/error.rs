@@ -1,0 +1,35 @@
+//! Why octets are no packet of ours.
+
+use bytes::TryGetError;
+
+/// Why octets are no packet of ours. A receiver drops such a packet, whatever the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The octets end inside a header, chunk, parameter, cause or option.
+    #[error("the octets end too early")]
+    Truncated,
+    /// A length field contradicts the layout of what it measures.
+    #[error("a length field contradicts its contents")]
+    Length,
+    /// Not IP version 4.
+    #[error("IP version {0}, not 4")]
+    Version(u8),
+    /// A fragment of an IP packet; what we send is never fragmented.
+    #[error("a fragment")]
+    Fragment,
+    /// Neither TCP nor SCTP.
+    #[error("IP protocol {0}, neither TCP nor SCTP")]
+    Protocol(u8),
+    /// A checksum is wrong: the packet was corrupted on the way.
+    #[error("wrong checksum")]
+    Checksum,
+    /// A field has a value that its RFC does not define.
+    #[error("an undefined value")]
+    Value,
+}
+
+impl From<TryGetError> for ParseError {
+    fn from(_: TryGetError) -> Self {
+        Self::Truncated
+    }
+}

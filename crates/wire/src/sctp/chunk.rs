@@ -1,0 +1,251 @@
+//! Chunks. RFC 9260 sections 3.2 and 3.3.
+
+use bytes::{Buf, BufMut, Bytes};
+
+use super::{Cause, Data, ForwardTsn, Init, Sack, Tsn, tlv};
+use crate::ParseError;
+
+/// A chunk. RFC 9260 section 3.2.
+///
+/// ```text
+/// +---------------+---------------+-------------------------------+
+/// |  Chunk Type   |  Chunk Flags  |         Chunk Length          |
+/// +---------------+---------------+-------------------------------+
+/// |                 Chunk Value, padded to four                   |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chunk {
+    /// User data, section 3.3.1.
+    Data(Data),
+    /// Initiation, section 3.3.2.
+    Init(Box<Init>),
+    /// Initiation acknowledgement, section 3.3.3.
+    InitAck(Box<Init>),
+    /// Selective acknowledgement, section 3.3.4.
+    Sack(Sack),
+    /// Heartbeat request with the sender's opaque information, section 3.3.5.
+    Heartbeat(Bytes),
+    /// Heartbeat acknowledgement, section 3.3.6.
+    HeartbeatAck(Bytes),
+    /// Abort, section 3.3.7. `reflected` is the T bit.
+    Abort {
+        /// The verification tag is the peer's own, reflected.
+        reflected: bool,
+        /// Why.
+        causes: Vec<Cause>,
+    },
+    /// Shutdown, section 3.3.8.
+    Shutdown {
+        /// Cumulative TSN ack.
+        cumulative_tsn: Tsn,
+    },
+    /// Shutdown acknowledgement, section 3.3.9.
+    ShutdownAck,
+    /// Operation error, section 3.3.10.
+    Error(Vec<Cause>),
+    /// State cookie, section 3.3.11.
+    CookieEcho(Bytes),
+    /// Cookie acknowledgement, section 3.3.12.
+    CookieAck,
+    /// Shutdown complete, section 3.3.13. `reflected` is the T bit.
+    ShutdownComplete {
+        /// The verification tag is the peer's own, reflected.
+        reflected: bool,
+    },
+    /// Forward cumulative TSN. RFC 3758 section 3.2.
+    ForwardTsn(Box<ForwardTsn>),
+    /// A chunk of a type we do not know: kept so that it can be reported. RFC 9260 section 3.2.
+    Unknown {
+        /// Chunk type; its top two bits say what the receiver does.
+        kind: u8,
+        /// Chunk flags.
+        flags: u8,
+        /// Chunk value.
+        value: Bytes,
+    },
+}
+
+/// Chunk types.
+mod kind {
+    pub const DATA: u8 = 0;
+    pub const INIT: u8 = 1;
+    pub const INIT_ACK: u8 = 2;
+    pub const SACK: u8 = 3;
+    pub const HEARTBEAT: u8 = 4;
+    pub const HEARTBEAT_ACK: u8 = 5;
+    pub const ABORT: u8 = 6;
+    pub const SHUTDOWN: u8 = 7;
+    pub const SHUTDOWN_ACK: u8 = 8;
+    pub const ERROR: u8 = 9;
+    pub const COOKIE_ECHO: u8 = 10;
+    pub const COOKIE_ACK: u8 = 11;
+    pub const SHUTDOWN_COMPLETE: u8 = 14;
+    pub const FORWARD_TSN: u8 = 192;
+}
+
+/// The T bit of ABORT and SHUTDOWN COMPLETE. RFC 9260 section 8.5.1.
+const REFLECTED: u8 = 0x01;
+
+/// Type of the one parameter of HEARTBEAT. RFC 9260 section 3.3.5.
+const HEARTBEAT_INFO: u16 = 1;
+
+impl Chunk {
+    /// Octets of a chunk header.
+    pub const HEADER: usize = tlv::HEADER;
+
+    /// Octets on the wire, padding to a multiple of four included.
+    pub fn length(&self) -> usize {
+        let causes = |causes: &[Cause]| causes.iter().map(Cause::length).sum::<usize>();
+        let value = match self {
+            Self::Data(data) => return data.length(),
+            Self::Sack(sack) => return sack.length(),
+            Self::Init(init) | Self::InitAck(init) => init.value_length(),
+            Self::Heartbeat(info) | Self::HeartbeatAck(info) => tlv::HEADER + info.len(),
+            Self::Abort { causes: list, .. } | Self::Error(list) => causes(list),
+            Self::Shutdown { .. } => 4,
+            Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => 0,
+            Self::CookieEcho(cookie) => cookie.len(),
+            Self::ForwardTsn(forward) => forward.value_length(),
+            Self::Unknown { value, .. } => value.len(),
+        };
+        Self::HEADER + value.next_multiple_of(4)
+    }
+
+    /// Appends the chunk and its padding.
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let (kind, flags) = self.kind_and_flags();
+        tlv::put(out, u16::from_be_bytes([kind, flags]), |out| self.emit_value(out));
+        tlv::pad(out, start);
+    }
+
+    fn emit_value(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Data(data) => data.emit_value(out),
+            Self::Init(init) | Self::InitAck(init) => init.emit_value(out),
+            Self::Sack(sack) => sack.emit_value(out),
+            Self::Heartbeat(info) | Self::HeartbeatAck(info) => {
+                tlv::put(out, HEARTBEAT_INFO, |out| out.put_slice(info));
+            }
+            Self::Abort { causes, .. } | Self::Error(causes) => tlv::put_all(out, causes, Cause::emit),
+            Self::Shutdown { cumulative_tsn } => out.put_u32(cumulative_tsn.0),
+            Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => {}
+            Self::CookieEcho(cookie) => out.put_slice(cookie),
+            Self::ForwardTsn(forward) => forward.emit_value(out),
+            Self::Unknown { value, .. } => out.put_slice(value),
+        }
+    }
+
+    fn kind_and_flags(&self) -> (u8, u8) {
+        let t_bit = |reflected: bool| if reflected { REFLECTED } else { 0 };
+        match self {
+            Self::Data(data) => (kind::DATA, data.flags.0),
+            Self::Init(_) => (kind::INIT, 0),
+            Self::InitAck(_) => (kind::INIT_ACK, 0),
+            Self::Sack(_) => (kind::SACK, 0),
+            Self::Heartbeat(_) => (kind::HEARTBEAT, 0),
+            Self::HeartbeatAck(_) => (kind::HEARTBEAT_ACK, 0),
+            Self::Abort { reflected, .. } => (kind::ABORT, t_bit(*reflected)),
+            Self::Shutdown { .. } => (kind::SHUTDOWN, 0),
+            Self::ShutdownAck => (kind::SHUTDOWN_ACK, 0),
+            Self::Error(_) => (kind::ERROR, 0),
+            Self::CookieEcho(_) => (kind::COOKIE_ECHO, 0),
+            Self::CookieAck => (kind::COOKIE_ACK, 0),
+            Self::ShutdownComplete { reflected } => (kind::SHUTDOWN_COMPLETE, t_bit(*reflected)),
+            Self::ForwardTsn(_) => (kind::FORWARD_TSN, 0),
+            Self::Unknown { kind, flags, .. } => (*kind, *flags),
+        }
+    }
+
+    /// Takes one chunk and its padding off the front.
+    pub(super) fn parse(octets: &mut Bytes) -> Result<Self, ParseError> {
+        let (head, mut value) = tlv::take(octets)?;
+        let [kind, flags] = head.to_be_bytes();
+        let reflected = flags & REFLECTED != 0;
+        let causes = |value| tlv::take_all(value, |code, value| Ok(Cause::parse(code, value)));
+        Ok(match kind {
+            kind::DATA => Self::Data(Data::parse_value(flags, value)?),
+            kind::INIT => Self::Init(Box::new(Init::parse_value(value)?)),
+            kind::INIT_ACK => Self::InitAck(Box::new(Init::parse_value(value)?)),
+            kind::SACK => Self::Sack(Sack::parse_value(value)?),
+            kind::HEARTBEAT => Self::Heartbeat(heartbeat_info(value)?),
+            kind::HEARTBEAT_ACK => Self::HeartbeatAck(heartbeat_info(value)?),
+            kind::ABORT => Self::Abort { reflected, causes: causes(value)? },
+            kind::SHUTDOWN => Self::Shutdown { cumulative_tsn: Tsn(value.try_get_u32()?) },
+            kind::SHUTDOWN_ACK => Self::ShutdownAck,
+            kind::ERROR => Self::Error(causes(value)?),
+            kind::COOKIE_ECHO => Self::CookieEcho(value),
+            kind::COOKIE_ACK => Self::CookieAck,
+            kind::SHUTDOWN_COMPLETE => Self::ShutdownComplete { reflected },
+            kind::FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse_value(value)?)),
+            _ => Self::Unknown { kind, flags, value },
+        })
+    }
+}
+
+fn heartbeat_info(mut value: Bytes) -> Result<Bytes, ParseError> {
+    match tlv::take(&mut value)? {
+        (HEARTBEAT_INFO, info) => Ok(info),
+        _ => Err(ParseError::Value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Chunk {
+        /// The chunk is emitted as `octets` and parsed from them, with its padding and without.
+        #[track_caller]
+        pub(in crate::sctp) fn assert_octets(&self, octets: &[u8]) {
+            let mut out = Vec::new();
+            self.emit(&mut out);
+            assert_eq!(out, octets);
+            assert_eq!(self.length(), octets.len());
+            let length = usize::from(u16::from_be_bytes([octets[2], octets[3]]));
+            for octets in [octets, &octets[..length]] {
+                let mut octets = Bytes::copy_from_slice(octets);
+                assert_eq!(Chunk::parse(&mut octets).as_ref(), Ok(self));
+                assert!(octets.is_empty());
+            }
+        }
+    }
+
+    /// RFC 9260 sections 3.3.5 to 3.3.13, by hand.
+    #[test]
+    fn small_chunks_are_laid_out_as_their_sections_say() {
+        let heartbeat = [4, 0, 0, 11, 0, 1, 0, 7, 1, 2, 3, 0];
+        Chunk::Heartbeat(Bytes::from_static(&[1, 2, 3])).assert_octets(&heartbeat);
+        let heartbeat_ack = [5, 0, 0, 8, 0, 1, 0, 4];
+        Chunk::HeartbeatAck(Bytes::new()).assert_octets(&heartbeat_ack);
+        let abort = [6, 1, 0, 8, 0, 4, 0, 4];
+        Chunk::Abort { reflected: true, causes: vec![Cause::OutOfResource] }.assert_octets(&abort);
+        Chunk::Shutdown { cumulative_tsn: Tsn(9) }.assert_octets(&[7, 0, 0, 8, 0, 0, 0, 9]);
+        Chunk::ShutdownAck.assert_octets(&[8, 0, 0, 4]);
+        Chunk::CookieEcho(Bytes::from_static(&[7])).assert_octets(&[10, 0, 0, 5, 7, 0, 0, 0]);
+        Chunk::CookieAck.assert_octets(&[11, 0, 0, 4]);
+        Chunk::ShutdownComplete { reflected: false }.assert_octets(&[14, 0, 0, 4]);
+    }
+
+    /// RFC 9260 section 3.2: the receiver may have to report it whole.
+    #[test]
+    fn an_unknown_chunk_is_kept() {
+        let unknown = Chunk::Unknown { kind: 0xfe, flags: 0x55, value: Bytes::from_static(&[1, 2]) };
+        unknown.assert_octets(&[0xfe, 0x55, 0, 6, 1, 2, 0, 0]);
+    }
+
+    /// RFC 9260 section 3.2: the length counts the header, so it is at least four.
+    #[test]
+    fn impossible_chunk_lengths_are_refused() {
+        let parse = |octets: &'static [u8]| Chunk::parse(&mut Bytes::from_static(octets)).unwrap_err();
+        for length in 0..4 {
+            let octets = [11, 0, 0, length];
+            assert_eq!(Chunk::parse(&mut octets.to_vec().into()), Err(ParseError::Length));
+        }
+        assert_eq!(parse(&[11, 0, 0, 5]), ParseError::Truncated);
+        assert_eq!(parse(&[11, 0, 0]), ParseError::Truncated);
+        assert_eq!(parse(&[4, 0, 0, 8, 0, 2, 0, 4]), ParseError::Value);
+        assert_eq!(parse(&[7, 0, 0, 6, 0, 0, 0, 0]), ParseError::Truncated);
+    }
+}

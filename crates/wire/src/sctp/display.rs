@@ -1,0 +1,117 @@
+//! SCTP packets as tcpdump prints them.
+
+use std::fmt;
+
+use super::{Chunk, Data, DataFlags, Init, Packet, Sack};
+
+impl fmt::Display for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sctp")?;
+        let mut numbered = self.chunks.iter().zip(1..);
+        numbered.try_for_each(|(chunk, number)| write!(f, " ({number}) {chunk}"))
+    }
+}
+
+impl fmt::Display for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Data(data) => write!(f, "{data}"),
+            Self::Init(init) => write!(f, "[INIT] {init}"),
+            Self::InitAck(init) => write!(f, "[INIT ACK] {init}"),
+            Self::Sack(sack) => write!(f, "{sack}"),
+            Self::Heartbeat(_) => write!(f, "[HB REQ]"),
+            Self::HeartbeatAck(_) => write!(f, "[HB ACK]"),
+            Self::Abort { causes, .. } => write!(f, "[ABORT] {causes:?}"),
+            Self::Shutdown { cumulative_tsn } => write!(f, "[SHUTDOWN] [cum ack {cumulative_tsn}]"),
+            Self::ShutdownAck => write!(f, "[SHUTDOWN ACK]"),
+            Self::Error(causes) => write!(f, "[OP ERR] {causes:?}"),
+            Self::CookieEcho(_) => write!(f, "[COOKIE ECHO]"),
+            Self::CookieAck => write!(f, "[COOKIE ACK]"),
+            Self::ShutdownComplete { .. } => write!(f, "[SHUTDOWN COMPLETE]"),
+            Self::ForwardTsn(forward) => write!(f, "[FORWARD CUM TSN {}]", forward.new_cumulative_tsn),
+            Self::Unknown { kind, .. } => write!(f, "[unknown chunk type {kind:#04x}]"),
+        }
+    }
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LETTERS: [(DataFlags, &str); 4] = [
+            (DataFlags::IMMEDIATE, "(I)"),
+            (DataFlags::UNORDERED, "(U)"),
+            (DataFlags::BEGIN, "(B)"),
+            (DataFlags::END, "(E)"),
+        ];
+        f.write_str("[DATA] ")?;
+        let set = LETTERS.iter().filter(|(flag, _)| self.flags.contains(*flag));
+        set.clone().try_for_each(|(_, letter)| f.write_str(letter))?;
+        let Self { tsn, stream, ssn, ppid, .. } = self;
+        write!(
+            f,
+            " [TSN: {tsn}] [SID: {stream}] [SSEQ {ssn}] [PPID {ppid:#x}] [length {}]",
+            self.payload.len()
+        )
+    }
+}
+
+impl fmt::Display for Init {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { initiate_tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, parameters: _ } =
+            self;
+        write!(f, "[init tag: {initiate_tag}] [rwnd: {a_rwnd}] [OS: {outbound_streams}] ")?;
+        write!(f, "[MIS: {inbound_streams}] [init TSN: {initial_tsn}]")
+    }
+}
+
+impl fmt::Display for Sack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cumulative_tsn, a_rwnd, gaps, duplicates } = self;
+        write!(f, "[SACK] [cum ack {cumulative_tsn}] [a_rwnd {a_rwnd}]")?;
+        for gap in gaps {
+            write!(
+                f,
+                " [gap {}-{}]",
+                *cumulative_tsn + u32::from(gap.start),
+                *cumulative_tsn + u32::from(gap.end)
+            )?;
+        }
+        duplicates.iter().try_for_each(|tsn| write!(f, " [dup {tsn}]"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{GapAckBlock, Ssn, Tsn};
+    use super::*;
+    use crate::Stamp;
+    use bytes::Bytes;
+    use smallvec::smallvec;
+
+    #[test]
+    fn a_bundle_prints_on_one_line() {
+        let sack = Sack {
+            cumulative_tsn: Tsn(10),
+            a_rwnd: 65536,
+            gaps: smallvec![GapAckBlock { start: 2, end: 3 }],
+            duplicates: smallvec![Tsn(9)],
+        };
+        let data = Data {
+            flags: DataFlags::BEGIN | DataFlags::END,
+            tsn: Tsn(4),
+            stream: 1,
+            ssn: Ssn(2),
+            ppid: 15,
+            payload: Bytes::from_static(b"abc"),
+            stamp: Stamp::default(),
+        };
+        let packet = Packet {
+            source_port: 1,
+            destination_port: 2,
+            verification_tag: 3,
+            chunks: smallvec![Chunk::Sack(sack), Chunk::Data(data)],
+        };
+        let expected = "sctp (1) [SACK] [cum ack 10] [a_rwnd 65536] [gap 12-13] [dup 9] \
+                        (2) [DATA] (B)(E) [TSN: 4] [SID: 1] [SSEQ 2] [PPID 0xf] [length 3]";
+        assert_eq!(packet.to_string(), expected);
+    }
+}

@@ -1,0 +1,64 @@
+//! Type, length, value, padding: the shape of chunks, parameters and error causes alike.
+//! RFC 9260 sections 3.2, 3.2.1 and 3.3.10.
+
+use bytes::{Buf, BufMut, Bytes};
+
+use crate::ParseError;
+
+/// Octets of type and length; for a chunk, of type, flags and length.
+pub(super) const HEADER: usize = 4;
+
+/// Takes one item off the front: its first 16 bits and its value. The padding goes too; behind the last item it
+/// may be missing, because the enclosing length does not count it.
+pub(super) fn take(octets: &mut Bytes) -> Result<(u16, Bytes), ParseError> {
+    let head = octets.try_get_u16()?;
+    let length = usize::from(octets.try_get_u16()?);
+    let value_length = length.checked_sub(HEADER).ok_or(ParseError::Length)?;
+    if octets.len() < value_length {
+        return Err(ParseError::Truncated);
+    }
+    let value = octets.split_to(value_length);
+    octets.advance(padding(value_length).min(octets.len()));
+    Ok((head, value))
+}
+
+/// Takes every item of a list.
+pub(super) fn take_all<T>(
+    mut octets: Bytes,
+    parse: impl Fn(u16, Bytes) -> Result<T, ParseError>,
+) -> Result<Vec<T>, ParseError> {
+    let mut items = Vec::new();
+    while octets.has_remaining() {
+        let (head, value) = take(&mut octets)?;
+        items.push(parse(head, value)?);
+    }
+    Ok(items)
+}
+
+/// Appends one item without its padding, which the enclosing length may not count.
+pub(super) fn put(out: &mut Vec<u8>, head: u16, value: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.put_u16(head);
+    out.put_u16(0);
+    value(out);
+    let length = u16::try_from(out.len() - start).expect("an item fits into an IP packet");
+    out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Pads what was appended from `start` on to a multiple of four.
+pub(super) fn pad(out: &mut Vec<u8>, start: usize) {
+    out.put_bytes(0, padding(out.len() - start));
+}
+
+/// Appends a list of items, padding between them but not behind the last.
+pub(super) fn put_all<T>(out: &mut Vec<u8>, items: &[T], emit: impl Fn(&T, &mut Vec<u8>)) {
+    let start = out.len();
+    for item in items {
+        pad(out, start);
+        emit(item, out);
+    }
+}
+
+fn padding(length: usize) -> usize {
+    length.next_multiple_of(4) - length
+}

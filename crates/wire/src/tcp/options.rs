@@ -1,0 +1,227 @@
+//! TCP options. RFC 9293 section 3.2, RFC 2018, RFC 7323.
+
+use std::fmt;
+
+use bytes::{Buf, BufMut, Bytes};
+use smallvec::SmallVec;
+
+use super::SeqNum;
+use crate::ParseError;
+
+/// The options that this stack speaks. Absent ones take no room.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Maximum segment size, SYN only. RFC 9293 section 3.7.1.
+    pub mss: Option<u16>,
+    /// Window scale shift, SYN only. RFC 7323 section 2.
+    pub window_scale: Option<u8>,
+    /// SACK permitted, SYN only. RFC 2018 section 2.
+    pub sack_permitted: bool,
+    /// Timestamps. RFC 7323 section 3.
+    pub timestamps: Option<Timestamps>,
+    /// SACK blocks, at most 4 (3 beside timestamps); the first may be a D-SACK. RFC 2018, RFC 2883.
+    pub sack: SmallVec<[SackBlock; 4]>,
+}
+
+/// The timestamps option. RFC 7323 section 3.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timestamps {
+    /// TSval, the sender's clock.
+    pub value: u32,
+    /// TSecr, the echo of the peer's clock.
+    pub echo: u32,
+}
+
+/// A block of received data: `left` is its first octet, `right` the one just behind its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub left: SeqNum,
+    /// Sequence number just behind the block.
+    pub right: SeqNum,
+}
+
+/// Option kinds.
+mod kind {
+    pub const END: u8 = 0;
+    pub const NOP: u8 = 1;
+    pub const MSS: u8 = 2;
+    pub const WINDOW_SCALE: u8 = 3;
+    pub const SACK_PERMITTED: u8 = 4;
+    pub const SACK: u8 = 5;
+    pub const TIMESTAMPS: u8 = 8;
+}
+
+impl Options {
+    /// Octets that the data offset leaves for options. RFC 9293 section 3.1.
+    pub const LIMIT: usize = 40;
+
+    /// Octets on the wire, padded to a multiple of four as Linux lays them out.
+    pub fn length(&self) -> usize {
+        let mss = if self.mss.is_some() { 4 } else { 0 };
+        let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
+        // SACK permitted fits into the padding before the timestamps.
+        let (timestamps, sack_permitted) = match (self.timestamps.is_some(), self.sack_permitted) {
+            (true, _) => (12, 0),
+            (false, permitted) => (0, if permitted { 4 } else { 0 }),
+        };
+        let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() };
+        mss + window_scale + timestamps + sack_permitted + sack
+    }
+
+    /// Appends the options so that each starts where a 32-bit machine likes its fields. RFC 7323 appendix A.
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        use kind::{MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE};
+        if let Some(mss) = self.mss {
+            out.put_slice(&[MSS, 4]);
+            out.put_u16(mss);
+        }
+        match (self.sack_permitted, self.timestamps.is_some()) {
+            (true, true) => out.put_slice(&[SACK_PERMITTED, 2]),
+            (true, false) => out.put_slice(&[NOP, NOP, SACK_PERMITTED, 2]),
+            (false, true) => out.put_slice(&[NOP, NOP]),
+            (false, false) => {}
+        }
+        if let Some(Timestamps { value, echo }) = self.timestamps {
+            out.put_slice(&[TIMESTAMPS, 10]);
+            out.put_u32(value);
+            out.put_u32(echo);
+        }
+        if let Some(shift) = self.window_scale {
+            out.put_slice(&[NOP, WINDOW_SCALE, 3, shift]);
+        }
+        if !self.sack.is_empty() {
+            out.put_slice(&[NOP, NOP, SACK, 2 + 8 * self.sack.len() as u8]);
+            for SackBlock { left, right } in &self.sack {
+                out.put_u32(left.0);
+                out.put_u32(right.0);
+            }
+        }
+    }
+
+    /// The options of a segment. What does not belong on a segment with or without SYN is left out, as is every
+    /// option of another kind or of a wrong length. RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2.
+    pub(super) fn parse(mut octets: Bytes, syn: bool) -> Result<Self, ParseError> {
+        let mut options = Self::default();
+        while octets.has_remaining() {
+            match octets.get_u8() {
+                kind::END => break,
+                kind::NOP => {}
+                kind => {
+                    // Kind and length count themselves. RFC 9293 section 3.2 (MUST-7).
+                    let length = octets.try_get_u8()?.checked_sub(2).ok_or(ParseError::Length)?;
+                    if octets.len() < usize::from(length) {
+                        return Err(ParseError::Truncated);
+                    }
+                    options.take(kind, octets.split_to(usize::from(length)), syn);
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    fn take(&mut self, kind: u8, mut value: Bytes, syn: bool) {
+        match (kind, value.len(), syn) {
+            (kind::MSS, 2, true) => self.mss = Some(value.get_u16()),
+            (kind::WINDOW_SCALE, 1, true) => self.window_scale = Some(value.get_u8()),
+            (kind::SACK_PERMITTED, 0, true) => self.sack_permitted = true,
+            (kind::TIMESTAMPS, 8, _) => {
+                self.timestamps = Some(Timestamps { value: value.get_u32(), echo: value.get_u32() });
+            }
+            (kind::SACK, length, false) if length % 8 == 0 => {
+                self.sack.clear();
+                while value.has_remaining() {
+                    let (left, right) = (SeqNum(value.get_u32()), SeqNum(value.get_u32()));
+                    self.sack.push(SackBlock { left, right });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.mss.map(|mss| format!("mss {mss}")));
+        parts.extend(self.sack_permitted.then(|| "sackOK".to_owned()));
+        parts.extend(self.timestamps.map(|t| format!("TS val {} ecr {}", t.value, t.echo)));
+        parts.extend(self.window_scale.map(|shift| format!("wscale {shift}")));
+        if !self.sack.is_empty() {
+            let blocks = self.sack.iter().map(|block| format!("{{{}:{}}}", block.left, block.right));
+            parts.push(format!("sack {} {}", self.sack.len(), blocks.collect::<String>()));
+        }
+        write!(f, "[{}]", parts.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    fn emitted(options: &Options) -> Vec<u8> {
+        let mut out = Vec::new();
+        options.emit(&mut out);
+        assert_eq!(out.len(), options.length(), "{options:?}");
+        out
+    }
+
+    fn parse(octets: &[u8], syn: bool) -> Result<Options, ParseError> {
+        Options::parse(Bytes::copy_from_slice(octets), syn)
+    }
+
+    /// The options of a Linux SYN: RFC 9293 section 3.2, RFC 2018 section 2, RFC 7323 sections 2.2 and 3.2.
+    #[test]
+    fn a_syn_carries_its_options_in_twenty_octets() {
+        let options = Options {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps: Some(Timestamps { value: 0x0102_0304, echo: 0 }),
+            ..Options::default()
+        };
+        let octets = [2, 4, 0x05, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7];
+        assert_eq!(emitted(&options), octets);
+        assert_eq!(parse(&octets, true), Ok(options));
+    }
+
+    /// RFC 7323 appendix A, RFC 2018 section 3: NOP NOP before the timestamps, NOP NOP before SACK.
+    #[test]
+    fn an_acknowledgment_carries_timestamps_then_sack() {
+        let options = Options {
+            timestamps: Some(Timestamps { value: 1, echo: 2 }),
+            sack: smallvec![SackBlock { left: SeqNum(3), right: SeqNum(4) }],
+            ..Options::default()
+        };
+        let octets = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 10, 0, 0, 0, 3, 0, 0, 0, 4];
+        assert_eq!(emitted(&options), octets);
+        assert_eq!(parse(&octets, false), Ok(options));
+    }
+
+    /// RFC 2018 section 2 without timestamps: two NOPs take their place.
+    #[test]
+    fn sack_permitted_alone_is_padded_in_front() {
+        let options = Options { sack_permitted: true, ..Options::default() };
+        assert_eq!(emitted(&options), [1, 1, 4, 2]);
+    }
+
+    /// RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2, RFC 2018 section 2.
+    #[test]
+    fn options_that_do_not_belong_are_ignored() {
+        let syn_only = [2, 4, 5, 0xb4, 3, 3, 7, 4, 2, 1];
+        assert_eq!(parse(&syn_only, false), Ok(Options::default()));
+        let unknown = [254, 4, 0, 0, 2, 3, 9, 2, 4, 5, 0xb4];
+        assert_eq!(parse(&unknown, true).unwrap().mss, Some(1460));
+        let behind_the_end = [0, 2, 4, 5, 0xb4];
+        assert_eq!(parse(&behind_the_end, true), Ok(Options::default()));
+    }
+
+    /// RFC 9293 section 3.2 (MUST-7): illegal option lengths must not crash us.
+    #[test]
+    fn an_illegal_option_length_is_an_error() {
+        assert_eq!(parse(&[2, 1, 0], true), Err(ParseError::Length));
+        assert_eq!(parse(&[2, 4, 5], true), Err(ParseError::Truncated));
+        assert_eq!(parse(&[2], true), Err(ParseError::Truncated));
+    }
+}

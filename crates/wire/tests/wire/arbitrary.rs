@@ -1,0 +1,178 @@
+//! Any packet that an endpoint could send.
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_wire::sctp::{
+    Cause, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock, Init, Packet as SctpPacket, Parameter, Sack, Ssn,
+    Tsn,
+};
+use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
+use hol_wire::{Packet, Stamp, Transport};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+pub fn packet() -> impl Strategy<Value = Packet> {
+    let transport = prop_oneof![segment().prop_map(Transport::Tcp), sctp_packet().prop_map(Transport::Sctp)];
+    (any::<u32>(), any::<u32>(), transport).prop_map(|(source, destination, transport)| {
+        Packet::new(source.into(), destination.into(), transport)
+    })
+}
+
+fn segment() -> impl Strategy<Value = Segment> {
+    let numbers = (any::<u16>(), any::<u16>(), any::<u32>(), any::<u32>(), any::<u16>());
+    (numbers, any::<u8>(), octets(), stamp()).prop_flat_map(|(numbers, flags, payload, stamp)| {
+        let (source_port, destination_port, seq, ack, window) = numbers;
+        let flags = Flags(flags);
+        let options = if flags.contains(Flags::SYN) { syn_options().boxed() } else { data_options().boxed() };
+        options.prop_map(move |options| Segment {
+            source_port,
+            destination_port,
+            seq: SeqNum(seq),
+            ack: SeqNum(ack),
+            flags,
+            window,
+            options,
+            payload: payload.clone(),
+            stamp,
+        })
+    })
+}
+
+fn syn_options() -> impl Strategy<Value = Options> {
+    (option::of(any::<u16>()), option::of(0u8..15), any::<bool>(), timestamps()).prop_map(
+        |(mss, window_scale, sack_permitted, timestamps)| Options {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps,
+            ..Options::default()
+        },
+    )
+}
+
+fn data_options() -> impl Strategy<Value = Options> {
+    (timestamps(), vec((any::<u32>(), any::<u32>()), 0..=4)).prop_map(|(timestamps, mut sack)| {
+        sack.truncate(if timestamps.is_some() { 3 } else { 4 });
+        let sack =
+            sack.into_iter().map(|(left, right)| SackBlock { left: SeqNum(left), right: SeqNum(right) });
+        Options { timestamps, sack: sack.collect(), ..Options::default() }
+    })
+}
+
+fn timestamps() -> impl Strategy<Value = Option<Timestamps>> {
+    option::of(any::<(u32, u32)>().prop_map(|(value, echo)| Timestamps { value, echo }))
+}
+
+fn sctp_packet() -> impl Strategy<Value = SctpPacket> {
+    (any::<(u16, u16, u32)>(), vec(chunk(), 1..6)).prop_map(
+        |((source_port, destination_port, tag), chunks)| SctpPacket {
+            source_port,
+            destination_port,
+            verification_tag: tag,
+            chunks: chunks.into(),
+        },
+    )
+}
+
+fn chunk() -> impl Strategy<Value = Chunk> {
+    prop_oneof![
+        data().prop_map(Chunk::Data),
+        init().prop_map(|init| Chunk::Init(Box::new(init))),
+        init().prop_map(|init| Chunk::InitAck(Box::new(init))),
+        sack().prop_map(Chunk::Sack),
+        octets().prop_map(Chunk::Heartbeat),
+        octets().prop_map(Chunk::HeartbeatAck),
+        (any::<bool>(), vec(cause(), 0..4))
+            .prop_map(|(reflected, causes)| Chunk::Abort { reflected, causes }),
+        any::<u32>().prop_map(|tsn| Chunk::Shutdown { cumulative_tsn: Tsn(tsn) }),
+        Just(Chunk::ShutdownAck),
+        vec(cause(), 0..4).prop_map(Chunk::Error),
+        octets().prop_map(Chunk::CookieEcho),
+        Just(Chunk::CookieAck),
+        any::<bool>().prop_map(|reflected| Chunk::ShutdownComplete { reflected }),
+        forward_tsn().prop_map(|forward| Chunk::ForwardTsn(Box::new(forward))),
+        (15u8..192, any::<u8>(), octets()).prop_map(|(kind, flags, value)| Chunk::Unknown {
+            kind,
+            flags,
+            value
+        }),
+    ]
+}
+
+fn data() -> impl Strategy<Value = Data> {
+    (any::<(u8, u32, u16, u16, u32)>(), octets(), stamp()).prop_map(
+        |((flags, tsn, stream, ssn, ppid), payload, stamp)| Data {
+            flags: DataFlags(flags),
+            tsn: Tsn(tsn),
+            stream,
+            ssn: Ssn(ssn),
+            ppid,
+            payload,
+            stamp,
+        },
+    )
+}
+
+fn init() -> impl Strategy<Value = Init> {
+    (any::<(u32, u32, u16, u16, u32)>(), vec(parameter(), 0..5)).prop_map(|(numbers, parameters)| {
+        let (initiate_tag, a_rwnd, outbound_streams, inbound_streams, tsn) = numbers;
+        Init { initiate_tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn: Tsn(tsn), parameters }
+    })
+}
+
+fn parameter() -> impl Strategy<Value = Parameter> {
+    prop_oneof![
+        any::<u32>().prop_map(|address| Parameter::Ipv4Address(address.into())),
+        octets().prop_map(Parameter::StateCookie),
+        any::<u32>().prop_map(Parameter::CookiePreservative),
+        Just(Parameter::ForwardTsnSupported),
+        vec(any::<u8>(), 0..5).prop_map(Parameter::SupportedExtensions),
+        (0x8100u16..0xC000, octets()).prop_map(|(kind, value)| Parameter::Unknown { kind, value }),
+    ]
+}
+
+fn cause() -> impl Strategy<Value = Cause> {
+    prop_oneof![
+        any::<u16>().prop_map(Cause::InvalidStreamIdentifier),
+        any::<u16>().prop_map(Cause::MissingMandatoryParameter),
+        any::<u32>().prop_map(Cause::StaleCookie),
+        Just(Cause::OutOfResource),
+        octets().prop_map(Cause::UnrecognizedChunk),
+        Just(Cause::InvalidMandatoryParameter),
+        any::<u32>().prop_map(|tsn| Cause::NoUserData(Tsn(tsn))),
+        Just(Cause::CookieWhileShuttingDown),
+        octets().prop_map(Cause::UserInitiatedAbort),
+        octets().prop_map(Cause::ProtocolViolation),
+        (14u16.., octets()).prop_map(|(code, value)| Cause::Other { code, value }),
+    ]
+}
+
+fn sack() -> impl Strategy<Value = Sack> {
+    let gap = any::<(u16, u16)>().prop_map(|(start, end)| GapAckBlock { start, end });
+    (any::<(u32, u32)>(), vec(gap, 0..6), vec(any::<u32>().prop_map(Tsn), 0..4)).prop_map(
+        |((tsn, a_rwnd), gaps, duplicates)| Sack {
+            cumulative_tsn: Tsn(tsn),
+            a_rwnd,
+            gaps: gaps.into(),
+            duplicates: duplicates.into(),
+        },
+    )
+}
+
+fn forward_tsn() -> impl Strategy<Value = ForwardTsn> {
+    let skipped = any::<(u16, u16)>().prop_map(|(stream, ssn)| (stream, Ssn(ssn)));
+    (any::<u32>(), vec(skipped, 0..4))
+        .prop_map(|(tsn, skipped)| ForwardTsn { new_cumulative_tsn: Tsn(tsn), skipped: skipped.into() })
+}
+
+fn octets() -> impl Strategy<Value = Bytes> {
+    vec(any::<u8>(), 0..40).prop_map(Bytes::from)
+}
+
+fn stamp() -> impl Strategy<Value = Stamp> {
+    any::<(u64, u64)>().prop_map(|(first_sent, sent)| Stamp {
+        first_sent: Time::from_nanos(first_sent),
+        sent: Time::from_nanos(sent),
+    })
+}

@@ -1,0 +1,230 @@
+//! What Wireshark says about our captures.
+//!
+//! Skipped aloud where tshark is not installed, unless `HOL_REQUIRE_TSHARK` is set.
+
+use std::process::Command;
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_wire::sctp::{
+    Cause, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock, Init, Packet as SctpPacket, Parameter, Sack, Ssn,
+    Tsn,
+};
+use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
+use hol_wire::{Address, Packet, PcapngWriter, Stamp, Transport};
+use smallvec::smallvec;
+
+/// One packet for every TCP option and every chunk kind.
+fn packets() -> Vec<Packet> {
+    let transports = segments().into_iter().map(Transport::Tcp);
+    let bundles = chunks().into_iter().map(|chunk| {
+        Transport::Sctp(SctpPacket {
+            source_port: 40000,
+            destination_port: 7626,
+            verification_tag: if matches!(chunk, Chunk::Init(_)) { 0 } else { 0x0102_0304 },
+            chunks: smallvec![chunk],
+        })
+    });
+    let (source, destination) = (Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2));
+    transports.chain(bundles).map(|transport| Packet::new(source, destination, transport)).collect()
+}
+
+fn segments() -> Vec<Segment> {
+    let segment = |flags, options, payload: &'static [u8]| Segment {
+        source_port: 40000,
+        destination_port: 5001,
+        seq: SeqNum(1000),
+        ack: SeqNum(2000),
+        flags,
+        window: 502,
+        options,
+        payload: Bytes::from_static(payload),
+        stamp: Stamp::default(),
+    };
+    let timestamps = Some(Timestamps { value: 1, echo: 2 });
+    let blocks = |n| {
+        (0..n).map(|i| SackBlock { left: SeqNum(2100 + 200 * i), right: SeqNum(2200 + 200 * i) }).collect()
+    };
+    let syn = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..Options::default() };
+    vec![
+        segment(Flags::SYN, Options { timestamps, ..syn.clone() }, b""),
+        segment(Flags::SYN | Flags::ACK, syn, b""),
+        segment(Flags::PSH | Flags::ACK, Options { timestamps, ..Options::default() }, b"hello"),
+        segment(Flags::ACK, Options { timestamps, sack: blocks(3), ..Options::default() }, b""),
+        segment(Flags::ACK, Options { sack: blocks(4), ..Options::default() }, b""),
+        segment(Flags::FIN | Flags::ACK, Options::default(), b"odd"),
+        segment(Flags::RST, Options::default(), b""),
+    ]
+}
+
+fn chunks() -> Vec<Chunk> {
+    let cookie = Bytes::from_static(b"a cookie of 21 octets");
+    let init = |parameters| {
+        Box::new(Init {
+            initiate_tag: 0x0102_0304,
+            a_rwnd: 65536,
+            outbound_streams: 8,
+            inbound_streams: 2048,
+            initial_tsn: Tsn(1),
+            parameters,
+        })
+    };
+    let common = [
+        Parameter::Ipv4Address(Address::new(10, 0, 1, 1)),
+        Parameter::ForwardTsnSupported,
+        Parameter::SupportedExtensions(vec![192, 130]),
+    ];
+    let causes = vec![
+        Cause::InvalidStreamIdentifier(7),
+        Cause::MissingMandatoryParameter(7),
+        Cause::StaleCookie(1000),
+        Cause::OutOfResource,
+        Cause::UnrecognizedChunk(Bytes::from_static(&[0xfe, 0, 0, 4])),
+        Cause::InvalidMandatoryParameter,
+        Cause::NoUserData(Tsn(9)),
+        Cause::CookieWhileShuttingDown,
+        Cause::ProtocolViolation(Bytes::from_static(b"why")),
+    ];
+    vec![
+        Chunk::Init(init([&common[..], &[Parameter::CookiePreservative(1000)]].concat())),
+        Chunk::InitAck(init([&common[..], &[Parameter::StateCookie(cookie.clone())]].concat())),
+        Chunk::CookieEcho(cookie.clone()),
+        Chunk::CookieAck,
+        Chunk::Data(Data {
+            flags: DataFlags::BEGIN | DataFlags::END,
+            tsn: Tsn(1),
+            stream: 3,
+            ssn: Ssn(0),
+            ppid: 0,
+            payload: Bytes::from_static(b"hello"),
+            stamp: Stamp::default(),
+        }),
+        Chunk::Sack(Sack {
+            cumulative_tsn: Tsn(1),
+            a_rwnd: 65536,
+            gaps: smallvec![GapAckBlock { start: 2, end: 3 }, GapAckBlock { start: 5, end: 5 }],
+            duplicates: smallvec![Tsn(1)],
+        }),
+        Chunk::Heartbeat(cookie.clone()),
+        Chunk::HeartbeatAck(cookie),
+        Chunk::ForwardTsn(Box::new(ForwardTsn {
+            new_cumulative_tsn: Tsn(9),
+            skipped: smallvec![(1, Ssn(2)), (3, Ssn(4))],
+        })),
+        Chunk::Error(causes),
+        Chunk::Shutdown { cumulative_tsn: Tsn(9) },
+        Chunk::ShutdownAck,
+        Chunk::ShutdownComplete { reflected: true },
+        Chunk::Abort {
+            reflected: false,
+            causes: vec![Cause::UserInitiatedAbort(Bytes::from_static(b"bye"))],
+        },
+        Chunk::Unknown { kind: 0x3f, flags: 1, value: Bytes::from_static(b"??") },
+    ]
+}
+
+/// The chosen fields of every packet of a capture, by tshark; `None` if it is not installed.
+fn dissect(packets: &[Packet], fields: &[&str]) -> Option<Vec<Vec<String>>> {
+    let file = tempfile::Builder::new().suffix(".pcapng").tempfile().unwrap();
+    let mut writer = PcapngWriter::new(file.as_file(), "experiment hello, seed 1", &["up", "down"]).unwrap();
+    for (packet, i) in packets.iter().zip(0..) {
+        let comment = (i == 0).then_some("dropped: loss on up");
+        writer.packet(i % 2, Time::from_nanos(u64::from(i) * 1_000_000_001), packet, comment).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-r"]).arg(file.path());
+    for preference in ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "sctp.checksum:CRC 32c"] {
+        command.args(["-o", preference]);
+    }
+    command.args(["-T", "fields", "-E", "separator=|"]);
+    fields.iter().for_each(|field| {
+        command.args(["-e", field]);
+    });
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) if std::env::var_os("HOL_REQUIRE_TSHARK").is_none() => {
+            eprintln!("SKIPPED: tshark: {error}");
+            return None;
+        }
+        Err(error) => panic!("tshark: {error}"),
+    };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    Some(lines.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect())
+}
+
+/// Wireshark's status of a checksum: 0 is bad, 1 is good.
+const CHECKSUMS: [&str; 3] = ["ip.checksum.status", "tcp.checksum.status", "sctp.checksum.status"];
+
+#[test]
+fn wireshark_finds_every_packet_well_formed() {
+    let packets = packets();
+    let fields = [&CHECKSUMS[..], &["_ws.malformed", "frame.time_epoch", "frame.interface_name"]].concat();
+    let Some(rows) = dissect(&packets, &fields) else { return };
+    assert_eq!(rows.len(), packets.len());
+    for ((row, packet), i) in rows.iter().zip(&packets).zip(0..) {
+        let transport = match packet.transport {
+            Transport::Tcp(_) => ["1", ""],
+            Transport::Sctp(_) => ["", "1"],
+        };
+        let time = format!("{}.{i:09}", 1_577_836_800 + i);
+        let interface = ["up", "down"][i % 2];
+        assert_eq!(row[..], ["1", transport[0], transport[1], "", &time, interface], "{packet}");
+    }
+}
+
+/// Section 3.5 of the pcapng draft: comments of the section and of a packet.
+#[test]
+fn wireshark_shows_what_became_of_a_packet() {
+    let Some(rows) = dissect(&packets()[..2], &["frame.comment"]) else { return };
+    assert_eq!(rows, [["dropped: loss on up"], [""]]);
+}
+
+#[test]
+fn wireshark_sees_corruption() {
+    let corrupted: Vec<_> =
+        packets().into_iter().map(|packet| Packet { corrupted: true, ..packet }).collect();
+    let Some(rows) = dissect(&corrupted, &CHECKSUMS) else { return };
+    for (row, packet) in rows.iter().zip(&corrupted) {
+        assert!(row[0] == "1" && row[1..].contains(&"0".to_owned()), "{packet}: {row:?}");
+    }
+}
+
+/// RFC 9293 section 3.2, RFC 2018, RFC 7323: what we meant is what Wireshark reads.
+#[test]
+fn wireshark_reads_the_tcp_options_that_we_wrote() {
+    let fields = [
+        "tcp.options.mss_val",
+        "tcp.options.wscale.shift",
+        "tcp.option_kind",
+        "tcp.options.timestamp.tsval",
+        "tcp.options.sack.count",
+        "tcp.len",
+    ];
+    let packets: Vec<_> =
+        packets().into_iter().filter(|p| matches!(p.transport, Transport::Tcp(_))).collect();
+    let Some(rows) = dissect(&packets, &fields) else { return };
+    let expected = [
+        ["1460", "7", "2,4,8,1,3", "1", "", "0"],
+        ["1460", "7", "2,1,1,4,1,3", "", "", "0"],
+        ["", "", "1,1,8", "1", "", "5"],
+        ["", "", "1,1,8,1,1,5", "1", "3", "0"],
+        ["", "", "1,1,5", "", "4", "0"],
+        ["", "", "", "", "", "3"],
+        ["", "", "", "", "", "0"],
+    ];
+    assert_eq!(rows, expected);
+}
+
+/// RFC 9260 section 3.2: what we meant is what Wireshark reads.
+#[test]
+fn wireshark_reads_the_chunks_that_we_wrote() {
+    let packets: Vec<_> =
+        packets().into_iter().filter(|p| matches!(p.transport, Transport::Sctp(_))).collect();
+    let Some(rows) = dissect(&packets, &["sctp.chunk_type"]) else { return };
+    // The unrecognized chunk that the ERROR chunk reports is dissected too.
+    let kinds = ["1", "2", "10", "11", "0", "3", "4", "5", "192", "9,254", "7", "8", "14", "6", "63"];
+    assert_eq!(rows, kinds.map(|kind| [kind]));
+}
