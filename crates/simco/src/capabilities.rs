@@ -1,0 +1,98 @@
+//! What a middlebox can do. RFC 4540 section 4.3.3.
+
+use bytes::BufMut;
+
+use crate::Lifetime;
+use crate::attribute::Attribute;
+
+/// The capabilities attribute of an SE reply.
+///
+/// ```text
+/// +---------------+-+-+-+-+---+---+-------------------------------+
+/// |    MB type    |I|E|P|S|IIV|EIV|           reserved            |
+/// +---------------+-+-+-+-+---+---+-------------------------------+
+/// |                   max policy rule lifetime                    |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// MB type: a sum of the constants below.
+    pub middlebox_type: u8,
+    /// I, E, P and S: a sum of the constants below, then IIV and EIV with 1 = IPv4, 2 = IPv6, 3 = both.
+    pub flags: u8,
+    /// The longest lifetime that it grants.
+    pub max_lifetime: Lifetime,
+}
+
+impl Capabilities {
+    /// MB type: packet filter firewall.
+    pub const PACKET_FILTER: u8 = 0x80;
+    /// MB type: network address translator.
+    pub const NAT: u8 = 0x40;
+    /// MB type: PDR transactions are supported.
+    pub const PDR: u8 = 0x10;
+    /// MB type: twice NAT.
+    pub const TWICE_NAT: u8 = 0x04;
+    /// MB type: protocol translation.
+    pub const PROTOCOL_TRANSLATION: u8 = 0x02;
+    /// MB type: port translation.
+    pub const PORT_TRANSLATION: u8 = 0x01;
+    /// I: internal addresses may be wildcards.
+    pub const INTERNAL_WILDCARD: u8 = 0x80;
+    /// E: external addresses may be wildcards.
+    pub const EXTERNAL_WILDCARD: u8 = 0x40;
+    /// P: ports may be wildcards.
+    pub const PORT_WILDCARD: u8 = 0x20;
+    /// S: policy rules survive a restart.
+    pub const PERSISTENT: u8 = 0x10;
+    /// IIV and EIV: IPv4 on both sides.
+    pub const IPV4: u8 = 0b0101;
+
+    /// A pure firewall for IPv4 that takes every wildcard.
+    pub const fn firewall(max_lifetime: Lifetime) -> Self {
+        let wildcards = Self::INTERNAL_WILDCARD | Self::EXTERNAL_WILDCARD | Self::PORT_WILDCARD;
+        Self { middlebox_type: Self::PACKET_FILTER, flags: wildcards | Self::IPV4, max_lifetime }
+    }
+
+    /// True if every bit of `flags` is set.
+    pub const fn allow(&self, flags: u8) -> bool {
+        self.flags & flags == flags
+    }
+}
+
+impl Attribute for Capabilities {
+    const KIND: u16 = 0x0004;
+
+    fn parse(value: &[u8]) -> Option<Self> {
+        let [middlebox_type, flags, _, _, lifetime @ ..]: [u8; 8] = value.try_into().ok()?;
+        Some(Self { middlebox_type, flags, max_lifetime: Lifetime(u32::from_be_bytes(lifetime)) })
+    }
+    fn length(&self) -> usize {
+        8
+    }
+    fn emit(&self, out: &mut Vec<u8>) {
+        out.put_slice(&[self.middlebox_type, self.flags, 0, 0]);
+        out.put_u32(self.max_lifetime.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 4540 section 4.3.3: NAPT with packet filter and PDR has MB type 0xD1.
+    #[test]
+    fn the_example_of_the_rfc_has_its_middlebox_type() {
+        let napt = Capabilities::NAT | Capabilities::PORT_TRANSLATION;
+        assert_eq!(napt | Capabilities::PACKET_FILTER | Capabilities::PDR, 0xD1);
+    }
+
+    /// RFC 4540 section 4.3.3, figure 7: I, E, P set, IIV = EIV = 1, one hour.
+    #[test]
+    fn a_firewall_looks_like_figure_7() {
+        let mut out = Vec::new();
+        Capabilities::firewall(Lifetime(3600)).emit(&mut out);
+        assert_eq!(out, [0x80, 0b1110_0101, 0, 0, 0, 0, 0x0e, 0x10]);
+        assert_eq!(Capabilities::parse(&out), Some(Capabilities::firewall(Lifetime(3600))));
+    }
+}

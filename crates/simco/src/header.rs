@@ -1,0 +1,105 @@
+//! The message header. RFC 4540 section 4.2.
+
+use bytes::BufMut;
+
+/// Where a middlebox listens, TCP and SCTP. RFC 4540 section 3.
+pub const PORT: u16 = 7626;
+
+/// Transaction identifier: a reply repeats its request's. RFC 4540 section 4.2.5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tid(pub u32);
+
+/// The eight octets that start every message.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +---------------+---------------+-------------------------------+
+/// |  basic type   |   sub-type    |  message length (octets after) |
+/// +---------------+---------------+-------------------------------+
+/// |                   transaction identifier (TID)                |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Request, positive reply, negative reply or notification, as on the wire.
+    pub basic_type: u8,
+    /// Which of them, as on the wire.
+    pub sub_type: u8,
+    /// Octets that follow the header.
+    pub body_length: u16,
+    /// Transaction identifier.
+    pub tid: Tid,
+}
+
+/// Basic message types. RFC 4540 section 4.2.1.
+pub(crate) mod basic_type {
+    pub const REQUEST: u8 = 0x01;
+    pub const POSITIVE_REPLY: u8 = 0x02;
+    pub const NEGATIVE_REPLY: u8 = 0x03;
+    pub const NOTIFICATION: u8 = 0x04;
+}
+
+/// Sub-types of requests and positive replies. RFC 4540 section 4.2.2.
+pub(crate) mod sub_type {
+    pub const SE: u8 = 0x01;
+    pub const SA: u8 = 0x02;
+    pub const ST: u8 = 0x03;
+    pub const PRR: u8 = 0x11;
+    pub const PER: u8 = 0x12;
+    pub const PEA: u8 = 0x13;
+    pub const PDR: u8 = 0x14;
+    pub const PLC: u8 = 0x15;
+    pub const PRD: u8 = 0x16;
+    pub const PRS: u8 = 0x21;
+    pub const PRL: u8 = 0x22;
+    pub const PES: u8 = 0x23;
+    pub const PDS: u8 = 0x24;
+}
+
+impl Header {
+    /// Octets of the header.
+    pub const LENGTH: usize = 8;
+
+    /// The header of the message that starts with `octets`; `None` while there are too few.
+    pub fn parse(octets: &[u8]) -> Option<Self> {
+        let [basic_type, sub_type, l0, l1, t0, t1, t2, t3] = *octets.first_chunk()?;
+        Some(Self {
+            basic_type,
+            sub_type,
+            body_length: u16::from_be_bytes([l0, l1]),
+            tid: Tid(u32::from_be_bytes([t0, t1, t2, t3])),
+        })
+    }
+
+    /// Octets of the whole message.
+    pub fn message_length(&self) -> usize {
+        Self::LENGTH + usize::from(self.body_length)
+    }
+
+    pub(crate) fn emit(&self, out: &mut Vec<u8>) {
+        out.put_u8(self.basic_type);
+        out.put_u8(self.sub_type);
+        out.put_u16(self.body_length);
+        out.put_u32(self.tid.0);
+    }
+}
+
+/// The length in octets of the message that starts with `octets`; `None` while there are too few to tell.
+pub fn length_of(octets: &[u8]) -> Option<usize> {
+    Header::parse(octets).map(|header| header.message_length())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 4540 section 4.2: the length field does not count the header.
+    #[test]
+    fn the_length_of_a_message_counts_its_header() {
+        let octets = [0x01, 0x12, 0x00, 0x30, 0, 0, 0, 7];
+        assert_eq!(length_of(&octets), Some(0x38));
+        assert_eq!(length_of(&octets[..7]), None);
+        assert_eq!(length_of(&[0xff; 8]), Some(65_543));
+    }
+}

@@ -1,0 +1,218 @@
+//! Whole messages. RFC 4540 sections 4.2 and 5.
+
+use bytes::Bytes;
+
+use crate::attribute::{Attributes, Length, Sink};
+use crate::header::{Header, basic_type};
+use crate::{Lifetime, Pid, Refusal, Reply, Request, Tid, Version};
+
+/// One SIMCO message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Transaction identifier.
+    pub tid: Tid,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What a message says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// The agent asks.
+    Request(Request),
+    /// The middlebox grants.
+    Reply(Reply),
+    /// The middlebox refuses.
+    Refusal(Refusal),
+    /// The middlebox refuses the session, but would speak this version: the one negative reply with an attribute.
+    /// RFC 4540 section 5.2.6.
+    VersionMismatch(Version),
+    /// The middlebox tells unasked.
+    Notification(Notification),
+}
+
+/// What a middlebox tells unasked; its TIDs are the middlebox's own. RFC 4540 section 4.2.4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notification {
+    /// A badly formed message arrived, section 5.1.1.
+    Bfm,
+    /// The session ends asynchronously, section 5.2.7.
+    Ast,
+    /// Something happened to a policy rule, section 5.3.19.
+    Are {
+        /// The rule.
+        pid: Pid,
+        /// What remains; zero if it was deleted.
+        lifetime: Lifetime,
+    },
+}
+
+/// Why octets are no SIMCO message. RFC 4540 section 6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The octets are fewer or more than the header says, or not even a header.
+    #[error("the message's length is not what its header says")]
+    Length,
+    /// The basic message type is not defined.
+    #[error("unknown basic message type {0:#04x}")]
+    BasicType(u8),
+    /// The sub-type is not defined for the basic message type.
+    #[error("unknown sub-type {0:#04x}")]
+    SubType(u8),
+    /// The next attribute is not the one that belongs here, or its value breaks its format.
+    #[error("attribute {0:#06x} is missing or malformed")]
+    Attribute(u16),
+    /// There is no attribute where at least one of several belongs.
+    #[error("attributes are missing")]
+    MissingAttribute,
+    /// There are more attributes than belong here.
+    #[error("more attributes than the message has")]
+    SurplusAttribute,
+}
+
+/// Sub-type of the version mismatch, the negative reply with an attribute.
+const VERSION_MISMATCH: u8 = 0x22;
+/// Sub-types of notifications.
+const BFM: u8 = 0x01;
+const AST: u8 = 0x02;
+const ARE: u8 = 0x03;
+
+impl Message {
+    /// A request.
+    pub fn request(tid: Tid, request: Request) -> Self {
+        Self { tid, body: Body::Request(request) }
+    }
+
+    /// A positive reply.
+    pub fn reply(tid: Tid, reply: Reply) -> Self {
+        Self { tid, body: Body::Reply(reply) }
+    }
+
+    /// A negative reply.
+    pub fn refusal(tid: Tid, refusal: Refusal) -> Self {
+        Self { tid, body: Body::Refusal(refusal) }
+    }
+
+    /// A notification.
+    pub fn notification(tid: Tid, notification: Notification) -> Self {
+        Self { tid, body: Body::Notification(notification) }
+    }
+
+    /// The message that these octets are, no fewer and no more.
+    pub fn parse(octets: &[u8]) -> Result<Self, ParseError> {
+        let header = Header::parse(octets).ok_or(ParseError::Length)?;
+        if octets.len() != header.message_length() {
+            return Err(ParseError::Length);
+        }
+        let (sub_type, body) = (header.sub_type, &octets[Header::LENGTH..]);
+        let body = match header.basic_type {
+            basic_type::REQUEST => Body::Request(Request::parse(sub_type, body)?),
+            basic_type::POSITIVE_REPLY => Body::Reply(Reply::parse(sub_type, body)?),
+            basic_type::NEGATIVE_REPLY => parse_negative_reply(sub_type, body)?,
+            basic_type::NOTIFICATION => Body::Notification(Notification::parse(sub_type, body)?),
+            other => return Err(ParseError::BasicType(other)),
+        };
+        Ok(Self { tid: header.tid, body })
+    }
+
+    /// Octets on the wire.
+    pub fn length(&self) -> usize {
+        Header::LENGTH + self.body.length()
+    }
+
+    /// The octets of the message.
+    ///
+    /// # Panics
+    /// If the body is longer than its length field can say: 65,535 octets.
+    pub fn to_bytes(&self) -> Bytes {
+        let body_length = self.body.length();
+        let header = Header {
+            basic_type: self.body.basic_type(),
+            sub_type: self.body.sub_type(),
+            body_length: u16::try_from(body_length).expect("a body is at most 65535 octets"),
+            tid: self.tid,
+        };
+        let mut out = Vec::with_capacity(Header::LENGTH + body_length);
+        header.emit(&mut out);
+        self.body.add_to(&mut out);
+        debug_assert_eq!(out.len(), Header::LENGTH + body_length, "{self:?}");
+        out.into()
+    }
+}
+
+fn parse_negative_reply(sub_type: u8, body: &[u8]) -> Result<Body, ParseError> {
+    let mut body = Attributes::new(body);
+    let negative = if sub_type == VERSION_MISMATCH {
+        Body::VersionMismatch(body.next()?)
+    } else {
+        Body::Refusal(Refusal::from_code(sub_type).ok_or(ParseError::SubType(sub_type))?)
+    };
+    body.finish()?;
+    Ok(negative)
+}
+
+impl Body {
+    fn basic_type(&self) -> u8 {
+        match self {
+            Self::Request(_) => basic_type::REQUEST,
+            Self::Reply(_) => basic_type::POSITIVE_REPLY,
+            Self::Refusal(_) | Self::VersionMismatch(_) => basic_type::NEGATIVE_REPLY,
+            Self::Notification(_) => basic_type::NOTIFICATION,
+        }
+    }
+
+    fn sub_type(&self) -> u8 {
+        match self {
+            Self::Request(request) => request.sub_type(),
+            Self::Reply(reply) => reply.sub_type(),
+            Self::Refusal(refusal) => refusal.code(),
+            Self::VersionMismatch(_) => VERSION_MISMATCH,
+            Self::Notification(notification) => notification.sub_type(),
+        }
+    }
+
+    fn length(&self) -> usize {
+        let mut length = Length::default();
+        self.add_to(&mut length);
+        length.0
+    }
+
+    fn add_to(&self, body: &mut impl Sink) {
+        match self {
+            Self::Request(request) => request.add_to(body),
+            Self::Reply(reply) => reply.add_to(body),
+            Self::Refusal(_) => {}
+            Self::VersionMismatch(version) => body.add(version),
+            Self::Notification(notification) => notification.add_to(body),
+        }
+    }
+}
+
+impl Notification {
+    fn parse(sub_type: u8, body: &[u8]) -> Result<Self, ParseError> {
+        let mut body = Attributes::new(body);
+        let notification = match sub_type {
+            BFM => Self::Bfm,
+            AST => Self::Ast,
+            ARE => Self::Are { pid: body.next()?, lifetime: body.next()? },
+            other => return Err(ParseError::SubType(other)),
+        };
+        body.finish()?;
+        Ok(notification)
+    }
+
+    fn sub_type(&self) -> u8 {
+        match self {
+            Self::Bfm => BFM,
+            Self::Ast => AST,
+            Self::Are { .. } => ARE,
+        }
+    }
+
+    fn add_to(&self, body: &mut impl Sink) {
+        if let Self::Are { pid, lifetime } = self {
+            body.add(pid);
+            body.add(lifetime);
+        }
+    }
+}

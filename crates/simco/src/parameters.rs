@@ -1,0 +1,184 @@
+//! The parameter sets of PRR and PER. RFC 4540 sections 4.3.9 and 4.3.10.
+
+use bytes::BufMut;
+
+use crate::attribute::Attribute;
+use crate::codes::codes;
+
+codes!(
+    /// Which way the enabled data flows. RFC 4540 section 4.3.10.
+    Direction {
+        /// From the external to the internal host.
+        Inbound = 0x01,
+        /// From the internal to the external host.
+        Outbound = 0x02,
+        /// Both ways.
+        BiDirectional = 0x03,
+    }
+);
+
+codes!(
+    /// Whether a translated port keeps its parity. RFC 4540 section 4.3.10.
+    PortParity {
+        /// It need not.
+        Any = 0x00,
+        /// Odd stays odd, even stays even.
+        Same = 0x03,
+    }
+);
+
+codes!(
+    /// The parity of reserved ports. RFC 4540 section 4.3.9.
+    ReservedParity {
+        /// Either.
+        Any = 0b00,
+        /// The first port is odd.
+        Odd = 0b01,
+        /// The first port is even.
+        Even = 0b10,
+    }
+);
+
+codes!(
+    /// How addresses are to be translated. RFC 4540 section 4.3.9.
+    NatMode {
+        /// On one side.
+        Traditional = 0b01,
+        /// On both sides.
+        Twice = 0b10,
+    }
+);
+
+codes!(
+    /// The IP version that a reservation wants. RFC 4540 section 4.3.9.
+    IpChoice {
+        /// Either.
+        Any = 0b00,
+        /// Version 4.
+        V4 = 0b01,
+        /// Version 6.
+        V6 = 0b10,
+    }
+);
+
+/// What a PER or PEA request wants beyond its addresses.
+///
+/// ```text
+/// +---------------+---------------+-------------------------------+
+/// |  port parity  |   direction   |           reserved            |
+/// +---------------+---------------+-------------------------------+
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PerParameters {
+    /// Parity of a translated port.
+    pub parity: PortParity,
+    /// Direction of the data.
+    pub direction: Direction,
+}
+
+impl Attribute for PerParameters {
+    const KIND: u16 = 0x000B;
+
+    fn parse(value: &[u8]) -> Option<Self> {
+        let [parity, direction, _reserved @ ..]: [u8; 4] = value.try_into().ok()?;
+        Some(Self { parity: PortParity::from_code(parity)?, direction: Direction::from_code(direction)? })
+    }
+    fn length(&self) -> usize {
+        4
+    }
+    fn emit(&self, out: &mut Vec<u8>) {
+        out.put_slice(&[self.parity.code(), self.direction.code(), 0, 0]);
+    }
+}
+
+/// What a PRR request wants.
+///
+/// ```text
+/// +---+---+---+---+---------------+-------------------------------+
+/// |NM |PP |IPi|IPo|trnsp. protocol|           port range          |
+/// +---+---+---+---+---------------+-------------------------------+
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrrParameters {
+    /// NM.
+    pub nat_mode: NatMode,
+    /// PP.
+    pub parity: ReservedParity,
+    /// IPi: the IP version at the inside.
+    pub inside: IpChoice,
+    /// IPo: the IP version at the outside.
+    pub outside: IpChoice,
+    /// IP protocol number; 0 reserves an address without ports.
+    pub protocol: u8,
+    /// Consecutive ports, at least 1; 0xFFFF is all ports.
+    pub port_range: u16,
+}
+
+impl Attribute for PrrParameters {
+    const KIND: u16 = 0x000A;
+
+    fn parse(value: &[u8]) -> Option<Self> {
+        let [bits, protocol, r0, r1]: [u8; 4] = value.try_into().ok()?;
+        let port_range = u16::from_be_bytes([r0, r1]);
+        let parameters = Self {
+            nat_mode: NatMode::from_code(bits >> 6)?,
+            parity: ReservedParity::from_code(bits >> 4 & 0b11)?,
+            inside: IpChoice::from_code(bits >> 2 & 0b11)?,
+            outside: IpChoice::from_code(bits & 0b11)?,
+            protocol,
+            port_range,
+        };
+        (port_range > 0).then_some(parameters)
+    }
+    fn length(&self) -> usize {
+        4
+    }
+    fn emit(&self, out: &mut Vec<u8>) {
+        let versions = self.inside.code() << 2 | self.outside.code();
+        out.put_u8(self.nat_mode.code() << 6 | self.parity.code() << 4 | versions);
+        out.put_u8(self.protocol);
+        out.put_u16(self.port_range);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 4540 section 4.3.9, figure 13: twice (10), even (10), IPv4 inside (01), IPv6 outside (10).
+    #[test]
+    fn the_prr_parameters_are_packed_two_bits_each() {
+        let parameters = PrrParameters {
+            nat_mode: NatMode::Twice,
+            parity: ReservedParity::Even,
+            inside: IpChoice::V4,
+            outside: IpChoice::V6,
+            protocol: 17,
+            port_range: 2,
+        };
+        let mut out = Vec::new();
+        parameters.emit(&mut out);
+        assert_eq!(out, [0b1010_0110, 17, 0, 2]);
+        assert_eq!(PrrParameters::parse(&out), Some(parameters));
+    }
+
+    /// RFC 4540 sections 4.3.9 and 4.3.10 leave these values undefined.
+    #[test]
+    fn undefined_parameters_are_refused() {
+        for octets in
+            [[0b0000_0000, 0, 0, 1], [0b0111_0000, 0, 0, 1], [0b0100_0011, 0, 0, 1], [0x40, 0, 0, 0]]
+        {
+            assert_eq!(PrrParameters::parse(&octets), None, "{octets:x?}");
+        }
+        for octets in [[1, 1, 0, 0], [0, 0, 0, 0], [0, 4, 0, 0]] {
+            assert_eq!(PerParameters::parse(&octets), None, "{octets:x?}");
+        }
+    }
+
+    /// RFC 4540 section 4.3.10: the reserved octets are ignored on receipt.
+    #[test]
+    fn reserved_octets_do_not_matter() {
+        let expected = PerParameters { parity: PortParity::Same, direction: Direction::BiDirectional };
+        assert_eq!(PerParameters::parse(&[3, 3, 0xff, 0xff]), Some(expected));
+    }
+}

@@ -1,0 +1,253 @@
+//! Positive replies: what a middlebox answers. RFC 4540 sections 5.2 and 5.3.
+
+use crate::attribute::{Attributes, Sink};
+use crate::header::sub_type;
+use crate::{
+    AddressTuple, Capabilities, Challenge, Gid, Lifetime, Owner, ParseError, PerParameters, Pid, Token,
+};
+
+/// A positive reply of the middlebox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The session is open, section 5.2.2.
+    Se {
+        /// What the middlebox can do.
+        capabilities: Capabilities,
+    },
+    /// The session needs authentication, section 5.2.3. At least one of the two is present.
+    Sa {
+        /// Asks the agent to authenticate itself.
+        challenge: Option<Challenge>,
+        /// Answers the agent's challenge.
+        token: Option<Token>,
+    },
+    /// The session ends, section 5.2.5.
+    St,
+    /// A rule is reserved, section 5.3.9.
+    Prr(Granted),
+    /// A rule is enabled, by PER or PEA, section 5.3.10. A NAT of the traditional kind omits the inside tuple, says
+    /// section 8.3.3, although 5.3.10 demands it: we take both.
+    Per(Granted),
+    /// The lifetime was changed, section 5.3.11.
+    Plc {
+        /// What remains.
+        lifetime: Lifetime,
+    },
+    /// The rule was deleted, section 5.3.12.
+    Prd,
+    /// Status of a reserved rule, section 5.3.13.
+    Prs {
+        /// The rule.
+        rule: Granted,
+        /// Its owner.
+        owner: Owner,
+    },
+    /// Status of an enabled rule, section 5.3.14.
+    Pes(Box<EnabledRule>),
+    /// Status of a disable rule, section 5.3.15.
+    Pds(Box<DisabledRule>),
+    /// All rules that the agent may access, section 5.3.16.
+    Prl(Vec<Pid>),
+    /// A disable rule is in force, section 5.3.17.
+    Pdr {
+        /// The rule.
+        pid: Pid,
+        /// What remains.
+        lifetime: Lifetime,
+    },
+}
+
+/// A rule as the middlebox granted it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Granted {
+    /// The rule.
+    pub pid: Pid,
+    /// Its group.
+    pub gid: Gid,
+    /// What remains.
+    pub lifetime: Lifetime,
+    /// The middlebox, seen from the external side.
+    pub outside: AddressTuple,
+    /// The middlebox, seen from the internal side.
+    pub inside: Option<AddressTuple>,
+}
+
+/// All about an enabled rule. RFC 4540 section 5.3.14.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnabledRule {
+    /// The rule.
+    pub pid: Pid,
+    /// Its group.
+    pub gid: Gid,
+    /// Parity and direction.
+    pub parameters: PerParameters,
+    /// A0.
+    pub internal: AddressTuple,
+    /// A1.
+    pub inside: AddressTuple,
+    /// A2.
+    pub outside: AddressTuple,
+    /// A3.
+    pub external: AddressTuple,
+    /// What remains.
+    pub lifetime: Lifetime,
+    /// Who owns it.
+    pub owner: Owner,
+}
+
+/// All about a disable rule. RFC 4540 section 5.3.15.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DisabledRule {
+    /// The rule.
+    pub pid: Pid,
+    /// A0.
+    pub internal: AddressTuple,
+    /// A3.
+    pub external: AddressTuple,
+    /// What remains.
+    pub lifetime: Lifetime,
+    /// Who owns it.
+    pub owner: Owner,
+}
+
+impl Reply {
+    pub(crate) fn parse(sub_type: u8, body: &[u8]) -> Result<Self, ParseError> {
+        let mut body = Attributes::new(body);
+        let reply = match sub_type {
+            sub_type::SE => Self::Se { capabilities: body.next()? },
+            sub_type::SA if body.is_empty() => return Err(ParseError::MissingAttribute),
+            sub_type::SA => Self::Sa { challenge: body.next_if()?, token: body.next_if()? },
+            sub_type::ST => Self::St,
+            sub_type::PRR => Self::Prr(Granted::parse(&mut body)?),
+            sub_type::PER => Self::Per(Granted::parse(&mut body)?),
+            sub_type::PLC => Self::Plc { lifetime: body.next()? },
+            sub_type::PRD => Self::Prd,
+            sub_type::PRS => Self::Prs { rule: Granted::parse(&mut body)?, owner: body.next()? },
+            sub_type::PES => Self::Pes(Box::new(EnabledRule::parse(&mut body)?)),
+            sub_type::PDS => Self::Pds(Box::new(DisabledRule::parse(&mut body)?)),
+            sub_type::PRL => {
+                let mut pids = Vec::new();
+                while let Some(pid) = body.next_if_any()? {
+                    pids.push(pid);
+                }
+                Self::Prl(pids)
+            }
+            sub_type::PDR => Self::Pdr { pid: body.next()?, lifetime: body.next()? },
+            other => return Err(ParseError::SubType(other)),
+        };
+        body.finish()?;
+        Ok(reply)
+    }
+
+    pub(crate) fn sub_type(&self) -> u8 {
+        match self {
+            Self::Se { .. } => sub_type::SE,
+            Self::Sa { .. } => sub_type::SA,
+            Self::St => sub_type::ST,
+            Self::Prr(_) => sub_type::PRR,
+            Self::Per(_) => sub_type::PER,
+            Self::Plc { .. } => sub_type::PLC,
+            Self::Prd => sub_type::PRD,
+            Self::Prs { .. } => sub_type::PRS,
+            Self::Pes(_) => sub_type::PES,
+            Self::Pds(_) => sub_type::PDS,
+            Self::Prl(_) => sub_type::PRL,
+            Self::Pdr { .. } => sub_type::PDR,
+        }
+    }
+
+    pub(crate) fn add_to(&self, body: &mut impl Sink) {
+        match self {
+            Self::Se { capabilities } => body.add(capabilities),
+            Self::Sa { challenge, token } => {
+                body.add_if_any(challenge);
+                body.add_if_any(token);
+            }
+            Self::St | Self::Prd => {}
+            Self::Prr(rule) | Self::Per(rule) => rule.add_to(body),
+            Self::Plc { lifetime } => body.add(lifetime),
+            Self::Prs { rule, owner } => {
+                rule.add_to(body);
+                body.add(owner);
+            }
+            Self::Pes(rule) => rule.add_to(body),
+            Self::Pds(rule) => rule.add_to(body),
+            Self::Prl(pids) => pids.iter().for_each(|pid| body.add(pid)),
+            Self::Pdr { pid, lifetime } => {
+                body.add(pid);
+                body.add(lifetime);
+            }
+        }
+    }
+}
+
+impl Granted {
+    fn parse(body: &mut Attributes<'_>) -> Result<Self, ParseError> {
+        Ok(Self {
+            pid: body.next()?,
+            gid: body.next()?,
+            lifetime: body.next()?,
+            outside: body.next()?,
+            inside: body.next_if()?,
+        })
+    }
+
+    fn add_to(&self, body: &mut impl Sink) {
+        let Self { pid, gid, lifetime, outside, inside } = self;
+        body.add(pid);
+        body.add(gid);
+        body.add(lifetime);
+        body.add(outside);
+        body.add_if_any(inside);
+    }
+}
+
+impl EnabledRule {
+    fn parse(body: &mut Attributes<'_>) -> Result<Self, ParseError> {
+        Ok(Self {
+            pid: body.next()?,
+            gid: body.next()?,
+            parameters: body.next()?,
+            internal: body.next()?,
+            inside: body.next()?,
+            outside: body.next()?,
+            external: body.next()?,
+            lifetime: body.next()?,
+            owner: body.next()?,
+        })
+    }
+
+    fn add_to(&self, body: &mut impl Sink) {
+        let Self { pid, gid, parameters, internal, inside, outside, external, lifetime, owner } = self;
+        body.add(pid);
+        body.add(gid);
+        body.add(parameters);
+        body.add(internal);
+        body.add(inside);
+        body.add(outside);
+        body.add(external);
+        body.add(lifetime);
+        body.add(owner);
+    }
+}
+
+impl DisabledRule {
+    fn parse(body: &mut Attributes<'_>) -> Result<Self, ParseError> {
+        Ok(Self {
+            pid: body.next()?,
+            internal: body.next()?,
+            external: body.next()?,
+            lifetime: body.next()?,
+            owner: body.next()?,
+        })
+    }
+
+    fn add_to(&self, body: &mut impl Sink) {
+        let Self { pid, internal, external, lifetime, owner } = self;
+        body.add(pid);
+        body.add(internal);
+        body.add(external);
+        body.add(lifetime);
+        body.add(owner);
+    }
+}

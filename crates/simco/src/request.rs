@@ -1,0 +1,178 @@
+//! Requests: what an agent sends. RFC 4540 sections 5.2 and 5.3.
+
+use crate::attribute::{Attributes, Sink};
+use crate::header::sub_type;
+use crate::{
+    AddressTuple, Challenge, Gid, Lifetime, ParseError, PerParameters, Pid, PrrParameters, Token, Version,
+};
+
+/// A request of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Session establishment, section 5.2.1.
+    Se {
+        /// The version that the agent speaks.
+        version: Version,
+        /// Asks the middlebox to authenticate itself.
+        challenge: Option<Challenge>,
+    },
+    /// Session authentication, section 5.2.4.
+    Sa {
+        /// Answers the middlebox's challenge.
+        token: Option<Token>,
+    },
+    /// Session termination, section 5.2.5.
+    St,
+    /// Policy reserve rule, section 5.3.2.
+    Prr {
+        /// What to reserve.
+        parameters: PrrParameters,
+        /// For how long.
+        lifetime: Lifetime,
+        /// The group that the rule joins; without it the rule starts one.
+        gid: Option<Gid>,
+    },
+    /// Policy enable rule, section 5.3.3.
+    Per {
+        /// What to enable.
+        enable: Enable,
+        /// The group that the rule joins; without it the rule starts one.
+        gid: Option<Gid>,
+    },
+    /// Policy enable rule after reservation, section 5.3.4.
+    Pea {
+        /// What to enable.
+        enable: Enable,
+        /// The reservation.
+        pid: Pid,
+    },
+    /// Policy disable rule, section 5.3.8.
+    Pdr {
+        /// The internal host.
+        internal: AddressTuple,
+        /// The external host.
+        external: AddressTuple,
+        /// For how long.
+        lifetime: Lifetime,
+    },
+    /// Policy rule lifetime change, section 5.3.5.
+    Plc {
+        /// The rule.
+        pid: Pid,
+        /// From now on; zero deletes the rule.
+        lifetime: Lifetime,
+    },
+    /// Policy rule status, section 5.3.6.
+    Prs {
+        /// The rule.
+        pid: Pid,
+    },
+    /// Policy rule list, section 5.3.7.
+    Prl,
+}
+
+/// What a PER or PEA request wants to let pass. RFC 4540 section 5.3.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enable {
+    /// Parity and direction.
+    pub parameters: PerParameters,
+    /// The internal host.
+    pub internal: AddressTuple,
+    /// The external host.
+    pub external: AddressTuple,
+    /// For how long.
+    pub lifetime: Lifetime,
+}
+
+impl Enable {
+    fn parse(body: &mut Attributes<'_>) -> Result<Self, ParseError> {
+        Ok(Self {
+            parameters: body.next()?,
+            internal: body.next()?,
+            external: body.next()?,
+            lifetime: body.next()?,
+        })
+    }
+
+    fn add_to(&self, body: &mut impl Sink) {
+        let Self { parameters, internal, external, lifetime } = self;
+        body.add(parameters);
+        body.add(internal);
+        body.add(external);
+        body.add(lifetime);
+    }
+}
+
+impl Request {
+    pub(crate) fn parse(sub_type: u8, body: &[u8]) -> Result<Self, ParseError> {
+        let mut body = Attributes::new(body);
+        let request = match sub_type {
+            sub_type::SE => Self::Se { version: body.next()?, challenge: body.next_if_any()? },
+            sub_type::SA => Self::Sa { token: body.next_if_any()? },
+            sub_type::ST => Self::St,
+            sub_type::PRR => {
+                Self::Prr { parameters: body.next()?, lifetime: body.next()?, gid: body.next_if_any()? }
+            }
+            sub_type::PER => Self::Per { enable: Enable::parse(&mut body)?, gid: body.next_if_any()? },
+            sub_type::PEA => Self::Pea { enable: Enable::parse(&mut body)?, pid: body.next()? },
+            sub_type::PDR => {
+                Self::Pdr { internal: body.next()?, external: body.next()?, lifetime: body.next()? }
+            }
+            sub_type::PLC => Self::Plc { pid: body.next()?, lifetime: body.next()? },
+            sub_type::PRS => Self::Prs { pid: body.next()? },
+            sub_type::PRL => Self::Prl,
+            other => return Err(ParseError::SubType(other)),
+        };
+        body.finish()?;
+        Ok(request)
+    }
+
+    pub(crate) fn sub_type(&self) -> u8 {
+        match self {
+            Self::Se { .. } => sub_type::SE,
+            Self::Sa { .. } => sub_type::SA,
+            Self::St => sub_type::ST,
+            Self::Prr { .. } => sub_type::PRR,
+            Self::Per { .. } => sub_type::PER,
+            Self::Pea { .. } => sub_type::PEA,
+            Self::Pdr { .. } => sub_type::PDR,
+            Self::Plc { .. } => sub_type::PLC,
+            Self::Prs { .. } => sub_type::PRS,
+            Self::Prl => sub_type::PRL,
+        }
+    }
+
+    pub(crate) fn add_to(&self, body: &mut impl Sink) {
+        match self {
+            Self::Se { version, challenge } => {
+                body.add(version);
+                body.add_if_any(challenge);
+            }
+            Self::Sa { token } => body.add_if_any(token),
+            Self::St | Self::Prl => {}
+            Self::Prr { parameters, lifetime, gid } => {
+                body.add(parameters);
+                body.add(lifetime);
+                body.add_if_any(gid);
+            }
+            Self::Per { enable, gid } => {
+                enable.add_to(body);
+                body.add_if_any(gid);
+            }
+            Self::Pea { enable, pid } => {
+                enable.add_to(body);
+                body.add(pid);
+            }
+            Self::Pdr { internal, external, lifetime } => {
+                body.add(internal);
+                body.add(external);
+                body.add(lifetime);
+            }
+            Self::Plc { pid, lifetime } => {
+                body.add(pid);
+                body.add(lifetime);
+            }
+            Self::Prs { pid } => body.add(pid),
+        }
+    }
+}

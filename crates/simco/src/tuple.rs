@@ -1,0 +1,233 @@
+//! Address tuples. RFC 4540 section 4.3.8.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use bytes::BufMut;
+
+use crate::attribute::Attribute;
+use crate::codes::codes;
+
+codes!(
+    /// On which side of the middlebox an address is seen. RFC 4540 section 4.3.8.
+    Location {
+        /// A0: the host on the internal side.
+        Internal = 0x00,
+        /// A1: the middlebox as the internal host sees it.
+        Inside = 0x01,
+        /// A2: the middlebox as the external host sees it.
+        Outside = 0x02,
+        /// A3: the host on the external side.
+        External = 0x03,
+    }
+);
+
+codes!(
+    /// IP version of a tuple.
+    IpVersion {
+        /// Version 4.
+        V4 = 0x1,
+        /// Version 6.
+        V6 = 0x2,
+    }
+);
+
+/// Which addresses, ports and protocols a rule is about, seen from one side.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-------+-------+---------------+---------------+---------------+
+/// |  0/1  |IP ver.| prefix length |trnsp. protocol|   location    |
+/// +-------+-------+---------------+---------------+---------------+
+/// |          port number          |          port range           |  full addresses only
+/// +-------------------------------+-------------------------------+
+/// |                    IPv4 or IPv6 address                       |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressTuple {
+    /// The side.
+    pub location: Location,
+    /// IP protocol number; 0 is any.
+    pub protocol: u8,
+    /// Prefix length in bits; shorter than the address, it makes the address a wildcard.
+    pub prefix_length: u8,
+    /// The addresses.
+    pub addresses: Addresses,
+}
+
+/// What a tuple says beyond the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addresses {
+    /// Addresses and ports.
+    Full {
+        /// IP address or prefix.
+        address: IpAddr,
+        /// First port; 0 is any.
+        port: u16,
+        /// How many consecutive ports, at least 1.
+        port_range: u16,
+    },
+    /// The IP version and nothing else.
+    ProtocolsOnly(IpVersion),
+}
+
+/// The high nibble of the first octet.
+const FULL: u8 = 0x0;
+const PROTOCOLS_ONLY: u8 = 0x1;
+
+impl AddressTuple {
+    /// One port of one host; port 0 is any port.
+    pub fn of_host(location: Location, protocol: u8, host: SocketAddr) -> Self {
+        let addresses = Addresses::Full { address: host.ip(), port: host.port(), port_range: 1 };
+        Self { location, protocol, prefix_length: addresses.ip_version().address_bits(), addresses }
+    }
+
+    /// The same addresses seen from another side.
+    pub fn seen_from(self, location: Location) -> Self {
+        Self { location, ..self }
+    }
+
+    /// True if it stands for more than one address. RFC 4540 section 4.3.8.
+    pub fn has_address_wildcard(&self) -> bool {
+        self.prefix_length < self.addresses.ip_version().address_bits()
+    }
+
+    /// True if it stands for every port. RFC 4540 section 4.3.8.
+    pub fn has_port_wildcard(&self) -> bool {
+        matches!(self.addresses, Addresses::Full { port: 0, .. })
+    }
+}
+
+impl Addresses {
+    /// The IP version.
+    pub fn ip_version(&self) -> IpVersion {
+        match self {
+            Self::Full { address: IpAddr::V4(_), .. } => IpVersion::V4,
+            Self::Full { address: IpAddr::V6(_), .. } => IpVersion::V6,
+            Self::ProtocolsOnly(version) => *version,
+        }
+    }
+}
+
+impl IpVersion {
+    const fn address_bits(self) -> u8 {
+        match self {
+            Self::V4 => 32,
+            Self::V6 => 128,
+        }
+    }
+}
+
+fn parse_addresses(kind: u8, version: IpVersion, octets: &[u8]) -> Option<Addresses> {
+    if kind == PROTOCOLS_ONLY {
+        return octets.is_empty().then_some(Addresses::ProtocolsOnly(version));
+    }
+    let ([p0, p1, r0, r1], address) = octets.split_first_chunk()?;
+    let address = match version {
+        IpVersion::V4 => IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(address).ok()?)),
+        IpVersion::V6 => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(address).ok()?)),
+    };
+    let port_range = u16::from_be_bytes([*r0, *r1]);
+    (kind == FULL && port_range > 0).then_some(Addresses::Full {
+        address,
+        port: u16::from_be_bytes([*p0, *p1]),
+        port_range,
+    })
+}
+
+impl Attribute for AddressTuple {
+    const KIND: u16 = 0x0009;
+
+    #[inline]
+    fn parse(value: &[u8]) -> Option<Self> {
+        let ([kind_and_version, prefix_length, protocol, location], rest) = value.split_first_chunk()?;
+        let version = IpVersion::from_code(kind_and_version & 0x0f)?;
+        let addresses = parse_addresses(kind_and_version >> 4, version, rest)?;
+        let tuple = Self {
+            location: Location::from_code(*location)?,
+            protocol: *protocol,
+            prefix_length: *prefix_length,
+            addresses,
+        };
+        (*prefix_length <= version.address_bits()).then_some(tuple)
+    }
+
+    fn length(&self) -> usize {
+        match self.addresses {
+            Addresses::Full { address: IpAddr::V4(_), .. } => 12,
+            Addresses::Full { address: IpAddr::V6(_), .. } => 24,
+            Addresses::ProtocolsOnly(_) => 4,
+        }
+    }
+
+    #[inline]
+    fn emit(&self, out: &mut Vec<u8>) {
+        let kind = match self.addresses {
+            Addresses::Full { .. } => FULL,
+            Addresses::ProtocolsOnly(_) => PROTOCOLS_ONLY,
+        };
+        let kind_and_version = kind << 4 | self.addresses.ip_version().code();
+        out.put_slice(&[kind_and_version, self.prefix_length, self.protocol, self.location.code()]);
+        if let Addresses::Full { address, port, port_range } = self.addresses {
+            out.put_u16(port);
+            out.put_u16(port_range);
+            match address {
+                IpAddr::V4(address) => out.put_slice(&address.octets()),
+                IpAddr::V6(address) => out.put_slice(&address.octets()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn octets(tuple: &AddressTuple) -> Vec<u8> {
+        let mut out = Vec::new();
+        tuple.emit(&mut out);
+        assert_eq!(out.len(), tuple.length());
+        assert_eq!(AddressTuple::parse(&out).as_ref(), Some(tuple));
+        out
+    }
+
+    /// RFC 4540 section 4.3.8, figure 12, filled in by hand.
+    #[test]
+    fn the_three_layouts_are_those_of_figure_12() {
+        let v4 = AddressTuple::of_host(Location::Internal, 17, "192.0.2.1:5004".parse().unwrap());
+        assert_eq!(octets(&v4), [0x01, 32, 17, 0, 0x13, 0x8c, 0, 1, 192, 0, 2, 1]);
+        let v6 = AddressTuple::of_host(Location::External, 6, "[2001:db8::1]:80".parse().unwrap());
+        let address = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+        assert_eq!(octets(&v6), [&[0x02, 128, 6, 3, 0, 80, 0, 1][..], &address].concat());
+        let protocols = AddressTuple {
+            location: Location::Outside,
+            protocol: 17,
+            prefix_length: 0,
+            addresses: Addresses::ProtocolsOnly(IpVersion::V4),
+        };
+        assert_eq!(octets(&protocols), [0x11, 0, 17, 2]);
+    }
+
+    /// RFC 4540 section 4.3.8: the port range is at least one, and the other fields have defined values.
+    #[test]
+    fn undefined_values_are_refused() {
+        let good = [0x01, 32, 17, 0, 0x13, 0x8c, 0, 1, 192, 0, 2, 1];
+        assert!(AddressTuple::parse(&good).is_some());
+        for (at, bad) in [(0, 0x21), (0, 0x03), (1, 33), (3, 4), (7, 0)] {
+            let mut octets = good;
+            octets[at] = bad;
+            assert_eq!(AddressTuple::parse(&octets), None, "octet {at} = {bad:#x}");
+        }
+        assert_eq!(AddressTuple::parse(&good[..11]), None);
+    }
+
+    /// RFC 4540 section 4.3.8: port 0 and short prefixes are wildcards.
+    #[test]
+    fn wildcards_are_recognized() {
+        let any_port = AddressTuple::of_host(Location::External, 17, "198.51.100.7:0".parse().unwrap());
+        assert!(any_port.has_port_wildcard() && !any_port.has_address_wildcard());
+        let net = AddressTuple { prefix_length: 24, ..any_port };
+        assert!(net.has_address_wildcard());
+    }
+}
