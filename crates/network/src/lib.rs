@@ -1,1 +1,29 @@
-//! Links, queues, impairments, topology, and the order of events
+//! Links, queues, impairments, topology, and the order of events.
+//!
+//! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means, [`Network`] the thing in operation.
+//! One physical effect a file: `transmitter` (rate), `queue`, `propagation` (delay, jitter), `loss`, `chance`
+//! (duplication, corruption, reordering); `line` puts them in a row.
+
+mod agenda;
+mod chance;
+mod error;
+mod line;
+mod loss;
+mod network;
+mod observer;
+mod propagation;
+mod queue;
+mod routes;
+mod spec;
+mod tap;
+mod topology;
+mod transmitter;
+
+pub use agenda::Agenda;
+pub use error::NetworkError;
+pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
+pub use network::{Arrival, Network};
+pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
+pub use tap::{Drops, Fate, Tap, TapPoint};
+pub use topology::{NodeId, Topology};
+pub(crate) use topology::InterfaceId;

@@ -1,0 +1,41 @@
+//! Network tables that contradict themselves. Each message names the key and the cure.
+
+use hol_base::Duration;
+
+/// A network that cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the variants and their fields are")]
+pub enum NetworkError {
+    #[error("{line}: `jitter` ({jitter}) is longer than `delay` ({delay}); packets cannot arrive before they leave: lower one or raise the other")]
+    JitterExceedsDelay { line: String, jitter: Duration, delay: Duration },
+    #[error("{line}: `reorder` needs `reorder_by`, the time that a packet is held back; add reorder_by = \"5ms\"")]
+    ReorderByMissing { line: String },
+    #[error("{line}: `reorder_by` does nothing without `reorder`, the share of packets held back; add reorder = \"1%\"")]
+    ReorderMissing { line: String },
+    #[error("{line}: `mtu` is {mtu} octets, but every IPv4 link carries at least 68 (RFC 791 section 3.2)")]
+    MtuTooSmall { line: String, mtu: u64 },
+    #[error("{line}: `queue` holds nothing, not even the packet in transmission; it needs at least \"1p\"")]
+    QueueHoldsNothing { line: String },
+    #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
+    MixedForms { key: &'static str, cure: &'static str },
+    #[error("`{key}` belongs to the long form; name the nodes, as in nodes = [\"client\", \"router\", \"server\"]")]
+    NodesMissing { key: &'static str },
+    #[error("`nodes` must hold \"{0}\": the workload runs between \"client\" and \"server\"")]
+    EndMissing(&'static str),
+    #[error("`nodes` names {0:?} twice")]
+    NodeTwice(String),
+    #[error("{place} names {node:?}, which is not in `nodes`")]
+    UnknownNode { place: String, node: String },
+    #[error("{place} connects {node:?} with itself")]
+    SelfLink { place: String, node: String },
+    #[error("{place} has {count} nodes; a LAN needs 2 to 250")]
+    LanSize { place: String, count: usize },
+    #[error("there is no way from {from:?} to {to:?}; add a link")]
+    NoWay { from: String, to: String },
+    #[error("there are {0} paths, links and LANs; the addresses suffice for 30000")]
+    TooMany(usize),
+    #[error("the event at {at} changes nothing; give it one of down, rate, loss, delay")]
+    EventWithoutChange { at: Duration },
+    #[error("the event at {at} is for {target}, which is not in the network; {cure}")]
+    EventWithoutTarget { at: Duration, target: String, cure: &'static str },
+}

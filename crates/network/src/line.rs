@@ -1,0 +1,179 @@
+//! One line: a queue, a transmitter, and what happens to packets on their way.
+
+use std::collections::VecDeque;
+
+use hol_base::{BitRate, Duration, Ratio, Seed, Time};
+use hol_wire::Packet;
+
+use crate::chance::Chance;
+use crate::loss::{Loss, LossSpec};
+use crate::observer::Observer;
+use crate::propagation::Propagation;
+use crate::queue::DropTail;
+use crate::tap::Fate;
+use crate::transmitter::Transmitter;
+use crate::{InterfaceId, Settings};
+
+/// A packet on its way from one interface to another.
+#[derive(Debug)]
+pub(crate) struct Crossing {
+    pub(crate) from: InterfaceId,
+    pub(crate) to: InterfaceId,
+    pub(crate) packet: Packet,
+}
+
+impl Crossing {
+    /// Octets of the IP packet.
+    pub(crate) fn length(&self) -> u64 {
+        self.packet.length() as u64
+    }
+}
+
+/// A packet that has left the transmitter, or is about to.
+#[derive(Debug)]
+struct Flight {
+    arrives: Time,
+    crossing: Crossing,
+}
+
+/// One direction of a link, or a LAN.
+///
+/// A packet waits in the queue, occupies the transmitter, and then the line decides its fate: lost packets
+/// have used the line, and the k-th packet transmitted meets the k-th draw of each effect, whatever the
+/// others drew.
+#[derive(Debug)]
+pub(crate) struct Line {
+    mtu: u64,
+    up: bool,
+    queue: DropTail,
+    transmitter: Transmitter,
+    /// Octets of the packet that is, or was last, in transmission.
+    in_service: u64,
+    loss: Loss,
+    duplication: Chance,
+    corruption: Chance,
+    reordering: Chance,
+    reorder_by: Duration,
+    propagation: Propagation,
+    /// Ascending by arrival.
+    in_flight: VecDeque<Flight>,
+}
+
+/// What a scheduled event does to a line.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Change {
+    Down,
+    Up,
+    Rate(BitRate),
+    Loss(LossSpec),
+    Delay(Duration),
+}
+
+impl Line {
+    /// A line whose effects draw from streams of their own, derived from `seed` by name.
+    pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
+        let chance = |ratio: Ratio, name| Chance::new(ratio, seed.derive(name));
+        Self {
+            mtu: settings.mtu.0,
+            up: true,
+            queue: DropTail::new(settings.queue),
+            transmitter: Transmitter::new(settings.rate, settings.overhead.0),
+            in_service: 0,
+            loss: Loss::new(&settings.loss, seed.derive("loss")),
+            duplication: chance(settings.duplicate, "duplicate"),
+            corruption: chance(settings.corrupt, "corrupt"),
+            reordering: chance(settings.reorder, "reorder"),
+            reorder_by: settings.reorder_by,
+            propagation: Propagation::new(settings.delay, settings.jitter, seed.derive("jitter")),
+            in_flight: VecDeque::new(),
+        }
+    }
+
+    /// When it acts next: a packet arrives, or the next one's transmission starts; [`Time::MAX`] if neither.
+    pub(crate) fn next_action(&self) -> Time {
+        let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
+        if self.queue.is_empty() { arrival } else { arrival.min(self.transmitter.free_at()) }
+    }
+
+    /// A node hands over a packet.
+    pub(crate) fn offer(&mut self, now: Time, crossing: Crossing, observer: &mut Observer<'_>) {
+        self.advance(now, observer);
+        if !self.up {
+            observer.lose(now, &crossing, Fate::LinkDown);
+        } else if crossing.length() > self.mtu {
+            observer.lose(now, &crossing, Fate::TooLong);
+        } else if self.transmitter.is_free(now) {
+            self.transmit(now, crossing, observer);
+        } else if let Err(crossing) = self.queue.push(crossing, self.in_service) {
+            observer.lose(now, &crossing, Fate::QueueFull);
+        }
+    }
+
+    /// Starts the transmissions that are due.
+    pub(crate) fn advance(&mut self, now: Time, observer: &mut Observer<'_>) {
+        while self.transmitter.free_at() <= now
+            && let Some(crossing) = self.queue.pop()
+        {
+            self.transmit(self.transmitter.free_at(), crossing, observer);
+        }
+    }
+
+    /// The next packet that has arrived by `now`.
+    pub(crate) fn arrival(&mut self, now: Time) -> Option<Crossing> {
+        if self.in_flight.front()?.arrives > now {
+            return None;
+        }
+        self.in_flight.pop_front().map(|flight| flight.crossing)
+    }
+
+    /// Something about the line changes.
+    pub(crate) fn change(&mut self, now: Time, change: &Change, observer: &mut Observer<'_>) {
+        self.advance(now, observer);
+        match change {
+            Change::Up => self.up = true,
+            Change::Down => {
+                self.up = false;
+                while let Some(crossing) = self.queue.pop() {
+                    observer.lose(now, &crossing, Fate::LinkDown);
+                }
+                for flight in self.in_flight.drain(..) {
+                    observer.lose(now, &flight.crossing, Fate::LinkDown);
+                }
+            }
+            Change::Rate(rate) => self.transmitter.change(*rate),
+            Change::Loss(loss) => self.loss.change(loss),
+            Change::Delay(delay) => self.propagation.change(*delay),
+        }
+    }
+
+    fn transmit(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
+        self.in_service = crossing.length();
+        let departs = self.transmitter.transmit(now, self.in_service);
+        // Every effect draws for every packet, or one effect would shift the luck of another.
+        let lost = self.loss.strikes();
+        let duplicated = self.duplication.strikes();
+        let corrupted = self.corruption.strikes();
+        let held_back = self.reordering.strikes();
+        if lost {
+            return observer.lose(now, &crossing, Fate::Lost);
+        }
+        // One that is held back must not hold up those behind it, so the line's order forgets it.
+        let arrives = if held_back {
+            self.propagation.overtaken(departs) + self.reorder_by
+        } else {
+            self.propagation.arrival(departs)
+        };
+        crossing.packet.corrupted |= corrupted;
+        if duplicated {
+            let Crossing { from, to, ref packet } = crossing;
+            self.fly(arrives, Crossing { from, to, packet: packet.clone() });
+        }
+        self.fly(arrives, crossing);
+    }
+
+    /// Keeps `in_flight` ascending; only behind a packet that is held back does this not append.
+    fn fly(&mut self, arrives: Time, crossing: Crossing) {
+        let behind = self.in_flight.iter().rev().take_while(|flight| flight.arrives > arrives).count();
+        self.in_flight.insert(self.in_flight.len() - behind, Flight { arrives, crossing });
+    }
+}

@@ -1,0 +1,249 @@
+//! Loss on the line: independent (Bernoulli), in bursts (Gilbert–Elliott), or packet by packet.
+
+use std::fmt;
+
+use hol_base::{Ratio, Rng, Seed};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Which packets are lost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum LossSpec {
+    /// Each packet with the same probability, whatever happened to the others: `"1%"`.
+    Independent(Ratio),
+    /// In bursts: `{ good_to_bad = "1%", bad_to_good = "25%" }`.
+    Bursts(GilbertElliott),
+    /// These packets: `{ drop = [3, 7] }`.
+    Packets(ExplicitLoss),
+}
+
+/// A line that is now good, now bad, with a loss probability for each state (Gilbert 1960, Elliott 1963).
+///
+/// It starts good. Before each packet it may change its state; the packet is then lost with the state's
+/// probability. In the long run it is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct GilbertElliott {
+    /// Probability that a good line is bad for the next packet.
+    pub good_to_bad: Ratio,
+    /// Probability that a bad line is good for the next packet; its inverse is the mean length of a burst.
+    pub bad_to_good: Ratio,
+    /// Loss while good. Default 0 %.
+    pub loss_good: Ratio,
+    /// Loss while bad. Default 100 %.
+    pub loss_bad: Ratio,
+}
+
+/// The packets that are lost, by number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExplicitLoss {
+    /// Numbers of the packets in the order in which the line transmits them, the first being 1.
+    pub drop: Vec<u64>,
+}
+
+impl Default for LossSpec {
+    fn default() -> Self {
+        Self::Independent(Ratio::ZERO)
+    }
+}
+
+/// What a loss table may hold; which keys are present decides the kind.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LossTable {
+    good_to_bad: Option<Ratio>,
+    bad_to_good: Option<Ratio>,
+    loss_good: Option<Ratio>,
+    loss_bad: Option<Ratio>,
+    drop: Option<Vec<u64>>,
+}
+
+impl LossTable {
+    fn settle<E: de::Error>(self) -> Result<LossSpec, E> {
+        match self {
+            Self { good_to_bad: None, bad_to_good: None, loss_good: None, loss_bad: None, drop: Some(drop) } => {
+                if drop.contains(&0) {
+                    return Err(E::custom("`drop` counts packets from 1, so 0 names none"));
+                }
+                Ok(LossSpec::Packets(ExplicitLoss { drop }))
+            }
+            Self { good_to_bad: Some(good_to_bad), bad_to_good: Some(bad_to_good), loss_good, loss_bad, drop: None } => {
+                let certain = Ratio::new(1.0).expect("1 is a probability");
+                Ok(LossSpec::Bursts(GilbertElliott {
+                    good_to_bad,
+                    bad_to_good,
+                    loss_good: loss_good.unwrap_or_default(),
+                    loss_bad: loss_bad.unwrap_or(certain),
+                }))
+            }
+            _ => Err(E::custom(
+                "a loss table is { good_to_bad = \"1%\", bad_to_good = \"25%\" } (loss_good, loss_bad as well) \
+                 or { drop = [3, 7] }",
+            )),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LossSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrTable;
+        impl<'de> Visitor<'de> for TextOrTable {
+            type Value = LossSpec;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a percentage such as \"1%\", or a loss table")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<LossSpec, E> {
+                text.parse().map(LossSpec::Independent).map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LossSpec, A::Error> {
+                LossTable::deserialize(MapAccessDeserializer::new(map))?.settle()
+            }
+        }
+        deserializer.deserialize_any(TextOrTable)
+    }
+}
+
+/// Decides the fate of one packet after the other.
+#[derive(Debug)]
+pub(crate) struct Loss {
+    process: Process,
+    rng: Rng,
+}
+
+#[derive(Debug)]
+enum Process {
+    Independent(f64),
+    Bursts { model: GilbertElliott, bad: bool },
+    Packets { drop: Vec<u64>, number: u64 },
+}
+
+impl Loss {
+    pub(crate) fn new(spec: &LossSpec, seed: Seed) -> Self {
+        Self { process: Process::new(spec), rng: seed.rng() }
+    }
+
+    /// Another law from the next packet on; the random stream goes on.
+    pub(crate) fn change(&mut self, spec: &LossSpec) {
+        self.process = Process::new(spec);
+    }
+
+    /// Whether the next packet is lost. It draws however small the probability is, so that the k-th packet
+    /// of every transport meets the k-th draw.
+    pub(crate) fn strikes(&mut self) -> bool {
+        let rng = &mut self.rng;
+        match &mut self.process {
+            Process::Independent(probability) => rng.chance(*probability),
+            Process::Bursts { model, bad } => {
+                let (leave, stay) = if *bad { (model.bad_to_good, true) } else { (model.good_to_bad, false) };
+                *bad = rng.chance(leave.value()) != stay;
+                rng.chance(if *bad { model.loss_bad } else { model.loss_good }.value())
+            }
+            Process::Packets { drop, number } => {
+                *number += 1;
+                drop.binary_search(number).is_ok()
+            }
+        }
+    }
+}
+
+impl Process {
+    fn new(spec: &LossSpec) -> Self {
+        match spec {
+            LossSpec::Independent(ratio) => Self::Independent(ratio.value()),
+            LossSpec::Bursts(model) => Self::Bursts { model: *model, bad: false },
+            LossSpec::Packets(ExplicitLoss { drop }) => {
+                let mut drop = drop.clone();
+                drop.sort_unstable();
+                Self::Packets { drop, number: 0 }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Table {
+        loss: LossSpec,
+    }
+
+    fn parse(text: &str) -> Result<LossSpec, toml::de::Error> {
+        toml::from_str::<Table>(&format!("loss = {text}")).map(|table| table.loss)
+    }
+
+    fn ratio(text: &str) -> Ratio {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn three_ways_to_write_loss() {
+        assert_eq!(parse("'1%'").unwrap(), LossSpec::Independent(ratio("1%")));
+        assert_eq!(parse("{ drop = [3, 7] }").unwrap(), LossSpec::Packets(ExplicitLoss { drop: vec![3, 7] }));
+        let bursts = GilbertElliott {
+            good_to_bad: ratio("1%"),
+            bad_to_good: ratio("25%"),
+            loss_good: Ratio::ZERO,
+            loss_bad: ratio("100%"),
+        };
+        assert_eq!(parse("{ good_to_bad = '1%', bad_to_good = '25%' }").unwrap(), LossSpec::Bursts(bursts));
+    }
+
+    #[test]
+    fn a_mixed_loss_table_is_refused_with_the_cure() {
+        for text in ["{ good_to_bad = '1%' }", "{ drop = [1], loss_bad = '1%' }", "{ drop = [0] }", "'1'", "{ p = '1%' }"]
+        {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains("drop") || error.contains("percentage"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn independent_loss_keeps_the_binomial_bound() {
+        let mut loss = Loss::new(&LossSpec::Independent(ratio("2%")), Seed(5));
+        let n = 200_000;
+        let lost = (0..n).filter(|_| loss.strikes()).count() as f64;
+        let deviation = (f64::from(n) * 0.02 * 0.98).sqrt();
+        assert!((lost - f64::from(n) * 0.02).abs() < 4.0 * deviation, "{lost}");
+    }
+
+    #[test]
+    fn bursts_have_their_stationary_loss_and_mean_length() {
+        let model = GilbertElliott {
+            good_to_bad: ratio("1%"),
+            bad_to_good: ratio("20%"),
+            loss_good: Ratio::ZERO,
+            loss_bad: ratio("100%"),
+        };
+        let mut loss = Loss::new(&LossSpec::Bursts(model), Seed(9));
+        let (n, mut lost, mut bursts, mut before) = (400_000, 0, 0, false);
+        for _ in 0..n {
+            let now = loss.strikes();
+            lost += i32::from(now);
+            bursts += i32::from(now && !before);
+            before = now;
+        }
+        let (share, length) = (f64::from(lost) / f64::from(n), f64::from(lost) / f64::from(bursts));
+        assert!((share - 0.01 / 0.21).abs() < 0.003, "{share}");
+        assert!((length - 5.0).abs() < 0.2, "{length}");
+    }
+
+    #[test]
+    fn explicit_loss_counts_from_one() {
+        let mut loss = Loss::new(&LossSpec::Packets(ExplicitLoss { drop: vec![7, 3] }), Seed(0));
+        let lost: Vec<u32> = (1..=8).filter(|_| loss.strikes()).collect();
+        assert_eq!(lost, [3, 7]);
+    }
+
+    #[test]
+    fn the_kth_packet_meets_the_kth_draw_at_any_probability() {
+        let pattern = |percent: &str| {
+            let mut loss = Loss::new(&LossSpec::Independent(ratio(percent)), Seed(4));
+            (0..5000).map(|_| loss.strikes()).collect::<Vec<_>>()
+        };
+        let (some, more) = (pattern("1%"), pattern("3%"));
+        assert!(some.iter().zip(&more).all(|(some, more)| !some || *more), "a loss at 1 % is a loss at 3 %");
+    }
+}

@@ -1,0 +1,141 @@
+//! The network in operation: takes packets from nodes, gives them to nodes, and says when it acts next.
+
+use hol_base::{Seed, Time};
+use hol_wire::Packet;
+
+use crate::agenda::Agenda;
+use crate::line::{Crossing, Line};
+use crate::observer::Observer;
+use crate::tap::{Drops, Fate, Tap};
+use crate::topology::{Interface, Route, ScheduledChange, Topology};
+use crate::NodeId;
+
+/// All lines of a topology, with the packets on them.
+///
+/// Sans-IO: [`send`](Self::send) a packet, [`poll`](Self::poll) at [`next_action`](Self::next_action).
+/// At one instant lines act in the order of the table, and scheduled changes after all of them.
+pub struct Network<'t> {
+    interfaces: Vec<Interface>,
+    /// For each node, ascending by destination.
+    routes: Vec<Vec<Route>>,
+    lines: Vec<Line>,
+    /// The next one last.
+    changes: Vec<ScheduledChange>,
+    /// Lines by index, then the changes.
+    agenda: Agenda,
+    observer: Observer<'t>,
+    packets: u64,
+}
+
+/// A packet has reached the node that it was sent to.
+#[derive(Debug)]
+pub struct Arrival {
+    /// The node.
+    pub node: NodeId,
+    /// The packet.
+    pub packet: Packet,
+}
+
+impl<'t> Network<'t> {
+    /// The network at rest. Each line derives its random streams from `seed` and its own name.
+    pub fn new(topology: &Topology, seed: Seed, tap: Option<&'t mut dyn Tap>) -> Self {
+        let lines = topology.lines.iter().map(|line| Line::new(&line.settings, seed.derive(&line.name)));
+        let changes: Vec<_> = topology.changes.iter().rev().cloned().collect();
+        let mut agenda = Agenda::new(topology.lines.len() + 1);
+        agenda.set(topology.lines.len(), changes.last().map_or(Time::MAX, |change| change.at));
+        Self {
+            interfaces: topology.interfaces.clone(),
+            routes: topology.routes.clone(),
+            lines: lines.collect(),
+            changes,
+            agenda,
+            observer: Observer::new(topology.interface_names(), tap),
+            packets: 0,
+        }
+    }
+
+    /// When it acts next; [`Time::MAX`] if nothing is under way.
+    pub fn next_action(&self) -> Time {
+        self.agenda.first().0
+    }
+
+    /// Packets that nodes have sent; forwarding is not counted.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Packets that did not arrive.
+    pub fn drops(&self) -> Drops {
+        self.observer.drops()
+    }
+
+    /// `node` sends a packet.
+    pub fn send(&mut self, now: Time, node: NodeId, packet: Packet) {
+        self.packets += 1;
+        self.forward(now, node, packet);
+    }
+
+    /// What happens up to `now`, until the next packet reaches its node; `None` when there is nothing more.
+    pub fn poll(&mut self, now: Time) -> Option<Arrival> {
+        loop {
+            let (at, component) = self.agenda.first();
+            if at > now {
+                return None;
+            }
+            let Some(line) = self.lines.get_mut(component) else {
+                self.change(now);
+                continue;
+            };
+            line.advance(now, &mut self.observer);
+            let crossing = line.arrival(now);
+            self.agenda.set(component, line.next_action());
+            if let Some(arrival) = crossing.and_then(|crossing| self.arrive(now, crossing)) {
+                return Some(arrival);
+            }
+        }
+    }
+
+    fn arrive(&mut self, now: Time, crossing: Crossing) -> Option<Arrival> {
+        let Interface { node, address, .. } = self.interfaces[usize::from(crossing.to.0)];
+        // The common case, one hop, needs no look at the node's other interfaces.
+        let here = crossing.packet.destination == address || self.owns(node, &crossing.packet);
+        if here && crossing.packet.corrupted {
+            self.observer.reject(now, &crossing);
+            return None;
+        }
+        self.observer.see(now, crossing.to, &crossing.packet, Fate::Received);
+        if here {
+            return Some(Arrival { node, packet: crossing.packet });
+        }
+        self.forward(now, node, crossing.packet);
+        None
+    }
+
+    fn forward(&mut self, now: Time, node: NodeId, packet: Packet) {
+        let routes = &self.routes[usize::from(node.0)];
+        let Ok(route) = routes.binary_search_by_key(&packet.destination, |route| route.destination) else {
+            panic!("{node:?} sends to {}, which is not in the network", packet.destination);
+        };
+        let Route { line, from, to, .. } = routes[route];
+        self.observer.see(now, from, &packet, Fate::Sent);
+        let line_index = usize::from(line.0);
+        let line = &mut self.lines[line_index];
+        line.offer(now, Crossing { from, to, packet }, &mut self.observer);
+        self.agenda.set(line_index, line.next_action());
+    }
+
+    fn change(&mut self, now: Time) {
+        let scheduled = self.changes.pop().expect("the agenda names a change that is there");
+        let line_index = usize::from(scheduled.line.0);
+        let line = &mut self.lines[line_index];
+        line.change(now, &scheduled.change, &mut self.observer);
+        self.agenda.set(line_index, line.next_action());
+        self.agenda.set(self.lines.len(), self.changes.last().map_or(Time::MAX, |change| change.at));
+    }
+
+    fn owns(&self, node: NodeId, packet: &Packet) -> bool {
+        self.interfaces
+            .iter()
+            .any(|interface| interface.node == node && interface.address == packet.destination)
+    }
+}

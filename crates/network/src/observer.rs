@@ -1,0 +1,57 @@
+//! Counts the packets that are dropped, and shows every packet to the tap.
+
+use hol_base::Time;
+use hol_wire::Packet;
+
+use crate::InterfaceId;
+use crate::line::Crossing;
+use crate::tap::{Drops, Fate, Tap, TapPoint};
+
+pub(crate) struct Observer<'t> {
+    names: Vec<String>,
+    drops: Drops,
+    tap: Option<&'t mut dyn Tap>,
+}
+
+impl<'t> Observer<'t> {
+    pub(crate) fn new(names: Vec<String>, tap: Option<&'t mut dyn Tap>) -> Self {
+        Self { names, drops: Drops::default(), tap }
+    }
+
+    pub(crate) fn drops(&self) -> Drops {
+        self.drops
+    }
+
+    /// A packet passes an interface.
+    #[inline]
+    pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, packet: &Packet, fate: Fate) {
+        if let Some(tap) = &mut self.tap {
+            let interface = usize::from(interface.0);
+            tap.packet(now, TapPoint { interface, name: &self.names[interface] }, packet, fate);
+        }
+    }
+
+    /// A packet ends before it reaches the other interface.
+    pub(crate) fn lose(&mut self, now: Time, crossing: &Crossing, fate: Fate) {
+        self.count(fate);
+        self.see(now, crossing.from, &crossing.packet, fate);
+    }
+
+    /// A packet arrives, but its checksum is wrong.
+    pub(crate) fn reject(&mut self, now: Time, crossing: &Crossing) {
+        self.count(Fate::Corrupted);
+        self.see(now, crossing.to, &crossing.packet, Fate::Corrupted);
+    }
+
+    fn count(&mut self, fate: Fate) {
+        let Drops { loss, queue, corrupt, mtu, down } = &mut self.drops;
+        *match fate {
+            Fate::Lost => loss,
+            Fate::QueueFull => queue,
+            Fate::Corrupted => corrupt,
+            Fate::TooLong => mtu,
+            Fate::LinkDown => down,
+            Fate::Sent | Fate::Received => return,
+        } += 1;
+    }
+}

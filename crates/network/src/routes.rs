@@ -1,0 +1,151 @@
+//! Static routing: the fewest hops, and among equals the segment that the table names first.
+
+use std::collections::VecDeque;
+
+use crate::error::NetworkError;
+use crate::topology::{InterfaceId, Medium, NodeId, Route, Segment, Topology};
+
+/// For each node the next hop towards every address of every other node.
+pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkError> {
+    let mut routes = vec![Vec::new(); topology.nodes()];
+    for target in &topology.segments {
+        let distances = distances(topology, target);
+        for (index, own_routes) in routes.iter_mut().enumerate() {
+            let node = NodeId(index as u16);
+            let Some(distance) = distances[index] else {
+                let to = topology.node_name(owner(topology, target.interfaces[0])).to_owned();
+                return Err(NetworkError::NoWay { from: topology.node_name(node).to_owned(), to });
+            };
+            for destination in &target.interfaces {
+                if owner(topology, *destination) != node {
+                    let (segment, from, to) = if distance == 0 {
+                        (target, interface_of(topology, target, node), *destination)
+                    } else {
+                        next_hop(topology, &distances, node, distance)
+                    };
+                    let address = topology.interfaces[usize::from(destination.0)].address;
+                    let line = match segment.medium {
+                        Medium::Link { up, .. } if from == segment.interfaces[0] => up,
+                        Medium::Link { down, .. } => down,
+                        Medium::Lan(line) => line,
+                    };
+                    own_routes.push(Route { destination: address, line, from, to });
+                }
+            }
+        }
+    }
+    for (index, own_routes) in routes.iter_mut().enumerate() {
+        if own_routes.is_empty() {
+            let from = topology.node_name(NodeId(index as u16)).to_owned();
+            return Err(NetworkError::NoWay { from, to: "any other node".to_owned() });
+        }
+        own_routes.sort_unstable_by_key(|route| route.destination);
+    }
+    Ok(routes)
+}
+
+/// How many hops each node is away from being on `target`; `None` for nodes that are cut off.
+fn distances(topology: &Topology, target: &Segment) -> Vec<Option<u32>> {
+    let mut distances = vec![None; topology.nodes()];
+    let mut reached: VecDeque<NodeId> = VecDeque::new();
+    for interface in &target.interfaces {
+        let node = owner(topology, *interface);
+        distances[usize::from(node.0)] = Some(0);
+        reached.push_back(node);
+    }
+    while let Some(node) = reached.pop_front() {
+        let next = distances[usize::from(node.0)].map(|distance| distance + 1);
+        for segment in topology.segments.iter().filter(|segment| is_on(topology, segment, node)) {
+            for interface in &segment.interfaces {
+                let neighbour = owner(topology, *interface);
+                let distance = &mut distances[usize::from(neighbour.0)];
+                if distance.is_none() {
+                    *distance = next;
+                    reached.push_back(neighbour);
+                }
+            }
+        }
+    }
+    distances
+}
+
+/// The first segment of `node` on which somebody is one hop nearer, and the interfaces at both ends.
+fn next_hop<'t>(
+    topology: &'t Topology,
+    distances: &[Option<u32>],
+    node: NodeId,
+    distance: u32,
+) -> (&'t Segment, InterfaceId, InterfaceId) {
+    let nearer = |interface: &InterfaceId| {
+        distances[usize::from(owner(topology, *interface).0)] == Some(distance - 1)
+    };
+    let own = topology.segments.iter().filter(|segment| is_on(topology, segment, node));
+    own.filter_map(|segment| Some((segment, *segment.interfaces.iter().find(|i| nearer(i))?)))
+        .map(|(segment, to)| (segment, interface_of(topology, segment, node), to))
+        .next()
+        .expect("a node at a distance has a neighbour that is nearer")
+}
+
+fn owner(topology: &Topology, interface: InterfaceId) -> NodeId {
+    topology.interfaces[usize::from(interface.0)].node
+}
+
+fn is_on(topology: &Topology, segment: &Segment, node: NodeId) -> bool {
+    segment.interfaces.iter().any(|interface| owner(topology, *interface) == node)
+}
+
+fn interface_of(topology: &Topology, segment: &Segment, node: NodeId) -> InterfaceId {
+    let own = segment.interfaces.iter().find(|interface| owner(topology, **interface) == node);
+    *own.expect("the node is on the segment")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_wire::Address;
+
+    fn hops(topology: &Topology, from: &str, to: Address) -> Vec<String> {
+        let names = topology.interface_names();
+        let mut node = topology.node(from).unwrap();
+        let mut hops = Vec::new();
+        while !topology.addresses(node).contains(&to) {
+            let routes = &topology.routes[usize::from(node.0)];
+            let route = routes.iter().find(|route| route.destination == to).unwrap();
+            hops.push(names[usize::from(route.to.0)].clone());
+            node = owner(topology, route.to);
+        }
+        hops
+    }
+
+    #[test]
+    fn the_way_with_the_fewest_hops_is_taken() {
+        let spec = "nodes = ['client', 'a', 'b', 'c', 'server']
+            links = [{ from = 'client', to = 'a' }, { from = 'a', to = 'b' }, { from = 'b', to = 'server' },
+                     { from = 'client', to = 'c' }, { from = 'c', to = 'server' }]";
+        let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
+        assert_eq!(hops(&topology, "client", Address::new(10, 0, 5, 2)), ["c:4", "server:5"]);
+        // The server's other address is on another subnet, and as in IP the way leads to that subnet.
+        assert_eq!(hops(&topology, "client", Address::new(10, 0, 3, 2)), ["a:1", "b:2", "server:3"]);
+        assert_eq!(hops(&topology, "b", Address::new(10, 0, 1, 1)), ["a:2", "client:1"]);
+    }
+
+    #[test]
+    fn every_pair_on_a_lan_is_one_hop() {
+        let spec = "nodes = ['client', 'server', 'other']\nlans = [{ nodes = ['other', 'server', 'client'] }]";
+        let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
+        for from in ["client", "server", "other"] {
+            for host in 1..=3 {
+                assert!(hops(&topology, from, Address::new(10, 0, 1, host)).len() <= 1);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_ways_go_to_the_first_in_the_table() {
+        let spec = "nodes = ['client', 'a', 'b', 'server']
+            links = [{ from = 'client', to = 'b' }, { from = 'client', to = 'a' }]
+            lans = [{ nodes = ['a', 'b', 'server'] }]";
+        let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
+        assert_eq!(hops(&topology, "client", Address::new(10, 0, 3, 3)), ["b:1", "server:3"]);
+    }
+}

@@ -1,0 +1,273 @@
+//! The `[network]` table of an experiment.
+//!
+//! Short form: one link between `client` and `server`, or several in parallel (`paths`). Long form: `nodes`,
+//! `links` and `lans` with static routing. Settings at the top hold for every line; a path, link or LAN may
+//! override them, and its `up` and `down` tables override one direction of it.
+
+use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
+use serde::{Deserialize, Serialize};
+
+use crate::loss::LossSpec;
+
+/// Makes every table that may hold the settings of a line from the one list of them.
+///
+/// serde's `flatten` would do it too, but then a misspelt key or unit loses its line and column.
+macro_rules! settings {
+    ($($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr,)*) => {
+        /// The settings of one line (one direction of a link, or a LAN), complete.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        pub struct Settings {
+            $($(#[$doc])* pub $field: $kind,)*
+        }
+
+        /// Settings that replace those of the table around them.
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Overrides {
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
+        }
+
+        /// One of several parallel links between `client` and `server`, each with its own interfaces.
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct PathSpec {
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
+            /// Overrides for the direction from client to server.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub up: Option<Overrides>,
+            /// Overrides for the direction from server to client.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub down: Option<Overrides>,
+        }
+
+        /// A link between two named nodes.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct LinkSpec {
+            /// The node at one end.
+            pub from: String,
+            /// The node at the other end.
+            pub to: String,
+            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
+            /// Overrides for the direction `from` → `to`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub up: Option<Overrides>,
+            /// Overrides for the direction `to` → `from`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub down: Option<Overrides>,
+        }
+
+        /// A shared segment: each of its nodes reaches every other in one hop, one packet at a time.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct LanSpec {
+            /// The nodes on the segment.
+            pub nodes: Vec<String>,
+            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
+        }
+
+        /// What lies between the endpoints.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct NetworkSpec {
+            $($(#[$doc])* pub $field: $kind,)*
+            /// Overrides for the direction from client to server.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub up: Option<Overrides>,
+            /// Overrides for the direction from server to client.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub down: Option<Overrides>,
+            /// What changes during the run.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub events: Vec<EventSpec>,
+            /// Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub paths: Vec<PathSpec>,
+            /// Long form: the names of all nodes, `client` and `server` among them.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub nodes: Vec<String>,
+            /// Long form: links between nodes.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub links: Vec<LinkSpec>,
+            /// Long form: segments that nodes share.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub lans: Vec<LanSpec>,
+        }
+
+        impl Default for NetworkSpec {
+            fn default() -> Self {
+                Self {
+                    $($field: $default,)*
+                    up: None,
+                    down: None,
+                    events: Vec::new(),
+                    paths: Vec::new(),
+                    nodes: Vec::new(),
+                    links: Vec::new(),
+                    lans: Vec::new(),
+                }
+            }
+        }
+
+        impl NetworkSpec {
+            /// The settings at the top of the table.
+            pub fn settings(&self) -> Settings {
+                Settings { $($field: self.$field.clone(),)* }
+            }
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl Settings {
+            fn with(&self, overrides: &Overrides) -> Self {
+                Self { $($field: overrides.$field.clone().unwrap_or_else(|| self.$field.clone()),)* }
+            }
+        }
+
+        impl PathSpec {
+            pub(crate) fn overrides(&self) -> Overrides {
+                Overrides { $($field: self.$field.clone(),)* }
+            }
+        }
+        impl LinkSpec {
+            pub(crate) fn overrides(&self) -> Overrides {
+                Overrides { $($field: self.$field.clone(),)* }
+            }
+        }
+        impl LanSpec {
+            pub(crate) fn overrides(&self) -> Overrides {
+                Overrides { $($field: self.$field.clone(),)* }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    rate: BitRate = mbit(100),
+    /// One-way propagation delay. Default 10 ms.
+    delay: Duration = Duration::from_millis(10),
+    /// The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    jitter: Duration = Duration::ZERO,
+    /// Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    loss: LossSpec = LossSpec::default(),
+    /// Probability that a packet arrives twice. Default 0.
+    duplicate: Ratio = Ratio::ZERO,
+    /// Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    reorder: Ratio = Ratio::ZERO,
+    /// Extra delay of packets that are reordered.
+    reorder_by: Duration = Duration::ZERO,
+    /// Probability that a packet arrives with a wrong checksum. Default 0.
+    corrupt: Ratio = Ratio::ZERO,
+    /// What the drop-tail queue before the line holds, the packet in transmission included. Default 1000 packets.
+    queue: QueueLimit = QueueLimit::Packets(1000),
+    /// Longest IP packet; a longer one is dropped. Default 1500 octets.
+    mtu: ByteCount = ByteCount(1500),
+    /// Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    overhead: ByteCount = ByteCount(14),
+}
+
+/// A change during the run: the link goes down or up, or one of its settings changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventSpec {
+    /// When, since the start of the run.
+    pub at: Duration,
+    /// Which direction. Default both.
+    #[serde(default)]
+    pub direction: Which,
+    /// Which of several paths, counted from 1. Default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<usize>,
+    /// Which link of the long form, as `"from-to"`. Default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// True: nothing passes any more, and what is under way is lost. False: the link works again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<bool>,
+    /// The new bit rate, from the next packet on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
+    /// The new loss, from the next packet on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LossSpec>,
+    /// The new delay, from the next packet on; order is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+}
+
+/// The directions that an event touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Which {
+    /// Both directions.
+    #[default]
+    Both,
+    /// From client to server, or `from` → `to`.
+    Up,
+    /// From server to client, or `to` → `from`.
+    Down,
+}
+
+impl Settings {
+    /// These settings with a table's overrides, then with those of one direction of it.
+    pub(crate) fn refined(&self, table: &Overrides, direction: Option<&Overrides>) -> Self {
+        let settings = self.with(table);
+        direction.map_or_else(|| settings.clone(), |overrides| settings.with(overrides))
+    }
+}
+
+fn mbit(rate: u64) -> BitRate {
+    BitRate::from_bits_per_second(rate * 1_000_000).expect("above zero")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<NetworkSpec, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    #[test]
+    fn an_empty_table_is_one_link_with_the_defaults() {
+        let spec = parse("").unwrap();
+        assert_eq!(spec, NetworkSpec::default());
+        assert_eq!(spec.settings(), Settings::default());
+    }
+
+    #[test]
+    fn the_table_round_trips_with_every_default_spelt_out() {
+        let spec = parse("delay = '40ms'\nloss = '1%'\ndown = { loss = { drop = [3, 7] } }").unwrap();
+        let text = toml::to_string(&spec).unwrap();
+        assert!(text.contains("rate = \"100Mbit\"") && text.contains("mtu = \"1500B\""), "{text}");
+        assert_eq!(parse(&text).unwrap(), spec);
+    }
+
+    #[test]
+    fn overrides_apply_from_the_outside_in() {
+        let spec = parse(
+            "loss = '1%'\n[[paths]]\n[[paths]]\ndelay = '50ms'\ndown = { delay = '60ms' }\nup = { loss = '2%' }",
+        )
+        .unwrap();
+        let [first, second] = &spec.paths[..] else { panic!("two paths") };
+        assert_eq!(spec.settings().refined(&first.overrides(), None).delay, Duration::from_millis(10));
+        let up = spec.settings().refined(&second.overrides(), second.up.as_ref());
+        let down = spec.settings().refined(&second.overrides(), second.down.as_ref());
+        assert_eq!((up.delay, down.delay), (Duration::from_millis(50), Duration::from_millis(60)));
+        assert_eq!(up.loss, LossSpec::Independent("2%".parse().unwrap()));
+        assert_eq!(down.loss, LossSpec::Independent("1%".parse().unwrap()));
+    }
+
+    #[test]
+    fn unknown_keys_and_missing_units_are_refused_with_their_place() {
+        let error = parse("delay = '10ms'\nlatency = '3ms'").unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("latency"), "{error}");
+        let error = parse("up = { delay = '10' }").unwrap_err().to_string();
+        assert!(error.contains("a time such as"), "{error}");
+    }
+}

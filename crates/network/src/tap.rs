@@ -1,0 +1,74 @@
+//! Looking at packets as they pass, for captures and diagrams.
+
+use hol_base::Time;
+use hol_wire::Packet;
+
+/// Sees every packet of a run. Without a tap the run costs nothing more.
+pub trait Tap {
+    /// A packet passes `point`, or ends there.
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate);
+}
+
+/// An interface of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TapPoint<'a> {
+    /// Its index among all interfaces of the network.
+    pub interface: usize,
+    /// Its name, such as `client:1`.
+    pub name: &'a str,
+}
+
+/// What happened to a packet at an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// The node handed it to the interface.
+    Sent,
+    /// It arrived whole.
+    Received,
+    /// The line lost it; noted at the sending interface when its transmission began.
+    Lost,
+    /// It found the queue of the sending interface full.
+    QueueFull,
+    /// It arrived with a wrong checksum and was ignored.
+    Corrupted,
+    /// It was longer than the line's MTU.
+    TooLong,
+    /// The link was down, or went down while the packet was under way; noted at the sending interface.
+    LinkDown,
+}
+
+impl Fate {
+    /// The packet has come to its end.
+    pub fn is_drop(self) -> bool {
+        !matches!(self, Self::Sent | Self::Received)
+    }
+
+    /// In a few words, for captures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+            Self::Lost => "lost on the line",
+            Self::QueueFull => "dropped: queue full",
+            Self::Corrupted => "dropped: wrong checksum",
+            Self::TooLong => "dropped: longer than the MTU",
+            Self::LinkDown => "dropped: link down",
+        }
+    }
+}
+
+/// How many packets ended before their destination, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Drops {
+    /// Lost on a line.
+    pub loss: u64,
+    /// Found a queue full.
+    pub queue: u64,
+    /// Arrived with a wrong checksum.
+    pub corrupt: u64,
+    /// Longer than a line's MTU.
+    pub mtu: u64,
+    /// Sent on or caught by a link that was down.
+    pub down: u64,
+}
+

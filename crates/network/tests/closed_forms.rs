@@ -1,0 +1,231 @@
+//! The network against what can be said about it with pencil and paper.
+
+use bytes::Bytes;
+use hol_base::{Duration, Rng, Seed, Time};
+use hol_network::{Drops, Fate, Network, NodeId, Tap, TapPoint, Topology};
+use hol_wire::{Address, Packet, Transport, tcp};
+
+const CLIENT: NodeId = NodeId(0);
+const SERVER_ADDRESS: Address = Address::new(10, 0, 1, 2);
+
+/// An IP packet of `length` octets that carries a number.
+fn packet(number: u32, length: usize) -> Packet {
+    let segment = tcp::Segment {
+        source_port: 1,
+        destination_port: 2,
+        seq: tcp::SeqNum(number),
+        ack: tcp::SeqNum(0),
+        flags: tcp::Flags::ACK,
+        window: 0,
+        options: tcp::Options::default(),
+        payload: Bytes::from(vec![0; length - 40]),
+        stamp: hol_wire::Stamp::default(),
+    };
+    Packet::new(Address::new(10, 0, 1, 1), SERVER_ADDRESS, Transport::Tcp(segment))
+}
+
+fn number(packet: &Packet) -> u32 {
+    match &packet.transport {
+        Transport::Tcp(segment) => segment.seq.0,
+        Transport::Sctp(_) => unreachable!("only TCP is sent"),
+    }
+}
+
+fn network(table: &str) -> Network<'static> {
+    Network::new(&topology(table), Seed(1), None)
+}
+
+fn topology(table: &str) -> Topology {
+    Topology::new(&toml::from_str(table).unwrap()).unwrap()
+}
+
+/// Sends packets of `length` octets at `times`; returns the number and time of each arrival, and the drops.
+fn deliver(mut network: Network<'_>, times: &[Time], length: usize) -> (Vec<(u32, Time)>, Drops) {
+    let mut arrivals = Vec::new();
+    let run_until = |network: &mut Network<'_>, until: Time, arrivals: &mut Vec<(u32, Time)>| {
+        while network.next_action() <= until && network.next_action() < Time::MAX {
+            let now = network.next_action();
+            while let Some(arrival) = network.poll(now) {
+                arrivals.push((number(&arrival.packet), now));
+            }
+        }
+    };
+    for (id, at) in (0..).zip(times) {
+        run_until(&mut network, *at, &mut arrivals);
+        network.send(*at, CLIENT, packet(id, length));
+    }
+    run_until(&mut network, Time::MAX, &mut arrivals);
+    (arrivals, network.drops())
+}
+
+fn every(gap: Duration, count: u64) -> Vec<Time> {
+    (0..count).map(|k| Time::ZERO + gap * k).collect()
+}
+
+fn poisson(rng: &mut Rng, mean: Duration, count: usize) -> Vec<Time> {
+    let mut at = Time::ZERO;
+    let mut next = || {
+        at += Duration::from_secs_f64(rng.exponential(mean.as_secs_f64()));
+        at
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+#[test]
+fn a_packet_takes_its_serialization_and_the_delay() {
+    // (1486 + 14) octets at 100 Mbit/s are 120 µs.
+    let (arrivals, _) = deliver(network(""), &[Time::from_millis(1)], 1486);
+    assert_eq!(arrivals, [(0, Time::from_nanos(1_000_000 + 120_000 + 10_000_000))]);
+}
+
+#[test]
+fn a_burst_leaves_back_to_back() {
+    let rate = 7_777_777u128;
+    let (arrivals, _) = deliver(network("rate = '7777777bit'\nqueue = '2000p'"), &[Time::ZERO; 2000], 500);
+    for (k, (id, at)) in (1u128..).zip(&arrivals) {
+        assert_eq!(u128::from(*id), k - 1);
+        assert_eq!(u128::from(at.as_nanos()), k * 514 * 8_000_000_000 / rate + 10_000_000);
+    }
+    assert_eq!(arrivals.len(), 2000);
+}
+
+#[test]
+fn the_queue_waits_as_long_as_md1_says() {
+    // Service 1 ms (125 octets at 1 Mbit/s); mean wait rho / (2 (1 - rho)) services.
+    for (percent, tolerance) in [(30u64, 0.02), (60, 0.03), (80, 0.05)] {
+        let mean = Duration::from_nanos(100_000_000 / percent);
+        let times = poisson(&mut Seed(percent).rng(), mean, 200_000);
+        let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '0ms'\nqueue = '1000000p'";
+        let (arrivals, drops) = deliver(network(table), &times, 125);
+        assert_eq!((arrivals.len(), drops), (times.len(), Drops::default()));
+        let sojourn: f64 = arrivals.iter().zip(&times).map(|((_, at), sent)| at.since(*sent).as_millis_f64()).sum();
+        let wait = sojourn / times.len() as f64 - 1.0;
+        let load = percent as f64 / 100.0;
+        let expected = load / (2.0 * (1.0 - load));
+        assert!((wait / expected - 1.0).abs() < tolerance, "load {load}: waits {wait}, M/D/1 says {expected}");
+    }
+}
+
+#[test]
+fn a_drop_tail_queue_holds_its_limit_with_the_packet_in_transmission() {
+    let (arrivals, drops) = deliver(network("queue = '6p'"), &[Time::ZERO; 10], 500);
+    assert_eq!(arrivals.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(drops, Drops { queue: 4, ..Drops::default() });
+
+    let (arrivals, drops) = deliver(network("queue = '2000B'"), &[Time::ZERO; 10], 500);
+    assert_eq!((arrivals.len(), drops.queue), (4, 6));
+
+    let (arrivals, _) = deliver(network("queue = '1p'"), &[Time::ZERO; 3], 500);
+    assert_eq!(arrivals.len(), 1, "an idle line takes one packet");
+}
+
+#[test]
+fn a_full_queue_drops_what_the_line_cannot_carry() {
+    // 1 ms a packet, one packet every 0.8 ms: a fifth is too much.
+    let table = "rate = '1Mbit'\noverhead = '0B'\nqueue = '10p'";
+    let (_, drops) = deliver(network(table), &every(Duration::from_micros(800), 50_000), 125);
+    assert!(drops.queue.abs_diff(10_000) < 20, "{drops:?}");
+}
+
+#[test]
+fn jitter_keeps_the_order_and_reordering_does_not() {
+    let times = every(Duration::from_micros(500), 20_000);
+    let (arrivals, _) = deliver(network("jitter = '8ms'"), &times, 100);
+    assert!(arrivals.is_sorted_by_key(|(id, _)| *id) && arrivals.is_sorted_by_key(|(_, at)| *at));
+
+    let (arrivals, _) = deliver(network("reorder = '5%'\nreorder_by = '2ms'"), &times, 100);
+    let late: Vec<_> = arrivals.iter().filter(|(id, at)| at.since(times[*id as usize]) > Duration::from_millis(11)).collect();
+    assert!(late.len().abs_diff(1000) < 130, "{} held back", late.len());
+    assert!(!arrivals.is_sorted_by_key(|(id, _)| *id) && arrivals.is_sorted_by_key(|(_, at)| *at));
+    let mut ids: Vec<u32> = arrivals.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    assert!(ids.iter().copied().eq(0..20_000), "each exactly once");
+}
+
+#[test]
+fn duplicates_follow_their_original_and_corrupt_packets_stay_away() {
+    let times = every(Duration::from_millis(1), 10_000);
+    let (arrivals, _) = deliver(network("duplicate = '10%'"), &times, 100);
+    let twice = arrivals.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    assert_eq!(arrivals.len(), 10_000 + twice);
+    assert!(twice.abs_diff(1000) < 120, "{twice}");
+
+    let (arrivals, drops) = deliver(network("corrupt = '10%'"), &times, 100);
+    assert_eq!(arrivals.len() as u64 + drops.corrupt, 10_000);
+    assert!(drops.corrupt.abs_diff(1000) < 120, "{drops:?}");
+}
+
+#[test]
+fn one_effect_does_not_shift_the_luck_of_another() {
+    let times = every(Duration::from_millis(1), 5000);
+    let lost = |table: &str| {
+        let (arrivals, _) = deliver(network(table), &times, 100);
+        let mut arrived = vec![false; times.len()];
+        arrivals.iter().for_each(|(id, _)| arrived[*id as usize] = true);
+        arrived
+    };
+    let plain = lost("loss = '3%'");
+    assert_eq!(plain, lost("loss = '3%'\nduplicate = '20%'\njitter = '3ms'\nreorder = '9%'\nreorder_by = '1ms'"));
+    assert_ne!(plain, lost("loss = '3%'\npaths = [{}, {}]\nup = { loss = '4%' }"));
+}
+
+#[test]
+fn packets_longer_than_the_mtu_are_dropped() {
+    let (_, drops) = deliver(network("mtu = '1499B'"), &[Time::ZERO; 3], 1500);
+    assert_eq!(drops, Drops { mtu: 3, ..Drops::default() });
+}
+
+#[test]
+fn a_link_that_goes_down_loses_what_is_under_way() {
+    // One packet a millisecond, 10 ms on the way; down from 20.5 to 40.5 ms.
+    let table = "events = [{ at = '20500us', down = true }, { at = '40500us', down = false }]";
+    let (arrivals, drops) = deliver(network(table), &every(Duration::from_millis(1), 60), 100);
+    let ids: Vec<u32> = arrivals.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, (0..=10).chain(41..60).collect::<Vec<_>>());
+    assert_eq!(drops, Drops { down: 30, ..Drops::default() });
+}
+
+#[test]
+fn rate_delay_and_loss_change_on_schedule() {
+    let table = "overhead = '0B'\nevents = [{ at = '100ms', rate = '1Mbit', delay = '30ms' }, \
+                 { at = '200ms', loss = '100%', direction = 'up' }]";
+    let (arrivals, drops) = deliver(network(table), &every(Duration::from_millis(50), 5), 125);
+    let ways: Vec<u64> = arrivals.iter().map(|(id, at)| at.as_nanos() / 1000 - u64::from(*id) * 50_000).collect();
+    // The change at 100 ms is made before the packet of that instant is sent.
+    assert_eq!(ways, [10_010, 10_010, 31_000, 31_000]);
+    assert_eq!(drops.loss, 1);
+}
+
+#[test]
+fn packets_cross_a_router_and_a_lan() {
+    let table = "overhead = '0B'\nnodes = ['client', 'router', 'server']
+        links = [{ from = 'client', to = 'router', delay = '3ms', rate = '1Mbit' }]
+        lans = [{ nodes = ['router', 'server'], delay = '1ms', rate = '10Mbit' }]";
+    let topology = topology(table);
+    let server = topology.node("server").unwrap();
+    let mut packet = packet(0, 125);
+    packet.destination = topology.addresses(server)[0];
+    let mut seen = Fates::default();
+    let mut network = Network::new(&topology, Seed(0), Some(&mut seen));
+    network.send(Time::ZERO, topology.node("client").unwrap(), packet);
+    let arrival = loop {
+        let now = network.next_action();
+        if let Some(arrival) = network.poll(now) {
+            break (now, arrival.node);
+        }
+    };
+    assert_eq!(arrival, (Time::from_nanos(1_000_000 + 3_000_000 + 100_000 + 1_000_000), server));
+    assert_eq!(network.packets(), 1);
+    drop(network);
+    let expected = [("client:1", Fate::Sent), ("router:1", Fate::Received), ("router:2", Fate::Sent), ("server:2", Fate::Received)];
+    assert_eq!(seen.0, expected.map(|(name, fate)| (name.to_owned(), fate)));
+}
+
+#[derive(Default)]
+struct Fates(Vec<(String, Fate)>);
+
+impl Tap for Fates {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Packet, fate: Fate) {
+        self.0.push((point.name.to_owned(), fate));
+    }
+}
