@@ -1,5 +1,30 @@
-//! Records, distributions, intervals, tests.
+//! What was measured and what may be said about it: records, distributions, intervals, tests.
+//!
+//! Means over repetitions are in the unit of the samples that the caller gives; names that end in
+//! `_ms` are milliseconds.
 
+mod batch;
+mod bucket;
+mod compare;
+mod crossover;
+mod distribution;
+mod interval;
+mod packed;
+mod precision;
+mod quantile;
 mod record;
+mod recorder;
+mod summary;
+mod trend;
 
+pub use batch::BatchMeans;
+pub use compare::{Comparison, Verdict, compare_paired, compare_unpaired, holm};
+pub use crossover::Crossover;
+pub use distribution::Distribution;
+pub use interval::{CONFIDENCE, Interval, student_t};
+pub use precision::Precision;
+pub use quantile::{CcdfPoint, QuantileInterval};
 pub use record::{Leg, Outcome, Record, Split};
+pub use recorder::Recorder;
+pub use summary::{SplitMean, SplitTotal, Summary, summarize};
+pub use trend::{Direction, Trend, isotonic_fit};

@@ -1,0 +1,207 @@
+//! Is one transport faster than another? Differences of means with interval, p value and verdict.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::ContinuousCDF;
+
+use crate::interval::{Interval, moments, student_t, students_t};
+
+/// What a comparison of latencies says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The first is lower: the interval of the difference lies below zero.
+    Faster,
+    /// The first is higher: the interval of the difference lies above zero.
+    Slower,
+    /// Equivalent: the difference is shown to be within the margin, even where it is significant.
+    NoDifference,
+    /// The repetitions do not tell.
+    Undecided,
+}
+
+/// The first mean minus the second, and what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// First minus second, in the samples' unit.
+    pub difference: Interval,
+    /// Probability of a difference this large or larger if there were none (two-sided t test).
+    pub p: f64,
+    /// Probability of such a small difference if it were as large as the margin (two one-sided tests).
+    pub p_equivalent: f64,
+    /// What follows at the confidence asked for.
+    pub verdict: Verdict,
+}
+
+/// An estimated difference.
+struct Estimate {
+    mean: f64,
+    error: f64,
+    freedom: f64,
+    n: u64,
+}
+
+/// Compares repetitions that met the same seeds, pair by pair: same seed, same losses.
+///
+/// `margin`: the largest difference that counts as none (0: only identical samples are).
+///
+/// # Panics
+/// If the two have different numbers of samples: then nothing is paired.
+pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f64) -> Comparison {
+    assert_eq!(first.len(), second.len(), "paired samples come in pairs");
+    let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| a - b).collect();
+    let n = differences.len();
+    if n < 2 {
+        return Comparison::undecided(differences.first().copied().unwrap_or(f64::NAN), n);
+    }
+    let (mean, variance) = moments(&differences);
+    let error = (variance / n as f64).sqrt();
+    Estimate { mean, error, freedom: n as f64 - 1.0, n: n as u64 }.judge(margin, confidence)
+}
+
+/// Compares independent samples that may vary differently (Welch 1947).
+pub fn compare_unpaired(first: &[f64], second: &[f64], margin: f64, confidence: f64) -> Comparison {
+    let n = first.len().min(second.len());
+    if n < 2 {
+        let mean = |samples: &[f64]| samples.iter().sum::<f64>() / samples.len() as f64;
+        return Comparison::undecided(mean(first) - mean(second), n);
+    }
+    let ((a, var_a), (b, var_b)) = (moments(first), moments(second));
+    let (n_a, n_b) = (first.len() as f64, second.len() as f64);
+    let (a_part, b_part) = (var_a / n_a, var_b / n_b);
+    let error = (a_part + b_part).sqrt();
+    // Welch–Satterthwaite; without any variance every freedom gives the same answer.
+    let spread = a_part * a_part / (n_a - 1.0) + b_part * b_part / (n_b - 1.0);
+    let freedom = if spread > 0.0 { (a_part + b_part) * (a_part + b_part) / spread } else { n_a + n_b - 2.0 };
+    Estimate { mean: a - b, error, freedom, n: n as u64 }.judge(margin, confidence)
+}
+
+impl Comparison {
+    fn undecided(mean: f64, n: usize) -> Self {
+        let difference = Interval { mean, half_width: f64::INFINITY, n: n as u64 };
+        Self { difference, p: 1.0, p_equivalent: 1.0, verdict: Verdict::Undecided }
+    }
+}
+
+impl Estimate {
+    /// The probability of a t value above that of `distance`.
+    fn beyond(&self, distance: f64) -> f64 {
+        match (self.error > 0.0, distance > 0.0) {
+            (true, _) => students_t(self.freedom).sf(distance / self.error),
+            (false, true) => 0.0,
+            (false, false) => 1.0,
+        }
+    }
+
+    fn judge(self, margin: f64, confidence: f64) -> Comparison {
+        let half_width = student_t(confidence, self.freedom) * self.error;
+        let difference = Interval { mean: self.mean, half_width, n: self.n };
+        let identical = self.mean == 0.0 && self.error == 0.0;
+        let p = (2.0 * self.beyond(self.mean.abs())).min(1.0);
+        let p_equivalent = if identical { 0.0 } else { self.beyond(margin - self.mean.abs()) };
+        let verdict = if p_equivalent < 1.0 - confidence {
+            Verdict::NoDifference
+        } else if difference.high() < 0.0 {
+            Verdict::Faster
+        } else if difference.low() > 0.0 {
+            Verdict::Slower
+        } else {
+            Verdict::Undecided
+        };
+        Comparison { difference, p, p_equivalent, verdict }
+    }
+}
+
+/// Adjusts p values of a family of tests (Holm 1979): reject where the result is below the family's level.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let mut adjusted = vec![0.0; p.len()];
+    let mut largest: f64 = 0.0;
+    for (rank, test) in order.into_iter().enumerate() {
+        largest = largest.max(p[test] * (p.len() - rank) as f64).min(1.0);
+        adjusted[test] = largest;
+    }
+    adjusted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: [f64; 5] = [20.1, 20.5, 19.8, 20.9, 20.2];
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-9
+    }
+
+    // python3 -c "from scipy.stats import ttest_rel; r=ttest_rel([20.1,20.5,19.8,20.9,20.2],[21.0,21.2,20.9,21.1,21.5]); print(r.pvalue, r.confidence_interval(.95))"
+    #[test]
+    fn paired_differences_agree_with_scipy() {
+        let slower = [21.0, 21.2, 20.9, 21.1, 21.5];
+        let result = compare_paired(&A, &slower, 0.0, 0.95);
+        assert!(close(result.p, 0.011229448525462097), "{result:?}");
+        assert!(
+            close(result.difference.mean, -0.84) && close(result.difference.half_width, 0.5238586147325375)
+        );
+        assert_eq!(result.verdict, Verdict::Faster);
+        assert_eq!(compare_paired(&slower, &A, 0.0, 0.95).verdict, Verdict::Slower);
+        assert_eq!(compare_paired(&A, &slower, 0.0, 0.99).verdict, Verdict::Undecided);
+    }
+
+    // python3 -c "from scipy.stats import ttest_ind; print(ttest_ind([20.1,20.5,19.8,20.9,20.2],[21.0,21.2,20.9,21.1,23.5,19.0,20.0],equal_var=False).pvalue)"
+    // 0.2697736495692735; half width t.ppf(.975, df) * sqrt(va + vb) = 1.2871692073198406
+    #[test]
+    fn unpaired_differences_agree_with_scipy() {
+        let result = compare_unpaired(&A, &[21.0, 21.2, 20.9, 21.1, 23.5, 19.0, 20.0], 0.0, 0.95);
+        assert!(close(result.p, 0.2697736495692735), "{result:?}");
+        assert!(close(result.difference.mean, -0.6571428571428513));
+        assert!(close(result.difference.half_width, 1.2871692073198406));
+        assert_eq!(result.verdict, Verdict::Undecided);
+    }
+
+    // python3 -c "from scipy.stats import ttest_1samp as t; d=[.01,-.02,.03,0,-.01,.02]; print(max(t(d,-.05,alternative='greater').pvalue, t(d,.05,alternative='less').pvalue))"
+    // 0.0010011707205666318
+    #[test]
+    fn equivalence_agrees_with_scipy_and_needs_a_margin() {
+        let (first, second) = ([1.01, 0.98, 1.03, 1.0, 0.99, 1.02], [1.0; 6]);
+        let result = compare_paired(&first, &second, 0.05, 0.95);
+        assert!(close(result.p_equivalent, 0.0010011707205666318), "{result:?}");
+        assert_eq!(result.verdict, Verdict::NoDifference);
+        assert_eq!(compare_paired(&first, &second, 0.0, 0.95).verdict, Verdict::Undecided);
+        assert_eq!(compare_paired(&first, &second, 0.01, 0.95).verdict, Verdict::Undecided);
+    }
+
+    #[test]
+    fn a_difference_within_the_margin_is_none_even_if_significant() {
+        let first = [20.010, 20.011, 20.012];
+        let second = [20.000, 20.000, 20.000];
+        assert_eq!(compare_paired(&first, &second, 0.0, 0.95).verdict, Verdict::Slower);
+        assert_eq!(compare_paired(&first, &second, 1.0, 0.95).verdict, Verdict::NoDifference);
+    }
+
+    #[test]
+    fn samples_without_variance_decide_at_once() {
+        assert_eq!(compare_paired(&[20.0; 3], &[20.0; 3], 0.0, 0.95).verdict, Verdict::NoDifference);
+        assert_eq!(compare_paired(&[20.0; 3], &[21.0; 3], 0.5, 0.95).verdict, Verdict::Faster);
+        assert_eq!(compare_unpaired(&[20.0; 3], &[20.0; 3], 0.0, 0.95).verdict, Verdict::NoDifference);
+        assert_eq!(compare_unpaired(&[22.0; 3], &[20.0; 3], 0.0, 0.95).verdict, Verdict::Slower);
+    }
+
+    #[test]
+    fn one_repetition_decides_nothing() {
+        let result = compare_paired(&[20.0], &[40.0], 0.0, 0.95);
+        assert_eq!((result.verdict, result.difference.mean), (Verdict::Undecided, -20.0));
+        assert_eq!(compare_unpaired(&[20.0], &A, 0.0, 0.95).verdict, Verdict::Undecided);
+    }
+
+    // By hand: .005 * 4, .01 * 3, .03 * 2, and .04 * 1 raised to the one before.
+    #[test]
+    fn holm_multiplies_the_smallest_most() {
+        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        for (got, expected) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            assert!(close(*got, expected), "{adjusted:?}");
+        }
+        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
+    }
+}

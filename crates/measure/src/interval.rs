@@ -1,0 +1,176 @@
+//! A mean and how well it is known: Student's t over independent repetitions.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::Distribution;
+
+/// The probability that intervals cover the truth unless something else is asked for.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A mean with its confidence interval, in the unit of the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The mean of the samples.
+    pub mean: f64,
+    /// Half the length of the interval; infinite (JSON: null) with fewer than two samples.
+    #[serde(with = "null_is_infinite")]
+    pub half_width: f64,
+    /// The number of independent samples.
+    pub n: u64,
+}
+
+/// Where Student's t with `freedom` degrees of freedom leaves `1 - confidence` outside, both sides together.
+pub fn student_t(confidence: f64, freedom: f64) -> f64 {
+    students_t(freedom).inverse_cdf(0.5 + confidence / 2.0)
+}
+
+/// The distribution of a mean of `freedom + 1` normal samples, in units of its standard error.
+pub(crate) fn students_t(freedom: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive")
+}
+
+/// Mean and variance (n - 1 in the denominator) of at least two samples.
+pub(crate) fn moments(samples: &[f64]) -> (f64, f64) {
+    let n = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / n;
+    let squares: f64 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
+    (mean, squares / (n - 1.0))
+}
+
+impl Interval {
+    /// The interval of the mean of independent samples, one of each repetition; `None` without samples.
+    pub fn of(samples: &[f64], confidence: f64) -> Option<Self> {
+        let n = samples.len();
+        if n < 2 {
+            return samples.first().map(|&mean| Self { mean, half_width: f64::INFINITY, n: 1 });
+        }
+        let (mean, variance) = moments(samples);
+        let error = (variance / n as f64).sqrt();
+        Some(Self { mean, half_width: student_t(confidence, n as f64 - 1.0) * error, n: n as u64 })
+    }
+
+    /// The interval that takes a run's latencies (ms) for independent, as the reports of 2006 did.
+    ///
+    /// It is too short: one loss delays many messages. Only for comparison with published intervals.
+    pub fn naive(latency: &Distribution, confidence: f64) -> Option<Self> {
+        let (mean, n) = (latency.mean_ms()?, latency.completed());
+        let half_width = latency.deviation_ms().map_or(f64::INFINITY, |deviation| {
+            student_t(confidence, n as f64 - 1.0) * deviation / (n as f64).sqrt()
+        });
+        Some(Self { mean, half_width, n })
+    }
+
+    /// The lower end.
+    pub fn low(&self) -> f64 {
+        self.mean - self.half_width
+    }
+
+    /// The upper end.
+    pub fn high(&self) -> f64 {
+        self.mean + self.half_width
+    }
+
+    /// True if `value` lies inside, ends included.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low()..=self.high()).contains(&value)
+    }
+
+    /// Half the length as a share of the mean.
+    pub fn relative(&self) -> f64 {
+        self.half_width / self.mean.abs()
+    }
+}
+
+impl fmt::Display for Interval {
+    /// As many digits as the interval justifies: two of the half width.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.half_width.is_finite() {
+            return write!(f, "{:.3}", self.mean);
+        }
+        let leading = if self.half_width > 0.0 { self.half_width.log10().floor() } else { -3.0 };
+        let digits = (1.0 - leading).clamp(0.0, 9.0) as usize;
+        write!(f, "{:.digits$} ± {:.digits$}", self.mean, self.half_width)
+    }
+}
+
+/// JSON has no infinity.
+mod null_is_infinite {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        value.is_finite().then_some(*value).serialize(to)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recorder;
+
+    // python3 -c "from scipy.stats import t; print([[t.ppf(c, df) for c in (.95, .975, .995)] for df in (1,2,4,9,19,99,7.5)])"
+    #[test]
+    fn t_quantiles_agree_with_scipy() {
+        let scipy = [
+            (1.0, [6.313751514800932, 12.706204736432095, 63.65674116287399]),
+            (2.0, [2.919985580355516, 4.302652729911275, 9.92484320091807]),
+            (4.0, [2.13184678133629, 2.7764451051977987, 4.604094871415897]),
+            (7.5, [1.8757474791963804, 2.333039626555376, 3.421422688124047]),
+            (9.0, [1.8331129326536335, 2.2621571627409915, 3.2498355440153697]),
+            (19.0, [1.729132811521367, 2.093024054408263, 2.860934606449914]),
+            (99.0, [1.6603911559963895, 1.9842169515086827, 2.6264054563851857]),
+        ];
+        for (freedom, expected) in scipy {
+            for (confidence, t) in [0.9, 0.95, 0.99].into_iter().zip(expected) {
+                // scipy 1.10 itself is off by 2e-9 at four degrees of freedom.
+                assert!((student_t(confidence, freedom) / t - 1.0).abs() < 1e-8, "{confidence} {freedom}");
+            }
+        }
+    }
+
+    // python3 -c "import numpy as np; from scipy.stats import t, sem; x=[20.3,20.1,19.9,20.4,20.2]; print(np.mean(x), t.ppf(.975,4)*sem(x))"
+    // 20.18 0.23883883880999848
+    #[test]
+    fn intervals_agree_with_scipy() {
+        let interval = Interval::of(&[20.3, 20.1, 19.9, 20.4, 20.2], 0.95).unwrap();
+        assert!((interval.mean - 20.18).abs() < 1e-12);
+        assert!((interval.half_width - 0.23883883880999848).abs() < 1e-9);
+        assert_eq!(interval.to_string(), "20.18 ± 0.24");
+        assert!(interval.contains(20.0) && !interval.contains(20.5));
+    }
+
+    #[test]
+    fn the_naive_interval_is_that_of_the_messages() {
+        let mut recorder = Recorder::new();
+for micros in [20_300, 20_100, 19_900, 20_400, 20_200] {
+            recorder.complete(hol_base::Duration::from_micros(micros));
+        }
+        let interval = Interval::naive(&recorder.finish(), 0.95).unwrap();
+        assert!((interval.half_width - 0.23883883880999848).abs() < 1e-9);
+    }
+
+    #[test]
+    fn one_repetition_has_a_mean_and_no_bounds() {
+        let single = Interval::of(&[20.5], 0.95).unwrap();
+        assert!(single.contains(1e300) && single.contains(-1e300));
+        assert_eq!(single.to_string(), "20.500");
+        let json = serde_json::to_string(&single).unwrap();
+        assert_eq!(json, r#"{"mean":20.5,"half_width":null,"n":1}"#);
+        assert_eq!(serde_json::from_str::<Interval>(&json).unwrap(), single);
+        assert_eq!(Interval::of(&[], 0.95), None);
+    }
+
+    #[test]
+    fn an_interval_shows_two_digits_of_its_half_width() {
+        let shown = |mean, half_width| Interval { mean, half_width, n: 5 }.to_string();
+        assert_eq!(shown(117.23456, 3.4567), "117.2 ± 3.5");
+        assert_eq!(shown(117.23456, 34.567), "117 ± 35");
+        assert_eq!(shown(20.0102, 0.000456), "20.01020 ± 0.00046");
+        assert_eq!(shown(20.0, 0.0), "20.0000 ± 0.0000");
+    }
+}

@@ -1,0 +1,167 @@
+//! How well a distribution's quantiles and tail are known, and how far two distributions are apart.
+//!
+//! The intervals here take messages for independent. One loss delays many messages of one run, so
+//! they are a lower bound there; for a claim, use [`crate::Interval`] over repetitions.
+
+use hol_base::Duration;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
+
+use crate::Distribution;
+
+/// Where a quantile lies; an end is `None` where the samples do not bound it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuantileInterval {
+    /// The lower end.
+    pub low: Option<Duration>,
+    /// The upper end; `None` also if it is one of the messages that never completed.
+    pub high: Option<Duration>,
+}
+
+/// A corner of the complementary distribution: from `latency` on, `share` of the offered messages take longer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CcdfPoint {
+    /// The latency.
+    pub latency: Duration,
+    /// The share of the offered messages that took longer or never completed.
+    pub share: f64,
+    /// Lower end of the share's Wilson interval.
+    pub low: f64,
+    /// Upper end of the share's Wilson interval.
+    pub high: f64,
+}
+
+/// Below this many messages a tail is noise, and no longer drawn.
+const TAIL: u64 = 10;
+
+impl Distribution {
+    /// The interval of the quantile `p` between two order statistics, by the binomial law.
+    pub fn quantile_interval(&self, p: f64, confidence: f64) -> QuantileInterval {
+        let outside = (1.0 - confidence) / 2.0;
+        let Some(below) = Binomial::new(p, self.offered()).ok().filter(|_| self.offered() > 0) else {
+            return QuantileInterval { low: None, high: None };
+        };
+        let low = below.inverse_cdf(outside);
+        let high = below.inverse_cdf(1.0 - outside) + 1;
+        QuantileInterval { low: if low > 0 { self.at_rank(low) } else { None }, high: self.at_rank(high) }
+    }
+
+    /// The complementary distribution in ascending order of latency, `per_decade` points for each factor of
+    /// ten in the share, as far as ten messages remain. Points of equal share are not repeated: draw steps.
+    pub fn ccdf(&self, per_decade: u32, confidence: f64) -> Vec<CcdfPoint> {
+        let step = 10f64.powf(-1.0 / f64::from(per_decade));
+        let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
+        let (mut points, mut above, mut last) = (Vec::new(), self.offered(), f64::INFINITY);
+        for (bucket, count) in &self.buckets {
+            above -= count;
+            if above < TAIL {
+                break;
+            }
+            if above as f64 <= last * step {
+                last = above as f64;
+                let share = last / self.offered() as f64;
+                let (low, high) = wilson(share, self.offered() as f64, z);
+                points.push(CcdfPoint { latency: bucket.middle(), share, low, high });
+            }
+        }
+        points
+    }
+
+    /// The Kolmogorov–Smirnov distance: the largest difference of the two shares at any latency.
+    pub fn ks_distance(&self, other: &Distribution) -> Option<f64> {
+        let (n, m) = (self.offered() as f64, other.offered() as f64);
+        if n == 0.0 || m == 0.0 {
+            return None;
+        }
+        let (mut ours, mut theirs) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
+        let (mut a, mut b, mut distance) = (0, 0, 0f64);
+        while let Some(at) = [ours.peek(), theirs.peek()].into_iter().flatten().map(|(b, _)| *b).min() {
+            a += ours.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| *count);
+            b += theirs.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| *count);
+            distance = distance.max((a as f64 / n - b as f64 / m).abs());
+        }
+        Some(distance)
+    }
+}
+
+/// The score interval of a share of `n` (Wilson 1927): never empty, never outside 0 to 1.
+fn wilson(share: f64, n: f64, z: f64) -> (f64, f64) {
+    let centre = share + z * z / (2.0 * n);
+    let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + z * z / n;
+    ((centre - half) / scale, (centre + half) / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Recorder;
+
+    fn counted(millis: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut recorder = Recorder::new();
+        millis.into_iter().for_each(|ms| recorder.complete(Duration::from_millis(ms)));
+        recorder.finish()
+    }
+
+    fn ms(latency: Option<Duration>) -> f64 {
+        latency.unwrap().as_millis_f64().round()
+    }
+
+    // python3 -c "from scipy.stats import binom; print(binom.ppf([.025,.975],1000,.9), binom.ppf([.025,.975],100,.5))"
+    // [881. 918.] [40. 60.]
+    #[test]
+    fn quantile_intervals_end_at_binomial_ranks() {
+        let interval = counted(1..=1000).quantile_interval(0.9, 0.95);
+        assert_eq!((ms(interval.low), ms(interval.high)), (881.0, 919.0));
+        let interval = counted(1..=100).quantile_interval(0.5, 0.95);
+        assert_eq!((ms(interval.low), ms(interval.high)), (40.0, 61.0));
+    }
+
+    #[test]
+    fn too_few_messages_leave_a_quantile_open() {
+        let interval = counted(1..=100).quantile_interval(0.999, 0.95);
+        assert_eq!(interval.high, None);
+        assert!(interval.low.is_some());
+        assert_eq!(Distribution::default().quantile_interval(0.5, 0.95).low, None);
+    }
+
+    // By definition the ends solve |share - s| = z sqrt(s (1 - s) / n).
+    #[test]
+    fn wilson_ends_satisfy_the_score_equation() {
+        let (share, n, z) = (0.02, 500.0, 1.96);
+        let (low, high) = wilson(share, n, z);
+        for end in [low, high] {
+            assert!(((share - end).abs() - z * (end * (1.0 - end) / n).sqrt()).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_ccdf_stops_where_ten_messages_remain() {
+        let points = counted(1..=10_000).ccdf(10, 0.95);
+        let shares: Vec<f64> = points.iter().map(|p| p.share).collect();
+        assert_eq!(shares[0], 0.9999);
+        assert!(shares.windows(2).all(|pair| pair[1] <= pair[0] * 0.795), "{shares:?}");
+        assert!(*shares.last().unwrap() >= 0.001 && (25..=31).contains(&shares.len()), "{shares:?}");
+        assert!(points.iter().all(|p| p.low < p.share && p.share < p.high));
+    }
+
+    #[test]
+    fn messages_that_never_completed_stay_in_the_tail() {
+        let mut recorder = Recorder::new();
+        (0..80).for_each(|_| recorder.complete(Duration::from_millis(20)));
+        (0..20).for_each(|_| recorder.miss());
+        let points = recorder.finish().ccdf(10, 0.95);
+        assert_eq!(points.len(), 1);
+        assert_eq!(points[0].share, 0.2);
+    }
+
+    // python3 -c "from scipy.stats import ks_2samp; print(ks_2samp(range(1,101), range(21,141)).statistic)"
+    // 0.3333333333333333
+    #[test]
+    fn ks_distance_agrees_with_scipy() {
+        let (a, b) = (counted(1..=100), counted(21..=140));
+        assert!((a.ks_distance(&b).unwrap() - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(a.ks_distance(&a), Some(0.0));
+        assert_eq!(a.ks_distance(&Distribution::default()), None);
+    }
+}

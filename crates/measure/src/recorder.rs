@@ -1,0 +1,58 @@
+//! Counts latencies as they come: a few nanoseconds each.
+
+use hol_base::Duration;
+
+use crate::bucket::Bucket;
+use crate::distribution::Distribution;
+
+/// Collects one run's latencies; [`Recorder::finish`] packs them into a [`Distribution`].
+#[derive(Debug, Default)]
+pub struct Recorder {
+    counts: Vec<u32>,
+    offered: u64,
+    completed: u64,
+    total: u64,
+    squares: u128,
+    range: Option<(Duration, Duration)>,
+}
+
+impl Recorder {
+    /// Nothing offered yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a message that completed after `latency`.
+    pub fn complete(&mut self, latency: Duration) {
+        let bucket = Bucket::of(latency).0 as usize;
+        if bucket >= self.counts.len() {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += 1;
+        self.offered += 1;
+        self.completed += 1;
+        let nanos = latency.as_nanos();
+        self.total += nanos;
+        self.squares += u128::from(nanos) * u128::from(nanos);
+        let (least, most) = self.range.unwrap_or((latency, latency));
+        self.range = Some((least.min(latency), most.max(latency)));
+    }
+
+    /// Counts a message that was offered and never completed.
+    pub fn miss(&mut self) {
+        self.offered += 1;
+    }
+
+    /// Everything counted.
+    pub fn finish(self) -> Distribution {
+        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        Distribution {
+            offered: self.offered,
+            completed: self.completed,
+            total: self.total,
+            squares: self.squares,
+            range: self.range,
+            buckets: filled.map(|(at, count)| (Bucket(at as u32), u64::from(*count))).collect(),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What one run says: counts, latencies, where the time went, the digest.
+
+use hol_base::{Digest, Digester};
+use serde::{Deserialize, Serialize};
+
+use crate::{Distribution, Outcome, Record, Recorder, Split};
+
+/// Everything that a run's records say, in the size that a study keeps for every run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Messages that were to be sent.
+    pub offered: u64,
+    /// Messages that were delivered (and answered).
+    pub completed: u64,
+    /// Messages that the run ended without.
+    pub unfinished: u64,
+    /// Messages that the transport gave up (partial reliability).
+    pub abandoned: u64,
+    /// Octets of the completed requests.
+    pub bytes: u64,
+    /// Latencies from the scheduled time.
+    pub latency: Distribution,
+    /// Where the completed messages' time went.
+    pub split: SplitTotal,
+    /// Over all records: same seed, same digest.
+    #[serde(with = "as_text")]
+    pub digest: Digest,
+}
+
+/// The time of many messages by cause, in ns summed over them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SplitTotal {
+    /// Behind schedule before the transport had it.
+    pub slip: u64,
+    /// In the sender's buffer.
+    pub sender: u64,
+    /// From first to last transmission.
+    pub recovery: u64,
+    /// On the wire and in queues.
+    pub network: u64,
+    /// Complete, but waiting for something sent earlier.
+    pub head_of_line: u64,
+}
+
+/// The mean time of a message by cause, in ms; the parts add up to the mean latency.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct SplitMean {
+    /// Behind schedule before the transport had it.
+    pub slip: f64,
+    /// In the sender's buffer.
+    pub sender: f64,
+    /// From first to last transmission.
+    pub recovery: f64,
+    /// On the wire and in queues.
+    pub network: f64,
+    /// Complete, but waiting for something sent earlier.
+    pub head_of_line: f64,
+}
+
+/// Reads every record once.
+pub fn summarize(records: &[Record]) -> Summary {
+    let mut recorder = Recorder::new();
+    let mut digester = Digester::new();
+    let mut split = SplitTotal::default();
+    let (mut completed, mut abandoned, mut bytes) = (0, 0, 0);
+    for record in records {
+        record.digest(&mut digester);
+        match record.split() {
+            Some(parts) => {
+                completed += 1;
+                bytes += u64::from(record.size);
+                split.add(&parts);
+                recorder.complete(parts.total());
+            }
+            None => recorder.miss(),
+        }
+        abandoned += u64::from(record.outcome == Outcome::Abandoned);
+    }
+    let offered = records.len() as u64;
+    Summary {
+        offered,
+        completed,
+        unfinished: offered - completed - abandoned,
+        abandoned,
+        bytes,
+        latency: recorder.finish(),
+        split,
+        digest: digester.finish(),
+    }
+}
+
+impl Summary {
+    /// Messages that were offered and not completed, for whatever reason.
+    pub fn failed(&self) -> u64 {
+        self.offered - self.completed
+    }
+
+    /// Mean time of a completed message by cause; `None` if nothing completed.
+    pub fn split_mean(&self) -> Option<SplitMean> {
+        (self.completed > 0).then(|| self.split.mean(self.completed))
+    }
+}
+
+impl SplitTotal {
+    /// Adds one message.
+    pub fn add(&mut self, split: &Split) {
+        self.slip += split.slip.as_nanos();
+        self.sender += split.sender.as_nanos();
+        self.recovery += split.recovery.as_nanos();
+        self.network += split.network.as_nanos();
+        self.head_of_line += split.head_of_line.as_nanos();
+    }
+
+    /// Adds the messages of another run.
+    pub fn merge(&mut self, other: &SplitTotal) {
+        self.slip += other.slip;
+        self.sender += other.sender;
+        self.recovery += other.recovery;
+        self.network += other.network;
+        self.head_of_line += other.head_of_line;
+    }
+
+    /// The share of each of `messages` messages, in ms.
+    pub fn mean(&self, messages: u64) -> SplitMean {
+        let share = |total: u64| total as f64 / messages as f64 / 1e6;
+        SplitMean {
+            slip: share(self.slip),
+            sender: share(self.sender),
+            recovery: share(self.recovery),
+            network: share(self.network),
+            head_of_line: share(self.head_of_line),
+        }
+    }
+}
+
+/// A digest as 32 hexadecimal digits.
+mod as_text {
+    use hol_base::Digest;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(digest: &Digest, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(digest)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Digest, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Time;
+
+    use super::*;
+    use crate::Leg;
+
+    fn delivered(id: u64, scheduled: u64, times: [u64; 5]) -> Record {
+        let [written, first_sent, last_sent, arrived, delivered] = times.map(Time::from_millis);
+        let request = Some(Leg { written, first_sent, last_sent, arrived, delivered });
+        let scheduled = Time::from_millis(scheduled);
+        Record { id, stream: 0, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
+    }
+
+    fn lost(id: u64, outcome: Outcome) -> Record {
+        Record { outcome, request: None, ..delivered(id, 0, [0; 5]) }
+    }
+
+    fn records() -> Vec<Record> {
+        vec![
+            delivered(0, 0, [0, 1, 31, 41, 41]),
+            delivered(1, 10, [10, 10, 10, 20, 41]),
+            lost(2, Outcome::Unfinished),
+            lost(3, Outcome::Abandoned),
+        ]
+    }
+
+    #[test]
+    fn every_record_is_counted_once() {
+        let summary = summarize(&records());
+        assert_eq!((summary.offered, summary.completed, summary.failed()), (4, 2, 2));
+        assert_eq!((summary.unfinished, summary.abandoned, summary.bytes), (1, 1, 128));
+        assert_eq!((summary.latency.offered(), summary.latency.mean_ms()), (4, Some(36.0)));
+        assert_eq!(summary.latency.quantile(0.75), None);
+    }
+
+    #[test]
+    fn the_mean_parts_add_up_to_the_mean_latency() {
+        let parts = summarize(&records()).split_mean().unwrap();
+        let expected =
+            SplitMean { slip: 0.0, sender: 0.5, recovery: 15.0, network: 10.0, head_of_line: 10.5 };
+        assert_eq!(parts, expected);
+        assert_eq!(summarize(&records()[2..]).split_mean(), None);
+    }
+
+    #[test]
+    fn the_digest_covers_every_record_and_survives_json() {
+        let summary = summarize(&records());
+        assert_ne!(summary.digest, summarize(&records()[..3]).digest);
+        let json = serde_json::to_string(&summary).unwrap();
+        assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), summary);
+    }
+}

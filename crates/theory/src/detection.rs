@@ -1,0 +1,151 @@
+//! How long it takes to find out that a packet was lost: by acknowledgements of later packets, or by the timer.
+
+use hol_base::Duration;
+
+use crate::{Recovery, Transfer};
+
+/// The law of the time between two transmissions of a packet.
+pub(crate) struct Detection {
+    /// ns until later packets reveal the first loss, each with its probability.
+    first: Vec<(u64, f64)>,
+    /// ns until they reveal the loss of a retransmission; empty if only the timer does.
+    again: Vec<(u64, f64)>,
+    /// The retransmission timeout in ns, without back-off.
+    pub rto: u64,
+    /// How much later than after a timeout the timer fires the first time, being restarted by
+    /// the acknowledgement of the packet before (what RFC 7765 takes back).
+    restart: u64,
+    /// The most that back-off comes to.
+    rto_max: u64,
+}
+
+/// A time to the next transmission, with its probability.
+pub(crate) struct Step {
+    /// ns.
+    pub delay: u64,
+    pub probability: f64,
+    /// 1 if it was the timer's, else 0.
+    pub timeouts: u32,
+}
+
+/// Later than every timer.
+const NEVER: u64 = u64::MAX / 4;
+/// Laws are cut off where so little is left; it goes to the timer.
+const REST: f64 = 1e-12;
+
+impl Detection {
+    pub fn of(transfer: &Transfer) -> Self {
+        let arrives = 1.0 - transfer.loss.value();
+        let round_trip = transfer.round_trip();
+        // Packets and ACKs of the same connection count.
+        let period = transfer.period() * transfer.connections();
+        let after = |packets: Vec<(u64, f64)>| -> Vec<(u64, f64)> {
+            packets.into_iter().map(|(n, probability)| (round_trip + n * period, probability)).collect()
+        };
+        // A report takes a packet and a SACK that both arrive.
+        let reported = arrives * arrives;
+        let tcp_rto = |rto_min: Duration| round_trip + rto_min.as_nanos();
+        let (first, again, rto, rto_max) = match transfer.recovery {
+            Recovery::Ideal { reports } => {
+                let fast = after(vec![(reports.into(), 1.0)]);
+                (fast.clone(), fast, NEVER, NEVER)
+            }
+            Recovery::Sctp { rto_min, again } => {
+                let fast = after(trials(3, reported));
+                let again = if again { fast.clone() } else { Vec::new() };
+                (fast, again, round_trip.max(rto_min.as_nanos()), 60_000_000_000)
+            }
+            Recovery::TcpDupThresh { rto_min } => {
+                (after(duplicates(arrives)), Vec::new(), tcp_rto(rto_min), 120_000_000_000)
+            }
+            Recovery::TcpRack { rto_min } => {
+                let again = after(trials(1, reported));
+                // The reordering window, which three later packets close.
+                let earliest = round_trip + (round_trip / 4).min(3 * period);
+                let first = again.iter().map(|(delay, p)| ((*delay).max(earliest), *p)).collect();
+                (first, again, tcp_rto(rto_min), 120_000_000_000)
+            }
+        };
+        Self { first, again, rto, restart: round_trip.saturating_sub(period), rto_max }
+    }
+
+    /// When a packet is sent again that was lost for the first time, or again, after so many timeouts.
+    pub fn steps(&self, first: bool, timeouts: u32) -> Vec<Step> {
+        let backed_off = self.rto.saturating_mul(1 << timeouts.min(20)).min(self.rto_max.max(self.rto));
+        let (fast, timer) =
+            if first { (&self.first, backed_off + self.restart) } else { (&self.again, backed_off) };
+        let in_time = fast.iter().take_while(|(delay, _)| *delay <= timer);
+        let mut steps: Vec<Step> = in_time
+            .map(|(delay, probability)| Step { delay: *delay, probability: *probability, timeouts: 0 })
+            .collect();
+        let rest = 1.0 - steps.iter().map(|step| step.probability).sum::<f64>();
+        if rest > REST {
+            steps.push(Step { delay: timer, probability: rest, timeouts: 1 });
+        }
+        steps
+    }
+}
+
+/// The number of trials until the `successes`-th success (negative binomial).
+fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
+    let mut probability = success.powi(successes as i32);
+    let (mut law, mut rest) = (Vec::new(), 1.0);
+    for n in (successes..).take_while(|_| success > 0.0) {
+        law.push((n, probability));
+        rest -= probability;
+        // Past the peak only: before it the probabilities grow.
+        let grows = (n as f64) * (1.0 - success) > (n + 1 - successes) as f64;
+        if rest < REST || (!grows && probability < REST) {
+            break;
+        }
+        probability *= n as f64 / (n + 1 - successes) as f64 * (1.0 - success);
+    }
+    law
+}
+
+/// Packets until a TCP sender knows of three later arrivals: SACK blocks repeat what lost ACKs said,
+/// so only an ACK lost at the third or after it delays.
+fn duplicates(arrives: f64) -> Vec<(u64, f64)> {
+    let told_later = trials(1, arrives * arrives);
+    let mut law = vec![0.0; 4];
+    for (third, probability) in trials(3, arrives) {
+        let after = told_later.iter().map(|(n, p)| (*n, p * (1.0 - arrives)));
+        for (more, told) in [(0, arrives)].into_iter().chain(after) {
+            let n = (third + more) as usize;
+            law.resize(law.len().max(n + 1), 0.0);
+            law[n] += probability * told;
+        }
+    }
+    (0..).zip(law).skip(3).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(law: &[(u64, f64)]) -> f64 {
+        law.iter().map(|(n, p)| *n as f64 * p).sum()
+    }
+
+    // python3 -c "from scipy.stats import nbinom; print(nbinom.pmf([0, 1, 2, 5], 3, .81))"
+    #[test]
+    fn trials_until_the_third_success_agree_with_scipy() {
+        let law = trials(3, 0.81);
+        let scipy = [(3, 0.531441), (4, 0.30292137), (5, 0.1151101206), (8, 0.002763391110183897)];
+        for (n, expected) in scipy {
+            assert!((law[n - 3].1 - expected).abs() < 1e-12, "{n}: {}", law[n - 3].1);
+        }
+        assert!((mean(&law) - 3.0 / 0.81).abs() < 1e-9);
+        assert!((trials(3, 0.1).iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9, "a rising start");
+        assert_eq!(trials(1, 1.0), [(1, 1.0)]);
+        assert!(trials(3, 0.0).is_empty(), "never: the timer must do it");
+    }
+
+    #[test]
+    fn lost_acks_delay_the_third_duplicate_only_at_the_end() {
+        let law = duplicates(0.9);
+        assert!((law.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!((mean(&law) - (3.0 / 0.9 + 0.1 / 0.81)).abs() < 1e-9);
+        assert_eq!(duplicates(1.0)[0], (3, 1.0));
+    }
+}

@@ -1,0 +1,26 @@
+//! How long a multihomed SCTP association keeps to a path that has died.
+
+use hol_base::Duration;
+
+/// From the first lost packet until `errors` consecutive timeouts were exceeded (RFC 9260 section 8.2):
+/// the sum of `errors + 1` timeouts, each twice the one before and none above `rto_max`.
+///
+/// `errors` is Path.Max.Retrans, or the potentially-failed threshold of RFC 7829 section 3.2.
+pub fn detection_time(rto: Duration, rto_max: Duration, errors: u32) -> Duration {
+    let timeouts = std::iter::successors(Some(rto), |timeout| Some((*timeout * 2).min(rto_max)));
+    timeouts.take(errors as usize + 1).fold(Duration::ZERO, |sum, timeout| sum + timeout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_fails_after_the_sum_of_its_timeouts() {
+        let after = |rto, errors| detection_time(Duration::from_secs(rto), Duration::from_secs(60), errors);
+        assert_eq!(after(1, 5), Duration::from_secs(63));
+        assert_eq!(after(1, 1), Duration::from_secs(3));
+        assert_eq!(after(1, 0), Duration::from_secs(1), "potentially failed at once, RFC 7829");
+        assert_eq!(after(1, 7), Duration::from_secs(63 + 60 + 60), "RTO.Max cuts the doubling");
+    }
+}

@@ -1,0 +1,40 @@
+//! Where the closed form is not expected to hold.
+
+use crate::Transfer;
+use crate::loss_delay::overlapping_timeouts;
+use crate::mathis::{Acks, mean_window};
+
+/// Why the closed form may not describe a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum Limit {
+    /// Losses keep the congestion window below what the rate needs: messages wait at the sender.
+    ///
+    /// Counted in packets, as Linux TCP does. SCTP counts octets, so small messages may still fit.
+    #[error("{in_flight:.0} packets in flight, but losses keep cwnd near {window:.0}")]
+    Window {
+        /// Packets in flight at the rate asked for, per connection.
+        in_flight: f64,
+        /// Mean congestion window in packets.
+        window: f64,
+    },
+    /// Timeouts overlap, so that one repairs many losses: the closed form, which adds them up, is too high.
+    #[error("{overlap:.2} further timeouts begin during one: they repair each other's losses")]
+    Timeouts {
+        /// Mean number of timeouts that begin while one lasts.
+        overlap: f64,
+    },
+}
+
+/// Up to here the closed form is within 5 % of the event simulation.
+const MOST_OVERLAP: f64 = 0.08;
+
+/// `Err` with the reason if the closed form is not expected to describe `transfer`.
+pub fn applies(transfer: &Transfer) -> Result<(), Limit> {
+    let in_flight = transfer.round_trip() as f64 / (transfer.period() * transfer.connections()) as f64;
+    let window = mean_window(transfer.loss, Acks::Every);
+    if in_flight > window {
+        return Err(Limit::Window { in_flight, window });
+    }
+    let overlap = overlapping_timeouts(transfer);
+    if overlap > MOST_OVERLAP { Err(Limit::Timeouts { overlap }) } else { Ok(()) }
+}

@@ -1,0 +1,93 @@
+//! How late a lost packet arrives: once detected and sent again, or lost again and again.
+
+use std::collections::BTreeMap;
+
+use hol_base::Duration;
+
+use crate::detection::Detection;
+use crate::{Recovery, Transfer};
+
+/// A step of the law of the delay `X` that losses give a packet itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Level {
+    /// ns beyond the one-way delay.
+    pub delay: u64,
+    /// The probability of being at least this late.
+    pub reached: f64,
+}
+
+/// Losses of one packet in a row that are followed up.
+const MOST_LOSSES: u32 = 64;
+
+/// The law of `X`, ascending; empty if nothing is lost.
+pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
+    let mut delays: Vec<(u64, f64)> = delays(transfer).into_iter().collect();
+    let mut reached = 0.0;
+    for (_, probability) in delays.iter_mut().rev() {
+        reached += *probability;
+        *probability = reached;
+    }
+    delays.into_iter().map(|(delay, reached)| Level { delay, reached }).collect()
+}
+
+/// The delays above zero with their probabilities: lost once and then arrived, twice and then arrived, …
+fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
+    let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
+    let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
+    let mut arrived = BTreeMap::new();
+    // So late, and after so many timeouts, is the next transmission with this probability.
+    let mut sent = BTreeMap::from([((0, 0), 1.0)]);
+    for losses in 1..=MOST_LOSSES {
+        let mut again = BTreeMap::new();
+        for ((late, timeouts), probability) in sent {
+            for step in detection.steps(losses == 1, timeouts) {
+                let (delay, probability) = (late + step.delay, probability * loss * step.probability);
+                if !negligible(transfer, delay, probability) {
+                    *again.entry((delay, timeouts + step.timeouts)).or_insert(0.0) += probability;
+                }
+            }
+        }
+        for ((delay, _), probability) in &again {
+            *arrived.entry(*delay).or_insert(0.0) += probability * if ideal { 1.0 } else { 1.0 - loss };
+        }
+        if ideal || again.is_empty() {
+            break;
+        }
+        sent = again;
+    }
+    arrived
+}
+
+/// True if a delay adds less than a nanosecond to the mean, `probability * (delay + delay² / (2 spacing))`.
+fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
+    let spacing = (transfer.period() * u64::from(transfer.streams)) as f64;
+    let delay = delay as f64;
+    probability * delay * (1.0 + delay / (2.0 * spacing)) < 1.0
+}
+
+/// Mean number of timeouts that begin while one lasts, on one connection.
+pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
+    let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
+    let by_timer = |first| -> f64 {
+        let steps = detection.steps(first, 0);
+        steps.iter().filter(|step| step.timeouts > 0).map(|step| step.probability).sum()
+    };
+    let timeouts = loss * by_timer(true) + loss * loss * by_timer(false);
+    let period = (transfer.period() * transfer.connections()) as f64;
+    if timeouts > 0.0 { timeouts * detection.rto as f64 / period } else { 0.0 }
+}
+
+impl Transfer {
+    /// How much later a lost message arrives if as few packets as possible reveal the loss and its first
+    /// retransmission arrives; zero on a path that loses nothing.
+    ///
+    /// Nothing that waits for it then waits longer: an upper bound of the mean resequencing delay, too.
+    pub fn loss_delay(&self) -> Duration {
+        Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
+    }
+
+    /// The number of streams from which a message lost once delays no other.
+    pub fn streams_enough(&self) -> u32 {
+        self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
+    }
+}

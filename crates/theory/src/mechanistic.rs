@@ -1,0 +1,212 @@
+//! A small event simulation that shares nothing with the model world: its independent cross-check.
+//!
+//! It plays out packets, acknowledgements and timers one by one, with losses of both, and leaves out
+//! everything else: congestion window, bundling, delayed acknowledgements, serialization.
+
+mod sender;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use hol_base::{Rng, Seed};
+
+use self::sender::Sender;
+use crate::{Arrivals, Recovery, Transfer};
+
+/// Response times in ms of `n` transactions, in the order of the requests.
+pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
+    let mut world = World::new(transfer, seed, n);
+    world.schedule_request(0);
+    while let Some(Reverse((now, _, event))) = world.agenda.pop() {
+        world.now = now;
+        world.handle(event);
+    }
+    let took = |(sent, answered): (&u64, &u64)| (answered - sent) as f64 / 1e6;
+    world.requested.iter().zip(&world.answered).map(took).collect()
+}
+
+/// Which way, and on which connection of that direction.
+type Channel = (usize, usize);
+const UP: usize = 0;
+const DOWN: usize = 1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The client sends this request.
+    Request(usize),
+    /// A packet of a channel arrives.
+    Data(Channel, usize),
+    /// The sender of a channel learns the first so many arrivals of the receiver.
+    Ack(Channel, usize),
+    /// A timer of a channel's sender, unless it was set anew.
+    Timer(Channel),
+}
+
+/// One direction: senders, what has arrived, and what the streams have released.
+struct Direction {
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
+    arrived: Vec<bool>,
+    /// The next message of each stream that the application gets.
+    next: BTreeMap<usize, usize>,
+    losses: Rng,
+}
+
+/// The receiving end of a channel.
+#[derive(Default)]
+struct Receiver {
+    /// The message that each packet carries, by packet number.
+    messages: Vec<usize>,
+    arrived: Vec<bool>,
+    /// Packet numbers in the order in which they first arrived. An acknowledgement tells a prefix of it,
+    /// so that one that arrives makes up for those that were lost.
+    log: Vec<usize>,
+}
+
+struct World<'a> {
+    transfer: &'a Transfer,
+    now: u64,
+    /// Time, tie breaker in order of creation, event.
+    agenda: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    scheduled: u64,
+    directions: [Direction; 2],
+    arrivals: Rng,
+    requested: Vec<u64>,
+    answered: Vec<u64>,
+}
+
+impl<'a> World<'a> {
+    fn new(transfer: &'a Transfer, seed: Seed, n: usize) -> Self {
+        let seed = seed.derive("mechanistic");
+        let direction = |name| Direction {
+            senders: (0..transfer.connections()).map(|_| Sender::new(transfer)).collect(),
+            receivers: (0..transfer.connections()).map(|_| Receiver::default()).collect(),
+            arrived: vec![false; n],
+            next: BTreeMap::new(),
+            losses: seed.derive(name).rng(),
+        };
+        Self {
+            transfer,
+            now: 0,
+            agenda: BinaryHeap::new(),
+            scheduled: 0,
+            directions: [direction("up"), direction("down")],
+            arrivals: seed.derive("arrivals").rng(),
+            requested: vec![0; n],
+            answered: vec![0; n],
+        }
+    }
+
+    fn at(&mut self, time: u64, event: Event) {
+        self.scheduled += 1;
+        self.agenda.push(Reverse((time, self.scheduled, event)));
+    }
+
+    fn schedule_request(&mut self, message: usize) {
+        if message < self.requested.len() {
+            let period = self.transfer.period();
+            let gap = match self.transfer.arrivals {
+                Arrivals::Periodic => period,
+                Arrivals::Poisson => self.arrivals.exponential(period as f64) as u64,
+            };
+            self.at(self.now + gap, Event::Request(message));
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Request(message) => {
+                self.requested[message] = self.now;
+                self.send(UP, message);
+                self.schedule_request(message + 1);
+            }
+            Event::Data(channel, packet) => self.receive(channel, packet),
+            Event::Ack(channel, known) => {
+                let (way, which) = channel;
+                let direction = &mut self.directions[way];
+                let log = &direction.receivers[which].log[..known];
+                let resend = direction.senders[which].acknowledge(self.now, log);
+                self.resend(channel, &resend);
+            }
+            Event::Timer(channel) => {
+                let (way, which) = channel;
+                let resend = self.directions[way].senders[which].expire(self.now);
+                self.resend(channel, &resend);
+            }
+        }
+    }
+
+    fn send(&mut self, way: usize, message: usize) {
+        let channel = (way, message % self.transfer.connections() as usize);
+        let Direction { senders, receivers, .. } = &mut self.directions[way];
+        let packet = senders[channel.1].send(self.now);
+        receivers[channel.1].messages.push(message);
+        receivers[channel.1].arrived.push(false);
+        self.transmit(channel, packet, false);
+        self.set_timer(channel);
+    }
+
+    fn resend(&mut self, channel: Channel, packets: &[usize]) {
+        for packet in packets {
+            self.transmit(channel, *packet, true);
+        }
+        self.set_timer(channel);
+    }
+
+    fn transmit(&mut self, channel: Channel, packet: usize, again: bool) {
+        let lost = self.lost(channel.0);
+        if !lost || (again && self.is_ideal()) {
+            self.at(self.now + self.transfer.one_way_delay.as_nanos(), Event::Data(channel, packet));
+        }
+    }
+
+    fn lost(&mut self, way: usize) -> bool {
+        self.directions[way].losses.chance(self.transfer.loss.value())
+    }
+
+    fn is_ideal(&self) -> bool {
+        matches!(self.transfer.recovery, Recovery::Ideal { .. })
+    }
+
+    /// Timers that were set anew stay in the agenda; their sender ignores them.
+    fn set_timer(&mut self, channel: Channel) {
+        if let Some(deadline) = self.directions[channel.0].senders[channel.1].newly_set() {
+            self.at(deadline, Event::Timer(channel));
+        }
+    }
+
+    fn receive(&mut self, channel: Channel, packet: usize) {
+        let (way, which) = channel;
+        let Direction { receivers, arrived, .. } = &mut self.directions[way];
+        let receiver = &mut receivers[which];
+        if !std::mem::replace(&mut receiver.arrived[packet], true) {
+            receiver.log.push(packet);
+        }
+        let (known, message) = (receiver.log.len(), receiver.messages[packet]);
+        arrived[message] = true;
+        // Acknowledgements travel the other way, and are lost there.
+        if !self.lost(1 - way) || self.is_ideal() {
+            self.at(self.now + self.transfer.one_way_delay.as_nanos(), Event::Ack(channel, known));
+        }
+        self.deliver(way, message);
+    }
+
+    /// Gives the application what is now in order on the stream of `message`.
+    fn deliver(&mut self, way: usize, message: usize) {
+        let streams = self.transfer.streams as usize;
+        let stream = message % streams;
+        loop {
+            let direction = &mut self.directions[way];
+            let next = direction.next.entry(stream).or_insert(stream);
+            if !direction.arrived.get(*next).is_some_and(|arrived| *arrived) {
+                return;
+            }
+            let delivered = std::mem::replace(next, *next + streams);
+            if way == UP {
+                self.send(DOWN, delivered);
+            } else {
+                self.answered[delivered] = self.now;
+            }
+        }
+    }
+}

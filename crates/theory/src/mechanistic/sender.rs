@@ -1,0 +1,249 @@
+//! The sending end of a channel: finds losses by acknowledgements and timers.
+
+use std::collections::VecDeque;
+
+use crate::{Recovery, Transfer};
+
+/// A packet not yet acknowledged together with everything before it.
+struct Packet {
+    /// When it was last sent.
+    sent: u64,
+    /// The number of the first packet that was new after it was last sent: only reports from there on count.
+    mark: usize,
+    reports: u32,
+    /// Sent again because of acknowledgements.
+    fast: bool,
+    resent: bool,
+    acknowledged: bool,
+}
+
+/// What the one timer of a sender is set for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Alarm {
+    Retransmission,
+    /// A tail loss probe (RFC 8985 section 7).
+    Probe,
+    /// The reordering window of RACK (RFC 8985 section 6.2).
+    Reordering,
+}
+
+/// The sending end of a channel. Packets are numbered from 0.
+pub(super) struct Sender {
+    recovery: Recovery,
+    round_trip: u64,
+    rto: u64,
+    rto_max: u64,
+    base: usize,
+    window: VecDeque<Packet>,
+    /// How much of the receiver's log is known.
+    known: usize,
+    timeouts: u32,
+    /// The acknowledged packet that was sent last: when, and its number for those sent at the same time.
+    latest: (u64, usize),
+    timer: Option<(u64, Alarm)>,
+    newly_set: bool,
+}
+
+impl Sender {
+    pub fn new(transfer: &Transfer) -> Self {
+        let round_trip = transfer.round_trip();
+        let (rto, rto_max) = match transfer.recovery {
+            Recovery::Ideal { .. } => (u64::MAX / 4, u64::MAX / 4),
+            Recovery::Sctp { rto_min, .. } => (round_trip.max(rto_min.as_nanos()), 60_000_000_000),
+            Recovery::TcpDupThresh { rto_min } | Recovery::TcpRack { rto_min } => {
+                (round_trip + rto_min.as_nanos(), 120_000_000_000)
+            }
+        };
+        Self {
+            recovery: transfer.recovery,
+            round_trip,
+            rto,
+            rto_max,
+            base: 0,
+            window: VecDeque::new(),
+            known: 0,
+            timeouts: 0,
+            latest: (0, 0),
+            timer: None,
+            newly_set: false,
+        }
+    }
+
+    /// Sends a new packet; its number.
+    pub fn send(&mut self, now: u64) -> usize {
+        let number = self.base + self.window.len();
+        let mark = number + 1;
+        let packet = Packet { sent: now, mark, reports: 0, fast: false, resent: false, acknowledged: false };
+        self.window.push_back(packet);
+        if self.timer.is_none() {
+            self.restart(now);
+        }
+        if self.may_probe() {
+            self.set_probe(now);
+        }
+        number
+    }
+
+    /// The deadline of the timer if it was set since the last call.
+    pub fn newly_set(&mut self) -> Option<u64> {
+        let newly_set = std::mem::take(&mut self.newly_set);
+        self.timer.filter(|_| newly_set).map(|(deadline, _)| deadline)
+    }
+
+    /// Learns what has arrived; the packets to send again.
+    pub fn acknowledge(&mut self, now: u64, log: &[usize]) -> Vec<usize> {
+        let news = &log[self.known.min(log.len())..];
+        self.known = self.known.max(log.len());
+        let Some(highest) = news.iter().copied().max() else { return Vec::new() };
+        for number in news {
+            let packet = &mut self.window[number - self.base];
+            packet.acknowledged = true;
+            self.latest = self.latest.max((packet.sent, *number));
+            if !packet.resent {
+                // A packet sent once is a new sample of the round trip: it ends the back-off (Karn).
+                self.timeouts = 0;
+            }
+        }
+        let before = self.base;
+        while self.window.pop_front_if(|packet| packet.acknowledged).is_some() {
+            self.base += 1;
+        }
+        if self.base > before {
+            self.restart(now);
+        }
+        let lost = self.lost(now, highest);
+        self.send_again(now, &lost, true);
+        if self.may_probe() {
+            self.set_probe(now);
+        }
+        lost
+    }
+
+    /// The timer fires, unless it was set anew; the packets to send again.
+    pub fn expire(&mut self, now: u64) -> Vec<usize> {
+        let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
+        match alarm {
+            Alarm::Reordering => {
+                let lost = self.lost(now, 0);
+                self.restart(now);
+                self.send_again(now, &lost, true);
+                lost
+            }
+            Alarm::Probe => {
+                let last = self.base + self.window.len() - 1;
+                self.restart(now);
+                self.send_again(now, &[last], false);
+                vec![last]
+            }
+            Alarm::Retransmission => {
+                self.timeouts += 1;
+                let missing: Vec<usize> = self.missing().collect();
+                self.restart(now);
+                self.send_again(now, &missing, false);
+                missing
+            }
+        }
+    }
+
+    fn missing(&self) -> impl Iterator<Item = usize> {
+        let open = self.window.iter().enumerate().filter(|(_, packet)| !packet.acknowledged);
+        open.map(|(at, _)| self.base + at)
+    }
+
+    /// The packets that acknowledgements show to be lost, `highest` being the highest that is newly acknowledged.
+    fn lost(&mut self, now: u64, highest: usize) -> Vec<usize> {
+        match self.recovery {
+            Recovery::Ideal { reports } => self.reported(highest, reports, false),
+            Recovery::Sctp { again, .. } => self.reported(highest, 3, again),
+            Recovery::TcpDupThresh { .. } => {
+                let beyond = self.third_from_above();
+                self.missing().filter(|n| *n < beyond && !self.window[n - self.base].resent).collect()
+            }
+            Recovery::TcpRack { .. } => self.overtaken(now),
+        }
+    }
+
+    /// Counts a missing report for every packet below `highest` (RFC 9260 section 7.2.4).
+    fn reported(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
+        let mut lost = Vec::new();
+        for (at, packet) in self.window.iter_mut().enumerate().take_while(|(at, _)| self.base + at < highest)
+        {
+            if !packet.acknowledged && highest >= packet.mark && (again || !packet.fast) {
+                packet.reports += 1;
+                if packet.reports >= reports {
+                    lost.push(self.base + at);
+                }
+            }
+        }
+        lost
+    }
+
+    /// The third acknowledged packet from above: what is below it has seen three duplicates (RFC 6675).
+    fn third_from_above(&self) -> usize {
+        let acknowledged = self.window.iter().enumerate().rev().filter(|(_, packet)| packet.acknowledged);
+        acknowledged.map(|(at, _)| self.base + at).nth(2).unwrap_or(0)
+    }
+
+    /// Packets sent before one that has arrived, a round trip and the reordering window ago (RFC 8985 section 6.2).
+    fn overtaken(&mut self, now: u64) -> Vec<usize> {
+        let settled = self.window.iter().any(|packet| packet.resent && !packet.acknowledged)
+            || self.third_from_above() > 0;
+        let wait = self.round_trip + if settled { 0 } else { self.round_trip / 4 };
+        let suspects: Vec<(usize, u64)> = self
+            .missing()
+            .map(|number| (number, self.window[number - self.base].sent))
+            .filter(|(number, sent)| (*sent, *number) < self.latest)
+            .collect();
+        if let Some(due) = suspects.iter().map(|(_, sent)| sent + wait).filter(|due| *due > now).min() {
+            self.set_timer(due, Alarm::Reordering);
+        }
+        suspects.into_iter().filter(|(_, sent)| sent + wait <= now).map(|(number, _)| number).collect()
+    }
+
+    fn send_again(&mut self, now: u64, numbers: &[usize], fast: bool) {
+        let mark = self.base + self.window.len();
+        for number in numbers {
+            let packet = &mut self.window[number - self.base];
+            (packet.sent, packet.mark, packet.reports) = (now, mark, 0);
+            packet.resent = true;
+            packet.fast |= fast;
+        }
+        if fast && numbers.first() == Some(&self.base) {
+            self.restart(now);
+        }
+    }
+
+    /// Starts the retransmission timer, or stops it if nothing is outstanding.
+    fn restart(&mut self, now: u64) {
+        if self.window.is_empty() {
+            self.timer = None;
+        } else {
+            let rto = self.rto.saturating_mul(1 << self.timeouts.min(20)).min(self.rto_max.max(self.rto));
+            self.set_timer(now + rto, Alarm::Retransmission);
+        }
+    }
+
+    fn set_timer(&mut self, deadline: u64, alarm: Alarm) {
+        self.timer = Some((deadline, alarm));
+        self.newly_set = true;
+    }
+
+    /// Probes are for a tail of which nothing is known: nothing missing, nothing sent again.
+    fn may_probe(&self) -> bool {
+        matches!(self.recovery, Recovery::TcpRack { .. })
+            && !self.window.is_empty()
+            && self.window.iter().all(|packet| !packet.acknowledged && !packet.resent)
+    }
+
+    /// Two round trips after the last transmission, 200 ms more for a single packet, not after the RTO.
+    fn set_probe(&mut self, now: u64) {
+        let single = if self.window.len() == 1 { 200_000_000 } else { 0 };
+        let probe = now + 2 * self.round_trip + single;
+        let timeout = self.window[0].sent + self.rto;
+        if probe < timeout {
+            self.set_timer(probe, Alarm::Probe);
+        } else {
+            self.set_timer(timeout.max(now), Alarm::Retransmission);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! How long messages wait for a lost one sent before them on their stream.
+//!
+//! A message is delivered when it and everything before it on its stream have arrived. If the k-th
+//! stream-mate before it was sent `i * s` earlier and arrives `X` late, the message waits until then:
+//! `W = max over i of (X_i - i s)`, and with independent `X` the law of `W` is a product over `i`
+//! (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
+
+use hol_base::Duration;
+
+use crate::loss_delay::{Level, levels};
+use crate::{Arrivals, Transfer};
+
+/// Where the law is continuous it is cut into parts no longer than this share of a delay.
+const FINENESS: u64 = 256;
+
+/// The law of the resequencing delay of one direction: how much later than undisturbed a message is
+/// delivered, be it lost itself or waiting for another. All times in ns.
+pub(crate) struct Law {
+    levels: Vec<Level>,
+    /// Mean time between two messages of a stream.
+    spacing: u64,
+    arrivals: Arrivals,
+}
+
+impl Law {
+    pub fn of(transfer: &Transfer) -> Self {
+        let spacing = transfer.period() * u64::from(transfer.streams);
+        Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }
+    }
+
+    /// The probability that a message waits no longer than `x`.
+    fn cdf(&self, x: u64) -> f64 {
+        match self.arrivals {
+            Arrivals::Periodic => self.periodic(x),
+            Arrivals::Poisson => self.poisson(x),
+        }
+    }
+
+    /// The product of `F(x + i s)` over all `i >= 0`: `F` is constant between levels, so count the factors.
+    fn periodic(&self, x: u64) -> f64 {
+        let mut counted = 0;
+        let mut log = 0.0;
+        for Level { delay, reached } in &self.levels {
+            let messages = delay.saturating_sub(x).div_ceil(self.spacing);
+            if messages > counted {
+                log += (messages - counted) as f64 * (-reached).ln_1p();
+            }
+            counted = messages;
+        }
+        log.exp()
+    }
+
+    /// `F(x) exp(-mu * integral of 1 - F from x)`: losses still awaited are a Poisson process, too.
+    fn poisson(&self, x: u64) -> f64 {
+        let (mut below, mut integral, mut lost) = (0, 0.0, None);
+        for Level { delay, reached } in &self.levels {
+            integral += reached * (delay - x.clamp(below, *delay)) as f64;
+            below = *delay;
+            if x < *delay && lost.is_none() {
+                lost = Some(*reached);
+            }
+        }
+        (1.0 - lost.unwrap_or(0.0)) * (-integral / self.spacing as f64).exp()
+    }
+
+    /// The delays that have probability, ascending; a continuous law is cut into parts.
+    fn values(&self) -> Vec<u64> {
+        let mut values = vec![0];
+        let mut below = 0;
+        for Level { delay, .. } in &self.levels {
+            match self.arrivals {
+                Arrivals::Periodic => {
+                    values.extend((0..delay.div_ceil(self.spacing)).map(|i| delay - i * self.spacing));
+                }
+                Arrivals::Poisson => {
+                    let parts = (FINENESS * (delay - below)).div_ceil(*delay);
+                    values.extend((1..=parts).map(|part| below + (delay - below) * part / parts));
+                }
+            }
+            below = *delay;
+        }
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// Each delay with its probability. A part of a continuous law stands at its middle, a jump where it is.
+    fn atoms(&self) -> Vec<(u64, f64)> {
+        let (mut below, mut reached) = (0u64, 0.0);
+        let mut atoms = Vec::new();
+        for value in self.values() {
+            let before = if value == 0 { 0.0 } else { self.cdf(value - 1) };
+            if self.arrivals == Arrivals::Poisson {
+                atoms.push((below.midpoint(value), before - reached));
+                reached = before;
+            }
+            let cdf = self.cdf(value);
+            atoms.push((value, cdf - reached));
+            (below, reached) = (value, cdf);
+        }
+        atoms
+    }
+
+    /// The mean in ns.
+    fn mean(&self) -> f64 {
+        self.atoms().iter().map(|(value, probability)| *value as f64 * probability).sum()
+    }
+
+    /// The probability that two independent delays together exceed `x`.
+    fn both_exceed(&self, x: u64) -> f64 {
+        let atoms = self.atoms();
+        let within = atoms.iter().take_while(|(value, _)| *value <= x);
+        let not_above: f64 = within.map(|(value, probability)| probability * self.cdf(x - value)).sum();
+        (1.0 - not_above).clamp(0.0, 1.0)
+    }
+}
+
+impl Transfer {
+    /// Mean response time in ms: a round trip, and the resequencing delay of both directions.
+    pub fn mean_response(&self) -> f64 {
+        (self.round_trip() as f64 + 2.0 * Law::of(self).mean()) / 1e6
+    }
+
+    /// The share of the transactions that take longer than `response`.
+    pub fn ccdf(&self, response: Duration) -> f64 {
+        match response.as_nanos().checked_sub(self.round_trip()) {
+            Some(beyond) => Law::of(self).both_exceed(beyond),
+            None => 1.0,
+        }
+    }
+
+    /// The share of the transactions that take longer than a round trip: the height of the CCDF's plateau.
+    pub fn share_delayed(&self) -> f64 {
+        1.0 - Law::of(self).cdf(0).powi(2)
+    }
+}

@@ -1,0 +1,80 @@
+//! The transfer that the models describe: requests one way, replies the other, over a path that loses packets.
+
+use hol_base::{Duration, Frequency, Ratio};
+
+/// Requests and replies, one message a packet, on a path that delays all alike and loses each independently.
+///
+/// The same holds in both directions; every reply is sent when its request is delivered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transfer {
+    /// Requests a second.
+    pub rate: Frequency,
+    /// From one end to the other; a round trip is twice that.
+    pub one_way_delay: Duration,
+    /// The probability that a packet is lost, in each direction.
+    pub loss: Ratio,
+    /// Streams of the association, or parallel connections where the recovery is TCP's; used in turn.
+    pub streams: u32,
+    /// When requests are sent.
+    pub arrivals: Arrivals,
+    /// How a lost packet is found and sent again.
+    pub recovery: Recovery,
+}
+
+/// The process that the requests follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrivals {
+    /// At equal distances.
+    Periodic,
+    /// At exponentially distributed distances. The closed form then takes each stream's messages for
+    /// Poisson, too, as if streams were drawn at random; taken in turn they are more regular, and
+    /// wait less.
+    Poisson,
+}
+
+/// How a lost packet is found and sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// When `reports` later packets were acknowledged; no retransmission and no report is ever lost.
+    Ideal {
+        /// Missing reports that it takes.
+        reports: u32,
+    },
+    /// SCTP's fast retransmit after three missing reports (RFC 9260 section 7.2.4).
+    Sctp {
+        /// The shortest retransmission timeout.
+        rto_min: Duration,
+        /// Whether a chunk may be fast-retransmitted again when its retransmission is lost, too.
+        again: bool,
+    },
+    /// TCP with SACK and a duplicate threshold of three (RFC 6675), as Linux had it in 2006.
+    TcpDupThresh {
+        /// What the retransmission timeout adds to the round trip at least (Linux: 200 ms).
+        rto_min: Duration,
+    },
+    /// TCP with RACK-TLP (RFC 8985), as Linux has it today.
+    TcpRack {
+        /// What the retransmission timeout adds to the round trip at least (Linux: 200 ms).
+        rto_min: Duration,
+    },
+}
+
+impl Transfer {
+    /// The round-trip time in ns.
+    pub(crate) fn round_trip(&self) -> u64 {
+        2 * self.one_way_delay.as_nanos()
+    }
+
+    /// The mean time between two requests in ns.
+    pub(crate) fn period(&self) -> u64 {
+        self.rate.period().as_nanos()
+    }
+
+    /// Connections with an acknowledgement space of their own.
+    pub(crate) fn connections(&self) -> u64 {
+        match self.recovery {
+            Recovery::Ideal { .. } | Recovery::Sctp { .. } => 1,
+            Recovery::TcpDupThresh { .. } | Recovery::TcpRack { .. } => self.streams.into(),
+        }
+    }
+}
