@@ -17,7 +17,7 @@ pub(crate) struct Level {
 }
 
 /// Losses of one packet in a row that are followed up.
-const MOST_LOSSES: u32 = 64;
+const MOST_LOSSES: u32 = 32;
 
 /// The law of `X`, ascending; empty if nothing is lost.
 pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
@@ -58,11 +58,11 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     arrived
 }
 
-/// True if a delay adds less than a nanosecond to the mean, `probability * (delay + delay² / (2 spacing))`.
+/// True if a delay adds less than ten nanoseconds to the mean, `probability * (delay + delay² / (2 spacing))`.
 fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     let spacing = (transfer.period() * u64::from(transfer.streams)) as f64;
     let delay = delay as f64;
-    probability * delay * (1.0 + delay / (2.0 * spacing)) < 1.0
+    probability * delay * (1.0 + delay / (2.0 * spacing)) < 10.0
 }
 
 /// Mean number of timeouts that begin while one lasts, on one connection.

@@ -1,16 +1,18 @@
 //! How long messages wait for a lost one sent before them on their stream.
 //!
-//! A message is delivered when it and everything before it on its stream have arrived. If the k-th
-//! stream-mate before it was sent `i * s` earlier and arrives `X` late, the message waits until then:
-//! `W = max over i of (X_i - i s)`, and with independent `X` the law of `W` is a product over `i`
-//! (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
+//! A message is delivered when it and everything before it on its stream have arrived. The `i`-th message
+//! before it was sent `i s` earlier; if that arrives `X_i` late, this one is late by `X_i - i s` at least.
+//! So its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the law of `W` is a product
+//! over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
+
+use std::collections::BTreeSet;
 
 use hol_base::Duration;
 
 use crate::loss_delay::{Level, levels};
 use crate::{Arrivals, Transfer};
 
-/// Where the law is continuous it is cut into parts no longer than this share of a delay.
+/// Where the law is continuous, or has very many steps, it is cut into parts no longer than this share of a delay.
 const FINENESS: u64 = 256;
 
 /// The law of the resequencing delay of one direction: how much later than undisturbed a message is
@@ -63,18 +65,22 @@ impl Law {
         (1.0 - lost.unwrap_or(0.0)) * (-integral / self.spacing as f64).exp()
     }
 
-    /// The delays that have probability, ascending; a continuous law is cut into parts.
+    /// Delays, ascending, between which the law is constant or nearly so.
     fn values(&self) -> Vec<u64> {
+        // Steps are where a level is a whole number of spacings away: as many kinds as there are remainders.
+        let remainders: BTreeSet<u64> = self.levels.iter().map(|level| level.delay % self.spacing).collect();
         let mut values = vec![0];
         let mut below = 0;
         for Level { delay, .. } in &self.levels {
-            match self.arrivals {
-                Arrivals::Periodic => {
-                    values.extend((0..delay.div_ceil(self.spacing)).map(|i| delay - i * self.spacing));
-                }
-                Arrivals::Poisson => {
-                    let parts = (FINENESS * (delay - below)).div_ceil(*delay);
-                    values.extend((1..=parts).map(|part| below + (delay - below) * part / parts));
+            let parts = (FINENESS * (delay - below)).div_ceil(*delay);
+            let steps = (delay - below) / self.spacing * remainders.len() as u64;
+            if self.arrivals == Arrivals::Poisson || steps > parts {
+                values.extend((1..=parts).map(|part| below + (delay - below) * part / parts));
+            } else {
+                for remainder in &remainders {
+                    let first = (below + 1).saturating_sub(*remainder).div_ceil(self.spacing);
+                    let steps = (first..).map(|i| remainder + i * self.spacing);
+                    values.extend(steps.take_while(|step| step <= delay));
                 }
             }
             below = *delay;
@@ -84,19 +90,19 @@ impl Law {
         values
     }
 
-    /// Each delay with its probability. A part of a continuous law stands at its middle, a jump where it is.
+    /// Delays with their probabilities: jumps where they are, what lies between two values at its middle.
     fn atoms(&self) -> Vec<(u64, f64)> {
         let (mut below, mut reached) = (0u64, 0.0);
         let mut atoms = Vec::new();
         for value in self.values() {
-            let before = if value == 0 { 0.0 } else { self.cdf(value - 1) };
-            if self.arrivals == Arrivals::Poisson {
-                atoms.push((below.midpoint(value), before - reached));
-                reached = before;
+            let (before, cdf) = (value.checked_sub(1).map_or(0.0, |x| self.cdf(x)), self.cdf(value));
+            for (at, upto) in [(below.midpoint(value), before), (value, cdf)] {
+                if upto > reached {
+                    atoms.push((at, upto - reached));
+                    reached = upto;
+                }
             }
-            let cdf = self.cdf(value);
-            atoms.push((value, cdf - reached));
-            (below, reached) = (value, cdf);
+            below = value;
         }
         atoms
     }

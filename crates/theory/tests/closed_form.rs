@@ -2,6 +2,7 @@
 
 use hol_base::{Duration, Frequency, Ratio, Rng, Seed};
 use hol_theory::{Arrivals, Recovery, Transfer};
+use proptest::prelude::*;
 
 const THREE_REPORTS: Recovery = Recovery::Ideal { reports: 3 };
 
@@ -86,6 +87,57 @@ fn a_lossless_path_takes_a_round_trip() {
         assert_eq!((lossless.mean_response(), lossless.share_delayed()), (20.0, 0.0));
         assert_eq!(lossless.ccdf(Duration::from_millis(19)), 1.0);
         assert_eq!(lossless.ccdf(Duration::from_millis(20)), 0.0);
+    }
+}
+
+fn any_recovery() -> impl Strategy<Value = Recovery> {
+    let rto_min = (1u64..2_000).prop_map(Duration::from_millis);
+    prop_oneof![
+        (0u32..6).prop_map(|reports| Recovery::Ideal { reports }),
+        (rto_min.clone(), any::<bool>()).prop_map(|(rto_min, again)| Recovery::Sctp { rto_min, again }),
+        rto_min.clone().prop_map(|rto_min| Recovery::TcpDupThresh { rto_min }),
+        rto_min.prop_map(|rto_min| Recovery::TcpRack { rto_min }),
+    ]
+}
+
+fn any_transfer() -> impl Strategy<Value = Transfer> {
+    let arrivals = prop_oneof![Just(Arrivals::Periodic), Just(Arrivals::Poisson)];
+    let numbers = (0.1f64..3_000.0, 0u64..100, 0.0f64..0.3, 1u32..1_025);
+    (numbers, arrivals, any_recovery()).prop_map(|((rate, delay, loss, streams), arrivals, recovery)| {
+        Transfer { rate: Frequency::new(rate).unwrap(), arrivals, recovery, ..transfer(delay, loss, streams) }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_law_is_a_law(transfer in any_transfer()) {
+        let round_trip = transfer.one_way_delay * 2;
+        let mut above = transfer.share_delayed();
+        prop_assert!((0.0..=1.0).contains(&above));
+        for ms in [1, 10, 100, 1_000, 10_000, 10_000_000] {
+            let further = transfer.ccdf(round_trip + Duration::from_millis(ms));
+            prop_assert!((0.0..=above + 1e-9).contains(&further), "{} after {} at {}", further, above, ms);
+            above = further;
+        }
+        prop_assert!(above < 1e-6, "everything is delivered in the end");
+        prop_assert!(transfer.mean_response() >= round_trip.as_millis_f64() - 1e-9);
+    }
+
+    #[test]
+    fn more_streams_never_wait_longer(transfer in any_transfer()) {
+        // More connections do: they tell each other nothing of losses.
+        prop_assume!(matches!(transfer.recovery, Recovery::Ideal { .. } | Recovery::Sctp { .. }));
+        let more = Transfer { streams: transfer.streams * 2, ..transfer };
+        prop_assert!(more.mean_response() <= transfer.mean_response() * (1.0 + 1e-3));
+    }
+
+    #[test]
+    fn a_single_loss_bounds_the_mean(transfer in any_transfer()) {
+        let ideal = Transfer { recovery: Recovery::Ideal { reports: 3 }, ..transfer };
+        let bound = (ideal.one_way_delay * 2 + ideal.loss_delay() * 2).as_millis_f64();
+        prop_assert!(ideal.mean_response() <= bound + 1e-6);
     }
 }
 

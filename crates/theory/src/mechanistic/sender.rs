@@ -105,7 +105,8 @@ impl Sender {
             }
         }
         let before = self.base;
-        while self.window.pop_front_if(|packet| packet.acknowledged).is_some() {
+        while self.window.front().is_some_and(|packet| packet.acknowledged) {
+            self.window.pop_front();
             self.base += 1;
         }
         if self.base > before {
@@ -124,8 +125,8 @@ impl Sender {
         let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
         match alarm {
             Alarm::Reordering => {
-                let lost = self.lost(now, 0);
                 self.restart(now);
+                let lost = self.lost(now, 0);
                 self.send_again(now, &lost, true);
                 lost
             }
