@@ -92,8 +92,7 @@ impl Sink for Vec<u8> {
     #[inline]
     fn add<A: Attribute>(&mut self, attribute: &A) {
         let length = u16::try_from(attribute.length()).expect("attributes are at most 4096 octets");
-        self.put_u16(A::KIND);
-        self.put_u16(length);
+        self.put_u32(u32::from(A::KIND) << 16 | u32::from(length));
         attribute.emit(self);
     }
 }

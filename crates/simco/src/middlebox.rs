@@ -6,6 +6,7 @@
 use hol_base::Time;
 use smallvec::{SmallVec, smallvec};
 
+use crate::header::{basic_type, sub_type};
 use crate::policy::Rules;
 use crate::{
     Addresses, Body, Capabilities, Direction, Enable, EnabledRule, Gid, Granted, Header, Lifetime, Location,
@@ -55,19 +56,31 @@ impl Middlebox {
 
     /// Answers one message, cut from the stream by [`length_of`](crate::length_of). RFC 4540 section 6.
     pub fn handle(&mut self, now: Time, octets: &[u8]) -> Answer {
-        let Some(header) = Header::parse(octets) else { return self.report_broken_header() };
-        let refuse = |refusal| Answer::to(header.tid, Body::Refusal(refusal));
-        let refusal = match Message::parse(octets) {
-            Ok(Message { body: Body::Request(request), tid }) => return self.answer(now, tid, request),
-            Err(ParseError::Length) => return self.report_broken_header(),
-            Ok(_) | Err(ParseError::BasicType(_)) => Refusal::WrongBasicType,
-            Err(ParseError::SubType(_)) => Refusal::WrongSubType,
-            Err(_) => Refusal::BadlyFormed,
+        let is_whole = |header: &Header| header.message_length() == octets.len();
+        let Some(header) = Header::parse(octets).filter(is_whole) else {
+            return self.report_broken_header();
         };
-        match self.session {
-            Session::Open => refuse(refusal),
-            Session::Closed => refuse(refusal).closing(),
+        match self.check_format(header, octets) {
+            Ok(request) => self.answer(now, header.tid, request),
+            Err(refusal) => {
+                let close = self.session == Session::Closed;
+                Answer { close, ..Answer::to(header.tid, Body::Refusal(refusal)) }
+            }
         }
+    }
+
+    /// RFC 4540 section 6, steps 3 to 5; without a session only SE passes them.
+    fn check_format(&self, header: Header, octets: &[u8]) -> Result<Request, Refusal> {
+        if header.basic_type != basic_type::REQUEST {
+            return Err(Refusal::WrongBasicType);
+        }
+        if self.session == Session::Closed && header.sub_type != sub_type::SE {
+            return Err(Refusal::WrongSubType);
+        }
+        Request::parse(header.sub_type, &octets[Header::LENGTH..]).map_err(|error| match error {
+            ParseError::SubType(_) => Refusal::WrongSubType,
+            _ => Refusal::BadlyFormed,
+        })
     }
 
     /// BFM, and AST if a session ends by it. RFC 4540 section 6, step 1.
@@ -86,19 +99,20 @@ impl Middlebox {
     }
 
     fn answer(&mut self, now: Time, tid: Tid, request: Request) -> Answer {
-        match (self.session, request) {
-            (_, Request::Se { version, challenge }) => self.establish(tid, version, challenge.is_some()),
-            // Section 7.3 would say "not applicable", but section 6 is checked first.
-            (Session::Closed, _) => Answer::to(tid, Body::Refusal(Refusal::WrongSubType)).closing(),
-            (Session::Open, Request::St) => {
+        let outcome = match request {
+            Request::Se { version, challenge } => return self.establish(tid, version, challenge.is_some()),
+            Request::St => {
                 self.session = Session::Closed;
-                Answer::to(tid, Body::Reply(Reply::St)).closing()
+                return Answer::to(tid, Body::Reply(Reply::St)).closing();
             }
-            (Session::Open, request) => {
-                let outcome = self.serve(now, &request);
-                Answer::to(tid, outcome.map_or_else(Body::Refusal, Body::Reply))
-            }
-        }
+            Request::Sa { .. } => Err(Refusal::NotApplicable),
+            Request::Per { enable, gid } => self.enable(now, enable, gid),
+            Request::Plc { pid, lifetime } => self.change_lifetime(now, pid, lifetime),
+            Request::Prs { pid } => self.status(now, pid),
+            Request::Prl => self.list(now),
+            Request::Prr { .. } | Request::Pea { .. } | Request::Pdr { .. } => Err(Refusal::NotSupported),
+        };
+        Answer::to(tid, outcome.map_or_else(Body::Refusal, Body::Reply))
     }
 
     /// RFC 4540 section 7.2.
@@ -114,18 +128,6 @@ impl Middlebox {
         }
         self.session = Session::Open;
         Answer::to(tid, Body::Reply(Reply::Se { capabilities: self.capabilities }))
-    }
-
-    fn serve(&mut self, now: Time, request: &Request) -> Result<Reply, Refusal> {
-        match *request {
-            Request::Per { enable, gid } => self.enable(now, enable, gid),
-            Request::Plc { pid, lifetime } => self.change_lifetime(now, pid, lifetime),
-            Request::Prs { pid } => self.status(now, pid),
-            Request::Prl => self.list(now),
-            Request::Sa { .. } => Err(Refusal::NotApplicable),
-            Request::Prr { .. } | Request::Pea { .. } | Request::Pdr { .. } => Err(Refusal::NotSupported),
-            Request::Se { .. } | Request::St => unreachable!("session control is answered before"),
-        }
     }
 
     /// PER on a pure firewall: the tuples come back as the other side sees them. RFC 4540 section 8.3.2.

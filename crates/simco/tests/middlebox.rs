@@ -182,8 +182,11 @@ fn a_closed_session_takes_no_requests() {
     let mut middlebox = open();
     let answer = middlebox.handle(START, &Message::request(Tid(2), Request::St).to_bytes());
     assert_eq!((&answer.messages[0].body, answer.close), (&Body::Reply(Reply::St), true));
-    let answer = middlebox.handle(START, &Message::request(Tid(3), Request::Prl).to_bytes());
-    assert_eq!((&answer.messages[0].body, answer.close), (&Body::Refusal(Refusal::WrongSubType), true));
+    let (list, malformed_status) = ([1, 0x22, 0, 0, 0, 0, 0, 3], [1, 0x21, 0, 0, 0, 0, 0, 4]);
+    for request in [list, malformed_status] {
+        let answer = middlebox.handle(START, &request);
+        assert_eq!((&answer.messages[0].body, answer.close), (&Body::Refusal(Refusal::WrongSubType), true));
+    }
 }
 
 /// RFC 4540 section 2 leaves these to others; our answer is 0x0340.
@@ -207,6 +210,7 @@ fn format_errors_are_answered_in_the_order_of_section_6() {
         answer.messages[0].body.clone()
     };
     assert_eq!(refusal(&[2, 3, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::WrongBasicType));
+    assert_eq!(refusal(&[2, 0x21, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::WrongBasicType));
     assert_eq!(refusal(&[9, 3, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::WrongBasicType));
     assert_eq!(refusal(&[1, 0x16, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::WrongSubType));
     assert_eq!(refusal(&[1, 0x21, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::BadlyFormed));

@@ -153,3 +153,25 @@ impl fmt::Display for Packet {
         if *corrupted { f.write_str(" (corrupted)") } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    #[test]
+    fn a_packet_prints_as_tcpdump_prints_it() {
+        let sctp = sctp::Packet {
+            source_port: 40000,
+            destination_port: 7626,
+            verification_tag: 1,
+            chunks: smallvec![sctp::Chunk::CookieAck],
+        };
+        let (source, destination) = (Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2));
+        let packet = Packet::new(source, destination, Transport::Sctp(sctp));
+        let text = "IP 10.0.0.1.40000 > 10.0.0.2.7626: sctp (1) [COOKIE ACK]";
+        assert_eq!(packet.to_string(), text);
+        let corrupted = Packet { corrupted: true, ..packet };
+        assert_eq!(corrupted.to_string(), format!("{text} (corrupted)"));
+    }
+}
