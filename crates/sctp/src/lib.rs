@@ -1,1 +1,37 @@
-//! A sans-IO SCTP endpoint
+//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 7053, RFC 7496, RFC 7829.
+//!
+//! One idea a file. `endpoint` takes inputs and gives outputs; `connect` and `close` are the handshakes;
+//! `receive`, `send` and `recover` move data. Those files add methods to [`Endpoint`]; the others are small
+//! machines of their own: `flight` and `streams_out` at the sender, `tsn_map`, `reassembly` and `streams_in`
+//! at the receiver.
+
+mod acknowledge;
+mod clock;
+mod close;
+mod config;
+mod connect;
+mod cookie;
+mod endpoint;
+#[cfg(test)]
+mod fixtures;
+mod flight;
+mod heartbeat;
+mod out_of_the_blue;
+mod partial;
+mod path;
+mod reassembly;
+mod receive;
+mod recover;
+mod rtt;
+mod send;
+mod state;
+mod streams_in;
+mod streams_out;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod tsn_map;
+
+pub use config::{Config, IdleDecay};
+pub use endpoint::Endpoint;
+pub use path::Path;

@@ -1,0 +1,194 @@
+//! CUBIC, RFC 9438, in whole segments and milliseconds.
+
+use hol_base::{Duration, Time};
+
+/// beta_cubic = 0.7 as a fraction of 1024, the way kernels have it. RFC 9438 section 4.6.
+const BETA: u64 = 717;
+const BETA_SCALE: u64 = 1024;
+/// The window function is evaluated again at most this often while the window stays.
+const EVALUATION: Duration = Duration::from_nanos(1_000_000_000 / 32);
+/// Windows are capped in time here: beyond 1000 s the curve has long passed any window.
+const HORIZON_MS: u64 = 1_000_000;
+
+/// The state of a growth epoch; windows are in segments.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cubic {
+    /// W_max: the window before the last reduction.
+    w_max: u32,
+    epoch: Option<Epoch>,
+    /// The least round trip seen.
+    rtt_min: Option<Duration>,
+    /// Acknowledged segments for each segment that the window grows by.
+    price: u32,
+    /// When `price` was found, and for which window.
+    evaluated: Option<(Time, u32)>,
+}
+
+/// A time of growth between two reductions. RFC 9438 section 4.1.
+#[derive(Debug, Clone)]
+struct Epoch {
+    start: Time,
+    /// Where the plateau of the curve lies.
+    origin: u32,
+    /// K: how long the curve takes to the plateau, ms.
+    k_ms: u64,
+    /// W_est: the window that Reno would have. RFC 9438 section 4.3.
+    w_est: u32,
+    acked: u32,
+}
+
+impl Cubic {
+    /// How many acknowledged segments one more segment of window costs, now that `acked` more arrived.
+    pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
+        let w_max = self.w_max;
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::start(now, cwnd, w_max));
+        epoch.acked += acked;
+        let fresh = |(at, window): (Time, u32)| window == cwnd && now.saturating_since(at) <= EVALUATION;
+        if self.evaluated.is_some_and(fresh) {
+            return self.price;
+        }
+        self.evaluated = Some((now, cwnd));
+        let ahead = now.saturating_since(epoch.start) + self.rtt_min.unwrap_or_default();
+        let target = epoch.w_cubic(ahead);
+        let mut price = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        if w_max == 0 {
+            // Nothing is known of the path yet: grow by 5 % a round trip at least.
+            price = price.min(20);
+        }
+        if let Some(behind) = epoch.reno_friendly(cwnd) {
+            price = price.min(cwnd / behind);
+        }
+        // RFC 9438 section 4.2: the target is at most 1.5 windows.
+        self.price = price.max(2);
+        self.price
+    }
+
+    /// ssthresh after a loss, and W_max with fast convergence. RFC 9438 sections 4.6 and 4.7.
+    pub(crate) fn ssthresh(&mut self, in_use: u32) -> u32 {
+        self.epoch = None;
+        self.evaluated = None;
+        self.w_max = if in_use < self.w_max {
+            (u64::from(in_use) * (BETA_SCALE + BETA) / (2 * BETA_SCALE)) as u32
+        } else {
+            in_use
+        };
+        ((u64::from(in_use) * BETA / BETA_SCALE) as u32).max(2)
+    }
+
+    /// A timeout: what was known of the path is void. RFC 9438 section 4.8.
+    pub(crate) fn on_timeout(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Time in which the application sent nothing does not count. RFC 9438 section 4.2.
+    pub(crate) fn on_idle(&mut self, idle: Duration, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = (epoch.start + idle).min(now);
+        }
+    }
+
+    /// A round-trip sample; `false` if it comes too soon after a reduction to tell anything.
+    pub(crate) fn on_rtt(&mut self, now: Time, rtt: Duration) -> bool {
+        let recent = |epoch: &Epoch| now.saturating_since(epoch.start) < Duration::from_secs(1);
+        if self.epoch.as_ref().is_some_and(recent) {
+            return false;
+        }
+        self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        true
+    }
+
+    /// The least round trip seen.
+    pub(crate) fn rtt_min(&self) -> Option<Duration> {
+        self.rtt_min
+    }
+}
+
+impl Epoch {
+    fn start(now: Time, cwnd: u32, w_max: u32) -> Self {
+        // K = cbrt((W_max - cwnd) / C) with C = 0.4 segments/s^3. RFC 9438 equation 2.
+        let below = u64::from(w_max.saturating_sub(cwnd));
+        let k_ms = cube_root(below * 2_500_000_000);
+        Self { start: now, origin: w_max.max(cwnd), k_ms, w_est: cwnd, acked: 0 }
+    }
+
+    /// W_cubic(t) = C (t - K)^3 + W_max. RFC 9438 equation 1.
+    fn w_cubic(&self, t: Duration) -> u32 {
+        let t_ms = t.as_millis().min(HORIZON_MS);
+        let distance = t_ms.abs_diff(self.k_ms).min(HORIZON_MS);
+        let delta = (4 * distance.pow(3) / 10_000_000_000) as u32;
+        if t_ms < self.k_ms { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
+    }
+
+    /// By how much the window is behind Reno's, if it is. RFC 9438 section 4.3, alpha = 8/15.
+    fn reno_friendly(&mut self, cwnd: u32) -> Option<u32> {
+        let price = (cwnd * 15 / 8).max(1);
+        self.w_est += self.acked / price;
+        self.acked %= price;
+        self.w_est.checked_sub(cwnd).filter(|behind| *behind > 0)
+    }
+}
+
+/// The whole part of the cube root.
+fn cube_root(value: u64) -> u64 {
+    let (mut low, mut high) = (0u64, 2_642_245);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if middle.pow(3) <= value { low = middle } else { high = middle - 1 }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cube_root_is_exact() {
+        for value in [0, 1, 7, 8, 26, 27, 999_999_999, 1_000_000_000, u64::MAX] {
+            let root = cube_root(value);
+            assert!(root.pow(3) <= value);
+            assert!((root + 1).checked_pow(3).is_none_or(|next| next > value));
+        }
+    }
+
+    #[test]
+    fn the_curve_reaches_w_max_after_k() {
+        // RFC 9438 equations 1 and 2: W_max = 100, cwnd = 70: K = cbrt(30 / 0.4) = 4.217 s.
+        let epoch = Epoch::start(Time::ZERO, 70, 100);
+        assert_eq!(epoch.k_ms, 4217);
+        assert_eq!(epoch.w_cubic(Duration::ZERO), 71);
+        assert_eq!(epoch.w_cubic(Duration::from_millis(4217)), 100);
+        assert_eq!(epoch.w_cubic(Duration::from_millis(4217 + 5000)), 150);
+    }
+
+    #[test]
+    fn a_second_loss_below_w_max_gives_room_to_others() {
+        // RFC 9438 section 4.7, fast convergence.
+        let mut cubic = Cubic::default();
+        assert_eq!(cubic.ssthresh(100), 70);
+        assert_eq!(cubic.w_max, 100);
+        assert_eq!(cubic.ssthresh(80), 56);
+        assert_eq!(cubic.w_max, 68);
+    }
+
+    #[test]
+    fn on_short_paths_it_is_as_fast_as_reno() {
+        // RFC 9438 section 4.3: 8/15 of a segment for each window acknowledged.
+        let mut cubic = Cubic::default();
+        cubic.ssthresh(14);
+        let mut now = Time::ZERO;
+        let (mut cwnd, mut credit) = (9u32, 0u32);
+        for _ in 0..30 {
+            for _ in 0..cwnd {
+                now += Duration::from_millis(1);
+                let price = cubic.price(now, cwnd, 1);
+                credit += 1;
+                if credit >= price {
+                    credit = 0;
+                    cwnd += 1;
+                }
+            }
+        }
+        assert!((18..=28).contains(&cwnd), "{cwnd}");
+    }
+}

@@ -1,0 +1,118 @@
+//! HyStart: leaving the first slow start before it overflows the path. Ha and Rhee 2011; RFC 9438 section 4.10
+//! asks for it (or for HyStart++).
+
+use hol_base::{Duration, Time};
+
+/// Below this window slow start goes on, segments.
+const LOW_WINDOW: u32 = 16;
+/// Round trips looked at before their minimum counts.
+const SAMPLES: u8 = 8;
+/// ACKs closer than this belong to one train.
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+/// The part of a round trip that may pass as delay noise lies between these.
+const DELAY_MIN: Duration = Duration::from_millis(4);
+const DELAY_MAX: Duration = Duration::from_millis(16);
+/// What sender and receiver may add to an ACK train.
+const ACK_DELAY: Duration = Duration::from_millis(1);
+
+/// What one acknowledgment tells about the round trip it closes.
+#[derive(Debug, Clone, Copy)]
+pub struct Round {
+    /// The time of the acknowledgment.
+    pub now: Time,
+    /// The round trip measured.
+    pub rtt: Duration,
+    /// Octets acknowledged since the start.
+    pub acknowledged: u64,
+    /// Octets sent since the start.
+    pub sent: u64,
+}
+
+/// The state of the round under way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hystart {
+    found: bool,
+    round_start: Time,
+    last_ack: Time,
+    /// The round ends when this octet is acknowledged.
+    end: u64,
+    least: Option<Duration>,
+    samples: u8,
+}
+
+impl Hystart {
+    /// True when slow start should end with the window that there is.
+    pub(crate) fn exits(&mut self, round: Round, rtt_min: Duration, cwnd: u32) -> bool {
+        if self.found {
+            return false;
+        }
+        if round.acknowledged > self.end {
+            let Round { now, sent, .. } = round;
+            *self = Self { round_start: now, last_ack: now, end: sent, ..Self::default() };
+        }
+        if cwnd < LOW_WINDOW {
+            return false;
+        }
+        let long_train = self.train_is_long(round.now, rtt_min);
+        self.found = long_train || self.delay_grew(round.rtt, rtt_min);
+        self.found
+    }
+
+    /// The ACKs of this round span half a round trip: the window fills the path.
+    fn train_is_long(&mut self, now: Time, rtt_min: Duration) -> bool {
+        if now.saturating_since(self.last_ack) > TRAIN_GAP {
+            return false;
+        }
+        self.last_ack = now;
+        now.saturating_since(self.round_start) > (rtt_min + ACK_DELAY) / 2
+    }
+
+    /// The least delay of this round is well above the least ever: a queue has grown.
+    fn delay_grew(&mut self, rtt: Duration, rtt_min: Duration) -> bool {
+        let least = self.least.map_or(rtt, |least| least.min(rtt));
+        self.least = Some(least);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        least > rtt_min + (rtt_min / 8).clamp(DELAY_MIN, DELAY_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(ms: u64, rtt_ms: u64, acknowledged: u64) -> Round {
+        Round {
+            now: Time::from_millis(ms),
+            rtt: Duration::from_millis(rtt_ms),
+            acknowledged,
+            sent: acknowledged + 100,
+        }
+    }
+
+    #[test]
+    fn a_growing_delay_ends_slow_start() {
+        let mut hystart = Hystart::default();
+        let rtt_min = Duration::from_millis(40);
+        let exits: Vec<bool> =
+            (0..10).map(|i| hystart.exits(round(100 + 5 * i, 50, 1 + i), rtt_min, 20)).collect();
+        assert_eq!(exits.iter().position(|exit| *exit), Some(8));
+    }
+
+    #[test]
+    fn a_long_train_of_acknowledgments_ends_slow_start() {
+        let mut hystart = Hystart::default();
+        let rtt_min = Duration::from_millis(40);
+        let first = (0..40).find(|i| hystart.exits(round(100 + i, 40, 1 + i), rtt_min, 20));
+        assert_eq!(first, Some(21));
+    }
+
+    #[test]
+    fn a_small_window_stays_in_slow_start() {
+        let mut hystart = Hystart::default();
+        let rtt_min = Duration::from_millis(40);
+        assert!((0..90).all(|i| !hystart.exits(round(100 + i, 90, 1 + i), rtt_min, 15)));
+    }
+}

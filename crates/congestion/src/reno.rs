@@ -1,0 +1,52 @@
+//! The window's growth and reduction of RFC 5681.
+
+/// One quantum for every window's worth of acknowledged data, counted exactly (RFC 3465 section 2.1).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Credit(u32);
+
+impl Credit {
+    /// The quanta earned by `acked` units when one costs `price` units.
+    pub(crate) fn earn(&mut self, acked: u32, price: u32) -> u32 {
+        // What was saved up at a higher price buys one quantum at most, lest a burst follow.
+        let mut earned = 0;
+        if self.0 >= price {
+            self.0 = 0;
+            earned = 1;
+        }
+        self.0 += acked;
+        let more = self.0 / price;
+        self.0 -= more * price;
+        earned + more
+    }
+
+    /// Forgets what was saved up.
+    pub(crate) fn clear(&mut self) {
+        self.0 = 0;
+    }
+}
+
+/// ssthresh after a loss: half of what was in use, two quanta at least. RFC 5681 equation 4.
+pub(crate) fn ssthresh(in_use: u32, quantum: u32) -> u32 {
+    (in_use / 2).max(2 * quantum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_of_acknowledgments_buys_one_segment() {
+        // RFC 5681 section 3.1: about one segment each round trip.
+        let mut credit = Credit::default();
+        let earned: u32 = (0..10).map(|_| credit.earn(1, 10)).sum();
+        assert_eq!(earned, 1);
+        assert_eq!(credit.earn(25, 10), 2);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_but_leaves_two_segments() {
+        assert_eq!(ssthresh(20, 1), 10);
+        assert_eq!(ssthresh(3, 1), 2);
+        assert_eq!(ssthresh(1460, 1460), 2920);
+    }
+}

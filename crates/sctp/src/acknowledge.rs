@@ -1,0 +1,103 @@
+//! When to acknowledge, and what. RFC 9260 sections 6.2 and 6.7.
+
+use hol_base::Time;
+use hol_wire::sctp::{Chunk, Sack};
+
+use crate::state::State;
+use crate::{Config, Endpoint};
+
+/// What is known about the next SACK.
+#[derive(Debug)]
+pub(crate) struct Acknowledgements {
+    /// Packets with DATA since the last SACK.
+    packets: u32,
+    /// The path that DATA came from last: where a SACK goes. Section 6.4.
+    reply_path: usize,
+    /// The path whose DATA moved the cumulative TSN since the last SACK: DATA to it takes the SACK along.
+    ride: Option<usize>,
+    /// The a_rwnd of the last SACK.
+    advertised: usize,
+}
+
+/// What the DATA chunks of one packet ask for.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct DataSeen {
+    /// There was one, or something that counts as one.
+    pub(crate) any: bool,
+    /// The I bit, or a duplicate, or a chunk that had no room: acknowledge at once.
+    pub(crate) at_once: bool,
+    /// The last gap closed.
+    pub(crate) gap_closed: bool,
+}
+
+impl Acknowledgements {
+    /// The first packet is acknowledged at once: it counts as the second. Section 5.1.
+    pub(crate) fn new(config: &Config) -> Self {
+        let advertised = config.receive_buffer.0 as usize;
+        Self { packets: config.sack_frequency.saturating_sub(1), reply_path: 0, ride: None, advertised }
+    }
+
+    /// DATA came from `path`, the next in order and with no gap behind it if `in_order`.
+    pub(crate) fn note_data(&mut self, path: usize, in_order: bool) {
+        self.reply_path = path;
+        if in_order {
+            self.ride = Some(path);
+        }
+    }
+
+    pub(crate) fn may_ride_to(&self, path: usize) -> bool {
+        self.ride == Some(path)
+    }
+}
+
+impl Endpoint {
+    /// Octets of user data that there is room for.
+    pub(crate) fn receive_window(&self) -> usize {
+        let held = self.reassembly.held() + self.streams_in.held();
+        (self.config.receive_buffer.0 as usize).saturating_sub(held)
+    }
+
+    /// At the end of a packet: acknowledge now, or soon. Section 6.2.
+    pub(crate) fn acknowledge_packet(&mut self, now: Time, seen: DataSeen) {
+        if !seen.any {
+            return;
+        }
+        let gap = self.tsn_map.has_gap() || (seen.gap_closed && self.config.sack_when_gap_closes);
+        let every_so_many = self.acknowledgements.packets + 1 >= self.config.sack_frequency;
+        if self.state == State::ShutdownSent {
+            // Section 9.2: a SHUTDOWN answers each packet with DATA.
+            self.queue_sack();
+            self.queue_shutdown(now);
+        } else if seen.at_once || gap || every_so_many || self.window_update_due() {
+            self.queue_sack();
+        } else {
+            self.acknowledgements.packets += 1;
+            self.timers.sack = Some(self.clock.expiry(now, self.config.sack_delay));
+        }
+    }
+
+    /// The window has opened by much since the peer last heard of it: silly window avoidance. Section 6.2.
+    fn window_update_due(&self) -> bool {
+        let opened = self.receive_window().saturating_sub(self.acknowledgements.advertised);
+        opened as u64 >= (self.config.receive_buffer.0 / 8).max(self.config.mtu.0)
+    }
+
+    pub(crate) fn queue_sack(&mut self) {
+        let sack = self.make_sack();
+        self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(sack)));
+    }
+
+    /// The SACK of this moment; nothing is left to acknowledge. Section 3.3.4.
+    pub(crate) fn make_sack(&mut self) -> Sack {
+        let a_rwnd = self.receive_window();
+        self.timers.sack = None;
+        let state = &mut self.acknowledgements;
+        (state.packets, state.ride, state.advertised) = (0, None, a_rwnd);
+        Sack {
+            cumulative_tsn: self.tsn_map.cumulative(),
+            a_rwnd: a_rwnd as u32,
+            gaps: self.tsn_map.gaps(self.config.max_gap_blocks),
+            duplicates: self.tsn_map.take_duplicates(),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The clock that measures round trips and runs timers.
+
+use hol_base::{Duration, Time};
+
+/// A clock that counts in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    /// Nanoseconds, at least 1.
+    tick: u64,
+    wheel: bool,
+}
+
+impl Clock {
+    pub(crate) fn new(tick: Duration, wheel: bool) -> Self {
+        Self { tick: tick.as_nanos().max(1), wheel }
+    }
+
+    /// The number of the tick that `time` lies in.
+    pub(crate) fn tick_of(self, time: Time) -> u64 {
+        time.as_nanos() / self.tick
+    }
+
+    /// `span` in ticks, rounded up.
+    pub(crate) fn ticks(self, span: Duration) -> u64 {
+        span.as_nanos().div_ceil(self.tick)
+    }
+
+    /// The length of `ticks`.
+    pub(crate) fn span(self, ticks: u64) -> Duration {
+        Duration::from_nanos(ticks.saturating_mul(self.tick))
+    }
+
+    /// When a timer fires that is set at `now` for `delay`; later than `now`.
+    pub(crate) fn expiry(self, now: Time, delay: Duration) -> Time {
+        let ticks = self.ticks(delay).max(1);
+        let expires = self.tick_of(now).saturating_add(ticks);
+        let fires = if self.wheel { wheel_edge(expires, ticks) } else { expires };
+        Time::from_nanos(fires.saturating_mul(self.tick))
+    }
+}
+
+/// A hierarchical wheel of 64 buckets a level, each level 8 times as coarse as the one below: a timer fires
+/// at the end of the bucket that it falls into, so never early.
+fn wheel_edge(expires: u64, ticks: u64) -> u64 {
+    const LEVELS: u32 = 8;
+    let level = (0..LEVELS).find(|level| ticks < 63 << (3 * level)).unwrap_or(LEVELS);
+    let shift = 3 * level;
+    ((expires >> shift) + 1) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_clock_is_exact() {
+        let clock = Clock::new(Duration::ZERO, false);
+        let now = Time::from_nanos(12_345);
+        assert_eq!(clock.expiry(now, Duration::from_nanos(7)), Time::from_nanos(12_352));
+    }
+
+    #[test]
+    fn a_tick_clock_counts_from_the_tick_it_is_in() {
+        let clock = Clock::new(Duration::from_millis(4), false);
+        assert_eq!(clock.expiry(Time::from_millis(6), Duration::from_millis(9)), Time::from_millis(16));
+    }
+
+    #[test]
+    fn the_wheel_is_late_by_up_to_an_eighth() {
+        let clock = Clock::new(Duration::from_millis(4), true);
+        // 250 ticks lie on the second level: buckets of 8 ticks, 32 ms.
+        let second = Duration::from_secs(1);
+        assert_eq!(clock.expiry(Time::ZERO, second), Time::from_millis(1024));
+        assert_eq!(clock.expiry(Time::from_millis(24), second), Time::from_millis(1056));
+        // 50 ticks lie on the first: one tick late.
+        assert_eq!(clock.expiry(Time::ZERO, Duration::from_millis(200)), Time::from_millis(204));
+    }
+}

@@ -1,0 +1,119 @@
+//! The three-way shutdown. RFC 9260 section 9.2.
+
+use hol_base::Time;
+use hol_transport::Event;
+use hol_wire::sctp::{Cause, Chunk, Tsn};
+
+use crate::Endpoint;
+use crate::state::State;
+
+impl Endpoint {
+    /// Deliver what is queued, then shut down.
+    pub(crate) fn close(&mut self) {
+        match self.state {
+            State::Closed | State::CookieWait | State::CookieEchoed => self.end(Event::Closed),
+            State::Established => self.state = State::ShutdownPending,
+            _ => {}
+        }
+    }
+
+    /// Goes on once nothing is left to deliver; true if it did.
+    pub(crate) fn shutdown_if_delivered(&mut self, now: Time) -> bool {
+        let closing = matches!(self.state, State::ShutdownPending | State::ShutdownReceived);
+        if !closing || !self.flight.is_empty() || !self.streams_out.is_empty() {
+            return false;
+        }
+        if self.state == State::ShutdownPending {
+            self.state = State::ShutdownSent;
+            self.timers.t5_shutdown_guard = Some(self.clock.expiry(now, self.config.rto_max * 5));
+            self.queue_shutdown(now);
+        } else {
+            self.send_shutdown_ack(now);
+        }
+        true
+    }
+
+    /// SHUTDOWN names what has arrived, so it changes with each DATA chunk. Section 9.2.
+    pub(crate) fn queue_shutdown(&mut self, now: Time) {
+        let cumulative_tsn = self.tsn_map.cumulative();
+        self.control.push_back((None, Chunk::Shutdown { cumulative_tsn }));
+        self.start_t2(now);
+    }
+
+    fn send_shutdown_ack(&mut self, now: Time) {
+        self.state = State::ShutdownAckSent;
+        self.timers.sack = None;
+        self.control.push_back((None, Chunk::ShutdownAck));
+        self.start_t2(now);
+    }
+
+    fn start_t2(&mut self, now: Time) {
+        let rto = self.paths.list[self.paths.active].rto();
+        self.timers.t2_shutdown = Some(self.clock.expiry(now, rto));
+    }
+
+    /// The SHUTDOWN or the SHUTDOWN ACK went unanswered.
+    pub(crate) fn on_t2_expired(&mut self, now: Time) {
+        if self.error_count >= self.config.association_max_retrans {
+            return self.on_association_max_retrans();
+        }
+        self.strike(now, self.paths.active);
+        match self.state {
+            State::ShutdownSent => self.queue_shutdown(now),
+            State::ShutdownAckSent => self.send_shutdown_ack(now),
+            _ => {}
+        }
+    }
+
+    /// The shutdown as a whole takes too long.
+    pub(crate) fn on_t5_expired(&mut self) {
+        self.abort(Cause::UserInitiatedAbort(bytes::Bytes::new()), "shutdown guard timer expired");
+    }
+
+    pub(crate) fn on_shutdown(&mut self, now: Time, cumulative: Tsn, from: usize) {
+        if !self.state.is_up() || self.state == State::ShutdownAckSent {
+            return;
+        }
+        if cumulative.at_or_after(self.flight.next_tsn()) {
+            let violation =
+                Cause::ProtocolViolation(bytes::Bytes::from_static(b"cumulative TSN not yet sent"));
+            return self.abort(violation, "the peer acknowledged what was not sent");
+        }
+        match self.state {
+            State::Established | State::ShutdownPending => {
+                self.state = State::ShutdownReceived;
+                self.event(Event::PeerClosed);
+            }
+            // Both shut down at once: each acknowledges the other's.
+            State::ShutdownSent => {
+                self.event(Event::PeerClosed);
+                return self.send_shutdown_ack(now);
+            }
+            _ => {}
+        }
+        self.acknowledge_through(now, cumulative);
+        self.settle_paths(now, from);
+        self.queue_forward_tsn();
+    }
+
+    pub(crate) fn on_shutdown_ack(&mut self, from: usize) {
+        let complete = Chunk::ShutdownComplete { reflected: false };
+        match self.state {
+            State::ShutdownSent | State::ShutdownAckSent => {
+                self.send_alone(from, self.peer_tag, complete);
+                self.end(Event::Closed);
+            }
+            // Section 8.5.1 E: the peer is from an earlier association.
+            State::CookieWait | State::CookieEchoed => {
+                self.send_alone(from, self.peer_tag, Chunk::ShutdownComplete { reflected: true });
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn on_shutdown_complete(&mut self) {
+        if self.state == State::ShutdownAckSent {
+            self.end(Event::Closed);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Every behaviour in which one SCTP differs from another.
+
+use hol_base::{ByteCount, Duration};
+use serde::{Deserialize, Serialize};
+
+/// The behaviour of an endpoint. A stack file names every field; there are no defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Outbound streams wanted (OS of INIT). RFC 9260 section 3.3.2.
+    pub streams: u16,
+    /// Inbound streams served (MIS of INIT). RFC 9260 section 3.3.2.
+    pub max_inbound_streams: u16,
+    /// Octets of the largest IP packet.
+    pub mtu: ByteCount,
+    /// Octets of user data that may wait for something sent earlier; the first a_rwnd. RFC 9260 section 6.
+    pub receive_buffer: ByteCount,
+    /// Octets that may wait for acknowledgement or transmission.
+    pub send_buffer: ByteCount,
+    /// What each chunk takes from the send buffer beside its user data.
+    pub send_buffer_overhead: ByteCount,
+
+    /// RTO.Initial. RFC 9260 section 16.
+    pub rto_initial: Duration,
+    /// RTO.Min. RFC 9260 section 16.
+    pub rto_min: Duration,
+    /// RTO.Max. RFC 9260 section 16.
+    pub rto_max: Duration,
+    /// The step of the clock that measures round trips and runs timers; `"0s"` is exact.
+    pub clock_tick: Duration,
+    /// Timers expire late, by up to 1/8 of their length, at the edges of a hierarchical wheel.
+    pub timer_wheel: bool,
+
+    /// SACK.Delay: how long an acknowledgement may wait. RFC 9260 section 6.2.
+    pub sack_delay: Duration,
+    /// Every so many packets with DATA are acknowledged at once: 2 in RFC 9260 section 6.2.
+    pub sack_frequency: u32,
+    /// Acknowledge at once when the last gap closes. RFC 9260 section 6.2 by way of RFC 5681 section 4.2.
+    pub sack_when_gap_closes: bool,
+    /// A packet with DATA takes along the SACK that waits for its delay. RFC 9260 section 6.1.
+    pub bundle_sack_with_data: bool,
+    /// Gap ack blocks of a SACK at most. RFC 9260 section 3.3.4 bounds them by the MTU.
+    pub max_gap_blocks: u16,
+
+    /// Hold back a small packet while data is in flight. RFC 9260 section 6.1.
+    pub nagle: bool,
+    /// Nagle's rule holds back small retransmissions too.
+    pub nagle_delays_retransmissions: bool,
+    /// Miss indications that start a fast retransmit: 3 in RFC 9260 section 7.2.4, 4 in RFC 2960.
+    pub missing_reports: u32,
+    /// A lost fast retransmission is fast-retransmitted again, once data sent after it is acknowledged.
+    pub fast_retransmit_again: bool,
+    /// A fast retransmission of the earliest outstanding TSN restarts T3-rtx. RFC 9260 section 7.2.4 step 4.
+    pub fast_retransmit_restarts_t3: bool,
+    /// Max.Burst in packets, 0 for none. RFC 9260 section 6.1.
+    pub max_burst: u32,
+    /// cwnd starts at min(4 * MTU, max(2 * MTU, this)): 4404 in RFC 9260 section 7.2.1, 4380 in RFC 4960.
+    pub initial_window: ByteCount,
+    /// When an idle path's cwnd is halved. RFC 9260 section 7.2.1.
+    pub idle_decay: IdleDecay,
+
+    /// Offer FORWARD TSN. RFC 3758.
+    pub partial_reliability: bool,
+
+    /// Send heartbeats to idle paths. RFC 9260 section 8.3.
+    pub heartbeat: bool,
+    /// HB.interval. RFC 9260 section 16.
+    pub hb_interval: Duration,
+    /// Path.Max.Retrans. RFC 9260 section 8.2.
+    pub path_max_retrans: u32,
+    /// PotentiallyFailed.Max.Retrans; at or above `path_max_retrans` the state is not used. RFC 7829
+    /// section 3.
+    pub pf_threshold: u32,
+    /// Only a HEARTBEAT ACK ends the potentially failed state; RFC 7829 section 3.2 lets a SACK end it too.
+    pub pf_until_heartbeat_ack: bool,
+    /// Association.Max.Retrans. RFC 9260 section 8.1.
+    pub association_max_retrans: u32,
+    /// Max.Init.Retransmits. RFC 9260 section 4.
+    pub max_init_retransmits: u32,
+    /// Valid.Cookie.Life. RFC 9260 section 5.1.3.
+    pub valid_cookie_life: Duration,
+}
+
+/// When the window of an idle path is halved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleDecay {
+    /// Never.
+    Never,
+    /// Once per RTO without DATA, as RFC 9260 section 7.2.1 says.
+    Rto,
+    /// Whenever a heartbeat is due.
+    Heartbeat,
+}

@@ -1,0 +1,295 @@
+//! The four-way handshake. RFC 9260 sections 5.1 and 5.2.
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+use hol_congestion::sctp::Window;
+use hol_transport::{Event, PathStatus};
+use hol_wire::Address;
+use hol_wire::sctp::{Cause, Chunk, Init, Parameter, Tsn};
+
+use crate::Endpoint;
+use crate::acknowledge::Acknowledgements;
+use crate::cookie::{Cookie, Peer, random_tag};
+use crate::flight::Flight;
+use crate::path::{Path, Paths};
+use crate::reassembly::Reassembly;
+use crate::receive::Origin;
+use crate::state::State;
+use crate::streams_in::StreamsIn;
+use crate::tsn_map::TsnMap;
+
+/// The least a_rwnd that an INIT may offer. Section 3.3.2.
+const LEAST_RWND: u32 = 1500;
+/// Type of the parameter that gives unknown parameters back. Section 3.3.3.1.
+const UNRECOGNIZED_PARAMETER: u16 = 8;
+
+impl Endpoint {
+    /// The active open. Section 5.1 A.
+    pub(crate) fn send_init(&mut self, now: Time) {
+        if self.state != State::Closed || self.ended || self.paths.list.is_empty() {
+            return;
+        }
+        self.state = State::CookieWait;
+        self.start_t1(now);
+        self.queue_init(None);
+    }
+
+    fn queue_init(&mut self, preservative: Option<Parameter>) {
+        let mut init = self.own_init(self.local_tag, self.initial_tsn);
+        init.parameters.extend(preservative);
+        // Another address each time: the first may be down.
+        let path = self.timers.t1_expiries as usize % self.paths.list.len();
+        self.send_alone(path, 0, Chunk::Init(Box::new(init)));
+    }
+
+    fn own_init(&self, tag: u32, initial_tsn: Tsn) -> Init {
+        let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
+        let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::Ipv4Address).collect();
+        if self.config.partial_reliability {
+            parameters.push(Parameter::ForwardTsnSupported);
+        }
+        Init {
+            initiate_tag: tag,
+            a_rwnd: self.config.receive_buffer.0 as u32,
+            outbound_streams: self.config.streams,
+            inbound_streams: self.config.max_inbound_streams,
+            initial_tsn,
+            parameters,
+        }
+    }
+
+    fn start_t1(&mut self, now: Time) {
+        self.timers.t1 = Some(self.clock.expiry(now, self.timers.t1_delay));
+    }
+
+    /// T1-init or T1-cookie. Sections 5.1.6 (INIT) and 5.1 C, Max.Init.Retransmits.
+    pub(crate) fn on_t1_expired(&mut self, now: Time) {
+        self.timers.t1_expiries += 1;
+        if self.timers.t1_expiries > self.config.max_init_retransmits {
+            return self.end(Event::Failed { reason: "max init retransmits exceeded" });
+        }
+        self.timers.t1_delay = (self.timers.t1_delay * 2).min(self.config.rto_max);
+        self.start_t1(now);
+        if self.state == State::CookieWait {
+            self.queue_init(None);
+        } else {
+            // The DATA that rode with the COOKIE ECHO rides again.
+            (0..self.paths.list.len()).for_each(|path| self.mark_path_lost(now, path));
+            self.control.push_back((None, Chunk::CookieEcho(self.cookie.clone())));
+        }
+    }
+
+    /// Answers with a cookie and remembers nothing. Sections 5.1 B, 5.2.1 and 5.2.2.
+    pub(crate) fn on_init(&mut self, now: Time, origin: Origin, init: &Init) {
+        if self.ended {
+            return self.refuse(origin);
+        }
+        if init.initiate_tag == 0 {
+            return;
+        }
+        let unusable = init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < LEAST_RWND;
+        if unusable {
+            let causes = vec![Cause::InvalidMandatoryParameter];
+            return self.answer(origin, init.initiate_tag, Chunk::Abort { reflected: false, causes });
+        }
+        let (local_tag, initial_tsn, tie_tags) = match self.state {
+            State::ShutdownAckSent => {
+                // Section 9.2: the peer missed the SHUTDOWN ACK.
+                self.control.push_back((None, Chunk::ShutdownAck));
+                return;
+            }
+            State::Closed if !self.paths.list.is_empty() => return self.refuse(origin),
+            State::CookieWait => (self.local_tag, self.initial_tsn, (0, 0)),
+            State::CookieEchoed => (self.local_tag, self.initial_tsn, (self.local_tag, self.peer_tag)),
+            State::Closed => (random_tag(&mut self.rng), Tsn(self.rng.next_u32()), (0, 0)),
+            _ => (random_tag(&mut self.rng), Tsn(self.rng.next_u32()), (self.local_tag, self.peer_tag)),
+        };
+        let peer = Peer::new(init, origin.source);
+        let cookie = Cookie { local_tag, initial_tsn, created: now, tie_tags, peer_port: origin.port, peer };
+        let mut answer = self.own_init(local_tag, initial_tsn);
+        answer.parameters.push(Parameter::StateCookie(cookie.seal(&self.secret)));
+        answer.parameters.extend(unrecognized(&init.parameters));
+        self.answer(origin, init.initiate_tag, Chunk::InitAck(Box::new(answer)));
+    }
+
+    /// Section 5.1 C; in any other state it is discarded, section 5.2.3.
+    pub(crate) fn on_init_ack(&mut self, now: Time, origin: Origin, init: &Init) {
+        if self.state != State::CookieWait {
+            return;
+        }
+        let cookie = init.parameters.iter().find_map(|parameter| match parameter {
+            Parameter::StateCookie(cookie) => Some(cookie.clone()),
+            _ => None,
+        });
+        let usable = init.initiate_tag != 0
+            && init.outbound_streams > 0
+            && init.inbound_streams > 0
+            && init.a_rwnd >= LEAST_RWND;
+        self.peer_tag = init.initiate_tag;
+        let Some(cookie) = cookie.filter(|_| usable) else {
+            return self.abort(Cause::InvalidMandatoryParameter, "the peer's INIT ACK is unusable");
+        };
+        self.adopt(&Peer::new(init, origin.source));
+        self.paths.active = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
+        self.state = State::CookieEchoed;
+        self.cookie = cookie.clone();
+        self.timers.t1_delay = self.config.rto_initial;
+        self.timers.t1_expiries = 0;
+        self.start_t1(now);
+        self.control.push_back((None, Chunk::CookieEcho(cookie)));
+    }
+
+    /// True if the chunks behind it are to be read. Sections 5.1 D and 5.2.4.
+    pub(crate) fn on_cookie_echo(&mut self, now: Time, origin: Origin, octets: &Bytes) -> bool {
+        let Some(cookie) = Cookie::open(octets, &self.secret) else { return false };
+        if self.ended || origin.verification_tag != cookie.local_tag || cookie.peer_port != origin.port {
+            return false;
+        }
+        let known = self.state != State::Closed;
+        let same = (known && cookie.local_tag == self.local_tag, known && cookie.peer.tag == self.peer_tag);
+        let age = now.saturating_since(cookie.created);
+        if age > self.config.valid_cookie_life && same != (true, true) {
+            self.report_stale_cookie(origin, &cookie, age);
+            return false;
+        }
+        let tied = cookie.tie_tags == (self.local_tag, self.peer_tag);
+        match same {
+            _ if !known => self.begin(&cookie),
+            // Action D: a duplicate, or both sides opened at once.
+            (true, true) => {}
+            // Action B: the peer opened at the same time.
+            (true, false) => self.adopt(&cookie.peer),
+            // Action A: the peer has restarted.
+            (false, false) if tied => return self.restart(now, &cookie),
+            // Action C: a cookie that came too late.
+            (false, _) => return false,
+        }
+        self.peer_port = origin.port;
+        self.timers.t1 = None;
+        let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
+        self.control.push_back((Some(path), Chunk::CookieAck));
+        if !self.state.is_up() {
+            self.establish(now, path);
+        }
+        true
+    }
+
+    /// A passive endpoint takes its association from the cookie.
+    fn begin(&mut self, cookie: &Cookie) {
+        self.local_tag = cookie.local_tag;
+        self.initial_tsn = cookie.initial_tsn;
+        self.flight = Flight::new(cookie.initial_tsn);
+        self.adopt(&cookie.peer);
+    }
+
+    /// Section 5.2.4 A: everything starts anew, and what was not acknowledged is lost.
+    fn restart(&mut self, now: Time, cookie: &Cookie) -> bool {
+        if self.state == State::ShutdownAckSent {
+            // Section 5.2.4: the association that is going down has to go first.
+            self.control.push_back((None, Chunk::ShutdownAck));
+            self.control.push_back((None, Chunk::Error(vec![Cause::CookieWhileShuttingDown])));
+            return false;
+        }
+        self.paths = Paths::default();
+        self.control.clear();
+        self.streams_out.clear();
+        self.fast_recovery = None;
+        self.fast_retransmit_due = false;
+        self.error_count = 0;
+        self.begin(cookie);
+        self.control.push_back((None, Chunk::CookieAck));
+        self.establish(now, 0);
+        true
+    }
+
+    /// Section 5.1 E.
+    pub(crate) fn on_cookie_ack(&mut self, now: Time, path: usize) {
+        if self.state == State::CookieEchoed {
+            self.timers.t1 = None;
+            self.establish(now, path);
+        }
+    }
+
+    /// Learns the peer's parameters and addresses. Sections 5.1.1 and 5.1.2.
+    fn adopt(&mut self, peer: &Peer) {
+        self.peer_tag = peer.tag;
+        self.peer_rwnd = u64::from(peer.a_rwnd);
+        self.partial_reliability = self.config.partial_reliability && peer.forward_tsn;
+        self.streams_out.negotiate(self.config.streams.min(peer.inbound_streams));
+        self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
+        self.tsn_map = TsnMap::new(peer.initial_tsn);
+        self.reassembly = Reassembly::default();
+        self.acknowledgements = Acknowledgements::new(&self.config);
+        for address in &peer.addresses {
+            if self.paths.index_of(*address).is_none() {
+                self.add_path(*address, self.peer_rwnd);
+            }
+        }
+        let (mtu, initial) = (self.config.mtu.0, self.config.initial_window.0);
+        for path in &mut self.paths.list {
+            path.window = Window::new(mtu, initial, self.peer_rwnd);
+        }
+    }
+
+    pub(crate) fn add_path(&mut self, address: Address, ssthresh: u64) {
+        let source = self.local[self.paths.list.len() % self.local.len()];
+        self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
+    }
+
+    /// The association is up; the peer has answered from the path `heard`. Section 5.4.
+    fn establish(&mut self, now: Time, heard: usize) {
+        self.state = State::Established;
+        let path = &mut self.paths.list[heard];
+        (path.status, path.confirmed) = (PathStatus::Active, true);
+        self.paths.select();
+        for index in 0..self.paths.list.len() {
+            self.paths.list[index].last_sent = now;
+            self.schedule_heartbeat(now, index);
+            if self.paths.list[index].flight_size > 0 {
+                self.restart_t3(now, index);
+            }
+        }
+        self.event(Event::Connected);
+    }
+
+    /// Section 5.2.6.
+    fn report_stale_cookie(&mut self, origin: Origin, cookie: &Cookie, age: Duration) {
+        let staleness = age.saturating_sub(self.config.valid_cookie_life).as_nanos() / 1000;
+        let cause = Cause::StaleCookie(u32::try_from(staleness).unwrap_or(u32::MAX));
+        self.answer(origin, cookie.peer.tag, Chunk::Error(vec![cause]));
+    }
+
+    /// A stale cookie is answered by another INIT that asks for a longer life. Section 5.2.6.
+    pub(crate) fn on_error(&mut self, now: Time, causes: &[Cause]) {
+        let staleness = causes.iter().find_map(|cause| match cause {
+            Cause::StaleCookie(staleness) => Some(*staleness),
+            _ => None,
+        });
+        let (State::CookieEchoed, Some(staleness)) = (self.state, staleness) else { return };
+        self.timers.t1_expiries += 1;
+        if self.timers.t1_expiries > self.config.max_init_retransmits {
+            return self.end(Event::Failed { reason: "stale cookie" });
+        }
+        self.state = State::CookieWait;
+        self.control.clear();
+        self.start_t1(now);
+        self.queue_init(Some(Parameter::CookiePreservative(2 * (staleness / 1000 + 1))));
+    }
+}
+
+/// Parameters that the peer wants to hear about if we do not know them. Section 3.2.1.
+fn unrecognized(parameters: &[Parameter]) -> Vec<Parameter> {
+    let mut reports = Vec::new();
+    for parameter in parameters {
+        let Parameter::Unknown { kind, value } = parameter else { continue };
+        if kind & 0x4000 != 0 {
+            let length = (4 + value.len()) as u16;
+            let whole = [&kind.to_be_bytes()[..], &length.to_be_bytes(), value].concat();
+            reports.push(Parameter::Unknown { kind: UNRECOGNIZED_PARAMETER, value: whole.into() });
+        }
+        if kind & 0x8000 == 0 {
+            break;
+        }
+    }
+    reports
+}

@@ -1,0 +1,291 @@
+//! One end of an association: takes packets and commands, gives packets and events.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use hol_base::{Rng, Time};
+use hol_transport::{Command, Event, Input, Message, Output, Statistics};
+use hol_wire::sctp::{Cause, Chunk, Data, Tsn};
+use hol_wire::{Address, Packet};
+use smallvec::smallvec;
+
+use crate::acknowledge::Acknowledgements;
+use crate::clock::Clock;
+use crate::flight::Flight;
+use crate::path::{Path, Paths};
+use crate::reassembly::Reassembly;
+use crate::state::State;
+use crate::streams_in::StreamsIn;
+use crate::streams_out::StreamsOut;
+use crate::timers::Timers;
+use crate::tsn_map::TsnMap;
+use crate::{Config, cookie};
+
+/// One end of one SCTP association. RFC 9260.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) rng: Rng,
+    pub(crate) statistics: Statistics,
+    /// Packets and events that wait to be polled.
+    pub(crate) outputs: VecDeque<Output>,
+
+    pub(crate) local: Vec<Address>,
+    pub(crate) local_port: u16,
+    pub(crate) local_tag: u32,
+    pub(crate) initial_tsn: Tsn,
+    /// Signs our cookies.
+    pub(crate) secret: cookie::Secret,
+    /// Zero until a passive endpoint has its peer.
+    pub(crate) peer_port: u16,
+    pub(crate) peer_tag: u32,
+    /// The cookie to echo; empty before there is one.
+    pub(crate) cookie: Bytes,
+
+    pub(crate) state: State,
+    /// The association has ended, in whatever way.
+    pub(crate) ended: bool,
+    pub(crate) timers: Timers,
+    pub(crate) paths: Paths,
+    /// Timeouts in a row on all paths. RFC 9260 section 8.1.
+    pub(crate) error_count: u32,
+    /// Control chunks for the next packets, each with the path that it has to take.
+    pub(crate) control: VecDeque<(Option<usize>, Chunk)>,
+
+    pub(crate) streams_out: StreamsOut,
+    pub(crate) flight: Flight,
+    /// Octets that the peer has room for beyond what is outstanding. RFC 9260 section 6.2.1.
+    pub(crate) peer_rwnd: u64,
+    /// The exit point, while fast recovery goes on. RFC 9260 section 7.2.4.
+    pub(crate) fast_recovery: Option<Tsn>,
+    /// The retransmissions that are due are fast ones: one packet, whatever cwnd says.
+    pub(crate) fast_retransmit_due: bool,
+    /// The peer understands FORWARD TSN, and so do we.
+    pub(crate) partial_reliability: bool,
+
+    pub(crate) tsn_map: TsnMap,
+    pub(crate) reassembly: Reassembly,
+    pub(crate) streams_in: StreamsIn,
+    pub(crate) acknowledgements: Acknowledgements,
+}
+
+impl Endpoint {
+    /// An endpoint that sends INIT to `remote[0]`, its primary path, when the application says `Connect`.
+    ///
+    /// `remote[i]` is reached from `local[i]` (going round if there are fewer). Messages may be handed over
+    /// as soon as it connects.
+    ///
+    /// # Panics
+    /// If `local` or `remote` is empty.
+    pub fn connect(
+        config: Config,
+        local: Vec<Address>,
+        local_port: u16,
+        remote: Vec<Address>,
+        remote_port: u16,
+        rng: Rng,
+    ) -> Self {
+        assert!(!remote.is_empty(), "an active endpoint needs an address of its peer");
+        let mut endpoint = Self::listen(config, local, local_port, rng);
+        endpoint.peer_port = remote_port;
+        for address in remote {
+            endpoint.add_path(address, 0);
+        }
+        endpoint
+    }
+
+    /// An endpoint that waits for one association; it keeps no state before a valid COOKIE ECHO.
+    ///
+    /// # Panics
+    /// If `local` is empty.
+    pub fn listen(config: Config, local: Vec<Address>, local_port: u16, mut rng: Rng) -> Self {
+        assert!(!local.is_empty(), "an endpoint needs an address");
+        let initial_tsn = Tsn(rng.next_u32());
+        Self {
+            clock: Clock::new(config.clock_tick, config.timer_wheel),
+            statistics: Statistics::default(),
+            outputs: VecDeque::new(),
+            local,
+            local_port,
+            local_tag: cookie::random_tag(&mut rng),
+            initial_tsn,
+            secret: cookie::Secret::new(&mut rng),
+            peer_port: 0,
+            peer_tag: 0,
+            cookie: Bytes::new(),
+            state: State::Closed,
+            ended: false,
+            timers: Timers::new(config.rto_initial),
+            paths: Paths::default(),
+            error_count: 0,
+            control: VecDeque::new(),
+            streams_out: StreamsOut::new(config.streams, config.send_buffer.0, config.send_buffer_overhead.0),
+            flight: Flight::new(initial_tsn),
+            peer_rwnd: 0,
+            fast_recovery: None,
+            fast_retransmit_due: false,
+            partial_reliability: false,
+            tsn_map: TsnMap::new(Tsn(0)),
+            reassembly: Reassembly::default(),
+            streams_in: StreamsIn::new(0),
+            acknowledgements: Acknowledgements::new(&config),
+            rng,
+            config,
+        }
+    }
+
+    /// Whether `packet` is for this endpoint: its addresses and ports fit.
+    pub fn accepts(&self, packet: &Packet) -> bool {
+        let hol_wire::Transport::Sctp(sctp) = &packet.transport else { return false };
+        let known = self.peer_port == 0
+            || (self.peer_port == sctp.source_port && self.paths.index_of(packet.source).is_some());
+        known && sctp.destination_port == self.local_port && self.local.contains(&packet.destination)
+    }
+
+    /// True once the association has ended, in whatever way.
+    pub fn is_closed(&self) -> bool {
+        self.ended
+    }
+
+    /// The state in the words of RFC 9260 section 4, such as `"COOKIE-WAIT"`.
+    pub fn state_name(&self) -> &'static str {
+        self.state.name()
+    }
+
+    /// The peer's addresses, in the order in which they became known.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths.list
+    }
+
+    /// The address that data goes to while it works. RFC 9260 section 6.4.
+    pub fn primary(&self) -> Option<Address> {
+        self.paths.list.get(self.paths.primary).map(Path::address)
+    }
+
+    /// Outbound streams: those wanted, and fewer if the peer serves fewer. RFC 9260 section 5.1.1.
+    pub fn outbound_streams(&self) -> u16 {
+        self.streams_out.count()
+    }
+
+    /// Octets of user data sent and not yet acknowledged, on all paths.
+    pub fn outstanding(&self) -> u64 {
+        self.flight.outstanding()
+    }
+
+    pub(crate) fn event(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    /// Octets of user data that fit into one chunk. RFC 9260 section 6.9.
+    pub(crate) fn largest_fragment(&self) -> usize {
+        let chunk = self.config.mtu.0 as usize - Packet::IP_HEADER - hol_wire::sctp::Packet::HEADER;
+        (chunk - Data::HEADER) & !3
+    }
+
+    fn on_command(&mut self, now: Time, command: Command) {
+        match command {
+            Command::Connect => self.send_init(now),
+            Command::Send(message) => self.on_send(now, &message),
+            Command::Close => self.close(),
+            Command::Abort => {
+                self.abort(Cause::UserInitiatedAbort(Bytes::new()), "aborted by the application");
+            }
+            Command::SetPrimary(address) => {
+                if let Some(index) = self.paths.index_of(address) {
+                    self.paths.primary = index;
+                    self.paths.select();
+                }
+            }
+        }
+    }
+
+    /// A stream that the peer does not serve takes nothing: the message is given up at once.
+    fn on_send(&mut self, now: Time, message: &Message) {
+        assert!(!message.payload.is_empty(), "a message without user data");
+        if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
+            return self.event(Event::Abandoned { stream: message.stream });
+        }
+        let most = self.largest_fragment();
+        self.streams_out.push(message, most, now);
+    }
+
+    /// Ends the association at once and tells the peer. RFC 9260 section 9.1.
+    pub(crate) fn abort(&mut self, cause: Cause, reason: &'static str) {
+        if self.ended {
+            return;
+        }
+        if self.peer_tag != 0 {
+            let abort = Chunk::Abort { reflected: false, causes: vec![cause] };
+            self.send_alone(self.paths.active, self.peer_tag, abort);
+        }
+        self.end(Event::Failed { reason });
+    }
+
+    /// Forgets the association.
+    pub(crate) fn end(&mut self, event: Event) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        self.state = State::Closed;
+        self.timers = Timers::new(self.config.rto_initial);
+        for path in &mut self.paths.list {
+            (path.t3_rtx, path.heartbeat_due) = (None, None);
+        }
+        self.control.clear();
+        self.event(event);
+    }
+
+    /// Sends one chunk in a packet of its own.
+    pub(crate) fn send_alone(&mut self, path: usize, verification_tag: u32, chunk: Chunk) {
+        let Some(path) = self.paths.list.get(path) else { return };
+        let (source, destination) = (path.source, path.address);
+        let packet = hol_wire::sctp::Packet {
+            source_port: self.local_port,
+            destination_port: self.peer_port,
+            verification_tag,
+            chunks: smallvec![chunk],
+        };
+        self.transmit_packet(source, destination, packet);
+    }
+
+    pub(crate) fn transmit_packet(&mut self, from: Address, to: Address, packet: hol_wire::sctp::Packet) {
+        self.statistics.packets_sent += 1;
+        let packet = Packet::new(from, to, hol_wire::Transport::Sctp(packet));
+        self.outputs.push_back(Output::Transmit(packet));
+    }
+}
+
+impl hol_transport::Endpoint for Endpoint {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Packet(packet) => self.on_packet(now, packet),
+            Input::Command(command) => self.on_command(now, command),
+        }
+        self.flush(now, false);
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        if let Some(output) = self.outputs.pop_front() {
+            return output;
+        }
+        let mut deadline = self.deadline();
+        if deadline.is_some_and(|at| at <= now) {
+            self.on_timers(now);
+            if let Some(output) = self.outputs.pop_front() {
+                return output;
+            }
+            deadline = self.deadline();
+        }
+        Output::Wait(deadline)
+    }
+
+    fn can_send(&self, length: usize) -> bool {
+        !self.ended && self.state.takes_messages() && self.streams_out.has_room(length)
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+}

@@ -1,0 +1,226 @@
+//! The chunks that have a TSN and are not yet behind the cumulative TSN ack point.
+
+use std::collections::VecDeque;
+
+use hol_base::Time;
+use hol_transport::Reliability;
+use hol_wire::sctp::{Data, Tsn};
+
+/// What has become of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Sent, and neither acknowledged nor believed lost.
+    InFlight,
+    /// Believed lost; to be sent again.
+    Lost,
+    /// Acknowledged by a gap ack block, so the receiver may still renege.
+    GapAcked,
+    /// Given up. RFC 3758 section 3.5.
+    Abandoned,
+}
+
+/// Whether miss indications may make a chunk be sent again. RFC 9260 section 7.2.4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FastRetransmit {
+    /// They may.
+    Eligible,
+    /// They have.
+    Marked,
+    /// It was; a timeout has to find the next loss.
+    Done,
+}
+
+/// How long a message is worth sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    None,
+    /// Until this time.
+    Deadline(Time),
+    /// No more than so many retransmissions.
+    Retransmissions(u32),
+}
+
+/// A chunk that has been sent.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    /// As it goes on the wire.
+    pub(crate) data: Data,
+    pub(crate) fate: Fate,
+    /// The path that took it last.
+    pub(crate) path: usize,
+    /// Times sent.
+    pub(crate) transmissions: u32,
+    /// TSN.Missing.Report.
+    pub(crate) missing: u32,
+    pub(crate) fast_retransmit: FastRetransmit,
+    /// Only acknowledgements from this TSN on tell that the last copy is missing.
+    pub(crate) recover: Tsn,
+    /// Its acknowledgement gives a round trip. RFC 9260 section 6.3.1 C4 and C5.
+    pub(crate) measures_rtt: bool,
+    pub(crate) limit: Limit,
+}
+
+/// Chunks in TSN order, from just behind the cumulative TSN ack point to the last TSN sent.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    chunks: VecDeque<Sent>,
+    /// The cumulative TSN ack point.
+    cumulative: Tsn,
+    /// Octets of user data in flight on all paths.
+    outstanding: u64,
+    lost: usize,
+    gap_acked: usize,
+    abandoned: usize,
+    /// Chunks with a deadline.
+    deadlines: usize,
+}
+
+impl Limit {
+    pub(crate) fn new(reliability: Reliability, now: Time) -> Self {
+        match reliability {
+            Reliability::Full => Self::None,
+            Reliability::Lifetime(lifetime) => Self::Deadline(now + lifetime),
+            Reliability::Retransmissions(count) => Self::Retransmissions(count),
+        }
+    }
+
+    /// Whether a message that was sent `transmissions` times is to be given up rather than sent.
+    pub(crate) fn is_reached(self, transmissions: u32, now: Time) -> bool {
+        match self {
+            Self::None => false,
+            Self::Deadline(at) => now > at,
+            Self::Retransmissions(most) => transmissions > most,
+        }
+    }
+}
+
+impl Sent {
+    /// A chunk on its way for the first time.
+    pub(crate) fn new(data: Data, path: usize, measures_rtt: bool, limit: Limit) -> Self {
+        Self {
+            fate: Fate::InFlight,
+            path,
+            transmissions: 1,
+            missing: 0,
+            fast_retransmit: FastRetransmit::Eligible,
+            recover: data.tsn,
+            measures_rtt,
+            limit,
+            data,
+        }
+    }
+
+    /// Octets of user data: what windows count.
+    pub(crate) fn size(&self) -> u64 {
+        self.data.payload.len() as u64
+    }
+}
+
+impl Flight {
+    /// Nothing is sent; the first chunk takes `initial`.
+    pub(crate) fn new(initial: Tsn) -> Self {
+        Self {
+            chunks: VecDeque::new(),
+            cumulative: initial - 1,
+            outstanding: 0,
+            lost: 0,
+            gap_acked: 0,
+            abandoned: 0,
+            deadlines: 0,
+        }
+    }
+
+    pub(crate) fn cumulative(&self) -> Tsn {
+        self.cumulative
+    }
+
+    pub(crate) fn next_tsn(&self) -> Tsn {
+        self.cumulative + (self.chunks.len() as u32 + 1)
+    }
+
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    pub(crate) fn lost(&self) -> usize {
+        self.lost
+    }
+
+    pub(crate) fn gap_acked(&self) -> usize {
+        self.gap_acked
+    }
+
+    pub(crate) fn abandoned(&self) -> usize {
+        self.abandoned
+    }
+
+    pub(crate) fn has_deadlines(&self) -> bool {
+        self.deadlines > 0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Sent {
+        &self.chunks[index]
+    }
+
+    /// For everything but `fate`, which [`set_fate`](Self::set_fate) changes.
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Sent {
+        &mut self.chunks[index]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Sent> {
+        self.chunks.iter()
+    }
+
+    /// Adds the chunk with the next TSN, in flight.
+    pub(crate) fn push(&mut self, sent: Sent) {
+        debug_assert_eq!((sent.data.tsn, sent.fate), (self.next_tsn(), Fate::InFlight));
+        self.outstanding += sent.size();
+        self.deadlines += usize::from(matches!(sent.limit, Limit::Deadline(_)));
+        self.chunks.push_back(sent);
+    }
+
+    /// Changes a chunk's fate and everything that is counted about it; returns its size in octets.
+    pub(crate) fn set_fate(&mut self, index: usize, fate: Fate) -> u64 {
+        let size = self.chunks[index].size();
+        let old = std::mem::replace(&mut self.chunks[index].fate, fate);
+        self.count(old, size, false);
+        self.count(fate, size, true);
+        size
+    }
+
+    /// Takes the earliest chunk away: it is cumulatively acknowledged.
+    pub(crate) fn pop(&mut self) -> Option<Sent> {
+        let sent = self.chunks.pop_front()?;
+        self.cumulative = sent.data.tsn;
+        self.count(sent.fate, sent.size(), false);
+        self.deadlines -= usize::from(matches!(sent.limit, Limit::Deadline(_)));
+        Some(sent)
+    }
+
+    fn count(&mut self, fate: Fate, size: u64, enters: bool) {
+        let step = |counter: &mut usize| if enters { *counter += 1 } else { *counter -= 1 };
+        match fate {
+            Fate::InFlight if enters => self.outstanding += size,
+            Fate::InFlight => self.outstanding -= size,
+            Fate::Lost => step(&mut self.lost),
+            Fate::GapAcked => step(&mut self.gap_acked),
+            Fate::Abandoned => step(&mut self.abandoned),
+        }
+    }
+
+    /// The first lost chunk at or behind `from`.
+    pub(crate) fn next_lost(&self, from: usize) -> Option<usize> {
+        if self.lost == 0 {
+            return None;
+        }
+        (from..self.chunks.len()).find(|index| self.chunks[*index].fate == Fate::Lost)
+    }
+}

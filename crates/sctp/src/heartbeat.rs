@@ -1,0 +1,109 @@
+//! Heartbeats: is a path there, and how long is it? RFC 9260 sections 8.3 and 5.4.
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+use hol_transport::PathStatus;
+use hol_wire::sctp::Chunk;
+
+use crate::Endpoint;
+use crate::config::IdleDecay;
+use crate::state::State;
+
+/// Octets of what we put into a heartbeat: the path, the time, the nonce.
+const INFO: usize = 20;
+
+impl Endpoint {
+    /// Half of the RTO, and HB.interval unless the answer is urgent; jitter comes on top. Section 8.3.
+    fn heartbeat_period(&self, path: usize) -> Duration {
+        let path = &self.paths.list[path];
+        let urgent = !path.confirmed || path.status == PathStatus::PotentiallyFailed;
+        let interval = if urgent { Duration::ZERO } else { self.config.hb_interval };
+        (path.rto() / 2 + interval).max(Duration::from_millis(200))
+    }
+
+    pub(crate) fn schedule_heartbeat(&mut self, now: Time, path: usize) {
+        let rto = self.paths.list[path].rto().as_nanos();
+        let jitter = Duration::from_nanos(self.rng.below(rto.max(1)));
+        let due = self.clock.expiry(now, self.heartbeat_period(path) + jitter);
+        self.paths.list[path].heartbeat_due = Some(due);
+    }
+
+    /// A path that has carried DATA lately is asked later.
+    pub(crate) fn on_heartbeat_due(&mut self, now: Time, path: usize) {
+        if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
+            return;
+        }
+        let idle = now.saturating_since(self.paths.list[path].last_sent);
+        let period = self.heartbeat_period(path);
+        if idle < period {
+            let due = self.clock.expiry(now, period.saturating_sub(idle));
+            self.paths.list[path].heartbeat_due = Some(due);
+            return;
+        }
+        if self.error_count >= self.config.association_max_retrans {
+            return self.on_association_max_retrans();
+        }
+        if self.config.heartbeat || !self.paths.list[path].confirmed {
+            self.send_heartbeat(now, path);
+        }
+        if self.config.idle_decay == IdleDecay::Heartbeat {
+            self.paths.list[path].window.on_idle();
+        }
+        self.schedule_heartbeat(now, path);
+    }
+
+    /// The last one, if it has not been answered, counts as an error. Section 8.2.
+    fn send_heartbeat(&mut self, now: Time, path: usize) {
+        if self.paths.list[path].heartbeat.is_some() {
+            self.strike(now, path);
+        }
+        let nonce = self.rng.next_u64();
+        self.paths.list[path].heartbeat = Some(nonce);
+        let mut info = Vec::with_capacity(INFO);
+        info.extend_from_slice(&self.paths.list[path].address.octets());
+        info.extend_from_slice(&now.as_nanos().to_be_bytes());
+        info.extend_from_slice(&nonce.to_be_bytes());
+        self.control.push_back((Some(path), Chunk::Heartbeat(info.into())));
+    }
+
+    /// Section 8.3: the answer goes back to where the question came from.
+    pub(crate) fn on_heartbeat(&mut self, path: usize, info: Bytes) {
+        if self.state.is_up() || self.state == State::CookieEchoed {
+            self.control.push_back((Some(path), Chunk::HeartbeatAck(info)));
+        }
+    }
+
+    pub(crate) fn on_heartbeat_ack(&mut self, now: Time, info: &[u8]) {
+        let Ok(info) = <&[u8; INFO]>::try_from(info) else { return };
+        let word = |at: usize| info[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let address = [info[0], info[1], info[2], info[3]].into();
+        let (sent, nonce) = (Time::from_nanos(word(4)), word(12));
+        let Some(index) = self.paths.index_of(address) else { return };
+        let path = &mut self.paths.list[index];
+        if path.heartbeat.take_if(|waits| *waits == nonce).is_none() {
+            return;
+        }
+        path.error_count = 0;
+        path.rtt.measure(self.clock.tick_of(now) - self.clock.tick_of(sent));
+        if self.state == State::Established {
+            self.error_count = 0;
+        }
+        self.set_path_status(index, PathStatus::Active);
+        self.schedule_heartbeat(now, index);
+    }
+
+    /// Halves the window of a path once per RTO that it carried no DATA. Section 7.2.1.
+    pub(crate) fn decay_if_idle(&mut self, now: Time, path: usize) {
+        if self.config.idle_decay != IdleDecay::Rto {
+            return;
+        }
+        let floor = 4 * self.config.mtu.0;
+        let path = &mut self.paths.list[path];
+        let rto = path.rto().as_nanos().max(1);
+        let mut periods = now.saturating_since(path.last_sent).as_nanos() / rto;
+        while periods > 0 && path.flight_size == 0 && path.cwnd() > floor {
+            path.window.on_idle();
+            periods -= 1;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A path: one address of the peer, with its window, its timer and its health.
+
+use hol_base::{Duration, Time};
+use hol_congestion::sctp::Window;
+use hol_transport::PathStatus;
+use hol_wire::Address;
+
+use crate::Config;
+use crate::clock::Clock;
+use crate::rtt::RttEstimator;
+
+/// One of the peer's transport addresses. RFC 9260 section 6.4.
+#[derive(Debug)]
+pub struct Path {
+    pub(crate) address: Address,
+    /// Our address for packets to it.
+    pub(crate) source: Address,
+    pub(crate) status: PathStatus,
+    /// The peer has answered from here. RFC 9260 section 5.4.
+    pub(crate) confirmed: bool,
+    pub(crate) window: Window,
+    /// Octets of user data in flight.
+    pub(crate) flight_size: u64,
+    pub(crate) rtt: RttEstimator,
+    /// A chunk that measures the round trip is in flight. RFC 9260 section 6.3.1 C4.
+    pub(crate) rtt_pending: bool,
+    pub(crate) error_count: u32,
+    pub(crate) t3_rtx: Option<Time>,
+    pub(crate) heartbeat_due: Option<Time>,
+    /// The nonce of the heartbeat that waits for its acknowledgement.
+    pub(crate) heartbeat: Option<u64>,
+    /// When DATA left last.
+    pub(crate) last_sent: Time,
+    /// Octets that the SACK in hand acknowledges for the first time.
+    pub(crate) newly_acked: u64,
+    /// The SACK in hand moves the earliest outstanding TSN, or shows that the peer reneged.
+    pub(crate) restart_t3: bool,
+}
+
+impl Path {
+    pub(crate) fn new(
+        config: &Config,
+        clock: Clock,
+        address: Address,
+        source: Address,
+        ssthresh: u64,
+    ) -> Self {
+        Self {
+            address,
+            source,
+            status: PathStatus::Inactive,
+            confirmed: false,
+            window: Window::new(config.mtu.0, config.initial_window.0, ssthresh),
+            flight_size: 0,
+            rtt: RttEstimator::new(config, clock),
+            rtt_pending: false,
+            error_count: 0,
+            t3_rtx: None,
+            heartbeat_due: None,
+            heartbeat: None,
+            last_sent: Time::ZERO,
+            newly_acked: 0,
+            restart_t3: false,
+        }
+    }
+
+    /// The peer's address.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Whether it is in use; an address that the peer has not yet answered from is inactive.
+    pub fn status(&self) -> PathStatus {
+        self.status
+    }
+
+    /// Congestion window in octets.
+    pub fn cwnd(&self) -> u64 {
+        self.window.cwnd()
+    }
+
+    /// Slow start threshold in octets.
+    pub fn ssthresh(&self) -> u64 {
+        self.window.ssthresh()
+    }
+
+    /// Octets of user data sent to this address and not yet acknowledged.
+    pub fn flight_size(&self) -> u64 {
+        self.flight_size
+    }
+
+    /// Smoothed round trip time; `None` before the first measurement.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    /// Retransmission timeout, back-off included.
+    pub fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    /// Timeouts in a row. RFC 9260 section 8.2.
+    pub fn error_count(&self) -> u32 {
+        self.error_count
+    }
+}
+
+/// The paths of an association and which of them are in use.
+#[derive(Debug, Default)]
+pub(crate) struct Paths {
+    pub(crate) list: Vec<Path>,
+    /// Where new data goes while it works.
+    pub(crate) primary: usize,
+    /// Where new data goes now.
+    pub(crate) active: usize,
+    /// Where retransmissions go. RFC 9260 section 6.4.1.
+    pub(crate) retransmission: usize,
+}
+
+impl Paths {
+    pub(crate) fn index_of(&self, address: Address) -> Option<usize> {
+        self.list.iter().position(|path| path.address == address)
+    }
+
+    /// The earliest of all paths' timers.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.list.iter().flat_map(|path| [path.t3_rtx, path.heartbeat_due]).flatten().min()
+    }
+
+    /// Chooses again after a path changed: the primary if it works, else the best there is.
+    /// RFC 9260 section 6.4, RFC 7829 section 3.2.
+    pub(crate) fn select(&mut self) {
+        if self.list.is_empty() {
+            return;
+        }
+        let best = (0..self.list.len()).min_by_key(|index| self.badness(*index));
+        self.active =
+            if self.badness(self.primary).0 == 0 { self.primary } else { best.unwrap_or(self.primary) };
+        self.retransmission = self.next_active(self.active).unwrap_or(self.active);
+    }
+
+    /// T3-rtx expired on `path`: a retransmission that went there tries another. RFC 9260 section 6.4.1.
+    pub(crate) fn on_timeout(&mut self, path: usize) {
+        let only_choice = self.active == path && self.badness(path).0 == 0;
+        if self.retransmission == path && !only_choice {
+            self.retransmission = self.next_active(path).unwrap_or(self.active);
+        }
+    }
+
+    /// The next active path behind `path`, going round.
+    fn next_active(&self, path: usize) -> Option<usize> {
+        let count = self.list.len();
+        (1..count).map(|step| (path + step) % count).find(|index| self.badness(*index).0 == 0)
+    }
+
+    /// State first, then errors, then the order of addresses.
+    fn badness(&self, index: usize) -> (u8, u32, usize) {
+        let path = &self.list[index];
+        let state = match path.status {
+            PathStatus::Active => 0,
+            PathStatus::PotentiallyFailed => 1,
+            PathStatus::Inactive if path.confirmed => 2,
+            PathStatus::Inactive => 3,
+        };
+        (state, path.error_count, index)
+    }
+}

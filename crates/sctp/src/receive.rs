@@ -1,0 +1,198 @@
+//! What arrives: verification, one handler a chunk, and DATA. RFC 9260 sections 3.2, 6.2, 8.4 and 8.5.
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_transport::{Event, Output, Passage, Received};
+use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags};
+use hol_wire::{Address, Packet, Transport};
+
+use crate::Endpoint;
+use crate::acknowledge::DataSeen;
+use crate::state::State;
+use crate::tsn_map::Arrival;
+
+/// Where a packet came from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) source: Address,
+    /// Which of our addresses it came to.
+    pub(crate) destination: Address,
+    pub(crate) port: u16,
+    pub(crate) verification_tag: u32,
+}
+
+impl Endpoint {
+    pub(crate) fn on_packet(&mut self, now: Time, packet: Packet) {
+        let Packet { source, destination, transport: Transport::Sctp(sctp), corrupted: false } = packet
+        else {
+            return;
+        };
+        let known_port = self.peer_port == 0 || self.peer_port == sctp.source_port;
+        if sctp.destination_port != self.local_port || !known_port {
+            return;
+        }
+        let tag = sctp.verification_tag;
+        let origin = Origin { source, destination, port: sctp.source_port, verification_tag: tag };
+        let admitted = match sctp.chunks.first() {
+            Some(Chunk::Init(init)) => {
+                // An INIT travels alone and without a tag. Sections 6.10 and 8.5.1.
+                if tag == 0 && sctp.chunks.len() == 1 {
+                    self.on_init(now, origin, init);
+                }
+                false
+            }
+            Some(Chunk::CookieEcho(cookie)) => self.on_cookie_echo(now, origin, cookie),
+            _ if self.state == State::Closed => {
+                self.on_out_of_the_blue(origin, &sctp);
+                false
+            }
+            Some(first) if !self.tag_fits(tag, first) => {
+                self.on_wrong_tag(origin, first);
+                false
+            }
+            first => first.is_some(),
+        };
+        if admitted {
+            self.statistics.packets_received += 1;
+            self.on_chunks(now, origin, sctp);
+        }
+    }
+
+    /// Section 8.5: the tag is ours, or the peer's reflected where the T bit says so.
+    fn tag_fits(&self, tag: u32, first: &Chunk) -> bool {
+        match first {
+            Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
+                tag == self.peer_tag
+            }
+            _ => tag == self.local_tag,
+        }
+    }
+
+    fn on_chunks(&mut self, now: Time, origin: Origin, packet: sctp::Packet) {
+        let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
+        let mut seen = DataSeen::default();
+        let had_gap = self.tsn_map.has_gap();
+        for chunk in packet.chunks {
+            if self.ended {
+                return;
+            }
+            let goes_on = match chunk {
+                Chunk::Data(data) => self.on_data(now, path, data, &mut seen),
+                Chunk::ForwardTsn(forward) => self.on_forward_tsn(&forward, &mut seen),
+                Chunk::Unknown { kind, flags, value } => self.on_unknown_chunk(kind, flags, &value),
+                chunk => {
+                    self.on_control_chunk(now, origin, path, chunk);
+                    true
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        if !self.ended {
+            seen.gap_closed = had_gap && !self.tsn_map.has_gap();
+            self.acknowledge_packet(now, seen);
+        }
+    }
+
+    fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, chunk: Chunk) {
+        match chunk {
+            Chunk::Sack(sack) => self.on_sack(now, &sack, path),
+            Chunk::InitAck(init) => self.on_init_ack(now, origin, &init),
+            Chunk::CookieAck => self.on_cookie_ack(now, path),
+            Chunk::Heartbeat(info) => self.on_heartbeat(path, info),
+            Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
+            Chunk::Abort { reflected, .. } => self.on_abort(reflected),
+            Chunk::Error(causes) => self.on_error(now, &causes),
+            Chunk::Shutdown { cumulative_tsn } => self.on_shutdown(now, cumulative_tsn, path),
+            Chunk::ShutdownAck => self.on_shutdown_ack(path),
+            Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
+            // COOKIE ECHO was handled as the first chunk; an INIT in company is no INIT.
+            Chunk::CookieEcho(_) | Chunk::Init(_) => {}
+            Chunk::Data(_) | Chunk::ForwardTsn(_) | Chunk::Unknown { .. } => {
+                unreachable!("{chunk:?} has a handler of its own")
+            }
+        }
+    }
+
+    /// Section 9.1. A peer that knows no association any more has had our SHUTDOWN ACK.
+    fn on_abort(&mut self, reflected: bool) {
+        self.end(match self.state {
+            State::ShutdownAckSent if reflected => Event::Closed,
+            State::CookieWait | State::CookieEchoed => Event::Failed { reason: "connection refused" },
+            _ => Event::Failed { reason: "aborted by the peer" },
+        });
+    }
+
+    /// The top two bits say whether to go on and whether to report. Section 3.2.
+    fn on_unknown_chunk(&mut self, kind: u8, flags: u8, value: &Bytes) -> bool {
+        if kind & 0x40 != 0 {
+            let length = (Chunk::HEADER + value.len()) as u16;
+            let mut whole = vec![kind, flags, (length >> 8) as u8, length as u8];
+            whole.extend_from_slice(value);
+            self.control.push_back((None, Chunk::Error(vec![Cause::UnrecognizedChunk(whole.into())])));
+        }
+        kind & 0x80 != 0
+    }
+
+    /// Section 6.2; false if the packet is not to be read on.
+    fn on_data(&mut self, now: Time, path: usize, data: Data, seen: &mut DataSeen) -> bool {
+        if !self.state.receives_data() {
+            return true;
+        }
+        if data.payload.is_empty() {
+            // Section 6.2: a DATA chunk without user data ends the association.
+            self.abort(Cause::NoUserData(data.tsn), "the peer sent DATA without user data");
+            return false;
+        }
+        seen.any = true;
+        match self.tsn_map.classify(data.tsn) {
+            Arrival::TooFar => return true,
+            Arrival::Duplicate => {
+                self.statistics.duplicates_received += 1;
+                self.tsn_map.note_duplicate(data.tsn);
+                seen.at_once = true;
+                return true;
+            }
+            Arrival::New => {}
+        }
+        let is_next = data.tsn == self.tsn_map.cumulative().next();
+        if !is_next && !self.has_room_for(data.payload.len()) {
+            seen.at_once = true;
+            return true;
+        }
+        let in_order = is_next && !self.tsn_map.has_gap();
+        self.tsn_map.insert(data.tsn);
+        self.acknowledgements.note_data(path, in_order);
+        seen.at_once |= data.flags.contains(DataFlags::IMMEDIATE);
+        if self.streams_in.serves(data.stream) {
+            self.deliver(now, data);
+        } else {
+            // Section 6.5: acknowledged, reported and dropped.
+            let cause = Cause::InvalidStreamIdentifier(data.stream);
+            self.control.push_back((Some(path), Chunk::Error(vec![cause])));
+        }
+        true
+    }
+
+    /// A little more than was advertised is taken, for the peer may be a chunk ahead. Section 6.2.
+    fn has_room_for(&self, length: usize) -> bool {
+        let room = self.receive_window();
+        room > 0 && length <= room + self.largest_fragment()
+    }
+
+    fn deliver(&mut self, now: Time, data: Data) {
+        let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);
+        let (stream, ssn, ppid) = (data.stream, data.ssn, data.ppid);
+        let unordered = data.flags.contains(DataFlags::UNORDERED);
+        let passage = Passage::new(data.stamp, now);
+        let payload = if whole { Some(data.payload) } else { self.reassembly.push(data) };
+        if let Some(payload) = payload {
+            let message = Received { stream, unordered, ppid, payload, passage };
+            let Self { streams_in, outputs, .. } = self;
+            streams_in.push(ssn, message, |message| {
+                outputs.push_back(Output::Event(Event::Received(message)));
+            });
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What SACKs and timeouts say about the chunks in flight. RFC 9260 sections 6.2.1, 6.3.3 and 7.2.4.
+
+use hol_base::Time;
+use hol_transport::{Event, PathStatus};
+use hol_wire::sctp::{Cause, Sack, Tsn};
+
+use crate::Endpoint;
+use crate::flight::{FastRetransmit, Fate};
+use crate::state::State;
+
+impl Endpoint {
+    /// Section 6.2.1.
+    pub(crate) fn on_sack(&mut self, now: Time, sack: &Sack, from: usize) {
+        if !self.state.is_up() || sack.cumulative_tsn.before(self.flight.cumulative()) {
+            return;
+        }
+        if sack.cumulative_tsn.at_or_after(self.flight.next_tsn()) {
+            let violation =
+                Cause::ProtocolViolation(bytes::Bytes::from_static(b"cumulative TSN not yet sent"));
+            return self.abort(violation, "the peer acknowledged what was not sent");
+        }
+        self.give_up_expired(now);
+        let advanced = sack.cumulative_tsn != self.flight.cumulative();
+        self.acknowledge_through(now, sack.cumulative_tsn);
+        let newest = self.acknowledge_gaps(now, sack);
+        self.settle_paths(now, from);
+        if let Some(last) = sack.gaps.last() {
+            let highest = sack.cumulative_tsn + u32::from(last.end);
+            let recovering = advanced && self.fast_recovery.is_some();
+            self.count_missing(now, if recovering { highest } else { newest }, newest);
+        }
+        if sack.a_rwnd == 0 && !advanced && self.state == State::Established {
+            // Section 6.1 A: a peer that answers and keeps its window shut has not failed.
+            self.error_count = 0;
+            self.paths.list[from].error_count = 0;
+        }
+        self.peer_rwnd = u64::from(sack.a_rwnd).saturating_sub(self.flight.outstanding());
+        self.queue_forward_tsn();
+        self.offer_room();
+    }
+
+    /// Takes everything up to `cumulative` out of the flight. Section 6.2.1 D.
+    pub(crate) fn acknowledge_through(&mut self, now: Time, cumulative: Tsn) {
+        while self.flight.cumulative().before(cumulative) {
+            if self.flight.get(0).fate == Fate::InFlight {
+                self.acknowledge(now, 0);
+            }
+            let Some(sent) = self.flight.pop() else { return };
+            self.streams_out.release(sent.data.payload.len());
+            // R3 speaks of outstanding chunks: neither lost nor given up. Section 6.3.2.
+            self.paths.list[sent.path].restart_t3 |= sent.fate == Fate::GapAcked;
+        }
+    }
+
+    /// Notes what the gap ack blocks name; the highest TSN that is acknowledged for the first time.
+    fn acknowledge_gaps(&mut self, now: Time, sack: &Sack) -> Tsn {
+        let mut newest = sack.cumulative_tsn;
+        let mut covered = 0;
+        for block in &sack.gaps {
+            let end = usize::from(block.end).min(self.flight.len());
+            for index in usize::from(block.start).saturating_sub(1)..end {
+                match self.flight.get(index).fate {
+                    Fate::Abandoned => continue,
+                    Fate::GapAcked => {}
+                    Fate::InFlight => {
+                        self.acknowledge(now, index);
+                        newest = newest.latest(self.flight.get(index).data.tsn);
+                    }
+                    Fate::Lost => {
+                        self.flight.set_fate(index, Fate::GapAcked);
+                        newest = newest.latest(self.flight.get(index).data.tsn);
+                    }
+                }
+                covered += 1;
+            }
+        }
+        if covered < self.flight.gap_acked() {
+            self.take_back_reneged(sack);
+        }
+        newest
+    }
+
+    /// An outstanding chunk is acknowledged for the first time.
+    fn acknowledge(&mut self, now: Time, index: usize) {
+        let size = self.flight.set_fate(index, Fate::GapAcked);
+        let chunk = self.flight.get_mut(index);
+        let path = &mut self.paths.list[chunk.path];
+        path.newly_acked += size;
+        // Karn's rule: a chunk that was sent again measures nothing. Section 6.3.1 C5.
+        if std::mem::take(&mut chunk.measures_rtt) {
+            path.rtt_pending = false;
+            let sent = chunk.data.stamp.sent;
+            path.rtt.measure(self.clock.tick_of(now) - self.clock.tick_of(sent));
+        }
+    }
+
+    /// Chunks that were acknowledged and no longer are count as outstanding again. Section 6.2.1 D iv,
+    /// 6.3.2 R4.
+    fn take_back_reneged(&mut self, sack: &Sack) {
+        for index in 0..self.flight.len() {
+            let offset = index + 1;
+            let named = |block: &hol_wire::sctp::GapAckBlock| {
+                (block.start.into()..=block.end.into()).contains(&offset)
+            };
+            if self.flight.get(index).fate == Fate::GapAcked && !sack.gaps.iter().any(named) {
+                let size = self.flight.set_fate(index, Fate::InFlight);
+                let path = &mut self.paths.list[self.flight.get(index).path];
+                path.flight_size += size;
+                path.restart_t3 = true;
+            }
+        }
+    }
+
+    /// Draws the consequences for each path: errors, window, T3-rtx. Sections 6.3.2, 7.2 and 8.2.
+    pub(crate) fn settle_paths(&mut self, now: Time, from: usize) {
+        if self.fast_recovery.is_some_and(|exit| exit.at_or_before(self.flight.cumulative())) {
+            self.fast_recovery = None;
+        }
+        let recovering = self.fast_recovery.is_some();
+        for index in 0..self.paths.list.len() {
+            let path = &mut self.paths.list[index];
+            let acked = std::mem::take(&mut path.newly_acked);
+            let restart = std::mem::take(&mut path.restart_t3);
+            if acked > 0 {
+                path.error_count = 0;
+                self.error_count = 0;
+                path.window.on_acked(acked, path.flight_size, recovering);
+                path.flight_size -= acked;
+            }
+            if path.flight_size == 0 {
+                path.window.on_flight_empty();
+                path.t3_rtx = None;
+            } else if restart {
+                self.restart_t3(now, index);
+            }
+            if acked > 0 {
+                self.path_answered(index, index == from);
+            }
+        }
+    }
+
+    /// DATA to a path was acknowledged, by a packet that came from it if `directly`. RFC 7829 section 3.2.
+    fn path_answered(&mut self, index: usize, directly: bool) {
+        let revives = match self.paths.list[index].status {
+            PathStatus::Active => false,
+            PathStatus::PotentiallyFailed => !self.config.pf_until_heartbeat_ack,
+            PathStatus::Inactive => directly,
+        };
+        if revives {
+            self.set_path_status(index, PathStatus::Active);
+        }
+    }
+
+    /// Counts miss indications of what is older than `below`, and marks what has enough. Section 7.2.4.
+    fn count_missing(&mut self, now: Time, below: Tsn, newest: Tsn) {
+        let mut index = 0;
+        while index < self.flight.len() {
+            let chunk = self.flight.get_mut(index);
+            if chunk.data.tsn.at_or_after(below) {
+                break;
+            }
+            let tells = chunk.transmissions == 1
+                || !self.config.fast_retransmit_again
+                || newest.at_or_after(chunk.recover);
+            let eligible = chunk.fast_retransmit == FastRetransmit::Eligible && chunk.fate == Fate::InFlight;
+            if eligible && tells {
+                chunk.missing += 1;
+                if chunk.missing >= self.config.missing_reports {
+                    chunk.fast_retransmit = FastRetransmit::Marked;
+                    self.start_fast_retransmit(now, index);
+                }
+            }
+            index += 1;
+        }
+    }
+
+    fn start_fast_retransmit(&mut self, now: Time, index: usize) {
+        let path = self.flight.get(index).path;
+        self.mark_lost(now, index);
+        self.fast_retransmit_due = true;
+        if self.fast_recovery.is_none() {
+            self.fast_recovery = Some(self.flight.next_tsn() - 1);
+            self.paths.list[path].window.on_fast_retransmit();
+            self.statistics.congestion_events += 1;
+        }
+    }
+
+    /// A chunk in flight is to be sent again, or to be given up. Sections 6.2.1 C and 6.3.1 C5.
+    fn mark_lost(&mut self, now: Time, index: usize) {
+        let size = self.flight.set_fate(index, Fate::Lost);
+        let chunk = self.flight.get_mut(index);
+        chunk.missing = 0;
+        let path = &mut self.paths.list[chunk.path];
+        path.flight_size -= size;
+        self.peer_rwnd += size;
+        if std::mem::take(&mut chunk.measures_rtt) {
+            path.rtt_pending = false;
+        }
+        self.give_up_if_useless(now, index);
+    }
+
+    /// Everything in flight on `path` counts as lost.
+    pub(crate) fn mark_path_lost(&mut self, now: Time, path: usize) {
+        for index in 0..self.flight.len() {
+            let chunk = self.flight.get(index);
+            if chunk.fate == Fate::InFlight && chunk.path == path {
+                self.mark_lost(now, index);
+            }
+        }
+    }
+
+    /// T3-rtx expired. Section 6.3.3.
+    pub(crate) fn on_t3_expired(&mut self, now: Time, path: usize) {
+        if !self.state.is_up() {
+            // T1-cookie sends the chunk that rides with COOKIE ECHO.
+            return;
+        }
+        self.statistics.timeouts += 1;
+        if self.error_count >= self.config.association_max_retrans {
+            return self.on_association_max_retrans();
+        }
+        self.strike(now, path);
+        self.paths.list[path].window.on_timeout();
+        self.statistics.congestion_events += 1;
+        self.fast_recovery = None;
+        self.fast_retransmit_due = false;
+        self.paths.on_timeout(path);
+        self.mark_path_lost(now, path);
+        self.queue_forward_tsn();
+        self.offer_room();
+    }
+
+    /// Section 8.1.
+    pub(crate) fn on_association_max_retrans(&mut self) {
+        let cause = Cause::ProtocolViolation(bytes::Bytes::from_static(b"association max retrans exceeded"));
+        self.abort(cause, "association max retrans exceeded");
+    }
+
+    /// A timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
+    pub(crate) fn strike(&mut self, now: Time, path: usize) {
+        self.error_count += 1;
+        let Self { config, paths, .. } = self;
+        let struck = &mut paths.list[path];
+        struck.rtt.back_off();
+        if struck.status == PathStatus::Inactive && struck.confirmed {
+            return;
+        }
+        struck.error_count += 1;
+        let errors = struck.error_count;
+        if errors > config.path_max_retrans {
+            if struck.status != PathStatus::Inactive {
+                self.set_path_status(path, PathStatus::Inactive);
+            }
+        } else if struck.status == PathStatus::Active
+            && errors > config.pf_threshold
+            && errors < config.path_max_retrans
+        {
+            self.set_path_status(path, PathStatus::PotentiallyFailed);
+            self.schedule_heartbeat(now, path);
+        }
+    }
+
+    pub(crate) fn set_path_status(&mut self, path: usize, status: PathStatus) {
+        let changed = &mut self.paths.list[path];
+        if changed.status == status {
+            return;
+        }
+        changed.status = status;
+        changed.confirmed |= status == PathStatus::Active;
+        let address = changed.address;
+        self.paths.select();
+        self.event(Event::Path { address, status });
+    }
+
+    /// Less may be outstanding now: is there room for the application?
+    pub(crate) fn offer_room(&mut self) {
+        if self.state.takes_messages() && self.streams_out.room_again() {
+            self.event(Event::Writable);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Round trips and the retransmission timeout. RFC 9260 section 6.3.1.
+
+use hol_base::Duration;
+
+use crate::Config;
+use crate::clock::Clock;
+
+/// Smooths round trips, in whole ticks of the clock: a coarse clock also rounds the averages.
+#[derive(Debug, Clone)]
+pub(crate) struct RttEstimator {
+    clock: Clock,
+    srtt: Option<u64>,
+    rttvar: u64,
+    rto: u64,
+    rto_min: u64,
+    rto_max: u64,
+}
+
+impl RttEstimator {
+    pub(crate) fn new(config: &Config, clock: Clock) -> Self {
+        Self {
+            clock,
+            srtt: None,
+            rttvar: 0,
+            rto: clock.ticks(config.rto_initial),
+            rto_min: clock.ticks(config.rto_min),
+            rto_max: clock.ticks(config.rto_max),
+        }
+    }
+
+    /// Rules C2, C3, C6, C7 and G1. Ends any back-off.
+    pub(crate) fn measure(&mut self, rtt: u64) {
+        match self.srtt {
+            None => {
+                self.srtt = Some(rtt);
+                self.rttvar = rtt / 2;
+            }
+            Some(srtt) => {
+                self.rttvar = self.rttvar - self.rttvar / 4 + srtt.abs_diff(rtt) / 4;
+                self.srtt = Some(srtt - srtt / 8 + rtt / 8);
+            }
+        }
+        self.rttvar = self.rttvar.max(1);
+        let rto = self.srtt.unwrap_or(rtt) + 4 * self.rttvar;
+        self.rto = rto.max(self.rto_min).min(self.rto_max);
+    }
+
+    /// Rule E2.
+    pub(crate) fn back_off(&mut self) {
+        self.rto = (2 * self.rto).min(self.rto_max);
+    }
+
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.srtt.map(|ticks| self.clock.span(ticks))
+    }
+
+    pub(crate) fn rto(&self) -> Duration {
+        self.clock.span(self.rto)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn estimator() -> RttEstimator {
+        RttEstimator::new(&fixtures::rfc(), Clock::new(Duration::from_millis(1), false))
+    }
+
+    #[test]
+    fn the_first_measurement_sets_the_variance_to_half() {
+        // RFC 9260 section 6.3.1 C2.
+        let mut rtt = estimator();
+        rtt.measure(800);
+        assert_eq!(rtt.rto(), Duration::from_millis(800 + 4 * 400));
+    }
+
+    #[test]
+    fn the_timeout_stays_between_its_bounds() {
+        // RFC 9260 section 6.3.1 C6 and C7.
+        let mut rtt = estimator();
+        rtt.measure(20);
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        for _ in 0..10 {
+            rtt.back_off();
+        }
+        assert_eq!(rtt.rto(), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_measurement_ends_the_back_off() {
+        // RFC 9260 section 6.3.3.
+        let mut rtt = estimator();
+        rtt.measure(20);
+        rtt.back_off();
+        assert_eq!(rtt.rto(), Duration::from_secs(2));
+        rtt.measure(20);
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+    }
+}

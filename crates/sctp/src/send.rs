@@ -1,0 +1,286 @@
+//! What leaves: control chunks, then retransmissions, then new data. RFC 9260 sections 6.1 and 6.10.
+
+use hol_base::Time;
+use hol_wire::Packet;
+use hol_wire::sctp::{self, Chunk, Data, DataFlags};
+use smallvec::SmallVec;
+
+use crate::Endpoint;
+use crate::flight::{FastRetransmit, Fate, Sent};
+use crate::state::State;
+
+/// A packet in the making.
+#[derive(Debug)]
+struct Bundle {
+    path: usize,
+    chunks: SmallVec<[Chunk; 2]>,
+    /// Octets of the IP packet.
+    length: usize,
+    has_data: bool,
+    has_sack: bool,
+    has_cookie_echo: bool,
+}
+
+impl Bundle {
+    const EMPTY: usize = Packet::IP_HEADER + sctp::Packet::HEADER;
+
+    fn new(path: usize) -> Self {
+        Self {
+            path,
+            chunks: SmallVec::new(),
+            length: Self::EMPTY,
+            has_data: false,
+            has_sack: false,
+            has_cookie_echo: false,
+        }
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        self.length += chunk.length();
+        self.has_data |= matches!(chunk, Chunk::Data(_));
+        self.has_sack |= matches!(chunk, Chunk::Sack(_));
+        self.has_cookie_echo |= matches!(chunk, Chunk::CookieEcho(_));
+        self.chunks.push(chunk);
+    }
+}
+
+impl Endpoint {
+    /// Sends what may be sent. After a timeout, retransmissions take one packet only. Section 6.3.3 E3.
+    pub(crate) fn flush(&mut self, now: Time, timeout: bool) {
+        self.send_what_is_due(now, timeout);
+        if self.shutdown_if_delivered(now) {
+            self.send_what_is_due(now, timeout);
+        }
+    }
+
+    fn send_what_is_due(&mut self, now: Time, timeout: bool) {
+        let nothing_to_send =
+            self.control.is_empty() && self.streams_out.is_empty() && self.flight.lost() == 0;
+        if nothing_to_send || self.paths.list.is_empty() {
+            return;
+        }
+        let mut bundle = Bundle::new(self.paths.active);
+        self.send_control(now, &mut bundle);
+        let echoes = self.state == State::CookieEchoed && bundle.has_cookie_echo;
+        if self.state.sends_data() || echoes {
+            let may_send_new =
+                self.flight.lost() == 0 || self.send_retransmissions(now, &mut bundle, timeout);
+            if may_send_new {
+                self.send_new(now, &mut bundle);
+            }
+        }
+        self.transmit(&mut bundle);
+    }
+
+    fn send_control(&mut self, now: Time, bundle: &mut Bundle) {
+        while let Some((path, chunk)) = self.control.pop_front() {
+            self.switch(bundle, path.unwrap_or(self.paths.active));
+            if bundle.length + chunk.length() > self.config.mtu.0 as usize {
+                self.transmit(bundle);
+            }
+            if matches!(chunk, Chunk::ForwardTsn(_)) {
+                // RFC 3758 section 3.5 C5.
+                self.start_t3(now, bundle.path);
+            }
+            bundle.push(chunk);
+        }
+    }
+
+    /// Sends lost chunks, earliest first; false if new data has to wait. Section 6.1 C.
+    fn send_retransmissions(&mut self, now: Time, bundle: &mut Bundle, timeout: bool) -> bool {
+        self.switch(bundle, self.paths.retransmission);
+        let fast = std::mem::take(&mut self.fast_retransmit_due);
+        let one_packet = timeout || fast;
+        let mut from = 0;
+        while let Some(index) = self.flight.next_lost(from) {
+            from = index + 1;
+            if self.give_up_if_useless(now, index) {
+                continue;
+            }
+            let chunk = self.flight.get(index);
+            if fast && chunk.fast_retransmit == FastRetransmit::Eligible {
+                continue;
+            }
+            let marked = chunk.fast_retransmit == FastRetransmit::Marked;
+            let (size, length) = (chunk.size(), chunk.data.length());
+            let cwnd = if marked { u64::MAX } else { self.paths.list[bundle.path].cwnd() };
+            if !self.window_allows(bundle, size, cwnd) || self.nagle_holds_back_lost(bundle, size as usize) {
+                break;
+            }
+            self.bundle_sack(bundle);
+            if bundle.length + length > self.config.mtu.0 as usize {
+                let full = bundle.has_data;
+                self.transmit(bundle);
+                if full && one_packet {
+                    break;
+                }
+            }
+            self.send_again(now, bundle, index, fast);
+        }
+        if one_packet {
+            self.end_fast_retransmit();
+        }
+        !bundle.has_cookie_echo && self.flight.lost() == 0
+    }
+
+    fn nagle_holds_back_lost(&self, bundle: &Bundle, size: usize) -> bool {
+        let applies = self.config.nagle_delays_retransmissions && size < self.largest_fragment();
+        applies && self.nagle_holds_back(bundle, self.streams_out.queued() + Data::HEADER + size)
+    }
+
+    /// Marked chunks that the one packet had no room for have had their chance. Section 7.2.4 step 6.
+    fn end_fast_retransmit(&mut self) {
+        let mut from = 0;
+        while let Some(index) = self.flight.next_lost(from) {
+            let chunk = self.flight.get_mut(index);
+            if chunk.fast_retransmit == FastRetransmit::Marked {
+                chunk.fast_retransmit = FastRetransmit::Done;
+            }
+            from = index + 1;
+        }
+    }
+
+    fn send_again(&mut self, now: Time, bundle: &mut Bundle, index: usize, fast: bool) {
+        let size = self.flight.set_fate(index, Fate::InFlight);
+        let next_tsn = self.flight.next_tsn();
+        let chunk = self.flight.get_mut(index);
+        chunk.path = bundle.path;
+        chunk.transmissions += 1;
+        chunk.recover = next_tsn;
+        chunk.data.stamp.sent = now;
+        if chunk.fast_retransmit == FastRetransmit::Marked {
+            let again = self.config.fast_retransmit_again;
+            chunk.fast_retransmit = if again { FastRetransmit::Eligible } else { FastRetransmit::Done };
+            self.statistics.fast_retransmissions += 1;
+        } else {
+            self.statistics.timeout_retransmissions += 1;
+        }
+        bundle.push(Chunk::Data(chunk.data.clone()));
+        self.note_data_sent(now, bundle.path, size);
+        if fast && index == 0 && self.config.fast_retransmit_restarts_t3 {
+            self.restart_t3(now, bundle.path);
+        }
+    }
+
+    fn send_new(&mut self, now: Time, bundle: &mut Bundle) {
+        if self.streams_out.is_empty() {
+            return;
+        }
+        self.switch(bundle, self.paths.active);
+        let cwnd = self.burst_limited_cwnd(now, bundle.path);
+        while let Some(unsent) = self.streams_out.front() {
+            if self.partial_reliability && unsent.begins() && unsent.limit.is_reached(0, now) {
+                self.give_up_unsent();
+                continue;
+            }
+            let (size, can_delay) = (unsent.payload.len(), unsent.can_delay);
+            let nagle = can_delay && self.nagle_holds_back(bundle, self.streams_out.queued());
+            if nagle || !self.window_allows(bundle, size as u64, cwnd) {
+                return;
+            }
+            self.bundle_sack(bundle);
+            if bundle.length + Data::HEADER + size.next_multiple_of(4) > self.config.mtu.0 as usize {
+                if bundle.has_cookie_echo {
+                    return;
+                }
+                self.transmit(bundle);
+                continue;
+            }
+            self.send_next(now, bundle);
+            if bundle.has_cookie_echo {
+                // One DATA chunk rides with COOKIE ECHO; the rest waits for COOKIE ACK. Section 5.1.
+                return;
+            }
+        }
+    }
+
+    /// cwnd for new data, after an idle time and Max.Burst. Sections 7.2.1 and 6.1 D.
+    fn burst_limited_cwnd(&mut self, now: Time, path: usize) -> u64 {
+        self.decay_if_idle(now, path);
+        let path = &self.paths.list[path];
+        path.window.burst_limited(path.flight_size, self.config.max_burst)
+    }
+
+    /// Rules A and B. Section 6.1.
+    fn window_allows(&self, bundle: &Bundle, size: u64, cwnd: u64) -> bool {
+        let peer_has_room = size <= self.peer_rwnd || self.flight.outstanding() == 0;
+        peer_has_room && self.paths.list[bundle.path].flight_size < cwnd
+    }
+
+    /// A small packet waits while data is in flight, unless the `waiting` octets fill it. Section 6.1.
+    fn nagle_holds_back(&self, bundle: &Bundle, waiting: usize) -> bool {
+        let applies = self.config.nagle && self.flight.outstanding() > 0 && self.state == State::Established;
+        applies && bundle.chunks.is_empty() && waiting <= self.largest_fragment() - 4
+    }
+
+    /// Gives the next fragment its TSN and puts it into the packet.
+    fn send_next(&mut self, now: Time, bundle: &mut Bundle) {
+        let Some((unsent, ssn)) = self.streams_out.pop() else { return };
+        let limit = unsent.limit;
+        let mut data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
+        if self.state == State::ShutdownPending {
+            data.flags = data.flags | DataFlags::IMMEDIATE;
+        }
+        bundle.push(Chunk::Data(data.clone()));
+        let path = &mut self.paths.list[bundle.path];
+        let measures_rtt = !std::mem::replace(&mut path.rtt_pending, true);
+        let size = data.payload.len() as u64;
+        self.flight.push(Sent::new(data, bundle.path, measures_rtt, limit));
+        self.statistics.data_sent += 1;
+        self.note_data_sent(now, bundle.path, size);
+    }
+
+    fn note_data_sent(&mut self, now: Time, path: usize, size: u64) {
+        self.peer_rwnd = self.peer_rwnd.saturating_sub(size);
+        self.paths.list[path].flight_size += size;
+        self.paths.list[path].last_sent = now;
+        self.start_t3(now, path);
+    }
+
+    /// A packet with DATA takes the waiting SACK along, if it goes where the data came from. Section 6.1.
+    fn bundle_sack(&mut self, bundle: &mut Bundle) {
+        let waits = self.config.bundle_sack_with_data && self.timers.sack.is_some();
+        let free = !bundle.has_data && !bundle.has_sack && !bundle.has_cookie_echo;
+        if waits && free && self.acknowledgements.may_ride_to(bundle.path) {
+            let sack = self.make_sack();
+            bundle.push(Chunk::Sack(sack));
+        }
+    }
+
+    /// Rule R1: starts T3-rtx unless it runs. Section 6.3.2.
+    fn start_t3(&mut self, now: Time, path: usize) {
+        if self.paths.list[path].t3_rtx.is_none() {
+            self.restart_t3(now, path);
+        }
+    }
+
+    pub(crate) fn restart_t3(&mut self, now: Time, path: usize) {
+        let path = &mut self.paths.list[path];
+        path.t3_rtx = Some(self.clock.expiry(now, path.rtt.rto()));
+    }
+
+    /// Goes on with a packet to `path`.
+    fn switch(&mut self, bundle: &mut Bundle, path: usize) {
+        if bundle.path != path {
+            self.transmit(bundle);
+            bundle.path = path;
+        }
+    }
+
+    /// Sends the packet, if there is anything in it, and begins another to the same path.
+    fn transmit(&mut self, bundle: &mut Bundle) {
+        if bundle.chunks.is_empty() {
+            return;
+        }
+        let Bundle { path, chunks, .. } = std::mem::replace(bundle, Bundle::new(bundle.path));
+        let path = &self.paths.list[path];
+        let (source, destination) = (path.source, path.address);
+        let packet = sctp::Packet {
+            source_port: self.local_port,
+            destination_port: self.peer_port,
+            verification_tag: self.peer_tag,
+            chunks,
+        };
+        self.transmit_packet(source, destination, packet);
+    }
+}

@@ -1,0 +1,143 @@
+//! The order of messages within each stream. RFC 9260 section 6.5.
+
+use std::collections::VecDeque;
+
+use hol_transport::Received;
+use hol_wire::sctp::Ssn;
+
+/// Ordered messages that wait for earlier ones of their stream.
+#[derive(Debug)]
+pub(crate) struct StreamsIn {
+    streams: Vec<Stream>,
+    /// Octets of user data that wait.
+    held: usize,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Stream {
+    next: Ssn,
+    /// Complete messages ahead of `next`, ascending.
+    waiting: VecDeque<(Ssn, Received)>,
+}
+
+impl StreamsIn {
+    pub(crate) fn new(streams: u16) -> Self {
+        Self { streams: vec![Stream::default(); usize::from(streams)], held: 0 }
+    }
+
+    pub(crate) fn serves(&self, stream: u16) -> bool {
+        usize::from(stream) < self.streams.len()
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Takes a complete message; gives what is in order now to `deliver`.
+    pub(crate) fn push(&mut self, ssn: Ssn, message: Received, mut deliver: impl FnMut(Received)) {
+        if message.unordered {
+            return deliver(message);
+        }
+        let stream = &mut self.streams[usize::from(message.stream)];
+        if ssn == stream.next {
+            stream.next = ssn.next();
+            deliver(message);
+            stream.deliver_next(&mut self.held, &mut deliver);
+        } else if ssn.after(stream.next) {
+            stream.hold(ssn, message, &mut self.held);
+        }
+    }
+
+    /// Nothing up to `ssn` will come any more. RFC 3758 section 3.6.
+    pub(crate) fn skip(&mut self, stream: u16, ssn: Ssn, mut deliver: impl FnMut(Received)) {
+        let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
+        if ssn.before(stream.next) {
+            return;
+        }
+        while let Some((first, _)) = stream.waiting.front()
+            && first.at_or_before(ssn)
+        {
+            stream.release(&mut self.held, &mut deliver);
+        }
+        stream.next = ssn.next();
+        stream.deliver_next(&mut self.held, &mut deliver);
+    }
+}
+
+impl Stream {
+    fn hold(&mut self, ssn: Ssn, message: Received, held: &mut usize) {
+        let at = self.waiting.partition_point(|(other, _)| other.before(ssn));
+        if self.waiting.get(at).is_none_or(|(other, _)| *other != ssn) {
+            *held += message.payload.len();
+            self.waiting.insert(at, (ssn, message));
+        }
+    }
+
+    /// Delivers what has become in order.
+    fn deliver_next(&mut self, held: &mut usize, deliver: &mut impl FnMut(Received)) {
+        while self.waiting.front().is_some_and(|(ssn, _)| *ssn == self.next) {
+            self.next = self.next.next();
+            self.release(held, deliver);
+        }
+    }
+
+    fn release(&mut self, held: &mut usize, deliver: &mut impl FnMut(Received)) {
+        if let Some((_, message)) = self.waiting.pop_front() {
+            *held -= message.payload.len();
+            deliver(message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use hol_transport::Passage;
+
+    fn message(stream: u16, number: u8, unordered: bool) -> Received {
+        let payload = Bytes::from(vec![number]);
+        Received { stream, unordered, ppid: 0, payload, passage: Passage::default() }
+    }
+
+    #[test]
+    fn a_stream_waits_only_for_itself() {
+        // RFC 9260 section 6.5 and 6.6.
+        let mut streams = StreamsIn::new(2);
+        let mut out = Vec::new();
+        let mut push = |stream, ssn, number, unordered| {
+            streams.push(Ssn(ssn), message(stream, number, unordered), |m| out.push(m.payload[0]));
+        };
+        push(0, 1, 1, false);
+        push(0, 2, 2, false);
+        push(1, 0, 10, false);
+        push(0, 0, 99, true);
+        push(0, 0, 0, false);
+        assert_eq!(out, [10, 99, 0, 1, 2]);
+        assert_eq!(streams.held(), 0);
+    }
+
+    #[test]
+    fn stream_sequence_numbers_wrap() {
+        let mut streams = StreamsIn::new(1);
+        streams.skip(0, Ssn(30_000), |_| {});
+        streams.skip(0, Ssn(60_000), |_| {});
+        streams.skip(0, Ssn(u16::MAX - 1), |_| {});
+        let mut out = Vec::new();
+        streams.push(Ssn(0), message(0, 1, false), |m| out.push(m.payload[0]));
+        streams.push(Ssn(u16::MAX), message(0, 0, false), |m| out.push(m.payload[0]));
+        assert_eq!(out, [0, 1]);
+    }
+
+    #[test]
+    fn a_skipped_message_no_longer_holds_up_its_stream() {
+        // RFC 3758 section 3.6.
+        let mut streams = StreamsIn::new(1);
+        let mut out = Vec::new();
+        for number in [1, 3, 4] {
+            streams.push(Ssn(number), message(0, number as u8, false), |m| out.push(m.payload[0]));
+        }
+        streams.skip(0, Ssn(2), |m| out.push(m.payload[0]));
+        assert_eq!(out, [1, 3, 4]);
+    }
+}

@@ -1,0 +1,201 @@
+//! RFC 9260 sections 6.2, 6.5 and 6.7: what a receiver answers, and when.
+
+use super::script::{PEER_TAG, PEER_TSN, Script, config, data, data_with, delivered};
+use crate::Config;
+use hol_base::ByteCount;
+use hol_transport::Endpoint as _;
+use hol_wire::sctp::{Cause, Chunk, DataFlags, GapAckBlock};
+
+/// The first packet is acknowledged, so the rules for later ones can be seen.
+fn receiving(config: Config) -> Script {
+    let mut script = Script::established(config);
+    script.inject([data(1)]);
+    assert_eq!(script.take_sacks().len(), 1, "section 5.1: the first is acknowledged at once");
+    script
+}
+
+const WHOLE: DataFlags = DataFlags(DataFlags::BEGIN.0 | DataFlags::END.0);
+
+#[test]
+fn every_second_packet_is_acknowledged_at_once() {
+    // Section 6.2.
+    let mut script = receiving(config());
+    script.inject([data(2)]);
+    assert_eq!(script.take_sacks(), []);
+    script.inject([data(3)]);
+    let sacks = script.take_sacks();
+    assert_eq!((sacks.len(), sacks[0].cumulative_tsn), (1, PEER_TSN + 2));
+}
+
+#[test]
+fn a_lone_packet_is_acknowledged_after_the_delay() {
+    // Section 6.2: within 200 ms.
+    let mut script = receiving(config());
+    script.inject([data(2)]);
+    script.run_to(199);
+    assert_eq!(script.take_sacks(), []);
+    script.run_to(200);
+    assert_eq!(script.take_sacks().len(), 1);
+}
+
+#[test]
+fn two_chunks_in_a_packet_are_one_packet() {
+    // Section 6.2: every second packet, not every second DATA chunk.
+    let mut script = receiving(config());
+    script.inject([data(2), data(3)]);
+    assert_eq!(script.take_sacks(), []);
+}
+
+#[test]
+fn a_gap_is_reported_at_once() {
+    // Section 6.7.
+    let mut script = receiving(config());
+    script.inject([data(3)]);
+    script.inject([data(5)]);
+    let sacks = script.take_sacks();
+    assert_eq!(sacks.len(), 2);
+    let block = |start, end| GapAckBlock { start, end };
+    assert_eq!(sacks[1].gaps.as_slice(), [block(2, 2), block(4, 4)]);
+}
+
+#[test]
+fn the_packet_that_closes_the_last_gap_is_acknowledged_as_the_stack_says() {
+    // RFC 5681 section 4.2 by way of RFC 9260 section 6.2.
+    for (at_once, expected) in [(true, 1), (false, 0)] {
+        let mut script = receiving(Config { sack_when_gap_closes: at_once, ..config() });
+        script.inject([data(3)]);
+        script.take_sacks();
+        script.inject([data(2)]);
+        assert_eq!(script.take_sacks().len(), expected);
+    }
+}
+
+#[test]
+fn a_duplicate_is_reported_at_once() {
+    // Section 6.2.
+    let mut script = receiving(config());
+    script.inject([data(1)]);
+    let sacks = script.take_sacks();
+    assert_eq!(sacks[0].duplicates.as_slice(), [PEER_TSN]);
+    assert_eq!(script.endpoint.statistics().duplicates_received, 1);
+}
+
+#[test]
+fn the_i_bit_asks_for_an_acknowledgement_at_once() {
+    // RFC 7053 section 4.
+    let mut script = receiving(config());
+    script.inject([data_with(2, 0, 1, WHOLE | DataFlags::IMMEDIATE)]);
+    assert_eq!(script.take_sacks().len(), 1);
+}
+
+#[test]
+fn a_waiting_sack_rides_with_data() {
+    // Section 6.1: and ahead of it, section 6.10.
+    let mut script = receiving(config());
+    script.inject([data(2)]);
+    script.send(0, 100);
+    let packet = script.take_one();
+    assert!(matches!(packet.chunks[..], [Chunk::Sack(_), Chunk::Data(_)]), "{packet:?}");
+    script.run_to(300);
+    assert_eq!(script.take_sacks(), [], "the delay is over");
+}
+
+#[test]
+fn a_window_that_fills_is_announced_and_kept() {
+    // Section 6.2: a_rwnd less what waits; what does not fit is dropped and reported.
+    let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
+    for number in 3..=152 {
+        script.inject([data(number)]);
+    }
+    let last = script.take_sacks().pop().unwrap();
+    assert_eq!((last.a_rwnd, last.gaps.len()), (0, 1));
+    script.inject([data(153)]);
+    assert_eq!(script.take_sacks().pop().unwrap().gaps[0].end, 151, "chunk 153 had no room");
+    script.inject([data(2)]);
+    assert_eq!(delivered(&script.events).len(), 152);
+    assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 1500);
+}
+
+#[test]
+fn a_stream_that_does_not_exist_is_reported_and_its_data_acknowledged() {
+    // Section 6.5.
+    let mut script = receiving(config());
+    script.inject([data_with(2, 999, 0, WHOLE)]);
+    script.run_to(200);
+    let chunks: Vec<Chunk> = script.packets.drain(..).flat_map(|(_, _, packet)| packet.chunks).collect();
+    assert!(chunks.contains(&Chunk::Error(vec![Cause::InvalidStreamIdentifier(999)])), "{chunks:?}");
+    assert!(chunks.iter().any(|c| matches!(c, Chunk::Sack(sack) if sack.cumulative_tsn == PEER_TSN + 1)));
+    assert_eq!(delivered(&script.events), [1]);
+}
+
+#[test]
+fn data_without_user_data_ends_the_association() {
+    // Section 6.2.
+    let mut script = receiving(config());
+    let Chunk::Data(mut empty) = data(2) else { unreachable!() };
+    empty.payload = bytes::Bytes::new();
+    let tsn = empty.tsn;
+    script.inject([Chunk::Data(empty)]);
+    let abort = Chunk::Abort { reflected: false, causes: vec![Cause::NoUserData(tsn)] };
+    assert_eq!(script.take_one().chunks.as_slice(), [abort]);
+    assert!(script.endpoint.is_closed());
+}
+
+#[test]
+fn an_unknown_chunk_does_what_its_top_bits_say() {
+    // Section 3.2.
+    for (kind, reported, read_on) in
+        [(0x3f, false, false), (0x7f, true, false), (0xbe, false, true), (0xfe, true, true)]
+    {
+        let mut script = receiving(config());
+        script.events.clear();
+        let unknown = Chunk::Unknown { kind, flags: 0, value: bytes::Bytes::from_static(&[1, 2, 3, 4]) };
+        script.inject([unknown, data(2)]);
+        let errors =
+            script.packets.iter().filter(|(_, _, packet)| matches!(packet.chunks[0], Chunk::Error(_)));
+        assert_eq!((errors.count() > 0, !script.events.is_empty()), (reported, read_on), "{kind:#x}");
+    }
+}
+
+#[test]
+fn a_packet_with_the_wrong_tag_is_dropped() {
+    // Section 8.5.
+    let mut script = receiving(config());
+    script.events.clear();
+    let wrong = script.endpoint.local_tag ^ 1;
+    script.inject_with_tag(wrong, [data(2)].into_iter().collect());
+    script.inject_with_tag(PEER_TAG, [data(2)].into_iter().collect());
+    assert_eq!((script.packets.len(), script.events.len()), (0, 0));
+}
+
+#[test]
+fn a_reflected_abort_carries_the_peers_tag() {
+    // Section 8.5.1 B.
+    let abort = |reflected| Chunk::Abort { reflected, causes: Vec::new() };
+    let mut script = receiving(config());
+    script.inject_with_tag(PEER_TAG, [abort(false)].into_iter().collect());
+    assert!(!script.endpoint.is_closed());
+    script.inject_with_tag(PEER_TAG, [abort(true)].into_iter().collect());
+    assert!(script.endpoint.is_closed());
+}
+
+#[test]
+fn a_corrupted_packet_is_dropped() {
+    // Section 6.8.
+    let mut pair = super::pair::Pair::connected(&config(), super::pair::Network::PERFECT, 1);
+    let before = *pair.sides[1].statistics();
+    let mut packet = hol_wire::Packet::new(
+        super::script::LOCAL[0],
+        super::script::REMOTE[0],
+        hol_wire::Transport::Sctp(hol_wire::sctp::Packet {
+            source_port: super::script::LOCAL_PORT,
+            destination_port: super::script::REMOTE_PORT,
+            verification_tag: pair.sides[1].local_tag,
+            chunks: [Chunk::CookieAck].into_iter().collect(),
+        }),
+    );
+    packet.corrupted = true;
+    let now = pair.now;
+    pair.sides[1].handle(now, hol_transport::Input::Packet(packet));
+    assert_eq!(*pair.sides[1].statistics(), before);
+}

@@ -1,0 +1,297 @@
+//! RFC 9260 section 5: how an association begins, and what happens when two begin at once.
+
+use super::pair::{Network, Pair};
+use super::script::{
+    LOCAL, LOCAL_PORT, PEER_TAG, PEER_TSN, REMOTE, REMOTE_PORT, Script, config, init_ack, message, ms,
+};
+use crate::{Config, Endpoint};
+use hol_base::{Duration, Seed, Time};
+use hol_transport::{Command, Endpoint as _, Event, Input, Output, Reliability, drain};
+use hol_wire::sctp::{Cause, Chunk, Init, Packet, Parameter};
+use hol_wire::{Transport, sctp};
+
+/// A passive endpoint, asked by packets.
+struct Server {
+    endpoint: Endpoint,
+    now: Time,
+}
+
+impl Server {
+    fn new(config: Config) -> Self {
+        let endpoint = Endpoint::listen(config, REMOTE[..1].to_vec(), REMOTE_PORT, Seed(3).rng());
+        Self { endpoint, now: Time::ZERO }
+    }
+
+    fn ask(&mut self, verification_tag: u32, chunks: Vec<Chunk>) -> Vec<Packet> {
+        let chunks = chunks.into();
+        let packet =
+            Packet { source_port: LOCAL_PORT, destination_port: REMOTE_PORT, verification_tag, chunks };
+        let packet = hol_wire::Packet::new(LOCAL[0], REMOTE[0], Transport::Sctp(packet));
+        self.endpoint.handle(self.now, Input::Packet(packet));
+        let mut answers = Vec::new();
+        drain(&mut self.endpoint, self.now, |_, output| {
+            if let Output::Transmit(hol_wire::Packet { transport: Transport::Sctp(packet), .. }) = output {
+                answers.push(packet);
+            }
+        });
+        answers
+    }
+
+    /// The INIT ACK to an INIT, and the cookie in it.
+    fn init(&mut self) -> (Init, bytes::Bytes) {
+        let answers = self.ask(0, vec![init(vec![])]);
+        let Chunk::InitAck(ack) = &answers[0].chunks[0] else { panic!("{answers:?}") };
+        assert_eq!(answers[0].verification_tag, PEER_TAG);
+        let cookie = ack.parameters.iter().find_map(|parameter| match parameter {
+            Parameter::StateCookie(cookie) => Some(cookie.clone()),
+            _ => None,
+        });
+        ((**ack).clone(), cookie.expect("an INIT ACK has a cookie"))
+    }
+}
+
+fn init(parameters: Vec<Parameter>) -> Chunk {
+    Chunk::Init(Box::new(Init {
+        initiate_tag: PEER_TAG,
+        a_rwnd: 100_000,
+        outbound_streams: 4,
+        inbound_streams: 5,
+        initial_tsn: PEER_TSN,
+        parameters,
+    }))
+}
+
+#[test]
+fn four_packets_open_an_association() {
+    // Section 5.1.
+    let mut pair = Pair::new(&config(), Network::PERFECT, 1);
+    pair.run(ms(100));
+    let connected =
+        |side: usize| pair.events[side].iter().find(|(_, e)| *e == Event::Connected).map(|(at, _)| *at);
+    assert_eq!((connected(0), connected(1)), (Some(Time::from_millis(40)), Some(Time::from_millis(30))));
+    assert_eq!(pair.sides.each_ref().map(|side| side.statistics().packets_sent), [2, 2]);
+}
+
+#[test]
+fn a_listener_keeps_no_state_before_the_cookie_comes_back() {
+    // Section 5.1.3.
+    let mut server = Server::new(config());
+    let (first, first_cookie) = server.init();
+    let (second, _) = server.init();
+    assert_ne!(first.initiate_tag, second.initiate_tag);
+    assert_eq!((server.endpoint.state_name(), server.endpoint.paths().len()), ("CLOSED", 0));
+    let answers = server.ask(first.initiate_tag, vec![Chunk::CookieEcho(first_cookie)]);
+    assert_eq!(answers[0].chunks.as_slice(), [Chunk::CookieAck]);
+    assert_eq!(server.endpoint.state_name(), "ESTABLISHED");
+}
+
+#[test]
+fn streams_are_negotiated_to_the_smaller_number() {
+    // Section 5.1.1.
+    let mut server = Server::new(Config { streams: 64, ..config() });
+    let (ack, cookie) = server.init();
+    server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
+    assert_eq!(server.endpoint.outbound_streams(), 5);
+    let mut script = Script::closed(Config { streams: 64, ..config() }, 1);
+    script.command(Command::Connect);
+    script.inject([init_ack(8, &[])]);
+    assert_eq!(script.endpoint.outbound_streams(), 8);
+}
+
+#[test]
+fn data_rides_with_the_cookie_echo() {
+    // Section 5.1: one packet, and the rest after COOKIE ACK.
+    let mut script = Script::closed(config(), 1);
+    script.command(Command::Connect);
+    for _ in 0..3 {
+        script.command(Command::Send(message(0, 100)));
+    }
+    let Chunk::Init(init) = script.take_one().chunks[0].clone() else { unreachable!() };
+    script.first = init.initial_tsn;
+    script.inject([init_ack(8, &[])]);
+    assert!(matches!(script.take_one().chunks[..], [Chunk::CookieEcho(_), Chunk::Data(_)]));
+    script.inject([Chunk::CookieAck]);
+    assert_eq!(script.take_data(), [(0, vec![2, 3])]);
+}
+
+#[test]
+fn a_lost_cookie_echo_takes_its_data_along_again() {
+    // Section 5.1.6 (T1-cookie).
+    let mut pair = Pair::new(&config(), Network::PERFECT, 1);
+    pair.send_numbered(0, 0, 7, Reliability::Full);
+    pair.run(ms(15));
+    pair.cut = [true; 2];
+    pair.run(ms(10));
+    pair.cut = [false; 2];
+    pair.run(Duration::from_secs(2));
+    assert_eq!(pair.numbers(1, 0), [7]);
+    assert_eq!(pair.sides[0].outstanding(), 0);
+}
+
+#[test]
+fn init_is_repeated_with_back_off_and_then_given_up() {
+    // Sections 5.1.6 and 4: Max.Init.Retransmits.
+    let mut script = Script::closed(Config { max_init_retransmits: 3, ..config() }, 1);
+    script.command(Command::Connect);
+    script.run_to(60_000);
+    let times: Vec<u64> = script.packets.iter().map(|(at, ..)| at.as_millis() - 1000).collect();
+    assert_eq!(times, [0, 1000, 3000, 7000]);
+    assert_eq!(script.events, [Event::Failed { reason: "max init retransmits exceeded" }]);
+}
+
+#[test]
+fn a_stale_cookie_is_refused_and_a_longer_life_asked_for() {
+    // Section 5.2.6.
+    let mut server = Server::new(Config { valid_cookie_life: Duration::from_secs(1), ..config() });
+    let (ack, cookie) = server.init();
+    server.now = Time::from_millis(3500);
+    let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
+    let error = Chunk::Error(vec![Cause::StaleCookie(2_500_000)]);
+    assert_eq!((answers[0].verification_tag, &answers[0].chunks[0]), (PEER_TAG, &error));
+    let mut script = Script::closed(config(), 1);
+    script.command(Command::Connect);
+    script.inject([init_ack(8, &[])]);
+    script.packets.clear();
+    script.inject([error]);
+    let packet = script.take_one();
+    let Chunk::Init(init) = &packet.chunks[0] else { panic!("{packet:?}") };
+    assert!(init.parameters.contains(&Parameter::CookiePreservative(5002)), "{init:?}");
+}
+
+#[test]
+fn a_forged_cookie_is_dropped() {
+    // Section 5.1.5.
+    let mut server = Server::new(config());
+    let (ack, cookie) = server.init();
+    let forged: Vec<u8> = cookie.iter().map(|octet| octet ^ 1).collect();
+    assert_eq!(server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(forged.into())]), []);
+    assert_eq!(server.endpoint.state_name(), "CLOSED");
+}
+
+#[test]
+fn a_repeated_cookie_is_acknowledged_again() {
+    // Section 5.2.4 D.
+    let mut server = Server::new(config());
+    let (ack, cookie) = server.init();
+    for _ in 0..2 {
+        let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie.clone())]);
+        assert_eq!(answers[0].chunks.as_slice(), [Chunk::CookieAck]);
+    }
+}
+
+#[test]
+fn a_cookie_of_another_attempt_comes_too_late() {
+    // Section 5.2.4 C.
+    let mut server = Server::new(config());
+    let (first, first_cookie) = server.init();
+    let (second, second_cookie) = server.init();
+    server.ask(second.initiate_tag, vec![Chunk::CookieEcho(second_cookie)]);
+    assert_eq!(server.ask(first.initiate_tag, vec![Chunk::CookieEcho(first_cookie)]), []);
+}
+
+#[test]
+fn a_peer_that_restarts_gets_a_new_association() {
+    // Section 5.2.4 A.
+    let mut server = Server::new(config());
+    let (ack, cookie) = server.init();
+    server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
+    let Chunk::Init(mut again) = init(vec![]) else { unreachable!() };
+    again.initiate_tag = 0x1234;
+    let answers = server.ask(0, vec![Chunk::Init(again)]);
+    let Chunk::InitAck(ack) = &answers[0].chunks[0] else { panic!("{answers:?}") };
+    assert_eq!(server.endpoint.peer_tag, PEER_TAG, "nothing changes before the cookie");
+    let Some(Parameter::StateCookie(cookie)) = ack.parameters.last() else { panic!("{ack:?}") };
+    let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie.clone())]);
+    assert_eq!(
+        (answers[0].verification_tag, answers[0].chunks.as_slice()),
+        (0x1234, &[Chunk::CookieAck][..])
+    );
+}
+
+#[test]
+fn two_that_open_at_once_get_one_association() {
+    // Section 5.2.1 and 5.2.4 B and D.
+    let rng = |seed| Seed(seed).rng();
+    let mut sides = [
+        Endpoint::connect(
+            config(),
+            LOCAL[..1].to_vec(),
+            LOCAL_PORT,
+            REMOTE[..1].to_vec(),
+            REMOTE_PORT,
+            rng(1),
+        ),
+        Endpoint::connect(
+            config(),
+            REMOTE[..1].to_vec(),
+            REMOTE_PORT,
+            LOCAL[..1].to_vec(),
+            LOCAL_PORT,
+            rng(2),
+        ),
+    ];
+    let now = Time::ZERO;
+    let mut wire = std::collections::VecDeque::new();
+    for (index, side) in sides.iter_mut().enumerate() {
+        side.handle(now, Input::Command(Command::Connect));
+        drain(side, now, |_, output| wire.push_back((1 - index, output)));
+    }
+    while let Some((to, output)) = wire.pop_front() {
+        if let Output::Transmit(packet) = output {
+            sides[to].handle(now, Input::Packet(packet));
+            drain(&mut sides[to], now, |_, output| wire.push_back((1 - to, output)));
+        }
+    }
+    assert_eq!(sides.each_ref().map(Endpoint::state_name), ["ESTABLISHED"; 2]);
+    assert_eq!((sides[0].peer_tag, sides[1].peer_tag), (sides[1].local_tag, sides[0].local_tag));
+}
+
+#[test]
+fn unusable_numbers_in_an_init_are_refused() {
+    // Section 3.3.2: no streams, or a window below 1500 octets; a tag of zero is dropped.
+    let breakages: [fn(&mut Init); 3] =
+        [|init| init.outbound_streams = 0, |init| init.inbound_streams = 0, |init| init.a_rwnd = 1499];
+    for broken in breakages {
+        let Chunk::Init(mut init) = init(vec![]) else { unreachable!() };
+        broken(&mut init);
+        let answers = Server::new(config()).ask(0, vec![Chunk::Init(init)]);
+        assert!(matches!(answers[0].chunks[0], Chunk::Abort { .. }));
+    }
+    let Chunk::Init(mut init) = init(vec![]) else { unreachable!() };
+    init.initiate_tag = 0;
+    assert_eq!(Server::new(config()).ask(0, vec![Chunk::Init(init)]), []);
+}
+
+#[test]
+fn unknown_parameters_are_reported_as_their_top_bits_say() {
+    // Section 3.2.1: 0x4000 reports, 0x8000 reads on.
+    let unknown = |kind| Parameter::Unknown { kind, value: bytes::Bytes::from_static(&[1, 2, 3, 4]) };
+    let reports = |kinds: &[u16]| {
+        let mut server = Server::new(config());
+        let answers = server.ask(0, vec![init(kinds.iter().copied().map(unknown).collect())]);
+        let Chunk::InitAck(ack) = &answers[0].chunks[0] else { panic!("{answers:?}") };
+        ack.parameters
+            .iter()
+            .filter(|parameter| matches!(parameter, Parameter::Unknown { kind: 8, .. }))
+            .count()
+    };
+    assert_eq!(reports(&[0xc001, 0x8001, 0xc002]), 2);
+    assert_eq!(reports(&[0x4001, 0xc002]), 1);
+    assert_eq!(reports(&[0x0001, 0xc002]), 0);
+}
+
+#[test]
+fn packets_out_of_the_blue_are_answered_as_they_deserve() {
+    // Section 8.4.
+    let answer = |chunk: Chunk| {
+        let answers = Server::new(config()).ask(99, vec![chunk]);
+        answers.first().map(|packet: &sctp::Packet| (packet.verification_tag, packet.chunks[0].clone()))
+    };
+    let abort = |reflected| Chunk::Abort { reflected, causes: Vec::new() };
+    assert_eq!(answer(abort(false)), None);
+    assert_eq!(answer(Chunk::ShutdownComplete { reflected: false }), None);
+    assert_eq!(answer(Chunk::CookieAck), None);
+    assert_eq!(answer(Chunk::Error(vec![Cause::StaleCookie(1)])), None);
+    assert_eq!(answer(Chunk::ShutdownAck), Some((99, Chunk::ShutdownComplete { reflected: true })));
+    assert_eq!(answer(super::script::data(1)), Some((99, abort(true))));
+}

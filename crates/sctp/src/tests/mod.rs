@@ -1,0 +1,13 @@
+//! Scripts (one endpoint, a peer made of expectations) and pairs (two endpoints, a lossy network between
+//! them).
+
+mod acknowledging;
+mod handshake;
+mod multihoming;
+mod pair;
+mod partial;
+mod properties;
+mod recovery;
+mod script;
+mod sending;
+mod shutdown;

@@ -1,0 +1,213 @@
+//! RFC 9260 sections 5.4, 6.4, 8.2 and 8.3, RFC 7829: several paths.
+
+use super::pair::{Network, Pair};
+use super::script::{REMOTE, Script, config, ms};
+use crate::Config;
+use hol_base::Duration;
+use hol_transport::{Command, Event, PathStatus, Reliability};
+use hol_wire::sctp::Chunk;
+
+/// Two paths, both confirmed.
+fn two_paths(config: Config) -> Script {
+    let mut script = Script::established_over(config, 2);
+    script.run_to(2000);
+    answer_heartbeats(&mut script);
+    assert_eq!(script.endpoint.paths()[1].status(), PathStatus::Active);
+    script.packets.clear();
+    script.events.clear();
+    script
+}
+
+fn answer_heartbeats(script: &mut Script) {
+    let heartbeats: Vec<_> = script.packets.drain(..).flat_map(|(_, _, packet)| packet.chunks).collect();
+    for chunk in heartbeats {
+        if let Chunk::Heartbeat(info) = chunk {
+            script.inject([Chunk::HeartbeatAck(info)]);
+        }
+    }
+}
+
+/// Where each packet with DATA went.
+fn data_went_to(script: &mut Script) -> Vec<usize> {
+    let packets = std::mem::take(&mut script.packets);
+    let with_data = packets
+        .iter()
+        .filter(|(_, _, packet)| packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::Data(_))));
+    with_data.map(|(_, to, _)| REMOTE.iter().position(|address| address == to).unwrap()).collect()
+}
+
+#[test]
+fn an_address_is_used_only_when_it_has_answered() {
+    // Section 5.4.
+    let mut script = Script::established_over(config(), 2);
+    assert_eq!(script.endpoint.paths()[1].status(), PathStatus::Inactive);
+    script.run_to(2000);
+    answer_heartbeats(&mut script);
+    let confirmed = Event::Path { address: REMOTE[1], status: PathStatus::Active };
+    assert_eq!(script.events, [confirmed]);
+}
+
+#[test]
+fn addresses_are_learned_from_the_init_ack() {
+    // Section 5.1.2.
+    let mut script = Script::closed(config(), 1);
+    script.command(Command::Connect);
+    script.inject([super::script::init_ack(8, &REMOTE)]);
+    let addresses: Vec<_> = script.endpoint.paths().iter().map(crate::Path::address).collect();
+    assert_eq!(addresses, REMOTE);
+}
+
+#[test]
+fn an_association_opens_over_the_address_that_answers() {
+    let mut script = Script::closed(config(), 2);
+    script.command(Command::Connect);
+    script.run_to(1000);
+    let went: Vec<_> = script.packets.drain(..).map(|(_, to, _)| to).collect();
+    assert_eq!(went, REMOTE, "INIT tries the next address");
+    script.from = 1;
+    script.inject([super::script::init_ack(8, &REMOTE)]);
+    script.inject([Chunk::CookieAck]);
+    let statuses = script.endpoint.paths().iter().map(crate::Path::status).collect::<Vec<_>>();
+    assert_eq!(statuses, [PathStatus::Inactive, PathStatus::Active]);
+    script.packets.clear();
+    script.send(0, 100);
+    assert_eq!(data_went_to(&mut script), [1]);
+    assert_eq!(script.endpoint.primary(), Some(REMOTE[0]), "which is used once it answers");
+}
+
+#[test]
+fn data_goes_to_the_primary_and_retransmissions_to_another() {
+    // Sections 6.4 and 6.4.1.
+    let mut script = two_paths(Config { pf_threshold: 5, ..config() });
+    script.send(0, 100);
+    script.run_to(3100);
+    assert_eq!(data_went_to(&mut script), [0, 1]);
+    script.sack(1, &[]);
+    script.send(0, 100);
+    assert_eq!(data_went_to(&mut script), [0]);
+}
+
+#[test]
+fn a_path_that_times_out_is_potentially_failed_and_avoided() {
+    // RFC 7829 section 3.2: at the first timeout with a threshold of 0.
+    let mut script = two_paths(config());
+    script.send(0, 100);
+    script.run_to(3100);
+    script.sack(1, &[]);
+    script.send(0, 100);
+    assert_eq!(data_went_to(&mut script), [0, 1, 1]);
+    assert_eq!(script.events, [Event::Path { address: REMOTE[0], status: PathStatus::PotentiallyFailed }]);
+    script.run_to(6000);
+    answer_heartbeats(&mut script);
+    assert_eq!(script.endpoint.paths()[0].status(), PathStatus::Active);
+}
+
+#[test]
+fn too_many_timeouts_make_a_path_inactive() {
+    // Section 8.2.
+    let mut script = two_paths(Config { path_max_retrans: 0, pf_threshold: 5, ..config() });
+    script.send(0, 100);
+    script.run_to(3100);
+    assert_eq!(script.events, [Event::Path { address: REMOTE[0], status: PathStatus::Inactive }]);
+    script.send(0, 100);
+    assert_eq!(data_went_to(&mut script), [0, 1, 1]);
+}
+
+#[test]
+fn an_idle_path_is_asked_at_intervals() {
+    // Section 8.3: HB.interval plus RTO with a jitter of half of it.
+    let mut script = Script::established(config());
+    for _ in 0..4 {
+        let answered = script.now;
+        while script.packets.is_empty() {
+            let next = script.deadline.map_or(0, |at| at.as_millis() + 1 - 1000);
+            script.run_to(next);
+        }
+        let waited = script.packets[0].0.since(answered);
+        assert!((ms(30_500)..=ms(31_501)).contains(&waited), "{waited}");
+        answer_heartbeats(&mut script);
+    }
+    assert_eq!(script.endpoint.paths()[0].error_count(), 0);
+}
+
+#[test]
+fn heartbeats_without_an_answer_fail_the_path() {
+    // Sections 8.2 and 8.3.
+    let mut script =
+        two_paths(Config { path_max_retrans: 2, pf_threshold: 5, association_max_retrans: 100, ..config() });
+    script.run_to(400_000);
+    assert_eq!(
+        script.endpoint.paths().iter().map(crate::Path::status).collect::<Vec<_>>(),
+        [PathStatus::Inactive; 2]
+    );
+}
+
+#[test]
+fn a_heartbeat_is_answered_to_where_it_came_from() {
+    // Section 8.3.
+    let mut script = two_paths(config());
+    script.from = 1;
+    script.inject([Chunk::Heartbeat(bytes::Bytes::from_static(b"opaque"))]);
+    let (_, to, packet) = &script.packets[0];
+    assert_eq!(
+        (*to, &packet.chunks[0]),
+        (REMOTE[1], &Chunk::HeartbeatAck(bytes::Bytes::from_static(b"opaque")))
+    );
+}
+
+#[test]
+fn the_application_chooses_the_primary() {
+    // Section 6.4.
+    let mut script = two_paths(config());
+    script.command(Command::SetPrimary(REMOTE[1]));
+    script.send(0, 100);
+    assert_eq!(data_went_to(&mut script), [1]);
+    assert_eq!(script.endpoint.primary(), Some(REMOTE[1]));
+}
+
+#[test]
+fn a_sack_goes_to_where_the_data_came_from() {
+    // Section 6.4.
+    let mut script = two_paths(config());
+    script.from = 1;
+    script.inject([super::script::data(1)]);
+    assert_eq!(script.packets[0].1, REMOTE[1]);
+}
+
+#[test]
+fn an_idle_window_shrinks_once_a_timeout() {
+    // Section 7.2.1.
+    let mut script = Script::established(Config { initial_window: hol_base::ByteCount(9000), ..config() });
+    let mut acknowledged = 0;
+    for _ in 0..20 {
+        (0..20).for_each(|_| script.send(0, 1400));
+        acknowledged += script.take_data().len() as u32;
+        script.sack(acknowledged, &[]);
+    }
+    while script.flight_size() > 0 {
+        acknowledged += script.take_data().len() as u32;
+        script.sack(acknowledged, &[]);
+    }
+    let grown = script.endpoint.paths()[0].cwnd();
+    assert!(grown > 12_000, "{grown}");
+    script.packets.clear();
+    script.run_to(1500);
+    script.send(0, 100);
+    assert_eq!(script.endpoint.paths()[0].cwnd(), grown / 2);
+}
+
+#[test]
+fn an_association_survives_the_loss_of_a_path() {
+    // Section 6.4: failover and back.
+    let network = Network { paths: 2, ..Network::PERFECT };
+    let mut pair = Pair::connected(&config(), network, 5);
+    pair.run(Duration::from_secs(5));
+    for number in 0..1000 {
+        pair.cut = [(200..600).contains(&number), false];
+        pair.send_numbered(0, 0, number, Reliability::Full);
+        pair.run(ms(20));
+    }
+    pair.close();
+    assert!(pair.numbers(1, 0).into_iter().eq(0..1000));
+    assert_eq!(pair.sides[0].paths()[0].status(), PathStatus::Active);
+}

@@ -1,0 +1,160 @@
+//! RFC 3758 and RFC 7496: messages that may be given up.
+
+use super::pair::{Network, Pair};
+use super::script::{PEER_TSN, Script, config, data, delivered, message};
+use bytes::Bytes;
+use hol_base::Duration;
+use hol_transport::{Command, Event, Message, Reliability};
+use hol_wire::sctp::{Chunk, ForwardTsn, Ssn};
+use smallvec::smallvec;
+
+fn unreliable(length: usize, reliability: Reliability) -> Command {
+    Command::Send(Message { reliability, ..message(3, length) })
+}
+
+fn forward_tsns(script: &mut Script) -> Vec<ForwardTsn> {
+    let packets = std::mem::take(&mut script.packets);
+    let chunks = packets.into_iter().flat_map(|(_, _, packet)| packet.chunks);
+    chunks
+        .filter_map(|chunk| if let Chunk::ForwardTsn(forward) = chunk { Some(*forward) } else { None })
+        .collect()
+}
+
+#[test]
+fn a_message_without_retransmissions_is_given_up_at_its_first_loss() {
+    // RFC 7496 section 4.2; RFC 3758 section 3.5.
+    let mut script = Script::established(config());
+    script.command(unreliable(100, Reliability::Retransmissions(0)));
+    for _ in 0..3 {
+        script.send(0, 100);
+    }
+    script.packets.clear();
+    for last in 2..=4 {
+        script.sack(0, &[(2, last)]);
+    }
+    assert_eq!(script.events, [Event::Abandoned { stream: 3 }]);
+    let forward = forward_tsns(&mut script);
+    assert_eq!(forward, [ForwardTsn { new_cumulative_tsn: script.first, skipped: smallvec![(3, Ssn(0))] }]);
+    script.sack(4, &[]);
+    assert_eq!(script.flight_size(), 0);
+}
+
+#[test]
+fn a_message_may_be_retransmitted_as_often_as_it_says() {
+    // RFC 7496 section 4.2.
+    let mut script = Script::established(config());
+    script.command(unreliable(100, Reliability::Retransmissions(2)));
+    script.run_to(20_000);
+    assert_eq!(script.take_data().len(), 3);
+    assert_eq!(script.events.iter().filter(|event| matches!(event, Event::Abandoned { .. })).count(), 1);
+}
+
+#[test]
+fn a_message_that_waited_too_long_is_never_sent() {
+    // RFC 3758 section 4.1.
+    let mut script = Script::established(config());
+    for _ in 0..5 {
+        script.send(0, 1400);
+    }
+    script.take_data();
+    script.command(unreliable(100, Reliability::Lifetime(Duration::from_millis(50))));
+    script.run_to(60);
+    script.sack(4, &[]);
+    script.run_to(100);
+    assert_eq!(script.take_data(), [(60, vec![5])]);
+    assert!(script.events.contains(&Event::Abandoned { stream: 3 }));
+}
+
+#[test]
+fn a_message_whose_time_is_up_is_given_up_at_the_next_sack() {
+    // RFC 3758 section 3.5 A3.
+    let mut script = Script::established(config());
+    script.command(unreliable(100, Reliability::Lifetime(Duration::from_millis(50))));
+    script.send(0, 100);
+    script.run_to(51);
+    script.sack(0, &[(2, 2)]);
+    assert_eq!(script.events, [Event::Abandoned { stream: 3 }]);
+    assert_eq!(forward_tsns(&mut script).len(), 1);
+}
+
+#[test]
+fn all_fragments_of_a_message_are_given_up_together() {
+    // RFC 3758 section 3.5 A3: those that were not sent included.
+    let mut script = Script::established(config());
+    script.command(unreliable(10_000, Reliability::Retransmissions(0)));
+    let sent = script.take_data().len() as u32;
+    assert!(sent < 7);
+    script.run_to(1000);
+    let forward = forward_tsns(&mut script);
+    assert_eq!(forward[0].new_cumulative_tsn, script.first + sent, "one TSN more stands for the rest");
+    script.send(3, 100);
+    let Some(Chunk::Data(next)) = script.take_one().chunks.last().cloned() else { panic!("no DATA") };
+    assert_eq!(next.ssn, Ssn(1), "the sequence number of the message given up is not used again");
+}
+
+#[test]
+fn forward_tsn_is_repeated_until_it_is_acknowledged() {
+    // RFC 3758 section 3.5 C5.
+    let mut script = Script::established(config());
+    script.command(unreliable(100, Reliability::Retransmissions(0)));
+    script.run_to(8000);
+    assert!(forward_tsns(&mut script).len() >= 2);
+    script.sack(1, &[]);
+    script.run_to(60_000);
+    assert_eq!(forward_tsns(&mut script), []);
+}
+
+#[test]
+fn a_receiver_moves_on_over_what_was_given_up() {
+    // RFC 3758 section 3.6.
+    let mut script = Script::established(config());
+    script.inject([data(2)]);
+    assert_eq!(delivered(&script.events), []);
+    script.packets.clear();
+    let forward = ForwardTsn { new_cumulative_tsn: PEER_TSN, skipped: smallvec![(0, Ssn(0))] };
+    script.inject([Chunk::ForwardTsn(Box::new(forward))]);
+    assert_eq!(delivered(&script.events), [2]);
+    script.run_to(200);
+    assert_eq!(script.take_sacks().last().map(|sack| sack.cumulative_tsn), Some(PEER_TSN + 1));
+}
+
+#[test]
+fn an_old_forward_tsn_is_answered_at_once() {
+    // RFC 3758 section 3.6.
+    let mut script = Script::established(config());
+    script.inject([data(1)]);
+    script.packets.clear();
+    let forward = ForwardTsn { new_cumulative_tsn: PEER_TSN - 1, skipped: smallvec![] };
+    script.inject([Chunk::ForwardTsn(Box::new(forward))]);
+    assert_eq!(script.take_sacks().len(), 1);
+}
+
+#[test]
+fn later_messages_overtake_what_was_given_up() {
+    let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
+    pair.cut = [true; 2];
+    let lifetime = Reliability::Lifetime(Duration::from_millis(25));
+    let payload = Bytes::from_static(&[0; 4]);
+    pair.send(0, Message { stream: 0, unordered: false, reliability: lifetime, ppid: 0, payload });
+    pair.cut = [false; 2];
+    for number in 1..20 {
+        pair.send_numbered(0, 0, number, Reliability::Full);
+        pair.run(Duration::from_millis(5));
+    }
+    pair.run(Duration::from_secs(2));
+    assert_eq!(pair.numbers(1, 0), (1..20).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_queue_of_messages_given_up_does_not_hold_up_the_shutdown() {
+    // RFC 9260 section 9.2.
+    let mut script = Script::established(config());
+    for _ in 0..4 {
+        script.send(0, 1400);
+    }
+    script.command(unreliable(100, Reliability::Lifetime(Duration::from_millis(50))));
+    script.command(Command::Close);
+    script.run_to(60);
+    script.sack(4, &[]);
+    assert_eq!(script.endpoint.state_name(), "SHUTDOWN-SENT");
+}

@@ -1,0 +1,229 @@
+//! What must hold whatever the network does.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use hol_base::Duration;
+use hol_transport::{Command, Event, Message, Reliability};
+use hol_wire::Stamp;
+use hol_wire::sctp::{
+    Cause, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock, Init, Parameter, Sack, Ssn, Tsn,
+};
+use proptest::prelude::*;
+
+use super::pair::{Network, Pair};
+use super::script::{PEER_TSN, Script, config, message};
+use crate::{Config, Endpoint, fixtures};
+
+#[derive(Debug, Clone)]
+struct Sending {
+    side: usize,
+    stream: u16,
+    unordered: bool,
+    reliability: Reliability,
+    length: usize,
+    /// Milliseconds until the next.
+    pause: u64,
+}
+
+fn network() -> impl Strategy<Value = Network> {
+    (0.0..0.2, 0.0..0.2, 1u64..50, 0u64..100, 1usize..3).prop_map(
+        |(loss, duplication, delay, jitter, paths)| {
+            let (delay, jitter) = (Duration::from_millis(delay), Duration::from_millis(jitter));
+            Network { loss, duplication, delay, jitter, paths }
+        },
+    )
+}
+
+fn reliability() -> impl Strategy<Value = Reliability> {
+    prop_oneof![
+        8 => Just(Reliability::Full),
+        1 => (10u64..300).prop_map(|life| Reliability::Lifetime(Duration::from_millis(life))),
+        1 => (0u32..3).prop_map(Reliability::Retransmissions),
+    ]
+}
+
+fn sending() -> impl Strategy<Value = Sending> {
+    let length = prop_oneof![8 => 4usize..200, 1 => 200usize..2000, 1 => 2000usize..20_000];
+    (0usize..2, 0u16..4, any::<bool>(), reliability(), length, 0u64..30).prop_map(
+        |(side, stream, unordered, reliability, length, pause)| Sending {
+            side,
+            stream,
+            unordered,
+            reliability,
+            length,
+            pause,
+        },
+    )
+}
+
+fn stacks() -> impl Strategy<Value = Config> {
+    prop_oneof![
+        Just(config()),
+        Just(fixtures::linux()),
+        Just(fixtures::linux_2_6()),
+        Just(Config { receive_buffer: hol_base::ByteCount(24_000), ..config() }),
+    ]
+    .prop_map(|config| Config { association_max_retrans: 1000, max_init_retransmits: 1000, ..config })
+}
+
+/// The number that the message was sent with.
+fn number(payload: &Bytes) -> u32 {
+    payload.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+fn run(config: &Config, network: Network, sendings: &[Sending], seed: u64) -> Pair {
+    let mut pair = Pair::connected(config, network, seed);
+    for (index, sending) in sendings.iter().enumerate() {
+        let Sending { side, stream, unordered, reliability, length, pause } = *sending;
+        let mut payload = vec![index as u8; length];
+        payload[..4].copy_from_slice(&(index as u32).to_be_bytes());
+        pair.send(side, Message { stream, unordered, reliability, ppid: 0, payload: payload.into() });
+        pair.run(Duration::from_millis(pause));
+    }
+    pair.run_while(Duration::from_secs(7200), |pair| !pair.all_accepted());
+    pair.close();
+    pair
+}
+
+/// No ordered message is lost, repeated or reordered; no unordered one is lost or repeated.
+fn check(pair: &Pair, sendings: &[Sending]) {
+    for side in 0..2 {
+        let mut copies: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut newest: BTreeMap<u16, u32> = BTreeMap::new();
+        for message in pair.received(1 - side) {
+            let number = number(&message.payload);
+            let sent = &sendings[number as usize];
+            assert_eq!((sent.side, sent.stream, sent.length), (side, message.stream, message.payload.len()));
+            assert!(message.payload[4..].iter().all(|byte| *byte == number as u8));
+            *copies.entry(number).or_default() += 1;
+            if !message.unordered {
+                let before = newest.insert(message.stream, number);
+                assert!(before.is_none_or(|before| before < number), "{before:?} before {number}");
+            }
+        }
+        for (index, sent) in sendings.iter().enumerate().filter(|(_, sent)| sent.side == side) {
+            let copies = copies.get(&(index as u32)).copied().unwrap_or(0);
+            let least = u32::from(sent.reliability == Reliability::Full);
+            assert!((least..=1).contains(&copies), "message {index} arrived {copies} times: {sent:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_message_arrives_as_promised_and_the_association_closes(
+        config in stacks(),
+        network in network(),
+        sendings in prop::collection::vec(sending(), 1..60),
+        seed in any::<u64>(),
+    ) {
+        let pair = run(&config, network, &sendings, seed);
+        for side in 0..2 {
+            let states: Vec<_> = pair.sides.iter().map(Endpoint::state_name).collect();
+            prop_assert!(pair.sides[side].is_closed(), "side {} is not closed: {:?}", side, states);
+            let failed = pair.events[side].iter().find(|(_, event)| matches!(event, Event::Failed { .. }));
+            prop_assert!(failed.is_none(), "{:?}", failed);
+        }
+        check(&pair, &sendings);
+    }
+}
+
+/// Chunks that a broken or hostile peer may send, near enough to the truth to get past the first checks.
+fn any_chunk() -> impl Strategy<Value = Chunk> {
+    let near = || prop_oneof![4 => 0u32..30, 1 => any::<u32>()];
+    let octets = || prop::collection::vec(any::<u8>(), 0..60).prop_map(Bytes::from);
+    let init = (any::<u32>(), any::<u32>(), any::<u16>(), any::<u16>(), octets()).prop_map(
+        |(initiate_tag, a_rwnd, outbound_streams, inbound_streams, cookie)| {
+            let parameters = vec![Parameter::StateCookie(cookie)];
+            let initial_tsn = Tsn(a_rwnd);
+            Box::new(Init {
+                initiate_tag,
+                a_rwnd,
+                outbound_streams,
+                inbound_streams,
+                initial_tsn,
+                parameters,
+            })
+        },
+    );
+    let data =
+        (near(), 0u16..70, any::<u16>(), 0u8..16, octets()).prop_map(|(tsn, stream, ssn, flags, payload)| {
+            let (tsn, flags, ssn) = (PEER_TSN + tsn, DataFlags(flags), Ssn(ssn));
+            Chunk::Data(Data { flags, tsn, stream, ssn, ppid: 0, payload, stamp: Stamp::default() })
+        });
+    let gap = (0u16..40, 0u16..40).prop_map(|(start, end)| GapAckBlock { start, end });
+    // What it acknowledges counts from what the endpoint knows to be acknowledged.
+    let step = || prop_oneof![16 => 0u32..2, 4 => 2u32..4, 1 => any::<u32>()];
+    let sack = (step(), any::<u32>(), prop::collection::vec(gap, 0..4)).prop_map(|(tsn, a_rwnd, gaps)| {
+        let (cumulative_tsn, gaps, duplicates) = (Tsn(tsn), gaps.into(), Default::default());
+        Chunk::Sack(Sack { cumulative_tsn, a_rwnd, gaps, duplicates })
+    });
+    let forward = (near(), 0u16..70, any::<u16>()).prop_map(|(tsn, stream, ssn)| {
+        let skipped = smallvec::smallvec![(stream, Ssn(ssn))];
+        Chunk::ForwardTsn(Box::new(ForwardTsn { new_cumulative_tsn: PEER_TSN + tsn, skipped }))
+    });
+    prop_oneof![
+        8 => data,
+        8 => sack,
+        2 => forward,
+        1 => step().prop_map(|tsn| Chunk::Shutdown { cumulative_tsn: Tsn(tsn) }),
+        1 => init.prop_map(Chunk::InitAck),
+        1 => octets().prop_map(Chunk::CookieEcho),
+        1 => octets().prop_map(Chunk::Heartbeat),
+        1 => octets().prop_map(Chunk::HeartbeatAck),
+        1 => Just(Chunk::CookieAck),
+        1 => Just(Chunk::ShutdownAck),
+        1 => any::<u32>().prop_map(|staleness| Chunk::Error(vec![Cause::StaleCookie(staleness)])),
+        1 => (any::<u8>(), octets()).prop_map(|(kind, value)| Chunk::Unknown { kind, flags: 0, value }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_chunk_that_a_peer_may_send_breaks_the_endpoint(
+        config in stacks(),
+        chunks in prop::collection::vec((any_chunk(), 0u64..400, 1usize..3000), 1..60),
+    ) {
+        let mut script = Script::established(config);
+        let mut at = 0;
+        for (mut chunk, pause, length) in chunks {
+            match &mut chunk {
+                Chunk::Sack(Sack { cumulative_tsn, .. }) | Chunk::Shutdown { cumulative_tsn } => {
+                    *cumulative_tsn = script.endpoint.flight.cumulative() + cumulative_tsn.0;
+                }
+                _ => {}
+            }
+            let lifetime = Reliability::Lifetime(Duration::from_millis(pause));
+            let reliability = if length % 2 == 0 { lifetime } else { Reliability::Full };
+            script.command(Command::Send(Message { reliability, ..message(0, length) }));
+            script.inject([chunk]);
+            at += pause;
+            script.run_to(at);
+        }
+        let in_flight: u64 = script.endpoint.paths().iter().map(crate::Path::flight_size).sum();
+        prop_assert_eq!(in_flight, script.endpoint.outstanding());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets() {
+    let network = Network { loss: 0.1, jitter: Duration::from_millis(20), paths: 2, ..Network::PERFECT };
+    let sendings: Vec<Sending> = (0..100)
+        .map(|index| Sending {
+            side: index % 2,
+            stream: (index % 3) as u16,
+            unordered: index % 5 == 0,
+            reliability: Reliability::Full,
+            length: 50 + index * 7,
+            pause: 3,
+        })
+        .collect();
+    let digest = |seed| run(&fixtures::linux(), network, &sendings, seed).digest();
+    assert_eq!(digest(1), digest(1));
+    assert_ne!(digest(1), digest(2));
+}

@@ -1,0 +1,248 @@
+//! RFC 9260 sections 6.3 and 7.2.4: losses and what finds them.
+
+use super::script::{Script, config};
+use crate::Config;
+use hol_base::Duration;
+use hol_transport::Endpoint as _;
+
+/// `count` messages of 100 octets are in flight.
+fn in_flight(config: Config, count: u32) -> Script {
+    let mut script = Script::established(config);
+    for _ in 0..count {
+        script.send(0, 100);
+    }
+    assert_eq!(script.take_data().len(), count as usize);
+    script
+}
+
+#[test]
+fn three_miss_indications_start_a_fast_retransmit() {
+    // Section 7.2.4.
+    let mut script = in_flight(config(), 5);
+    script.sack(0, &[(2, 2)]);
+    script.sack(0, &[(2, 3)]);
+    assert_eq!(script.take_data(), []);
+    script.sack(0, &[(2, 4)]);
+    assert_eq!(script.take_data(), [(0, vec![1])]);
+    assert_eq!(script.endpoint.statistics().fast_retransmissions, 1);
+}
+
+#[test]
+fn the_old_rule_waits_for_a_fourth_report() {
+    // RFC 2960 section 7.2.4.
+    let mut script = in_flight(Config { missing_reports: 4, ..config() }, 6);
+    for last in 2..=4 {
+        script.sack(0, &[(2, last)]);
+    }
+    assert_eq!(script.take_data(), []);
+    script.sack(0, &[(2, 5)]);
+    assert_eq!(script.take_data(), [(0, vec![1])]);
+}
+
+#[test]
+fn a_sack_that_tells_nothing_new_is_no_miss_indication() {
+    // Section 7.2.4: HTNA counts only what is newly acknowledged.
+    let mut script = in_flight(config(), 5);
+    for _ in 0..5 {
+        script.sack(0, &[(2, 2)]);
+    }
+    assert_eq!(script.take_data(), []);
+}
+
+#[test]
+fn htna_spares_what_is_newer_than_the_newest_acknowledgement() {
+    // Section 7.2.4: chunk 3 is missing below TSN 4, chunk 5 above everything that is newly acknowledged.
+    let mut script = in_flight(config(), 8);
+    script.sack(0, &[(2, 2), (6, 6)]);
+    script.sack(0, &[(2, 3), (6, 6)]);
+    script.sack(0, &[(2, 4), (6, 6)]);
+    assert_eq!(script.take_data(), [(0, vec![1])], "chunk 5 has one report");
+}
+
+#[test]
+fn in_fast_recovery_a_moving_cumulative_tsn_counts_for_all_gaps() {
+    // Section 7.2.4: once recovery is on, a SACK that advances counts every missing TSN below its highest.
+    let mut script = in_flight(config(), 12);
+    for last in [3, 4, 5] {
+        script.sack(0, &[(2, last), (7, 7)]);
+    }
+    assert_eq!(script.take_data(), [(0, vec![1])]);
+    script.sack(5, &[(7, 7)]);
+    assert_eq!(script.take_data(), [], "chunk 6 has two reports");
+    script.sack(5, &[(7, 8)]);
+    assert_eq!(script.take_data(), [(0, vec![6])]);
+}
+
+#[test]
+fn fast_retransmit_halves_the_window_once_a_recovery() {
+    // Sections 7.2.3 and 7.2.4 step 2.
+    let mut script = in_flight(config(), 8);
+    for last in [3, 4, 5] {
+        script.sack(0, &[(3, last)]);
+    }
+    assert_eq!(script.take_data(), [(0, vec![1, 2])], "one packet takes both");
+    assert_eq!(script.endpoint.statistics().congestion_events, 1);
+    let path = &script.endpoint.paths()[0];
+    assert_eq!((path.cwnd(), path.ssthresh()), (6000, 6000));
+}
+
+#[test]
+fn a_lost_fast_retransmission_waits_for_the_timer() {
+    // Section 7.2.4 step 6: it is not eligible again.
+    let mut script = in_flight(Config { fast_retransmit_restarts_t3: false, ..config() }, 20);
+    for last in 2..=10 {
+        script.sack(0, &[(2, last)]);
+    }
+    assert_eq!(script.take_data(), [(0, vec![1])]);
+    script.run_to(5000);
+    assert_eq!(script.take_data()[0].0, 1000, "T3-rtx runs from the first transmission");
+}
+
+#[test]
+fn the_early_stack_fast_retransmits_a_lost_retransmission() {
+    let again = Config { fast_retransmit_again: true, ..config() };
+    let mut script = in_flight(again, 5);
+    for last in 2..=4 {
+        script.sack(0, &[(2, last)]);
+    }
+    assert_eq!(script.take_data(), [(0, vec![1])]);
+    for _ in 0..3 {
+        script.send(0, 100);
+    }
+    script.take_data();
+    script.sack(0, &[(2, 5)]);
+    assert_eq!(script.take_data(), [], "chunk 5 was sent before the retransmission");
+    for last in 6..=8 {
+        script.sack(0, &[(2, last)]);
+    }
+    assert_eq!(script.take_data(), [(0, vec![1])]);
+}
+
+#[test]
+fn the_timer_runs_from_the_last_acknowledgement_of_the_earliest_chunk() {
+    // Section 6.3.2 R3.
+    let mut script = in_flight(config(), 3);
+    script.run_to(300);
+    script.sack(1, &[]);
+    script.run_to(400);
+    script.sack(1, &[(3, 3)]);
+    script.run_to(3000);
+    let rto = Duration::from_millis(300 + 4 * 150);
+    assert!(rto < Duration::from_secs(1));
+    assert_eq!(script.take_data(), [(1300, vec![2])], "a gap ack block does not restart it");
+}
+
+#[test]
+fn a_fast_retransmit_of_the_earliest_chunk_restarts_the_timer_where_the_stack_says_so() {
+    // Section 7.2.4 step 4.
+    for (restarts, expected) in [(true, 1500), (false, 1000)] {
+        let mut script = in_flight(Config { fast_retransmit_restarts_t3: restarts, ..config() }, 5);
+        script.run_to(500);
+        for last in 2..=5 {
+            script.sack(0, &[(2, last)]);
+        }
+        assert_eq!(script.take_data(), [(500, vec![1])]);
+        script.run_to(1999);
+        let rto_after = script.take_data();
+        assert_eq!(rto_after.first().map(|(at, _)| *at), Some(expected), "{restarts}");
+    }
+}
+
+#[test]
+fn a_timeout_resends_one_packet_and_backs_off() {
+    // Sections 6.3.3 and 7.2.3.
+    let mut script = in_flight(Config { pf_threshold: 5, ..config() }, 20);
+    script.run_to(7500);
+    let packets = script.take_data();
+    let times: Vec<u64> = packets.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [1000, 3000, 7000]);
+    assert_eq!(packets[0].1, (1..=12).collect::<Vec<u32>>(), "what fits into one packet");
+    let path = &script.endpoint.paths()[0];
+    assert_eq!((path.cwnd(), path.rto()), (1500, Duration::from_secs(8)));
+}
+
+#[test]
+fn what_did_not_fit_after_a_timeout_follows_as_the_window_opens_and_before_new_data() {
+    // Section 6.3.3 E3 and 6.1 C.
+    let mut script = in_flight(config(), 20);
+    script.run_to(1000);
+    script.send(0, 100);
+    let packets = [(1000, (1..=12).collect::<Vec<u32>>()), (1000, vec![13, 14, 15])];
+    assert_eq!(script.take_data(), packets, "a window of one MTU takes 1500 octets");
+    script.sack(12, &[]);
+    assert_eq!(script.take_data(), [(1000, (16..=21).collect())]);
+}
+
+#[test]
+fn a_retransmitted_chunk_measures_no_round_trip() {
+    // Section 6.3.1 C5, Karn's rule.
+    let mut script = in_flight(config(), 1);
+    script.run_to(1100);
+    script.sack(1, &[]);
+    assert_eq!(script.endpoint.paths()[0].srtt(), None);
+    script.send(0, 100);
+    script.run_to(1150);
+    script.sack(2, &[]);
+    assert_eq!(script.endpoint.paths()[0].srtt(), Some(Duration::from_millis(50)));
+    assert_eq!(script.endpoint.paths()[0].rto(), Duration::from_secs(1), "the back-off is over");
+}
+
+#[test]
+fn one_chunk_a_round_trip_is_measured() {
+    // Section 6.3.1 C4.
+    let mut script = in_flight(config(), 1);
+    script.run_to(40);
+    script.send(0, 100);
+    script.run_to(60);
+    script.sack(2, &[]);
+    assert_eq!(script.endpoint.paths()[0].srtt(), Some(Duration::from_millis(60)));
+}
+
+#[test]
+fn a_receiver_that_reneges_gets_the_chunk_again() {
+    // Section 6.2.1 D iv and 6.3.2 R4.
+    let mut script = in_flight(config(), 3);
+    script.sack(0, &[(2, 3)]);
+    assert_eq!(script.flight_size(), 100);
+    script.sack(1, &[(3, 3)]);
+    assert_eq!(script.flight_size(), 100, "chunk 2 is outstanding again");
+    script.run_to(1000);
+    assert_eq!(script.take_data(), [(1000, vec![2])]);
+}
+
+#[test]
+fn an_old_sack_changes_nothing() {
+    // Section 6.2.1 D i.
+    let mut script = in_flight(config(), 3);
+    script.sack(2, &[]);
+    script.sack(1, &[(3, 3)]);
+    assert_eq!(script.flight_size(), 100);
+}
+
+#[test]
+fn linux_delays_even_retransmissions_by_nagle() {
+    // The linux-6.12 stack without SCTP_NODELAY; section 7.2.4 would send at once.
+    for (delays, expected) in [(true, vec![]), (false, vec![(0, vec![1])])] {
+        let config = Config { nagle: true, nagle_delays_retransmissions: delays, ..config() };
+        let mut script = Script::established(config);
+        script.send(0, 100);
+        for _ in 0..4 {
+            script.send(0, 1452);
+        }
+        for last in 2..=4 {
+            script.sack(0, &[(2, last)]);
+        }
+        let packets = script.take_data();
+        assert_eq!(packets[5..], expected, "after the first transmissions of five chunks");
+    }
+}
+
+#[test]
+fn too_many_timeouts_end_the_association() {
+    // Section 8.1: Association.Max.Retrans.
+    let mut script = in_flight(Config { association_max_retrans: 2, ..config() }, 1);
+    script.run_to(20_000);
+    let reason = "association max retrans exceeded";
+    assert!(script.events.contains(&hol_transport::Event::Failed { reason }), "{:?}", script.events);
+    assert!(script.endpoint.is_closed());
+}

@@ -1,0 +1,171 @@
+//! RFC 9260 sections 6.1, 6.9 and 6.10: what may leave, and in which packet.
+
+use super::pair::{Network, Pair};
+use super::script::{Script, config, message};
+use crate::Config;
+use hol_base::{Duration, Time};
+use hol_transport::{Command, Endpoint as _, Event, Reliability};
+use hol_wire::sctp::Chunk;
+
+#[test]
+fn a_message_leaves_at_once() {
+    let mut script = Script::established(config());
+    script.send(3, 100);
+    let packet = script.take_one();
+    let Chunk::Data(data) = &packet.chunks[0] else { panic!("{packet:?}") };
+    assert_eq!((data.stream, data.tsn, data.payload.len()), (3, script.first, 100));
+    assert_eq!(script.flight_size(), 100);
+}
+
+#[test]
+fn cwnd_bounds_what_is_outstanding() {
+    // Section 6.1 B: no more once cwnd (4404) or more octets are outstanding.
+    let mut script = Script::established(config());
+    for _ in 0..6 {
+        script.send(0, 1000);
+    }
+    assert_eq!(script.take_data().len(), 5);
+    script.sack(1, &[]);
+    assert_eq!(script.take_data().len(), 1);
+}
+
+#[test]
+fn a_closed_window_lets_one_chunk_probe_it() {
+    // Section 6.1 A.
+    let mut script = Script::established(config());
+    script.send(0, 100);
+    let closed = script.make_sack(1, &[], 0);
+    script.take_data();
+    script.inject([closed]);
+    script.send(0, 100);
+    script.send(0, 100);
+    assert_eq!(script.take_data(), [(0, vec![2])]);
+    let open = script.make_sack(2, &[], 1000);
+    script.inject([open]);
+    assert_eq!(script.take_data(), [(0, vec![3])]);
+}
+
+#[test]
+fn a_peer_that_keeps_its_window_shut_has_not_failed() {
+    // Section 6.1 A.
+    let mut script = Script::established(Config { association_max_retrans: 3, ..config() });
+    script.send(0, 100);
+    for second in 1..300 {
+        script.run_to(second * 1000);
+        let shut = script.make_sack(0, &[], 0);
+        script.inject([shut]);
+    }
+    assert_eq!(script.endpoint.state_name(), "ESTABLISHED");
+}
+
+#[test]
+fn max_burst_bounds_what_one_event_sends() {
+    // Section 6.1 D.
+    let mut script = Script::established(Config { initial_window: hol_base::ByteCount(1 << 20), ..config() });
+    assert_eq!(script.endpoint.paths()[0].cwnd(), 6000);
+    for sent in 0..40 {
+        script.send(0, 1452);
+        let packets = script.take_data();
+        if !packets.is_empty() {
+            script.sack(sent + 1, &[]);
+        }
+    }
+    let cwnd = script.endpoint.paths()[0].cwnd();
+    assert!(cwnd >= 6000, "{cwnd}");
+    for _ in 0..10 {
+        script.command(Command::Send(message(0, 1452)));
+    }
+    assert_eq!(script.take_data().len(), (cwnd.min(6000) as usize).div_ceil(1452));
+}
+
+#[test]
+fn small_messages_share_a_packet_when_they_leave_together() {
+    // Section 6.10: lower TSNs first, and no more than the MTU.
+    let mut script = Script::established(config());
+    for _ in 0..60 {
+        script.send(0, 100);
+    }
+    script.take_data();
+    script.sack(45, &[]);
+    let packets = script.take_data();
+    assert_eq!(packets[0].1, (46..46 + 12).collect::<Vec<u32>>());
+}
+
+#[test]
+fn nagle_holds_a_small_packet_back_while_data_is_in_flight() {
+    // Section 6.1 (RFC 1122 section 4.2.3.4).
+    let mut script = Script::established(Config { nagle: true, ..config() });
+    for _ in 0..3 {
+        script.send(0, 100);
+    }
+    assert_eq!(script.take_data(), [(0, vec![1])]);
+    script.sack(1, &[]);
+    assert_eq!(script.take_data(), [(0, vec![2, 3])]);
+    for _ in 0..13 {
+        script.send(0, 100);
+    }
+    assert_eq!(script.take_data(), [(0, (4..=15).collect())], "a full packet does not wait");
+}
+
+#[test]
+fn a_long_message_is_cut_into_chunks_and_made_whole_again() {
+    // Section 6.9.
+    let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
+    pair.send(0, message(2, 100_000));
+    pair.run(Duration::from_secs(2));
+    let received = pair.received(1);
+    assert_eq!(received.len(), 1);
+    assert_eq!((received[0].stream, received[0].payload.len()), (2, 100_000));
+}
+
+#[test]
+fn passage_tells_first_and_last_departure_and_arrival() {
+    let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
+    let start = pair.now;
+    pair.cut = [true; 2];
+    pair.send_numbered(0, 0, 0, Reliability::Full);
+    pair.cut = [false; 2];
+    pair.send_numbered(0, 0, 1, Reliability::Full);
+    pair.run(Duration::from_secs(2));
+    let received = pair.received(1);
+    let resent = start + Duration::from_secs(1);
+    assert_eq!(received[0].passage.first_sent, start);
+    assert!(received[0].passage.sent >= resent, "{:?}", received[0].passage);
+    assert_eq!(
+        received[1].passage.arrived,
+        start + Duration::from_millis(10),
+        "it waits in the stream, not outside"
+    );
+    let delivered: Vec<Time> =
+        pair.events[1].iter().filter(|(_, e)| matches!(e, Event::Received(_))).map(|(at, _)| *at).collect();
+    assert_eq!(delivered[0], delivered[1]);
+}
+
+#[test]
+fn a_full_send_buffer_says_when_there_is_room() {
+    let small = Config { send_buffer: hol_base::ByteCount(5000), ..config() };
+    let mut script = Script::established(small);
+    for _ in 0..5 {
+        assert!(script.endpoint.can_send(1000));
+        script.send(0, 1000);
+    }
+    assert!(!script.endpoint.can_send(1000));
+    script.sack(1, &[]);
+    assert_eq!(script.events, [Event::Writable]);
+    assert!(script.endpoint.can_send(1000));
+}
+
+#[test]
+fn more_than_65536_messages_pass_through_one_stream_across_the_tsn_wrap() {
+    // Sections 6.5 and 1.6: stream sequence numbers and TSNs wrap.
+    let mut pair =
+        Pair::connected(&config(), Network { delay: Duration::from_millis(1), ..Network::PERFECT }, 3);
+    for number in 0..66_000 {
+        pair.send_numbered(0, 0, number, Reliability::Full);
+        if number % 64 == 0 {
+            pair.run(Duration::from_millis(4));
+        }
+    }
+    pair.run(Duration::from_secs(5));
+    assert!(pair.numbers(1, 0).into_iter().eq(0..66_000));
+}

@@ -1,0 +1,76 @@
+//! The timers of an association. Those of a path are in `path`. RFC 9260 sections 5.1, 6.2 and 9.2.
+
+use hol_base::{Duration, Time};
+
+use crate::Endpoint;
+
+/// When each timer of the association fires.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    /// T1-init, T1-cookie.
+    pub(crate) t1: Option<Time>,
+    /// T2-shutdown.
+    pub(crate) t2_shutdown: Option<Time>,
+    /// T5-shutdown-guard.
+    pub(crate) t5_shutdown_guard: Option<Time>,
+    /// The delay of a SACK.
+    pub(crate) sack: Option<Time>,
+    /// The next length of T1.
+    pub(crate) t1_delay: Duration,
+    /// Expiries of T1 in a row.
+    pub(crate) t1_expiries: u32,
+}
+
+impl Timers {
+    pub(crate) fn new(t1_delay: Duration) -> Self {
+        Self { t1: None, t2_shutdown: None, t5_shutdown_guard: None, sack: None, t1_delay, t1_expiries: 0 }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        [self.t1, self.t2_shutdown, self.t5_shutdown_guard, self.sack].into_iter().flatten().min()
+    }
+}
+
+/// Stops a timer that is due; true if it was.
+fn expire(timer: &mut Option<Time>, now: Time) -> bool {
+    timer.take_if(|at| *at <= now).is_some()
+}
+
+impl Endpoint {
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        match (self.timers.deadline(), self.paths.deadline()) {
+            (Some(timer), Some(path)) => Some(timer.min(path)),
+            (timer, path) => timer.or(path),
+        }
+    }
+
+    /// Runs every timer that is due; T3-rtx last, for it sends no more than one packet.
+    pub(crate) fn on_timers(&mut self, now: Time) {
+        if expire(&mut self.timers.t1, now) {
+            self.on_t1_expired(now);
+        }
+        if expire(&mut self.timers.t2_shutdown, now) {
+            self.on_t2_expired(now);
+        }
+        if expire(&mut self.timers.t5_shutdown_guard, now) {
+            self.on_t5_expired();
+        }
+        if expire(&mut self.timers.sack, now) {
+            self.queue_sack();
+        }
+        for path in 0..self.paths.list.len() {
+            if expire(&mut self.paths.list[path].heartbeat_due, now) {
+                self.on_heartbeat_due(now, path);
+            }
+        }
+        if !self.control.is_empty() {
+            self.flush(now, false);
+        }
+        for path in 0..self.paths.list.len() {
+            if expire(&mut self.paths.list[path].t3_rtx, now) {
+                self.on_t3_expired(now, path);
+                self.flush(now, true);
+            }
+        }
+    }
+}

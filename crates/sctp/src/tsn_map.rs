@@ -1,0 +1,160 @@
+//! Which TSNs have arrived. RFC 9260 section 6.2.
+
+use std::collections::VecDeque;
+
+use hol_wire::sctp::{GapAckBlock, Tsn};
+use smallvec::SmallVec;
+
+/// Duplicate TSNs that are kept for the next SACK at most.
+const MAX_DUPLICATES: usize = 16;
+
+/// A run of TSNs beyond a gap; both ends belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    first: Tsn,
+    last: Tsn,
+}
+
+/// The cumulative TSN and what has arrived beyond it.
+#[derive(Debug)]
+pub(crate) struct TsnMap {
+    cumulative: Tsn,
+    /// Ascending, with at least one missing TSN before each.
+    runs: VecDeque<Run>,
+    duplicates: SmallVec<[Tsn; 2]>,
+}
+
+/// What a TSN is to the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    New,
+    Duplicate,
+    /// A gap ack block could not name it.
+    TooFar,
+}
+
+impl TsnMap {
+    /// Nothing has arrived; `initial` is expected.
+    pub(crate) fn new(initial: Tsn) -> Self {
+        Self { cumulative: initial - 1, runs: VecDeque::new(), duplicates: SmallVec::new() }
+    }
+
+    pub(crate) fn cumulative(&self) -> Tsn {
+        self.cumulative
+    }
+
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    pub(crate) fn classify(&self, tsn: Tsn) -> Arrival {
+        if tsn.at_or_before(self.cumulative) {
+            return Arrival::Duplicate;
+        }
+        if tsn.distance_from(self.cumulative) > u32::from(u16::MAX) {
+            return Arrival::TooFar;
+        }
+        // New data mostly belongs to the last run or behind it.
+        let run = self.runs.iter().rev().find(|run| run.first.at_or_before(tsn));
+        if run.is_some_and(|run| tsn.at_or_before(run.last)) { Arrival::Duplicate } else { Arrival::New }
+    }
+
+    /// Notes a TSN that [`classify`](Self::classify) found new.
+    pub(crate) fn insert(&mut self, tsn: Tsn) {
+        if tsn == self.cumulative.next() && self.runs.is_empty() {
+            self.cumulative = tsn;
+            return;
+        }
+        let behind = self.runs.iter().rev().take_while(|run| run.first.after(tsn)).count();
+        let at = self.runs.len() - behind;
+        let joins_left = at > 0 && self.runs[at - 1].last.next() == tsn;
+        let joins_right = behind > 0 && self.runs[at].first == tsn.next();
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.runs[at - 1].last = self.runs[at].last;
+                self.runs.remove(at);
+            }
+            (true, false) => self.runs[at - 1].last = tsn,
+            (false, true) => self.runs[at].first = tsn,
+            (false, false) => self.runs.insert(at, Run { first: tsn, last: tsn }),
+        }
+        self.absorb();
+    }
+
+    /// Treats everything up to `tsn` as received. RFC 3758 section 3.6.
+    pub(crate) fn advance_to(&mut self, tsn: Tsn) {
+        self.cumulative = self.cumulative.latest(tsn);
+        self.absorb();
+    }
+
+    /// Moves the cumulative TSN over the runs that it has reached.
+    fn absorb(&mut self) {
+        while let Some(run) = self.runs.front()
+            && run.first.at_or_before(self.cumulative.next())
+        {
+            self.cumulative = self.cumulative.latest(run.last);
+            self.runs.pop_front();
+        }
+    }
+
+    pub(crate) fn note_duplicate(&mut self, tsn: Tsn) {
+        if self.duplicates.len() < MAX_DUPLICATES {
+            self.duplicates.push(tsn);
+        }
+    }
+
+    pub(crate) fn take_duplicates(&mut self) -> SmallVec<[Tsn; 2]> {
+        std::mem::take(&mut self.duplicates)
+    }
+
+    pub(crate) fn gaps(&self, at_most: u16) -> SmallVec<[GapAckBlock; 4]> {
+        let offset = |tsn: Tsn| u16::try_from(tsn.distance_from(self.cumulative)).unwrap_or(u16::MAX);
+        let block = |run: &Run| GapAckBlock { start: offset(run.first), end: offset(run.last) };
+        self.runs.iter().take(usize::from(at_most)).map(block).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(map: &TsnMap) -> Vec<(u16, u16)> {
+        map.gaps(u16::MAX).iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn gaps_open_join_and_close_across_the_wrap() {
+        // RFC 9260 sections 3.3.4 and 1.6.
+        let mut map = TsnMap::new(Tsn(u32::MAX - 1));
+        let base = Tsn(u32::MAX - 2);
+        for offset in [3, 5, 2] {
+            map.insert(base + offset);
+        }
+        assert_eq!(blocks(&map), [(2, 3), (5, 5)]);
+        map.insert(base + 4);
+        assert_eq!(blocks(&map), [(2, 5)]);
+        map.insert(base + 1);
+        assert_eq!((map.cumulative(), map.has_gap()), (base + 5, false));
+    }
+
+    #[test]
+    fn what_arrived_is_a_duplicate_and_what_no_block_can_name_is_too_far() {
+        let mut map = TsnMap::new(Tsn(10));
+        map.insert(Tsn(12));
+        let classes = [9, 10, 11, 12, 13, 9 + 65535, 9 + 65536].map(|tsn| map.classify(Tsn(tsn)));
+        use Arrival::{Duplicate, New, TooFar};
+        assert_eq!(classes, [Duplicate, New, New, Duplicate, New, New, TooFar]);
+    }
+
+    #[test]
+    fn forward_tsn_closes_gaps() {
+        // RFC 3758 section 3.6.
+        let mut map = TsnMap::new(Tsn(1));
+        map.insert(Tsn(4));
+        map.insert(Tsn(7));
+        map.advance_to(Tsn(3));
+        assert_eq!((map.cumulative(), blocks(&map)), (Tsn(4), vec![(3, 3)]));
+        map.advance_to(Tsn(2));
+        assert_eq!(map.cumulative(), Tsn(4));
+    }
+}
