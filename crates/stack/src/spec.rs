@@ -1,0 +1,403 @@
+//! `tcp:cc=reno,connections=4`: which transport, whose behaviour, and what differs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hol_base::nearest;
+use hol_transport::Reliability;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+
+use crate::stacks::{DEFAULT_STACK, Stack, stack, stacks};
+
+/// The transport protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Transmission Control Protocol.
+    Tcp,
+    /// Stream Control Transmission Protocol.
+    Sctp,
+}
+
+/// What the application uses of a protocol, and how its endpoints behave.
+#[derive(Debug, Clone)]
+pub enum Protocol {
+    /// One or several TCP connections.
+    Tcp {
+        /// Behaviour of both ends.
+        config: hol_tcp::Config,
+        /// Parallel connections; messages take them in turn.
+        connections: u16,
+    },
+    /// One SCTP association.
+    Sctp {
+        /// Behaviour of both ends.
+        config: hol_sctp::Config,
+        /// Messages are sent unordered.
+        unordered: bool,
+        /// When the sender gives a message up.
+        reliability: Reliability,
+    },
+}
+
+/// A transport as the user names it, settled: protocol, stack and every behaviour.
+#[derive(Debug, Clone)]
+pub struct TransportSpec {
+    text: String,
+    stack: &'static str,
+    behaviour: toml::Table,
+    protocol: Protocol,
+}
+
+/// A specification that could not be read; the message names the cure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// The word before the colon is no transport.
+    #[error("unknown transport {0:?}; known are \"tcp\" and \"sctp\", with options as in \"sctp:streams=8\"")]
+    UnknownTransport(String),
+    /// No such stack.
+    #[error("unknown stack {name:?}; known are {known}")]
+    UnknownStack {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// No such option.
+    #[error("{transport} has no option {key:?}{hint}")]
+    UnknownOption {
+        /// The transport.
+        transport: &'static str,
+        /// What was asked for.
+        key: String,
+        /// What may have been meant, or all there is.
+        hint: String,
+    },
+    /// An option without a value, where one is needed.
+    #[error("option {0:?} needs a value, as in {0}=…")]
+    MissingValue(String),
+    /// The same option twice.
+    #[error("option {0:?} is given twice")]
+    Repeated(String),
+    /// A value that the option does not take.
+    #[error("{key}={value}: {problem}")]
+    BadValue {
+        /// The option.
+        key: String,
+        /// Its value as given.
+        value: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// Options that belong to the application's use of a transport, not to the stack's behaviour.
+const TCP_USE: [(&str, &str); 1] = [("connections", "parallel connections, 1 to 1024")];
+const SCTP_USE: [(&str, &str); 3] = [
+    ("unordered", "deliver each message on arrival"),
+    ("lifetime", "give a message up after this time (RFC 3758)"),
+    ("retransmissions", "give a message up after so many retransmissions (RFC 7496)"),
+];
+
+impl Kind {
+    /// The name in specifications and tables: `"tcp"`, `"sctp"`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Sctp => "sctp",
+        }
+    }
+
+    fn without_nagle(self) -> toml::Value {
+        match self {
+            Self::Tcp => toml::Value::String("off".to_owned()),
+            Self::Sctp => toml::Value::Boolean(false),
+        }
+    }
+
+    /// The options that are not a behaviour of the stack, each with its meaning.
+    pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Tcp => &TCP_USE,
+            Self::Sctp => &SCTP_USE,
+        }
+    }
+}
+
+impl TransportSpec {
+    /// The protocol with its settled behaviour.
+    pub const fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+    /// Which protocol.
+    pub const fn kind(&self) -> Kind {
+        match self.protocol {
+            Protocol::Tcp { .. } => Kind::Tcp,
+            Protocol::Sctp { .. } => Kind::Sctp,
+        }
+    }
+    /// The name of the stack.
+    pub const fn stack(&self) -> &'static str {
+        self.stack
+    }
+    /// Every behaviour of the endpoints, as the manifest stores it.
+    pub const fn behaviour(&self) -> &toml::Table {
+        &self.behaviour
+    }
+    /// How many streams a workload may spread its messages over: SCTP streams or TCP connections.
+    pub const fn streams(&self) -> u16 {
+        match &self.protocol {
+            Protocol::Tcp { connections, .. } => *connections,
+            Protocol::Sctp { config, .. } => config.streams,
+        }
+    }
+}
+
+impl fmt::Display for TransportSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for TransportSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl FromStr for TransportSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, options) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
+        let kind = match name {
+            "tcp" => Kind::Tcp,
+            "sctp" => Kind::Sctp,
+            _ => return Err(SpecError::UnknownTransport(name.to_owned())),
+        };
+        let mut options = Options::split(options)?;
+        let stack = named_stack(options.take("stack"))?;
+        let mut behaviour = stack.table(kind.name());
+        // A request/response application switches Nagle off on both (TCP_NODELAY, SCTP_NODELAY).
+        behaviour.insert("nagle".to_owned(), kind.without_nagle());
+
+        let protocol = match kind {
+            Kind::Tcp => {
+                let connections = options.parse_or("connections", 1, 1..=1024)?;
+                Protocol::Tcp { config: options.settle(kind, &mut behaviour)?, connections }
+            }
+            Kind::Sctp => {
+                let unordered = options.flag("unordered")?;
+                let reliability = options.reliability()?;
+                Protocol::Sctp { config: options.settle(kind, &mut behaviour)?, unordered, reliability }
+            }
+        };
+        Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour, protocol })
+    }
+}
+
+fn named_stack(name: Option<String>) -> Result<&'static Stack, SpecError> {
+    let name = name.as_deref().unwrap_or(DEFAULT_STACK);
+    stack(name).ok_or_else(|| {
+        let known: Vec<_> = stacks().iter().map(|s| s.name).collect();
+        SpecError::UnknownStack { name: name.to_owned(), known: known.join(", ") }
+    })
+}
+
+/// The options behind the colon, in the order given; each is taken out as it is understood.
+struct Options(Vec<(String, Option<String>)>);
+
+impl Options {
+    fn split(text: &str) -> Result<Self, SpecError> {
+        let mut options: Vec<(String, Option<String>)> = Vec::new();
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let (key, value) = match option.split_once('=') {
+                Some((key, value)) => (key, Some(value.trim().to_owned())),
+                None => (option, None),
+            };
+            // `cc` is the word that users of iperf3 and ss know.
+            let key = if key.trim() == "cc" { "congestion" } else { key.trim() };
+            if options.iter().any(|(known, _)| known == key) {
+                return Err(SpecError::Repeated(key.to_owned()));
+            }
+            options.push((key.to_owned(), value));
+        }
+        Ok(Self(options))
+    }
+
+    fn take_option(&mut self, key: &str) -> Option<Option<String>> {
+        let index = self.0.iter().position(|(known, _)| known == key)?;
+        Some(self.0.remove(index).1)
+    }
+
+    fn take(&mut self, key: &str) -> Option<String> {
+        self.take_option(key).flatten()
+    }
+
+    fn flag(&mut self, key: &str) -> Result<bool, SpecError> {
+        match self.take_option(key) {
+            None => Ok(false),
+            Some(None) => Ok(true),
+            Some(Some(value)) => parse(key, &value),
+        }
+    }
+
+    fn parse_or(
+        &mut self,
+        key: &str,
+        default: u16,
+        range: std::ops::RangeInclusive<u16>,
+    ) -> Result<u16, SpecError> {
+        let Some(value) = self.take_option(key) else { return Ok(default) };
+        let value = value.ok_or_else(|| SpecError::MissingValue(key.to_owned()))?;
+        let number = parse(key, &value)?;
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        let problem = format!("must lie between {} and {}", range.start(), range.end());
+        Err(SpecError::BadValue { key: key.to_owned(), value, problem })
+    }
+
+    fn reliability(&mut self) -> Result<Reliability, SpecError> {
+        match (self.take("lifetime"), self.take("retransmissions")) {
+            (None, None) => Ok(Reliability::Full),
+            (Some(value), None) => Ok(Reliability::Lifetime(parse("lifetime", &value)?)),
+            (None, Some(value)) => Ok(Reliability::Retransmissions(parse("retransmissions", &value)?)),
+            (Some(value), Some(_)) => Err(SpecError::BadValue {
+                key: "lifetime".to_owned(),
+                value,
+                problem: "a message has one limit: lifetime or retransmissions".to_owned(),
+            }),
+        }
+    }
+
+    /// Puts what is left over the stack's behaviours and reads the result.
+    fn settle<C: for<'de> Deserialize<'de>>(
+        self,
+        kind: Kind,
+        behaviour: &mut toml::Table,
+    ) -> Result<C, SpecError> {
+        let mut last = None;
+        for (key, value) in self.0 {
+            let Some(known) = behaviour.get(&key) else { return Err(unknown(kind, key, behaviour)) };
+            let value = match (value, known) {
+                (Some(value), known) => typed(&value, known),
+                (None, toml::Value::Boolean(_)) => toml::Value::Boolean(true),
+                (None, _) => return Err(SpecError::MissingValue(key)),
+            };
+            behaviour.insert(key.clone(), value.clone());
+            // Each option is read by itself first, so that an error can name it.
+            read::<C>(behaviour).map_err(|problem| bad_value(&key, &value, problem))?;
+            last = Some((key, value));
+        }
+        read(behaviour).map_err(|problem| match last {
+            Some((key, value)) => bad_value(&key, &value, problem),
+            None => unreachable!("a stack that comes with the program is broken: {problem}"),
+        })
+    }
+}
+
+fn read<C: for<'de> Deserialize<'de>>(behaviour: &toml::Table) -> Result<C, String> {
+    C::deserialize(behaviour.clone().into_deserializer()).map_err(|e: toml::de::Error| e.message().to_owned())
+}
+
+/// The text of an option as a TOML value of the kind that the stack file has, if it can be one.
+fn typed(text: &str, like: &toml::Value) -> toml::Value {
+    let number = text.parse().ok().map(toml::Value::Integer);
+    let boolean = text.parse().ok().map(toml::Value::Boolean);
+    let value = match like {
+        toml::Value::Integer(_) => number,
+        toml::Value::Boolean(_) => boolean,
+        toml::Value::Float(_) => text.parse().ok().map(toml::Value::Float),
+        _ => None,
+    };
+    value.unwrap_or_else(|| toml::Value::String(text.to_owned()))
+}
+
+fn parse<T: FromStr<Err: fmt::Display>>(key: &str, value: &str) -> Result<T, SpecError> {
+    value.parse().map_err(|problem: T::Err| SpecError::BadValue {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        problem: problem.to_string(),
+    })
+}
+
+fn bad_value(key: &str, value: &toml::Value, problem: String) -> SpecError {
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    SpecError::BadValue { key: key.to_owned(), value, problem }
+}
+
+fn unknown(kind: Kind, key: String, behaviour: &toml::Table) -> SpecError {
+    let uses = kind.uses().iter().map(|(name, _)| *name);
+    let known: Vec<&str> = uses.chain(["stack"]).chain(behaviour.keys().map(String::as_str)).collect();
+    let hint = match nearest(&key, known.iter().copied()) {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => format!("; known are {}", known.join(", ")),
+    };
+    SpecError::UnknownOption { transport: kind.name(), key, hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Duration;
+
+    fn error(text: &str) -> String {
+        text.parse::<TransportSpec>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_stack_settles_both_protocols() {
+        for stack in stacks() {
+            for kind in [Kind::Tcp, Kind::Sctp] {
+                let text = format!("{}:stack={}", kind.name(), stack.name);
+                let spec: TransportSpec = text.parse().unwrap();
+                assert_eq!((spec.kind(), spec.stack()), (kind, stack.name));
+            }
+        }
+    }
+
+    #[test]
+    fn options_override_the_stack() {
+        let spec: TransportSpec = "sctp:streams=8,rto_min=200ms".parse().unwrap();
+        assert_eq!(spec.streams(), 8);
+        let Protocol::Sctp { config, unordered, .. } = spec.protocol() else { panic!("not sctp") };
+        assert_eq!((config.rto_min, *unordered), (Duration::from_millis(200), false));
+        let spec: TransportSpec = "tcp:cc=reno,stack=linux-2.6,connections=4".parse().unwrap();
+        assert_eq!((spec.streams(), spec.stack()), (4, "linux-2.6"));
+    }
+
+    #[test]
+    fn nagle_is_off_unless_asked_for() {
+        for (text, expected) in [
+            ("tcp", "\"off\""),
+            ("tcp:nagle=minshall", "\"minshall\""),
+            ("sctp", "false"),
+            ("sctp:nagle", "true"),
+            ("sctp:nagle=true", "true"),
+        ] {
+            let spec: TransportSpec = text.parse().unwrap();
+            assert_eq!(spec.behaviour()["nagle"].to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn partial_reliability_has_one_limit() {
+        let spec: TransportSpec = "sctp:unordered,lifetime=100ms".parse().unwrap();
+        let Protocol::Sctp { unordered, reliability, .. } = spec.protocol() else { panic!("not sctp") };
+        assert_eq!((*unordered, *reliability), (true, Reliability::Lifetime(Duration::from_millis(100))));
+        assert!(error("sctp:lifetime=1s,retransmissions=2").contains("one limit"));
+    }
+
+    #[test]
+    fn errors_name_the_cure() {
+        assert!(error("udp").contains("known are \"tcp\" and \"sctp\""));
+        assert!(error("sctp:stream=8").contains("did you mean \"streams\"?"));
+        assert!(error("tcp:stack=bsd").contains("linux-6.12, linux-2.6, rfc"));
+        assert!(error("sctp:rto_min=200").contains("rto_min=200: \"200\" is not a time such as \"10ms\""));
+        assert!(error("sctp:streams=0").contains("streams"));
+        assert!(error("sctp:streams").contains("needs a value"));
+        assert!(error("sctp:streams=8,streams=9").contains("twice"));
+        assert!(error("tcp:connections=0").contains("between 1 and 1024"));
+    }
+}
