@@ -1,1 +1,38 @@
-//! A sans-IO TCP endpoint
+//! A sans-IO TCP endpoint whose behaviour is a [`Config`]: Linux 6.12, Linux 2.6, or the RFCs to the letter.
+//!
+//! One file an idea, with the same file names as the SCTP crate where the idea is the same: start at
+//! `endpoint`, then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`,
+//! `recover` and `close`.
+
+mod ack;
+mod acknowledge;
+mod close;
+mod config;
+mod connect;
+mod duplicates;
+mod endpoint;
+mod persist;
+mod prr;
+mod rack;
+mod reassembly;
+mod receive;
+mod recover;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod send;
+mod send_buffer;
+#[cfg(test)]
+mod settings;
+mod state;
+mod timers;
+mod timestamps;
+mod tlp;
+mod undo;
+mod validation;
+mod window;
+
+pub use config::{Config, CongestionUnit, Nagle, Recovery, RttEstimator};
+pub use endpoint::Endpoint;
+pub use hol_congestion::Algorithm;
+pub use state::State;

@@ -1,0 +1,227 @@
+//! When to acknowledge: at once, with the next data, or after a while. RFC 9293 section 3.8.6.3, RFC 5681
+//! section 4.2, and the habits of Linux: quick at the start, then adaptive, then piggybacked.
+
+use hol_base::{Duration, Time};
+use hol_wire::tcp::{Flags, Segment};
+
+use crate::{Config, Endpoint};
+
+/// What a segment is taken for before full-sized ones have been seen. RFC 9293 section 3.7.1.
+const DEFAULT_SEGMENT: u32 = 536;
+/// A segment this short is never taken for full-sized.
+const LEAST_SEGMENT: u32 = 88;
+
+/// What the receiver owes, and how the connection has behaved.
+#[derive(Debug, Clone)]
+pub(crate) struct Acknowledging {
+    min: Duration,
+    max: Duration,
+    quick_segments: u32,
+    interactive_after: u32,
+    /// An acknowledgment is owed.
+    pub(crate) scheduled: bool,
+    /// It is owed at once.
+    pub(crate) at_once: bool,
+    /// A pushed segment waits to be read.
+    pushed: bool,
+    /// More than one does.
+    pushed_twice: bool,
+    /// Segments to acknowledge at once.
+    quick: u32,
+    /// The delay that adapts to the gaps between segments; `None` before the first.
+    delay: Option<Duration>,
+    /// Replies that followed data closely.
+    replies: u32,
+    last_received: Time,
+    /// The peer's full-sized segment, as far as is known.
+    pub(crate) segment_size: u32,
+    last_size: u32,
+}
+
+impl Acknowledging {
+    /// Nothing has been received.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            min: config.delayed_ack_min,
+            max: config.delayed_ack_max,
+            quick_segments: config.quickack_segments,
+            interactive_after: config.interactive_after,
+            scheduled: false,
+            at_once: false,
+            pushed: false,
+            pushed_twice: false,
+            quick: 0,
+            delay: None,
+            replies: 0,
+            last_received: Time::ZERO,
+            segment_size: DEFAULT_SEGMENT.min(config.mss.into()),
+            last_size: 0,
+        }
+    }
+
+    /// The connection is open.
+    pub(crate) fn established(&mut self, now: Time) {
+        self.last_received = now;
+    }
+
+    /// Acknowledgments wait for data to ride on.
+    fn interactive(&self) -> bool {
+        self.replies >= self.interactive_after
+    }
+
+    fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.interactive()
+    }
+
+    fn go_quick(&mut self, window: u32) {
+        let segments = (window / (2 * self.segment_size)).max(2).min(self.quick_segments);
+        self.quick = self.quick.max(segments);
+    }
+
+    /// Something came that the peer should hear of soon: a duplicate, or data outside the window.
+    pub(crate) fn on_anomaly(&mut self, window: u32) {
+        self.go_quick(window);
+        self.replies = 0;
+        self.delay = Some(self.min);
+    }
+
+    /// Data arrived in order: the delay follows the gaps between segments.
+    fn on_data(&mut self, now: Time, rto: Duration, window: u32) {
+        self.scheduled = true;
+        let gap = now.saturating_since(self.last_received);
+        self.last_received = now;
+        let Some(delay) = self.delay else {
+            self.go_quick(window);
+            self.delay = Some(self.min);
+            return;
+        };
+        if gap <= self.min / 2 {
+            self.delay = Some(delay / 2 + self.min / 2);
+        } else if gap < delay {
+            self.delay = Some((delay / 2 + gap).min(rto).min(self.max));
+        } else if gap > rto {
+            // The peer should have restarted its window: let it grow quickly.
+            self.go_quick(window);
+        }
+    }
+
+    /// Learns how large the peer's full-sized segments are, which decides what every second one is.
+    pub(crate) fn measure(&mut self, segment: &Segment, mss: u32) {
+        let length = segment.payload.len() as u32;
+        let previous = std::mem::take(&mut self.last_size);
+        let pushed = segment.flags.contains(Flags::PSH);
+        if length >= self.segment_size {
+            self.segment_size = length.min(mss);
+            self.pushed |= pushed;
+            return;
+        }
+        let looks_full = length + Segment::HEADER as u32 >= DEFAULT_SEGMENT;
+        if looks_full || (length >= LEAST_SEGMENT && !pushed) {
+            self.last_size = length;
+            if length == previous {
+                self.segment_size = length;
+                return;
+            }
+        }
+        self.pushed_twice |= self.pushed;
+        self.pushed = true;
+    }
+
+    /// An acknowledgment left, alone or with data.
+    pub(crate) fn on_ack_sent(&mut self) {
+        let owed = u32::from(self.scheduled);
+        if self.quick > 0 {
+            self.quick = self.quick.saturating_sub(owed);
+            if self.quick == 0 {
+                self.delay = Some(self.min);
+            }
+        }
+        (self.scheduled, self.at_once, self.pushed, self.pushed_twice) = (false, false, false, false);
+    }
+
+    /// Data left: if it answers what came shortly before, the connection is interactive.
+    pub(crate) fn on_data_sent(&mut self, now: Time) {
+        if now.saturating_since(self.last_received) < self.delay.unwrap_or_default() {
+            self.replies = self.replies.saturating_add(1);
+        }
+    }
+
+    /// How long to wait: no longer than a round trip or the maximum.
+    fn current_delay(&self, srtt: Option<Duration>, tick: Duration) -> Duration {
+        let delay = self.delay.unwrap_or(self.min);
+        if delay <= self.min {
+            return delay.min(self.max);
+        }
+        let round_trip = srtt.map_or(self.max, |srtt| srtt.round_up_to(tick).max(self.min));
+        delay.min(round_trip).min(self.max)
+    }
+
+    /// The peer has closed: what is left to send takes the acknowledgments along.
+    pub(crate) fn expect_reply(&mut self) {
+        self.replies = self.replies.max(self.interactive_after);
+    }
+
+    /// The delay ran out, so the guess was wrong: wait longer next time, or stop waiting for data.
+    fn on_delay_expired(&mut self, rto: Duration) {
+        if self.interactive() && self.interactive_after > 0 {
+            self.replies = 0;
+            self.delay = Some(self.min);
+        } else {
+            let delay = self.delay.unwrap_or(self.min);
+            self.delay = Some((delay * 2).min(rto).min(self.max));
+        }
+    }
+}
+
+impl Endpoint {
+    /// Data arrived in order.
+    pub(crate) fn data_received(&mut self, now: Time, segment: &Segment) {
+        if !segment.payload.is_empty() {
+            self.acks.measure(segment, self.config.mss.into());
+            self.acks.on_data(now, self.rtt.rto(), self.rcv.wnd);
+        } else {
+            self.acks.scheduled = true;
+        }
+    }
+
+    /// After a segment: acknowledge now, or later.
+    pub(crate) fn acknowledge(&mut self, now: Time) {
+        if !self.acks.scheduled {
+            return;
+        }
+        if self.more_than_a_segment() || self.acks.is_quick() || self.acks.at_once {
+            self.send_ack(now);
+        } else if !self.rcv.reassembly.is_empty() {
+            // RFC 5681 section 4.2: out of order, at once.
+            self.send_ack(now);
+        } else {
+            let delay = self.acks.current_delay(self.rtt.srtt(), self.config.clock_granularity);
+            if self.timers.delay_ack(now, delay) {
+                self.send_ack(now);
+            }
+        }
+    }
+
+    /// More than one full-sized segment is unacknowledged. RFC 5681 section 4.2.
+    fn more_than_a_segment(&self) -> bool {
+        self.rcv.nxt.distance_from(self.rcv.wup) > self.acks.segment_size
+    }
+
+    /// The application has read everything. Linux then acknowledges pushed data, unless a reply is likely.
+    pub(crate) fn data_read(&mut self, now: Time) {
+        let acks = &self.acks;
+        let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());
+        let due = self.more_than_a_segment() || (self.config.acknowledge_on_read && pushed);
+        if acks.scheduled && due {
+            self.send_ack(now);
+        }
+    }
+
+    /// The delayed acknowledgment's time has come.
+    pub(crate) fn delayed_ack_expired(&mut self, now: Time) {
+        if self.acks.scheduled {
+            self.acks.on_delay_expired(self.rtt.rto());
+            self.send_ack(now);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Everything in which one TCP differs from another.
+
+use hol_base::{ByteCount, Duration};
+use hol_congestion::Algorithm;
+use serde::Deserialize;
+
+/// The behaviour of an endpoint. A stack file names every field; there are no defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub struct Config {
+    /// Octets of a segment without options: the MTU less 40. Announced in the SYN. RFC 9293 section 3.7.1.
+    pub mss: u16,
+    /// Offer selective acknowledgments. RFC 2018.
+    pub sack: bool,
+    /// Report duplicates in SACK blocks. RFC 2883.
+    pub dsack: bool,
+    /// Offer timestamps. RFC 7323 section 3.
+    pub timestamps: bool,
+    /// One step of the clock behind TSval.
+    pub timestamp_clock: Duration,
+    /// The window scale shift offered; 0 offers none. RFC 7323 section 2.
+    pub window_scale: u8,
+    /// Octets of user data that may wait for acknowledgment or transmission.
+    pub send_buffer: ByteCount,
+    /// Octets that may wait for the application; it bounds the window advertised.
+    pub receive_buffer: ByteCount,
+    /// When a small segment waits for an acknowledgment. RFC 9293 section 3.7.4.
+    pub nagle: Nagle,
+
+    /// The shortest delay of an acknowledgment, where the adaptive delay starts. RFC 5681 section 4.2.
+    pub delayed_ack_min: Duration,
+    /// The longest delay of an acknowledgment.
+    pub delayed_ack_max: Duration,
+    /// Segments acknowledged at once at the start, after a gap, and after a duplicate; 0 is the RFC's way.
+    pub quickack_segments: u32,
+    /// Replies sent soon after data before the connection counts as interactive and acknowledgments wait for
+    /// data to ride on; 0 is always.
+    pub interactive_after: u32,
+    /// Acknowledge pushed data when the application has read it, unless interactive.
+    pub acknowledge_on_read: bool,
+
+    /// How the congestion window grows and shrinks.
+    pub congestion: Algorithm,
+    /// What the congestion window counts.
+    pub congestion_unit: CongestionUnit,
+    /// The initial window in segments. RFC 3390 (2 to 4), RFC 6928 (10).
+    pub initial_window: u32,
+    /// An acknowledgment opens the window by one segment at most. RFC 5681 section 3.1.
+    pub one_segment_per_ack: bool,
+    /// Leave the first slow start when the delay grows or the ACK train is as long as the path. CUBIC only.
+    pub hystart: bool,
+    /// Let a window that is not used neither grow nor stay. RFC 2861, RFC 7661.
+    pub cwnd_validation: bool,
+    /// Slow start again when nothing was sent for an RTO. RFC 5681 section 4.1.
+    pub slow_start_after_idle: bool,
+
+    /// How loss is found.
+    pub recovery: Recovery,
+    /// Segments delivered out of order that prove a loss. RFC 5681 section 3.2.
+    pub dupthresh: u32,
+    /// Send new data on the first duplicate acknowledgments. RFC 3042.
+    pub limited_transmit: bool,
+    /// Spread the reduction of the window over the recovery. RFC 6937; otherwise it is made at once.
+    pub prr: bool,
+    /// Send a tail loss probe before the retransmission timeout. RFC 8985 section 7.
+    pub tlp: bool,
+    /// What a lone segment's probe allows for the peer's delayed acknowledgment. RFC 8985 section 7.2.
+    pub tlp_ack_allowance: Duration,
+    /// Added to the reordering timer and to a probe's timeout.
+    pub timer_slack: Duration,
+    /// Find spurious timeouts. RFC 5682 section 3 (with SACK).
+    pub frto: bool,
+    /// Take the reduction back when timestamps (RFC 4015) or D-SACK prove it needless.
+    pub undo: bool,
+    /// A retransmission takes the small segments behind it along. RFC 9293 section 3.10.8 allows it.
+    pub collapse_on_retransmit: bool,
+
+    /// How round trips are smoothed.
+    pub rtt_estimator: RttEstimator,
+    /// The timeout before there is a sample. RFC 6298 section 2.
+    pub rto_initial: Duration,
+    /// The least timeout. RFC 6298 section 2.4.
+    pub rto_min: Duration,
+    /// The greatest timeout. RFC 6298 section 2.5.
+    pub rto_max: Duration,
+    /// The least that is added to the smoothed RTT: the RFC's G, Linux's 200 ms.
+    pub rto_variance_floor: Duration,
+    /// The tick of the clock that runs the timers; 0 is exact.
+    pub clock_granularity: Duration,
+    /// Timers wait in a hierarchical wheel: one tick late, and long ones coarser, but never early.
+    pub timer_wheel: bool,
+    /// Timeouts in a row before the connection fails. RFC 1122 section 4.2.3.5 (R2).
+    pub max_retries: u32,
+    /// Timeouts of a SYN before the connection fails.
+    pub syn_retries: u32,
+    /// How long TIME-WAIT lasts (2 MSL). RFC 9293 section 3.6.1.
+    pub time_wait: Duration,
+}
+
+/// When a small segment waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nagle {
+    /// Never (TCP_NODELAY).
+    Off,
+    /// While anything is unacknowledged. RFC 896, RFC 9293 section 3.7.4.
+    Classic,
+    /// While a small segment is unacknowledged: Minshall's variant, as Linux has it.
+    Minshall,
+}
+
+/// What the congestion window counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionUnit {
+    /// Segments of whatever size, as Linux does.
+    Packets,
+    /// Octets, as the RFCs do.
+    Bytes,
+}
+
+/// How loss is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// By time: something sent later has arrived. RFC 8985.
+    Rack,
+    /// By count: enough was selectively acknowledged above it. RFC 6675.
+    Sack,
+    /// By duplicate acknowledgments and partial ones. RFC 6582.
+    #[serde(rename = "newreno")]
+    NewReno,
+}
+
+/// How round trips are smoothed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttEstimator {
+    /// RFC 6298 section 2: gains 1/8 and 1/4.
+    Rfc6298,
+    /// Linux: the variance is the greatest deviation of a window and decays slowly.
+    Linux,
+}

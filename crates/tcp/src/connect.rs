@@ -1,0 +1,190 @@
+//! The handshake. RFC 9293 section 3.5 and 3.10.7.1 to 3.10.7.3.
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_transport::Event;
+use hol_wire::Address;
+use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
+
+use crate::endpoint::initial_window;
+use crate::recover::Episode;
+use crate::scoreboard::{Scoreboard, SentSegment};
+use crate::timers::Purpose;
+use crate::{Endpoint, State};
+
+/// The peer's segment size if it names none. RFC 9293 section 3.7.1.
+const DEFAULT_MSS: u16 = 536;
+/// A window may not be shifted further. RFC 7323 section 2.3.
+const MAX_SCALE: u8 = 14;
+/// Octets that timestamps take from every segment.
+const TIMESTAMPS_LENGTH: u32 = 12;
+
+impl Endpoint {
+    /// Active open: a SYN leaves.
+    pub(crate) fn open(&mut self, now: Time) {
+        if self.state != State::Closed || self.remote.is_none() || self.snd.nxt != SeqNum::default() {
+            return;
+        }
+        self.state = State::SynSent;
+        self.choose_sequence_number();
+        self.send_syn(now, Flags::SYN);
+    }
+
+    /// The initial sequence number is random. RFC 9293 section 3.4.1. Zero is kept for "never opened".
+    fn choose_sequence_number(&mut self) {
+        let iss = SeqNum(self.rng.next_u32().max(1));
+        self.snd.una = iss;
+        self.snd.nxt = iss;
+    }
+
+    /// Sends the SYN, which takes its place in the retransmission queue.
+    fn send_syn(&mut self, now: Time, flags: Flags) {
+        let seq = self.snd.una;
+        self.snd.nxt = seq.next();
+        self.board = Scoreboard::default();
+        self.board.push(SentSegment {
+            seq,
+            flags,
+            payload: Bytes::new(),
+            sent: now,
+            first_sent: now,
+            sent_below: seq,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ever_resent: false,
+        });
+        self.transmit(now, seq, flags, Bytes::new(), now);
+        self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+    }
+
+    /// What a SYN offers, or a SYN-ACK agrees to.
+    pub(crate) fn syn_options(&self, now: Time, flags: Flags) -> Options {
+        let answer = flags.contains(Flags::ACK);
+        let offers_scale = self.config.window_scale > 0 && (!answer || self.rcv.scale > 0);
+        let stamps = if answer { self.timestamps.on } else { self.config.timestamps };
+        Options {
+            mss: Some(self.config.mss),
+            window_scale: offers_scale.then_some(self.config.window_scale),
+            sack_permitted: if answer { self.snd.sack } else { self.config.sack },
+            timestamps: stamps.then(|| self.timestamps.option(now)),
+            ..Options::default()
+        }
+    }
+
+    /// Settles what both sides speak from the peer's SYN.
+    fn negotiate(&mut self, syn: &Segment) {
+        let Options { mss, window_scale, sack_permitted, timestamps, sack: _ } = &syn.options;
+        self.snd.sack = self.config.sack && *sack_permitted;
+        self.timestamps.on = self.config.timestamps && timestamps.is_some();
+        if let Some(stamps) = timestamps {
+            self.timestamps.recent = stamps.value;
+            self.timestamps.echo = Some(stamps.echo);
+        }
+        if let Some(scale) = window_scale.filter(|_| self.config.window_scale > 0) {
+            self.snd.scale = scale.min(MAX_SCALE);
+            self.rcv.scale = self.config.window_scale;
+        }
+        let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).min(self.config.mss));
+        self.snd.mss = agreed - if self.timestamps.on { TIMESTAMPS_LENGTH } else { 0 };
+        self.rcv.nxt = syn.seq.next();
+        self.rcv.wup = self.rcv.nxt;
+        self.snd.wl1 = syn.seq;
+        self.snd.wnd = syn.window.into();
+        self.snd.max_wnd = self.snd.wnd;
+    }
+
+    /// A segment in LISTEN. RFC 9293 section 3.10.7.2.
+    pub(crate) fn listen_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.reject(source, segment);
+        } else if segment.flags.contains(Flags::SYN) {
+            self.remote = Some((source, segment.source_port));
+            self.state = State::SynReceived;
+            self.choose_sequence_number();
+            self.negotiate(segment);
+            self.send_syn(now, Flags::SYN | Flags::ACK);
+        }
+    }
+
+    /// A segment in SYN-SENT. RFC 9293 section 3.10.7.3.
+    pub(crate) fn syn_sent_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
+        let has = |flag| segment.flags.contains(flag);
+        if has(Flags::ACK) && segment.ack != self.snd.nxt {
+            if !has(Flags::RST) {
+                self.reject(source, segment);
+            }
+            return;
+        }
+        if has(Flags::RST) {
+            if has(Flags::ACK) {
+                self.end(Event::Failed { reason: "connection refused" });
+            }
+            return;
+        }
+        if !has(Flags::SYN) {
+            return;
+        }
+        self.negotiate(segment);
+        if has(Flags::ACK) {
+            self.process_ack(now, segment);
+            self.establish(now);
+            self.send_ack(now);
+            self.push_pending(now);
+        } else {
+            // Simultaneous open. RFC 9293 section 3.5, figure 7.
+            self.state = State::SynReceived;
+            self.send_syn(now, Flags::SYN | Flags::ACK);
+        }
+    }
+
+    /// The peer sends its SYN again: our SYN-ACK was lost.
+    pub(crate) fn answer_syn_again(&mut self, now: Time) {
+        let Some(syn) = self.board.front() else { return };
+        let (seq, flags) = (syn.seq, syn.flags);
+        self.transmit(now, seq, flags, Bytes::new(), now);
+    }
+
+    /// The handshake is complete.
+    pub(crate) fn establish(&mut self, now: Time) {
+        self.state = State::Established;
+        let retransmissions = self.episode.retransmissions;
+        self.episode = Episode::new(&self.config);
+        self.cwnd = initial_window(&self.config, self.snd.mss);
+        if retransmissions > 1 {
+            // RFC 5681 section 3.1: a lost SYN tells of congestion; one loss is pardoned (RFC 6928 section 2).
+            self.cwnd.set_cwnd(self.cwnd.quantum());
+        }
+        self.rtt.established();
+        self.acks.established(now);
+        self.usage.stamp = now;
+        self.usage.start(self.snd.una);
+        self.snd.last_sent = now;
+        self.snd.small_end = self.snd.una;
+        self.events.push_back(Event::Connected);
+    }
+
+    /// A reset for a segment that belongs to no connection. RFC 9293 section 3.10.7.1.
+    pub(crate) fn reject(&mut self, source: Address, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        let answers = segment.flags.contains(Flags::ACK);
+        let known = self.remote.replace((source, segment.source_port));
+        self.put_out(|source_port, destination_port| Segment {
+            source_port,
+            destination_port,
+            seq: if answers { segment.ack } else { SeqNum(0) },
+            ack: segment.seq + segment.sequence_length(),
+            flags: if answers { Flags::RST } else { Flags::RST | Flags::ACK },
+            window: 0,
+            options: Options::default(),
+            payload: Bytes::new(),
+            stamp: Default::default(),
+        });
+        self.remote = known;
+    }
+}

@@ -1,0 +1,56 @@
+//! Loss by counting: duplicate acknowledgments (RFC 5681, RFC 6582) or segments reported above (RFC 6675).
+
+use crate::Endpoint;
+use crate::ack::News;
+use crate::recover::Phase;
+
+impl Endpoint {
+    /// Without SACK, a duplicate acknowledgment tells that some segment has arrived.
+    pub(crate) fn count_duplicate(&mut self, news: &mut News) {
+        if self.snd.sack {
+            return;
+        }
+        if news.advanced && self.episode.phase < Phase::Recovery {
+            self.board.set_duplicates(0, self.snd.mss);
+        }
+        if news.is_duplicate() {
+            let before = self.board.sacked.segments;
+            self.board.set_duplicates(before + 1, self.snd.mss);
+            let arrived = self.board.sacked.segments.saturating_sub(before);
+            news.delivered += arrived * self.cwnd.quantum();
+        }
+    }
+
+    /// Without SACK, a cumulative acknowledgment covers the hole and what the duplicates stood for.
+    pub(crate) fn duplicates_taken(&mut self, prior: u32, news: &mut News) {
+        let left = prior.saturating_sub(news.acked_segments.saturating_sub(1));
+        news.delivered += news.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
+        self.board.set_duplicates(left, self.snd.mss);
+    }
+
+    /// The third duplicate acknowledgment, or a partial one, tells that the oldest segment is lost. RFC 6582
+    /// section 3.2.
+    pub(crate) fn find_losses_by_duplicates(&mut self, advanced: bool) {
+        let enough = self.board.sacked.segments >= self.episode.dupthresh;
+        let partial = self.episode.phase == Phase::Recovery && advanced;
+        if (self.episode.phase < Phase::Recovery && enough) || partial {
+            self.mark_lost(0);
+        }
+    }
+
+    /// IsLost(): DupThresh segments above it have arrived. RFC 6675 section 4.
+    pub(crate) fn find_losses_by_count(&mut self) {
+        if self.board.sacked.segments < self.episode.dupthresh {
+            return;
+        }
+        let mut above = 0;
+        for index in (0..self.board.len()).rev() {
+            let segment = self.board.get(index);
+            if segment.sacked {
+                above += 1;
+            } else if above >= self.episode.dupthresh && !segment.lost {
+                self.mark_lost(index);
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! One end of a TCP connection: what goes in, what comes out.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+use hol_base::{Duration, Rng, Time};
+use hol_congestion::CongestionWindow;
+use hol_transport::{Command, Event, Input, Output, Statistics};
+use hol_wire::tcp::{SackBlock, SeqNum};
+use hol_wire::{Address, Packet, Transport};
+
+use crate::acknowledge::Acknowledging;
+use crate::reassembly::Reassembly;
+use crate::recover::Episode;
+use crate::rtt::Rtt;
+use crate::scoreboard::Scoreboard;
+use crate::send_buffer::SendBuffer;
+use crate::timers::{Clock, Expired, Purpose, Timers};
+use crate::timestamps::Timestamps;
+use crate::validation::Usage;
+use crate::{Config, CongestionUnit, State};
+
+/// One end of a TCP connection.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub(crate) config: Config,
+    pub(crate) local: (Address, u16),
+    pub(crate) remote: Option<(Address, u16)>,
+    pub(crate) state: State,
+    pub(crate) rng: Rng,
+    pub(crate) snd: Sending,
+    pub(crate) rcv: Receiving,
+    pub(crate) acks: Acknowledging,
+    pub(crate) board: Scoreboard,
+    pub(crate) cwnd: CongestionWindow,
+    pub(crate) usage: Usage,
+    pub(crate) episode: Episode,
+    pub(crate) rtt: Rtt,
+    pub(crate) timestamps: Timestamps,
+    pub(crate) timers: Timers,
+    /// Packets built and not taken, in order.
+    pub(crate) packets: VecDeque<Packet>,
+    /// Events not taken, in order.
+    pub(crate) events: VecDeque<Event>,
+    /// Of those, pieces of the byte stream.
+    pub(crate) unread: usize,
+    /// `can_send` has said no since the last `Writable`.
+    blocked: Cell<bool>,
+    pub(crate) statistics: Statistics,
+}
+
+/// The send sequence space. RFC 9293 section 3.3.1.
+#[derive(Debug, Default)]
+pub(crate) struct Sending {
+    pub(crate) una: SeqNum,
+    pub(crate) nxt: SeqNum,
+    /// The peer's window.
+    pub(crate) wnd: u32,
+    /// The greatest window the peer has offered.
+    pub(crate) max_wnd: u32,
+    /// The segment that `wnd` came with.
+    pub(crate) wl1: SeqNum,
+    pub(crate) scale: u8,
+    /// Octets of payload in a full-sized segment.
+    pub(crate) mss: u32,
+    /// The end of the last small segment.
+    pub(crate) small_end: SeqNum,
+    pub(crate) buffer: SendBuffer,
+    pub(crate) fin: Fin,
+    /// Both sides speak SACK.
+    pub(crate) sack: bool,
+    /// When data was sent last.
+    pub(crate) last_sent: Time,
+    /// Octets acknowledged since the start.
+    pub(crate) acknowledged: u64,
+}
+
+/// What has become of our FIN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Fin {
+    /// The application sends on.
+    #[default]
+    Open,
+    /// It goes out behind the data.
+    Queued,
+    /// It has gone out.
+    Sent,
+}
+
+/// The receive sequence space. RFC 9293 section 3.3.1.
+#[derive(Debug, Default)]
+pub(crate) struct Receiving {
+    pub(crate) nxt: SeqNum,
+    /// RCV.NXT in the last segment that we sent: what the peer knows.
+    pub(crate) wup: SeqNum,
+    /// The window in that segment.
+    pub(crate) wnd: u32,
+    pub(crate) scale: u8,
+    pub(crate) reassembly: Reassembly,
+    /// What arrived twice, for the next acknowledgment. RFC 2883.
+    pub(crate) duplicate: Option<SackBlock>,
+    /// When an acknowledgment last answered a segment that was not acceptable.
+    pub(crate) challenged: Option<Time>,
+}
+
+impl Endpoint {
+    /// An endpoint that opens the connection when it is told to connect.
+    pub fn connect(config: Config, local: (Address, u16), remote: (Address, u16), rng: Rng) -> Self {
+        Self::new(config, local, Some(remote), State::Closed, rng)
+    }
+
+    /// An endpoint that waits for one connection.
+    pub fn listen(config: Config, local: (Address, u16), rng: Rng) -> Self {
+        Self::new(config, local, None, State::Listen, rng)
+    }
+
+    fn new(
+        config: Config,
+        local: (Address, u16),
+        remote: Option<(Address, u16)>,
+        state: State,
+        mut rng: Rng,
+    ) -> Self {
+        let clock = Clock { tick: config.clock_granularity, wheel: config.timer_wheel };
+        Self {
+            local,
+            remote,
+            state,
+            snd: Sending { mss: config.mss.into(), ..Sending::default() },
+            rcv: Receiving::default(),
+            acks: Acknowledging::new(&config),
+            board: Scoreboard::default(),
+            cwnd: initial_window(&config, config.mss.into()),
+            usage: Usage::default(),
+            episode: Episode::new(&config),
+            rtt: Rtt::new(&config),
+            timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
+            timers: Timers::new(clock),
+            packets: VecDeque::new(),
+            events: VecDeque::new(),
+            unread: 0,
+            blocked: Cell::new(false),
+            statistics: Statistics::default(),
+            config,
+            rng,
+        }
+    }
+
+    /// True when the connection is over and the endpoint may be dropped.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed && self.snd.nxt != SeqNum::default() && self.events.is_empty()
+    }
+
+    /// The connection's state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The RFC's name of the connection's state.
+    pub fn state_name(&self) -> &'static str {
+        self.state.name()
+    }
+
+    /// The congestion window in the configured unit.
+    pub fn cwnd(&self) -> u32 {
+        self.cwnd.cwnd()
+    }
+
+    /// The slow start threshold in the configured unit.
+    pub fn ssthresh(&self) -> u32 {
+        self.cwnd.ssthresh()
+    }
+
+    /// The smoothed round-trip time, once there is a sample.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    /// The retransmission timeout with its back-off.
+    pub fn rto(&self) -> Duration {
+        self.rtt.rto()
+    }
+
+    /// The peer, once it is known.
+    pub fn remote(&self) -> Option<(Address, u16)> {
+        self.remote
+    }
+
+    fn command(&mut self, now: Time, command: Command) {
+        match command {
+            Command::Connect => self.open(now),
+            Command::Send(message) => self.write(now, message.payload),
+            Command::Close => self.close(now),
+            Command::Abort => self.abort(now),
+            Command::SetPrimary(_) => {}
+        }
+    }
+
+    fn expired(&mut self, now: Time, timer: Expired) {
+        match timer {
+            Expired::DelayedAck => self.delayed_ack_expired(now),
+            Expired::TimeWait => self.state = State::Closed,
+            Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
+            Expired::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
+            Expired::Sender(Purpose::Reordering) => self.reordering_timeout(now),
+            Expired::Sender(Purpose::Persist) => self.persist_timeout(now),
+        }
+    }
+
+    /// Octets that the send buffer still takes.
+    fn send_space(&self) -> usize {
+        let used = self.snd.buffer.length() + self.board.out.octets as usize;
+        (self.config.send_buffer.0 as usize).saturating_sub(used)
+    }
+
+    /// Tells a blocked application that a third of the buffer is free again.
+    pub(crate) fn announce_space(&mut self) {
+        if self.blocked.get() && 3 * self.send_space() >= self.config.send_buffer.0 as usize {
+            self.blocked.set(false);
+            self.events.push_back(Event::Writable);
+        }
+    }
+
+    /// The connection ends here and now.
+    pub(crate) fn end(&mut self, event: Event) {
+        self.state = State::Closed;
+        self.timers.stop();
+        self.snd.buffer.clear();
+        self.events.push_back(event);
+    }
+}
+
+/// The window of a connection that has just opened.
+pub(crate) fn initial_window(config: &Config, mss: u32) -> CongestionWindow {
+    let quantum = match config.congestion_unit {
+        CongestionUnit::Packets => 1,
+        CongestionUnit::Bytes => mss,
+    };
+    CongestionWindow::new(config.congestion, quantum, config.initial_window * quantum, config.hystart)
+}
+
+impl hol_transport::Endpoint for Endpoint {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Command(command) => self.command(now, command),
+            Input::Packet(packet) if packet.corrupted => {}
+            Input::Packet(packet) => {
+                if let Transport::Tcp(segment) = packet.transport {
+                    self.segment_arrives(now, packet.source, segment);
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        loop {
+            if let Some(packet) = self.packets.pop_front() {
+                return Output::Transmit(packet);
+            }
+            if let Some(event) = self.events.pop_front() {
+                if matches!(event, Event::Received(_)) {
+                    self.unread -= 1;
+                    if self.unread == 0 {
+                        self.data_read(now);
+                    }
+                }
+                return Output::Event(event);
+            }
+            let next = self.timers.next();
+            if next.is_none_or(|at| at > now) {
+                return Output::Wait(next);
+            }
+            if let Some(timer) = self.timers.expire(now) {
+                self.expired(now, timer);
+            }
+        }
+    }
+
+    fn can_send(&self, length: usize) -> bool {
+        let idle = self.snd.buffer.is_empty() && self.board.len() == 0;
+        let fits = self.state.may_send() && self.snd.fin == Fin::Open && (idle || length <= self.send_space());
+        if !fits {
+            self.blocked.set(true);
+        }
+        fits
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+}

@@ -1,0 +1,112 @@
+//! Proportional rate reduction: cwnd follows what is delivered down to ssthresh. RFC 9937 (RFC 6937).
+
+use crate::Endpoint;
+use crate::recover::{Episode, Phase};
+
+/// The account of one reduction, in units of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Prr {
+    /// RecoverFS: the window when the reduction began.
+    pub(crate) prior_window: u32,
+    pub(crate) delivered: u32,
+    pub(crate) out: u32,
+}
+
+impl Prr {
+    /// SndCnt: how much may be sent on this acknowledgment. RFC 9937 section 6.
+    fn send_count(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, safe: bool, quantum: u32) -> u32 {
+        self.delivered += delivered;
+        let mut count = if in_flight > ssthresh {
+            let share = u64::from(self.delivered) * u64::from(ssthresh);
+            let proportional = share.div_ceil(u64::from(self.prior_window.max(1))) as u32;
+            proportional.saturating_sub(self.out)
+        } else {
+            let mut catch_up = self.delivered.saturating_sub(self.out).max(delivered);
+            if safe {
+                catch_up += quantum;
+            }
+            catch_up.min(ssthresh - in_flight)
+        };
+        if self.out == 0 {
+            // The fast retransmit goes out whatever happens.
+            count = count.max(quantum);
+        }
+        count
+    }
+}
+
+impl Episode {
+    /// Something was sent while the window is being reduced.
+    pub(crate) fn count_reduction_sent(&mut self, sent: u32) {
+        if self.phase.is_reducing() {
+            self.prr.out += sent;
+        }
+    }
+}
+
+impl Endpoint {
+    /// An acknowledgment during a reduction.
+    pub(crate) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
+        let (in_flight, ssthresh, quantum) = (self.in_flight(), self.cwnd.ssthresh(), self.cwnd.quantum());
+        if !self.config.prr {
+            // RFC 5681 section 3.2 and RFC 6675 section 5: at once, but the first retransmission always leaves.
+            let first = if self.episode.prr.out == 0 { in_flight + quantum } else { 0 };
+            self.cwnd.set_cwnd(ssthresh.max(first));
+            return;
+        }
+        if delivered == 0 {
+            return;
+        }
+        let safe = advanced && newly_lost == 0;
+        let count = self.episode.prr.send_count(delivered, in_flight, ssthresh, safe, quantum);
+        self.cwnd.set_cwnd(in_flight + count);
+    }
+
+    /// The reduction is complete: cwnd is ssthresh, unless it was taken back. RFC 9937 section 6.
+    pub(crate) fn finish_reduction(&mut self) {
+        let due = self.episode.phase == Phase::Reduced || self.reduction_stands();
+        if due && self.cwnd.ssthresh() < hol_congestion::CongestionWindow::INFINITE {
+            self.cwnd.set_cwnd(self.cwnd.ssthresh());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_rfc_9937() {
+        // cwnd = inflight = 20 segments, the first one lost, ssthresh 10; one new segment leaves on each of the
+        // first two duplicate ACKs (limited transmit), then recovery begins with the third.
+        let mut prr = Prr { prior_window: 20, ..Prr::default() };
+        let mut windows = Vec::new();
+        // 19 were delivered less the two that limited transmit replaced; the first ACK of the episode reports
+        // one, and one is lost: of 22 sent 3 are reported and 1 lost.
+        let mut in_flight = 18;
+        for _ in 3..=19 {
+            let count = prr.send_count(1, in_flight, 10, false, 1);
+            windows.push(in_flight + count);
+            prr.out += count;
+            in_flight = in_flight + count - 1;
+        }
+        assert_eq!(windows, [19, 18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 11, 11]);
+    }
+
+    #[test]
+    fn below_ssthresh_it_sends_what_is_delivered_and_one_more_if_safe() {
+        // RFC 9937 section 6: SafeACK.
+        let mut prr = Prr { prior_window: 20, delivered: 10, out: 10 };
+        assert_eq!(prr.send_count(1, 4, 10, false, 1), 1);
+        prr.out += 1;
+        assert_eq!(prr.send_count(1, 4, 10, true, 1), 2);
+        prr.out += 2;
+        assert_eq!(prr.send_count(9, 9, 10, true, 1), 1, "never beyond ssthresh");
+    }
+
+    #[test]
+    fn the_first_retransmission_always_leaves() {
+        let mut prr = Prr { prior_window: 20, ..Prr::default() };
+        assert_eq!(prr.send_count(1, 30, 1, false, 1), 1);
+    }
+}

@@ -1,0 +1,167 @@
+//! RACK: what was sent well before something that has arrived is lost. RFC 8985 section 6.
+
+use hol_base::{Duration, Time};
+use hol_wire::tcp::SeqNum;
+
+use crate::Endpoint;
+use crate::ack::News;
+use crate::recover::Phase;
+use crate::scoreboard::SentSegment;
+use crate::timers::Purpose;
+
+/// Recoveries after which a widened reordering window narrows again. RFC 8985 section 6.2, step 4.
+const PERSISTENCE: u32 = 16;
+
+/// The latest delivery, and how much reordering is allowed for.
+#[derive(Debug, Clone)]
+pub(crate) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq: of the segments delivered, the one sent last.
+    sent: Time,
+    end: SeqNum,
+    /// RACK.rtt: the round trip of the latest delivery.
+    pub(crate) rtt: Duration,
+    /// Something was delivered since losses were looked for.
+    pub(crate) advanced: bool,
+    /// RACK.reo_wnd_mult.
+    steps: u32,
+    persist: u32,
+    /// A D-SACK arrived that reordering explains.
+    pub(crate) dsack_seen: bool,
+    /// The window was widened; not again before this is acknowledged.
+    widened_until: SeqNum,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            sent: Time::ZERO,
+            end: SeqNum::default(),
+            rtt: Duration::ZERO,
+            advanced: false,
+            steps: 1,
+            persist: 0,
+            dsack_seen: false,
+            widened_until: SeqNum::default(),
+        }
+    }
+}
+
+impl Rack {
+    /// A recovery ended without being taken back.
+    pub(crate) fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+    }
+
+    /// A recovery was taken back: that one does not count.
+    pub(crate) fn undone(&mut self) {
+        self.persist = (self.persist + 1).min(PERSISTENCE);
+    }
+}
+
+impl Endpoint {
+    /// A segment was delivered. RFC 8985 section 6.2, steps 1 and 2.
+    pub(crate) fn advance_rack(&mut self, now: Time, segment: &SentSegment) {
+        let rtt = now.since(segment.sent);
+        let ambiguous = segment.ever_resent && self.rtt.min().is_some_and(|least| rtt < least);
+        if ambiguous {
+            return;
+        }
+        let rack = &mut self.episode.rack;
+        rack.advanced = true;
+        rack.rtt = rtt;
+        let later = segment.sent > rack.sent || (segment.sent == rack.sent && segment.end().after(rack.end));
+        if later {
+            rack.sent = segment.sent;
+            rack.end = segment.end();
+        }
+    }
+
+    /// RACK.reo_wnd. RFC 8985 section 6.2, step 4.
+    fn reordering_window(&self) -> Duration {
+        let episode = &self.episode;
+        if !episode.reordering
+            && (episode.phase >= Phase::Recovery || self.board.sacked.segments >= episode.dupthresh)
+        {
+            return Duration::ZERO;
+        }
+        let quarter = self.rtt.min().unwrap_or_default() / 4;
+        (quarter * u64::from(episode.rack.steps)).min(self.rtt.srtt().unwrap_or_default())
+    }
+
+    /// Marks what is lost by now, and returns how long to wait for the rest. RFC 8985 section 6.2, step 5.
+    fn detect_losses(&mut self, now: Time) -> Option<Duration> {
+        let window = self.reordering_window();
+        let (sent, end) = (self.episode.rack.sent, self.episode.rack.end);
+        let patience = self.episode.rack.rtt + window;
+        let mut wait = None;
+        for index in 0..self.board.len() {
+            let segment = self.board.get(index);
+            let settled = segment.sacked || (segment.lost && !segment.resent);
+            if settled || !segment.sent_before(sent, end) {
+                continue;
+            }
+            let remaining = patience.saturating_sub(now.saturating_since(segment.sent));
+            if remaining.is_zero() {
+                self.mark_lost(index);
+            } else {
+                wait = wait.max(Some(remaining));
+            }
+        }
+        wait
+    }
+
+    /// Looks for losses after a delivery; `true` if the reordering timer runs.
+    pub(crate) fn find_losses_by_time(&mut self, now: Time) -> bool {
+        if !std::mem::take(&mut self.episode.rack.advanced) {
+            return false;
+        }
+        let wait = self.detect_losses(now);
+        if let Some(wait) = wait {
+            self.timers.arm(now, Purpose::Reordering, wait + self.config.timer_slack);
+        }
+        wait.is_some()
+    }
+
+    /// Reordering can no longer explain what is missing.
+    pub(crate) fn reordering_timeout(&mut self, now: Time) {
+        let lost = self.episode.lost_total;
+        self.detect_losses(now);
+        let newly_lost = self.episode.lost_total - lost;
+        if newly_lost > 0 {
+            if self.episode.phase != Phase::Recovery {
+                self.enter_recovery(now);
+                self.reduce_window(self.cwnd.quantum(), newly_lost, false);
+            }
+            self.resend_lost(now);
+        }
+        if !self.timers.waits_for(Purpose::Retransmission) {
+            self.rearm_since_oldest(now);
+        }
+    }
+
+    /// The retransmission timer runs from when the oldest segment was sent.
+    fn rearm_since_oldest(&mut self, now: Time) {
+        let Some(oldest) = self.board.front() else { return };
+        let waited = now.saturating_since(oldest.sent);
+        let rto = self.rtt.rto().saturating_sub(waited).max(Duration::from_micros(1));
+        self.timers.arm(now, Purpose::Retransmission, rto);
+    }
+
+    /// A D-SACK in a path that reorders widens the window, once a round trip. RFC 8985 section 6.2, step 4.
+    pub(crate) fn widen_reordering_window(&mut self, news: &News) {
+        if !news.acked() && !news.data_sacked {
+            return;
+        }
+        let (una, nxt) = (self.snd.una, self.snd.nxt);
+        let rack = &mut self.episode.rack;
+        if !std::mem::take(&mut rack.dsack_seen) {
+            if rack.persist == 0 {
+                rack.steps = 1;
+            }
+        } else if una.at_or_after(rack.widened_until) {
+            rack.steps = (rack.steps + 1).min(255);
+            rack.widened_until = nxt;
+            rack.persist = PERSISTENCE;
+        }
+    }
+}

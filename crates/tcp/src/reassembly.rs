@@ -1,0 +1,191 @@
+//! Data that arrived before what precedes it, and the SACK blocks that say so. RFC 2018 section 4.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use hol_transport::Passage;
+use hol_wire::tcp::{SackBlock, SeqNum};
+use smallvec::SmallVec;
+
+/// SACK blocks remembered, the most that fit into a header.
+const BLOCKS: usize = 4;
+
+/// A stretch of the peer's byte stream; its FIN counts as one octet behind the payload.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) seq: SeqNum,
+    pub(crate) payload: Bytes,
+    pub(crate) fin: bool,
+    pub(crate) passage: Passage,
+}
+
+/// Pieces in order of sequence, without overlap, all beyond RCV.NXT.
+#[derive(Debug, Default)]
+pub(crate) struct Reassembly {
+    pieces: VecDeque<Piece>,
+    octets: usize,
+    /// The block that changed last comes first. RFC 2018 section 4.
+    blocks: SmallVec<[SackBlock; BLOCKS]>,
+}
+
+impl Piece {
+    /// The sequence number behind the piece.
+    pub(crate) fn end(&self) -> SeqNum {
+        self.seq + self.payload.len() as u32 + u32::from(self.fin)
+    }
+
+    /// The part from `left` up to `right`, both within the piece.
+    pub(crate) fn part(&self, left: SeqNum, right: SeqNum) -> Self {
+        let from = left.distance_from(self.seq) as usize;
+        let to = right.distance_from(self.seq) as usize;
+        let length = self.payload.len();
+        Self {
+            seq: left,
+            payload: self.payload.slice(from.min(length)..to.min(length)),
+            fin: self.fin && right == self.end(),
+            passage: self.passage,
+        }
+    }
+}
+
+impl Reassembly {
+    /// Nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Octets that wait.
+    pub(crate) fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// The SACK blocks, the latest first.
+    pub(crate) fn blocks(&self) -> &[SackBlock] {
+        &self.blocks
+    }
+
+    /// Keeps what is new of a piece, and returns the first part that was not. RFC 2883 section 4.
+    pub(crate) fn insert(&mut self, piece: &Piece) -> Option<SackBlock> {
+        let mut index = self.pieces.partition_point(|held| held.end().at_or_before(piece.seq));
+        let (mut cursor, end) = (piece.seq, piece.end());
+        let mut duplicate = None;
+        while let Some(held) = self.pieces.get(index).filter(|held| held.seq.before(end)) {
+            let (held_start, held_end) = (held.seq, held.end());
+            if cursor.before(held_start) {
+                self.keep(index, piece.part(cursor, held_start));
+                index += 1;
+                cursor = held_start;
+            }
+            let right = if held_end.before(end) { held_end } else { end };
+            duplicate.get_or_insert(SackBlock { left: cursor, right });
+            cursor = right;
+            index += 1;
+        }
+        if cursor.before(end) {
+            self.keep(index, piece.part(cursor, end));
+        }
+        self.report(piece.seq, end);
+        duplicate
+    }
+
+    fn keep(&mut self, index: usize, piece: Piece) {
+        self.octets += piece.payload.len();
+        self.pieces.insert(index, piece);
+    }
+
+    /// Puts the block around the piece that has just arrived in front.
+    fn report(&mut self, left: SeqNum, right: SeqNum) {
+        let mut block = SackBlock { left, right };
+        self.blocks.retain(|known| {
+            let apart = block.right.before(known.left) || block.left.after(known.right);
+            if !apart {
+                block.left = if known.left.before(block.left) { known.left } else { block.left };
+                block.right = block.right.latest(known.right);
+            }
+            apart
+        });
+        self.blocks.truncate(BLOCKS - 1);
+        self.blocks.insert(0, block);
+    }
+
+    /// The next piece that continues the stream at `next`, cut to what is new of it.
+    pub(crate) fn pop(&mut self, next: SeqNum) -> Option<Piece> {
+        while let Some(first) = self.pieces.front().filter(|first| first.seq.at_or_before(next)) {
+            let (new, end) = (first.end().after(next), first.end());
+            let piece = self.pieces.pop_front().filter(|_| new);
+            if let Some(piece) = piece {
+                self.octets -= piece.payload.len();
+                self.forget(end);
+                return Some(piece.part(next, end));
+            }
+        }
+        None
+    }
+
+    /// Blocks up to `next` are acknowledged cumulatively.
+    pub(crate) fn forget(&mut self, next: SeqNum) {
+        if !self.blocks.is_empty() {
+            self.blocks.retain(|block| block.right.after(next));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(seq: u32, length: usize) -> Piece {
+        let payload: Vec<u8> = (0..length).map(|i| (seq as usize + i) as u8).collect();
+        Piece { seq: SeqNum(seq), payload: payload.into(), fin: false, passage: Passage::default() }
+    }
+
+    fn block(left: u32, right: u32) -> SackBlock {
+        SackBlock { left: SeqNum(left), right: SeqNum(right) }
+    }
+
+    #[test]
+    fn the_latest_block_comes_first() {
+        // RFC 2018 section 4, and case 3 of its section 5.
+        let mut queue = Reassembly::default();
+        queue.insert(&piece(100, 10));
+        queue.insert(&piece(120, 10));
+        queue.insert(&piece(110, 5));
+        assert_eq!(queue.blocks(), [block(100, 115), block(120, 130)]);
+        queue.insert(&piece(115, 5));
+        assert_eq!(queue.blocks(), [block(100, 130)]);
+    }
+
+    #[test]
+    fn duplicates_are_reported_once() {
+        // RFC 2883 section 4.1.
+        let mut queue = Reassembly::default();
+        assert_eq!(queue.insert(&piece(100, 10)), None);
+        assert_eq!(queue.insert(&piece(100, 10)), Some(block(100, 110)));
+        assert_eq!(queue.insert(&piece(95, 10)), Some(block(100, 105)));
+        assert_eq!(queue.octets(), 15);
+    }
+
+    #[test]
+    fn overlaps_leave_every_octet_once() {
+        let mut queue = Reassembly::default();
+        for (seq, length) in [(20, 5), (40, 10), (10, 35), (5, 50), (30, 2)] {
+            queue.insert(&piece(seq, length));
+        }
+        let mut next = SeqNum(5);
+        let mut stream = Vec::new();
+        while let Some(piece) = queue.pop(next) {
+            next = piece.end();
+            stream.extend_from_slice(&piece.payload);
+        }
+        assert_eq!(stream, (5..55).collect::<Vec<u8>>());
+        assert!(queue.is_empty() && queue.octets() == 0 && queue.blocks().is_empty());
+    }
+
+    #[test]
+    fn a_fin_waits_like_an_octet() {
+        let mut queue = Reassembly::default();
+        queue.insert(&Piece { fin: true, ..piece(10, 0) });
+        assert_eq!(queue.blocks(), [block(10, 11)]);
+        assert!(queue.pop(SeqNum(10)).is_some_and(|last| last.fin && last.payload.is_empty()));
+    }
+}

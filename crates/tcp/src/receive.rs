@@ -1,0 +1,220 @@
+//! A segment arrives. RFC 9293 section 3.10.7, with RFC 5961's answers to blind attacks.
+
+use hol_base::{Duration, Time};
+use hol_transport::{Event, Passage, Received};
+use hol_wire::Address;
+use hol_wire::tcp::{Flags, SackBlock, Segment};
+
+use crate::reassembly::Piece;
+use crate::{Endpoint, State};
+
+/// Segments without data that are not acceptable are answered at most this often, lest two endpoints answer
+/// each other for ever.
+const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
+
+impl Endpoint {
+    /// Takes a segment addressed to this endpoint.
+    pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, segment: Segment) {
+        self.statistics.packets_received += 1;
+        match self.state {
+            State::Closed => self.reject(source, &segment),
+            State::Listen => self.listen_arrives(now, source, &segment),
+            _ if self.remote != Some((source, segment.source_port)) => self.reject(source, &segment),
+            State::SynSent => self.syn_sent_arrives(now, source, &segment),
+            _ => self.synchronized_arrives(now, source, segment),
+        }
+    }
+
+    /// The steps of RFC 9293 section 3.10.7.4.
+    fn synchronized_arrives(&mut self, now: Time, source: Address, segment: Segment) {
+        let has = |flag| segment.flags.contains(flag);
+        self.timestamps.echo = segment.options.timestamps.filter(|_| self.timestamps.on).map(|t| t.echo);
+        if !self.is_acceptable(&segment) {
+            if !has(Flags::RST) {
+                self.challenge(now, &segment);
+            }
+            return;
+        }
+        if has(Flags::RST) {
+            return self.reset_arrives(now, &segment);
+        }
+        if has(Flags::SYN) {
+            if self.state == State::SynReceived && segment.seq.next() == self.rcv.nxt {
+                self.answer_syn_again(now);
+            } else {
+                // RFC 5961 section 4.2: a SYN never resets a connection.
+                self.send_ack(now);
+            }
+            return;
+        }
+        if !has(Flags::ACK) {
+            return;
+        }
+        if self.state == State::SynReceived {
+            let expected = segment.ack.after(self.snd.una) && segment.ack.at_or_before(self.snd.nxt);
+            if !expected {
+                return self.reject(source, &segment);
+            }
+        }
+        if !self.acknowledgment_arrives(now, &segment) {
+            return;
+        }
+        self.text_arrives(now, segment);
+        self.push_pending(now);
+        self.acknowledge(now);
+    }
+
+    /// The ACK field; `false` if the rest of the segment is not to be looked at.
+    fn acknowledgment_arrives(&mut self, now: Time, segment: &Segment) -> bool {
+        let echoes = segment.options.timestamps.filter(|_| segment.seq.at_or_before(self.rcv.wup));
+        if let Some(stamps) = echoes {
+            // RFC 7323 section 4.3: the timestamp of what is next to be acknowledged.
+            self.timestamps.recent = stamps.value;
+        }
+        let opening = self.state == State::SynReceived;
+        if opening {
+            // RFC 9293 section 3.10.7.4: the window of the ACK that completes the handshake counts.
+            self.snd.wl1 = segment.seq - 1;
+        }
+        if !self.process_ack(now, segment) {
+            return false;
+        }
+        if opening {
+            self.establish(now);
+            self.close_if_asked();
+        }
+        self.fin_acknowledged(now);
+        self.state != State::Closed
+    }
+
+    /// The segment lies in the window, and is no older than what was accepted before it.
+    fn is_acceptable(&self, segment: &Segment) -> bool {
+        let end = segment.seq + segment.sequence_length();
+        let behind = end.before(self.rcv.wup);
+        let beyond = segment.seq.after(self.rcv.nxt + self.receive_window());
+        if behind || beyond {
+            return false;
+        }
+        // RFC 7323 section 5.3. A bare ACK that was overtaken does no harm.
+        let bare = segment.sequence_length() == 0 && segment.seq == self.rcv.nxt;
+        let old = segment.options.timestamps.is_some_and(|stamps| self.timestamps.is_old(&stamps));
+        !old || bare || segment.flags.contains(Flags::RST)
+    }
+
+    /// Answers a segment that is not acceptable. RFC 9293 section 3.10.7.4, first.
+    fn challenge(&mut self, now: Time, segment: &Segment) {
+        let end = segment.seq + segment.sequence_length();
+        if segment.sequence_length() > 0 && segment.seq.before(self.rcv.nxt) {
+            let right = if end.after(self.rcv.nxt) { self.rcv.nxt } else { end };
+            if !segment.payload.is_empty() {
+                self.statistics.duplicates_received += 1;
+            }
+            self.acks.on_anomaly(self.rcv.wnd);
+            self.note_duplicate(SackBlock { left: segment.seq, right });
+            if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+                self.time_wait_again(now);
+            }
+        } else if segment.sequence_length() == 0 {
+            let recent = |at: &Time| now.saturating_since(*at) < CHALLENGE_INTERVAL;
+            if self.rcv.challenged.as_ref().is_some_and(recent) {
+                return;
+            }
+            self.rcv.challenged = Some(now);
+        }
+        self.send_ack(now);
+    }
+
+    /// Only a reset at exactly RCV.NXT is believed. RFC 5961 section 3.2.
+    fn reset_arrives(&mut self, now: Time, segment: &Segment) {
+        if segment.seq != self.rcv.nxt {
+            return self.send_ack(now);
+        }
+        match self.state {
+            State::TimeWait => self.state = State::Closed,
+            _ => self.end(Event::Failed { reason: "connection reset" }),
+        }
+    }
+
+    /// The segment's data and FIN. RFC 9293 section 3.10.7.4, seventh and eighth.
+    fn text_arrives(&mut self, now: Time, segment: Segment) {
+        if segment.sequence_length() == 0 {
+            return;
+        }
+        let piece = Piece {
+            seq: segment.seq,
+            payload: segment.payload.clone(),
+            fin: segment.flags.contains(Flags::FIN),
+            passage: Passage::new(segment.stamp, now),
+        };
+        let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt);
+        self.rcv.duplicate = None;
+        if end.at_or_before(nxt) || !self.state.is_receiving() {
+            self.statistics.duplicates_received += u64::from(!piece.payload.is_empty());
+            self.note_duplicate(SackBlock { left: start, right: end });
+            return self.answer_at_once();
+        }
+        if start.at_or_after(nxt + self.receive_window()) {
+            return self.answer_at_once();
+        }
+        if start.after(nxt) {
+            return self.hold(&segment, &piece);
+        }
+        if start.before(nxt) {
+            self.note_duplicate(SackBlock { left: start, right: nxt });
+        }
+        let waiting = !self.rcv.reassembly.is_empty();
+        self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
+        self.data_received(now, &segment);
+        if waiting {
+            while let Some(next) = self.rcv.reassembly.pop(self.rcv.nxt) {
+                self.deliver(now, next);
+            }
+            self.rcv.reassembly.forget(self.rcv.nxt);
+            // RFC 5681 section 4.2: a segment that fills a gap is acknowledged at once.
+            self.acks.at_once |= self.rcv.reassembly.is_empty();
+        }
+    }
+
+    /// Keeps what came too early.
+    fn hold(&mut self, segment: &Segment, piece: &Piece) {
+        if !piece.payload.is_empty() {
+            self.acks.measure(segment, self.config.mss.into());
+        }
+        self.acks.scheduled = true;
+        if let Some(duplicate) = self.rcv.reassembly.insert(piece) {
+            self.statistics.duplicates_received += 1;
+            self.note_duplicate(duplicate);
+        }
+    }
+
+    /// The next piece of the stream goes to the application.
+    fn deliver(&mut self, now: Time, piece: Piece) {
+        self.rcv.nxt = piece.end();
+        if !piece.payload.is_empty() {
+            self.unread += 1;
+            self.events.push_back(Event::Received(Received {
+                stream: 0,
+                unordered: false,
+                ppid: 0,
+                payload: piece.payload,
+                passage: piece.passage,
+            }));
+        }
+        if piece.fin {
+            self.fin_received(now);
+        }
+    }
+
+    /// Remembers a duplicate for the next acknowledgment. RFC 2883.
+    fn note_duplicate(&mut self, block: SackBlock) {
+        if self.config.dsack && self.snd.sack {
+            self.rcv.duplicate = Some(block);
+        }
+    }
+
+    fn answer_at_once(&mut self) {
+        self.acks.on_anomaly(self.rcv.wnd);
+        self.acks.scheduled = true;
+        self.acks.at_once |= self.config.quickack_segments == 0;
+    }
+}

@@ -1,0 +1,424 @@
+//! Loss recovery: phases, what each acknowledgment means in them, and the retransmission timeout.
+//! RFC 5681, RFC 6582, RFC 6675, RFC 8985; F-RTO is RFC 5682.
+
+use hol_base::Time;
+use hol_transport::Event;
+use hol_wire::tcp::SeqNum;
+
+use crate::ack::News;
+use crate::prr::Prr;
+use crate::rack::Rack;
+use crate::send::Push;
+use crate::timers::Purpose;
+use crate::tlp::Probe;
+use crate::undo::Undo;
+use crate::{Config, Endpoint, Recovery, State};
+
+/// How much trouble there is; later ones are worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// All is well.
+    Open,
+    /// Something was delivered out of order, or sent twice.
+    Disorder,
+    /// The window is being reduced without a retransmission.
+    Reduced,
+    /// Fast recovery. RFC 5681 section 3.2.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// What recovery lets out when an acknowledgment is processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resend {
+    Nothing,
+    /// What is taken for lost.
+    Lost,
+    /// New data, to find out whether a timeout was spurious. RFC 5682 section 3.1, step 2b.
+    New,
+}
+
+/// The state of loss recovery.
+#[derive(Debug, Clone)]
+pub(crate) struct Episode {
+    pub(crate) phase: Phase,
+    /// SND.NXT when the phase began; the phase ends when it is acknowledged. RFC 6582 calls it "recover".
+    pub(crate) high_seq: SeqNum,
+    /// Timeouts in a row for the same SND.UNA.
+    pub(crate) retransmissions: u32,
+    /// Zero-window probes in a row.
+    pub(crate) probes: u32,
+    /// The timeout may have been spurious: RFC 5682 is at work.
+    pub(crate) frto: bool,
+    pub(crate) undo: Undo,
+    pub(crate) prr: Prr,
+    pub(crate) rack: Rack,
+    pub(crate) probe: Option<Probe>,
+    /// DupThresh; it grows when the path reorders.
+    pub(crate) dupthresh: u32,
+    /// The path has reordered.
+    pub(crate) reordering: bool,
+    /// Segments that the peer got twice.
+    pub(crate) duplicates: u64,
+    /// Segments ever taken for lost.
+    pub(crate) lost_total: u32,
+}
+
+impl Phase {
+    /// cwnd is on its way down to ssthresh.
+    pub(crate) fn is_reducing(self) -> bool {
+        matches!(self, Self::Reduced | Self::Recovery)
+    }
+}
+
+impl Episode {
+    /// No trouble yet.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            phase: Phase::Open,
+            high_seq: SeqNum::default(),
+            retransmissions: 0,
+            probes: 0,
+            frto: false,
+            undo: Undo::default(),
+            prr: Prr::default(),
+            rack: Rack::default(),
+            probe: None,
+            dupthresh: config.dupthresh,
+            reordering: false,
+            duplicates: 0,
+            lost_total: 0,
+        }
+    }
+
+    /// All is well.
+    pub(crate) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+}
+
+impl Endpoint {
+    /// An acknowledgment that may mean trouble, or come in the middle of it.
+    pub(crate) fn alert(&mut self, now: Time, news: &mut News) -> Resend {
+        if news.reneged && news.advanced {
+            return self.wait_for_reneging(now, news);
+        }
+        self.leave_if_complete();
+        match self.episode.phase {
+            Phase::Recovery => {
+                if !self.continue_recovery(now, news) {
+                    return Resend::Nothing;
+                }
+            }
+            Phase::Loss => {
+                let resend = self.continue_loss(news);
+                self.find_losses(now, news);
+                let changed = self.episode.is_open() || news.lost_retransmission;
+                if !changed || !self.enter_recovery_if_due(now, news) {
+                    return resend;
+                }
+            }
+            Phase::Open | Phase::Disorder | Phase::Reduced => {
+                self.count_duplicate(news);
+                if self.episode.phase <= Phase::Disorder {
+                    self.undo_by_dsack();
+                }
+                self.find_losses(now, news);
+                if !self.enter_recovery_if_due(now, news) {
+                    return Resend::Nothing;
+                }
+            }
+        }
+        Resend::Lost
+    }
+
+    /// A partial or duplicate acknowledgment in fast recovery; `false` if there is nothing to resend.
+    fn continue_recovery(&mut self, now: Time, news: &mut News) -> bool {
+        if !news.advanced {
+            self.count_duplicate(news);
+        } else if self.undo_by_delayed_original() {
+            return false;
+        }
+        if self.undo_by_dsack() {
+            self.keep_open();
+        }
+        self.find_losses(now, news);
+        self.episode.phase == Phase::Recovery || self.enter_recovery_if_due(now, news)
+    }
+
+    /// Everything that was out when the phase began is acknowledged.
+    fn leave_if_complete(&mut self) {
+        if self.snd.una.before(self.episode.high_seq) {
+            return;
+        }
+        match self.episode.phase {
+            Phase::Reduced if self.snd.una != self.episode.high_seq => {
+                self.finish_reduction();
+                self.episode.phase = Phase::Open;
+            }
+            Phase::Recovery => {
+                if !self.snd.sack {
+                    self.board.set_duplicates(0, self.snd.mss);
+                }
+                // Without SACK a duplicate of the last ACK must not start it all again. RFC 6582 section 4.
+                if self.snd.sack || self.snd.una.after(self.episode.high_seq) {
+                    self.undo_if_needless();
+                    self.finish_reduction();
+                    self.episode.phase = Phase::Open;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Disorder as long as something is left out or resent, otherwise Open.
+    pub(crate) fn keep_open(&mut self) {
+        if self.episode.phase == Phase::Reduced {
+            return;
+        }
+        let out_of_order = self.board.sacked.segments + self.board.lost.segments > 0;
+        let resent = self.board.front().is_some_and(|first| first.ever_resent);
+        let phase = if out_of_order || resent { Phase::Disorder } else { Phase::Open };
+        if !resent {
+            self.episode.undo.first_resent = None;
+        }
+        if self.episode.phase != phase {
+            self.episode.phase = phase;
+            self.episode.high_seq = self.snd.nxt;
+        }
+    }
+
+    /// Marks what this acknowledgment proves lost, by the configured rule.
+    fn find_losses(&mut self, now: Time, news: &mut News) {
+        if self.board.len() == 0 {
+            return;
+        }
+        let resent = self.board.resent.segments;
+        match self.config.recovery {
+            _ if !self.snd.sack => self.find_losses_by_duplicates(news.advanced),
+            Recovery::Rack => {
+                if self.find_losses_by_time(now) {
+                    news.restart_timer = false;
+                }
+            }
+            Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
+        }
+        news.lost_retransmission |= resent > self.board.resent.segments;
+    }
+
+    /// Marks one segment lost.
+    pub(crate) fn mark_lost(&mut self, index: usize) {
+        self.episode.lost_total += u32::from(self.board.mark_lost(index));
+    }
+
+    /// Fast recovery begins if something is lost; otherwise the phase stays as harmless as it can.
+    fn enter_recovery_if_due(&mut self, now: Time, _news: &News) -> bool {
+        if self.board.lost.segments == 0 {
+            self.keep_open();
+            return false;
+        }
+        self.enter_recovery(now);
+        true
+    }
+
+    /// Fast recovery begins. RFC 5681 section 3.2, RFC 6675 section 5, step 4.
+    pub(crate) fn enter_recovery(&mut self, _now: Time) {
+        self.begin_undo();
+        if !self.episode.phase.is_reducing() {
+            self.remember_window();
+            self.begin_reduction();
+        } else {
+            self.episode.undo.ssthresh = None;
+        }
+        self.episode.phase = Phase::Recovery;
+    }
+
+    /// ssthresh falls, and cwnd will follow.
+    pub(crate) fn begin_reduction(&mut self) {
+        let flight = self.board.out.count(self.config.congestion_unit);
+        self.episode.high_seq = self.snd.nxt;
+        self.episode.probe = None;
+        self.episode.undo.cwnd = self.cwnd.cwnd();
+        self.episode.prr = Prr { prior_window: self.cwnd.cwnd(), ..Prr::default() };
+        self.cwnd.on_congestion(flight);
+        self.statistics.congestion_events += 1;
+    }
+
+    /// An acknowledgment after a timeout.
+    fn continue_loss(&mut self, news: &mut News) -> Resend {
+        let recovered = self.snd.una.at_or_after(self.episode.high_seq);
+        if news.advanced && self.undo_loss(false) {
+            return Resend::Nothing;
+        }
+        if self.episode.frto {
+            // RFC 5682 section 3.1: never-retransmitted data arrived, so not all was lost.
+            if news.original_arrived && self.undo_loss(true) {
+                return Resend::Nothing;
+            }
+            if self.snd.nxt.after(self.episode.high_seq) {
+                if news.data_sacked || news.is_duplicate() {
+                    self.episode.frto = false;
+                }
+            } else if news.advanced && !recovered {
+                self.episode.high_seq = self.snd.nxt;
+                if self.has_unsent() && self.window_end().after(self.snd.nxt) {
+                    return Resend::New;
+                }
+                self.episode.frto = false;
+            }
+        }
+        if recovered {
+            self.undo_if_needless();
+            if self.snd.sack || self.snd.una.after(self.episode.high_seq) {
+                self.episode.phase = Phase::Open;
+            }
+            return Resend::Nothing;
+        }
+        if !self.snd.sack {
+            if self.snd.nxt.after(self.episode.high_seq) && news.is_duplicate() {
+                self.count_duplicate(news);
+            } else if news.advanced {
+                self.board.set_duplicates(0, self.snd.mss);
+            }
+        }
+        Resend::Lost
+    }
+
+    /// The peer seems to have dropped what it reported: give it half a round trip to make that good, then let
+    /// the timeout throw the reports away. RFC 2018 section 8.
+    fn wait_for_reneging(&mut self, now: Time, news: &mut News) -> Resend {
+        let half = self.rtt.srtt().unwrap_or_default() / 2;
+        let patience = half.max(hol_base::Duration::from_millis(10));
+        self.timers.arm(now, Purpose::Retransmission, patience);
+        news.restart_timer = false;
+        Resend::Nothing
+    }
+
+    /// Sends what the acknowledgment allows.
+    pub(crate) fn resend_by(&mut self, now: Time, resend: Resend) {
+        match resend {
+            Resend::Nothing => {}
+            Resend::Lost => self.resend_lost(now),
+            Resend::New => {
+                self.send_new(now, Push::Undelayed);
+                if self.snd.nxt.at_or_before(self.episode.high_seq) {
+                    self.episode.frto = false;
+                    self.resend_lost(now);
+                }
+            }
+        }
+    }
+
+    /// Retransmits what is taken for lost, oldest first, as far as the window goes. RFC 6675 section 5.
+    pub(crate) fn resend_lost(&mut self, now: Time) {
+        let mut restart = false;
+        let mut index = 0;
+        while index < self.board.len() && self.board.resent.segments < self.board.lost.segments {
+            let segment = self.board.get(index);
+            if segment.lost && !segment.resent {
+                if self.in_flight() >= self.cwnd.cwnd() {
+                    break;
+                }
+                let beyond = segment.seq.at_or_after(self.window_end()) && segment.seq != self.snd.una;
+                if beyond {
+                    break;
+                }
+                self.retransmit(now, index);
+                restart |= index == 0 && !self.timers.waits_for(Purpose::Reordering);
+            }
+            index += 1;
+        }
+        if restart {
+            self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+        }
+    }
+
+    /// Retransmits one segment and counts it.
+    pub(crate) fn retransmit(&mut self, now: Time, index: usize) {
+        let unit = self.config.congestion_unit;
+        self.resend(now, index, false);
+        self.episode.undo.on_retransmission(now);
+        let weight = crate::ack::weight(self.board.get(index), unit);
+        self.episode.count_reduction_sent(weight);
+        match self.episode.phase {
+            Phase::Loss => self.statistics.timeout_retransmissions += 1,
+            _ => self.statistics.fast_retransmissions += 1,
+        }
+    }
+
+    /// The retransmission timer expired. RFC 6298 sections 5.4 to 5.6.
+    pub(crate) fn retransmission_timeout(&mut self, now: Time) {
+        if self.board.len() == 0 {
+            return;
+        }
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let limit = if opening { self.config.syn_retries } else { self.config.max_retries };
+        if self.episode.retransmissions >= limit {
+            return self.end(Event::Failed { reason: "connection timed out" });
+        }
+        self.statistics.timeouts += 1;
+        self.enter_loss(now);
+        self.episode.retransmissions += 1;
+        self.retransmit(now, 0);
+        self.rtt.back_off();
+        self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+    }
+
+    /// Everything that could be lost is; cwnd falls to the loss window. RFC 5681 section 3.1.
+    fn enter_loss(&mut self, now: Time) {
+        let prior = self.episode.phase;
+        self.mark_all_lost(now);
+        let again = prior == Phase::Loss && self.episode.retransmissions > 0;
+        let within = prior >= Phase::Reduced && self.episode.high_seq.after(self.snd.una);
+        if prior <= Phase::Disorder || !within || (prior == Phase::Loss && !again) {
+            self.remember_window();
+            self.episode.undo.cwnd = self.cwnd.cwnd();
+            self.cwnd.on_congestion(self.board.out.count(self.config.congestion_unit));
+            self.statistics.congestion_events += 1;
+            self.begin_undo();
+        }
+        self.episode.phase = Phase::Loss;
+        self.cwnd.on_timeout(self.in_flight() + self.cwnd.quantum());
+        self.usage.stamp = now;
+        if prior <= Phase::Disorder && self.board.sacked.segments >= self.config.dupthresh {
+            self.episode.dupthresh = self.episode.dupthresh.min(self.config.dupthresh);
+        }
+        self.episode.high_seq = self.snd.nxt;
+        self.episode.probe = None;
+        // RFC 5682 section 3.1, step 1: not while another recovery is under way.
+        self.episode.frto = self.config.frto && (prior < Phase::Recovery || self.episode.retransmissions > 0);
+    }
+
+    /// RFC 8985 section 6.3 spares what was sent less than a round trip ago.
+    fn mark_all_lost(&mut self, now: Time) {
+        let reneged = self.snd.sack && self.board.front().is_some_and(|first| first.sacked);
+        if reneged || !self.snd.sack {
+            self.board.clear_sacked();
+        }
+        for index in 0..self.board.len() {
+            let recent = !reneged
+                && index > 0
+                && self.config.recovery == Recovery::Rack
+                && now.saturating_since(self.board.get(index).sent) < self.episode.rack.rtt;
+            if !recent {
+                self.mark_lost(index);
+            }
+        }
+    }
+
+    /// Restarts the retransmission timer, or stops it when nothing is outstanding. RFC 6298 section 5.2, 5.3.
+    pub(crate) fn rearm_retransmission(&mut self, now: Time) {
+        let Some(oldest) = self.board.front() else {
+            self.timers.sender = None;
+            return;
+        };
+        let mut rto = self.rtt.rto();
+        if self.timers.waits_for(Purpose::Reordering) || self.timers.waits_for(Purpose::LossProbe) {
+            // What has passed since the oldest was sent counts.
+            let waited = now.saturating_since(oldest.sent);
+            rto = rto.saturating_sub(waited).max(hol_base::Duration::from_micros(1));
+        }
+        self.timers.arm(now, Purpose::Retransmission, rto);
+    }
+}

@@ -1,0 +1,217 @@
+//! Round-trip times and the retransmission timeout. RFC 6298.
+
+use hol_base::Duration;
+use hol_wire::tcp::SeqNum;
+
+use crate::{Config, RttEstimator};
+
+/// The timeout when a handshake left no sample. RFC 6298 section 5.7.
+const FALLBACK: Duration = Duration::from_secs(3);
+
+/// What is known about the round trip, and RTO.
+#[derive(Debug, Clone)]
+pub(crate) struct Rtt {
+    estimator: RttEstimator,
+    variance_floor: Duration,
+    rto_min: Duration,
+    rto_max: Duration,
+    granularity: Duration,
+    /// SRTT, in eighths of a nanosecond so that the gain of 1/8 loses nothing.
+    srtt8: Option<u64>,
+    /// The smoothed mean deviation, in quarters of a nanosecond: RTTVAR as RFC 6298 has it.
+    deviation4: u64,
+    /// Linux's RTTVAR (four deviations): it follows the greatest deviation of each window.
+    variance: u64,
+    greatest: u64,
+    window_end: SeqNum,
+    /// The least round trip of the connection.
+    min: Option<Duration>,
+    rto: Duration,
+}
+
+impl Rtt {
+    /// No sample yet.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            estimator: config.rtt_estimator,
+            variance_floor: config.rto_variance_floor,
+            rto_min: config.rto_min,
+            rto_max: config.rto_max,
+            granularity: config.clock_granularity,
+            srtt8: None,
+            deviation4: 0,
+            variance: 0,
+            greatest: 0,
+            window_end: SeqNum::default(),
+            min: None,
+            rto: config.rto_initial,
+        }
+    }
+
+    /// Takes a sample. `una` and `nxt` (SND.UNA and SND.NXT) tell windows apart.
+    pub(crate) fn sample(&mut self, rtt: Duration, una: SeqNum, nxt: SeqNum) {
+        let sample = rtt.as_nanos();
+        match self.srtt8 {
+            None => self.first(sample, nxt),
+            Some(srtt8) => {
+                let error = sample as i64 - (srtt8 >> 3) as i64;
+                self.srtt8 = Some((srtt8 as i64 + error).max(1) as u64);
+                match self.estimator {
+                    RttEstimator::Rfc6298 => self.deviate(error.abs()),
+                    RttEstimator::Linux => self.deviate_slowly(error, una, nxt),
+                }
+            }
+        }
+        self.reset_backoff();
+    }
+
+    /// SRTT = R, RTTVAR = R/2. RFC 6298 section 2.2.
+    fn first(&mut self, sample: u64, nxt: SeqNum) {
+        self.srtt8 = Some((sample << 3).max(1));
+        self.deviation4 = sample * 2;
+        self.variance = self.deviation4.max(self.variance_floor.as_nanos());
+        self.greatest = self.variance;
+        self.window_end = nxt;
+    }
+
+    /// RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|. RFC 6298 section 2.3.
+    fn deviate(&mut self, error: i64) {
+        self.deviation4 = (self.deviation4 as i64 + error - (self.deviation4 >> 2) as i64) as u64;
+    }
+
+    /// A falling round trip must not make the variance grow (RFC 3522's observation), so then the gain is
+    /// 1/32; and the variance in use is the greatest of a window, from which it decays by a quarter.
+    fn deviate_slowly(&mut self, error: i64, una: SeqNum, nxt: SeqNum) {
+        let mut change = error.abs() - (self.deviation4 >> 2) as i64;
+        if error < 0 && change > 0 {
+            change >>= 3;
+        }
+        self.deviation4 = (self.deviation4 as i64 + change) as u64;
+        if self.deviation4 > self.greatest {
+            self.greatest = self.deviation4;
+            self.variance = self.variance.max(self.greatest);
+        }
+        if una.after(self.window_end) {
+            self.variance -= self.variance.saturating_sub(self.greatest) / 4;
+            self.window_end = nxt;
+            self.greatest = self.variance_floor.as_nanos();
+        }
+    }
+
+    /// The latest round trip for the minimum, whatever it is worth for RTO.
+    pub(crate) fn observe_min(&mut self, rtt: Duration) {
+        self.min = Some(self.min.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    /// RTO from SRTT and RTTVAR alone. RFC 6298 section 5.7: a new sample ends the back-off.
+    pub(crate) fn reset_backoff(&mut self) {
+        let Some(srtt) = self.srtt() else { return };
+        let variance = match self.estimator {
+            RttEstimator::Rfc6298 => Duration::from_nanos(self.deviation4).max(self.variance_floor),
+            RttEstimator::Linux => Duration::from_nanos(self.variance),
+        };
+        let rto = (srtt + variance).round_up_to(self.granularity);
+        self.rto = rto.clamp(self.rto_min, self.rto_max);
+    }
+
+    /// The timer expired: RTO doubles. RFC 6298 section 5.5.
+    pub(crate) fn back_off(&mut self) {
+        self.rto = (self.rto * 2).min(self.rto_max);
+    }
+
+    /// The handshake is over; without a sample RTO becomes 3 s. RFC 6298 section 5.7.
+    pub(crate) fn established(&mut self) {
+        if self.srtt8.is_none() {
+            self.rto = FALLBACK.clamp(self.rto_min, self.rto_max);
+        }
+    }
+
+    /// SRTT.
+    pub(crate) fn srtt(&self) -> Option<Duration> {
+        self.srtt8.map(|srtt8| Duration::from_nanos(srtt8 >> 3))
+    }
+
+    /// The least round trip of the connection.
+    pub(crate) fn min(&self) -> Option<Duration> {
+        self.min
+    }
+
+    /// RTO with its back-off.
+    pub(crate) fn rto(&self) -> Duration {
+        self.rto
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn feed(rtt: &mut Rtt, samples: &[u64]) {
+        for sample in samples {
+            rtt.sample(MS(*sample), SeqNum(0), SeqNum(1));
+        }
+    }
+
+    #[test]
+    fn the_first_sample_makes_rto_three_round_trips() {
+        // RFC 6298 section 2.2.
+        let mut rtt = Rtt::new(&settings::rfc());
+        assert_eq!(rtt.rto(), MS(1000));
+        feed(&mut rtt, &[400]);
+        assert_eq!(rtt.rto(), MS(1200));
+    }
+
+    #[test]
+    fn the_variance_is_smoothed_with_a_quarter() {
+        // RFC 6298 section 2.3: RTTVAR = 3/4 200 + 1/4 80 = 170, SRTT = 7/8 400 + 1/8 480 = 410.
+        let mut rtt = Rtt::new(&settings::rfc());
+        feed(&mut rtt, &[400, 480]);
+        assert_eq!(rtt.srtt(), Some(MS(410)));
+        assert_eq!(rtt.rto(), MS(410 + 4 * 170));
+    }
+
+    #[test]
+    fn rto_is_at_least_a_second_by_the_rfc() {
+        // RFC 6298 section 2.4.
+        let mut rtt = Rtt::new(&settings::rfc());
+        feed(&mut rtt, &[20, 20, 20, 20]);
+        assert_eq!(rtt.rto(), MS(1000));
+    }
+
+    #[test]
+    fn linux_adds_its_minimum_to_the_round_trip() {
+        let mut rtt = Rtt::new(&settings::linux_6_12());
+        feed(&mut rtt, &[20, 20, 20]);
+        assert_eq!(rtt.rto(), MS(220));
+    }
+
+    #[test]
+    fn rto_is_rounded_up_to_the_tick() {
+        let mut rtt = Rtt::new(&settings::linux_6_12());
+        feed(&mut rtt, &[21]);
+        assert_eq!(rtt.rto(), MS(224));
+    }
+
+    #[test]
+    fn back_off_doubles_and_a_sample_ends_it() {
+        // RFC 6298 sections 5.5 and 5.7.
+        let mut rtt = Rtt::new(&settings::linux_6_12());
+        feed(&mut rtt, &[20]);
+        rtt.back_off();
+        rtt.back_off();
+        assert_eq!(rtt.rto(), MS(880));
+        feed(&mut rtt, &[20]);
+        assert_eq!(rtt.rto(), MS(220));
+    }
+
+    #[test]
+    fn a_handshake_without_a_sample_leaves_three_seconds() {
+        // RFC 6298 section 5.7.
+        let mut rtt = Rtt::new(&settings::rfc());
+        rtt.established();
+        assert_eq!(rtt.rto(), MS(3000));
+    }
+}

@@ -1,0 +1,118 @@
+//! SACK blocks mark the scoreboard. RFC 2018 section 5, RFC 2883, RFC 6675 section 4.
+
+use hol_base::Time;
+use hol_wire::tcp::{SackBlock, Segment, SeqNum};
+use smallvec::SmallVec;
+
+use crate::Endpoint;
+use crate::ack::{News, weight};
+
+/// Reordering is believed in up to this many segments.
+const MAX_REORDERING: u32 = 300;
+
+impl Endpoint {
+    /// Marks what the blocks of `segment` report.
+    pub(crate) fn tag(&mut self, now: Time, segment: &Segment, news: &mut News) {
+        let blocks = &segment.options.sack;
+        let duplicate = is_duplicate_report(blocks, segment.ack) && self.take_duplicate_report(blocks[0], news);
+        let oldest = self.snd.una - self.snd.max_wnd;
+        let sane = |block: &SackBlock| {
+            block.left.before(block.right) && block.right.at_or_before(self.snd.nxt) && block.left.after(oldest)
+        };
+        let mut reported: SmallVec<[(SackBlock, bool); 4]> = blocks
+            .iter()
+            .enumerate()
+            .map(|(index, block)| (*block, duplicate && index == 0))
+            .filter(|(block, _)| sane(block))
+            .collect();
+        reported.sort_unstable_by_key(|(block, _)| block.left.distance_from(oldest));
+        let mut reordered = self.snd.nxt;
+        for (block, duplicate) in reported {
+            for index in self.board.within(block.left, block.right) {
+                self.tag_segment(now, index, duplicate, &mut reordered, news);
+            }
+        }
+        let highest = self.board.highest_sacked(self.snd.una);
+        if reordered.before(highest) {
+            self.reordering_seen(reordered, highest);
+        }
+    }
+
+    fn tag_segment(
+        &mut self,
+        now: Time,
+        index: usize,
+        duplicate: bool,
+        reordered: &mut SeqNum,
+        news: &mut News,
+    ) {
+        let segment = self.board.get(index).clone();
+        if duplicate && segment.ever_resent {
+            self.episode.undo_one(segment.end());
+        }
+        if segment.end().at_or_before(self.snd.una) {
+            return;
+        }
+        if !segment.sacked {
+            self.advance_rack(now, &segment);
+            if !segment.ever_resent {
+                let highest = self.board.highest_sacked(self.snd.una);
+                if segment.seq.before(highest) && segment.seq.before(*reordered) {
+                    *reordered = segment.seq;
+                }
+                news.original_arrived |= segment.end().at_or_before(self.episode.high_seq);
+                news.first_sacked.get_or_insert(segment.sent);
+                news.last_sacked = Some(segment.sent);
+            }
+            self.board.sack(index);
+            news.data_sacked = true;
+            news.delivered += weight(&segment, self.config.congestion_unit);
+        }
+        if duplicate {
+            self.board.retransmission_arrived(index);
+        }
+    }
+
+    /// The peer got something twice; `false` if that cannot be our doing.
+    fn take_duplicate_report(&mut self, block: SackBlock, news: &mut News) -> bool {
+        let length = block.right.distance_from(block.left);
+        if !block.left.before(block.right) || length > self.snd.max_wnd {
+            return false;
+        }
+        let segments = length.div_ceil(self.snd.mss);
+        if segments == 1 && self.episode.probe_ends_at(block.right) {
+            news.dsack_of_probe = true;
+        }
+        self.episode.duplicates += u64::from(segments);
+        let resent = self.statistics.fast_retransmissions + self.statistics.timeout_retransmissions;
+        if self.episode.duplicates > resent {
+            return false;
+        }
+        if self.episode.reordering && !news.dsack_of_probe {
+            self.episode.rack.dsack_seen = true;
+        }
+        news.dsack = true;
+        news.delivered += segments * self.cwnd.quantum();
+        if block.right.at_or_before(news.prior_una) {
+            for _ in 0..segments {
+                self.episode.undo_one(block.right);
+            }
+        }
+        true
+    }
+
+    /// Data that was never retransmitted arrived after data sent later: the path reorders.
+    pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
+        let distance = high.distance_from(low).div_ceil(self.snd.mss);
+        self.episode.dupthresh = self.episode.dupthresh.max(distance.min(MAX_REORDERING));
+        self.episode.reordering = true;
+    }
+}
+
+/// The first block is a D-SACK if it lies below the ACK or inside the second. RFC 2883 section 5.
+fn is_duplicate_report(blocks: &[SackBlock], ack: SeqNum) -> bool {
+    let Some(first) = blocks.first() else { return false };
+    let inside =
+        |outer: &SackBlock| first.right.at_or_before(outer.right) && first.left.at_or_after(outer.left);
+    first.left.before(ack) || blocks.get(1).is_some_and(inside)
+}

@@ -1,0 +1,382 @@
+//! What is sent and not acknowledged, segment by segment, and what is known about each. RFC 6675 section 3.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use hol_base::Time;
+use hol_wire::tcp::{Flags, SeqNum};
+
+use crate::CongestionUnit;
+
+/// A segment that was sent and is not acknowledged cumulatively.
+#[derive(Debug, Clone)]
+pub(crate) struct SentSegment {
+    pub(crate) seq: SeqNum,
+    pub(crate) flags: Flags,
+    pub(crate) payload: Bytes,
+    /// When its latest copy was sent.
+    pub(crate) sent: Time,
+    /// When it was sent first.
+    pub(crate) first_sent: Time,
+    /// SND.NXT when its latest copy was sent.
+    pub(crate) sent_below: SeqNum,
+    /// The peer has it (RFC 2018).
+    pub(crate) sacked: bool,
+    /// It, or its latest copy, is taken for lost.
+    pub(crate) lost: bool,
+    /// A retransmission of it is in flight.
+    pub(crate) resent: bool,
+    /// It was retransmitted at some time, so its round trip means nothing (Karn).
+    pub(crate) ever_resent: bool,
+}
+
+/// How much there is of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Tally {
+    pub(crate) segments: u32,
+    pub(crate) octets: u32,
+}
+
+/// The retransmission queue with its counts. SYN and FIN take a place in it like data.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<SentSegment>,
+    /// Everything in the queue.
+    pub(crate) out: Tally,
+    /// Of that, what the peer reported (without SACK: one segment for each duplicate acknowledgment).
+    pub(crate) sacked: Tally,
+    /// Of that, what is taken for lost.
+    pub(crate) lost: Tally,
+    /// Retransmissions in flight.
+    pub(crate) resent: Tally,
+    /// The end of the highest segment reported.
+    highest_sacked: SeqNum,
+}
+
+impl SentSegment {
+    /// Sequence numbers that it takes.
+    pub(crate) fn length(&self) -> u32 {
+        let control = Flags::SYN.0 | Flags::FIN.0;
+        self.payload.len() as u32 + (self.flags.0 & control).count_ones()
+    }
+
+    /// The sequence number behind it.
+    pub(crate) fn end(&self) -> SeqNum {
+        self.seq + self.length()
+    }
+
+    /// Sent after the segment that ended at `end` and was sent at `time`. RFC 8985 section 5.2.
+    pub(crate) fn sent_before(&self, time: Time, end: SeqNum) -> bool {
+        time > self.sent || (time == self.sent && end.after(self.end()))
+    }
+}
+
+impl Tally {
+    fn add(&mut self, segment: &SentSegment) {
+        self.segments += 1;
+        self.octets += segment.length();
+    }
+
+    fn remove(&mut self, segment: &SentSegment) {
+        self.segments -= 1;
+        self.octets -= segment.length();
+    }
+
+    /// The count in the unit of the congestion window.
+    pub(crate) fn count(self, unit: CongestionUnit) -> u32 {
+        match unit {
+            CongestionUnit::Packets => self.segments,
+            CongestionUnit::Bytes => self.octets,
+        }
+    }
+}
+
+impl Scoreboard {
+    /// Segments from the oldest to the newest.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &SentSegment> {
+        self.segments.iter()
+    }
+
+    /// How many segments there are.
+    pub(crate) fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The segment at `index` from the oldest.
+    pub(crate) fn get(&self, index: usize) -> &SentSegment {
+        &self.segments[index]
+    }
+
+    /// The oldest segment.
+    pub(crate) fn front(&self) -> Option<&SentSegment> {
+        self.segments.front()
+    }
+
+    /// A new segment was sent.
+    pub(crate) fn push(&mut self, segment: SentSegment) {
+        self.out.add(&segment);
+        self.segments.push_back(segment);
+    }
+
+    /// Takes the oldest segment if everything up to `una` covers it.
+    pub(crate) fn pop_acknowledged(&mut self, una: SeqNum) -> Option<SentSegment> {
+        self.segments.front().filter(|first| first.end().at_or_before(una))?;
+        let segment = self.segments.pop_front()?;
+        self.out.remove(&segment);
+        if segment.sacked {
+            self.sacked.remove(&segment);
+        }
+        if segment.lost {
+            self.lost.remove(&segment);
+        }
+        if segment.resent {
+            self.resent.remove(&segment);
+        }
+        Some(segment)
+    }
+
+    /// The segments that lie wholly between `left` and `right`.
+    pub(crate) fn within(&self, left: SeqNum, right: SeqNum) -> Range<usize> {
+        let start = self.segments.partition_point(|segment| segment.seq.before(left));
+        let end = self.segments.partition_point(|segment| segment.end().at_or_before(right));
+        start..end.max(start)
+    }
+
+    /// The peer reported the segment for the first time.
+    pub(crate) fn sack(&mut self, index: usize) {
+        let segment = &mut self.segments[index];
+        if segment.resent && segment.lost {
+            segment.resent = false;
+            self.resent.remove(segment);
+        }
+        if segment.lost {
+            segment.lost = false;
+            self.lost.remove(segment);
+        }
+        segment.sacked = true;
+        if self.sacked.segments == 0 {
+            self.highest_sacked = segment.end();
+        }
+        self.sacked.add(segment);
+        self.highest_sacked = self.highest_sacked.latest(segment.end());
+    }
+
+    /// The retransmission of the segment is no longer in flight.
+    pub(crate) fn retransmission_arrived(&mut self, index: usize) {
+        let segment = &mut self.segments[index];
+        if segment.resent {
+            segment.resent = false;
+            self.resent.remove(segment);
+        }
+    }
+
+    /// The segment's latest copy is lost; `false` if that was known.
+    pub(crate) fn mark_lost(&mut self, index: usize) -> bool {
+        let segment = &mut self.segments[index];
+        if segment.sacked || (segment.lost && !segment.resent) {
+            return false;
+        }
+        if segment.lost {
+            segment.resent = false;
+            self.resent.remove(segment);
+        } else {
+            segment.lost = true;
+            self.lost.add(segment);
+        }
+        true
+    }
+
+    /// The segment was sent once more. A probe is not counted as a retransmission in flight, for the
+    /// original is not taken for lost.
+    pub(crate) fn resend(&mut self, index: usize, now: Time, below: SeqNum, probe: bool) {
+        let segment = &mut self.segments[index];
+        segment.sent = now;
+        segment.sent_below = below;
+        segment.ever_resent = true;
+        if !probe && !segment.resent {
+            segment.resent = true;
+            self.resent.add(segment);
+        }
+    }
+
+    /// Forgets that anything is lost.
+    pub(crate) fn clear_lost(&mut self) {
+        for segment in &mut self.segments {
+            segment.lost = false;
+        }
+        self.lost = Tally::default();
+    }
+
+    /// Forgets what the peer reported: it does not hold it any more. RFC 2018 section 8.
+    pub(crate) fn clear_sacked(&mut self) {
+        for segment in &mut self.segments {
+            segment.sacked = false;
+        }
+        self.sacked = Tally::default();
+    }
+
+    /// Without SACK each duplicate acknowledgment stands for a segment of `mss` octets. RFC 5681 section 3.2.
+    pub(crate) fn set_duplicates(&mut self, segments: u32, mss: u32) {
+        // What is lost cannot have arrived, nor can more than was sent.
+        let segments = segments.min(self.out.segments - self.lost.segments);
+        let octets = (segments * mss).min(self.out.octets - self.lost.octets);
+        self.sacked = Tally { segments, octets };
+    }
+
+    /// Forgets the duplicate acknowledgments; what SACK reported stays.
+    pub(crate) fn clear_duplicates(&mut self, sack: bool) {
+        if !sack {
+            self.sacked = Tally::default();
+        }
+    }
+
+    /// The end of the highest data reported, `una` if there is none.
+    pub(crate) fn highest_sacked(&self, una: SeqNum) -> SeqNum {
+        if self.sacked.segments == 0 { una } else { self.highest_sacked }
+    }
+
+    /// What is in the network, as far as is known: pipe in RFC 6675 section 4.
+    pub(crate) fn in_flight(&self, unit: CongestionUnit) -> u32 {
+        let left = self.sacked.count(unit) + self.lost.count(unit);
+        (self.out.count(unit) + self.resent.count(unit)).saturating_sub(left)
+    }
+
+    /// Drops what the peer has of the oldest segment.
+    pub(crate) fn trim_front(&mut self, una: SeqNum) {
+        let Some(first) = self.segments.front_mut() else { return };
+        if !first.seq.before(una) || first.flags.contains(Flags::SYN) {
+            return;
+        }
+        let known = una.distance_from(first.seq);
+        let _ = first.payload.split_to((known as usize).min(first.payload.len()));
+        first.seq = una;
+        self.out.octets -= known;
+        for (flag, tally) in
+            [(first.sacked, &mut self.sacked), (first.lost, &mut self.lost), (first.resent, &mut self.resent)]
+        {
+            if flag {
+                tally.octets -= known;
+            }
+        }
+    }
+
+    /// Appends to segment `index` the ones behind it while the whole stays within `space` octets and `limit`.
+    pub(crate) fn collapse(&mut self, index: usize, space: usize, limit: SeqNum) {
+        let joins = |segment: &SentSegment| !segment.sacked && !segment.flags.contains(Flags::SYN);
+        let mut length = self.segments[index].payload.len();
+        let mut last = index;
+        while let Some(next) = self.segments.get(last + 1)
+            && joins(next)
+            && length + next.payload.len() <= space
+            && next.end().at_or_before(limit)
+        {
+            length += next.payload.len();
+            last += 1;
+        }
+        if last == index || !joins(&self.segments[index]) {
+            return;
+        }
+        let mut octets = BytesMut::with_capacity(length);
+        octets.extend_from_slice(&self.segments[index].payload);
+        for absorbed in self.segments.drain(index + 1..=last).collect::<Vec<_>>() {
+            octets.extend_from_slice(&absorbed.payload);
+            self.absorb(index, &absorbed);
+        }
+        self.segments[index].payload = octets.freeze();
+    }
+
+    /// Moves the counts and marks of `absorbed` to segment `index`, which takes its place.
+    fn absorb(&mut self, index: usize, absorbed: &SentSegment) {
+        let into = &mut self.segments[index];
+        into.flags = into.flags | absorbed.flags;
+        into.ever_resent |= absorbed.ever_resent;
+        into.first_sent = into.first_sent.max(absorbed.first_sent);
+        let merge = |tally: &mut Tally, ours: bool, theirs: bool| match (ours, theirs) {
+            (true, true) => tally.segments -= 1,
+            (true, false) => tally.octets += absorbed.length(),
+            (false, true) => tally.remove(absorbed),
+            (false, false) => {}
+        };
+        merge(&mut self.out, true, true);
+        merge(&mut self.lost, into.lost, absorbed.lost);
+        merge(&mut self.resent, into.resent, absorbed.resent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(seq: u32, length: usize) -> SentSegment {
+        SentSegment {
+            seq: SeqNum(seq),
+            flags: Flags::ACK,
+            payload: Bytes::from(vec![0; length]),
+            sent: Time::ZERO,
+            first_sent: Time::ZERO,
+            sent_below: SeqNum(seq),
+            sacked: false,
+            lost: false,
+            resent: false,
+            ever_resent: false,
+        }
+    }
+
+    fn four() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for i in 0..4u32 {
+            board.push(segment(u32::MAX - 149 + 100 * i, 100));
+        }
+        board
+    }
+
+    fn flight(board: &Scoreboard) -> (u32, u32) {
+        (board.in_flight(CongestionUnit::Packets), board.in_flight(CongestionUnit::Bytes))
+    }
+
+    #[test]
+    fn blocks_find_their_segments_across_the_wrap() {
+        let board = four();
+        let start = SeqNum(u32::MAX - 149);
+        assert_eq!(board.within(start + 100, start + 300), 1..3);
+        assert_eq!(board.within(start + 101, start + 299), 2..2, "no segment is covered whole");
+    }
+
+    #[test]
+    fn pipe_counts_what_is_in_the_network() {
+        // RFC 6675 section 4, SetPipe.
+        let mut board = four();
+        board.sack(2);
+        board.mark_lost(0);
+        assert_eq!(flight(&board), (2, 200));
+        board.resend(0, Time::from_millis(1), SeqNum(0), false);
+        assert_eq!(flight(&board), (3, 300));
+        assert!(board.mark_lost(0), "the retransmission is lost, too");
+        assert_eq!(flight(&board), (2, 200));
+        assert!(!board.mark_lost(0));
+    }
+
+    #[test]
+    fn everything_acknowledged_leaves_nothing_counted() {
+        let mut board = four();
+        board.mark_lost(0);
+        board.resend(0, Time::from_millis(1), SeqNum(0), false);
+        board.sack(1);
+        while board.pop_acknowledged(SeqNum(u32::MAX - 149) + 400).is_some() {}
+        let none = Tally::default();
+        assert_eq!((board.out, board.sacked, board.lost, board.resent), (none, none, none, none));
+    }
+
+    #[test]
+    fn collapsed_segments_keep_the_counts_right() {
+        let mut board = four();
+        board.mark_lost(0);
+        board.mark_lost(1);
+        board.collapse(0, 250, SeqNum(u32::MAX - 149) + 1000);
+        assert_eq!(board.len(), 3);
+        assert_eq!((board.out.segments, board.out.octets), (3, 400));
+        assert_eq!((board.lost.segments, board.lost.octets), (1, 200));
+        assert_eq!(board.get(0).length(), 200);
+    }
+}

@@ -1,0 +1,273 @@
+//! Sending: what may leave now, and the segment it leaves in. RFC 9293 section 3.10.2 and 3.8.6.2.1.
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
+use hol_wire::{Packet, Stamp, Transport};
+use smallvec::SmallVec;
+
+use crate::endpoint::Fin;
+use crate::scoreboard::SentSegment;
+use crate::timers::Purpose;
+use crate::{CongestionUnit, Endpoint, Nagle};
+
+/// How hard new data is pushed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Push {
+    /// By all the rules.
+    Normal,
+    /// Without waiting for more to fill a segment.
+    Undelayed,
+    /// One segment, whatever the congestion window says: a tail loss probe.
+    Probe,
+}
+
+/// A segment that may leave.
+#[derive(Debug, Clone, Copy)]
+struct Next {
+    size: usize,
+    fin: bool,
+}
+
+impl Next {
+    fn weight(self, unit: CongestionUnit) -> u32 {
+        match unit {
+            CongestionUnit::Packets => 1,
+            CongestionUnit::Bytes => self.size as u32 + u32::from(self.fin),
+        }
+    }
+}
+
+impl Endpoint {
+    /// The application appends to the byte stream.
+    pub(crate) fn write(&mut self, now: Time, octets: Bytes) {
+        if octets.is_empty() || !self.state.may_send() || self.snd.fin != Fin::Open {
+            return;
+        }
+        self.restart_after_idle(now);
+        self.snd.buffer.push(octets);
+        self.push_pending(now);
+    }
+
+    /// Sends what may leave; if the peer's window keeps everything back, the persist timer runs.
+    pub(crate) fn push_pending(&mut self, now: Time) {
+        if !self.state.is_sending() || !self.has_unsent() {
+            return;
+        }
+        self.send_new(now, Push::Normal);
+        if self.board.len() == 0 && self.has_unsent() && self.timers.sender.is_none() {
+            self.timers.arm(now, Purpose::Persist, self.rtt.rto());
+        }
+    }
+
+    /// Something, data or FIN, has not been sent yet.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.snd.buffer.is_empty() || self.snd.fin == Fin::Queued
+    }
+
+    /// Sends new segments while the windows allow it.
+    pub(crate) fn send_new(&mut self, now: Time, push: Push) {
+        let mut sent = 0;
+        while let Some(next) = self.next_segment(push) {
+            sent += next.weight(self.config.congestion_unit);
+            self.send_segment(now, next);
+            if push == Push::Probe {
+                break;
+            }
+        }
+        let limited = self.room() == 0;
+        if sent > 0 || limited {
+            self.validate_window(now, limited);
+        }
+        if sent > 0 {
+            self.episode.count_reduction_sent(sent);
+            if push != Push::Probe {
+                self.schedule_loss_probe(now, false);
+            }
+        }
+    }
+
+    /// What the congestion window has left, in its unit; less than a segment's octets are nothing.
+    pub(crate) fn room(&self) -> u32 {
+        let left = self.cwnd.cwnd().saturating_sub(self.in_flight());
+        if left < self.cwnd.quantum() { 0 } else { left }
+    }
+
+    /// The next new segment, if every rule lets it go.
+    fn next_segment(&self, push: Push) -> Option<Next> {
+        let queued = self.snd.buffer.length();
+        let size = queued.min(self.payload_limit());
+        let fin = self.snd.fin == Fin::Queued && size == queued;
+        if size == 0 && !fin {
+            return None;
+        }
+        let next = Next { size, fin };
+        let in_flight = self.in_flight();
+        let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
+        if !fits && in_flight > 0 && push != Push::Probe {
+            return None;
+        }
+        let end = self.snd.nxt + size as u32 + u32::from(fin);
+        if end.after(self.window_end()) {
+            return None;
+        }
+        let small = size < self.payload_limit() && !fin;
+        (push != Push::Normal || !small || !self.nagle_holds()).then_some(next)
+    }
+
+    /// A small segment has to wait for an acknowledgment. RFC 9293 section 3.7.4.
+    fn nagle_holds(&self) -> bool {
+        let outstanding = self.board.len() > 0;
+        match self.config.nagle {
+            Nagle::Off => false,
+            Nagle::Classic => outstanding,
+            Nagle::Minshall => {
+                let small = self.snd.small_end;
+                outstanding && small.after(self.snd.una) && small.at_or_before(self.snd.nxt)
+            }
+        }
+    }
+
+    /// Octets of payload that a segment takes now: SACK blocks cost room. RFC 9293 section 3.7.1.
+    pub(crate) fn payload_limit(&self) -> usize {
+        let blocks = self.sack_blocks_due();
+        let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
+        self.snd.mss as usize - options
+    }
+
+    /// Sends as much as the peer's window takes, however little. RFC 9293 section 3.8.6.2.1.
+    pub(crate) fn send_partial(&mut self, now: Time) {
+        let open = self.window_end().distance_from(self.snd.nxt) as usize;
+        let size = self.snd.buffer.length().min(self.payload_limit()).min(open);
+        if size > 0 {
+            self.send_segment(now, Next { size, fin: false });
+        }
+    }
+
+    fn send_segment(&mut self, now: Time, next: Next) {
+        let Next { size, fin } = next;
+        let payload = self.snd.buffer.take(size);
+        let mut flags = Flags::ACK;
+        if size < self.snd.mss as usize || self.snd.buffer.is_empty() {
+            flags = flags | Flags::PSH;
+        }
+        if fin {
+            flags = flags | Flags::FIN;
+            self.snd.fin = Fin::Sent;
+        }
+        if self.in_flight() == 0 {
+            self.cwnd.on_idle(now.saturating_since(self.snd.last_sent), now);
+        }
+        let seq = self.snd.nxt;
+        self.statistics.data_sent += u64::from(size > 0);
+        self.transmit(now, seq, flags, payload.clone(), now);
+        let first = self.board.len() == 0;
+        self.board.push(SentSegment {
+            seq,
+            flags,
+            payload,
+            sent: now,
+            first_sent: now,
+            sent_below: seq,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ever_resent: false,
+        });
+        self.snd.nxt = seq + size as u32 + u32::from(fin);
+        if size < self.snd.mss as usize {
+            self.snd.small_end = self.snd.nxt;
+        }
+        if first || self.timers.waits_for(Purpose::LossProbe) {
+            self.rearm_retransmission(now);
+        }
+    }
+
+    /// Sends the segment at `index` of the scoreboard once more.
+    pub(crate) fn resend(&mut self, now: Time, index: usize, probe: bool) {
+        if index == 0 {
+            self.board.trim_front(self.snd.una);
+        }
+        let small = self.board.get(index).payload.len() < self.payload_limit();
+        if self.config.collapse_on_retransmit && small {
+            let limit = if self.snd.wnd == 0 { self.snd.nxt } else { self.window_end() };
+            self.board.collapse(index, self.payload_limit(), limit);
+        }
+        self.board.resend(index, now, self.snd.nxt, probe);
+        let segment = self.board.get(index);
+        let (seq, flags, first_sent) = (segment.seq, segment.flags, segment.first_sent);
+        let payload = segment.payload.clone();
+        self.transmit(now, seq, flags, payload, first_sent);
+    }
+
+    /// Sends an acknowledgment without data.
+    pub(crate) fn send_ack(&mut self, now: Time) {
+        self.transmit(now, self.snd.nxt, Flags::ACK, Bytes::new(), now);
+    }
+
+    /// Builds a segment and puts it out.
+    pub(crate) fn transmit(&mut self, now: Time, seq: SeqNum, flags: Flags, payload: Bytes, first_sent: Time) {
+        let syn = flags.contains(Flags::SYN);
+        let options = if syn { self.syn_options(now, flags) } else { self.options(now) };
+        let window = if syn { self.advertise_syn_window() } else { self.advertise_window() };
+        if flags.contains(Flags::ACK) {
+            self.acks.on_ack_sent();
+            self.timers.delayed_ack = None;
+        }
+        let mut stamp = Stamp::default();
+        if !payload.is_empty() {
+            self.acks.on_data_sent(now);
+            self.snd.last_sent = now;
+            stamp = Stamp { first_sent, sent: now };
+        }
+        let ack = if flags.contains(Flags::ACK) { self.rcv.nxt } else { SeqNum::default() };
+        self.put_out(|source_port, destination_port| Segment {
+            source_port,
+            destination_port,
+            seq,
+            ack,
+            flags,
+            window,
+            options,
+            payload,
+            stamp,
+        });
+    }
+
+    /// Addresses a segment to the peer.
+    pub(crate) fn put_out(&mut self, segment: impl FnOnce(u16, u16) -> Segment) {
+        let Some((address, port)) = self.remote else { return };
+        let segment = segment(self.local.1, port);
+        self.statistics.packets_sent += 1;
+        self.packets.push_back(Packet::new(self.local.0, address, Transport::Tcp(segment)));
+    }
+
+    /// The options of a segment without SYN.
+    fn options(&mut self, now: Time) -> Options {
+        Options {
+            timestamps: self.timestamps.on.then(|| self.timestamps.option(now)),
+            sack: self.take_sack_blocks(),
+            ..Options::default()
+        }
+    }
+
+    /// How many SACK blocks the next segment carries: three beside timestamps, four otherwise. RFC 2018
+    /// section 3.
+    fn sack_blocks_due(&self) -> usize {
+        if !self.snd.sack {
+            return 0;
+        }
+        let most = if self.timestamps.on { 3 } else { 4 };
+        (usize::from(self.rcv.duplicate.is_some()) + self.rcv.reassembly.blocks().len()).min(most)
+    }
+
+    /// The SACK blocks for a segment: a duplicate comes first, once. RFC 2883 section 4.
+    fn take_sack_blocks(&mut self) -> SmallVec<[SackBlock; 4]> {
+        let count = self.sack_blocks_due();
+        if count == 0 {
+            return SmallVec::new();
+        }
+        let duplicate = self.rcv.duplicate.take();
+        duplicate.iter().chain(self.rcv.reassembly.blocks()).take(count).copied().collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! The states of a connection. RFC 9293 section 3.3.2.
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// A SYN is sent.
+    SynSent,
+    /// A SYN is received and answered.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// A FIN is sent, not acknowledged.
+    FinWait1,
+    /// Our FIN is acknowledged; the peer may send on.
+    FinWait2,
+    /// The peer has sent its FIN; we may send on.
+    CloseWait,
+    /// Both have sent a FIN; ours is not acknowledged.
+    Closing,
+    /// The peer's FIN came first; ours waits for its acknowledgment.
+    LastAck,
+    /// Waiting for old segments to die.
+    TimeWait,
+}
+
+impl State {
+    /// The RFC's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "CLOSED",
+            Self::Listen => "LISTEN",
+            Self::SynSent => "SYN-SENT",
+            Self::SynReceived => "SYN-RECEIVED",
+            Self::Established => "ESTABLISHED",
+            Self::FinWait1 => "FIN-WAIT-1",
+            Self::FinWait2 => "FIN-WAIT-2",
+            Self::CloseWait => "CLOSE-WAIT",
+            Self::Closing => "CLOSING",
+            Self::LastAck => "LAST-ACK",
+            Self::TimeWait => "TIME-WAIT",
+        }
+    }
+
+    /// The application may still hand over data for sending.
+    pub(crate) const fn may_send(self) -> bool {
+        matches!(self, Self::SynSent | Self::SynReceived | Self::Established | Self::CloseWait)
+    }
+
+    /// Data and FIN of ours may be on the wire.
+    pub(crate) const fn is_sending(self) -> bool {
+        matches!(
+            self,
+            Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck
+        )
+    }
+
+    /// The peer may still send data.
+    pub(crate) const fn is_receiving(self) -> bool {
+        matches!(self, Self::SynReceived | Self::Established | Self::FinWait1 | Self::FinWait2)
+    }
+}

@@ -1,0 +1,184 @@
+//! The timers of a connection, and the clock that runs them.
+
+use hol_base::{Duration, Time};
+
+/// What the one timer of the sender is waiting for: at most one of these at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Retransmission timeout. RFC 6298 section 5.
+    Retransmission,
+    /// Probe timeout. RFC 8985 section 7.2.
+    LossProbe,
+    /// Reordering window. RFC 8985 section 6.2.
+    Reordering,
+    /// Zero-window probe. RFC 9293 section 3.8.6.1.
+    Persist,
+}
+
+/// A deadline of the sender's timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Armed {
+    pub(crate) purpose: Purpose,
+    pub(crate) at: Time,
+}
+
+/// A timer that has expired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Expired {
+    Sender(Purpose),
+    DelayedAck,
+    TimeWait,
+}
+
+/// Turns delays into deadlines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    /// Length of a tick; zero is a perfect clock.
+    pub(crate) tick: Duration,
+    /// Deadlines wait in a hierarchical timer wheel.
+    pub(crate) wheel: bool,
+}
+
+/// The timers of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Timers {
+    clock: Clock,
+    pub(crate) sender: Option<Armed>,
+    pub(crate) delayed_ack: Option<Time>,
+    pub(crate) time_wait: Option<Time>,
+}
+
+impl Clock {
+    /// When a timer set now expires: at a tick, never early.
+    ///
+    /// A wheel's first level takes 63 ticks; each further level is eight times longer and coarser, and every
+    /// level rounds up, so that a timer is late by up to one slot.
+    fn deadline(self, now: Time, delay: Duration) -> Time {
+        let tick = self.tick.as_nanos();
+        if tick == 0 {
+            return now + delay;
+        }
+        let ticks = delay.as_nanos().div_ceil(tick);
+        let mut due = now.as_nanos() / tick + ticks;
+        if self.wheel {
+            let mut shift = 0;
+            while ticks >= 63 << shift && shift < 21 {
+                shift += 3;
+            }
+            due = ((due >> shift) + 1) << shift;
+        }
+        // A delay of no tick at all still ends at the next one.
+        let due = due.max(now.as_nanos() / tick + 1);
+        Time::from_nanos(due * tick)
+    }
+
+    fn round_down(self, delay: Duration) -> Duration {
+        match self.tick.as_nanos() {
+            0 => delay,
+            tick => Duration::from_nanos(delay.as_nanos() / tick * tick),
+        }
+    }
+}
+
+impl Timers {
+    /// No timer runs.
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, sender: None, delayed_ack: None, time_wait: None }
+    }
+
+    /// Starts the sender's timer over.
+    pub(crate) fn arm(&mut self, now: Time, purpose: Purpose, delay: Duration) {
+        self.sender = Some(Armed { purpose, at: self.clock.deadline(now, delay) });
+    }
+
+    /// The sender waits for `purpose`.
+    pub(crate) fn waits_for(&self, purpose: Purpose) -> bool {
+        self.sender.is_some_and(|armed| armed.purpose == purpose)
+    }
+
+    /// Delays the acknowledgment, never beyond an earlier deadline; `true` if that one is so near that it may
+    /// as well leave now.
+    pub(crate) fn delay_ack(&mut self, now: Time, delay: Duration) -> bool {
+        let mut at = self.clock.deadline(now, delay);
+        if let Some(earlier) = self.delayed_ack {
+            if earlier <= self.clock.deadline(now, self.clock.round_down(delay / 4)) {
+                return true;
+            }
+            at = at.min(earlier);
+        }
+        self.delayed_ack = Some(at);
+        false
+    }
+
+    /// Starts TIME-WAIT over.
+    pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
+        self.time_wait = Some(self.clock.deadline(now, delay));
+    }
+
+    /// The earliest deadline.
+    pub(crate) fn next(&self) -> Option<Time> {
+        let sender = self.sender.map(|armed| armed.at);
+        [sender, self.delayed_ack, self.time_wait].into_iter().flatten().min()
+    }
+
+    /// Takes a timer that has expired, if there is one.
+    pub(crate) fn expire(&mut self, now: Time) -> Option<Expired> {
+        let due = |at: &Time| *at <= now;
+        if self.delayed_ack.take_if(|at| due(at)).is_some() {
+            return Some(Expired::DelayedAck);
+        }
+        if let Some(armed) = self.sender.take_if(|armed| due(&armed.at)) {
+            return Some(Expired::Sender(armed.purpose));
+        }
+        self.time_wait.take_if(|at| due(at)).map(|_| Expired::TimeWait)
+    }
+
+    /// Stops everything.
+    pub(crate) fn stop(&mut self) {
+        *self = Self::new(self.clock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn after(tick_ms: u64, wheel: bool, now_ms: u64, delay_ms: u64) -> u64 {
+        let clock = Clock { tick: MS(tick_ms), wheel };
+        clock.deadline(Time::from_millis(now_ms), MS(delay_ms)).as_millis()
+    }
+
+    #[test]
+    fn a_perfect_clock_is_exact() {
+        assert_eq!(after(0, false, 3, 7), 10);
+    }
+
+    #[test]
+    fn ticks_round_up_the_delay_but_not_the_start() {
+        assert_eq!(after(4, false, 3, 5), 8, "set in tick 0, two ticks");
+        assert_eq!(after(4, false, 3, 0), 4);
+    }
+
+    #[test]
+    fn the_wheel_is_one_tick_late_and_coarser_far_out() {
+        assert_eq!(after(4, true, 3, 220), 224, "55 ticks and one");
+        assert_eq!(after(4, true, 3, 440), 448, "110 ticks, slots of 8 ticks: 14 slots of 32 ms");
+        assert_eq!(after(4, true, 3, 416), 448, "a whole slot late at worst");
+        assert_eq!(after(4, true, 3, 2016), 2048, "504 ticks, slots of 64");
+    }
+
+    #[test]
+    fn timers_expire_once() {
+        let mut timers = Timers::new(Clock { tick: Duration::ZERO, wheel: false });
+        timers.arm(Time::ZERO, Purpose::LossProbe, MS(5));
+        timers.delay_ack(Time::ZERO, MS(3));
+        assert_eq!(timers.next(), Some(Time::from_millis(3)));
+        assert_eq!(timers.expire(Time::from_millis(2)), None);
+        assert_eq!(timers.expire(Time::from_millis(5)), Some(Expired::DelayedAck));
+        assert_eq!(timers.expire(Time::from_millis(5)), Some(Expired::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(5)), None);
+        assert_eq!(timers.next(), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Timestamps: our clock on the wire, and the peer's echoed. RFC 7323 sections 3 to 5.
+
+use hol_base::{Duration, Time};
+use hol_wire::tcp;
+
+/// The state of the timestamps option.
+#[derive(Debug, Clone)]
+pub(crate) struct Timestamps {
+    clock: Duration,
+    offset: u32,
+    /// Both sides send the option.
+    pub(crate) on: bool,
+    /// TS.Recent: what we echo.
+    pub(crate) recent: u32,
+    /// TSecr of the segment being processed.
+    pub(crate) echo: Option<u32>,
+}
+
+impl Timestamps {
+    /// Off until both sides have offered it; the clock starts at a random `offset` (RFC 7323 section 7.1).
+    pub(crate) fn new(clock: Duration, offset: u32) -> Self {
+        Self { clock, offset, on: false, recent: 0, echo: None }
+    }
+
+    /// TSval at `time`.
+    pub(crate) fn value(&self, time: Time) -> u32 {
+        let steps = time.as_nanos() / self.clock.as_nanos().max(1);
+        self.offset.wrapping_add(steps as u32)
+    }
+
+    /// The option for a segment that leaves now.
+    pub(crate) fn option(&self, now: Time) -> tcp::Timestamps {
+        tcp::Timestamps { value: self.value(now), echo: self.recent }
+    }
+
+    /// The segment echoes a clock reading from before `time`, so it answers something sent earlier.
+    pub(crate) fn echo_before(&self, time: Time) -> bool {
+        self.echo.is_some_and(|echo| before(echo, self.value(time)))
+    }
+
+    /// The round trip that TSecr tells, one step of the clock at least. RFC 7323 section 4.1.
+    pub(crate) fn round_trip(&self, now: Time) -> Option<Duration> {
+        let steps = self.value(now).wrapping_sub(self.echo?);
+        (steps < 1 << 31).then(|| self.clock * u64::from(steps.max(1)))
+    }
+
+    /// PAWS: the segment is older than one that was accepted. RFC 7323 section 5.3, R1.
+    pub(crate) fn is_old(&self, option: &tcp::Timestamps) -> bool {
+        self.on && before(option.value, self.recent)
+    }
+}
+
+/// `earlier` is before `later` on the circle of clock readings.
+fn before(earlier: u32, later: u32) -> bool {
+    (earlier.wrapping_sub(later) as i32) < 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_wraps() {
+        // RFC 7323 section 5.2: compared modulo 2^32.
+        let mut timestamps = Timestamps::new(Duration::from_millis(1), u32::MAX - 1);
+        timestamps.echo = Some(u32::MAX);
+        assert!(timestamps.echo_before(Time::from_millis(3)));
+        assert!(!timestamps.echo_before(Time::from_millis(1)));
+        assert_eq!(timestamps.round_trip(Time::from_millis(5)), Some(Duration::from_millis(4)));
+        assert_eq!(timestamps.round_trip(Time::from_millis(1)), Some(Duration::from_millis(1)));
+    }
+}

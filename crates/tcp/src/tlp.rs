@@ -1,0 +1,100 @@
+//! Tail loss probes. RFC 8985 section 7.
+
+use hol_base::{Duration, Time};
+use hol_wire::tcp::SeqNum;
+
+use crate::ack::News;
+use crate::recover::{Episode, Phase};
+use crate::send::Push;
+use crate::timers::Purpose;
+use crate::Endpoint;
+
+/// A probe that is not accounted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Probe {
+    /// TLP.end_seq: SND.NXT when it was sent.
+    end: SeqNum,
+    /// TLP.is_retrans: it carried old data.
+    pub(crate) resent: bool,
+}
+
+impl Episode {
+    /// A probe is out, and `end` is what acknowledges it.
+    pub(crate) fn probe_ends_at(&self, end: SeqNum) -> bool {
+        self.probe.is_some_and(|probe| probe.end == end)
+    }
+}
+
+impl Endpoint {
+    /// Arms the probe timer; `false` if there is no call for one. RFC 8985 section 7.2.
+    ///
+    /// `restarted` tells whether RTO counts from now, or from when the oldest segment was sent.
+    pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
+        let quiet = matches!(self.episode.phase, Phase::Open | Phase::Reduced);
+        let Some(oldest) = self.board.front() else { return false };
+        if !self.config.tlp || !self.snd.sack || !quiet {
+            return false;
+        }
+        let mut timeout = match self.rtt.srtt() {
+            None => self.config.rto_initial,
+            Some(srtt) if self.board.len() == 1 => srtt * 2 + self.config.tlp_ack_allowance,
+            Some(srtt) => srtt * 2 + self.config.timer_slack,
+        };
+        let waited = if restarted { Duration::ZERO } else { now.saturating_since(oldest.sent) };
+        let left = self.rtt.rto().saturating_sub(waited);
+        if !left.is_zero() {
+            timeout = timeout.min(left);
+        }
+        self.timers.arm(now, Purpose::LossProbe, timeout);
+        true
+    }
+
+    /// The probe timer expired: new data if there is some, otherwise the last segment again. RFC 8985
+    /// section 7.3.
+    pub(crate) fn send_loss_probe(&mut self, now: Time) {
+        if self.board.len() == 0 {
+            return;
+        }
+        if self.episode.probe.is_none() && self.send_probe_segment(now) {
+            self.statistics.tail_loss_probes += 1;
+            self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+            return;
+        }
+        let oldest = self.board.front().map_or(now, |first| first.sent);
+        let left = self.rtt.rto().saturating_sub(now.saturating_since(oldest));
+        self.timers.arm(now, Purpose::Retransmission, left.max(Duration::from_micros(1)));
+    }
+
+    fn send_probe_segment(&mut self, now: Time) -> bool {
+        let segments = self.board.len();
+        let unsent = self.has_unsent() && self.window_end().after(self.snd.nxt);
+        if unsent {
+            self.send_new(now, Push::Probe);
+            if self.board.len() == segments {
+                return false;
+            }
+        } else {
+            self.resend(now, segments - 1, true);
+            self.statistics.fast_retransmissions += 1;
+        }
+        self.episode.probe = Some(Probe { end: self.snd.nxt, resent: !unsent });
+        true
+    }
+
+    /// An acknowledgment of the probe: if the probe repaired a loss, that was congestion. RFC 8985 section 7.4.
+    pub(crate) fn probe_acknowledged(&mut self, ack: SeqNum, news: &News) {
+        let Some(probe) = self.episode.probe.filter(|probe| ack.at_or_after(probe.end)) else { return };
+        if !probe.resent || news.dsack_of_probe {
+            self.episode.probe = None;
+        } else if ack.after(probe.end) {
+            // No duplicate was reported before newer data was acknowledged: the original was lost.
+            self.begin_reduction();
+            self.episode.phase = Phase::Reduced;
+            self.finish_reduction();
+            self.episode.phase = Phase::Disorder;
+            self.keep_open();
+        } else if !news.advanced && news.is_duplicate() && !news.data_sacked {
+            self.episode.probe = None;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Taking a reduction of the window back when it was needless. RFC 4015 (Eifel), RFC 3708 (D-SACK).
+
+use hol_base::Time;
+use hol_wire::tcp::SeqNum;
+
+use crate::Endpoint;
+use crate::recover::{Episode, Phase};
+
+/// What is needed to take the last reduction back.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Undo {
+    /// SND.UNA when the episode began; `None` when there is nothing to take back.
+    marker: Option<SeqNum>,
+    /// Retransmissions that have not been reported as duplicates; `None` before the first.
+    needed: Option<u32>,
+    /// The windows before the reduction; without ssthresh the window is not restored.
+    pub(crate) cwnd: u32,
+    pub(crate) ssthresh: Option<u32>,
+    /// When the first retransmission of the episode left.
+    pub(crate) first_resent: Option<Time>,
+}
+
+impl Undo {
+    /// A segment was retransmitted.
+    pub(crate) fn on_retransmission(&mut self, now: Time) {
+        self.first_resent.get_or_insert(now);
+        self.needed = Some(self.needed.unwrap_or(0) + 1);
+    }
+
+    /// Every retransmission was reported as a duplicate.
+    fn all_needless(&self) -> bool {
+        self.marker.is_some() && self.needed == Some(0)
+    }
+}
+
+impl Episode {
+    /// The peer got one retransmission, up to `end`, twice.
+    pub(crate) fn undo_one(&mut self, end: SeqNum) {
+        if self.undo.marker.is_some_and(|marker| end.after(marker)) {
+            self.undo.needed = self.undo.needed.map(|needed| needed.saturating_sub(1));
+        }
+    }
+}
+
+impl Endpoint {
+    /// An episode begins: retransmissions still out may be reported later.
+    pub(crate) fn begin_undo(&mut self) {
+        let probes = u32::from(self.episode.probe.is_some_and(|probe| probe.resent));
+        let out = self.board.resent.segments + probes;
+        self.episode.undo.marker = self.config.undo.then_some(self.snd.una);
+        self.episode.undo.needed = (out > 0).then_some(out);
+        if !self.board.front().is_some_and(|first| first.ever_resent) {
+            self.episode.undo.first_resent = None;
+        }
+    }
+
+    /// Remembers ssthresh from before the reduction.
+    pub(crate) fn remember_window(&mut self) {
+        let reducing = self.episode.phase.is_reducing();
+        let ssthresh = if reducing { self.cwnd.ssthresh() } else { self.cwnd.remembered_ssthresh() };
+        self.episode.undo.ssthresh = Some(ssthresh);
+    }
+
+    /// The acknowledgment answers something sent before the first retransmission: the original arrived.
+    /// RFC 3522 section 3.2.
+    fn original_was_delayed(&self) -> bool {
+        match self.episode.undo.first_resent {
+            Some(at) => self.timestamps.echo_before(at),
+            None => self.snd.sack || self.snd.una.before(self.episode.high_seq),
+        }
+    }
+
+    /// The last reduction has not been taken back.
+    pub(crate) fn reduction_stands(&self) -> bool {
+        !self.config.undo || self.episode.undo.marker.is_some()
+    }
+
+    fn was_needless(&self) -> bool {
+        let undo = &self.episode.undo;
+        undo.marker.is_some() && (undo.all_needless() || self.original_was_delayed())
+    }
+
+    /// Back to the windows from before. RFC 4015 section 3.2.
+    fn restore_window(&mut self, forget_losses: bool) {
+        if forget_losses {
+            self.board.clear_lost();
+        }
+        if let Some(ssthresh) = self.episode.undo.ssthresh {
+            self.cwnd.set_cwnd(self.cwnd.cwnd().max(self.episode.undo.cwnd));
+            self.cwnd.set_ssthresh(self.cwnd.ssthresh().max(ssthresh));
+        }
+        self.episode.undo.marker = None;
+        self.episode.rack.advanced = true;
+    }
+
+    /// The episode is over, and was needless.
+    pub(crate) fn undo_if_needless(&mut self) {
+        if self.was_needless() {
+            self.restore_window(false);
+        } else {
+            self.episode.rack.recovered();
+        }
+    }
+
+    /// D-SACK has reported every retransmission of the episode. RFC 3708 section 3.
+    pub(crate) fn undo_by_dsack(&mut self) -> bool {
+        let needless = self.episode.undo.all_needless();
+        if needless {
+            self.episode.rack.undone();
+            self.restore_window(false);
+        }
+        needless
+    }
+
+    /// A partial acknowledgment in fast recovery for an original that was only late; `true` if recovery should
+    /// hold back because retransmissions are still out.
+    pub(crate) fn undo_by_delayed_original(&mut self) -> bool {
+        if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
+            return false;
+        }
+        self.episode.reordering |= self.snd.sack;
+        if self.board.resent.segments > 0 {
+            return true;
+        }
+        self.restore_window(true);
+        self.episode.phase = Phase::Disorder;
+        self.keep_open();
+        false
+    }
+
+    /// The timeout was spurious, as F-RTO (`proven`), timestamps or D-SACK tell.
+    pub(crate) fn undo_loss(&mut self, proven: bool) -> bool {
+        let spurious = self.episode.undo.marker.is_some() && (proven || self.was_needless());
+        if spurious {
+            self.restore_window(true);
+            self.episode.retransmissions = 0;
+            if proven || self.snd.sack {
+                self.episode.phase = Phase::Open;
+            }
+        }
+        spurious
+    }
+}

@@ -1,0 +1,120 @@
+//! Whether the congestion window is used: if not, it neither grows nor stays. RFC 2861, RFC 7661.
+
+use hol_base::Time;
+use hol_wire::tcp::SeqNum;
+
+use crate::Endpoint;
+use crate::recover::Phase;
+
+/// How much of the window was used lately.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    /// The window, and nothing else, held data back in this round.
+    limited: bool,
+    /// The most that was outstanding in this round, in units of the window.
+    most_out: u32,
+    /// The round ends when this is acknowledged.
+    round_end: SeqNum,
+    /// The most that was outstanding since the window was last full.
+    used: u32,
+    /// When the window was last full, or changed.
+    pub(crate) stamp: Time,
+}
+
+impl Usage {
+    /// Counting begins behind `una`.
+    pub(crate) fn start(&mut self, una: SeqNum) {
+        self.round_end = una;
+    }
+}
+
+impl Usage {
+    /// A connection begins at `una`.
+    pub(crate) fn begin(una: SeqNum, now: Time) -> Self {
+        Self { round_end: una, stamp: now, ..Self::default() }
+    }
+}
+
+impl Endpoint {
+    /// What counts against the window.
+    pub(crate) fn in_flight(&self) -> u32 {
+        let unit = self.config.congestion_unit;
+        let in_flight = self.board.in_flight(unit);
+        if self.config.limited_transmit || self.episode.phase >= Phase::Recovery {
+            return in_flight;
+        }
+        // Without RFC 3042 the first duplicate acknowledgments let nothing out.
+        in_flight + self.board.sacked.count(unit)
+    }
+
+    /// The window is in use, so acknowledgments may open it.
+    pub(crate) fn window_is_used(&self) -> bool {
+        !self.config.cwnd_validation
+            || self.usage.limited
+            || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.most_out)
+    }
+
+    /// Data was sent, or the window kept it back (`limited`).
+    pub(crate) fn validate_window(&mut self, now: Time, limited: bool) {
+        if !self.config.cwnd_validation {
+            return;
+        }
+        let out = self.board.out.count(self.config.congestion_unit);
+        let usage = &mut self.usage;
+        let new_round = self.snd.una.at_or_after(usage.round_end);
+        if new_round || limited || (!usage.limited && out > usage.most_out) {
+            usage.limited = limited;
+            usage.most_out = out;
+            usage.round_end = self.snd.nxt;
+        }
+        if self.window_is_used() {
+            self.usage.used = 0;
+            self.usage.stamp = now;
+            return;
+        }
+        self.usage.used = self.usage.used.max(out);
+        if self.config.slow_start_after_idle && now.saturating_since(self.usage.stamp) >= self.rtt.rto() {
+            self.shrink_unused_window(now);
+        }
+    }
+
+    /// The window was not full for an RTO: it goes half of the way down to what was used. RFC 2861 section 3.
+    fn shrink_unused_window(&mut self, now: Time) {
+        if self.episode.phase == Phase::Open {
+            let used = self.usage.used.max(self.config.initial_window * self.cwnd.quantum());
+            if used < self.cwnd.cwnd() {
+                self.remember_ssthresh();
+                self.cwnd.set_cwnd(self.cwnd.cwnd().midpoint(used));
+            }
+            self.usage.used = 0;
+        }
+        self.usage.stamp = now;
+    }
+
+    /// Data is about to be sent after a pause: the window halves for each RTO of silence, down to the restart
+    /// window. RFC 2861 section 3, RFC 5681 section 4.1.
+    pub(crate) fn restart_after_idle(&mut self, now: Time) {
+        let mut idle = now.saturating_since(self.snd.last_sent);
+        let rto = self.rtt.rto();
+        if !self.config.slow_start_after_idle || self.board.len() > 0 || idle <= rto {
+            return;
+        }
+        self.remember_ssthresh();
+        let cwnd = self.cwnd.cwnd();
+        let restart = (self.config.initial_window * self.cwnd.quantum()).min(cwnd);
+        let mut window = cwnd;
+        while idle > rto && window > restart {
+            window /= 2;
+            idle -= rto;
+        }
+        self.cwnd.set_cwnd(window.max(restart));
+        self.usage.stamp = now;
+        self.usage.used = 0;
+    }
+
+    fn remember_ssthresh(&mut self) {
+        if !self.episode.phase.is_reducing() {
+            self.cwnd.set_ssthresh(self.cwnd.remembered_ssthresh());
+        }
+    }
+}
