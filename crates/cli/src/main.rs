@@ -1,2 +1,88 @@
 //! The `hol` command.
-fn main() {}
+
+mod bench;
+mod ccdf;
+mod compare;
+mod doctor;
+mod failure;
+mod fill;
+mod list;
+mod progress;
+mod question;
+mod report;
+mod reproduce;
+mod row;
+mod run;
+mod terminal;
+mod trace;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  hol compare tcp sctp:streams=8 --loss 1%        which is faster, by how much, and why
+  hol compare tcp tcp:cc=reno --delay 40ms --rate 1000/s
+  hol run experiments/hello.toml                  a sweep from a file, with tables and a report
+  hol run experiments/hello.toml --set network.delay=50ms --out results/slow
+  hol reproduce ikr53 --quick                     a published evaluation, every claim judged
+  hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
+  hol list                                        transports, stacks, workloads, studies
+";
+
+const TEMPLATE: &str = "{about}\n\n{before-help}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+const AFTER: &str = "\
+A TRANSPORT is tcp or sctp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
+Exit codes: 0 done, 1 failed, 2 usage. `hol COMMAND --help` says more.";
+
+/// What does a transport do to your application? Messages over simulated networks, measured and explained.
+#[derive(Debug, Parser)]
+#[command(name = "hol", version, before_help = EXAMPLES, help_template = TEMPLATE, after_help = AFTER)]
+#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare transports under one set of conditions
+    Compare(compare::Compare),
+    /// Run an experiment file
+    Run(run::Run),
+    /// Run a study: a published evaluation with its figures and claims
+    Reproduce(reproduce::Reproduce),
+    /// Draw the report of a result directory again
+    Report(report::Report),
+    /// Repeat runs of a result directory and compare their digests
+    Verify(verify::Verify),
+    /// Show or capture the packets of one run
+    Trace(trace::Trace),
+    /// Measure this program's own speed
+    Bench(bench::Bench),
+    /// List studies, stacks, transports with their options, and workloads
+    List(list::List),
+    /// Say what works on this machine
+    Doctor(doctor::Doctor),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Compare(command) => command.run(),
+        Command::Run(command) => command.run(),
+        Command::Reproduce(command) => command.run(),
+        Command::Report(command) => command.run(),
+        Command::Verify(command) => command.run(),
+        Command::Trace(command) => command.run(),
+        Command::Bench(command) => command.run(),
+        Command::List(command) => command.run(),
+        Command::Doctor(command) => command.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

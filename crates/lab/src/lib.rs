@@ -1,1 +1,40 @@
-//! Experiment files, sweeps, runs, and the result directory
+//! Experiment files, sweeps, runs, and the result directory.
+//!
+//! A [`Source`] is the text of an experiment with the command line's overrides; it is settled into the
+//! [`Point`]s of an [`Experiment`]. A [`Plan`] lists the runs of one or several experiments, [`execute`] does
+//! them on all cores, and a [`Store`] keeps each as soon as it is done. [`Results`] is what a directory says,
+//! now or years later.
+
+mod axes;
+mod error;
+mod experiment;
+mod manifest;
+mod plan;
+mod point;
+mod pool;
+mod records;
+mod repetitions;
+mod results;
+mod run;
+mod source;
+mod stopwatch;
+mod store;
+mod study;
+mod sweep;
+mod table;
+mod verify;
+
+pub use error::{InputError, LabError};
+pub use experiment::{Experiment, Keep};
+pub use manifest::{FORMAT, Host, Manifest};
+pub use plan::{Finished, Job, Plan};
+pub use point::{Point, PointId, RunKey};
+pub use repetitions::Repetitions;
+pub use results::{PointResult, Results};
+pub use run::{Counts, RunResult};
+pub use source::Source;
+pub use stopwatch::Stopwatch;
+pub use store::Store;
+pub use study::Study;
+pub use sweep::{Progress, execute};
+pub use verify::{Difference, verify};

@@ -1,1 +1,20 @@
-//! Figures, tables, claims and the page
+//! Figures, tables, claims and the page.
+//!
+//! [`write`] turns a result directory into `report.html` and its figures; everything on the page is
+//! computed from the stored runs, the study's `figures.toml` and its `claims.toml`.
+
+pub mod claims;
+mod closed_form;
+pub mod data;
+pub mod figures;
+mod from_results;
+mod page;
+pub mod plot;
+mod provenance;
+mod report;
+pub mod sequence;
+#[cfg(test)]
+mod testing;
+
+pub use provenance::Provenance;
+pub use report::{Report, ReportError, write};

@@ -1,0 +1,118 @@
+//! `hol bench`: how fast this program is, over whole runs.
+
+use clap::Args;
+use hol_lab::{Experiment, Point, Source, Stopwatch};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::row::json;
+use crate::terminal::{grouped, say, table};
+
+/// ns-2 with FullTcp, request and response, took this long for a transaction on a machine of its time.
+const NS2_MICROSECONDS: [f64; 2] = [36.0, 70.0];
+
+const QUESTION: &str = "
+    transports = ['sctp:streams=8', 'tcp']
+    messages = 80000
+    repetitions = 1
+    [network]
+    loss = '1%'
+";
+
+/// Measure this program's own speed: 80,000 SIMCO transactions at 1 % loss on one core.
+///
+/// Endpoints, network and records are included. ns-2 (FullTcp) takes 36 to 70 µs for such a transaction.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// How often each is measured
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    times: u32,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// The speed with one transport.
+#[derive(Debug, Serialize)]
+struct Speed {
+    transport: String,
+    transactions: u64,
+    times: u32,
+    min_us_per_transaction: f64,
+    median_us_per_transaction: f64,
+    packets_per_second: f64,
+    /// Of the whole process so far; null if the system does not tell.
+    peak_memory_mb: Option<f64>,
+    /// How many times faster than the faster end of ns-2's range.
+    ratio_to_ns2: f64,
+}
+
+impl Bench {
+    /// Measures, then says how fast it was.
+    pub fn run(&self) -> Result<(), Failure> {
+        let experiment = Experiment::parse("bench", &Source::new("bench", QUESTION))?;
+        let speeds = experiment.points.iter().map(|point| self.measure(point));
+        let speeds: Vec<Speed> = speeds.collect::<Result<_, _>>()?;
+        if self.json {
+            speeds.iter().for_each(|speed| say(&json(speed)));
+        } else {
+            say(&page(&speeds));
+        }
+        Ok(())
+    }
+
+    fn measure(&self, point: &Point) -> Result<Speed, Failure> {
+        let mut seconds = Vec::new();
+        let mut packets = 0;
+        for _ in 0..self.times {
+            let watch = Stopwatch::start();
+            let run = hol_model::run(&point.scenario(0), point.seed_of(0), None).map_err(Failure::failed)?;
+            seconds.push(watch.seconds());
+            packets = run.packets;
+        }
+        seconds.sort_by(f64::total_cmp);
+        let per_transaction = |seconds: f64| seconds * 1e6 / point.messages as f64;
+        let (least, median) = (seconds[0], seconds[seconds.len() / 2]);
+        Ok(Speed {
+            transport: point.label.clone(),
+            transactions: point.messages,
+            times: self.times,
+            min_us_per_transaction: per_transaction(least),
+            median_us_per_transaction: per_transaction(median),
+            packets_per_second: packets as f64 / least,
+            peak_memory_mb: peak_memory_mb(),
+            ratio_to_ns2: NS2_MICROSECONDS[0] / per_transaction(median),
+        })
+    }
+}
+
+fn page(speeds: &[Speed]) -> String {
+    let heads = ["transport", "min µs", "median µs", "packets/s", "memory", "ns-2 takes"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    rows.extend(speeds.iter().map(|speed| {
+        vec![
+            speed.transport.clone(),
+            format!("{:.2}", speed.min_us_per_transaction),
+            format!("{:.2}", speed.median_us_per_transaction),
+            grouped(speed.packets_per_second as u64),
+            speed.peak_memory_mb.map_or("-".to_owned(), |mb| format!("{mb:.0} MB")),
+            format!("{:.0} x as long", speed.ratio_to_ns2),
+        ]
+    }));
+    let first = &speeds[0];
+    let what = "a transaction: request and reply, both endpoints, the network and the record";
+    format!(
+        "{}\n{} transactions, {} times each; {what}\n",
+        table(&rows),
+        grouped(first.transactions),
+        first.times
+    )
+}
+
+/// The most memory that the process has had. proc(5)
+fn peak_memory_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: f64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024.0 / 1e6)
+}

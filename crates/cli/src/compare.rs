@@ -1,0 +1,135 @@
+//! `hol compare`: transports side by side.
+
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use hol_lab::{Finished, Plan, PointResult, execute};
+use hol_measure::{CONFIDENCE, Distribution, Interval, Verdict, compare_paired};
+
+use crate::failure::Failure;
+use crate::fill::threads;
+use crate::progress::Progress;
+use crate::question::Question;
+use crate::row::{NANOSECOND_MS, Row, cells, heads, interval, split};
+use crate::terminal::{grouped, say, table};
+use crate::{ccdf, row};
+
+const TEACH: &str = "compare what? Name two or more transports, as in\n  \
+    hol compare tcp sctp:streams=1 sctp:streams=8 --loss 1%\n\
+    `hol list` shows all transports with their options";
+
+/// Compare transports under one set of conditions.
+///
+/// Every transport meets the same losses in the same repetition, so that differences are paired.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// tcp or sctp, with options as in sctp:streams=8,rto_min=200ms; the first is the yardstick
+    #[arg(value_name = "TRANSPORT")]
+    transports: Vec<String>,
+    #[command(flatten)]
+    question: Question,
+    /// One JSON object a line for each transport
+    #[arg(long)]
+    json: bool,
+    /// Runs at the same time [default: all cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+impl Compare {
+    /// Runs all transports, then says what came out.
+    pub fn run(&self) -> Result<(), Failure> {
+        if self.transports.is_empty() {
+            return Err(Failure::Usage(TEACH.to_owned()));
+        }
+        let plan = Plan::new([&self.question.experiment(&self.transports)?]);
+        let mut finished = Finished::default();
+        let mut progress = Progress::new(self.json);
+        execute(
+            &plan,
+            &mut finished,
+            threads(self.jobs),
+            &AtomicBool::new(false),
+            |_, _| Ok(()),
+            |_, now| {
+                progress.show(now);
+                Ok(())
+            },
+        )?;
+        progress.finish();
+        let results = plan.results(&finished);
+        if self.json {
+            results.iter().for_each(|result| say(&row::json(&Row::of(result))));
+        } else {
+            say(&page(&results));
+        }
+        Ok(())
+    }
+}
+
+/// Everything for people.
+fn page(results: &[PointResult]) -> String {
+    let Some(first) = results.first() else { return String::new() };
+    let mut text = conditions(first) + "\n\n";
+    let mut rows = vec![[vec!["transport".to_owned()], heads()].concat()];
+    rows.extend(results.iter().map(|r| [vec![r.point.label.clone()], cells(r)].concat()));
+    text += &table(&rows);
+    text.push('\n');
+    for result in &results[1..] {
+        text += &(verdict(first, result) + "\n");
+    }
+    text += "\nwhere the time goes, mean of a message:\n";
+    let parts = |r: &PointResult| r.split_ms().map_or("nothing completed".to_owned(), |parts| split(&parts));
+    let rows: Vec<_> = results.iter().map(|r| (format!("  {}", r.point.label), parts(r))).collect();
+    let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
+    rows.iter().for_each(|(label, parts)| text += &format!("{label:<width$}  {parts}\n"));
+    let warnings = row::warnings(results);
+    if !warnings.is_empty() {
+        text += &format!("\n{warnings}");
+    }
+    let latencies: Vec<Distribution> = results.iter().map(PointResult::latency).collect();
+    let curves: Vec<_> = results.iter().map(|r| r.point.label.as_str()).zip(&latencies).collect();
+    text + "\n" + &ccdf::draw(&curves)
+}
+
+/// One sentence about the question.
+fn conditions(result: &PointResult) -> String {
+    let point = &result.point;
+    let network = &point.network;
+    let rate = point.workload.rate().map_or(String::new(), |rate| format!(" at {rate}"));
+    format!(
+        "{}{rate}, {} each way, loss {}, {}, queue {}; {} messages in {} repetitions, seed {}",
+        point.workload.kind.name(),
+        network.delay,
+        serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss)),
+        network.rate,
+        network.queue,
+        grouped(result.offered()),
+        result.runs.len(),
+        point.seed
+    )
+}
+
+/// `other` against `first`, from the repetitions in which both have a mean.
+fn verdict(first: &PointResult, other: &PointResult) -> String {
+    let (name, yardstick) = (&other.point.label, &first.point.label);
+    let pairs = other.means_ms().into_iter().zip(first.means_ms());
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| Some((a?, b?))).unzip();
+    let comparison = compare_paired(&a, &b, NANOSECOND_MS, CONFIDENCE);
+    let difference = comparison.difference;
+    let size = Interval { mean: difference.mean.abs(), ..difference };
+    let basis = format!("(95 %, {} paired repetitions)", difference.n);
+    match comparison.verdict {
+        _ if difference.n < 2 => {
+            let word = if difference.mean < 0.0 { "faster" } else { "slower" };
+            let ms = row::short(size.mean);
+            format!("{name} is {ms} ms {word} than {yardstick} in one repetition; more tell how sure that is")
+        }
+        Verdict::Faster => format!("{name} is {} ms faster than {yardstick} {basis}", interval(&size)),
+        Verdict::Slower => format!("{name} is {} ms slower than {yardstick} {basis}", interval(&size)),
+        Verdict::NoDifference => format!("{name} is exactly as fast as {yardstick} {basis}"),
+        Verdict::Undecided => {
+            format!("{name} and {yardstick} do not differ for sure: {difference} ms {basis}")
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Fills a result directory: as far as it is, on all cores, until it is done or interrupted.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hol_lab::{Manifest, Plan, Results, Store, execute};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::terminal::grouped;
+
+/// Set by Ctrl-C and by SIGTERM.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// How many runs go on at the same time.
+pub fn threads(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Ends the work after the runs that have begun; the second time at once: finished runs are on the disk.
+pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
+    let handler = || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(1);
+        }
+    };
+    ctrlc::set_handler(handler).map_err(Failure::failed)?;
+    Ok(&STOP)
+}
+
+/// Does what is not done yet of `manifest` in `dir`, and writes the tables.
+pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) -> Result<Results, Failure> {
+    let stop = stop_on_interrupt()?;
+    let (mut store, mut finished) = Store::open(dir, manifest)?;
+    let plan = Plan::of_points(store.manifest().points.clone());
+    let known = finished.runs().count();
+    if known > 0 && !quiet {
+        eprintln!("going on in {}: {} runs are there already", dir.display(), grouped(known as u64));
+    }
+    let mut progress = Progress::new(quiet);
+    let keep = store.keep();
+    let ended = execute(&plan, &mut finished, threads(jobs), stop, keep, |run, now| {
+        store.append(run)?;
+        progress.show(now);
+        Ok(())
+    });
+    progress.finish();
+    ended?;
+    let results = store.write_tables(&finished)?;
+    if results.complete() {
+        return Ok(results);
+    }
+    let missing = plan.wanted(&finished).len();
+    Err(Failure::Failed(format!(
+        "interrupted with {} runs done and at least {} to do; run the same command again to go on, {} has what is done",
+        grouped(finished.runs().count() as u64),
+        grouped(missing as u64),
+        dir.display()
+    )))
+}

@@ -1,0 +1,78 @@
+//! `hol list`: everything that can be named on the command line, from the tables that give it its meaning.
+
+use clap::Args;
+use hol_lab::Study;
+use hol_stack::{DEFAULT_STACK, Kind, TransportSpec, stack, stacks};
+
+use crate::failure::Failure;
+use crate::terminal::say;
+
+/// List studies, stacks, transports with their options, and workloads.
+#[derive(Debug, Args)]
+pub struct List {}
+
+const WORKLOADS: &str = "\
+workloads (--workload KIND):
+  simco      policy enable requests to a middlebox, which grants them (RFC 4540)
+  echo       each message comes back as it is
+  pingpong   as echo, but the next message goes out when the reply to the last came back
+  oneway     messages without replies
+";
+
+impl List {
+    /// Prints the list.
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut text = String::from("studies (hol reproduce STUDY):\n");
+        for (name, title) in Study::all() {
+            text += &format!("  {name:<10} {title}\n");
+        }
+        text += "\n";
+        text += WORKLOADS;
+        text += "\nstacks (option stack=NAME):\n";
+        for stack in stacks() {
+            let default = if stack.name == DEFAULT_STACK { " (default)" } else { "" };
+            text += &format!("  {:<10} {}{default}\n", stack.name, purpose(stack.text));
+        }
+        for kind in [Kind::Tcp, Kind::Sctp] {
+            text += &transport(kind);
+        }
+        say(&text);
+        Ok(())
+    }
+}
+
+/// The first comment of a stack's file.
+fn purpose(text: &str) -> &str {
+    text.lines().find_map(|line| line.strip_prefix('#')).unwrap_or("").trim()
+}
+
+/// A transport's options with the values that they have when none is given.
+fn transport(kind: Kind) -> String {
+    let mut text = format!("\ntransport {0}, options as in {0}:KEY=VALUE,KEY=VALUE:\n", kind.name());
+    for (name, meaning) in kind.uses() {
+        text += &format!("  {name:<36} {meaning}\n");
+    }
+    let spec: TransportSpec = kind.name().parse().expect("a protocol alone is a transport");
+    let file = stack(spec.stack()).map_or("", |stack| stack.text);
+    for (name, value) in spec.behaviour() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text += &format!("  {:<36} {}\n", format!("{name}={value}"), meaning(file, kind, name));
+    }
+    text
+}
+
+/// The comment that explains a behaviour: behind it, or on the line before.
+fn meaning<'t>(text: &'t str, kind: Kind, name: &str) -> &'t str {
+    let head = format!("[{}]", kind.name());
+    let mut before = "";
+    for line in
+        text.lines().skip_while(|line| line.trim() != head).skip(1).take_while(|line| !line.starts_with('['))
+    {
+        let is_it = line.split_once('=').is_some_and(|(key, _)| key.trim() == name);
+        if is_it {
+            return line.split_once('#').map_or(before, |(_, comment)| comment.trim());
+        }
+        before = line.strip_prefix('#').map_or("", str::trim);
+    }
+    ""
+}

@@ -1,0 +1,79 @@
+//! `hol reproduce`: a study.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hol_lab::{Manifest, Plan, Study};
+use hol_report::claims::Verdict;
+
+use crate::failure::Failure;
+use crate::fill::fill;
+use crate::report;
+use crate::row::{SweepRow, json};
+use crate::run::cost;
+use crate::terminal::{grouped, say};
+
+/// Run a study: all its experiments, its figures by their numbers, and a verdict on each of its claims.
+#[derive(Debug, Args)]
+pub struct Reproduce {
+    /// The study, such as ikr53
+    study: String,
+    /// A twentieth of the messages: a first look in seconds
+    #[arg(long)]
+    quick: bool,
+    /// The result directory [default: results/STUDY, with -quick]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Runs at the same time [default: all cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Show the points and what they cost, and run nothing
+    #[arg(long)]
+    plan: bool,
+    /// Where it runs
+    #[arg(long, default_value = "model", value_parser = ["model"])]
+    world: String,
+    /// One JSON object a line for each point, in the order of the plan
+    #[arg(long)]
+    json: bool,
+}
+
+impl Reproduce {
+    /// Runs what is missing, then writes the report.
+    pub fn run(&self) -> Result<(), Failure> {
+        let study = Study::load(&self.study, self.quick)?;
+        let suffix = if self.quick { "-quick" } else { "" };
+        let default = || PathBuf::from("results").join(format!("{}{suffix}", study.name));
+        let out = self.out.clone().unwrap_or_else(default);
+        let experiments: Vec<_> =
+            study.experiments.iter().map(|(_, experiment)| experiment.clone()).collect();
+        if self.plan {
+            say(&cost(&Plan::new(&experiments), self.jobs));
+            return Ok(());
+        }
+        let command = std::env::args().collect();
+        let manifest = Manifest::new(study.title, Some(study.name), &experiments, command);
+        let results = fill(&out, manifest, self.jobs, self.json)?;
+        let (page, report) = report::draw(&results, &out)?;
+        if self.json {
+            results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
+        } else {
+            let points = grouped(results.points.len() as u64);
+            say(&format!("{}\n{points} points, digest {}\n\nclaims:\n", study.title, results.digest()));
+            for (verdict, count) in report.counts() {
+                say(&format!("{count:>5}  {}\n", words(verdict)));
+            }
+            say(&format!("\nreport: {}\n", page.display()));
+        }
+        Ok(())
+    }
+}
+
+const fn words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Reproduced => "reproduced",
+        Verdict::PeriodOnly => "reproduced only with the settings of the time",
+        Verdict::NotReproduced => "not reproduced",
+        Verdict::NotDecidable => "not decidable here",
+    }
+}

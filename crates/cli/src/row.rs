@@ -1,0 +1,158 @@
+//! What is said of one point: for people a line of a table, for programs a JSON object.
+
+use std::collections::BTreeMap;
+
+use hol_lab::PointResult;
+use hol_measure::{Interval, SplitMean};
+use serde::Serialize;
+
+use crate::terminal::grouped;
+
+/// Smaller differences cannot be: time is in whole nanoseconds.
+pub const NANOSECOND_MS: f64 = 1e-6;
+
+/// One transport under one set of conditions; unknown numbers are null.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    world: &'static str,
+    transport: String,
+    stack: String,
+    workload: &'static str,
+    offered: u64,
+    completed: u64,
+    failed: u64,
+    mean_ms: Option<f64>,
+    /// Half the length of the 95 % interval.
+    ci95_ms: Option<f64>,
+    p50_ms: Option<f64>,
+    p90_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    p999_ms: Option<f64>,
+    max_ms: Option<f64>,
+    throughput_kbps: Option<f64>,
+    packets: u64,
+    seed: u64,
+    digest: String,
+    run_wall_s: f64,
+}
+
+impl Row {
+    /// The numbers of a point.
+    pub fn of(result: &PointResult) -> Self {
+        let point = &result.point;
+        let latency = result.latency();
+        let quantile = |p| latency.quantile(p).map(|d| d.as_millis_f64());
+        let mean = result.mean_ms();
+        Self {
+            world: "model",
+            transport: point.transport.to_string(),
+            stack: point.transport.stack().to_owned(),
+            workload: point.workload.kind.name(),
+            offered: result.offered(),
+            completed: result.completed(),
+            failed: result.failed(),
+            mean_ms: mean.map(|m| m.mean),
+            ci95_ms: mean.map(|m| m.half_width).filter(|half| half.is_finite()),
+            p50_ms: quantile(0.5),
+            p90_ms: quantile(0.9),
+            p99_ms: quantile(0.99),
+            p999_ms: quantile(0.999),
+            max_ms: latency.max().map(|d| d.as_millis_f64()),
+            throughput_kbps: result.throughput_kbps(),
+            packets: result.packets(),
+            seed: point.seed,
+            digest: result.digest().to_string(),
+            run_wall_s: result.wall_s(),
+        }
+    }
+}
+
+/// A row of a sweep: which point it is, and its numbers.
+#[derive(Debug, Serialize)]
+pub struct SweepRow<'r> {
+    experiment: &'r str,
+    label: &'r str,
+    /// The swept keys with their values as written.
+    axes: BTreeMap<&'r str, &'r str>,
+    #[serde(flatten)]
+    row: Row,
+}
+
+impl<'r> SweepRow<'r> {
+    /// The numbers of a point.
+    pub fn of(result: &'r PointResult) -> Self {
+        let point = &result.point;
+        let axes = point.axes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        Self { experiment: &point.experiment, label: &point.label, axes, row: Row::of(result) }
+    }
+}
+
+/// A row as one line of JSON.
+pub fn json(row: &impl Serialize) -> String {
+    serde_json::to_string(row).expect("a row is JSON") + "\n"
+}
+
+/// The heads of the columns that [`cells`] fills.
+pub fn heads() -> Vec<String> {
+    ["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"].map(str::to_owned).to_vec()
+}
+
+/// The numbers of a point for people, times in ms.
+pub fn cells(result: &PointResult) -> Vec<String> {
+    let latency = result.latency();
+    let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| short(d.as_millis_f64()));
+    vec![
+        result.mean_ms().map_or("-".to_owned(), |mean| interval(&mean)),
+        ms(latency.quantile(0.5)),
+        ms(latency.quantile(0.99)),
+        ms(latency.quantile(0.999)),
+        ms(latency.max()),
+        grouped(result.failed()),
+    ]
+}
+
+/// A mean with its interval, in ms; below a nanosecond there is only rounding.
+pub fn interval(mean: &Interval) -> String {
+    if mean.half_width < NANOSECOND_MS { format!("{:.3} ± 0", mean.mean) } else { mean.to_string() }
+}
+
+/// Why runs ended before everything was done, a line for each point where one did.
+pub fn warnings(results: &[PointResult]) -> String {
+    let warning = |result: &PointResult| {
+        let reason = result.stopped()?;
+        let early = result.runs.iter().filter(|run| run.stopped.is_some()).count();
+        let point = &result.point;
+        Some(format!("warning: {point}: {early} of {} runs ended early: {reason}\n", result.runs.len()))
+    };
+    results.iter().filter_map(warning).collect()
+}
+
+/// Where a message's time went, largest part first.
+pub fn split(split: &SplitMean) -> String {
+    let total = split.slip + split.sender + split.recovery + split.network + split.head_of_line;
+    let mut parts = [
+        ("network", split.network),
+        ("loss recovery", split.recovery),
+        ("head of line", split.head_of_line),
+        ("sender", split.sender),
+        ("schedule slip", split.slip),
+    ];
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let shown = parts.iter().filter(|(_, ms)| *ms >= total / 1000.0);
+    shown.map(|(name, ms)| format!("{name} {} ms", short(*ms))).collect::<Vec<_>>().join(" + ")
+}
+
+/// Three digits that count.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A JSON value without the quotes of a string.
+pub fn text(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

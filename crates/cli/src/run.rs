@@ -1,0 +1,103 @@
+//! `hol run`: an experiment file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hol_lab::{Experiment, Keep, Manifest, Plan, Results, Source};
+
+use crate::failure::Failure;
+use crate::fill::{fill, threads};
+use crate::question::set_all;
+use crate::report;
+use crate::row::{SweepRow, cells, heads, json, warnings};
+use crate::terminal::{grouped, say, table};
+
+/// About how long a message takes to simulate, for estimates.
+const SECONDS_PER_MESSAGE: f64 = 5e-6;
+
+/// Run an experiment file: every point of its sweep, repeated, on all cores.
+///
+/// Finished runs are kept as they come. After Ctrl-C, or worse, the same command goes on where it stopped.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The experiment; experiments/hello.toml explains what it may say
+    file: PathBuf,
+    /// Override a key, as in network.loss=1%; a key that is swept gets this one value
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// The result directory [default: results/NAME of the file]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Runs at the same time [default: all cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Keep the records of all messages too, as Parquet files
+    #[arg(long)]
+    records: bool,
+    /// Show the points and what they cost, and run nothing
+    #[arg(long)]
+    plan: bool,
+    /// One JSON object a line for each point, in the order of the plan
+    #[arg(long)]
+    json: bool,
+}
+
+impl Run {
+    /// Runs what is missing, then says what came out.
+    pub fn run(&self) -> Result<(), Failure> {
+        let experiment = self.experiment()?;
+        if self.plan {
+            say(&cost(&Plan::new([&experiment]), self.jobs));
+            return Ok(());
+        }
+        let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
+        let manifest = Manifest::new(
+            &experiment.title,
+            None,
+            std::slice::from_ref(&experiment),
+            std::env::args().collect(),
+        );
+        let results = fill(&out, manifest, self.jobs, self.json)?;
+        let (page, _) = report::draw(&results, &out)?;
+        if self.json {
+            results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
+        } else {
+            say(&points(&results));
+            say(&format!(
+                "\n{} has the points (points.csv) and the report: {}\n",
+                out.display(),
+                page.display()
+            ));
+        }
+        Ok(())
+    }
+
+    fn experiment(&self) -> Result<Experiment, Failure> {
+        let name = self.file.file_stem().map_or("experiment".into(), |stem| stem.to_string_lossy());
+        let mut source = Source::read(&self.file)?;
+        set_all(&mut source, &self.settings)?;
+        let mut experiment = Experiment::parse(&name, &source)?;
+        if self.records {
+            experiment.records = Keep::All;
+        }
+        Ok(experiment)
+    }
+}
+
+/// The list of points, and about how long they take.
+pub fn cost(plan: &Plan, jobs: Option<usize>) -> String {
+    let (messages, jobs) = (plan.messages(), threads(jobs));
+    let seconds = messages as f64 * SECONDS_PER_MESSAGE / jobs as f64;
+    format!(
+        "{plan}{} points, {} messages: about {seconds:.1} s with {jobs} jobs\n",
+        plan.points().len(),
+        grouped(messages)
+    )
+}
+
+/// A table of all points.
+fn points(results: &Results) -> String {
+    let mut rows = vec![[vec!["point".to_owned()], heads()].concat()];
+    rows.extend(results.points.iter().map(|point| [vec![point.point.to_string()], cells(point)].concat()));
+    table(&rows) + &warnings(&results.points)
+}

@@ -1,0 +1,136 @@
+//! `hol trace`: the packets of one run, as text or as a capture file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hol_base::Time;
+use hol_lab::{Experiment, Point, Source};
+use hol_model::{Fate, Tap, TapPoint};
+use hol_wire::{Packet, PcapngWriter};
+
+use crate::failure::Failure;
+use crate::question::{Question, set_all};
+use crate::terminal::say;
+
+/// Show the packets of one run, or write them to a capture file.
+///
+/// The run is one of those that `hol compare` with the same flags measures, or one of an experiment file.
+#[derive(Debug, Args)]
+pub struct Trace {
+    /// tcp or sctp, with options as in sctp:streams=8
+    #[arg(value_name = "TRANSPORT", required_unless_present = "experiment", conflicts_with = "experiment")]
+    transport: Option<String>,
+    #[command(flatten)]
+    question: Question,
+    /// Take the run from this experiment file instead
+    #[arg(long, value_name = "FILE")]
+    experiment: Option<PathBuf>,
+    /// Which of the experiment's points, as `hol run --plan` numbers them
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "experiment")]
+    point: usize,
+    /// Which repetition, from 0
+    #[arg(long, value_name = "R", default_value_t = 0)]
+    repetition: u32,
+    /// Write a capture (pcapng) for Wireshark and tshark instead of text
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+}
+
+impl Trace {
+    /// Does the run with a tap on every interface.
+    pub fn run(&self) -> Result<(), Failure> {
+        let point = self.chosen_point()?;
+        if self.repetition >= point.repetitions.most {
+            let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
+            return Err(Failure::Usage(format!("{problem}, counted from 0")));
+        }
+        match &self.pcap {
+            Some(path) => self.capture(&point, path),
+            None => self.print(&point),
+        }
+    }
+
+    fn chosen_point(&self) -> Result<Point, Failure> {
+        let experiment = match (&self.experiment, &self.transport) {
+            (Some(file), _) => {
+                let mut source = Source::read(file)?;
+                set_all(&mut source, self.question.settings())?;
+                let name = file.file_stem().unwrap_or_default().to_string_lossy();
+                Experiment::parse(&name, &source)?
+            }
+            (None, Some(transport)) => self.question.experiment(std::slice::from_ref(transport))?,
+            (None, None) => unreachable!("clap asks for a transport or an experiment"),
+        };
+        let count = experiment.points.len();
+        experiment.points.into_iter().nth(self.point).ok_or_else(|| {
+            Failure::Usage(format!(
+                "--point {}: the experiment has {count} points, counted from 0",
+                self.point
+            ))
+        })
+    }
+
+    fn capture(&self, point: &Point, path: &Path) -> Result<(), Failure> {
+        let wrong = |e: io::Error| Failure::failed(format!("{}: cannot write: {e}", path.display()));
+        let scenario = point.scenario(self.repetition);
+        let mut names = scenario.interfaces().map_err(Failure::failed)?;
+        names.push("dropped".to_owned());
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let comment = format!("hol {point}, repetition {}, seed {}", self.repetition, point.seed);
+        let file = BufWriter::new(File::create(path).map_err(wrong)?);
+        let writer = PcapngWriter::new(file, &comment, &names).map_err(wrong)?;
+        let mut tap = Capture { writer, dropped: names.len() as u32 - 1, packets: 0, failed: None };
+        hol_model::run(&scenario, point.seed_of(self.repetition), Some(&mut tap)).map_err(Failure::failed)?;
+        if let Some(error) = tap.failed {
+            return Err(wrong(error));
+        }
+        tap.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
+        say(&format!("{}: {} packets of {comment}\n", path.display(), tap.packets));
+        Ok(())
+    }
+
+    fn print(&self, point: &Point) -> Result<(), Failure> {
+        let scenario = point.scenario(self.repetition);
+        hol_model::run(&scenario, point.seed_of(self.repetition), Some(&mut Text))
+            .map_err(Failure::failed)?;
+        Ok(())
+    }
+}
+
+/// Writes packets to a capture: what each interface sent and received, and on an interface of their own
+/// those that were dropped, with the reason.
+struct Capture<W: Write> {
+    writer: PcapngWriter<W>,
+    /// The interface of dropped packets.
+    dropped: u32,
+    packets: u64,
+    /// The first error; nothing is written after it.
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Tap for Capture<W> {
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate) {
+        if self.failed.is_some() {
+            return;
+        }
+        let written = if fate.is_drop() {
+            let comment = format!("{} at {}", fate.name(), point.name);
+            self.writer.packet(self.dropped, now, packet, Some(&comment))
+        } else {
+            self.packets += 1;
+            self.writer.packet(point.interface as u32, now, packet, None)
+        };
+        self.failed = written.err();
+    }
+}
+
+/// Prints packets as they are sent, received or dropped, a line each.
+struct Text;
+
+impl Tap for Text {
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate) {
+        say(&format!("{now} {:<10} {:<8} {packet}\n", point.name, fate.name()));
+    }
+}

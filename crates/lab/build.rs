@@ -1,0 +1,48 @@
+//! Puts the studies and the compiler's version into the program.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../studies");
+    println!("cargo::rerun-if-changed={}", root.display());
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("studies.rs");
+    fs::write(&out, studies(&root)).expect("the build directory can be written");
+
+    let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let version = Command::new(rustc).arg("--version").output().map(|output| output.stdout);
+    let version = String::from_utf8(version.unwrap_or_default()).unwrap_or_default();
+    println!("cargo::rustc-env=HOL_RUSTC={}", version.trim());
+}
+
+/// A constant with the name and the files of every study, in order of name.
+fn studies(root: &Path) -> String {
+    let mut code = String::from("/// Every study with its files.\nconst STUDIES: &[(&str, Files)] = &[\n");
+    for study in entries(root).into_iter().filter(|path| path.is_dir()) {
+        println!("cargo::rerun-if-changed={}", study.display());
+        writeln!(code, "    ({:?}, &[", name(&study)).expect("a string takes text");
+        for file in entries(&study).into_iter().filter(|path| is_text(path)) {
+            writeln!(code, "        ({:?}, include_str!({file:?})),", name(&file))
+                .expect("a string takes text");
+        }
+        code.push_str("    ]),\n");
+    }
+    code + "];\n"
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).expect("names of studies are UTF-8")
+}
+
+fn is_text(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "toml" || ending == "md")
+}

@@ -1,0 +1,180 @@
+//! The axes of a sweep: `[sweep]` gives a grid, each `[[zip]]` lists that advance together.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::InputError;
+use crate::source::{Source, assign, key_path};
+
+/// More points than this are taken for a mistake.
+const MOST_POINTS: usize = 100_000;
+
+/// One key that gets one value.
+#[derive(Debug, Clone)]
+pub(crate) struct Assignment<'s> {
+    /// The dotted key as written.
+    pub key: String,
+    path: Vec<String>,
+    span: Range<usize>,
+    value: Spanned<DeValue<'s>>,
+}
+
+/// The values of one axis; each step may set several keys.
+type Axis<'s> = Vec<Vec<Assignment<'s>>>;
+
+impl Assignment<'_> {
+    /// The value as the user wrote it, without quotes.
+    pub fn text(&self) -> String {
+        match self.value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+impl<'s> Assignment<'s> {
+    /// Sets the key in an experiment's table.
+    pub fn apply(&self, table: &mut DeTable<'s>, source: &Source) -> Result<(), InputError> {
+        assign(table, &self.path, &self.span, self.value.clone())
+            .map_err(|problem| source.error(&self.span, problem))
+    }
+}
+
+/// Takes `sweep` and `zip` out of `table`: every combination of their values, the last axis fastest.
+pub(crate) fn combinations<'s>(
+    table: &mut DeTable<'s>,
+    source: &Source,
+) -> Result<Vec<Vec<Assignment<'s>>>, InputError> {
+    let mut combinations = vec![Vec::new()];
+    for axis in axes(table, source)? {
+        if combinations.len() * axis.len() > MOST_POINTS {
+            let problem = format!("the sweep has more than {MOST_POINTS} points; shorten its lists");
+            return Err(source.error(&axis[0][0].span, problem));
+        }
+        let extend = |done: Vec<Assignment<'s>>| {
+            axis.iter().map(move |step| done.iter().chain(step).cloned().collect()).collect::<Vec<_>>()
+        };
+        combinations = combinations.into_iter().flat_map(extend).collect();
+    }
+    Ok(combinations)
+}
+
+/// The axes in the order of the file.
+fn axes<'s>(table: &mut DeTable<'s>, source: &Source) -> Result<Vec<Axis<'s>>, InputError> {
+    let mut axes = Vec::new();
+    if let Some(sweep) = table.remove("sweep") {
+        for (key, values) in tables(sweep, source, "[sweep] is a table of lists")?.into_iter().flatten() {
+            axes.extend(zipped(vec![(key, values)], source)?);
+        }
+    }
+    if let Some(zip) = table.remove("zip") {
+        for lists in tables(zip, source, "each [[zip]] is a table of lists")? {
+            axes.extend(zipped(lists.into_iter().collect(), source)?);
+        }
+    }
+    axes.sort_by_key(|axis| axis[0][0].span.start);
+    Ok(axes)
+}
+
+/// One table, or a list of tables.
+fn tables<'s>(
+    value: Spanned<DeValue<'s>>,
+    source: &Source,
+    expected: &str,
+) -> Result<Vec<DeTable<'s>>, InputError> {
+    let span = value.span();
+    let parts = match value.into_inner() {
+        DeValue::Array(list) => list.into_iter().map(Spanned::into_inner).collect(),
+        other => vec![other],
+    };
+    let table = |part| match part {
+        DeValue::Table(table) => Ok(table),
+        _ => Err(source.error(&span, expected)),
+    };
+    parts.into_iter().map(table).collect()
+}
+
+/// The axis of lists that advance together; none if the command line sets all of their keys.
+fn zipped<'s>(
+    lists: Vec<(Spanned<toml::de::DeString<'s>>, Spanned<DeValue<'s>>)>,
+    source: &Source,
+) -> Result<Option<Axis<'s>>, InputError> {
+    let mut axis: Axis<'s> = Vec::new();
+    for (key, values) in lists {
+        let (span, name) = (key.span(), key.into_inner().into_owned());
+        let refuse = |problem: String| Err(source.error(&span, problem));
+        let Some(path) = key_path(&name) else { return refuse(format!("{name:?} is no dotted key")) };
+        if ["transports", "sweep", "zip", "title", "records"].contains(&path[0].as_str()) {
+            return refuse(format!("{name:?} cannot be swept; transports are an axis already"));
+        }
+        if source.is_set(&path) {
+            continue;
+        }
+        let values = match values.into_inner() {
+            DeValue::Array(values) if !values.is_empty() => values,
+            _ => return refuse(format!("{name:?} needs a list of values, as in [\"0%\", \"1%\"]")),
+        };
+        if axis.is_empty() {
+            axis = vec![Vec::new(); values.len()];
+        }
+        if axis.len() != values.len() {
+            return refuse(format!(
+                "lists of one [[zip]] have one length: {}, not {}",
+                axis.len(),
+                values.len()
+            ));
+        }
+        for (step, value) in axis.iter_mut().zip(values) {
+            step.push(Assignment { key: name.clone(), path: path.clone(), span: span.clone(), value });
+        }
+    }
+    Ok((!axis.is_empty()).then_some(axis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(source: &Source) -> Result<Vec<String>, InputError> {
+        let mut table = source.table()?;
+        let combinations = combinations(&mut table, source)?;
+        let show = |step: Vec<Assignment<'_>>| {
+            step.iter().map(|a| format!("{}={}", a.key, a.text())).collect::<Vec<_>>().join(" ")
+        };
+        Ok(combinations.into_iter().map(show).collect())
+    }
+
+    #[test]
+    fn a_grid_has_every_combination_and_the_last_axis_is_fastest() {
+        let source = Source::new("a", "[sweep]\n'b.x' = ['0%', '1%']\n'a.y' = [1, 2]\n");
+        assert_eq!(read(&source).unwrap(), ["b.x=0% a.y=1", "b.x=0% a.y=2", "b.x=1% a.y=1", "b.x=1% a.y=2"]);
+    }
+
+    #[test]
+    fn zipped_lists_advance_together() {
+        let source = Source::new("a", "[sweep]\nz = [7]\n[[zip]]\nx = [1, 2]\ny = ['a', 'b']\n");
+        assert_eq!(read(&source).unwrap(), ["z=7 x=1 y=a", "z=7 x=2 y=b"]);
+        let error = read(&Source::new("a", "[[zip]]\nx = [1, 2]\ny = [1]\n")).unwrap_err();
+        assert_eq!(error.to_string(), "a:3:1: lists of one [[zip]] have one length: 2, not 1");
+    }
+
+    #[test]
+    fn what_the_command_line_sets_is_not_swept() {
+        let mut source = Source::new("a", "[sweep]\nx = [1, 2]\ny = [1, 2]\n");
+        source.set("--set x=5", "x", "5").unwrap();
+        assert_eq!(read(&source).unwrap(), ["y=1", "y=2"]);
+    }
+
+    #[test]
+    fn a_sweep_needs_lists() {
+        for text in
+            ["[sweep]\nx = 1\n", "[sweep]\nx = []\n", "sweep = 3\n", "[sweep]\ntransports = ['tcp']\n"]
+        {
+            assert!(read(&Source::new("a", text)).is_err(), "{text}");
+        }
+    }
+}

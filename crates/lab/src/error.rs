@@ -1,0 +1,84 @@
+//! What can go wrong outside the simulation: what the user wrote, and the disk.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Something the user wrote is wrong: where, what, and the cure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct InputError {
+    /// `file:line:column`, or the command-line option.
+    pub place: String,
+    /// What is wrong; what to do.
+    pub problem: String,
+}
+
+/// Why an experiment could not be read, run or stored.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The experiment is wrong.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A file could not be read or written.
+    #[error("{}: cannot {action}: {source}; {cure}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What was tried: "read", "write".
+        action: &'static str,
+        /// What the system answered.
+        source: io::Error,
+        /// What to do.
+        cure: &'static str,
+    },
+    /// A file of a result directory does not hold what it should.
+    #[error("{}:{line}: {problem}", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it; what to do.
+        problem: String,
+    },
+    /// The result directory cannot be used for this.
+    #[error("{}: {problem}", path.display())]
+    Directory {
+        /// The result directory.
+        path: PathBuf,
+        /// Why not; what to do.
+        problem: String,
+    },
+    /// A scenario that the world refuses.
+    #[error("{point}: {problem}")]
+    Scenario {
+        /// The point in words.
+        point: String,
+        /// What the world says.
+        problem: String,
+    },
+}
+
+impl LabError {
+    /// The user has to change what he wrote, rather than the machine its state.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Input(_) | Self::Scenario { .. })
+    }
+
+    pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let cure = match source.kind() {
+            io::ErrorKind::NotFound => "check the name, or create it first",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "change its permissions, or choose another place with --out"
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space and run the same command again: finished runs are kept"
+            }
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                "something else has this name; choose another place with --out"
+            }
+            _ => "check the disk, then run the same command again",
+        };
+        Self::File { path: path.to_owned(), action, source, cure }
+    }
+}

@@ -1,0 +1,217 @@
+//! An experiment file, read and settled into points.
+
+use std::fmt;
+
+use hol_base::Ratio;
+use hol_model::ScenarioError;
+use hol_network::NetworkSpec;
+use hol_stack::TransportSpec;
+use hol_workloads::{Kind, WorkloadSpec};
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toml::de::DeTable;
+
+use crate::axes::{Assignment, combinations};
+use crate::error::InputError;
+use crate::point::{Point, PointId};
+use crate::repetitions::Repetitions;
+use crate::source::Source;
+
+/// A question: what is sent over which networks with which transports, and how often.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// Its file without the ending.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Which records of single messages are kept.
+    pub records: Keep,
+    /// Every combination of the axes; transports are the first axis.
+    pub points: Vec<Point>,
+}
+
+/// Which records of single messages are kept beside the summaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// None: a digest stands for them.
+    #[default]
+    None,
+    /// All of every run.
+    All,
+}
+
+/// An experiment file as written, one value for each swept key.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: Option<String>,
+    #[serde(default = "default_seed")]
+    seed: u64,
+    #[serde(default = "default_messages")]
+    messages: Spanned<u64>,
+    #[serde(default = "default_repetitions")]
+    repetitions: Repetitions,
+    precision: Option<Spanned<Ratio>>,
+    #[serde(default)]
+    records: Keep,
+    transports: Spanned<Vec<Named>>,
+    #[serde(default = "default_network")]
+    network: Spanned<NetworkSpec>,
+    #[serde(default = "default_workload")]
+    workload: Spanned<WorkloadSpec>,
+    /// Axes are taken out before; named here so that errors list them as known.
+    #[serde(rename = "sweep")]
+    _sweep: Option<IgnoredAny>,
+    #[serde(rename = "zip")]
+    _zip: Option<IgnoredAny>,
+}
+
+/// `"sctp:streams=8"`, or `{ spec = "sctp:streams=8", label = "SCTP-8" }`.
+#[derive(Debug, Clone)]
+struct Named {
+    spec: TransportSpec,
+    label: String,
+}
+
+const fn default_seed() -> u64 {
+    1
+}
+fn default_messages() -> Spanned<u64> {
+    Spanned::new(0..0, 10_000)
+}
+const fn default_repetitions() -> Repetitions {
+    Repetitions::fixed(10)
+}
+fn default_network() -> Spanned<NetworkSpec> {
+    Spanned::new(0..0, NetworkSpec::default())
+}
+fn default_workload() -> Spanned<WorkloadSpec> {
+    Spanned::new(0..0, WorkloadSpec::new(Kind::Simco))
+}
+
+impl Experiment {
+    /// Reads and settles an experiment called `name`.
+    pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
+        let mut table = source.table()?;
+        let combinations = combinations(&mut table, source)?;
+        let files = combinations.iter().map(|step| settle(&table, step, source));
+        let files: Vec<File> = files.collect::<Result<_, _>>()?;
+
+        let first = &files[0];
+        let mut points = Vec::new();
+        for index in 0..first.transports.get_ref().len() {
+            for (file, step) in files.iter().zip(&combinations) {
+                let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
+                let point = file.point(name, index, axes);
+                point.scenario(0).check().map_err(|e| file.misfit(&e, source))?;
+                points.push(point.settled());
+            }
+        }
+        let title = first.title.clone().unwrap_or_else(|| name.to_owned());
+        Ok(Self { name: name.to_owned(), title, records: first.records, points })
+    }
+
+    /// The experiment with a twentieth of the messages, for a first look; at least 100 a repetition.
+    pub fn quick(mut self) -> Self {
+        for point in &mut self.points {
+            let least = 100 * u64::from(point.repetitions.least);
+            point.messages = (point.messages / 20).max(least).min(point.messages);
+            point.id = point.identity();
+        }
+        self
+    }
+}
+
+/// The file with the values of one combination.
+fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> Result<File, InputError> {
+    let mut table = table.clone();
+    for set in step {
+        set.apply(&mut table, source)?;
+    }
+    let deserializer = toml::Deserializer::from(Spanned::new(0..0, table));
+    let file = File::deserialize(deserializer).map_err(|e| source.explain(&e))?;
+    file.check().map_err(|(span, problem)| source.error(&span, problem))?;
+    Ok(file)
+}
+
+impl File {
+    fn check(&self) -> Result<(), (std::ops::Range<usize>, String)> {
+        let least = u64::from(self.repetitions.least);
+        if *self.messages.get_ref() < least {
+            let problem = format!("{} messages are too few for {least} repetitions", self.messages.get_ref());
+            return Err((self.messages.span(), problem));
+        }
+        if self.transports.get_ref().is_empty() {
+            let problem = "no transports; write transports = [\"tcp\", \"sctp:streams=8\"]".to_owned();
+            return Err((self.transports.span(), problem));
+        }
+        match &self.precision {
+            Some(precision) if self.repetitions.least == self.repetitions.most => {
+                let problem = "a precision needs room: write repetitions = \"5..40\"".to_owned();
+                Err((precision.span(), problem))
+            }
+            Some(precision) if precision.get_ref().is_zero() || self.repetitions.least < 2 => {
+                let problem = "a precision above 0% needs an interval, and that two repetitions".to_owned();
+                Err((precision.span(), problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What contradicts itself across several keys, placed at its table.
+    fn misfit(&self, error: &ScenarioError, source: &Source) -> InputError {
+        let span = match error {
+            ScenarioError::Network(_) => self.network.span(),
+            ScenarioError::Workload(_) => self.workload.span(),
+            ScenarioError::NoMessages => self.messages.span(),
+        };
+        source.error(&span, error.to_string())
+    }
+
+    fn point(&self, experiment: &str, transport: usize, axes: Vec<(String, String)>) -> Point {
+        let Named { spec, label } = self.transports.get_ref()[transport].clone();
+        Point {
+            id: PointId(0),
+            experiment: experiment.to_owned(),
+            label,
+            transport: spec,
+            axes,
+            messages: *self.messages.get_ref(),
+            repetitions: self.repetitions,
+            precision: self.precision.as_ref().map(|precision| *precision.get_ref()),
+            seed: self.seed,
+            network: self.network.get_ref().clone(),
+            workload: self.workload.get_ref().clone(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            spec: String,
+            label: Option<String>,
+        }
+        struct TextOrTable;
+        impl<'de> Visitor<'de> for TextOrTable {
+            type Value = Named;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a transport such as \"sctp:streams=8\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Named, E> {
+                let spec: TransportSpec = text.parse().map_err(E::custom)?;
+                Ok(Named { label: spec.to_string(), spec })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Named, A::Error> {
+                let Table { spec, label } = Table::deserialize(MapAccessDeserializer::new(map))?;
+                let named = self.visit_str::<A::Error>(&spec)?;
+                Ok(Named { label: label.unwrap_or(named.label), ..named })
+            }
+        }
+        deserializer.deserialize_any(TextOrTable)
+    }
+}

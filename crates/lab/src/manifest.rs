@@ -1,0 +1,100 @@
+//! What a result directory says about itself: enough to understand it, to go on with it, and to check it.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Experiment, Keep};
+use crate::point::Point;
+
+/// The layout of result directories; a change of it is a new number.
+pub const FORMAT: u32 = 1;
+
+/// `manifest.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The layout of the directory.
+    pub format: u32,
+    /// The program's version.
+    pub version: String,
+    /// The command line that began it.
+    pub command: Vec<String>,
+    /// The study, if it is one.
+    pub study: Option<String>,
+    /// One line for people.
+    pub title: String,
+    /// Where it ran: `"model"`.
+    pub world: String,
+    /// Which records of single messages are kept.
+    pub records: Keep,
+    /// The machine that began it.
+    pub host: Host,
+    /// Name and title of each experiment.
+    pub experiments: Vec<(String, String)>,
+    /// Every point with every setting, defaults and stacks included.
+    pub points: Vec<Point>,
+}
+
+/// The machine: results do not depend on it, times do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// The processor's name.
+    pub cpu: String,
+    /// Cores that the program may use.
+    pub cores: usize,
+    /// The operating system and its version.
+    pub os: String,
+    /// The compiler that made the program.
+    pub rustc: String,
+    /// Memory in octets; 0 if unknown.
+    pub memory: u64,
+}
+
+impl Manifest {
+    /// The manifest of `experiments`, run by the command line `command`.
+    pub fn new(title: &str, study: Option<&str>, experiments: &[Experiment], command: Vec<String>) -> Self {
+        let keep = experiments.iter().any(|e| e.records == Keep::All);
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            study: study.map(str::to_owned),
+            title: title.to_owned(),
+            world: "model".to_owned(),
+            records: if keep { Keep::All } else { Keep::None },
+            host: Host::this(),
+            experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
+            points: experiments.iter().flat_map(|e| e.points.clone()).collect(),
+        }
+    }
+
+    /// Whether both ask the same, so that one can go on with the other's runs.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        let ask = |m: &Self| {
+            let points = m.points.iter().map(|p| (p.id, p.experiment.clone(), p.repetitions, p.precision));
+            (m.format, m.version.clone(), m.records, points.collect::<Vec<_>>())
+        };
+        ask(self) == ask(other)
+    }
+}
+
+impl Host {
+    /// This machine.
+    pub fn this() -> Self {
+        let line = |file: &str, key: &str| {
+            let text = fs::read_to_string(file).ok()?;
+            let value = text.lines().find_map(|line| line.strip_prefix(key))?;
+            Some(value.trim_start_matches([' ', '\t', ':', '=']).trim().trim_matches('"').to_owned())
+        };
+        let kernel = line("/proc/sys/kernel/osrelease", "").unwrap_or_default();
+        let memory = line("/proc/meminfo", "MemTotal").and_then(|text| text.split(' ').next()?.parse().ok());
+        Self {
+            cpu: line("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            os: line("/etc/os-release", "PRETTY_NAME")
+                .map_or_else(|| std::env::consts::OS.to_owned(), |name| format!("{name}, kernel {kernel}")),
+            rustc: env!("HOL_RUSTC").to_owned(),
+            memory: memory.unwrap_or(0) * 1024_u64,
+        }
+    }
+}

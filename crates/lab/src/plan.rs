@@ -1,0 +1,177 @@
+//! What has to be run: a deterministic list.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use hol_measure::Precision;
+
+use crate::experiment::Experiment;
+use crate::point::{Point, PointId, RunKey};
+use crate::repetitions::Repetitions;
+use crate::run::RunResult;
+
+/// All points of one or several experiments, in order.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    points: Vec<Point>,
+}
+
+/// The runs that are done.
+#[derive(Debug, Clone, Default)]
+pub struct Finished(BTreeMap<RunKey, RunResult>);
+
+/// A run that is to be done.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'p> {
+    /// Its point.
+    pub point: &'p Point,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+}
+
+impl Finished {
+    /// Adds a run; a run that is known stays as it is.
+    pub fn insert(&mut self, run: RunResult) {
+        self.0.entry(run.key).or_insert(run);
+    }
+
+    /// Whether a run is done.
+    pub fn contains(&self, key: RunKey) -> bool {
+        self.0.contains_key(&key)
+    }
+
+    /// Every run, by point and repetition.
+    pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
+        self.0.values()
+    }
+
+    /// The runs of a point from the first repetition on, without gaps.
+    pub fn of(&self, point: PointId) -> impl Iterator<Item = &RunResult> {
+        (0..).map_while(move |repetition| self.0.get(&RunKey { point, repetition }))
+    }
+}
+
+impl Plan {
+    /// The points of `experiments`, one experiment after the other.
+    pub fn new<'e>(experiments: impl IntoIterator<Item = &'e Experiment>) -> Self {
+        Self { points: experiments.into_iter().flat_map(|e| e.points.clone()).collect() }
+    }
+
+    /// A plan of points that are settled.
+    pub const fn of_points(points: Vec<Point>) -> Self {
+        Self { points }
+    }
+
+    /// All points, in order.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Messages of all points, each with its least number of repetitions.
+    pub fn messages(&self) -> u64 {
+        self.wanted(&Finished::default()).iter().map(|job| job.messages()).sum()
+    }
+
+    /// The runs to do next, the longest first; none when every point is precise enough.
+    pub fn wanted(&self, finished: &Finished) -> Vec<Job<'_>> {
+        let mut seen = BTreeSet::new();
+        let mut jobs = Vec::new();
+        for point in &self.points {
+            for repetition in 0..repetitions_wanted(point, finished) {
+                let key = RunKey { point: point.id, repetition };
+                // Two experiments may share a point; it is run once.
+                if !finished.contains(key) && seen.insert(key) {
+                    jobs.push(Job { point, repetition });
+                }
+            }
+        }
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.messages()));
+        jobs
+    }
+}
+
+/// How many repetitions a point needs, decided in the order of the repetitions only.
+pub(crate) fn repetitions_wanted(point: &Point, finished: &Finished) -> u32 {
+    let Repetitions { least, most } = point.repetitions;
+    let relative = point.precision.map_or(0.0, hol_base::Ratio::value);
+    let rule = Precision { min: least.into(), max: most.into(), relative };
+    let means: Vec<f64> = finished.of(point.id).map_while(|run| run.summary.latency.mean_ms()).collect();
+    if let Some(enough) = (1..=means.len()).find(|n| rule.reached(&means[..*n])) {
+        return enough as u32;
+    }
+    let mut wanted = least;
+    while wanted as usize <= means.len() {
+        wanted = point.repetitions.after(wanted);
+    }
+    wanted
+}
+
+impl Job<'_> {
+    /// Its name.
+    pub const fn key(&self) -> RunKey {
+        RunKey { point: self.point.id, repetition: self.repetition }
+    }
+
+    /// Its messages: what it costs.
+    pub fn messages(&self) -> u64 {
+        self.point.messages_in(self.repetition)
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, point) in self.points.iter().enumerate() {
+            let Point { id, messages, repetitions, .. } = point;
+            writeln!(f, "{index:>5}  {id}  {point}  ({messages} messages in {repetitions} repetitions)")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    fn plan() -> Plan {
+        let text = "transports = ['tcp']\nrepetitions = '3..20'\nprecision = '1%'";
+        Plan::new([&Experiment::parse("test", &Source::new("test", text)).unwrap()])
+    }
+
+    fn finish(plan: &Plan, finished: &mut Finished, means_ms: impl Fn(u32) -> u64) {
+        for job in plan.wanted(finished) {
+            finished.insert(RunResult::with_mean(job.key(), means_ms(job.repetition)));
+        }
+    }
+
+    #[test]
+    fn repetitions_end_when_the_mean_is_precise() {
+        let (plan, mut finished) = (plan(), Finished::default());
+        finish(&plan, &mut finished, |_| 20);
+        assert_eq!((finished.runs().count(), plan.wanted(&finished).len()), (3, 0));
+    }
+
+    #[test]
+    fn repetitions_go_on_to_their_limit_while_the_mean_is_uncertain() {
+        let (plan, mut finished) = (plan(), Finished::default());
+        let mut counts = Vec::new();
+        while !plan.wanted(&finished).is_empty() {
+            finish(&plan, &mut finished, |repetition| 20 + u64::from(repetition % 2) * 20);
+            counts.push(finished.runs().count());
+        }
+        assert_eq!(counts, [3, 5, 8, 12, 18, 20]);
+    }
+
+    #[test]
+    fn the_stop_depends_on_the_repetitions_in_their_order_and_not_on_what_else_is_done() {
+        let (plan, point) = (plan(), plan().points[0].id);
+        let mut finished = Finished::default();
+        for repetition in (0..8).rev() {
+            // Precise after four; the others must not count.
+            let mean = [20_000, 20_300, 20_150, 20_150, 90_000, 1, 5, 7][repetition as usize];
+            finished.insert(RunResult::with_mean(RunKey { point, repetition }, mean));
+        }
+        assert_eq!(repetitions_wanted(&plan.points[0], &finished), 4);
+        assert_eq!(plan.results(&finished)[0].runs.len(), 4);
+    }
+}

@@ -1,0 +1,166 @@
+//! One combination of the axes, with every setting settled.
+
+use std::fmt;
+
+use hol_base::{Digester, Ratio, Seed};
+use hol_model::Scenario;
+use hol_network::NetworkSpec;
+use hol_stack::TransportSpec;
+use hol_workloads::WorkloadSpec;
+use serde::{Deserialize, Serialize};
+
+use crate::repetitions::Repetitions;
+
+/// Stands for everything that decides what a point's runs measure, this program's version included.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PointId(pub u64);
+
+/// One run of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RunKey {
+    /// The point.
+    pub point: PointId,
+    /// Which of its repetitions, from 0.
+    pub repetition: u32,
+}
+
+/// One combination of the axes of an experiment.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Point {
+    /// The same for two points that measure the same.
+    pub id: PointId,
+    /// The experiment's name: its file without the ending.
+    pub experiment: String,
+    /// What figures and tables call the transport.
+    pub label: String,
+    /// The transport.
+    #[serde(with = "settled")]
+    pub transport: TransportSpec,
+    /// The swept keys with their values as written, in the order of the file.
+    pub axes: Vec<(String, String)>,
+    /// Messages over the least number of repetitions.
+    pub messages: u64,
+    /// How often it is repeated.
+    pub repetitions: Repetitions,
+    /// Stop repeating when the half width of the mean's interval is this share of the mean.
+    pub precision: Option<Ratio>,
+    /// The seed of the experiment.
+    pub seed: u64,
+    /// The network.
+    pub network: NetworkSpec,
+    /// What the application does.
+    pub workload: WorkloadSpec,
+}
+
+impl Point {
+    /// The point with every default spelt out, and the id that belongs to its settings.
+    pub(crate) fn settled(mut self) -> Self {
+        self.workload = self.workload.settled();
+        self.id = self.identity();
+        self
+    }
+
+    /// The id that these settings have in this version of the program.
+    pub fn identity(&self) -> PointId {
+        let Self { transport, messages, repetitions, seed, network, workload, .. } = self;
+        let decides = serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "transport": settled::Settled::of(transport),
+            "messages": messages,
+            "repetitions": repetitions.least,
+            "seed": seed,
+            "network": network,
+            "workload": workload,
+        });
+        let mut digester = Digester::new();
+        for octets in decides.to_string().as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..octets.len()].copy_from_slice(octets);
+            digester.add(u64::from_le_bytes(word));
+        }
+        PointId(digester.finish().0 as u64)
+    }
+
+    /// Messages of one repetition: the total over all of them is exact.
+    pub fn messages_in(&self, repetition: u32) -> u64 {
+        let least = u64::from(self.repetitions.least);
+        self.messages / least + u64::from(u64::from(repetition) < self.messages % least)
+    }
+
+    /// The seed of a repetition. It depends on nothing else: transports and points meet common random numbers.
+    pub fn seed_of(&self, repetition: u32) -> Seed {
+        Seed(self.seed).derive("repetition").derive_index(repetition.into())
+    }
+
+    /// What the world is asked to run.
+    pub fn scenario(&self, repetition: u32) -> Scenario {
+        Scenario {
+            network: self.network.clone(),
+            transport: self.transport.clone(),
+            workload: self.workload.clone(),
+            messages: self.messages_in(repetition),
+        }
+    }
+
+    /// The value of a swept key, as written.
+    pub fn axis(&self, key: &str) -> Option<&str> {
+        self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.experiment, self.label)?;
+        self.axes.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+impl fmt::Display for PointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+impl fmt::Debug for PointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl From<PointId> for String {
+    fn from(id: PointId) -> String {
+        id.to_string()
+    }
+}
+impl TryFrom<String> for PointId {
+    type Error = std::num::ParseIntError;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        u64::from_str_radix(&text, 16).map(Self)
+    }
+}
+
+/// A transport with every behaviour of its stack, so that a result says what it was measured with.
+mod settled {
+    use hol_stack::TransportSpec;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[derive(Serialize, Deserialize)]
+    pub struct Settled {
+        spec: String,
+        stack: String,
+        behaviour: toml::Table,
+    }
+
+    impl Settled {
+        pub fn of(spec: &TransportSpec) -> Self {
+            let (stack, behaviour) = (spec.stack().to_owned(), spec.behaviour().clone());
+            Self { spec: spec.to_string(), stack, behaviour }
+        }
+    }
+
+    pub fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S::Error> {
+        Settled::of(spec).serialize(to)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TransportSpec, D::Error> {
+        Settled::deserialize(from)?.spec.parse().map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,76 @@
+//! Independent work on several threads, results taken as they come.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+/// Does `work` for each item on `threads` threads, in order of the items, and gives each result to `take` here.
+///
+/// Once `stop` is set no further item is begun; what has begun is finished and taken. An error of `take` ends
+/// everything.
+pub(crate) fn for_each<T: Sync, R: Send, E>(
+    items: &[T],
+    threads: usize,
+    stop: &AtomicBool,
+    work: impl Fn(&T) -> R + Sync,
+    take: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
+    let threads = threads.clamp(1, items.len().max(1));
+    let next = AtomicUsize::new(0);
+    // Bounded, so that results never pile up in memory.
+    let (send, receive) = mpsc::sync_channel(threads);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (send, next, work) = (send.clone(), &next, &work);
+            scope.spawn(move || {
+                // Sending fails when `take` failed and the receiver is gone.
+                while !stop.load(Ordering::Relaxed)
+                    && let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
+                    && send.send(work(item)).is_ok()
+                {}
+            });
+        }
+        drop(send);
+        receive.into_iter().try_for_each(take)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_done_once() {
+        for threads in [1, 2, 7] {
+            let items: Vec<u32> = (0..100).collect();
+            let mut done = Vec::new();
+            let take = |n| {
+                done.push(n);
+                Ok::<_, ()>(())
+            };
+            for_each(&items, threads, &AtomicBool::new(false), |n| n * 2, take).unwrap();
+            done.sort_unstable();
+            assert_eq!(done, items.iter().map(|n| n * 2).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_has_begun_is_taken_after_a_stop_and_nothing_more() {
+        let items: Vec<u32> = (0..1000).collect();
+        let (stop, begun, mut taken) = (AtomicBool::new(false), AtomicUsize::new(0), 0);
+        let work = |_: &u32| begun.fetch_add(1, Ordering::Relaxed);
+        let take = |_| {
+            taken += 1;
+            stop.store(true, Ordering::Relaxed);
+            Ok::<_, ()>(())
+        };
+        for_each(&items, 2, &stop, work, take).unwrap();
+        assert_eq!(taken, begun.load(Ordering::Relaxed));
+        assert!(taken < 20, "{taken}");
+    }
+
+    #[test]
+    fn a_failure_ends_the_work() {
+        let items: Vec<u32> = (0..1000).collect();
+        assert_eq!(for_each(&items, 2, &AtomicBool::new(false), |_| (), |()| Err("full")), Err("full"));
+    }
+}

@@ -1,0 +1,103 @@
+//! How often a point is repeated: a fixed number, or until the mean is precise enough.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// `10`, or `"5..40"`: at least, and at most when a precision asks for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct Repetitions {
+    /// Always done.
+    pub least: u32,
+    /// Never more.
+    pub most: u32,
+}
+
+impl Repetitions {
+    /// Exactly `count`.
+    pub const fn fixed(count: u32) -> Self {
+        Self { least: count, most: count }
+    }
+
+    /// How many to have next when `done` were not precise enough: half as many again, to keep all cores busy.
+    pub fn after(self, done: u32) -> u32 {
+        (done + done.div_ceil(2)).clamp(self.least, self.most)
+    }
+}
+
+impl fmt::Display for Repetitions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.least == self.most {
+            write!(f, "{}", self.least)
+        } else {
+            write!(f, "{}..{}", self.least, self.most)
+        }
+    }
+}
+
+impl From<Repetitions> for String {
+    fn from(repetitions: Repetitions) -> String {
+        repetitions.to_string()
+    }
+}
+
+impl FromStr for Repetitions {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = match text.split_once("..") {
+            None => text.parse().ok().map(Self::fixed),
+            Some((least, most)) => {
+                least.parse().ok().zip(most.parse().ok()).map(|(least, most)| Self { least, most })
+            }
+        };
+        parsed
+            .filter(|r| 1 <= r.least && r.least <= r.most && r.most <= 1_000_000)
+            .ok_or_else(|| format!("{text:?} is not a number of repetitions such as 10 or \"5..40\""))
+    }
+}
+
+impl<'de> Deserialize<'de> for Repetitions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrRange;
+        impl Visitor<'_> for NumberOrRange {
+            type Value = Repetitions;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of repetitions such as 10 or \"5..40\"")
+            }
+            fn visit_i64<E: de::Error>(self, count: i64) -> Result<Repetitions, E> {
+                self.visit_str(&count.to_string())
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Repetitions, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(NumberOrRange)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_ranges_are_read() {
+        assert_eq!("10".parse(), Ok(Repetitions::fixed(10)));
+        assert_eq!("5..40".parse(), Ok(Repetitions { least: 5, most: 40 }));
+        for wrong in ["0", "5..4", "x", "-1", "1..9999999"] {
+            assert!(wrong.parse::<Repetitions>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn batches_grow_by_half_up_to_the_limit() {
+        let repetitions = Repetitions { least: 5, most: 40 };
+        let mut done = vec![repetitions.least];
+        while *done.last().unwrap() < 40 {
+            done.push(repetitions.after(*done.last().unwrap()));
+        }
+        assert_eq!(done, [5, 8, 12, 18, 27, 40]);
+    }
+}

@@ -1,0 +1,153 @@
+//! What a finished (or interrupted) plan measured, point by point.
+
+use std::path::Path;
+
+use hol_base::{Digest, Digester};
+use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal};
+
+use crate::error::LabError;
+use crate::manifest::Manifest;
+use crate::plan::{Finished, Plan, repetitions_wanted};
+use crate::point::Point;
+use crate::run::RunResult;
+use crate::store;
+
+/// Everything a result directory holds.
+#[derive(Debug, Clone)]
+pub struct Results {
+    /// What was asked, of which program, on which machine.
+    pub manifest: Manifest,
+    /// In the order of the plan.
+    pub points: Vec<PointResult>,
+}
+
+/// A point with its runs.
+#[derive(Debug, Clone)]
+pub struct PointResult {
+    /// The point.
+    pub point: Point,
+    /// Its runs in the order of the repetitions.
+    pub runs: Vec<RunResult>,
+    /// Whether all repetitions that it needs are there.
+    pub complete: bool,
+}
+
+impl Results {
+    /// Puts the runs to their points.
+    pub fn new(manifest: Manifest, finished: &Finished) -> Self {
+        let points = manifest.points.iter().map(|point| PointResult::new(point, finished)).collect();
+        Self { manifest, points }
+    }
+
+    /// Reads a result directory.
+    pub fn load(dir: &Path) -> Result<Self, LabError> {
+        let (manifest, finished) = store::load(dir)?;
+        Ok(Self::new(manifest, &finished))
+    }
+
+    /// The points of one experiment.
+    pub fn experiment(&self, name: &str) -> impl Iterator<Item = &PointResult> {
+        self.points.iter().filter(move |result| result.point.experiment == name)
+    }
+
+    /// Whether every point has all its repetitions.
+    pub fn complete(&self) -> bool {
+        self.points.iter().all(|point| point.complete)
+    }
+
+    /// One digest over all runs.
+    pub fn digest(&self) -> Digest {
+        digest_of(self.points.iter().flat_map(|point| &point.runs))
+    }
+}
+
+impl PointResult {
+    fn new(point: &Point, finished: &Finished) -> Self {
+        let wanted = repetitions_wanted(point, finished) as usize;
+        let runs: Vec<RunResult> = finished.of(point.id).take(wanted).cloned().collect();
+        Self { point: point.clone(), complete: runs.len() == wanted, runs }
+    }
+
+    /// The mean latency in ms of each repetition; `None` where nothing completed.
+    pub fn means_ms(&self) -> Vec<Option<f64>> {
+        self.runs.iter().map(|run| run.summary.latency.mean_ms()).collect()
+    }
+
+    /// The mean latency in ms with its 95 % interval over the repetitions; `None` if nothing completed.
+    pub fn mean_ms(&self) -> Option<Interval> {
+        let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
+        Interval::of(&means, CONFIDENCE)
+    }
+
+    /// The latencies of all repetitions together.
+    pub fn latency(&self) -> Distribution {
+        let mut all = Distribution::default();
+        self.runs.iter().for_each(|run| all.merge(&run.summary.latency));
+        all
+    }
+
+    /// Where the time of a completed message went, in ms; `None` if nothing completed.
+    pub fn split_ms(&self) -> Option<SplitMean> {
+        let mut total = SplitTotal::default();
+        self.runs.iter().for_each(|run| total.merge(&run.summary.split));
+        let completed = self.completed();
+        (completed > 0).then(|| total.mean(completed))
+    }
+
+    /// Messages that were to be sent.
+    pub fn offered(&self) -> u64 {
+        self.sum(|run| run.summary.offered)
+    }
+    /// Messages that were delivered (and answered).
+    pub fn completed(&self) -> u64 {
+        self.sum(|run| run.summary.completed)
+    }
+    /// Messages that were offered and not completed.
+    pub fn failed(&self) -> u64 {
+        self.offered() - self.completed()
+    }
+    /// Packets that the hosts sent.
+    pub fn packets(&self) -> u64 {
+        self.sum(|run| run.packets)
+    }
+    /// Wall-clock time inside the simulation, in seconds.
+    pub fn wall_s(&self) -> f64 {
+        self.runs.iter().map(|run| run.wall_s).sum()
+    }
+
+    /// Octets of completed requests over time, in kbit/s; `None` if no time passed.
+    pub fn throughput_kbps(&self) -> Option<f64> {
+        let seconds: f64 = self.runs.iter().map(|run| run.span.as_secs_f64()).sum();
+        (seconds > 0.0).then(|| self.sum(|run| run.summary.bytes) as f64 * 8.0 / seconds / 1e3)
+    }
+
+    /// One digest over all runs.
+    pub fn digest(&self) -> Digest {
+        digest_of(&self.runs)
+    }
+
+    /// Why a run ended before everything was done, if one did.
+    pub fn stopped(&self) -> Option<&str> {
+        self.runs.iter().find_map(|run| run.stopped.as_deref())
+    }
+
+    fn sum(&self, count: impl Fn(&RunResult) -> u64) -> u64 {
+        self.runs.iter().map(count).sum()
+    }
+}
+
+impl Plan {
+    /// The points with the runs that are finished, without a directory.
+    pub fn results(&self, finished: &Finished) -> Vec<PointResult> {
+        self.points().iter().map(|point| PointResult::new(point, finished)).collect()
+    }
+}
+
+fn digest_of<'r>(runs: impl IntoIterator<Item = &'r RunResult>) -> Digest {
+    let mut digester = Digester::new();
+    for run in runs {
+        let Digest(digest) = run.summary.digest;
+        digester.add_all([digest as u64, (digest >> 64) as u64]);
+    }
+    digester.finish()
+}

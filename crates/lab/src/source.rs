@@ -1,0 +1,249 @@
+//! The text of an experiment, with the overrides of the command line; every value remembers where it stands.
+
+use std::ops::Range;
+use std::path::Path;
+
+use hol_base::nearest;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{InputError, LabError};
+
+/// An experiment file and what overrides it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    name: String,
+    text: String,
+    overrides: Vec<Override>,
+}
+
+/// One `--set key=value`, or an option that stands for one.
+#[derive(Debug, Clone)]
+struct Override {
+    /// As the user wrote it, for messages.
+    origin: String,
+    path: Vec<String>,
+    /// `key = value` behind as many blanks as there is text before it, so that spans tell the origin.
+    document: String,
+    start: usize,
+}
+
+impl Source {
+    /// An experiment from its text; `name` stands in messages.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into(), overrides: Vec::new() }
+    }
+
+    /// An experiment from a file.
+    pub fn read(path: &Path) -> Result<Self, LabError> {
+        let text = std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e))?;
+        Ok(Self::new(path.display().to_string(), text))
+    }
+
+    /// The name in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Overrides the dotted `key`. `value` is TOML, or text that needs no quotes; `origin` stands in messages.
+    pub fn set(&mut self, origin: &str, key: &str, value: &str) -> Result<(), InputError> {
+        let refuse = |problem: String| InputError { place: origin.to_owned(), problem };
+        let path = key_path(key)
+            .ok_or_else(|| refuse(format!("{key:?} is not a dotted key such as network.loss")))?;
+        let quoted = || toml::Value::String(value.to_owned()).to_string();
+        let value = if DeValue::parse(value).is_ok() { value.to_owned() } else { quoted() };
+        let start = self.overrides.last().map_or(self.text.len(), |last| last.document.len());
+        let document = format!("{}{key} = {value}", " ".repeat(start));
+        self.overrides.push(Override { origin: origin.to_owned(), path, document, start });
+        Ok(())
+    }
+
+    /// Whether the command line sets `path`, which then is no longer swept.
+    pub(crate) fn is_set(&self, path: &[String]) -> bool {
+        self.overrides.iter().any(|o| o.path == path)
+    }
+
+    /// The whole experiment as one table.
+    pub(crate) fn table(&self) -> Result<DeTable<'_>, InputError> {
+        let parse = |text| DeTable::parse(text).map_err(|e| self.explain(&e)).map(Spanned::into_inner);
+        let mut table = parse(&self.text)?;
+        for set in &self.overrides {
+            let (span, value) = leaf(parse(&set.document)?, set.path.len());
+            assign(&mut table, &set.path, &span, value).map_err(|problem| self.error(&span, problem))?;
+        }
+        Ok(table)
+    }
+
+    /// An error that stands at `span`.
+    pub(crate) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> InputError {
+        InputError { place: self.place(span.start), problem: problem.into() }
+    }
+
+    /// What the TOML reader found, with the cure.
+    pub(crate) fn explain(&self, error: &toml::de::Error) -> InputError {
+        self.error(&error.span().unwrap_or(0..0), cure(error.message()))
+    }
+
+    fn place(&self, offset: usize) -> String {
+        if let Some(set) = self.overrides.iter().rfind(|o| o.start <= offset) {
+            return set.origin.clone();
+        }
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = before[line_start..].chars().count() + 1;
+        format!("{}:{line}:{column}", self.name)
+    }
+}
+
+/// The parts of a dotted key, quotes understood.
+pub(crate) fn key_path(key: &str) -> Option<Vec<String>> {
+    let document = format!("{key} = 0");
+    let mut table = DeTable::parse(&document).ok()?.into_inner();
+    let mut path = Vec::new();
+    loop {
+        let mut entries = table.into_iter();
+        let (name, value) = entries.next().filter(|_| entries.len() == 0)?;
+        path.push(name.into_inner().into_owned());
+        match value.into_inner() {
+            DeValue::Table(inner) => table = inner,
+            DeValue::Integer(_) => return Some(path),
+            _ => return None,
+        }
+    }
+}
+
+/// The only value `depth` keys down, and the place of its last key.
+fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<'_>>) {
+    for _ in 1..depth {
+        match table.into_iter().next().map(|(_, value)| value.into_inner()) {
+            Some(DeValue::Table(inner)) => table = inner,
+            other => panic!("a dotted key has tables inside, not {other:?}"),
+        }
+    }
+    let (key, value) = table.into_iter().next().expect("a document of one key has a key");
+    (key.span(), value)
+}
+
+/// Puts `value` at `path`, making tables on the way; a number is an index into a list.
+pub(crate) fn assign<'s>(
+    table: &mut DeTable<'s>,
+    path: &[String],
+    key_span: &Range<usize>,
+    value: Spanned<DeValue<'s>>,
+) -> Result<(), String> {
+    let (key, rest) = path.split_first().expect("a key has at least one part");
+    let spanned_key = Spanned::new(key_span.clone(), key.clone().into());
+    if rest.is_empty() {
+        // Removed first, because a map keeps the old key and with it the old place.
+        table.remove(&spanned_key);
+        table.insert(spanned_key, value);
+        return Ok(());
+    }
+    let inner = table
+        .entry(spanned_key)
+        .or_insert_with(|| Spanned::new(key_span.clone(), DeValue::Table(DeTable::new())));
+    match inner.as_mut() {
+        DeValue::Table(table) => assign(table, rest, key_span, value),
+        DeValue::Array(list) => {
+            let length = list.len();
+            let element = rest[0].parse().ok().and_then(|index: usize| list.get_mut(index));
+            match (element.map(Spanned::as_mut), &rest[1..]) {
+                (Some(DeValue::Table(table)), inside) if !inside.is_empty() => {
+                    assign(table, inside, key_span, value)
+                }
+                _ => Err(format!("{key:?} is a list of {length}; write {key}.0.name for a key of its first")),
+            }
+        }
+        _ => Err(format!("{key:?} has a plain value, so {:?} cannot be set inside it", rest.join("."))),
+    }
+}
+
+/// The reader's message with what to do about it.
+fn cure(message: &str) -> String {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if let (Some((unknown, known)), true) = (quoted.split_first(), message.starts_with("unknown field")) {
+        return match nearest(unknown, known.iter().copied()) {
+            Some(near) => format!("unknown key {unknown:?}; did you mean {near:?}?"),
+            None => format!("unknown key {unknown:?}; known here are {}", known.join(", ")),
+        };
+    }
+    let bare_number =
+        ["invalid type: integer", "invalid type: floating"].iter().any(|m| message.starts_with(m));
+    if bare_number && message.contains("string") {
+        let number = quoted.first().unwrap_or(&"10");
+        return format!("{number} has no unit; write text such as \"{number}ms\" or \"{number}%\"");
+    }
+    message.replace('`', "\"").trim_end().replace('\n', "; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(table: &DeTable<'_>, path: [&str; 2]) -> String {
+        table[path[0]].get_ref()[path[1]].get_ref().as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_last_override_wins_and_needs_no_quotes() {
+        let mut source = Source::new("a.toml", "[network]\nloss = '1%'\n");
+        source.set("--set", "network.loss", "2%").unwrap();
+        source.set("--set", "network.loss", "'3%'").unwrap();
+        source.set("--set", "network.delay", "10ms").unwrap();
+        let table = source.table().unwrap();
+        assert_eq!(
+            (text(&table, ["network", "loss"]), text(&table, ["network", "delay"])),
+            ("3%".into(), "10ms".into())
+        );
+    }
+
+    #[test]
+    fn places_are_lines_and_columns_of_the_file_or_the_option() {
+        let mut source = Source::new("a.toml", "title = 'é'\nseed = 1\n");
+        source.set("--delay 10", "network.delay", "10").unwrap();
+        source.set("--loss 1", "network.loss", "1").unwrap();
+        let table = source.table().unwrap();
+        let place = |path: &[&str]| {
+            let mut value = table[path[0]].clone();
+            for key in &path[1..] {
+                value = value.get_ref()[*key].clone();
+            }
+            source.error(&value.span(), "").place
+        };
+        assert_eq!(place(&["title"]), "a.toml:1:9");
+        assert_eq!(place(&["seed"]), "a.toml:2:8");
+        assert_eq!(place(&["network", "delay"]), "--delay 10");
+        assert_eq!(place(&["network", "loss"]), "--loss 1");
+    }
+
+    #[test]
+    fn keys_of_lists_are_numbered() {
+        let mut source = Source::new("a.toml", "[network]\npaths = [{delay = '1ms'}]\n");
+        source.set("--set", "network.paths.0.delay", "5ms").unwrap();
+        assert!(source.table().is_ok());
+        source.set("--set", "network.paths.7.delay", "5ms").unwrap();
+        assert!(source.table().unwrap_err().problem.contains("list of 1"));
+    }
+
+    #[test]
+    fn broken_toml_is_placed() {
+        let error = Source::new("a.toml", "seed = 1\nmessages == 2\n").table().unwrap_err();
+        assert!(error.place.starts_with("a.toml:2:"), "{error}");
+        let mut source = Source::new("a.toml", "");
+        assert!(source.set("--set x y=1", "x y", "1").is_err());
+    }
+
+    #[test]
+    fn cures_name_the_nearest_key_or_the_unit() {
+        assert_eq!(
+            cure("unknown field `dealy`, expected one of `rate`, `delay`"),
+            "unknown key \"dealy\"; did you mean \"delay\"?"
+        );
+        assert_eq!(
+            cure("unknown field `xyzzy`, expected `a` or `b`"),
+            "unknown key \"xyzzy\"; known here are a, b"
+        );
+        assert!(cure("invalid type: integer `10`, expected a string").contains("\"10ms\""));
+    }
+}

@@ -1,0 +1,260 @@
+//! The result directory: written so that a kill at any moment loses no finished run.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use hol_measure::Record;
+
+use crate::error::LabError;
+use crate::experiment::Keep;
+use crate::manifest::{FORMAT, Manifest};
+use crate::plan::Finished;
+use crate::records;
+use crate::results::Results;
+use crate::run::RunResult;
+use crate::table;
+
+const MANIFEST: &str = "manifest.json";
+const JOURNAL: &str = "runs.jsonl";
+
+/// A result directory that is being filled.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    manifest: Manifest,
+    journal: File,
+}
+
+impl Store {
+    /// Begins a result directory, or goes on with one that asks the same; the runs that it has.
+    pub fn open(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+        fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
+        let path = dir.join(MANIFEST);
+        let manifest = if path.exists() {
+            let old = read_manifest(dir)?;
+            check_same(dir, &old, &manifest)?;
+            old
+        } else {
+            check_empty(dir)?;
+            let text = serde_json::to_string_pretty(&manifest).expect("a manifest is JSON");
+            write_whole(&path, text.as_bytes())?;
+            manifest
+        };
+        let path = dir.join(JOURNAL);
+        let journal = OpenOptions::new().create(true).append(true).open(&path);
+        let journal = journal.map_err(|e| LabError::file("write", &path, e))?;
+        lock(dir, &journal)?;
+        let (finished, whole) = read_journal(&path)?;
+        // A line that was torn by a kill is cut off; its run is done again.
+        journal.set_len(whole).map_err(|e| LabError::file("write", &path, e))?;
+        Ok((Self { dir: dir.to_owned(), manifest, journal }, finished))
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What it is about.
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Adds a run: one line, written at once.
+    pub fn append(&mut self, run: &RunResult) -> Result<(), LabError> {
+        let mut line = serde_json::to_string(run).expect("a run is JSON");
+        line.push('\n');
+        let written = self.journal.write_all(line.as_bytes());
+        written.map_err(|e| LabError::file("write", &self.dir.join(JOURNAL), e))
+    }
+
+    /// Keeps the records of a run if the manifest says so; from any thread, before [`append`](Self::append).
+    pub fn keep(&self) -> impl Fn(&RunResult, &[Record]) -> Result<(), LabError> + Sync + use<> {
+        let wanted = self.manifest.records == Keep::All;
+        let dir = self.dir.clone();
+        move |run, records| if wanted { records::write(&dir, run.key, records) } else { Ok(()) }
+    }
+
+    /// Writes the tables of points that `finished` gives, each whole or not at all.
+    pub fn write_tables(&self, finished: &Finished) -> Result<Results, LabError> {
+        let results = Results::new(self.manifest.clone(), finished);
+        write_whole(&self.dir.join("points.csv"), table::csv(&results.points).as_bytes())?;
+        write_whole(&self.dir.join("points.json"), table::json(&results.points).as_bytes())?;
+        Ok(results)
+    }
+}
+
+/// Reads the manifest and the runs of a directory, changing nothing.
+pub(crate) fn load(dir: &Path) -> Result<(Manifest, Finished), LabError> {
+    let manifest = read_manifest(dir)?;
+    let (finished, _) = read_journal(&dir.join(JOURNAL))?;
+    Ok((manifest, finished))
+}
+
+/// Writes a file under another name first, so that it is there whole or not at all.
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
+    let mut name = path.file_name().expect("a file has a name").to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&part)?;
+        file.write_all(content)?;
+        file.sync_data()?;
+        fs::rename(&part, path)
+    };
+    write().map_err(|e| {
+        // What could not be finished only takes space; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&part);
+        LabError::file("write", path, e)
+    })
+}
+
+fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
+    let path = dir.join(MANIFEST);
+    let text = fs::read_to_string(&path).map_err(|e| LabError::file("read", &path, e))?;
+    let damaged = |line, problem| LabError::Damaged { path: path.clone(), line, problem };
+    let value: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| damaged(e.line(), format!("{e}; it was changed by hand")))?;
+    if value["format"] != FORMAT {
+        let problem = format!(
+            "format {}, but this program reads {FORMAT}; use the version that wrote it",
+            value["format"]
+        );
+        return Err(damaged(1, problem));
+    }
+    serde_json::from_value(value).map_err(|e| damaged(1, format!("{e}; use the version that wrote it")))
+}
+
+/// The runs of a journal, and the length of its whole lines.
+fn read_journal(path: &Path) -> Result<(Finished, u64), LabError> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => return Err(LabError::file("read", path, e)),
+    };
+    let whole = text.iter().rposition(|octet| *octet == b'\n').map_or(0, |newline| newline + 1);
+    let mut finished = Finished::default();
+    for (index, line) in text[..whole].split(|octet| *octet == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let run = serde_json::from_slice(line).map_err(|e| LabError::Damaged {
+            path: path.to_owned(),
+            line: index + 1,
+            problem: format!("{e}; remove the line, and its run is done again"),
+        })?;
+        finished.insert(run);
+    }
+    Ok((finished, whole as u64))
+}
+
+fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError> {
+    if old.asks_the_same(new) {
+        return Ok(());
+    }
+    let what = if old.version == new.version {
+        "holds another experiment or other settings"
+    } else {
+        "was begun by another version of this program"
+    };
+    let problem = format!("{what} ({:?}); choose another place with --out, or remove it", old.title);
+    Err(LabError::Directory { path: dir.to_owned(), problem })
+}
+
+fn check_empty(dir: &Path) -> Result<(), LabError> {
+    let mut entries = fs::read_dir(dir).map_err(|e| LabError::file("read", dir, e))?;
+    // A kill right at the start may leave the manifest's first part.
+    let foreign = entries.find(|entry| entry.as_ref().is_ok_and(|e| e.file_name() != "manifest.json.part"));
+    match foreign {
+        None => Ok(()),
+        Some(_) => Err(LabError::Directory {
+            path: dir.to_owned(),
+            problem: "has other things in it; choose a new place with --out".to_owned(),
+        }),
+    }
+}
+
+fn lock(dir: &Path, journal: &File) -> Result<(), LabError> {
+    match journal.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(LabError::Directory {
+            path: dir.to_owned(),
+            problem: "another hol is filling it now; wait for it, or choose another place with --out"
+                .to_owned(),
+        }),
+        // A file system without locks is no reason to refuse.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::point::{PointId, RunKey};
+    use crate::source::Source;
+
+    fn manifest(text: &str) -> Manifest {
+        let experiment = Experiment::parse("test", &Source::new("test", text)).unwrap();
+        Manifest::new("A test", None, &[experiment], vec!["hol".to_owned()])
+    }
+
+    fn run(repetition: u32) -> RunResult {
+        RunResult::with_mean(RunKey { point: PointId(7), repetition }, 20)
+    }
+
+    #[test]
+    fn a_journal_survives_a_kill_in_the_middle_of_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Store::open(dir.path(), manifest("transports = ['tcp']"));
+        let (mut store, finished) = open().unwrap();
+        assert_eq!(finished.runs().count(), 0);
+        store.append(&run(0)).unwrap();
+        store.journal.write_all(b"{\"point\":\"00").unwrap();
+        drop(store);
+        let (mut store, finished) = open().unwrap();
+        assert_eq!(finished.runs().count(), 1);
+        store.append(&run(1)).unwrap();
+        drop(store);
+        assert_eq!(open().unwrap().1.runs().count(), 2);
+    }
+
+    #[test]
+    fn a_line_that_was_changed_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut store, _) = Store::open(dir.path(), manifest("transports = ['tcp']")).unwrap();
+        store.journal.write_all(b"nonsense\n").unwrap();
+        store.append(&run(0)).unwrap();
+        let error = load(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("runs.jsonl:1: ") && error.contains("remove the line"), "{error}");
+    }
+
+    #[test]
+    fn two_programs_never_fill_one_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Store::open(dir.path(), manifest("transports = ['tcp']"));
+        let _first = open().unwrap();
+        assert!(open().unwrap_err().to_string().contains("another hol"));
+    }
+
+    #[test]
+    fn other_settings_are_another_experiment_and_other_words_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |text| Store::open(dir.path(), manifest(text)).map(|_| ());
+        open("transports = ['tcp']").unwrap();
+        open("transports = ['tcp']\ntitle = 'other words'").unwrap();
+        assert!(open("transports = ['tcp']\nseed = 2").unwrap_err().to_string().contains("--out"));
+        assert!(open("transports = ['tcp']\nrecords = 'all'").is_err());
+    }
+
+    #[test]
+    fn a_manifest_reads_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let new =
+            manifest("transports = ['tcp', 'sctp:streams=8']\n[sweep]\n'network.loss' = ['0%', '2.9%']");
+        drop(Store::open(dir.path(), new.clone()).unwrap());
+        let (old, _) = load(dir.path()).unwrap();
+        assert_eq!(serde_json::to_value(&old).unwrap(), serde_json::to_value(&new).unwrap());
+        assert!(old.points.iter().all(|point| point.id == point.identity()));
+    }
+}

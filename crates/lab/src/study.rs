@@ -1,0 +1,78 @@
+//! Studies: experiments, figures and claims that belong together, all part of the program.
+
+use crate::error::{InputError, LabError};
+use crate::experiment::Experiment;
+use crate::source::Source;
+
+/// A study's files: name and text, in order of name.
+type Files = &'static [(&'static str, &'static str)];
+
+include!(concat!(env!("OUT_DIR"), "/studies.rs"));
+
+/// Files of a study that are TOML but no experiments.
+const NOT_EXPERIMENTS: [&str; 2] = ["claims.toml", "figures.toml"];
+
+/// A published evaluation as experiments.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// As in `hol reproduce ikr53`.
+    pub name: &'static str,
+    /// One line for people: the heading of its README.md.
+    pub title: &'static str,
+    /// Each with its name, in order of name.
+    pub experiments: Vec<(String, Experiment)>,
+    files: Files,
+}
+
+impl Study {
+    /// Name and title of every study.
+    pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+        STUDIES.iter().map(|(name, files)| (*name, title(name, files)))
+    }
+
+    /// The study called `name`; with `quick`, a twentieth of the messages.
+    pub fn load(name: &str, quick: bool) -> Result<Self, LabError> {
+        let Some((name, files)) = STUDIES.iter().find(|(known, _)| *known == name) else {
+            let known = Self::all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+            let problem = format!("no such study; known are {known}");
+            return Err(InputError { place: name.to_owned(), problem }.into());
+        };
+        let mut experiments = Vec::new();
+        for (file, text) in files.iter().filter(|(file, _)| !NOT_EXPERIMENTS.contains(file)) {
+            let Some(experiment) = file.strip_suffix(".toml") else { continue };
+            let source = Source::new(format!("studies/{name}/{file}"), *text);
+            let parsed = Experiment::parse(experiment, &source)?;
+            experiments.push((experiment.to_owned(), if quick { parsed.quick() } else { parsed }));
+        }
+        Ok(Self { name, title: title(name, files), experiments, files })
+    }
+
+    /// The text of one of its files, such as `claims.toml`.
+    pub fn file(&self, name: &str) -> Option<&'static str> {
+        text(self.files, name)
+    }
+}
+
+/// The heading of README.md.
+fn title(name: &'static str, files: Files) -> &'static str {
+    let heading = text(files, "README.md").and_then(|readme| readme.lines().next());
+    heading.map_or(name, |line| line.trim_start_matches(['#', ' ']))
+}
+
+fn text(files: Files, name: &str) -> Option<&'static str> {
+    files.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_study_can_be_read() {
+        for (name, _) in Study::all() {
+            let study = Study::load(name, true).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(study.name, name);
+        }
+        assert!(Study::load("ikr35", false).unwrap_err().to_string().contains("known are"));
+    }
+}

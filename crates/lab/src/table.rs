@@ -1,0 +1,87 @@
+//! The table of points: one row a point, as CSV and JSON.
+
+use serde_json::{Map, Value, json};
+
+use crate::results::PointResult;
+
+/// One row: the columns in order.
+fn row(result: &PointResult) -> Vec<(String, Value)> {
+    let PointResult { point, runs, complete } = result;
+    let latency = result.latency();
+    let mean = result.mean_ms();
+    let quantile = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
+    let split = result.split_ms().unwrap_or_default();
+    let axes = point.axes.iter().map(|(key, value)| (key.clone(), json!(value)));
+    let mut row = vec![
+        ("experiment".to_owned(), json!(point.experiment)),
+        ("transport".to_owned(), json!(point.transport.to_string())),
+        ("label".to_owned(), json!(point.label)),
+        ("stack".to_owned(), json!(point.transport.stack())),
+    ];
+    row.extend(axes);
+    row.extend(
+        [
+            ("point", json!(point.id)),
+            ("complete", json!(complete)),
+            ("repetitions", json!(runs.len())),
+            ("offered", json!(result.offered())),
+            ("completed", json!(result.completed())),
+            ("failed", json!(result.failed())),
+            ("mean_ms", json!(mean.map(|m| m.mean))),
+            ("ci95_ms", json!(mean.map(|m| m.half_width))),
+            ("p50_ms", quantile(0.5)),
+            ("p90_ms", quantile(0.9)),
+            ("p99_ms", quantile(0.99)),
+            ("p999_ms", quantile(0.999)),
+            ("max_ms", json!(latency.max().map(|d| d.as_millis_f64()))),
+            ("slip_ms", json!(split.slip)),
+            ("sender_ms", json!(split.sender)),
+            ("recovery_ms", json!(split.recovery)),
+            ("network_ms", json!(split.network)),
+            ("head_of_line_ms", json!(split.head_of_line)),
+            ("throughput_kbps", json!(result.throughput_kbps())),
+            ("packets", json!(result.packets())),
+            ("stopped", json!(result.stopped())),
+            ("digest", json!(result.digest().to_string())),
+        ]
+        .map(|(name, value)| (name.to_owned(), value)),
+    );
+    row
+}
+
+/// One array of objects, one line each.
+pub(crate) fn json(points: &[PointResult]) -> String {
+    let rows =
+        points.iter().map(|point| Value::Object(row(point).into_iter().collect::<Map<_, _>>()).to_string());
+    format!("[\n{}\n]\n", rows.collect::<Vec<_>>().join(",\n"))
+}
+
+/// A header and one line a point; a column that a point has not is empty.
+pub(crate) fn csv(points: &[PointResult]) -> String {
+    let rows: Vec<_> = points.iter().map(row).collect();
+    let mut columns: Vec<&str> = Vec::new();
+    for (at, name) in rows.iter().flat_map(|row| row.iter().map(|(name, _)| name.as_str()).enumerate()) {
+        if !columns.contains(&name) {
+            columns.insert(at.min(columns.len()), name);
+        }
+    }
+    let mut text = columns.join(",") + "\n";
+    for row in &rows {
+        let cell = |column: &&str| {
+            row.iter().find(|(name, _)| name == column).map_or_else(String::new, |(_, value)| cell(value))
+        };
+        text += &(columns.iter().map(cell).collect::<Vec<_>>().join(",") + "\n");
+    }
+    text
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.contains([',', '"', '\n']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,152 @@
+//! Experiment files: what they mean, and what a mistake is told.
+
+use hol_lab::{Experiment, Plan, Repetitions, Source};
+
+const WHOLE: &str = r#"
+title = "Delay over loss"
+seed = 7
+messages = 1005
+repetitions = 10
+transports = ["tcp", { spec = "sctp:streams=8", label = "SCTP-8" }]
+[network]
+delay = "20ms"
+[workload]
+kind = "simco"
+rate = "50/s"
+[sweep]
+"network.loss" = ["0%", "1%", "5%"]
+[[zip]]
+"workload.rate" = ["1/s", "10/s"]
+messages = [100, 1000]
+"#;
+
+fn parse(text: &str) -> Result<Experiment, hol_lab::InputError> {
+    Experiment::parse("test", &Source::new("test.toml", text))
+}
+
+fn mistake(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn transports_are_the_first_axis_and_every_combination_is_a_point() {
+    let experiment = parse(WHOLE).unwrap();
+    let shown: Vec<String> = experiment.points.iter().map(ToString::to_string).collect();
+    assert_eq!(shown.len(), 2 * 3 * 2);
+    assert_eq!(shown[0], "test: tcp network.loss=0% messages=100 workload.rate=1/s");
+    assert_eq!(shown[1], "test: tcp network.loss=0% messages=1000 workload.rate=10/s");
+    assert_eq!(shown[11], "test: SCTP-8 network.loss=5% messages=1000 workload.rate=10/s");
+    assert_eq!(experiment.points[1].workload.rate().unwrap().per_second(), 10.0);
+}
+
+#[test]
+fn every_point_has_its_own_id_and_ids_do_not_depend_on_names() {
+    let points = parse(WHOLE).unwrap().points;
+    let mut ids: Vec<_> = points.iter().map(|p| p.id).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), points.len());
+    let renamed = WHOLE.replace("SCTP-8", "eight").replace("Delay over loss", "other");
+    assert_eq!(parse(&renamed).unwrap().points[11].id, points[11].id);
+    assert_ne!(parse(&WHOLE.replace("seed = 7", "seed = 8")).unwrap().points[0].id, points[0].id);
+}
+
+#[test]
+fn a_default_that_is_written_out_changes_nothing() {
+    let short = parse("transports = ['tcp']").unwrap();
+    let long = "transports = ['tcp']\nseed = 1\nmessages = 10000\nrepetitions = 10\n[network]\ndelay = '10ms'\n\
+                queue = '1000p'\n[workload]\nkind = 'simco'\nrate = '100/s'\narrivals = 'periodic'";
+    assert_eq!(parse(long).unwrap().points[0].id, short.points[0].id);
+}
+
+#[test]
+fn messages_are_the_total_over_the_repetitions() {
+    let point = &parse("transports = ['tcp']\nmessages = 1005\n").unwrap().points[0];
+    assert_eq!(point.repetitions, Repetitions::fixed(10));
+    assert_eq!((0..10).map(|r| point.messages_in(r)).sum::<u64>(), 1005);
+}
+
+#[test]
+fn repetitions_have_common_random_numbers_over_transports_and_points() {
+    let points = parse(WHOLE).unwrap().points;
+    let (first, last) = (&points[0], &points[11]);
+    assert_eq!(first.seed_of(3), last.seed_of(3));
+    assert_ne!(first.seed_of(3), first.seed_of(4));
+}
+
+#[test]
+fn quick_divides_by_twenty_but_keeps_a_hundred_a_repetition() {
+    let text = "transports = ['tcp']\nrepetitions = 2\n[sweep]\nmessages = [150, 1000, 80000]";
+    let quick = parse(text).unwrap().quick();
+    let messages: Vec<u64> = quick.points.iter().map(|p| p.messages).collect();
+    assert_eq!(messages, [150, 200, 4000]);
+    assert!(quick.points.iter().all(|p| p.id == p.identity()));
+}
+
+#[test]
+fn shared_points_are_run_once_and_the_longest_first() {
+    let experiment = parse(WHOLE).unwrap();
+    let plan = Plan::new([&experiment, &experiment]);
+    let wanted = plan.wanted(&hol_lab::Finished::default());
+    assert_eq!((plan.points().len(), wanted.len()), (24, 120));
+    assert!(wanted.is_sorted_by_key(|job| std::cmp::Reverse(job.messages())));
+    assert_eq!(plan.messages(), 6 * 100 + 6 * 1000);
+}
+
+#[test]
+fn mistakes_are_placed_and_name_the_cure() {
+    let with = |line: &str| mistake(&format!("transports = ['tcp']\n{line}\n"));
+    assert_eq!(with("mesages = 5"), "test.toml:2:1: unknown key \"mesages\"; did you mean \"messages\"?");
+    assert_eq!(
+        with("[network]\ndealy = '10ms'"),
+        "test.toml:3:1: unknown key \"dealy\"; did you mean \"delay\"?"
+    );
+    assert_eq!(
+        with("[network]\ndelay = '10'"),
+        "test.toml:3:9: \"10\" is not a time such as \"10ms\" (units: ns, us, ms, s, min, h)"
+    );
+    assert_eq!(
+        with("[network]\ndelay = 10"),
+        "test.toml:3:9: 10 has no unit; write text such as \"10ms\" or \"10%\""
+    );
+    assert!(with("[sweep]\n'network.loss' = ['0%', '200%']").starts_with("test.toml:3:25: \"200%\" is not"));
+    assert!(with("[sweep]\n'network.lost' = ['0%']").contains("did you mean \"loss\"?"));
+    assert!(with("messages = 5").contains("too few for 10 repetitions"));
+    assert!(with("precision = '1%'").contains("repetitions = \"5..40\""));
+    assert!(with("repetitions = 0").starts_with("test.toml:2:15: \"0\" is not a number of repetitions"));
+    assert!(with("[workload]\nkind = 'pingpong'\nrate = '1/s'").contains("rate"));
+    assert!(mistake("transports = ['tcp', 'sctp:stream=8']").contains("did you mean \"streams\"?"));
+    assert!(mistake("transports = ['tcp', 'sctp:stream=8']").starts_with("test.toml:1:22:"));
+    assert!(mistake("transports = []").contains("transports = [\"tcp\""));
+    assert!(mistake("seed = 1").contains("transports"));
+}
+
+#[test]
+fn overrides_are_told_by_their_option() {
+    let mut source = Source::new("test.toml", "transports = ['tcp']");
+    source.set("--set network.delay=10", "network.delay", "10").unwrap();
+    let error = Experiment::parse("test", &source).unwrap_err().to_string();
+    assert!(error.starts_with("--set network.delay=10: 10 has no unit"), "{error}");
+}
+
+#[test]
+fn an_overridden_key_is_no_longer_swept() {
+    let mut source = Source::new("test.toml", WHOLE);
+    source.set("--set", "network.loss", "2%").unwrap();
+    let experiment = Experiment::parse("test", &source).unwrap();
+    assert_eq!(experiment.points.len(), 4);
+}
+
+#[test]
+fn damaged_files_are_errors_and_never_panics() {
+    for (at, letter) in WHOLE.char_indices() {
+        let rest = &WHOLE[at + letter.len_utf8()..];
+        for damaged in
+            [WHOLE[..at].to_owned(), format!("{}{rest}", &WHOLE[..at]), format!("{}[{rest}", &WHOLE[..at])]
+        {
+            if let Err(error) = parse(&damaged) {
+                assert!(error.place.starts_with("test.toml:"), "{error}");
+            }
+        }
+    }
+}

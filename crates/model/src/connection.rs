@@ -1,0 +1,53 @@
+//! One end of a connection of whatever protocol.
+
+use hol_base::Time;
+use hol_transport::{Endpoint, Input, Output, Statistics};
+use hol_wire::{Packet, Transport};
+
+/// A closed set, so that the inner loop needs no virtual calls.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "they live in one vector and never move")]
+pub(crate) enum Connection {
+    Tcp(hol_tcp::Endpoint),
+    Sctp(hol_sctp::Endpoint),
+}
+
+impl Endpoint for Connection {
+    #[inline]
+    fn handle(&mut self, now: Time, input: Input) {
+        match self {
+            Self::Tcp(endpoint) => endpoint.handle(now, input),
+            Self::Sctp(endpoint) => endpoint.handle(now, input),
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Time) -> Output {
+        match self {
+            Self::Tcp(endpoint) => endpoint.poll(now),
+            Self::Sctp(endpoint) => endpoint.poll(now),
+        }
+    }
+
+    fn can_send(&self, length: usize) -> bool {
+        match self {
+            Self::Tcp(endpoint) => endpoint.can_send(length),
+            Self::Sctp(endpoint) => endpoint.can_send(length),
+        }
+    }
+
+    fn statistics(&self) -> &Statistics {
+        match self {
+            Self::Tcp(endpoint) => endpoint.statistics(),
+            Self::Sctp(endpoint) => endpoint.statistics(),
+        }
+    }
+}
+
+/// Destination and source port of a packet.
+pub(crate) fn ports(packet: &Packet) -> (u16, u16) {
+    match &packet.transport {
+        Transport::Tcp(segment) => (segment.destination_port, segment.source_port),
+        Transport::Sctp(packet) => (packet.destination_port, packet.source_port),
+    }
+}

@@ -1,0 +1,231 @@
+//! One workload over one channel: its two sides and how far it has come.
+
+use hol_base::{Duration, Time};
+use hol_transport::Event;
+use hol_workloads::{Client, Input, Output, Server, Trouble};
+
+use crate::channel::Channel;
+use crate::{GRACE, Stopped};
+
+/// An application between a client and a server.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) client: Side<Client>,
+    pub(crate) server: Side<Server>,
+    pub(crate) messages: u64,
+    has_replies: bool,
+    /// Messages that the transport gave up.
+    abandoned: u64,
+    /// When every connection was open.
+    pub(crate) connected: Option<Time>,
+    /// The last delivery, or when something got under way after a time with nothing.
+    progress: Time,
+    /// So long without a delivery is a stall.
+    patience: Duration,
+    /// Why it ended, once it has.
+    pub(crate) stopped: Option<Stopped>,
+}
+
+/// One side of a flow.
+#[derive(Debug)]
+pub(crate) struct Side<A> {
+    pub(crate) application: A,
+    pub(crate) channel: Channel,
+    connected: usize,
+    closed: usize,
+    /// Endpoints whose peer sends no more; the application closes them too.
+    pub(crate) half_closed: Vec<usize>,
+}
+
+/// The sides of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Client,
+    Server,
+}
+
+/// What both sides' applications have in common.
+pub(crate) trait Application {
+    fn handle(&mut self, now: Time, input: Input);
+    fn poll(&mut self, now: Time) -> Output;
+}
+
+impl Application for Client {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.handle(now, input);
+    }
+    fn poll(&mut self, now: Time) -> Output {
+        self.poll(now)
+    }
+}
+
+impl Application for Server {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.handle(now, input);
+    }
+    fn poll(&mut self, now: Time) -> Output {
+        self.poll(now)
+    }
+}
+
+impl<A: Application> Side<A> {
+    pub(crate) fn new(application: A, channel: Channel) -> Self {
+        Self { application, channel, connected: 0, closed: 0, half_closed: Vec::new() }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed == self.channel.endpoints.len()
+    }
+
+    fn is_connected(&self) -> bool {
+        self.connected == self.channel.endpoints.len()
+    }
+
+    /// Takes an event of one of its endpoints.
+    fn take(&mut self, now: Time, endpoint: usize, event: Event) -> Progress {
+        let Self { application, channel, .. } = self;
+        match event {
+            Event::Received(received) => {
+                let delivered = channel.receive(endpoint, received, |delivery| {
+                    application.handle(now, Input::Message(delivery));
+                });
+                return delivered.map_or_else(|error| Progress::Failed(error.0), |()| Progress::Delivered);
+            }
+            Event::Writable => application.handle(now, Input::Writable),
+            Event::Connected => {
+                self.connected += 1;
+                if self.is_connected() {
+                    self.application.handle(now, Input::Connected);
+                    return Progress::Connected;
+                }
+            }
+            Event::Abandoned { .. } => return Progress::Abandoned,
+            Event::PeerClosed => self.half_closed.push(endpoint),
+            Event::Closed => self.closed += 1,
+            Event::Failed { reason } => return Progress::Failed(reason),
+            Event::Path { .. } => {}
+        }
+        Progress::None
+    }
+}
+
+/// What an event means for the flow as a whole.
+enum Progress {
+    None,
+    Connected,
+    Delivered,
+    Abandoned,
+    Failed(&'static str),
+}
+
+impl Flow {
+    pub(crate) fn new(
+        client: Side<Client>,
+        server: Side<Server>,
+        messages: u64,
+        has_replies: bool,
+        patience: Duration,
+    ) -> Self {
+        Self {
+            client,
+            server,
+            messages,
+            has_replies,
+            abandoned: 0,
+            connected: None,
+            progress: Time::ZERO,
+            patience,
+            stopped: None,
+        }
+    }
+
+    /// Takes an event of one of the endpoints of `role`.
+    pub(crate) fn take(&mut self, now: Time, role: Role, endpoint: usize, event: Event) {
+        let progress = match role {
+            Role::Client => self.client.take(now, endpoint, event),
+            Role::Server => self.server.take(now, endpoint, event),
+        };
+        match progress {
+            Progress::None => return,
+            Progress::Connected if role == Role::Client => self.connected = Some(now),
+            Progress::Connected => {}
+            Progress::Abandoned => self.abandoned += 1,
+            Progress::Failed(reason) => self.stop(Stopped::Failed { reason }),
+            Progress::Delivered => {}
+        }
+        self.progress = now;
+        if self.outstanding() == 0 {
+            self.stop(Stopped::Finished);
+        }
+    }
+
+    /// An application hands a message to the transport.
+    pub(crate) fn note_sending(&mut self, now: Time, role: Role) {
+        if role == Role::Client && self.under_way() <= 1 {
+            self.progress = now;
+        }
+    }
+
+    /// An application gives up.
+    pub(crate) fn note_trouble(&mut self, now: Time, trouble: Trouble) {
+        self.stop(match trouble {
+            Trouble::BehindSchedule { message, scheduled } => {
+                Stopped::BehindSchedule { message, scheduled, at: now }
+            }
+            Trouble::Nonsense(reason) => Stopped::Failed { reason },
+        });
+    }
+
+    /// Messages of the schedule that are not settled, whether they came due or not.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.messages.saturating_sub(self.settled())
+    }
+
+    /// When to look again whether it is stuck; [`Time::MAX`] when it has ended.
+    pub(crate) fn deadline(&self) -> Time {
+        if self.stopped.is_some() { Time::MAX } else { (self.progress + self.patience).min(self.end_of_grace()) }
+    }
+
+    /// Stops the flow if it is stuck.
+    pub(crate) fn check(&mut self, now: Time) {
+        let outstanding = self.under_way();
+        if now >= self.end_of_grace() {
+            self.stop(Stopped::OutOfTime { outstanding });
+        } else if now >= self.progress + self.patience {
+            if outstanding > 0 || self.connected.is_none() {
+                self.stop(Stopped::Stalled { since: self.progress, at: now, outstanding });
+            } else {
+                // Nothing is under way; the schedule is merely slow.
+                self.progress = now;
+            }
+        }
+    }
+
+    /// Nothing will ever happen again.
+    pub(crate) fn deadlock(&mut self, now: Time) {
+        let outstanding = self.under_way();
+        self.stop(Stopped::Stalled { since: self.progress, at: now, outstanding });
+    }
+
+    fn stop(&mut self, why: Stopped) {
+        self.stopped.get_or_insert(why);
+    }
+
+    fn settled(&self) -> u64 {
+        let done = if self.has_replies { self.client.application.replies() } else { self.server.application.requests() };
+        done + self.abandoned
+    }
+
+    /// Messages that came due and are not settled.
+    fn under_way(&self) -> u64 {
+        self.client.application.sent().saturating_sub(self.settled())
+    }
+
+    fn end_of_grace(&self) -> Time {
+        let client = &self.client.application;
+        match client.last_scheduled() {
+            Some(last) if client.sent() == self.messages => last + GRACE,
+            _ => Time::MAX,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Directional claims: which transport is faster, cell by cell, corrected for their number.
+
+use hol_measure::{CONFIDENCE, Comparison, holm};
+use serde::Deserialize;
+
+use super::view::compare;
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+
+/// Each of `transports` has a lower mean than `than`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Faster {
+    transports: Vec<String>,
+    than: String,
+    #[serde(default)]
+    at: Filter,
+    /// The share of the points at which it has to be significant; nowhere may the opposite be.
+    #[serde(default = "nine_tenths")]
+    share: f64,
+}
+
+/// Two transports of the data, named with their stacks, have different means.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Differ {
+    left: String,
+    right: String,
+    #[serde(default)]
+    at: Filter,
+}
+
+const fn nine_tenths() -> f64 {
+    0.9
+}
+
+/// A point at which two transports were compared.
+struct Pair<'a> {
+    cell: &'a Cell,
+    comparison: Comparison,
+    significant: bool,
+}
+
+impl Faster {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let cells = view.cells_of(&self.transports, &self.at);
+        let beside = |cell: &Cell| view.beside(cell, &self.than);
+        let pairs = pairs(&cells, |cell| compare(cell, beside(cell)?, 0.0));
+        if pairs.is_empty() {
+            return Finding::no_points();
+        }
+        let faster = pairs.iter().filter(|p| p.significant && p.comparison.difference.mean < 0.0).count();
+        let slower = pairs.iter().filter(|p| p.significant && p.comparison.difference.mean > 0.0).count();
+        let left_out = cells.len() - pairs.len();
+        let holds = slower == 0 && faster as f64 >= self.share * pairs.len() as f64;
+        let text = format!(
+            "{} points: faster than {} at {faster}, slower at {slower}, undecided at {}{}",
+            pairs.len(),
+            self.than,
+            pairs.len() - faster - slower,
+            if left_out > 0 { format!(" ({left_out} more did not carry the load)") } else { String::new() },
+        );
+        Finding::new(holds, text).with_rows(rows(pairs, &self.than))
+    }
+}
+
+impl Differ {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        // The stacks are in the names, so the question is asked once.
+        if !view.stack.suffix.is_empty() {
+            return Finding::no_points();
+        }
+        let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
+        let pairs = pairs(&cells, |cell| compare(cell, view.data.beside(cell, &self.right)?, 0.0));
+        if pairs.is_empty() {
+            return Finding::no_points();
+        }
+        let different = pairs.iter().filter(|pair| pair.significant).count();
+        let text =
+            format!("{} and {} differ at {different} of {} points", self.left, self.right, pairs.len());
+        Finding::new(2 * different > pairs.len(), text).with_rows(rows(pairs, &self.right))
+    }
+}
+
+/// Compares every cell that can be compared; significance is that of the whole family (Holm).
+fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) -> Vec<Pair<'a>> {
+    let compared: Vec<(&Cell, Comparison)> =
+        cells.iter().filter_map(|cell| Some((*cell, compare(cell)?))).collect();
+    let p = holm(&compared.iter().map(|(_, comparison)| comparison.p).collect::<Vec<_>>());
+    let judge = |((cell, comparison), p): ((&'a Cell, Comparison), f64)| {
+        let significant = p < 1.0 - CONFIDENCE && comparison.difference.mean != 0.0;
+        Pair { cell, comparison, significant }
+    };
+    compared.into_iter().zip(p).map(judge).collect()
+}
+
+/// The comparisons in words, the least favourable first.
+fn rows(mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
+    pairs.sort_by(|a, b| b.comparison.difference.mean.total_cmp(&a.comparison.difference.mean));
+    let row = |pair: &Pair<'_>| {
+        let sign = if pair.significant { "" } else { " (not significant)" };
+        let (cell, difference) = (pair.cell, pair.comparison.difference);
+        format!("{} − {than}: {difference} ms at {}{sign}", cell.transport, cell.place())
+    };
+    pairs.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, view};
+
+    fn check(share: f64) -> Faster {
+        Faster { transports: vec!["SCTP-8".into()], than: "TCP".into(), at: Filter::default(), share }
+    }
+
+    #[test]
+    fn a_faster_transport_is_faster_everywhere() {
+        let data = dataset(vec![
+            cell("SCTP-8", 1.0, 100.0, &[21.0, 21.1, 20.9, 21.0]),
+            cell("TCP", 1.0, 100.0, &[23.0, 23.2, 22.8, 23.1]),
+        ]);
+        let finding = check(0.9).evaluate(&view(&data));
+        assert_eq!(finding.holds, Some(true), "{finding:?}");
+        assert!(finding.rows[0].contains("SCTP-8 − TCP: -2.0"), "{finding:?}");
+    }
+
+    #[test]
+    fn one_slower_point_refutes_the_claim() {
+        let data = dataset(vec![
+            cell("SCTP-8", 1.0, 100.0, &[21.0, 21.1, 20.9, 21.0]),
+            cell("TCP", 1.0, 100.0, &[23.0, 23.2, 22.8, 23.1]),
+            cell("SCTP-8", 5.0, 100.0, &[69.0, 70.1, 69.9, 70.0]),
+            cell("TCP", 5.0, 100.0, &[57.0, 57.2, 56.8, 57.1]),
+        ]);
+        let finding = check(0.1).evaluate(&view(&data));
+        assert_eq!(finding.holds, Some(false), "{finding:?}");
+        assert!(finding.text.contains("faster than TCP at 1, slower at 1"), "{finding:?}");
+    }
+
+    #[test]
+    fn without_points_there_is_no_answer() {
+        assert_eq!(check(0.9).evaluate(&view(&dataset(vec![]))).holds, None);
+    }
+}

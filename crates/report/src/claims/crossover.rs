@@ -1,0 +1,106 @@
+//! "Except for very low transaction rates": where two transports change places.
+
+use hol_base::Seed;
+use hol_measure::{CONFIDENCE, Crossover};
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+
+/// `transport` is slower than `than` at low rates and faster at high ones.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crossing {
+    transport: String,
+    than: String,
+    #[serde(default)]
+    at: Filter,
+    /// The rate (1/s) near which they change places …
+    near: f64,
+    /// … within this factor.
+    factor: f64,
+}
+
+impl Crossing {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let mut cells = view.cells(&self.transport, &self.at);
+        cells.sort_by(|a, b| a.conditions.rate.total_cmp(&b.conditions.rate));
+        let curve = |cell: &Cell| {
+            let other = view.beside(cell, &self.than)?;
+            (cell.mean().is_some() && other.mean().is_some()).then_some(())?;
+            Some((cell.conditions.rate, cell.means()?, other.means()?))
+        };
+        let levels: Vec<_> = cells.iter().filter_map(|cell| curve(cell)).collect();
+        if levels.len() < 2 {
+            return Finding::no_points();
+        }
+        self.judge(&levels)
+    }
+
+    fn judge(&self, levels: &[(f64, Vec<f64>, Vec<f64>)]) -> Finding {
+        let rates: Vec<f64> = levels.iter().map(|(rate, ..)| *rate).collect();
+        let first: Vec<Vec<f64>> = levels.iter().map(|(_, first, _)| first.clone()).collect();
+        let second: Vec<Vec<f64>> = levels.iter().map(|(.., second)| second.clone()).collect();
+        let mean = |samples: &[f64]| samples.iter().sum::<f64>() / samples.len() as f64;
+        let rows: Vec<String> = levels
+            .iter()
+            .map(|(rate, a, b)| {
+                let (a, b) = (mean(a), mean(b));
+                format!("{rate}/s: {} {a:.2} ms, {} {b:.2} ms", self.transport, self.than)
+            })
+            .collect();
+        let starts_slower = mean(&first[0]) > mean(&second[0]);
+        let crossing = Crossover::of(&rates, &first, &second, CONFIDENCE, Seed(1));
+        let (transport, than) = (&self.transport, &self.than);
+        match crossing {
+            Some(Crossover { x, low, high }) if starts_slower => {
+                let holds = x <= self.near * self.factor && x >= self.near / self.factor;
+                let text = format!(
+                    "{transport} is slower than {than} below {x:.1}/s and faster above (95 %: {low:.1} to {high:.1}/s); expected near {}/s",
+                    self.near
+                );
+                Finding::new(holds, text).with_rows(rows)
+            }
+            _ if starts_slower => {
+                Finding::new(false, format!("{transport} is slower than {than} at every rate"))
+                    .with_rows(rows)
+            }
+            _ => Finding::new(false, format!("{transport} is not slower than {than} at the lowest rate"))
+                .with_rows(rows),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, view};
+
+    fn holds(sctp: [f64; 4], tcp: [f64; 4]) -> Option<bool> {
+        let mut cells = Vec::new();
+        for ((rate, sctp), tcp) in [1.0, 5.0, 20.0, 100.0].into_iter().zip(sctp).zip(tcp) {
+            cells.push(cell("SCTP-1024", 1.0, rate, &[sctp, sctp + 0.1, sctp - 0.1]));
+            cells.push(cell("TCP", 1.0, rate, &[tcp, tcp + 0.1, tcp]));
+        }
+        let check = Crossing {
+            transport: "SCTP-1024".into(),
+            than: "TCP".into(),
+            at: Filter::default(),
+            near: 10.0,
+            factor: 3.0,
+        };
+        check.evaluate(&view(&dataset(cells))).holds
+    }
+
+    #[test]
+    fn a_crossing_near_ten_a_second_is_found() {
+        assert_eq!(holds([40.0, 33.0, 23.0, 21.0], [24.0, 25.0, 28.0, 24.0]), Some(true));
+    }
+
+    #[test]
+    fn no_crossing_or_one_far_away_refutes() {
+        assert_eq!(holds([40.0, 33.0, 29.0, 25.0], [24.0; 4]), Some(false));
+        assert_eq!(holds([20.0; 4], [24.0; 4]), Some(false));
+        assert_eq!(holds([40.0, 33.0, 29.0, 23.9], [24.0; 4]), Some(false));
+    }
+}

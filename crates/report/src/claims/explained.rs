@@ -1,0 +1,64 @@
+//! "Several effects contribute": what is left when the known ones are taken off.
+
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+
+/// Response time less round trip, recovery and resequencing is small.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Explained {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+    /// The most that may be left for processing and queues, in ms.
+    within_ms: f64,
+}
+
+impl Explained {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let cells = view.cells_of(&self.transports, &self.at);
+        if cells.is_empty() {
+            return Finding::no_points();
+        }
+        // Waiting at the sender is named by the paper, too (small congestion windows): it is told apart.
+        let left = |cell: &Cell| cell.split.network + cell.split.slip - cell.conditions.rtt_ms();
+        let most = cells.iter().map(|cell| left(cell)).fold(0.0, f64::max);
+        let text = format!(
+            "{} points: at most {most:.3} ms are neither round trip, recovery, resequencing nor waiting at the sender",
+            cells.len()
+        );
+        let row = |cell: &&Cell| {
+            let split = cell.split;
+            format!(
+                "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, sender {:.2}, slip {:.2} ms",
+                cell.transport,
+                cell.place(),
+                split.network,
+                split.recovery,
+                split.head_of_line,
+                split.sender,
+                split.slip
+            )
+        };
+        Finding::new(most <= self.within_ms, text).with_rows(cells.iter().map(row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, view};
+
+    #[test]
+    fn what_is_neither_path_nor_loss_is_seen() {
+        let check = Explained { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
+        let mut one = cell("TCP", 1.0, 100.0, &[23.0, 23.0]);
+        one.split.network = 20.03;
+        one.split.recovery = 2.97;
+        assert_eq!(check.evaluate(&view(&dataset(vec![one.clone()]))).holds, Some(true));
+        one.split.slip = 5.0;
+        assert_eq!(check.evaluate(&view(&dataset(vec![one]))).holds, Some(false));
+    }
+}

@@ -1,0 +1,60 @@
+//! Without loss, a response takes a round trip and next to nothing more.
+
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+
+/// Means are the round-trip time and at most a little more.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Floor {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+    /// How much more, in ms.
+    within_ms: f64,
+}
+
+impl Floor {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let excess = |cell: &Cell| Some(cell.mean()?.mean - cell.conditions.rtt_ms());
+        let cells = view.cells_of(&self.transports, &self.at);
+        let excesses: Option<Vec<f64>> = cells.iter().map(|cell| excess(cell)).collect();
+        let Some(excesses) = excesses else {
+            return Finding::new(false, "a point did not carry the load");
+        };
+        if excesses.is_empty() {
+            return Finding::no_points();
+        }
+        let (least, most) = excesses
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), e| (least.min(*e), most.max(*e)));
+        let holds = least >= 0.0 && most <= self.within_ms;
+        let text = format!(
+            "RTT + {least:.3} to {most:.3} ms at {} points (at most {} ms expected)",
+            cells.len(),
+            self.within_ms
+        );
+        let row = |(cell, excess): (&&Cell, &f64)| {
+            format!("{} at {}: RTT + {excess:.3} ms", cell.transport, cell.place())
+        };
+        Finding::new(holds, text).with_rows(cells.iter().zip(&excesses).map(row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, view};
+
+    #[test]
+    fn the_floor_is_the_round_trip_time() {
+        let check = Floor { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
+        let holds =
+            |means: &[f64]| check.evaluate(&view(&dataset(vec![cell("TCP", 0.0, 100.0, means)]))).holds;
+        assert_eq!(holds(&[20.02, 20.02]), Some(true));
+        assert_eq!(holds(&[21.5, 21.6]), Some(false));
+        assert_eq!(holds(&[19.5, 19.6]), Some(false), "faster than light");
+    }
+}

@@ -1,0 +1,253 @@
+//! Claims of a paper, declared in its study's `claims.toml`, judged by code on the measured points.
+
+mod bounds;
+mod compare;
+mod crossover;
+mod enough;
+mod explained;
+mod finding;
+mod floor;
+mod order;
+mod same;
+mod scale;
+mod streams;
+mod tail;
+mod view;
+
+use serde::Deserialize;
+
+use crate::data::{Dataset, Filter};
+use crate::figures::StackView;
+
+pub use finding::Finding;
+pub use view::{View, compare};
+
+/// The file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyClaims {
+    /// What the paper asked, one sentence.
+    pub question: String,
+    /// The comparisons that answer it, one sentence each.
+    #[serde(rename = "answer", default)]
+    pub answers: Vec<Answer>,
+    /// Every claim, in the paper's order.
+    #[serde(rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// A comparison at one point that belongs into the summary.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// How the sentence begins: `At 1 % loss`.
+    pub when: String,
+    /// The transport, without the stack.
+    pub transport: String,
+    /// What it is compared with.
+    pub than: String,
+    /// The point.
+    pub at: Filter,
+    /// The largest difference that counts as none, in ms.
+    #[serde(default)]
+    pub margin_ms: f64,
+}
+
+/// One statement of the paper and how it is checked.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Its name, such as `ikr53-18`.
+    pub id: String,
+    /// The paper's words, shortened.
+    pub quote: String,
+    /// The class of the check: S strict, D directional, D0 no difference, B bound, A arithmetic, F feature,
+    /// X not expected to hold on today's stacks.
+    pub class: String,
+    /// What to know when reading the verdict: a substitution, a reading of the paper, why it flips.
+    pub note: Option<String>,
+    /// The checks; all have to hold.
+    #[serde(rename = "check")]
+    pub checks: Vec<Check>,
+}
+
+/// One way to check a claim.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Check {
+    /// Means are lower than those of another transport.
+    Faster(compare::Faster),
+    /// Two transports' means differ.
+    Differ(compare::Differ),
+    /// Two transports' means are equivalent.
+    Same(same::SameTransports),
+    /// Two workloads' means and distributions are equivalent.
+    SameWorkloads(same::SameWorkloads),
+    /// Means lie within the paper's axis.
+    Inside(bounds::Inside),
+    /// Means are the round-trip time and little more.
+    Floor(floor::Floor),
+    /// Means only fall, or only rise, along an axis.
+    Monotone(order::Monotone),
+    /// Quantiles are ordered by transport.
+    QuantileOrder(order::QuantileOrder),
+    /// A small number of streams is as good as many.
+    EnoughStreams(enough::EnoughStreams),
+    /// A share of the transactions takes far longer than the mean.
+    Tail(tail::Tail),
+    /// Two transports change places at some rate.
+    Crossover(crossover::Crossing),
+    /// The response time is round trip, recovery, resequencing and little else.
+    Explained(explained::Explained),
+    /// At least so many transactions were measured.
+    Samples(scale::Samples),
+    /// The load is carried up to a rate.
+    Sustained(scale::Sustained),
+    /// Runs behind schedule were given up.
+    Aborts(scale::Aborts),
+    /// Points exist.
+    Covers(scale::Covers),
+    /// Every message took the stream it should, and streams kept their order.
+    Streams(streams::Streams),
+    /// Nothing that this world can tell.
+    NotHere(NotHere),
+}
+
+/// A claim about something that is not here.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotHere {
+    /// What would be needed.
+    reason: String,
+}
+
+/// What is to be said about a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It holds on the first stack, today's.
+    Reproduced,
+    /// It holds only with the settings of the paper's time.
+    PeriodOnly,
+    /// It does not hold.
+    NotReproduced,
+    /// The paper's text, or this world, does not tell.
+    NotDecidable,
+}
+
+/// A claim with its verdict and the numbers behind it.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// The claim.
+    pub claim: Claim,
+    /// What follows from the findings.
+    pub verdict: Verdict,
+    /// What each stack says: its title and its finding.
+    pub findings: Vec<(String, Finding)>,
+}
+
+/// Judges every claim on every stack, today's first.
+pub fn judge(study: &StudyClaims, views: &[StackView], data: &Dataset) -> Vec<Judged> {
+    let on = |claim: &Claim, stack| {
+        let view = View { data, stack };
+        Finding::all(claim.checks.iter().map(|check| check.evaluate(&view)))
+    };
+    let judged = |claim: &Claim| {
+        let findings: Vec<_> = views.iter().map(|stack| (stack.title.clone(), on(claim, stack))).collect();
+        Judged { claim: claim.clone(), verdict: verdict(&findings), findings }
+    };
+    study.claims.iter().map(judged).collect()
+}
+
+fn verdict(findings: &[(String, Finding)]) -> Verdict {
+    let mut holds = findings.iter().map(|(_, finding)| finding.holds);
+    match holds.next().flatten() {
+        Some(true) => Verdict::Reproduced,
+        modern if holds.clone().any(|period| period == Some(true)) => {
+            debug_assert!(modern != Some(true));
+            Verdict::PeriodOnly
+        }
+        None if holds.all(|period| period.is_none()) => Verdict::NotDecidable,
+        _ => Verdict::NotReproduced,
+    }
+}
+
+impl Check {
+    fn evaluate(&self, view: &View<'_>) -> Finding {
+        match self {
+            Self::Faster(check) => check.evaluate(view),
+            Self::Differ(check) => check.evaluate(view),
+            Self::Same(check) => check.evaluate(view),
+            Self::SameWorkloads(check) => check.evaluate(view),
+            Self::Inside(check) => check.evaluate(view),
+            Self::Floor(check) => check.evaluate(view),
+            Self::Monotone(check) => check.evaluate(view),
+            Self::QuantileOrder(check) => check.evaluate(view),
+            Self::EnoughStreams(check) => check.evaluate(view),
+            Self::Tail(check) => check.evaluate(view),
+            Self::Crossover(check) => check.evaluate(view),
+            Self::Explained(check) => check.evaluate(view),
+            Self::Samples(check) => check.evaluate(view),
+            Self::Sustained(check) => check.evaluate(view),
+            Self::Aborts(check) => check.evaluate(view),
+            Self::Covers(check) => check.evaluate(view),
+            Self::Streams(check) => check.evaluate(view),
+            Self::NotHere(check) => Finding::unknown(check.reason.clone()),
+        }
+    }
+}
+
+impl Verdict {
+    /// All verdicts, best first.
+    pub const ALL: [Self; 4] = [Self::Reproduced, Self::PeriodOnly, Self::NotReproduced, Self::NotDecidable];
+
+    /// In words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::PeriodOnly => "reproduced only with period stack settings",
+            Self::NotReproduced => "not reproduced",
+            Self::NotDecidable => "not decidable",
+        }
+    }
+
+    /// In a word or two, for a column.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::PeriodOnly => "period stack only",
+            other => other.text(),
+        }
+    }
+
+    /// The CSS class that colours it.
+    pub const fn class(self) -> &'static str {
+        match self {
+            Self::Reproduced => "v-good",
+            Self::PeriodOnly => "v-period",
+            Self::NotReproduced => "v-bad",
+            Self::NotDecidable => "v-unknown",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(holds: &[Option<bool>]) -> Verdict {
+        let finding = |holds: &Option<bool>| {
+            (String::new(), Finding { holds: *holds, text: String::new(), rows: Vec::new() })
+        };
+        verdict(&holds.iter().map(finding).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_first_stack_decides_and_the_period_stack_may_rescue() {
+        assert_eq!(of(&[Some(true), Some(false)]), Verdict::Reproduced);
+        assert_eq!(of(&[Some(false), Some(true)]), Verdict::PeriodOnly);
+        assert_eq!(of(&[None, Some(true)]), Verdict::PeriodOnly);
+        assert_eq!(of(&[Some(false), Some(false)]), Verdict::NotReproduced);
+        assert_eq!(of(&[Some(false), None]), Verdict::NotReproduced);
+        assert_eq!(of(&[None, Some(false)]), Verdict::NotReproduced);
+        assert_eq!(of(&[None, None]), Verdict::NotDecidable);
+    }
+}

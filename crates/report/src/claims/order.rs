@@ -1,0 +1,198 @@
+//! Claims of order: along an axis, and between transports at quantiles.
+
+use std::collections::BTreeMap;
+
+use hol_measure::{CONFIDENCE, Direction, Trend, Verdict, compare_paired, holm};
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+
+/// Means only fall, or only rise, along an axis; all else equal.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Monotone {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+    along: Along,
+    direction: Direction,
+}
+
+/// The axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Along {
+    Loss,
+    Streams,
+}
+
+/// At each quantile, a transport is not faster than the next in the list, and the first is slower than the last.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuantileOrder {
+    /// From slow to fast.
+    transports: Vec<String>,
+    quantiles: Vec<f64>,
+    #[serde(default)]
+    at: Filter,
+}
+
+impl Along {
+    fn value(self, cell: &Cell) -> f64 {
+        match self {
+            Self::Loss => cell.conditions.loss,
+            Self::Streams => f64::from(cell.streams),
+        }
+    }
+
+    /// What is equal among the points of one curve.
+    fn curve(self, cell: &Cell) -> String {
+        let conditions = &cell.conditions;
+        match self {
+            Self::Loss => format!("{}, {}, {}/s", cell.transport, cell.experiment, conditions.rate),
+            Self::Streams => cell.place(),
+        }
+    }
+}
+
+impl Monotone {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let mut curves: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
+        for cell in view.cells_of(&self.transports, &self.at) {
+            curves.entry(self.along.curve(cell)).or_default().push(cell);
+        }
+        let (mut steps, mut rows) = (0, Vec::new());
+        for (name, mut cells) in curves {
+            cells.sort_by(|a, b| self.along.value(a).total_cmp(&self.along.value(b)));
+            cells.retain(|cell| cell.mean().is_some());
+            let levels: Vec<Vec<f64>> = cells.iter().filter_map(|cell| cell.means()).collect();
+            if levels.len() < 2 {
+                continue;
+            }
+            steps += levels.len() - 1;
+            for step in Trend::of(&levels, self.direction, CONFIDENCE).violations {
+                let at = |index: usize| {
+                    let cell = cells[index];
+                    format!(
+                        "{:.2} ms at {}",
+                        cell.latency.mean_ms().unwrap_or(f64::NAN),
+                        self.along.value(cell)
+                    )
+                };
+                rows.push(format!("{name}: {}, then {}", at(step), at(step + 1)));
+            }
+        }
+        if steps == 0 {
+            return Finding::no_points();
+        }
+        let way = match self.direction {
+            Direction::NonIncreasing => "falls",
+            Direction::NonDecreasing => "rises",
+        };
+        let along = if self.along == Along::Loss { "loss" } else { "streams" };
+        let text = format!("{steps} steps along {along}: {} contradict that it only {way}", rows.len());
+        Finding::new(rows.is_empty(), text).with_rows(rows)
+    }
+}
+
+/// One comparison of two neighbours at a quantile.
+struct Step {
+    row: String,
+    p: f64,
+    reversed: bool,
+}
+
+impl QuantileOrder {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let (Some(slowest), Some(fastest)) = (self.transports.first(), self.transports.last()) else {
+            return Finding::no_points();
+        };
+        let (mut steps, mut spread) = (Vec::new(), Vec::new());
+        for cell in view.cells(slowest, &self.at) {
+            let present: Vec<&Cell> =
+                self.transports.iter().filter_map(|label| view.beside(cell, label)).collect();
+            for &p in &self.quantiles {
+                steps.extend(present.windows(2).filter_map(|pair| step(pair[0], pair[1], p)));
+                spread.extend(view.beside(cell, fastest).and_then(|fast| step(cell, fast, p)));
+            }
+        }
+        if steps.is_empty() {
+            return Finding::no_points();
+        }
+        let adjusted = holm(&steps.iter().map(|step| step.p).collect::<Vec<_>>());
+        let reversed: Vec<String> = steps
+            .iter()
+            .zip(adjusted)
+            .filter(|(step, p)| step.reversed && *p < 1.0 - CONFIDENCE)
+            .map(|(step, _)| step.row.clone())
+            .collect();
+        let ends = spread.iter().filter(|step| !step.reversed && step.p < 1.0 - CONFIDENCE).count();
+        let text = format!(
+            "{} of {} neighbours stand in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
+            reversed.len(),
+            steps.len(),
+            spread.len()
+        );
+        Finding::new(reversed.is_empty() && ends > 0, text).with_rows(reversed)
+    }
+}
+
+fn step(slow: &Cell, fast: &Cell, p: f64) -> Option<Step> {
+    let of = |cell: &Cell| -> Option<Vec<f64>> {
+        cell.runs.iter().map(|run| run.latency.quantile(p).map(|q| q.as_millis_f64())).collect()
+    };
+    let (a, b) = (of(slow)?, of(fast)?);
+    let pairs = a.len().min(b.len());
+    let comparison = compare_paired(&a[..pairs], &b[..pairs], 0.0, CONFIDENCE);
+    let row = format!(
+        "p{}: {} − {} = {} ms at {}",
+        100.0 * p,
+        slow.transport,
+        fast.transport,
+        comparison.difference,
+        slow.place()
+    );
+    Some(Step { row, p: comparison.p, reversed: comparison.verdict == Verdict::Faster })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, view};
+
+    fn along_streams(means: [f64; 3]) -> Option<bool> {
+        let labels = ["SCTP-1", "SCTP-8", "SCTP-1024"];
+        let cells = labels
+            .iter()
+            .zip(means)
+            .map(|(label, mean)| cell(label, 1.0, 100.0, &[mean, mean + 0.1, mean - 0.1, mean + 0.05]));
+        let data = dataset(cells.collect());
+        let transports = labels.map(str::to_owned).to_vec();
+        let (along, direction) = (Along::Streams, Direction::NonIncreasing);
+        Monotone { transports, at: Filter::default(), along, direction }.evaluate(&view(&data)).holds
+    }
+
+    #[test]
+    fn more_streams_are_never_slower() {
+        assert_eq!(along_streams([23.0, 21.0, 21.0]), Some(true));
+        assert_eq!(along_streams([23.0, 21.0, 22.0]), Some(false));
+    }
+
+    fn quantiles(tcp: f64, sctp: f64) -> Option<bool> {
+        let spread = |mean: f64| [mean, mean + 0.3, mean - 0.2, mean + 0.1];
+        let data = dataset(vec![
+            cell("TCP", 1.0, 100.0, &spread(tcp)),
+            cell("SCTP-1024", 1.0, 100.0, &spread(sctp)),
+        ]);
+        let transports = vec!["TCP".into(), "SCTP-1024".into()];
+        QuantileOrder { transports, quantiles: vec![0.9], at: Filter::default() }.evaluate(&view(&data)).holds
+    }
+
+    #[test]
+    fn quantiles_stand_in_the_order_of_the_list() {
+        assert_eq!(quantiles(40.0, 21.0), Some(true));
+        assert_eq!(quantiles(21.0, 40.0), Some(false));
+        assert_eq!(quantiles(21.0, 21.0), Some(false), "no difference is no order");
+    }
+}

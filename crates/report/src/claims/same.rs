@@ -1,0 +1,143 @@
+//! Claims of no difference: equivalence within a margin (two one-sided tests).
+
+use hol_measure::{CONFIDENCE, Comparison};
+use serde::Deserialize;
+
+use super::view::compare;
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+
+/// Each of `transports` has the same mean as `like`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SameTransports {
+    transports: Vec<String>,
+    like: String,
+    #[serde(default)]
+    at: Filter,
+    /// The largest difference that counts as none, in ms.
+    margin_ms: f64,
+}
+
+/// Each of `transports` behaves the same under two workloads.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SameWorkloads {
+    transports: Vec<String>,
+    workload: String,
+    like: String,
+    #[serde(default)]
+    at: Filter,
+    /// The largest difference that counts as none, in ms …
+    margin_ms: f64,
+    /// … or as a share of the mean, whichever is larger.
+    margin_share: f64,
+    /// The largest Kolmogorov–Smirnov distance of the two distributions.
+    distance: f64,
+}
+
+impl SameTransports {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
+            let comparison = compare(cell, view.beside(cell, &self.like)?, self.margin_ms)?;
+            Some(Compared { cell, comparison, distance: 0.0, margin: self.margin_ms })
+        });
+        finding(&compared.collect::<Vec<_>>(), f64::INFINITY)
+    }
+}
+
+impl SameWorkloads {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let at = Filter { workload: Some(self.workload.clone()), ..self.at.clone() };
+        let like = Filter { workload: Some(self.like.clone()), ..self.at.clone() };
+        let compared = self.transports.iter().flat_map(|transport| {
+            let others = view.cells(transport, &like);
+            view.cells(transport, &at).into_iter().filter_map(move |cell| {
+                let other = others.iter().find(|other| same_path(cell, other))?;
+                let margin = self.margin_ms.max(self.margin_share * other.mean()?.mean);
+                let distance = cell.latency.ks_distance(&other.latency)?;
+                Some(Compared { cell, comparison: compare(cell, other, margin)?, distance, margin })
+            })
+        });
+        finding(&compared.collect::<Vec<_>>(), self.distance)
+    }
+}
+
+struct Compared<'a> {
+    cell: &'a Cell,
+    comparison: Comparison,
+    distance: f64,
+    margin: f64,
+}
+
+fn same_path(one: &Cell, other: &Cell) -> bool {
+    let (one, other) = (&one.conditions, &other.conditions);
+    (one.loss, one.rate, one.delay_ms) == (other.loss, other.rate, other.delay_ms)
+}
+
+fn finding(compared: &[Compared<'_>], distance: f64) -> Finding {
+    if compared.is_empty() {
+        return Finding::no_points();
+    }
+    let equivalent =
+        |one: &&Compared<'_>| one.comparison.p_equivalent < 1.0 - CONFIDENCE && one.distance < distance;
+    let same = compared.iter().filter(equivalent).count();
+    let largest = compared.iter().map(|one| one.comparison.difference.mean.abs()).fold(0.0, f64::max);
+    let mut text =
+        format!("equivalent at {same} of {} points; largest difference {largest:.3} ms", compared.len());
+    if distance.is_finite() {
+        let furthest = compared.iter().map(|one| one.distance).fold(0.0, f64::max);
+        text += &format!(", largest Kolmogorov–Smirnov distance {furthest:.4}");
+    }
+    let row = |one: &Compared<'_>| {
+        let (cell, difference) = (one.cell, one.comparison.difference);
+        format!(
+            "{} at {}: difference {difference} ms, margin {:.2} ms",
+            cell.transport,
+            cell.place(),
+            one.margin
+        )
+    };
+    Finding::new(same == compared.len(), text).with_rows(compared.iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, view};
+
+    fn check() -> SameTransports {
+        let (transports, like) = (vec!["SCTP-1".into()], "TCP".into());
+        SameTransports { transports, like, at: Filter::default(), margin_ms: 1.0 }
+    }
+
+    #[test]
+    fn small_differences_are_none_and_large_ones_are_not() {
+        let tcp = cell("TCP", 0.0, 100.0, &[20.01, 20.02, 20.01, 20.02]);
+        let near = cell("SCTP-1", 0.0, 100.0, &[20.05, 20.06, 20.05, 20.07]);
+        let far = cell("SCTP-1", 0.0, 100.0, &[22.05, 22.06, 22.05, 22.07]);
+        let data = dataset(vec![tcp.clone(), near]);
+        assert_eq!(check().evaluate(&view(&data)).holds, Some(true));
+        let data = dataset(vec![tcp, far]);
+        assert_eq!(check().evaluate(&view(&data)).holds, Some(false));
+    }
+
+    #[test]
+    fn two_workloads_are_compared_on_the_same_path() {
+        let simco = cell("TCP", 1.0, 100.0, &[23.0, 23.1, 23.2, 22.9]);
+        let mut echo = cell("TCP", 1.0, 100.0, &[23.1, 23.1, 23.2, 23.0]);
+        echo.conditions.workload = "echo 64B".into();
+        let check = SameWorkloads {
+            transports: vec!["TCP".into()],
+            workload: "simco".into(),
+            like: "echo 64B".into(),
+            at: Filter::default(),
+            margin_ms: 0.5,
+            margin_share: 0.02,
+            distance: 1.1,
+        };
+        assert_eq!(check.evaluate(&view(&dataset(vec![simco.clone(), echo.clone()]))).holds, Some(true));
+        echo.conditions.loss = 2.0;
+        assert_eq!(check.evaluate(&view(&dataset(vec![simco, echo]))).holds, None);
+    }
+}

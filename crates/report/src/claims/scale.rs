@@ -1,0 +1,150 @@
+//! Claims about the measurement itself: how much, how fast, and when it is given up.
+
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+use crate::plot::number;
+
+/// At least so many transactions a point.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Samples {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+    least: u64,
+}
+
+/// The load is carried up to a rate.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sustained {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+    /// In 1/s.
+    rate: f64,
+}
+
+/// Where a run was given up, it was for being behind schedule, and the rates below it were carried.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Aborts {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+}
+
+/// Every transport has points.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Covers {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+}
+
+impl Samples {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let cells = view.cells_of(&self.transports, &self.at);
+        let Some(fewest) = cells.iter().min_by_key(|cell| cell.latency.offered()) else {
+            return Finding::no_points();
+        };
+        let count = fewest.latency.offered();
+        let text = format!(
+            "{} points with at least {} transactions ({} needed)",
+            cells.len(),
+            number(count as f64),
+            number(self.least as f64)
+        );
+        Finding::new(count >= self.least, text)
+    }
+}
+
+impl Sustained {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let reach = |label: &String| {
+            let cells = view.cells(label, &self.at);
+            let carried = cells.iter().filter(|cell| cell.stopped.is_none()).map(|cell| cell.conditions.rate);
+            (!cells.is_empty()).then(|| (label.clone(), carried.fold(0.0, f64::max)))
+        };
+        let reached: Vec<(String, f64)> = self.transports.iter().filter_map(reach).collect();
+        if reached.is_empty() {
+            return Finding::no_points();
+        }
+        let named: Vec<String> =
+            reached.iter().map(|(label, rate)| format!("{label} {}/s", number(*rate))).collect();
+        let holds = reached.iter().all(|(_, rate)| *rate >= self.rate);
+        Finding::new(holds, format!("highest rate carried: {}", named.join(", ")))
+    }
+}
+
+impl Aborts {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let cells = view.cells_of(&self.transports, &self.at);
+        let stopped: Vec<(&&Cell, &String)> =
+            cells.iter().filter_map(|cell| Some((cell, cell.stopped.as_ref()?))).collect();
+        if stopped.is_empty() {
+            return Finding::unknown(format!("none of {} points fell behind its schedule", cells.len()));
+        }
+        let behind = stopped.iter().filter(|(_, why)| why.contains("behind")).count();
+        let text = format!(
+            "{} of {} points were given up, {behind} for being behind schedule",
+            stopped.len(),
+            cells.len()
+        );
+        let row = |(cell, why): &(&&Cell, &String)| format!("{} at {}: {why}", cell.transport, cell.place());
+        Finding::new(behind == stopped.len(), text).with_rows(stopped.iter().map(row).collect())
+    }
+}
+
+impl Covers {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let counts: Vec<(&String, usize)> =
+            self.transports.iter().map(|label| (label, view.cells(label, &self.at).len())).collect();
+        if counts.iter().all(|(_, count)| *count == 0) {
+            return Finding::no_points();
+        }
+        let named: Vec<String> = counts.iter().map(|(label, count)| format!("{label} {count}")).collect();
+        Finding::new(counts.iter().all(|(_, count)| *count > 0), format!("points: {}", named.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, view};
+
+    fn tcp() -> Vec<String> {
+        vec!["TCP".into()]
+    }
+
+    #[test]
+    fn transactions_are_counted() {
+        let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0, 20.0])]);
+        let check = |least| Samples { transports: tcp(), at: Filter::default(), least };
+        assert_eq!(check(2).evaluate(&view(&data)).holds, Some(true));
+        assert_eq!(check(3).evaluate(&view(&data)).holds, Some(false));
+    }
+
+    #[test]
+    fn a_point_that_was_given_up_is_not_sustained() {
+        let mut high = cell("TCP", 1.0, 1000.0, &[20.0, 20.0]);
+        high.stopped = Some("behind schedule".into());
+        let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0, 20.0]), high]);
+        let check = |rate| Sustained { transports: tcp(), at: Filter::default(), rate };
+        assert_eq!(check(100.0).evaluate(&view(&data)).holds, Some(true));
+        assert_eq!(check(1000.0).evaluate(&view(&data)).holds, Some(false));
+        let aborts = Aborts { transports: tcp(), at: Filter::default() };
+        assert_eq!(aborts.evaluate(&view(&data)).holds, Some(true));
+    }
+
+    #[test]
+    fn coverage_names_the_transport_without_points() {
+        let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0])]);
+        let check = |transports| Covers { transports, at: Filter::default() }.evaluate(&view(&data)).holds;
+        assert_eq!(check(tcp()), Some(true));
+        assert_eq!(check(vec!["TCP".into(), "SCTP-1".into()]), Some(false));
+    }
+}

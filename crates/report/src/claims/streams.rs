@@ -1,0 +1,109 @@
+//! "The outbound stream number is chosen as TID modulo number of streams", checked message by message.
+
+use std::collections::BTreeMap;
+
+use hol_base::{Seed, Time};
+use hol_measure::Record;
+use hol_model::Scenario;
+use serde::Deserialize;
+
+use super::{Finding, View};
+
+/// In a run of its own for each transport, every message takes the stream that its number says, and no
+/// stream delivers out of order.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Streams {
+    /// Specifications, such as `sctp:streams=8`.
+    transports: Vec<String>,
+    /// Messages a run.
+    messages: u64,
+}
+
+impl Streams {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        // The specifications name their stacks themselves, so the question is asked once.
+        if !view.stack.suffix.is_empty() {
+            return Finding::no_points();
+        }
+        let mut rows = Vec::new();
+        let mut wrong = 0;
+        for transport in &self.transports {
+            match self.run(transport) {
+                Ok((streams, records)) => {
+                    let (misplaced, disordered) = (misplaced(&records, streams), disordered(&records));
+                    wrong += misplaced + disordered;
+                    rows.push(format!(
+                        "{transport}: {} messages, {misplaced} on a wrong stream, {disordered} out of order in their stream",
+                        records.len()
+                    ));
+                }
+                Err(problem) => return Finding::unknown(format!("{transport}: {problem}")),
+            }
+        }
+        Finding::new(wrong == 0, format!("{wrong} exceptions in {} runs at 5 % loss", rows.len()))
+            .with_rows(rows)
+    }
+
+    fn run(&self, transport: &str) -> Result<(u16, Vec<Record>), String> {
+        let transport: hol_stack::TransportSpec = transport.parse().map_err(|e| format!("{e}"))?;
+        let streams = transport.streams();
+        let network = toml::from_str("loss = \"5%\"").map_err(|e| format!("{e}"))?;
+        let workload = toml::from_str("kind = \"simco\"").map_err(|e| format!("{e}"))?;
+        let scenario = Scenario { network, transport, workload, messages: self.messages };
+        let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| e.to_string())?;
+        Ok((streams, run.records))
+    }
+}
+
+/// Messages that did not take stream id mod k; the count of the first is whatever it is.
+fn misplaced(records: &[Record], streams: u16) -> usize {
+    let Some(first) = records.first() else { return 0 };
+    let k = u64::from(streams);
+    // Transaction identifiers start anywhere and go up by one.
+    let offset = (u64::from(first.stream) + k - first.id % k) % k;
+    records.iter().filter(|r| u64::from(r.stream) != (r.id + offset) % k).count()
+}
+
+/// Requests that overtook an earlier one of their stream.
+fn disordered(records: &[Record]) -> usize {
+    let mut last: BTreeMap<u16, Time> = BTreeMap::new();
+    let mut count = 0;
+    for record in records {
+        let Some(request) = record.request else { continue };
+        let before = last.entry(record.stream).or_insert(request.delivered);
+        count += usize::from(request.delivered < *before);
+        *before = request.delivered.max(*before);
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_measure::{Leg, Outcome};
+
+    use super::*;
+
+    fn record(id: u64, stream: u16, delivered: u64) -> Record {
+        let delivered = Time::from_millis(delivered);
+        let request = Some(Leg { delivered, ..Leg::default() });
+        let scheduled = Time::ZERO;
+        Record { id, stream, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
+    }
+
+    #[test]
+    fn a_message_on_the_wrong_stream_is_found() {
+        let mut records: Vec<Record> = (0..8).map(|id| record(id, (id % 4) as u16, id)).collect();
+        assert_eq!(misplaced(&records, 4), 0);
+        records[5].stream = 0;
+        assert_eq!(misplaced(&records, 4), 1);
+    }
+
+    #[test]
+    fn order_matters_within_a_stream_only() {
+        let records = [record(0, 0, 50), record(1, 1, 20), record(2, 0, 51)];
+        assert_eq!(disordered(&records), 0);
+        let records = [record(0, 0, 50), record(1, 1, 20), record(2, 0, 49)];
+        assert_eq!(disordered(&records), 1);
+    }
+}

@@ -1,0 +1,48 @@
+//! The points of one stack, by the transports' names without the stack.
+
+use hol_measure::{CONFIDENCE, Comparison, compare_paired};
+
+use crate::data::{Cell, Dataset, Filter};
+use crate::figures::StackView;
+
+/// The points as one stack measured them.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// All points.
+    pub data: &'a Dataset,
+    /// Whose transports are meant.
+    pub stack: &'a StackView,
+}
+
+impl<'a> View<'a> {
+    /// The points of `transport` (`SCTP-8`) on this stack.
+    pub fn cells(&self, transport: &str, at: &Filter) -> Vec<&'a Cell> {
+        let label = self.label(transport);
+        self.data.cells.iter().filter(|cell| cell.transport == label && at.takes(cell)).collect()
+    }
+
+    /// The points of several transports.
+    pub fn cells_of(&self, transports: &[String], at: &Filter) -> Vec<&'a Cell> {
+        transports.iter().flat_map(|transport| self.cells(transport, at)).collect()
+    }
+
+    /// The point of `transport` on this stack under the same conditions as `like`.
+    pub fn beside(&self, like: &Cell, transport: &str) -> Option<&'a Cell> {
+        self.data.beside(like, &self.label(transport))
+    }
+
+    fn label(&self, transport: &str) -> String {
+        format!("{transport}{}", self.stack.suffix)
+    }
+}
+
+/// The mean of `first` less that of `second`, over repetitions that met the same losses.
+///
+/// `None` if one of them did not carry the load, for then the slowest messages are missing.
+pub fn compare(first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
+    first.mean()?;
+    second.mean()?;
+    let (first, second) = (first.means()?, second.means()?);
+    let pairs = first.len().min(second.len());
+    Some(compare_paired(&first[..pairs], &second[..pairs], margin, CONFIDENCE))
+}

@@ -1,0 +1,65 @@
+//! The closed form beside a measured point, where it is expected to hold.
+
+use hol_base::{Duration, Frequency, Ratio};
+use hol_stack::{Kind, TransportSpec};
+use hol_theory::{Arrivals, Recovery, Transfer, applies};
+
+use crate::data::{Cell, Conditions};
+
+/// Points of a curve.
+const POINTS: i32 = 48;
+
+/// The mean response time in ms that the closed form gives; `None` where it does not apply.
+pub fn mean(cell: &Cell) -> Option<f64> {
+    let transfer = applicable(cell).ok()?;
+    Some(transfer.mean_response())
+}
+
+/// (response time in ms, share longer) as the closed form gives them; empty where it does not apply.
+pub fn ccdf(cell: &Cell) -> Vec<(f64, f64)> {
+    let (Ok(transfer), Some(most)) = (applicable(cell), cell.latency.max()) else { return Vec::new() };
+    let rtt = cell.conditions.rtt_ms();
+    let step = (most.as_millis_f64() / rtt).max(1.001).powf(1.0 / f64::from(POINTS));
+    let at = |ms: f64| (ms, transfer.ccdf(Duration::from_secs_f64(ms / 1000.0)));
+    (0..=POINTS).map(|index| at(rtt * step.powi(index))).filter(|(_, share)| *share > 0.0).collect()
+}
+
+/// The transfer of a point, or why the closed form is not expected to describe it.
+pub fn applicable(cell: &Cell) -> Result<Transfer, String> {
+    let transfer = transfer(cell).ok_or("no closed form for this transport")?;
+    applies(&transfer).map_err(|limit| limit.to_string())?;
+    Ok(transfer)
+}
+
+fn transfer(cell: &Cell) -> Option<Transfer> {
+    let spec: TransportSpec = cell.spec.parse().ok()?;
+    let Conditions { loss, rate, delay_ms, poisson, .. } = cell.conditions;
+    Some(Transfer {
+        rate: Frequency::new(rate)?,
+        one_way_delay: Duration::from_secs_f64(delay_ms / 1000.0),
+        loss: Ratio::new(loss / 100.0)?,
+        streams: u32::from(cell.streams),
+        arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Periodic },
+        recovery: recovery(&spec)?,
+    })
+}
+
+fn recovery(spec: &TransportSpec) -> Option<Recovery> {
+    let behaviour = spec.behaviour();
+    let time = |key: &str| -> Option<Duration> { behaviour.get(key)?.as_str()?.parse().ok() };
+    match spec.kind() {
+        Kind::Sctp => {
+            // The closed form waits for three reports (RFC 9260 section 7.2.4).
+            (behaviour.get("missing_reports")?.as_integer()? == 3).then_some(())?;
+            let again = behaviour.get("fast_retransmit_again")?.as_bool()?;
+            Some(Recovery::Sctp { rto_min: time("rto_min")?, again })
+        }
+        Kind::Tcp => {
+            let rto_min = time("rto_variance_floor")?.max(time("rto_min")?);
+            match behaviour.get("recovery")?.as_str()? {
+                "rack" => Some(Recovery::TcpRack { rto_min }),
+                _ => Some(Recovery::TcpDupThresh { rto_min }),
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What the report draws and judges: the points of a study, whoever measured them.
+
+use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, Summary};
+
+/// All points of all experiments.
+#[derive(Debug, Clone, Default)]
+pub struct Dataset {
+    /// In the order of the experiments and their plans.
+    pub cells: Vec<Cell>,
+}
+
+/// One point: one transport under one set of conditions.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// The experiment's name, such as `exp1`.
+    pub experiment: String,
+    /// The transport's label, such as `SCTP-8 (2006)`.
+    pub transport: String,
+    /// The transport's specification, such as `sctp:streams=8,stack=linux-2.6`.
+    pub spec: String,
+    /// Streams (or connections) that messages are spread over.
+    pub streams: u16,
+    /// What the network and the workload were.
+    pub conditions: Conditions,
+    /// The repetitions, in their order: two points of an experiment met the same losses in the same repetition.
+    pub runs: Vec<Summary>,
+    /// Response times of all repetitions together.
+    pub latency: Distribution,
+    /// Where the time went, mean over the messages.
+    pub split: SplitMean,
+    /// Why a run ended early, if one did.
+    pub stopped: Option<String>,
+}
+
+/// What differs between the points of an experiment, beside the transport.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Conditions {
+    /// Packet loss in each direction, in percent.
+    pub loss: f64,
+    /// Offered messages a second.
+    pub rate: f64,
+    /// One-way delay in ms.
+    pub delay_ms: f64,
+    /// The kind of workload and its message size, as in `echo 100B`.
+    pub workload: String,
+    /// Messages come at random (Poisson), not at equal distances.
+    pub poisson: bool,
+}
+
+/// Which points: an empty list or an absent range takes all.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Filter {
+    /// Names of experiments.
+    pub experiments: Vec<String>,
+    /// Least and greatest loss in percent.
+    pub loss: Option<[f64; 2]>,
+    /// Least and greatest rate in 1/s.
+    pub rate: Option<[f64; 2]>,
+    /// One-way delay in ms.
+    pub delay_ms: Option<f64>,
+    /// The workload, as in `simco` or `echo 100B`.
+    pub workload: Option<String>,
+}
+
+impl Filter {
+    /// Whether a point is one of those.
+    pub fn takes(&self, cell: &Cell) -> bool {
+        let Conditions { loss, rate, delay_ms, ref workload, .. } = cell.conditions;
+        let inside = |range: Option<[f64; 2]>, value: f64| {
+            range.is_none_or(|[min, max]| value >= min * (1.0 - 1e-9) && value <= max * (1.0 + 1e-9))
+        };
+        (self.experiments.is_empty() || self.experiments.contains(&cell.experiment))
+            && inside(self.loss, loss)
+            && inside(self.rate, rate)
+            && inside(self.delay_ms.map(|delay| [delay, delay]), delay_ms)
+            && self.workload.as_ref().is_none_or(|wanted| wanted == workload)
+    }
+}
+
+impl Conditions {
+    /// The round-trip time of the path without queues, in ms.
+    pub fn rtt_ms(&self) -> f64 {
+        2.0 * self.delay_ms
+    }
+}
+
+impl Cell {
+    /// The mean response time in ms over the repetitions; `None` where nothing completed.
+    ///
+    /// A point whose runs lost messages for good has no honest mean, for the missing ones are the slowest.
+    pub fn mean(&self) -> Option<Interval> {
+        self.stopped.is_none().then_some(())?;
+        Interval::of(&self.means()?, CONFIDENCE)
+    }
+
+    /// The mean response time in ms of each repetition; `None` if one of them delivered nothing.
+    pub fn means(&self) -> Option<Vec<f64>> {
+        self.runs.iter().map(|run| run.latency.mean_ms()).collect()
+    }
+
+    /// A quantile of the response time over all offered messages, in ms.
+    pub fn quantile_ms(&self, p: f64) -> Option<f64> {
+        self.latency.quantile(p).map(|latency| latency.as_millis_f64())
+    }
+
+    /// Where this point stands, for people: `exp1, 1 % loss, 100/s`.
+    pub fn place(&self) -> String {
+        let Conditions { loss, rate, .. } = self.conditions;
+        let number = crate::plot::number;
+        format!("{}, {} % loss, {}/s", self.experiment, number(loss), number(rate))
+    }
+}
+
+impl Dataset {
+    /// The points of one transport.
+    pub fn of<'a>(&'a self, transport: &'a str, filter: &'a Filter) -> impl Iterator<Item = &'a Cell> {
+        self.cells.iter().filter(move |cell| cell.transport == transport && filter.takes(cell))
+    }
+
+    /// The labels of all transports that `filter` finds, in the order of the experiments.
+    pub fn transports(&self, filter: &Filter) -> Vec<&str> {
+        let mut labels: Vec<&str> = Vec::new();
+        for cell in self.cells.iter().filter(|cell| filter.takes(cell)) {
+            if !labels.contains(&cell.transport.as_str()) {
+                labels.push(&cell.transport);
+            }
+        }
+        labels
+    }
+
+    /// The point of `transport` under the same conditions as `like`.
+    pub fn beside(&self, like: &Cell, transport: &str) -> Option<&Cell> {
+        self.cells.iter().find(|cell| {
+            cell.transport == transport
+                && cell.experiment == like.experiment
+                && cell.conditions == like.conditions
+        })
+    }
+}

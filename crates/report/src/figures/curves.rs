@@ -1,0 +1,184 @@
+//! From points to curves.
+
+use hol_base::Duration;
+use hol_measure::{CONFIDENCE, Interval};
+
+use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
+use crate::closed_form;
+use crate::data::{Cell, Dataset, Filter};
+use crate::plot::{Ccdf, Look, Point, Series, number};
+
+/// Stands for zero on a logarithmic axis: far below its end.
+const TINY: f64 = 1e-9;
+
+/// The figure that `spec` describes; `None` if the data have no point of it.
+pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option<Figure> {
+    let filter = spec.filter();
+    let mut panels: Vec<PanelData> = study
+        .views
+        .iter()
+        .map(|view| PanelData { title: view.title.clone(), curves: curves(spec, view, study, &filter, data) })
+        .filter(|panel| !panel.curves.is_empty())
+        .collect();
+    if spec.overlay {
+        panels = overlay(panels);
+    }
+    if panels.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        id: format!("fig{:02}", spec.number),
+        name: format!("Figure {}", spec.number),
+        caption: spec.caption.clone(),
+        basis: basis(&filter, data),
+        note: spec.note.clone(),
+        experiment: spec.experiment.clone(),
+        is_ccdf: spec.kind == Kind::Ccdf,
+        panels,
+        x_label: match spec.kind {
+            Kind::Loss => "packet loss in each direction (%)",
+            Kind::Streams => "number of SCTP streams",
+            Kind::Rate => "transactions a second",
+            Kind::Ccdf => "response time (ms)",
+        },
+        spec: spec.clone(),
+    })
+}
+
+fn curves(
+    spec: &FigureSpec,
+    view: &StackView,
+    study: &StudyFigures,
+    filter: &Filter,
+    data: &Dataset,
+) -> Curves {
+    let labels = labels(spec, view, study, filter, data);
+    let cells = |label: &str| -> Vec<&Cell> {
+        let full = format!("{label}{}", view.suffix);
+        data.cells.iter().filter(|cell| cell.transport == full && filter.takes(cell)).collect()
+    };
+    match spec.kind {
+        Kind::Loss => Curves::Means(
+            labels.iter().map(|label| over(label, &cells(label), |cell| cell.conditions.loss)).collect(),
+        ),
+        Kind::Rate => Curves::Means(
+            labels.iter().map(|label| over(label, &cells(label), |cell| cell.conditions.rate)).collect(),
+        ),
+        Kind::Streams => {
+            let all: Vec<&Cell> = labels.iter().flat_map(|label| cells(label)).collect();
+            let level = |(index, loss): (usize, &f64)| {
+                let at_loss: Vec<&Cell> =
+                    all.iter().copied().filter(|cell| close(cell.conditions.loss, *loss)).collect();
+                let series = over(&format!("{} %", number(*loss)), &at_loss, |cell| f64::from(cell.streams));
+                Series { look: Look::of_level(index), ..series }
+            };
+            Curves::Means(spec.loss.iter().enumerate().map(level).collect())
+        }
+        Kind::Ccdf => Curves::Ccdfs(
+            labels
+                .iter()
+                .filter_map(|label| {
+                    Some(ccdf(label, cells(label).first()?, study.closed_form.contains(label)))
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// The labels without suffix: those of the figure, or all that the data have on this stack.
+fn labels(
+    spec: &FigureSpec,
+    view: &StackView,
+    study: &StudyFigures,
+    filter: &Filter,
+    data: &Dataset,
+) -> Vec<String> {
+    if !spec.transports.is_empty() {
+        return spec.transports.clone();
+    }
+    let others: Vec<&str> = study
+        .views
+        .iter()
+        .map(|v| v.suffix.as_str())
+        .filter(|s| !s.is_empty() && *s != view.suffix)
+        .collect();
+    let mine = |label: &&str| label.ends_with(&view.suffix) && !others.iter().any(|o| label.ends_with(o));
+    let stripped = |label: &str| label[..label.len() - view.suffix.len()].to_owned();
+    data.transports(filter).into_iter().filter(mine).map(stripped).collect()
+}
+
+/// A curve of means, ascending in `x`.
+fn over(label: &str, cells: &[&Cell], x: impl Fn(&Cell) -> f64) -> Series {
+    let mut points: Vec<Point> = cells
+        .iter()
+        .filter_map(|cell| {
+            let mean = cell.mean()?;
+            let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
+            Some(Point { x: x(cell), y: mean.mean, half_width, n: mean.n })
+        })
+        .collect();
+    let mut theory: Vec<(f64, f64)> =
+        cells.iter().filter_map(|cell| Some((x(cell), closed_form::mean(cell)?))).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    theory.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Series { label: label.to_owned(), look: Look::of_transport(label), points, theory }
+}
+
+/// A distribution, with the interval that the repetitions give at each of its corners.
+fn ccdf(label: &str, cell: &Cell, with_theory: bool) -> Ccdf {
+    const PER_DECADE: u32 = 24;
+    let corners = cell.latency.ccdf(PER_DECADE, CONFIDENCE);
+    let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
+    // Where every transaction took the same time there is one step, down to nothing.
+    if let (true, Some(most)) = (points.is_empty(), cell.latency.max()) {
+        points.push((most.as_millis_f64(), TINY));
+    }
+    let band = points.iter().map(|&(ms, share)| band(cell, ms, share)).collect();
+    let theory = if with_theory { closed_form::ccdf(cell) } else { Vec::new() };
+    Ccdf { label: label.to_owned(), look: Look::of_transport(label), points, band, theory }
+}
+
+/// 95 % limits of a share from the spread of the repetitions.
+fn band(cell: &Cell, ms: f64, share: f64) -> (f64, f64, f64) {
+    let at = Duration::from_secs_f64(ms / 1000.0);
+    let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(at)).collect();
+    let half = Interval::of(&shares, CONFIDENCE)
+        .filter(|interval| interval.half_width.is_finite())
+        .map_or(0.0, |interval| interval.half_width);
+    (ms, (share - half).max(TINY), (share + half).min(1.0))
+}
+
+/// All stacks in one panel, the later ones dashed.
+fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
+    let mut all = Vec::new();
+    for (index, panel) in panels.into_iter().enumerate() {
+        let Curves::Means(series) = panel.curves else { continue };
+        all.extend(series.into_iter().map(|mut series| {
+            series.label = format!("{}, {}", series.label, panel.title);
+            series.look = if index == 0 { series.look } else { series.look.elsewhere() };
+            series
+        }));
+    }
+    vec![PanelData { title: "Two stacks".to_owned(), curves: Curves::Means(all) }]
+}
+
+/// How much was measured for a figure.
+fn basis(filter: &Filter, data: &Dataset) -> String {
+    let cells: Vec<&Cell> = data.cells.iter().filter(|cell| filter.takes(cell)).collect();
+    let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();
+    let repetitions = |pick: fn(std::slice::Iter<'_, usize>) -> Option<usize>| {
+        let counts: Vec<usize> = cells.iter().map(|cell| cell.runs.len()).collect();
+        pick(counts.iter()).unwrap_or(0)
+    };
+    let (least, most) = (repetitions(|c| c.min().copied()), repetitions(|c| c.max().copied()));
+    let repetitions = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    format!(
+        "{} points, {} transactions, {repetitions} repetitions a point",
+        cells.len(),
+        number(messages as f64)
+    )
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
+}

@@ -1,0 +1,164 @@
+//! The drawing of a figure: its panels side by side on the paper's axes.
+
+use super::{Curves, Figure, Kind, PanelData};
+use crate::plot::{Axis, Ccdf, Frame, Look, Panel, Scale, Series, Svg, key, side_labels};
+
+const WIDTH: f64 = 880.0;
+const HEIGHT: f64 = 340.0;
+/// Left of the first panel: tick labels and the name of the axis.
+const LEFT: f64 = 56.0;
+const TOP: f64 = 34.0;
+/// Below the panels: tick labels and the name of the axis.
+const BOTTOM: f64 = 46.0;
+/// Right of a panel, for the names of its curves.
+const NAMES: f64 = 110.0;
+/// Between two panels that share one key.
+const GAP: f64 = 58.0;
+
+pub fn figure(figure: &Figure) -> Svg {
+    let title = format!("{}: {}", figure.name, figure.caption);
+    let mut svg = Svg::new(&figure.id, WIDTH, HEIGHT, &title);
+    let count = figure.panels.len() as f64;
+    let height = HEIGHT - TOP - BOTTOM;
+    // Names stand beside each panel of means; distributions share one key at the right.
+    let between = if figure.is_ccdf { GAP } else { NAMES + GAP / 2.0 };
+    let width = ((WIDTH - LEFT - NAMES - between * (count - 1.0)) / count).min(560.0);
+    for (index, data) in figure.panels.iter().enumerate() {
+        let left = LEFT + (width + between) * index as f64;
+        let panel = panel(figure, Frame { left, top: TOP, width, height });
+        panel.draw(&mut svg, &data.title, index == 0);
+        curves(&mut svg, &panel, data);
+    }
+    if figure.is_ccdf {
+        let left = LEFT + (width + between) * (count - 1.0) + width + 16.0;
+        shared_key(&mut svg, figure, left);
+    }
+    svg
+}
+
+fn panel(figure: &Figure, frame: Frame) -> Panel {
+    let [x_min, x_max] = figure.spec.x;
+    let [min, max] = figure.spec.y;
+    let log = Scale::Log { min: x_min, max: x_max };
+    let (x, y) = match figure.spec.kind {
+        Kind::Streams => (Scale::Steps(figure.xs()), Scale::Linear { min, max }),
+        Kind::Loss | Kind::Rate => (log, Scale::Linear { min, max }),
+        Kind::Ccdf => (log, Scale::Log { min, max }),
+    };
+    let y_label = match figure.spec.kind {
+        Kind::Ccdf => "share of transactions that took longer",
+        _ => "mean response time (ms)",
+    };
+    Panel { frame, x: Axis::new(x, figure.x_label), y: Axis::new(y, y_label) }
+}
+
+fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
+    match &data.curves {
+        Curves::Means(series) => {
+            for one in series {
+                one.draw(svg, panel);
+            }
+            let ends: Vec<_> = series.iter().filter_map(|one| end(panel, one)).collect();
+            side_labels(svg, panel, &ends);
+        }
+        Curves::Ccdfs(curves) => {
+            for one in curves {
+                one.draw(svg, panel);
+            }
+        }
+    }
+}
+
+/// The name of a curve, at the height where it leaves the panel.
+fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
+    let last = series.points.iter().rfind(|p| panel.x.scale.contains(p.x))?;
+    Some((series.label.clone(), series.look, panel.at(last.x, last.y)))
+}
+
+fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
+    let mut entries: Vec<(String, Look)> = Vec::new();
+    let mut theory = false;
+    for panel in &figure.panels {
+        let Curves::Ccdfs(curves) = &panel.curves else { continue };
+        for Ccdf { label, look, theory: overlay, .. } in curves {
+            theory |= !overlay.is_empty();
+            if !entries.iter().any(|(known, _)| known == label) {
+                entries.push((label.clone(), *look));
+            }
+        }
+    }
+    key(svg, (left, TOP + 10.0), &entries, theory);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::figures::{StudyFigures, gather};
+    use crate::testing::{cell, dataset};
+
+    const STUDY: &str = r#"
+        [[view]]
+        title = "today"
+        [[view]]
+        title = "then"
+        suffix = " (2006)"
+        [[figure]]
+        number = 4
+        caption = "Delay over loss"
+        experiment = "exp1"
+        kind = "loss"
+        x = [0.1, 10]
+        y = [20, 120]
+        [[figure]]
+        number = 8
+        caption = "CCDF"
+        experiment = "exp1"
+        kind = "ccdf"
+        loss = [1]
+        x = [10, 10000]
+        y = [0.001, 1]
+    "#;
+
+    fn figures() -> Vec<crate::figures::Figure> {
+        let study: StudyFigures = toml::from_str(STUDY).unwrap();
+        let data = dataset(vec![
+            cell("TCP", 1.0, 100.0, &[23.0, 25.0]),
+            cell("TCP", 5.0, 100.0, &[180.0, 190.0]),
+            cell("SCTP-8", 1.0, 100.0, &[21.0, 21.5]),
+            cell("SCTP-8 (2006)", 1.0, 100.0, &[21.0, 21.5]),
+        ]);
+        gather(&study, &data)
+    }
+
+    #[test]
+    fn a_figure_of_means_has_a_panel_for_each_stack_and_names_its_curves() {
+        let svg = figures()[0].draw().standalone();
+        assert!(svg.contains("<title id=\"fig04-title\">Figure 4: Delay over loss</title>"), "{svg}");
+        assert_eq!(svg.matches("class=\"frame\"").count(), 2);
+        assert_eq!(svg.matches("class=\"curve\"").count(), 3, "TCP and SCTP-8 today, SCTP-8 then");
+        assert_eq!(svg.matches(">SCTP-8</text>").count(), 2);
+        assert_eq!(svg.matches(">TCP</text>").count(), 1);
+        assert_eq!(svg.matches("class=\"off-axis\"").count(), 1, "185 ms is off the axis");
+        assert!(svg.contains("<title>TCP at 1: 24.00 ± "), "{svg}");
+    }
+
+    #[test]
+    fn a_distribution_has_one_key_for_all_panels() {
+        let svg = figures()[1].draw().inline();
+        assert_eq!(svg.matches("class=\"frame\"").count(), 2);
+        assert_eq!(svg.matches(">SCTP-8</text>").count(), 1);
+    }
+
+    #[test]
+    fn the_same_points_give_the_same_drawing() {
+        assert_eq!(figures()[0].draw().standalone(), figures()[0].draw().standalone());
+    }
+
+    #[test]
+    fn the_csv_has_a_row_for_each_x_and_series() {
+        let csv = figures()[0].csv();
+        let rows: Vec<&str> = csv.lines().collect();
+        assert_eq!(rows.len(), 5, "{csv}");
+        assert_eq!(rows[0], "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n");
+        assert!(rows[1].starts_with("today,TCP,1,24.0000,") && rows[1].ends_with(",2"), "{csv}");
+    }
+}

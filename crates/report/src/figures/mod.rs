@@ -1,0 +1,96 @@
+//! The figures of a study: which there are, what they show, how they are drawn and stored.
+
+mod curves;
+mod draw;
+mod spec;
+mod table;
+
+use crate::data::Dataset;
+use crate::plot::{Ccdf, Series, Svg};
+
+pub use spec::{FigureSpec, Fit, Kind, StackView, StudyFigures, automatic};
+
+/// A figure with its data, ready to be drawn, shown and stored.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// `fig04`: file name and anchor.
+    pub id: String,
+    /// `Figure 4`.
+    pub name: String,
+    /// What the paper calls it.
+    pub caption: String,
+    /// What it shows here, in numbers: repetitions, messages.
+    pub basis: String,
+    /// Where it differs from the paper.
+    pub note: Option<String>,
+    /// The main experiment that it belongs to.
+    pub experiment: String,
+    /// Whether it shows a distribution rather than a mean.
+    pub is_ccdf: bool,
+    /// One panel for each stack.
+    pub panels: Vec<PanelData>,
+    x_label: &'static str,
+    spec: FigureSpec,
+}
+
+/// One panel: a stack's curves.
+#[derive(Debug, Clone)]
+pub struct PanelData {
+    /// What stands above it.
+    pub title: String,
+    /// Its curves.
+    pub curves: Curves,
+}
+
+/// What a panel shows.
+#[derive(Debug, Clone)]
+pub enum Curves {
+    /// Means with intervals.
+    Means(Vec<Series>),
+    /// Distributions.
+    Ccdfs(Vec<Ccdf>),
+}
+
+/// Gathers every figure of a study; those without a single point are left out.
+pub fn gather(study: &StudyFigures, data: &Dataset) -> Vec<Figure> {
+    study.figures.iter().filter_map(|spec| curves::figure(spec, study, data)).collect()
+}
+
+impl Figure {
+    /// The drawing.
+    pub fn draw(&self) -> Svg {
+        draw::figure(self)
+    }
+
+    /// Every place on the horizontal axis that has a point, ascending.
+    fn xs(&self) -> Vec<f64> {
+        let mut xs: Vec<f64> = Vec::new();
+        for panel in &self.panels {
+            let Curves::Means(series) = &panel.curves else { continue };
+            xs.extend(series.iter().flat_map(|one| one.points.iter().map(|point| point.x)));
+        }
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        xs
+    }
+
+    /// The points, one row for each x and series.
+    pub fn csv(&self) -> String {
+        table::csv(self)
+    }
+
+    /// The means as an HTML table; empty for distributions.
+    pub fn html_table(&self) -> String {
+        table::html(self)
+    }
+}
+
+impl Curves {
+    /// Whether there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Means(series) => series.iter().all(|s| s.points.is_empty()),
+            Self::Ccdfs(curves) => curves.iter().all(|c| c.points.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! From a result directory to the points that the report draws.
+
+use hol_base::Ratio;
+use hol_lab::{Point, PointResult, Results};
+use hol_network::LossSpec;
+use hol_workloads::{Arrivals, Kind};
+
+use crate::data::{Cell, Conditions, Dataset};
+
+impl From<&Results> for Dataset {
+    /// Every point with at least one run.
+    fn from(results: &Results) -> Self {
+        Self { cells: results.points.iter().filter(|result| !result.runs.is_empty()).map(cell).collect() }
+    }
+}
+
+fn cell(result: &PointResult) -> Cell {
+    let point = &result.point;
+    Cell {
+        experiment: point.experiment.clone(),
+        transport: point.label.clone(),
+        spec: point.transport.to_string(),
+        streams: point.transport.streams(),
+        conditions: conditions(point),
+        runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
+        latency: result.latency(),
+        split: result.split_ms().unwrap_or_default(),
+        stopped: result.stopped().map(str::to_owned),
+    }
+}
+
+fn conditions(point: &Point) -> Conditions {
+    let workload = &point.workload;
+    let loss = match &point.network.loss {
+        LossSpec::Independent(ratio) => ratio.value(),
+        LossSpec::Bursts(bursts) => stationary(bursts.good_to_bad, bursts.bad_to_good),
+        LossSpec::Packets(_) => 0.0,
+    };
+    Conditions {
+        // Percentages come back from their fraction with a few bits of noise.
+        loss: (loss * 1e8).round() / 1e6,
+        rate: workload.rate().map_or(0.0, |rate| rate.per_second()),
+        delay_ms: point.network.delay.as_millis_f64(),
+        workload: match workload.kind {
+            Kind::Simco => "simco".to_owned(),
+            kind => format!("{} {}B", kind.name(), workload.size()),
+        },
+        poisson: workload.arrivals() == Arrivals::Poisson,
+    }
+}
+
+/// The share of the time that a line is bad.
+fn stationary(good_to_bad: Ratio, bad_to_good: Ratio) -> f64 {
+    let (to_bad, to_good) = (good_to_bad.value(), bad_to_good.value());
+    if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
+}

@@ -1,0 +1,68 @@
+//! Every claim with its verdict, and the numbers behind it when opened.
+
+use std::fmt::Write;
+
+use crate::claims::{Finding, Judged};
+use crate::plot::escape;
+use crate::report::Report;
+
+/// Lines of numbers that a claim shows on each stack; the CSV files have them all.
+const LINES: usize = 24;
+
+pub fn html(report: &Report) -> String {
+    if report.judged.is_empty() {
+        return String::new();
+    }
+    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack, <b>reproduced only with period stack settings</b> if it holds only on that of the paper's time, <b>not decidable</b> if the paper's text or this world does not tell. Open a claim for its numbers.</p>";
+    report.judged.iter().fold(legend.to_owned(), |text, judged| text + &one(judged))
+}
+
+fn one(judged: &Judged) -> String {
+    let Judged { claim, verdict, findings } = judged;
+    let mut body = format!("<p class=\"soft\">check: {}</p>", escape(&claim.class));
+    for (stack, finding) in findings {
+        body.push_str(&one_stack(stack, finding));
+    }
+    if let Some(note) = &claim.note {
+        let _ = write!(body, "<p class=\"soft\">{}</p>", escape(note));
+    }
+    format!(
+        "<details class=\"claim\" id=\"{}\"><summary><span class=\"chip {}\" title=\"{}\">{}</span><span class=\"id\">{}</span><span>{}</span></summary><div class=\"body\">{body}</div></details>\n",
+        claim.id,
+        verdict.class(),
+        verdict.text(),
+        verdict.short(),
+        claim.id,
+        escape(&claim.quote)
+    )
+}
+
+fn one_stack(stack: &str, finding: &Finding) -> String {
+    let (class, word) = match finding.holds {
+        Some(true) => ("yes", "holds"),
+        Some(false) => ("no", "does not hold"),
+        None => ("open-question", "not decided"),
+    };
+    let mut text = format!(
+        "<p><span class=\"stack\">{}</span>: <span class=\"{class}\">{word}</span>. {}.</p>",
+        escape(stack),
+        escape(&capitalized(&finding.text))
+    );
+    if !finding.rows.is_empty() {
+        let shown = finding.rows.iter().take(LINES).map(|row| format!("<li>{}</li>", escape(row)));
+        let more = finding.rows.len().saturating_sub(LINES);
+        let more = if more > 0 { format!("<li>… and {more} more</li>") } else { String::new() };
+        let _ = write!(
+            text,
+            "<details><summary>{} lines</summary><ul>{}{more}</ul></details>",
+            finding.rows.len(),
+            shown.collect::<String>()
+        );
+    }
+    text
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}

@@ -1,0 +1,82 @@
+//! The figures by experiment, and the sequence diagrams.
+
+use std::fmt::Write;
+
+use crate::figures::Figure;
+use crate::plot::escape;
+use crate::report::Report;
+
+pub fn html(report: &Report) -> String {
+    if report.figures.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "<p class=\"soft\">Axes are the paper's. Dashed: the closed form, where it applies. Bars: 95 %. A triangle ▲ at the upper edge is a mean off the axis; its value is in the tooltip and in the table.</p>",
+    );
+    for (name, title, ..) in &report.provenance.experiments {
+        let of = |figure: &&Figure| figure.experiment == *name;
+        let means: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| !f.is_ccdf).collect();
+        let ccdfs: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| f.is_ccdf).collect();
+        if means.is_empty() && ccdfs.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "<h3 id=\"{name}\">{}</h3>", escape(title));
+        means.iter().for_each(|figure| text.push_str(&one(figure)));
+        text.push_str(&distributions(&ccdfs, means.is_empty()));
+    }
+    text
+}
+
+/// Distributions are many: they open on demand, unless there is nothing else.
+fn distributions(figures: &[&Figure], open: bool) -> String {
+    let (Some(first), Some(last)) = (figures.first(), figures.last()) else { return String::new() };
+    let numbers = match figures.len() {
+        1 => first.name.clone(),
+        _ => format!("Figures {} to {}", number_of(first), number_of(last)),
+    };
+    let body: String = figures.iter().map(|figure| one(figure)).collect();
+    let open = if open { " open" } else { "" };
+    format!(
+        "<details class=\"group\"{open}><summary>{numbers}: distributions of the response time (CCDF)</summary>{body}</details>"
+    )
+}
+
+fn number_of(figure: &Figure) -> &str {
+    figure.name.trim_start_matches("Figure ")
+}
+
+fn one(figure: &Figure) -> String {
+    let Figure { id, name, caption, basis, note, .. } = figure;
+    let svg = figure.draw().inline();
+    let note = note.as_ref().map(|note| format!(" {}", escape(note))).unwrap_or_default();
+    let table = figure.html_table();
+    let numbers = if table.is_empty() {
+        String::new()
+    } else {
+        format!("<details><summary>the numbers</summary>{table}</details>")
+    };
+    format!(
+        "<figure id=\"{id}\">{svg}<figcaption><b>{name}</b> {}.{note} <span class=\"soft\">{basis} · <a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a></span></figcaption>{numbers}</figure>",
+        escape(caption)
+    )
+}
+
+/// The diagrams of one lost message.
+pub fn diagrams(report: &Report) -> String {
+    if report.diagrams.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "<p>A client sends a message of 100 octets every 4 ms, 10 ms one way; the network loses one packet. Time runs down; the server's application is told of each message at the green dot. Yellow bars are messages that have arrived and wait for the lost one: head-of-line blocking.</p>",
+    );
+    for diagram in &report.diagrams {
+        let (id, svg) = (diagram.id, diagram.svg.inline());
+        let _ = write!(
+            text,
+            "<h3>{}</h3><figure id=\"{id}\">{svg}<figcaption>{} <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a></span></figcaption></figure>",
+            escape(diagram.heading),
+            escape(&diagram.summary)
+        );
+    }
+    text
+}

@@ -1,0 +1,150 @@
+//! `report.html`: one file, no network, readable in a minute.
+
+mod claims;
+mod figures;
+mod provenance;
+mod split;
+mod summary;
+mod tables;
+mod theory;
+mod variants;
+
+use std::fmt::Write;
+
+use crate::plot::{escape, theme};
+use crate::report::Report;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Opens what a link leads into, and everything before printing; the page reads well without it.
+const SCRIPT: &str = include_str!("open.js");
+
+/// A part of the page.
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    body: String,
+}
+
+pub fn html(report: &Report) -> String {
+    let sections: Vec<Section> = [
+        ("summary", "Summary", summary::html(report)),
+        ("figures", "Figures", figures::html(report)),
+        ("claims", "Claims", claims::html(report)),
+        ("variants", "Recovery variants", variants::html(report)),
+        ("theory", "Closed form", theory::html(report)),
+        ("split", "Where the time goes", split::html(report)),
+        ("sensitivity", "Sensitivity", tables::html(report)),
+        ("sequence", "One lost message", figures::diagrams(report)),
+        ("provenance", "Provenance", provenance::html(report)),
+    ]
+    .into_iter()
+    .filter(|(_, _, body)| !body.is_empty())
+    .map(|(id, title, body)| Section { id, title, body })
+    .collect();
+    let title = escape(&report.title);
+    let css = theme::CSS;
+    let navigation = navigation(report, &sections);
+    let body: String = sections
+        .iter()
+        .map(|Section { id, title, body }| {
+            format!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n")
+        })
+        .collect();
+    format!(
+        "<!doctype html>
+<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">
+<title>{title}</title><style>{css}{STYLE}</style></head>
+<body><nav>{navigation}</nav><main><header><p class=\"eyebrow\">headofline report</p><h1>{title}</h1></header>
+{body}</main><script>{SCRIPT}</script></body></html>
+"
+    )
+}
+
+fn navigation(report: &Report, sections: &[Section]) -> String {
+    let mut text = String::new();
+    for Section { id, title, .. } in sections {
+        let _ = write!(text, "<a href=\"#{id}\">{title}</a>");
+        if *id == "figures" {
+            let links = report.figures.iter().map(|figure| {
+                let number = figure.name.trim_start_matches("Figure ");
+                format!("<a href=\"#{}\" title=\"{}\">{number}</a>", figure.id, escape(&figure.caption))
+            });
+            let _ = write!(text, "<div class=\"numbers-nav\">{}</div>", links.collect::<String>());
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::claims::{StudyClaims, judge};
+    use crate::figures::{automatic, gather};
+    use crate::report::Report;
+    use crate::testing::{cell, dataset, provenance};
+
+    const CLAIMS: &str = r#"
+        question = "Is SCTP < TCP?"
+        [[answer]]
+        when = "At 1 % loss"
+        transport = "SCTP-8"
+        than = "TCP"
+        at = { loss = [1, 1] }
+        [[claim]]
+        id = "x-1"
+        quote = "SCTP is faster"
+        class = "D"
+        [[claim.check]]
+        kind = "faster"
+        transports = ["SCTP-8"]
+        than = "TCP"
+    "#;
+
+    fn report() -> Report {
+        let data = dataset(vec![
+            cell("TCP", 1.0, 100.0, &[23.0, 23.2, 23.1]),
+            cell("TCP", 5.0, 100.0, &[33.0, 33.2, 33.1]),
+            cell("SCTP-8", 1.0, 100.0, &[21.0, 21.1, 21.2]),
+            cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 25.2]),
+        ]);
+        let (layout, claims) = (automatic(&data), toml::from_str::<StudyClaims>(CLAIMS).unwrap());
+        Report {
+            title: "A & B".into(),
+            figures: gather(&layout, &data),
+            judged: judge(&claims, &layout.views, &data),
+            diagrams: Vec::new(),
+            provenance: provenance(),
+            data,
+            layout,
+            claims,
+        }
+    }
+
+    #[test]
+    fn the_page_is_one_file_that_needs_nothing_else() {
+        let html = report().html();
+        for outside in ["http://", "https://", "src=", "@import", "<link"] {
+            assert!(!html.contains(outside), "{outside}");
+        }
+        assert!(html.contains("<h1>A &amp; B</h1>") && html.contains("Is SCTP &lt; TCP?"));
+    }
+
+    #[test]
+    fn every_link_within_the_page_leads_somewhere() {
+        let html = report().html();
+        let targets = html.match_indices("href=\"#").map(|(at, _)| &html[at + 7..]);
+        let targets: Vec<&str> = targets.map(|rest| rest.split('"').next().unwrap_or(rest)).collect();
+        assert!(targets.len() > 3);
+        for target in targets {
+            assert!(html.contains(&format!("id=\"{target}\"")), "{target}");
+        }
+    }
+
+    #[test]
+    fn the_summary_says_who_is_faster_and_the_claim_has_its_verdict() {
+        let html = report().html();
+        assert!(html.contains("ms faster</span> than TCP"));
+        assert!(html.contains("yes in 1 of the 1 situations below"));
+        assert!(html.contains("<details class=\"claim\" id=\"x-1\"><summary><span class=\"chip v-good\""));
+    }
+}

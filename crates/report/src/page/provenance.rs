@@ -1,0 +1,58 @@
+//! Where the numbers come from, and how to get them again.
+
+use crate::plot::{escape, number};
+use crate::provenance::Provenance;
+use crate::report::Report;
+
+pub fn html(report: &Report) -> String {
+    let Provenance {
+        version,
+        command,
+        world,
+        host,
+        seeds,
+        digest,
+        experiments,
+        transports,
+        transactions,
+        packets,
+        wall_s,
+        ..
+    } = &report.provenance;
+    let seeds = seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let experiments: String = experiments
+        .iter()
+        .map(|(name, title, points, transactions)| {
+            let (name, title, transactions) = (escape(name), escape(title), number(*transactions as f64));
+            format!("<tr><td>{name}</td><td class=\"text\">{title}</td><td>{points}</td><td>{transactions}</td></tr>")
+        })
+        .collect();
+    let transports: String = transports
+        .iter()
+        .map(|(label, spec)| {
+            format!(
+                "<tr><td>{}</td><td class=\"text\"><code>{}</code></td></tr>",
+                escape(label),
+                escape(spec)
+            )
+        })
+        .collect();
+    let each = wall_s * 1e6 / (*transactions).max(1) as f64;
+    format!(
+        "<dl><dt>program</dt><dd>headofline {}, {} world</dd><dt>command</dt><dd><code>{}</code></dd><dt>seed</dt><dd>{seeds}</dd>
+<dt>digest of all runs</dt><dd><code>{digest}</code></dd><dt>machine</dt><dd>{}</dd>
+<dt>cost</dt><dd>{} transactions, {} packets, {wall_s:.1} s inside the simulation ({each:.2} µs a transaction)</dd></dl>
+<p>The same seed gives the same digest on any machine. Check this directory, or redraw this page from it:</p>
+<pre>hol verify DIR
+hol report DIR</pre>
+<p class=\"soft\">Every setting of every point, defaults and stacks included, is in <a href=\"manifest.json\">manifest.json</a>; the points are in <a href=\"points.csv\">points.csv</a>. Limits of the model world: processors take no time, hosts have no interrupts, and nobody else is on the network.</p>
+<details><summary>experiments</summary><table><tr><th>name</th><th class=\"text\">title</th><th>points</th><th>transactions</th></tr>{experiments}</table></details>
+<details><summary>transports</summary><table><tr><th>label</th><th class=\"text\">specification</th></tr>{transports}</table></details>",
+        escape(version),
+        escape(world),
+        escape(command),
+        escape(host),
+        number(*transactions as f64),
+        number(*packets as f64),
+    )
+}

@@ -1,0 +1,125 @@
+//! What was asked, and the answer in a few sentences made from the numbers.
+
+use std::fmt::Write;
+
+use hol_measure::{Comparison, Verdict as Compared};
+
+use crate::claims::{Answer, Verdict, View, compare};
+use crate::figures::StackView;
+use crate::plot::{escape, number};
+use crate::report::Report;
+
+/// One comparison on one stack.
+struct Compare {
+    comparison: Comparison,
+    mean: f64,
+    other: f64,
+}
+
+pub fn html(report: &Report) -> String {
+    let mut text = String::new();
+    if !report.provenance.complete {
+        text.push_str("<p class=\"warning\">Not every run is there yet: the sweep was interrupted. What follows is drawn from those that are; the same command goes on.</p>");
+    }
+    if !report.claims.question.is_empty() {
+        let _ = write!(text, "<p class=\"question\">{}</p>", escape(&report.claims.question));
+        let _ = write!(text, "<p class=\"lead\">{}</p>", lead(report));
+        text.push_str(&answers(report));
+    }
+    if !report.judged.is_empty() {
+        text.push_str(&verdicts(report));
+    }
+    let provenance = &report.provenance;
+    let seeds: Vec<String> = provenance.seeds.iter().map(u64::to_string).collect();
+    let _ = write!(
+        text,
+        "<p class=\"soft\">{} transactions in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; transports are compared on the same losses.</p>",
+        number(provenance.transactions as f64),
+        report.data.cells.len(),
+        escape(&provenance.world),
+        escape(&provenance.version),
+        seeds.join(", "),
+    );
+    text
+}
+
+/// The answer in three or four sentences.
+fn lead(report: &Report) -> String {
+    let mut sentences: Vec<String> =
+        report.layout.views.iter().filter_map(|stack| tally(report, stack)).collect();
+    let total = report.judged.len();
+    let of = |wanted| report.judged.iter().filter(|judged| judged.verdict == wanted).count();
+    let [today, period] = [Verdict::Reproduced, Verdict::PeriodOnly].map(of);
+    sentences.push(format!(
+        "Of the paper's {total} claims, {today} hold today and {period} more with the stack of its time; {} do not, and {} cannot be decided here.",
+        of(Verdict::NotReproduced),
+        of(Verdict::NotDecidable)
+    ));
+    sentences.join(" ")
+}
+
+/// How the comparisons of the table went on one stack.
+fn tally(report: &Report, stack: &StackView) -> Option<String> {
+    let verdicts: Vec<Compared> = report
+        .claims
+        .answers
+        .iter()
+        .filter_map(|answer| Some(at(report, stack, answer)?.comparison.verdict))
+        .collect();
+    let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+    let (faster, slower) = (count(Compared::Faster), count(Compared::Slower));
+    let even = verdicts.len() - faster - slower;
+    (!verdicts.is_empty()).then(|| {
+        format!(
+            "On <b>{}</b>: yes in {faster} of the {} situations below, no in {slower}, and no significant difference in {even}.",
+            escape(&stack.title),
+            verdicts.len()
+        )
+    })
+}
+
+fn at(report: &Report, stack: &StackView, answer: &Answer) -> Option<Compare> {
+    let view = View { data: &report.data, stack };
+    let cell = *view.cells(&answer.transport, &answer.at).first()?;
+    let other = view.beside(cell, &answer.than)?;
+    let comparison = compare(cell, other, answer.margin_ms)?;
+    Some(Compare { comparison, mean: cell.mean()?.mean, other: other.mean()?.mean })
+}
+
+/// One row for each situation, one column for each stack.
+fn answers(report: &Report) -> String {
+    let stacks = &report.layout.views;
+    let head: String = stacks.iter().map(|stack| format!("<th>{}</th>", escape(&stack.title))).collect();
+    let rows = report.claims.answers.iter().map(|answer| {
+        let cells: String =
+            stacks.iter().map(|stack| format!("<td>{}</td>", sentence(report, stack, answer))).collect();
+        format!("<tr><td>{}</td>{cells}</tr>", escape(&answer.when))
+    });
+    format!("<table class=\"answers\"><tr><th></th>{head}</tr>{}</table>", rows.collect::<String>())
+}
+
+fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
+    let Some(Compare { comparison, mean, other }) = at(report, stack, answer) else {
+        return "<span class=\"soft\">not measured, or the load was not carried</span>".to_owned();
+    };
+    let mut by = comparison.difference;
+    let slower = by.mean > 0.0;
+    by.mean = by.mean.abs();
+    let verdict = match comparison.verdict {
+        Compared::NoDifference => "<span class=\"even\">as fast as</span>".to_owned(),
+        Compared::Undecided => "<span class=\"even\">not distinguishable from</span>".to_owned(),
+        _ if slower => format!("<span class=\"slower\">{by} ms slower</span> than"),
+        _ => format!("<span class=\"faster\">{by} ms faster</span> than"),
+    };
+    let Answer { transport, than, .. } = answer;
+    format!("{transport} is {verdict} {than}<br><small>{mean:.2} against {other:.2} ms</small>")
+}
+
+/// The verdicts as a bar whose parts are as wide as they are many.
+fn verdicts(report: &Report) -> String {
+    let parts = report.counts().into_iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| {
+        let (class, words) = (verdict.class(), verdict.text());
+        format!("<a class=\"{class}\" style=\"flex:{count}\" href=\"#claims\"><b>{count}</b>{words}</a>")
+    });
+    format!("<div class=\"verdicts\">{}</div>", parts.collect::<String>())
+}

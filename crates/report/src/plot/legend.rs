@@ -1,0 +1,101 @@
+//! Names of curves: beside their ends where that can be read, else in a key.
+
+use super::series::marker;
+use super::{Anchor, Look, Panel, Svg};
+
+/// Least distance between two labels, in pixels.
+const LINE: f64 = 13.0;
+
+/// Writes each label at the height where its curve ends (`end` in pixels), pushed apart where they would touch.
+pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, Look, (f64, f64))]) {
+    let frame = panel.frame;
+    let x = frame.left + frame.width + 16.0;
+    let mut order: Vec<usize> = (0..labels.len()).collect();
+    order.sort_by(|&a, &b| labels[a].2.1.total_cmp(&labels[b].2.1));
+    let wanted: Vec<f64> =
+        order.iter().map(|&i| labels[i].2.1.clamp(frame.top, frame.top + frame.height)).collect();
+    let places = spread(&wanted, frame.top + 4.0, frame.top + frame.height);
+    for ((&index, place), from) in order.iter().zip(places).zip(wanted) {
+        let (label, look, _) = &labels[index];
+        svg.group(look.class, "", |svg| {
+            svg.line("leader", (frame.left + frame.width + 2.0, from), (x - 2.0, place));
+            svg.text("label", (x, place + 3.5), Anchor::Start, label);
+        });
+    }
+}
+
+/// A key below or beside the panels: line, marker, name, from `at` downwards.
+pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)], theory: bool) {
+    let mut y = at.1;
+    for (label, look) in entries {
+        svg.group(look.class, "", |svg| {
+            svg.polyline("curve", look.dash, [(at.0, y), (at.0 + 22.0, y)]);
+            marker(svg, look.marker, (at.0 + 11.0, y));
+            svg.text("label", (at.0 + 28.0, y + 3.5), Anchor::Start, label);
+        });
+        y += 17.0;
+    }
+    if theory {
+        svg.group("c-grey", "", |svg| {
+            svg.polyline("theory", "2 3", [(at.0, y), (at.0 + 22.0, y)]);
+            svg.text("note", (at.0 + 28.0, y + 3.5), Anchor::Start, "closed form");
+        });
+    }
+}
+
+/// The nearest places to `wanted` (ascending) that keep their distance between `top` and `bottom`.
+fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
+    let mut places = wanted.to_vec();
+    let step = LINE.min((bottom - top) / (wanted.len().max(2) - 1) as f64);
+    // Labels that touch become a block, centred on what its members wanted but inside the frame.
+    let inside = |(centre, count): (f64, usize)| {
+        let half = step * (count - 1) as f64 / 2.0;
+        (centre.clamp(top + half, (bottom - half).max(top + half)), count)
+    };
+    let mut blocks: Vec<(f64, usize)> = Vec::new();
+    for &place in wanted {
+        let mut block = inside((place, 1));
+        let touches = |block: (f64, usize), last: &mut (f64, usize)| {
+            block.0 - last.0 < step * (last.1 + block.1) as f64 / 2.0
+        };
+        while let Some((centre, count)) = blocks.pop_if(|last| touches(block, last)) {
+            let total = count + block.1;
+            block = inside(((centre * count as f64 + block.0 * block.1 as f64) / total as f64, total));
+        }
+        blocks.push(block);
+    }
+    let mut index = 0;
+    for (centre, count) in blocks {
+        for member in 0..count {
+            places[index] = centre + step * (member as f64 - (count - 1) as f64 / 2.0);
+            index += 1;
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_touch_are_pushed_apart_around_their_centre() {
+        let places = spread(&[50.0, 50.0, 51.0, 100.0], 0.0, 200.0);
+        for pair in places.windows(2) {
+            assert!(pair[1] - pair[0] >= LINE - 1e-9, "{places:?}");
+        }
+        assert_eq!(places[3], 100.0);
+        assert!((places[1] - 50.3).abs() < 0.1, "{places:?}");
+    }
+
+    #[test]
+    fn labels_stay_inside_the_frame() {
+        let places = spread(&[199.0, 200.0, 200.0], 0.0, 200.0);
+        assert!(places[2] <= 200.0 + 1e-9 && places[0] >= 200.0 - 2.0 * LINE - 1e-9, "{places:?}");
+        let places = spread(&[180.0, 199.0, 200.0], 0.0, 200.0);
+        assert!(
+            places[1] - places[0] >= LINE - 1e-9,
+            "a block that is pushed up meets its neighbour: {places:?}"
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! A small plotter: one look for all figures, real text, error bars, log axes, markers that print.
+//!
+//! Colours are CSS classes and live in [`theme`], so one drawing serves light, dark and paper.
+
+mod axis;
+mod ccdf;
+mod legend;
+mod panel;
+mod scale;
+mod series;
+mod svg;
+pub mod theme;
+
+pub use axis::Axis;
+pub use ccdf::Ccdf;
+pub use legend::{key, side_labels};
+pub use panel::{Frame, Panel};
+pub use scale::{Scale, number};
+pub use series::{Point, Series};
+pub use svg::{Anchor, Svg, escape};
+pub use theme::{Look, Marker};

@@ -1,0 +1,88 @@
+//! A framed field with two axes, into which series are drawn.
+
+use super::{Anchor, Axis, Svg};
+
+/// Where a panel lies on its drawing, in pixels: the field without tick labels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// Left edge.
+    pub left: f64,
+    /// Upper edge.
+    pub top: f64,
+    /// Width.
+    pub width: f64,
+    /// Height.
+    pub height: f64,
+}
+
+/// A frame with its axes.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    /// Its place.
+    pub frame: Frame,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+}
+
+impl Panel {
+    /// The pixel at (`x`, `y`) of the axes, which may lie outside the frame.
+    pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        let Frame { left, top, width, height } = self.frame;
+        // A value far off the axis stays a sane coordinate; clipping hides it.
+        let (fx, fy) = (self.x.scale.fraction(x), self.y.scale.fraction(y).clamp(-3.0, 4.0));
+        (left + width * fx, top + height * (1.0 - fy))
+    }
+
+    /// Draws frame, grid, ticks and names. `title` stands above the frame; a panel that is not the
+    /// first of its row passes `named: false` and leaves the name of the vertical axis out.
+    pub fn draw(&self, svg: &mut Svg, title: &str, named: bool) {
+        let Frame { left, top, width, height } = self.frame;
+        svg.rect("frame", (left, top), width, height);
+        self.horizontal_axis(svg);
+        self.vertical_axis(svg, named);
+        svg.text("panel", (left, top - 8.0), Anchor::Start, title);
+    }
+
+    fn horizontal_axis(&self, svg: &mut Svg) {
+        let Frame { left, top, width, height } = self.frame;
+        let bottom = top + height;
+        for tick in self.x.scale.ticks() {
+            let x = left + width * self.x.scale.fraction(tick.value);
+            let length = if tick.label.is_empty() { 2.5 } else { 5.0 };
+            if !tick.label.is_empty() && x > left + 1.0 && x < left + width - 1.0 {
+                svg.line("grid", (x, top), (x, bottom));
+            }
+            svg.line("tick-mark", (x, bottom), (x, bottom + length));
+            if !tick.label.is_empty() {
+                svg.text("tick", (x, bottom + 17.0), Anchor::Middle, &tick.label);
+            }
+        }
+        if let Some(gap) = self.x.scale.gap() {
+            let x = left + width * gap;
+            for shift in [-3.0, 1.0] {
+                svg.line("break", (x + shift, bottom + 4.0), (x + shift + 3.0, bottom - 4.0));
+            }
+        }
+        svg.text("axis", (left + width / 2.0, bottom + 33.0), Anchor::Middle, &self.x.label);
+    }
+
+    fn vertical_axis(&self, svg: &mut Svg, named: bool) {
+        let Frame { left, top, width, height } = self.frame;
+        for tick in self.y.scale.ticks() {
+            let y = top + height * (1.0 - self.y.scale.fraction(tick.value));
+            let length = if tick.label.is_empty() { 2.5 } else { 5.0 };
+            if !tick.label.is_empty() && y > top + 1.0 && y < top + height - 1.0 {
+                svg.line("grid", (left, y), (left + width, y));
+            }
+            svg.line("tick-mark", (left - length, y), (left, y));
+            if !tick.label.is_empty() {
+                svg.text("tick", (left - 8.0, y + 3.5), Anchor::End, &tick.label);
+            }
+        }
+        if named {
+            svg.text_upwards("axis", (left - 40.0, top + height / 2.0), &self.y.label);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! From values to pixels.
+
+/// How values of one axis map to positions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scale {
+    /// Equal steps for equal differences.
+    Linear {
+        /// The value at the start of the axis.
+        min: f64,
+        /// The value at its end.
+        max: f64,
+    },
+    /// Equal steps for equal ratios.
+    Log {
+        /// The value at the start of the axis, above zero.
+        min: f64,
+        /// The value at its end.
+        max: f64,
+    },
+    /// One equal step for each listed value, with room for a break "//" before the last:
+    /// the axis of stream counts in the paper, 1, 2, 4, 8, 16 // 1024.
+    Steps(Vec<f64>),
+}
+
+/// A mark on an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tick {
+    /// Where.
+    pub value: f64,
+    /// Its text; empty for a mark between.
+    pub label: String,
+}
+
+impl Scale {
+    /// The place of `value` between 0 (start) and 1 (end); beyond them when it lies off the axis.
+    pub fn fraction(&self, value: f64) -> f64 {
+        match self {
+            Self::Linear { min, max } => (value - min) / (max - min),
+            Self::Log { min, max } => (value.max(min * 1e-3) / min).ln() / (max / min).ln(),
+            Self::Steps(values) => {
+                let step = values.iter().position(|listed| *listed >= value).unwrap_or(values.len());
+                // Half a step of margin on both sides, and half a step for the break.
+                let broken = step + 1 >= values.len();
+                let place = step as f64 + 0.5 + if broken { 0.5 } else { 0.0 };
+                place / (values.len() as f64 + 0.5)
+            }
+        }
+    }
+
+    /// Whether `value` lies on the axis.
+    pub fn contains(&self, value: f64) -> bool {
+        (-1e-9..=1.0 + 1e-9).contains(&self.fraction(value))
+    }
+
+    /// The fraction at which the axis is broken, if it is.
+    pub fn gap(&self) -> Option<f64> {
+        match self {
+            Self::Steps(values) => Some((values.len() as f64 - 0.75) / (values.len() as f64 + 0.5)),
+            _ => None,
+        }
+    }
+
+    /// The marks of the axis, in ascending order.
+    pub fn ticks(&self) -> Vec<Tick> {
+        match self {
+            Self::Linear { min, max } => linear_ticks(*min, *max),
+            Self::Log { min, max } => log_ticks(*min, *max),
+            Self::Steps(values) => values.iter().map(|&value| Tick { value, label: number(value) }).collect(),
+        }
+    }
+}
+
+/// Four to eight marks at multiples of 1, 2 or 5 times a power of ten.
+fn linear_ticks(min: f64, max: f64) -> Vec<Tick> {
+    let rough = (max - min) / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step =
+        [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.9).unwrap_or(power);
+    let first = (min / step - 1e-9).ceil() as i64;
+    let last = (max / step + 1e-9).floor() as i64;
+    (first..=last).map(|n| n as f64 * step).map(|value| Tick { value, label: number(value) }).collect()
+}
+
+/// A labelled mark at each power of ten, small ones at its multiples.
+fn log_ticks(min: f64, max: f64) -> Vec<Tick> {
+    let first = min.log10().floor() as i32;
+    let last = max.log10().ceil() as i32;
+    let mut ticks = Vec::new();
+    for exponent in first..=last {
+        for multiple in 1..10 {
+            let value = f64::from(multiple) * 10f64.powi(exponent);
+            if value < min * (1.0 - 1e-9) || value > max * (1.0 + 1e-9) {
+                continue;
+            }
+            let label = if multiple == 1 { number(value) } else { String::new() };
+            ticks.push(Tick { value, label });
+        }
+    }
+    ticks
+}
+
+/// A number as short as it can be said: 0.001, 2.5, 10,000.
+pub fn number(value: f64) -> String {
+    let rounded = format!("{value:.6}");
+    let short = rounded.trim_end_matches('0').trim_end_matches('.');
+    let (whole, rest) = short.split_once('.').map_or((short, String::new()), |(w, r)| (w, format!(".{r}")));
+    if whole.len() < 5 {
+        return short.to_owned();
+    }
+    let mut grouped = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + &rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(scale: &Scale) -> Vec<String> {
+        scale.ticks().into_iter().map(|tick| tick.label).filter(|label| !label.is_empty()).collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round() {
+        assert_eq!(labels(&Scale::Linear { min: 20.0, max: 120.0 }), ["20", "40", "60", "80", "100", "120"]);
+        assert_eq!(labels(&Scale::Linear { min: 20.0, max: 40.0 }), ["20", "25", "30", "35", "40"]);
+    }
+
+    #[test]
+    fn log_ticks_name_the_powers_of_ten() {
+        let scale = Scale::Log { min: 0.1, max: 10_000.0 };
+        assert_eq!(labels(&scale), ["0.1", "1", "10", "100", "1000", "10,000"]);
+        assert_eq!(scale.ticks().len(), 46);
+        assert!((scale.fraction(1.0) - 0.2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_stream_axis_is_broken_before_its_last_step() {
+        let scale = Scale::Steps(vec![1.0, 2.0, 4.0, 8.0, 16.0, 1024.0]);
+        let gap = scale.gap().unwrap();
+        assert!(scale.fraction(16.0) < gap && gap < scale.fraction(1024.0));
+        assert!(scale.contains(1.0) && scale.contains(1024.0));
+        let (a, b) = (scale.fraction(2.0) - scale.fraction(1.0), scale.fraction(16.0) - scale.fraction(8.0));
+        assert!((a - b).abs() < 1e-12);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [0.001, 2.5, 1000.0, 10_000.0, 40_000.5].map(number),
+            ["0.001", "2.5", "1000", "10,000", "40,000.5"]
+        );
+    }
+}

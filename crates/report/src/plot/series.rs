@@ -1,0 +1,95 @@
+//! Points with error bars and thin lines between.
+
+use super::{Look, Marker, Panel, Svg};
+
+/// A measured value with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Place on the horizontal axis.
+    pub x: f64,
+    /// The value.
+    pub y: f64,
+    /// Half width of its 95 % interval; zero draws no bar.
+    pub half_width: f64,
+    /// Repetitions behind it.
+    pub n: u64,
+}
+
+/// A named curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What it is called in legends and tables.
+    pub label: String,
+    /// Colour, marker, dash.
+    pub look: Look,
+    /// What was measured, ascending in x.
+    pub points: Vec<Point>,
+    /// What the closed form says, ascending in x; drawn dashed and without markers.
+    pub theory: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// Draws the curve into its panel; points above the axis become small triangles at its edge.
+    pub fn draw(&self, svg: &mut Svg, panel: &Panel) {
+        let frame = panel.frame;
+        let Look { class, dash, .. } = self.look;
+        svg.group(class, "", |svg| {
+            svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
+                svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.at(x, y)));
+                svg.polyline("curve", dash, self.points.iter().map(|p| panel.at(p.x, p.y)));
+                for point in &self.points {
+                    self.bar(svg, panel, point);
+                }
+            });
+            for point in self.points.iter().filter(|p| panel.x.scale.contains(p.x)) {
+                svg.group("", &tooltip(&self.label, point), |svg| self.mark(svg, panel, point));
+            }
+        });
+    }
+
+    fn bar(&self, svg: &mut Svg, panel: &Panel, point: &Point) {
+        let Point { x, y, half_width, .. } = *point;
+        let (low, high) = (panel.at(x, y - half_width), panel.at(x, y + half_width));
+        // A bar that its own marker hides is not worth the ink.
+        if low.1 - high.1 < 5.0 {
+            return;
+        }
+        svg.line("bar", low, high);
+        for end in [low, high] {
+            svg.line("bar", (end.0 - 3.0, end.1), (end.0 + 3.0, end.1));
+        }
+    }
+
+    fn mark(&self, svg: &mut Svg, panel: &Panel, point: &Point) {
+        let (x, y) = panel.at(point.x, point.y);
+        let top = panel.frame.top;
+        if panel.y.scale.contains(point.y) {
+            marker(svg, self.look.marker, (x, y));
+        } else if y < top {
+            svg.polygon("off-axis", [(x - 4.0, top + 8.0), (x, top + 1.5), (x + 4.0, top + 8.0)]);
+        }
+    }
+}
+
+fn tooltip(label: &str, point: &Point) -> String {
+    let Point { x, y, half_width, .. } = *point;
+    format!("{label} at {}: {y:.2} ± {half_width:.2}", super::scale::number(x))
+}
+
+/// Draws the shape of a point in the current colour.
+pub fn marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64)) {
+    let polygon =
+        |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect::<Vec<_>>();
+    match marker {
+        Marker::Disc => svg.circle("solid", (x, y), 2.7),
+        Marker::Ring => svg.circle("open", (x, y), 3.0),
+        Marker::Square => svg.rect("solid", (x - 2.5, y - 2.5), 5.0, 5.0),
+        Marker::Diamond => svg.polygon("solid", polygon(&[(0.0, -3.7), (3.7, 0.0), (0.0, 3.7), (-3.7, 0.0)])),
+        Marker::Up => svg.polygon("solid", polygon(&[(0.0, -3.6), (3.4, 2.6), (-3.4, 2.6)])),
+        Marker::Down => svg.polygon("solid", polygon(&[(0.0, 3.6), (3.4, -2.6), (-3.4, -2.6)])),
+        Marker::Cross => {
+            svg.line("stroke", (x - 3.0, y - 3.0), (x + 3.0, y + 3.0));
+            svg.line("stroke", (x - 3.0, y + 3.0), (x + 3.0, y - 3.0));
+        }
+    }
+}

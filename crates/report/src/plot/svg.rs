@@ -1,0 +1,195 @@
+//! SVG text, element by element.
+
+use std::fmt::Write;
+
+use super::theme;
+
+/// A drawing in the making. Coordinates are CSS pixels, y downwards.
+#[derive(Debug, Clone)]
+pub struct Svg {
+    id: String,
+    width: f64,
+    height: f64,
+    title: String,
+    body: String,
+}
+
+/// Which end of a text lies at its position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// The text starts there.
+    Start,
+    /// The text is centred there.
+    Middle,
+    /// The text ends there.
+    End,
+}
+
+impl Svg {
+    /// An empty drawing. `id` is unique on its page; `title` is what a screen reader says.
+    pub fn new(id: &str, width: f64, height: f64, title: &str) -> Self {
+        Self { id: id.to_owned(), width, height, title: title.to_owned(), body: String::new() }
+    }
+
+    /// The name that distinguishes this drawing's clip paths from those of others.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(pixel);
+        self.write(format_args!(r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#));
+    }
+
+    /// A line through `points`, dashed as `dash` says (`""`: drawn through).
+    pub fn polyline(&mut self, class: &str, dash: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        let mut path = String::new();
+        for (x, y) in points {
+            let separator = if path.is_empty() { "" } else { " " };
+            let _ = write!(path, "{separator}{},{}", pixel(x), pixel(y));
+        }
+        if path.is_empty() {
+            return;
+        }
+        let dash = if dash.is_empty() { String::new() } else { format!(r#" stroke-dasharray="{dash}""#) };
+        self.write(format_args!(r#"<polyline class="{class}"{dash} points="{path}"/>"#));
+    }
+
+    /// A closed area.
+    pub fn polygon(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        let path: Vec<_> = points.into_iter().map(|(x, y)| format!("{},{}", pixel(x), pixel(y))).collect();
+        self.write(format_args!(r#"<polygon class="{class}" points="{}"/>"#, path.join(" ")));
+    }
+
+    /// A rectangle from its upper left corner.
+    pub fn rect(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
+        let [x, y, width, height] = [corner.0, corner.1, width.max(0.0), height.max(0.0)].map(pixel);
+        self.write(format_args!(
+            r#"<rect class="{class}" x="{x}" y="{y}" width="{width}" height="{height}"/>"#
+        ));
+    }
+
+    /// A circle.
+    pub fn circle(&mut self, class: &str, centre: (f64, f64), radius: f64) {
+        let [x, y, r] = [centre.0, centre.1, radius].map(pixel);
+        self.write(format_args!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="{r}"/>"#));
+    }
+
+    /// A line of text.
+    pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+        let (x, y) = (pixel(at.0), pixel(at.1));
+        let text = escape(text);
+        let anchor = anchor.attribute();
+        self.write(format_args!(r#"<text class="{class}" x="{x}" y="{y}"{anchor}>{text}</text>"#));
+    }
+
+    /// A line of text that reads upwards, centred at its position.
+    pub fn text_upwards(&mut self, class: &str, at: (f64, f64), text: &str) {
+        let (x, y) = (pixel(at.0), pixel(at.1));
+        let text = escape(text);
+        self.write(format_args!(
+            r#"<text class="{class}" transform="translate({x} {y}) rotate(-90)" text-anchor="middle">{text}</text>"#
+        ));
+    }
+
+    /// A line of text that lies along a slope of `degrees`, centred at its position.
+    pub fn text_sloped(&mut self, class: &str, at: (f64, f64), degrees: f64, text: &str) {
+        let (x, y, degrees) = (pixel(at.0), pixel(at.1), pixel(degrees));
+        let text = escape(text);
+        self.write(format_args!(
+            r#"<text class="{class}" transform="translate({x} {y}) rotate({degrees})" text-anchor="middle">{text}</text>"#
+        ));
+    }
+
+    /// Draws `inside` as a group with a class and, if not empty, a tooltip.
+    pub fn group(&mut self, class: &str, tooltip: &str, inside: impl FnOnce(&mut Self)) {
+        self.write(format_args!(r#"<g class="{class}">"#));
+        if !tooltip.is_empty() {
+            self.write(format_args!("<title>{}</title>", escape(tooltip)));
+        }
+        inside(self);
+        self.body.push_str("</g>\n");
+    }
+
+    /// Draws `inside` and cuts off what leaves the rectangle.
+    pub fn clipped(&mut self, corner: (f64, f64), width: f64, height: f64, inside: impl FnOnce(&mut Self)) {
+        let clip = format!("{}-clip-{}-{}", self.id, corner.0.round(), corner.1.round());
+        let [x, y, width, height] = [corner.0, corner.1, width, height].map(pixel);
+        self.write(format_args!(
+            r#"<clipPath id="{clip}"><rect x="{x}" y="{y}" width="{width}" height="{height}"/></clipPath><g clip-path="url(#{clip})">"#
+        ));
+        inside(self);
+        self.body.push_str("</g>\n");
+    }
+
+    /// The drawing as part of an HTML page, whose style sheet holds [`theme::CSS`].
+    pub fn inline(&self) -> String {
+        let Self { id, width, height, title, body } = self;
+        let title = escape(title);
+        format!(
+            r#"<svg class="plot" role="img" aria-labelledby="{id}-title" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title id="{id}-title">{title}</title>
+{body}</svg>"#
+        )
+    }
+
+    /// The drawing as a file of its own.
+    pub fn standalone(&self) -> String {
+        let Self { id, width, height, title, body } = self;
+        let title = escape(title);
+        let css = theme::CSS;
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-labelledby="{id}-title" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title id="{id}-title">{title}</title>
+<style>{css}</style><rect class="paper" width="{width}" height="{height}"/>
+{body}</svg>
+"#
+        )
+    }
+
+    fn write(&mut self, element: std::fmt::Arguments<'_>) {
+        let _ = self.body.write_fmt(element);
+        self.body.push('\n');
+    }
+}
+
+impl Anchor {
+    const fn attribute(self) -> &'static str {
+        match self {
+            Self::Start => "",
+            Self::Middle => r#" text-anchor="middle""#,
+            Self::End => r#" text-anchor="end""#,
+        }
+    }
+}
+
+/// A coordinate to a tenth of a pixel: sharp enough, and a third of the text.
+fn pixel(value: f64) -> f64 {
+    assert!(value.is_finite(), "a coordinate is {value}");
+    // Adding zero turns -0 into 0.
+    (value * 10.0).round() / 10.0 + 0.0
+}
+
+/// `text` with the characters that SVG and HTML give a meaning replaced.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped_and_coordinates_are_short() {
+        let mut svg = Svg::new("a", 10.0, 10.0, "x < y");
+        svg.text("tick", (1.0 / 3.0, -0.01), Anchor::End, "a & b");
+        let text = svg.inline();
+        assert!(text.contains("<title id=\"a-title\">x &lt; y</title>"), "{text}");
+        assert!(text.contains("<text class=\"tick\" x=\"0.3\" y=\"0\" text-anchor=\"end\">a &amp; b</text>"));
+    }
+
+    #[test]
+    fn a_standalone_drawing_brings_its_style() {
+        let text = Svg::new("a", 10.0, 10.0, "t").standalone();
+        assert!(text.contains("xmlns") && text.contains("prefers-color-scheme"));
+    }
+}

@@ -1,0 +1,101 @@
+//! Who has which colour, marker and dash, and the style sheet that says what the colours are.
+//!
+//! A transport keeps its look in every figure. Colours are those of Okabe and Ito, which people with
+//! colour-blindness can tell apart; markers and dashes carry the same information on paper.
+
+/// The shape of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marker {
+    /// A filled circle.
+    Disc,
+    /// An open circle.
+    Ring,
+    /// A filled square.
+    Square,
+    /// A filled diamond.
+    Diamond,
+    /// A triangle, point up.
+    Up,
+    /// A triangle, point down.
+    Down,
+    /// A diagonal cross.
+    Cross,
+}
+
+/// How one series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// The CSS class that gives the colour.
+    pub class: &'static str,
+    /// The shape of its points.
+    pub marker: Marker,
+    /// The dash pattern of its line; empty for a line drawn through.
+    pub dash: &'static str,
+}
+
+const fn look(class: &'static str, marker: Marker, dash: &'static str) -> Look {
+    Look { class, marker, dash }
+}
+
+/// The looks of the transports of the paper, by label without its stack.
+const TRANSPORTS: [(&str, Look); 7] = [
+    ("TCP", look("c-vermilion", Marker::Cross, "")),
+    ("SCTP-1", look("c-ink", Marker::Disc, "")),
+    ("SCTP-2", look("c-purple", Marker::Square, "7 2")),
+    ("SCTP-4", look("c-orange", Marker::Diamond, "5 2")),
+    ("SCTP-8", look("c-green", Marker::Up, "")),
+    ("SCTP-16", look("c-sky", Marker::Down, "4 2")),
+    ("SCTP-1024", look("c-blue", Marker::Ring, "")),
+];
+
+/// The looks of a series of levels, from weak to strong.
+const LEVELS: [Look; 6] = [
+    look("c-level-0", Marker::Disc, ""),
+    look("c-level-1", Marker::Square, ""),
+    look("c-level-2", Marker::Diamond, ""),
+    look("c-level-3", Marker::Up, ""),
+    look("c-level-4", Marker::Down, ""),
+    look("c-level-5", Marker::Ring, ""),
+];
+
+impl Look {
+    /// The look of a transport, found by its label; labels that differ behind a blank name the same
+    /// transport on another stack.
+    pub fn of_transport(label: &str) -> Self {
+        let base = label.split(' ').next().unwrap_or(label);
+        let known = TRANSPORTS.iter().find(|(name, _)| *name == base);
+        known.map_or(look("c-grey", Marker::Disc, ""), |(_, look)| *look)
+    }
+
+    /// The look of the same transport on another stack, where both stand in one panel.
+    pub fn elsewhere(self) -> Self {
+        Self { marker: Marker::Ring, dash: "6 3", ..self }
+    }
+
+    /// The look of the `index`-th of several levels, such as loss rates.
+    pub fn of_level(index: usize) -> Self {
+        LEVELS[index.min(LEVELS.len() - 1)]
+    }
+}
+
+/// Colours and line widths, for light, dark and paper.
+pub const CSS: &str = include_str!("theme.css");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transport_keeps_its_look_on_every_stack() {
+        assert_eq!(Look::of_transport("SCTP-8"), Look::of_transport("SCTP-8 (2006)"));
+        assert_ne!(Look::of_transport("SCTP-8").class, Look::of_transport("TCP").class);
+    }
+
+    #[test]
+    fn every_colour_is_in_the_style_sheet() {
+        let looks = TRANSPORTS.iter().map(|(_, look)| look.class).chain(LEVELS.map(|look| look.class));
+        for class in looks.chain(["c-grey"]) {
+            assert!(CSS.contains(&format!(".{class}")), "{class}");
+        }
+    }
+}

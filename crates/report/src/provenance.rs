@@ -1,0 +1,76 @@
+//! Where the numbers come from, and how to get them again.
+
+use hol_lab::{Host, Results};
+
+/// What a reader needs to trust and to repeat the numbers.
+#[derive(Debug, Clone)]
+pub struct Provenance {
+    /// The program's version.
+    pub version: String,
+    /// The command line.
+    pub command: String,
+    /// The world: `model`.
+    pub world: String,
+    /// The machine: processor, cores, system, compiler.
+    pub host: String,
+    /// Seeds of the experiments, each once.
+    pub seeds: Vec<u64>,
+    /// Over all runs.
+    pub digest: String,
+    /// Whether every run is there.
+    pub complete: bool,
+    /// Each experiment: name, title, points, transactions.
+    pub experiments: Vec<(String, String, usize, u64)>,
+    /// Label and specification of each transport.
+    pub transports: Vec<(String, String)>,
+    /// Transactions of all runs.
+    pub transactions: u64,
+    /// Packets that hosts sent.
+    pub packets: u64,
+    /// Time inside the simulation in seconds, all cores together.
+    pub wall_s: f64,
+}
+
+impl Provenance {
+    /// From a result directory's manifest and runs.
+    pub fn of(results: &Results) -> Self {
+        let manifest = &results.manifest;
+        let mut seeds: Vec<u64> = results.points.iter().map(|result| result.point.seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let mut transports: Vec<(String, String)> = Vec::new();
+        for point in results.points.iter().map(|result| &result.point) {
+            if !transports.iter().any(|(label, _)| *label == point.label) {
+                transports.push((point.label.clone(), point.transport.to_string()));
+            }
+        }
+        Self {
+            version: manifest.version.clone(),
+            command: manifest.command.join(" "),
+            world: manifest.world.clone(),
+            host: host(&manifest.host),
+            seeds,
+            digest: results.digest().to_string(),
+            complete: results.complete(),
+            experiments: experiments(results),
+            transports,
+            transactions: results.points.iter().flat_map(|p| &p.runs).map(|run| run.summary.offered).sum(),
+            packets: results.points.iter().map(|point| point.packets()).sum(),
+            wall_s: results.points.iter().map(|point| point.wall_s()).sum(),
+        }
+    }
+}
+
+fn host(host: &Host) -> String {
+    let Host { cpu, cores, os, rustc, .. } = host;
+    format!("{cpu}, {cores} cores; {os}; {rustc}")
+}
+
+fn experiments(results: &Results) -> Vec<(String, String, usize, u64)> {
+    let of = |(name, title): &(String, String)| {
+        let points = results.points.iter().filter(|result| result.point.experiment == *name);
+        let runs = points.clone().flat_map(|result| &result.runs);
+        (name.clone(), title.clone(), points.count(), runs.map(|run| run.summary.offered).sum())
+    };
+    results.manifest.experiments.iter().map(of).collect()
+}

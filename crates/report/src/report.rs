@@ -1,0 +1,137 @@
+//! Everything that a result directory has to say, gathered once, then shown and stored.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use hol_lab::{LabError, Results, Study};
+
+use crate::claims::{Judged, StudyClaims, Verdict, judge};
+use crate::data::Dataset;
+use crate::figures::{Figure, StudyFigures, automatic, gather};
+use crate::page;
+use crate::provenance::Provenance;
+use crate::sequence::{Diagram, diagrams};
+
+/// The report of one result directory.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// One line for people.
+    pub title: String,
+    /// The points.
+    pub data: Dataset,
+    /// Which figures, stacks, variants and tables there are.
+    pub layout: StudyFigures,
+    /// The figures with their data.
+    pub figures: Vec<Figure>,
+    /// What the study asks and answers; empty for an experiment of one's own.
+    pub claims: StudyClaims,
+    /// Its claims with verdicts.
+    pub judged: Vec<Judged>,
+    /// One lost message, packet by packet; for studies.
+    pub diagrams: Vec<Diagram>,
+    /// Where the numbers come from.
+    pub provenance: Provenance,
+}
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A study's files, or its experiments.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// A study's figures or claims are not what they should be.
+    #[error("studies/{study}/{file}: {problem}")]
+    Study {
+        /// The study.
+        study: String,
+        /// The file.
+        file: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A file could not be written.
+    #[error("{}: cannot write: {source}; free some space or choose another directory", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+}
+
+/// Draws the report of `results` into `dir`: `report.html`, and `figures/` with an SVG and a CSV file each.
+pub fn write(results: &Results, dir: &Path) -> Result<Report, ReportError> {
+    let report = Report::gather(results)?;
+    report.write(dir)?;
+    Ok(report)
+}
+
+impl Report {
+    /// Gathers everything from a result directory, and nothing from elsewhere.
+    pub fn gather(results: &Results) -> Result<Self, ReportError> {
+        let data = Dataset::from(results);
+        let (layout, claims) = match &results.manifest.study {
+            Some(name) => {
+                let study = Study::load(name, false)?;
+                (part(&study, "figures.toml")?, part(&study, "claims.toml")?)
+            }
+            None => (automatic(&data), StudyClaims::default()),
+        };
+        Ok(Self {
+            title: results.manifest.title.clone(),
+            figures: gather(&layout, &data),
+            judged: judge(&claims, &layout.views, &data),
+            diagrams: if results.manifest.study.is_some() {
+                diagrams().unwrap_or_default()
+            } else {
+                Vec::new()
+            },
+            provenance: Provenance::of(results),
+            data,
+            layout,
+            claims,
+        })
+    }
+
+    /// How many claims have each verdict, in the order of [`Verdict::ALL`].
+    pub fn counts(&self) -> [(Verdict, usize); 4] {
+        Verdict::ALL.map(|verdict| (verdict, self.judged.iter().filter(|j| j.verdict == verdict).count()))
+    }
+
+    /// The page, one file.
+    pub fn html(&self) -> String {
+        page::html(self)
+    }
+
+    /// Writes the page and the figures.
+    pub fn write(&self, dir: &Path) -> Result<(), ReportError> {
+        let figures = dir.join("figures");
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ReportError::Write { path, source }
+        };
+        fs::create_dir_all(&figures).map_err(failed(&figures))?;
+        let file = |path: PathBuf, text: String| fs::write(&path, text).map_err(failed(&path));
+        for figure in &self.figures {
+            file(figures.join(format!("{}.svg", figure.id)), figure.draw().standalone())?;
+            file(figures.join(format!("{}.csv", figure.id)), figure.csv())?;
+        }
+        for diagram in &self.diagrams {
+            file(figures.join(format!("{}.svg", diagram.id)), diagram.svg.standalone())?;
+        }
+        file(dir.join("report.html"), self.html())
+    }
+}
+
+/// One of a study's files that are the report's.
+fn part<T: for<'de> serde::Deserialize<'de> + Default>(
+    study: &Study,
+    file: &'static str,
+) -> Result<T, ReportError> {
+    let Some(text) = study.file(file) else { return Ok(T::default()) };
+    toml::from_str(text).map_err(|e| ReportError::Study {
+        study: study.name.to_owned(),
+        file,
+        problem: e.to_string(),
+    })
+}

@@ -1,0 +1,191 @@
+//! The drawing: time runs down, packets run across, waiting is a bar.
+
+use hol_base::Time;
+
+use super::{Arrow, Delivery, Trace};
+use crate::plot::{Anchor, Svg};
+
+const WIDTH: f64 = 880.0;
+const CLIENT: f64 = 190.0;
+const SERVER: f64 = 530.0;
+const TOP: f64 = 56.0;
+/// Pixels a millisecond.
+const SCALE: f64 = 9.0;
+/// Where the bars of waiting begin, and the room that each takes.
+const BARS: f64 = SERVER + 14.0;
+const BAR: f64 = 11.0;
+/// Where the names of deliveries stand.
+const NAMES: f64 = SERVER + 140.0;
+/// Least distance of two names.
+const LINE: f64 = 12.0;
+
+pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
+    let start = trace.arrows.first().map_or(Time::ZERO, |arrow| arrow.sent);
+    let end = trace.deliveries.iter().map(|d| d.delivered).max().unwrap_or(start);
+    let y = |time: Time| TOP + 12.0 + SCALE * time.saturating_since(start).as_millis_f64();
+    let bottom = y(end) + 24.0;
+    // Deliveries at the same time are named below each other, the last of them below the end.
+    let together = trace.deliveries.iter().filter(|d| d.delivered == end).count().max(1);
+    let names = y(end) + LINE * together as f64;
+    let mut svg = Svg::new(id, WIDTH, bottom.max(names) + 14.0, heading);
+    frame(&mut svg, bottom);
+    ticks(&mut svg, bottom);
+    for arrow in trace.arrows.iter().filter(|arrow| arrow.sent <= end) {
+        draw_arrow(&mut svg, arrow, y, bottom);
+    }
+    draw_deliveries(&mut svg, &trace.deliveries, y);
+    svg
+}
+
+fn frame(svg: &mut Svg, bottom: f64) {
+    for (x, name) in [(CLIENT, "client"), (SERVER, "server")] {
+        svg.text("panel", (x, 20.0), Anchor::Middle, name);
+        svg.line("lifeline", (x, 34.0), (x, bottom));
+    }
+    svg.text("panel", (NAMES, 20.0), Anchor::Start, "given to the application");
+    svg.text("note", (40.0, 20.0), Anchor::Middle, "time (ms)");
+    svg.rect("wait", (BARS, 26.0), 9.0, 16.0);
+    svg.text("note", (BARS + 15.0, 38.0), Anchor::Start, "arrived, but waiting: head-of-line blocking");
+}
+
+fn ticks(svg: &mut Svg, bottom: f64) {
+    let mut ms = 0.0;
+    while TOP + 12.0 + SCALE * ms <= bottom - 10.0 {
+        let y = TOP + 12.0 + SCALE * ms;
+        svg.line("tick-mark", (52.0, y), (58.0, y));
+        svg.text("tick", (46.0, y + 3.5), Anchor::End, &format!("{ms:.0}"));
+        ms += 10.0;
+    }
+    svg.line("tick-mark", (58.0, TOP + 12.0), (58.0, bottom - 10.0));
+}
+
+fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64) {
+    let (from, to) = if arrow.forward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+    let class = match arrow {
+        Arrow { arrived: None, .. } => "c-vermilion",
+        Arrow { again: true, .. } => "c-green",
+        Arrow { forward: true, .. } => "c-blue",
+        Arrow { forward: false, .. } => "c-grey",
+    };
+    let start = (from, y(arrow.sent));
+    svg.group(class, &arrow.label, |svg| {
+        match arrow.arrived {
+            Some(at) => {
+                let end = (to, y(at));
+                // What arrives below the edge is cut there.
+                let share = ((bottom - start.1) / (end.1 - start.1)).min(1.0);
+                let cut = (from + (to - from) * share, start.1 + (end.1 - start.1) * share);
+                svg.line("arrow", start, cut);
+                if share >= 1.0 {
+                    head(svg, start, end);
+                }
+            }
+            None => lost(svg, start, to),
+        }
+        if arrow.forward {
+            svg.text("message", (CLIENT - 8.0, start.1 + 3.5), Anchor::End, &arrow.label);
+        } else if start.1 + 20.0 < bottom {
+            let rise = SCALE * 10.0;
+            let slope = -(rise / (SERVER - CLIENT)).atan().to_degrees();
+            let share = 0.3;
+            let at = (from + (to - from) * share, start.1 + rise * share - 3.0);
+            svg.text_sloped("message", at, slope, &arrow.label);
+        }
+    });
+}
+
+/// A packet that does not arrive: it ends half way, crossed out.
+fn lost(svg: &mut Svg, start: (f64, f64), to: f64) {
+    let end = (start.0 + (to - start.0) * 0.55, start.1 + SCALE * 10.0 * 0.55);
+    svg.line("arrow", start, end);
+    for (dx, dy) in [(6.0, 6.0), (6.0, -6.0)] {
+        svg.line("lost", (end.0 - dx, end.1 - dy), (end.0 + dx, end.1 + dy));
+    }
+    svg.text("message", (end.0 + 12.0, end.1 + 4.0), Anchor::Start, "lost");
+}
+
+fn head(svg: &mut Svg, (x0, y0): (f64, f64), (x, y): (f64, f64)) {
+    let length = ((x - x0).powi(2) + (y - y0).powi(2)).sqrt();
+    let (ux, uy) = ((x - x0) / length, (y - y0) / length);
+    let back = |side: f64| (x - 8.0 * ux + side * uy, y - 8.0 * uy - side * ux);
+    svg.polygon("arrow-head", [(x, y), back(3.0), back(-3.0)]);
+}
+
+/// Bars from arrival to delivery, and the name of each message where it is delivered.
+fn draw_deliveries(svg: &mut Svg, deliveries: &[Delivery], y: impl Fn(Time) -> f64) {
+    let mut in_order: Vec<&Delivery> = deliveries.iter().collect();
+    in_order.sort_by_key(|d| (d.delivered.as_nanos(), d.message));
+    let mut waiting = 0;
+    let mut next_name = f64::NEG_INFINITY;
+    for delivery in in_order {
+        let (arrived, delivered) = (y(delivery.arrived), y(delivery.delivered));
+        let wait = delivery.delivered.since(delivery.arrived).as_millis_f64();
+        if wait > 0.0 {
+            let x = BARS + BAR * f64::from(waiting);
+            svg.group("", &format!("message {} waits {wait:.1} ms", delivery.message), |svg| {
+                svg.rect("wait", (x, arrived), BAR - 2.0, delivered - arrived);
+            });
+            svg.circle("waiting", (SERVER, arrived), 3.2);
+            waiting += 1;
+        }
+        svg.circle("delivered", (SERVER, delivered), 3.6);
+        let name = delivered.max(next_name);
+        next_name = name + LINE;
+        let waited = if wait > 0.0 { format!(", waited {wait:.1} ms") } else { String::new() };
+        let text = format!("message {} (stream {}){waited}", delivery.message, delivery.stream);
+        svg.text(if wait > 0.0 { "wait-label" } else { "note" }, (NAMES, name + 3.5), Anchor::Start, &text);
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Eight messages every 4 ms, 10 ms one way; the third is lost and repaired after three SACKs.
+    pub fn trace() -> Trace {
+        let ms = Time::from_millis;
+        let arrow = |forward, sent, arrived: Option<u64>, label: &str| Arrow {
+            forward,
+            sent: ms(sent),
+            arrived: arrived.map(ms),
+            again: false,
+            label: label.to_owned(),
+        };
+        let mut arrows: Vec<Arrow> = (0..10)
+            .map(|n| {
+                let arrived = (n != 2).then_some(4 * n + 10);
+                arrow(true, 4 * n, arrived, &format!("DATA {} · stream 0", n + 1))
+            })
+            .collect();
+        arrows.extend(
+            (3..6).map(|n| arrow(false, 4 * n + 10, Some(4 * n + 20), &format!("SACK 2, 4–{}", n + 1))),
+        );
+        arrows.push(arrow(true, 40, Some(50), "DATA 3 · stream 0"));
+        arrows.sort_by_key(|arrow| arrow.sent.as_nanos());
+        let deliveries = (0..10)
+            .map(|n| {
+                let arrived = if n == 2 { 50 } else { 4 * n + 10 };
+                let delivered = if n >= 2 { arrived.max(50) } else { arrived };
+                Delivery { message: n + 1, stream: 0, arrived: ms(arrived), delivered: ms(delivered) }
+            })
+            .collect();
+        Trace { arrows, deliveries }
+    }
+
+    #[test]
+    fn the_lost_packet_is_crossed_out_and_who_waits_has_a_bar() {
+        let svg = draw("s", "One lost message", &trace()).standalone();
+        assert_eq!(svg.matches("class=\"lost\"").count(), 2, "two strokes of one cross");
+        // Messages 4 to 10 wait, less the ones that arrive with or after the repair; and the key has one bar.
+        let waiting = trace().deliveries.iter().filter(|d| d.delivered > d.arrived).count();
+        assert_eq!(svg.matches("class=\"wait\"").count(), waiting + 1);
+        assert_eq!(svg.matches("class=\"delivered\"").count(), 10);
+        assert!(svg.contains("message 4 (stream 0), waited 28.0 ms"), "{svg}");
+    }
+
+    #[test]
+    fn the_summary_counts_who_waits_and_how_long() {
+        let summary = Trace { ..trace() }.summary();
+        assert!(summary.contains("7 messages that had arrived wait for it, 28.0 ms at most"), "{summary}");
+    }
+}

@@ -1,0 +1,108 @@
+//! What an arrow says: the packet in a few words, numbered as a teacher would.
+
+use hol_wire::sctp::{Chunk, Sack, Tsn};
+use hol_wire::tcp::SeqNum;
+use hol_wire::{Packet, Transport, sctp, tcp};
+
+/// Numbers are counted from the first user data that a diagram sees, so that they are small.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    tsn: Option<Tsn>,
+    seq: Option<SeqNum>,
+    /// Octets of a message, so that a TCP segment can be named by its messages.
+    size: u32,
+}
+
+impl Origin {
+    /// Counts from the first user data that is sent; messages have `size` octets.
+    pub fn new(size: u32) -> Self {
+        Self { size, ..Self::default() }
+    }
+
+    /// Notes the first user data.
+    pub fn see(&mut self, packet: &Packet) {
+        match &packet.transport {
+            Transport::Sctp(packet) => {
+                let first = packet.chunks.iter().find_map(|chunk| match chunk {
+                    Chunk::Data(data) => Some(data.tsn),
+                    _ => None,
+                });
+                self.tsn = self.tsn.or(first);
+            }
+            Transport::Tcp(segment) if !segment.payload.is_empty() => {
+                self.seq = self.seq.or(Some(segment.seq));
+            }
+            Transport::Tcp(_) => {}
+        }
+    }
+
+    /// The packet in a few words.
+    pub fn label(&self, packet: &Packet) -> String {
+        match &packet.transport {
+            Transport::Sctp(packet) => self.sctp(packet),
+            Transport::Tcp(segment) => self.tcp(segment),
+        }
+    }
+
+    fn tsn(&self, tsn: Tsn) -> i64 {
+        self.tsn.map_or(0, |first| i64::from(tsn.distance_from(first)) + 1)
+    }
+
+    fn sctp(&self, packet: &sctp::Packet) -> String {
+        let words: Vec<String> = packet.chunks.iter().map(|chunk| self.chunk(chunk)).collect();
+        words.join(" + ")
+    }
+
+    fn chunk(&self, chunk: &Chunk) -> String {
+        match chunk {
+            Chunk::Data(data) => format!("DATA {} · stream {}", self.tsn(data.tsn), data.stream),
+            Chunk::Sack(sack) => self.sack(sack),
+            Chunk::Heartbeat(_) => "HEARTBEAT".into(),
+            Chunk::HeartbeatAck(_) => "HEARTBEAT ACK".into(),
+            _ => "control".into(),
+        }
+    }
+
+    fn sack(&self, sack: &Sack) -> String {
+        let cumulative = self.tsn(sack.cumulative_tsn);
+        let gaps: Vec<String> = sack
+            .gaps
+            .iter()
+            .map(|gap| range(cumulative + i64::from(gap.start), cumulative + i64::from(gap.end)))
+            .collect();
+        if gaps.is_empty() {
+            format!("SACK {cumulative}")
+        } else {
+            format!("SACK {cumulative}, {}", gaps.join(", "))
+        }
+    }
+
+    /// The message in which a sequence number lies, counted from 1.
+    fn message(&self, seq: SeqNum) -> i64 {
+        let octets = self.seq.map_or(0, |first| i64::from(seq.distance_from(first)));
+        octets.div_euclid(i64::from(self.size.max(1))) + 1
+    }
+
+    fn tcp(&self, segment: &tcp::Segment) -> String {
+        if !segment.payload.is_empty() {
+            let last = segment.seq + (segment.payload.len() as u32 - 1);
+            return format!("data {}", range(self.message(segment.seq), self.message(last)));
+        }
+        let acknowledged = self.message(segment.ack) - 1;
+        let blocks: Vec<String> = segment
+            .options
+            .sack
+            .iter()
+            .map(|block| range(self.message(block.left), self.message(block.right) - 1))
+            .collect();
+        if blocks.is_empty() {
+            format!("ACK {acknowledged}")
+        } else {
+            format!("ACK {acknowledged}, SACK {}", blocks.join(", "))
+        }
+    }
+}
+
+fn range(first: i64, last: i64) -> String {
+    if first == last { first.to_string() } else { format!("{first}–{last}") }
+}

@@ -1,0 +1,48 @@
+//! Time-sequence diagrams: one lost message, packet by packet, and who waits for it.
+
+mod diagram;
+mod label;
+mod trace;
+
+use hol_model::ScenarioError;
+use hol_stack::TransportSpec;
+
+use crate::plot::Svg;
+
+pub use trace::{Arrow, Delivery, Trace};
+
+/// The diagrams of the report: file name, heading, transport.
+const DIAGRAMS: [(&str, &str, &str); 3] = [
+    ("sequence-tcp", "TCP: one byte stream, everything behind the loss waits", "tcp"),
+    ("sequence-sctp-1", "SCTP with one stream: the same order, the same wait", "sctp:streams=1"),
+    (
+        "sequence-sctp-8",
+        "SCTP with eight streams: only the lost message's own stream could wait",
+        "sctp:streams=8",
+    ),
+];
+
+/// A drawn diagram.
+#[derive(Debug, Clone)]
+pub struct Diagram {
+    /// File name and anchor.
+    pub id: &'static str,
+    /// What it shows.
+    pub heading: &'static str,
+    /// What happened, in numbers.
+    pub summary: String,
+    /// The drawing.
+    pub svg: Svg,
+}
+
+/// Runs and draws one lost message over TCP, and over SCTP with one and with eight streams.
+pub fn diagrams() -> Result<Vec<Diagram>, ScenarioError> {
+    DIAGRAMS
+        .iter()
+        .map(|(id, heading, transport)| {
+            let spec: TransportSpec = transport.parse().expect("a specification of ours");
+            let trace = trace::of_one_loss(spec)?;
+            Ok(Diagram { id, heading, summary: trace.summary(), svg: diagram::draw(id, heading, &trace) })
+        })
+        .collect()
+}

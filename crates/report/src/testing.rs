@@ -1,0 +1,85 @@
+//! Synthetic points for tests of claims and figures.
+
+use hol_base::{Digest, Duration};
+use hol_measure::{Distribution, Recorder, SplitMean, SplitTotal, Summary};
+
+use crate::claims::View;
+use crate::data::{Cell, Conditions, Dataset};
+use crate::figures::StackView;
+use crate::provenance::Provenance;
+
+/// A point of `exp1` (10 ms one way), one transaction for each repetition.
+pub fn cell(transport: &str, loss: f64, rate: f64, means: &[f64]) -> Cell {
+    let runs: Vec<Summary> = means.iter().map(|mean| summary(&[*mean])).collect();
+    of_runs(transport, loss, rate, runs)
+}
+
+/// A point with one repetition of many transactions.
+pub fn cell_with(transport: &str, loss: f64, rate: f64, latencies: &[f64]) -> Cell {
+    of_runs(transport, loss, rate, vec![summary(latencies)])
+}
+
+/// All of them.
+pub fn dataset(cells: Vec<Cell>) -> Dataset {
+    Dataset { cells }
+}
+
+/// As the stack without a suffix sees them.
+pub fn view(data: &Dataset) -> View<'_> {
+    const STACK: &StackView = &StackView { title: String::new(), suffix: String::new() };
+    View { data, stack: STACK }
+}
+
+fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
+    let mut latency = Distribution::default();
+    runs.iter().for_each(|run| latency.merge(&run.latency));
+    let streams = transport.strip_prefix("SCTP-").and_then(|k| k.parse().ok()).unwrap_or(1);
+    let kind = if transport == "TCP" { "tcp".to_owned() } else { format!("sctp:streams={streams}") };
+    Cell {
+        experiment: "exp1".into(),
+        transport: transport.into(),
+        spec: kind,
+        streams,
+        conditions: Conditions { loss, rate, delay_ms: 10.0, workload: "simco".into(), poisson: false },
+        runs,
+        latency,
+        split: SplitMean::default(),
+        stopped: None,
+    }
+}
+
+fn summary(latencies_ms: &[f64]) -> Summary {
+    let mut recorder = Recorder::new();
+    for ms in latencies_ms {
+        recorder.complete(Duration::from_secs_f64(ms / 1000.0));
+    }
+    let count = latencies_ms.len() as u64;
+    Summary {
+        offered: count,
+        completed: count,
+        unfinished: 0,
+        abandoned: 0,
+        bytes: 0,
+        latency: recorder.finish(),
+        split: SplitTotal::default(),
+        digest: Digest(0),
+    }
+}
+
+/// Of a run that never was.
+pub fn provenance() -> Provenance {
+    Provenance {
+        version: "0".into(),
+        command: "hol run".into(),
+        world: "model".into(),
+        host: "a machine".into(),
+        seeds: vec![1],
+        digest: "0".into(),
+        complete: true,
+        experiments: vec![("exp1".into(), "Loss".into(), 4, 12)],
+        transports: vec![("TCP".into(), "tcp".into())],
+        transactions: 12,
+        packets: 48,
+        wall_s: 0.1,
+    }
+}

@@ -1,0 +1,69 @@
+//! Messages of any size that say only who they are: `echo`, `pingpong` and `oneway`.
+
+use bytes::{Bytes, BytesMut};
+use hol_transport::FramingError;
+
+use crate::WorkloadSpec;
+
+/// Makes messages: four octets of length, four of number, then zeros.
+#[derive(Debug)]
+pub(crate) struct Padding {
+    size: usize,
+    /// Zeros from which messages are cut, so that many share one allocation.
+    zeros: BytesMut,
+}
+
+impl Padding {
+    const SLAB: usize = 64 << 10;
+
+    pub(crate) fn new(size: usize) -> Self {
+        Self { size, zeros: BytesMut::new() }
+    }
+
+    pub(crate) fn message(&mut self, number: u32) -> Bytes {
+        if self.zeros.len() < self.size {
+            self.zeros = BytesMut::zeroed(self.size.max(Self::SLAB));
+        }
+        let mut message = self.zeros.split_to(self.size);
+        message[..4].copy_from_slice(&(self.size as u32).to_be_bytes());
+        message[4..8].copy_from_slice(&number.to_be_bytes());
+        message.freeze()
+    }
+}
+
+/// The number of a message.
+pub(crate) fn number(message: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(*message.get(4..)?.first_chunk()?))
+}
+
+/// The length of the message that starts with `octets`.
+pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
+    let Some(length) = octets.first_chunk().map(|length| u32::from_be_bytes(*length)) else {
+        return Ok(None);
+    };
+    let possible = WorkloadSpec::MIN_SIZE..=WorkloadSpec::MAX_SIZE;
+    if possible.contains(&u64::from(length)) { Ok(Some(length as usize)) } else { Err(FramingError("impossible length")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_says_its_length_and_number_and_is_zero_otherwise() {
+        let mut padding = Padding::new(1000);
+        for message_number in 0..200 {
+            let message = padding.message(message_number);
+            assert_eq!(length_of(&message), Ok(Some(1000)));
+            assert_eq!((message.len(), number(&message)), (1000, Some(message_number)));
+            assert!(message[8..].iter().all(|octet| *octet == 0));
+        }
+    }
+
+    #[test]
+    fn impossible_lengths_are_refused() {
+        assert_eq!(length_of(&[0, 0, 0]), Ok(None));
+        assert!(length_of(&[0, 0, 0, 7]).is_err());
+        assert!(length_of(&[0xff; 4]).is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! When messages are due: the load generator's clock.
+
+use hol_base::{Duration, Rng, Time};
+
+use crate::{Arrivals, WorkloadSpec};
+
+/// The due time of one message after the other.
+///
+/// Open loop: the times are fixed by the rate alone, whatever the transport does, so a slow transport cannot
+/// hide its delay by slowing the load down. Closed loop (`pingpong`): the next is due when the reply came.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    gaps: Gaps,
+    left: u64,
+    next: Time,
+}
+
+#[derive(Debug)]
+enum Gaps {
+    Constant(Duration),
+    Exponential { mean: Duration, rng: Rng },
+    UntilReply,
+}
+
+impl Schedule {
+    /// A schedule of `messages` messages that has not started.
+    pub(crate) fn new(spec: &WorkloadSpec, messages: u64, rng: Rng) -> Self {
+        let gaps = match (spec.rate(), spec.arrivals()) {
+            (None, _) => Gaps::UntilReply,
+            (Some(rate), Arrivals::Periodic) => Gaps::Constant(rate.period()),
+            (Some(rate), Arrivals::Poisson) => Gaps::Exponential { mean: rate.period(), rng },
+        };
+        Self { gaps, left: messages, next: Time::MAX }
+    }
+
+    /// The first message is due one gap from now; in a closed loop now.
+    pub(crate) fn start(&mut self, now: Time) {
+        self.next = match self.gaps {
+            _ if self.left == 0 => Time::MAX,
+            Gaps::UntilReply => now,
+            _ => now + self.gap(),
+        };
+    }
+
+    /// How many messages have not come due.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// When the next message is due; [`Time::MAX`] if none is.
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The message that is due has been made; the next is due a gap after it was.
+    pub(crate) fn advance(&mut self) {
+        self.left -= 1;
+        self.next = match self.gaps {
+            Gaps::UntilReply => Time::MAX,
+            _ if self.left == 0 => Time::MAX,
+            _ => self.next + self.gap(),
+        };
+    }
+
+    /// A reply came.
+    pub(crate) fn replied(&mut self, now: Time) {
+        if matches!(self.gaps, Gaps::UntilReply) && self.left > 0 {
+            self.next = now;
+        }
+    }
+
+    fn gap(&mut self) -> Duration {
+        match &mut self.gaps {
+            Gaps::Constant(gap) => *gap,
+            Gaps::Exponential { mean, rng } => Duration::from_secs_f64(rng.exponential(mean.as_secs_f64())),
+            Gaps::UntilReply => Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use hol_base::{Frequency, Seed};
+
+    fn due_times(arrivals: Arrivals, rate: f64, count: u64) -> Vec<Time> {
+        let spec = WorkloadSpec {
+            rate: Frequency::new(rate),
+            arrivals: Some(arrivals),
+            ..WorkloadSpec::new(Kind::Oneway)
+        };
+        let mut schedule = Schedule::new(&spec, count, Seed(2).rng());
+        schedule.start(Time::from_millis(20));
+        let next = |schedule: &mut Schedule| {
+            let due = schedule.next();
+            schedule.advance();
+            due
+        };
+        let due = (0..count).map(|_| next(&mut schedule)).collect();
+        assert_eq!(schedule.next(), Time::MAX);
+        due
+    }
+
+    #[test]
+    fn periodic_messages_start_one_period_after_the_connection() {
+        let expected = [30, 40, 50].map(Time::from_millis);
+        assert_eq!(due_times(Arrivals::Periodic, 100.0, 3), expected);
+    }
+
+    #[test]
+    fn poisson_gaps_have_their_mean_and_their_deviation() {
+        let due = due_times(Arrivals::Poisson, 200.0, 100_000);
+        let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1].since(pair[0]).as_millis_f64()).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 5.0).abs() < 0.05 && (variance.sqrt() - 5.0).abs() < 0.1, "{mean} {variance}");
+    }
+
+    #[test]
+    fn a_closed_loop_waits_for_the_reply() {
+        let mut schedule = Schedule::new(&WorkloadSpec::new(Kind::Pingpong), 2, Seed(2).rng());
+        schedule.start(Time::from_millis(1));
+        assert_eq!(schedule.next(), Time::from_millis(1));
+        schedule.advance();
+        assert_eq!(schedule.next(), Time::MAX);
+        schedule.replied(Time::from_millis(5));
+        assert_eq!(schedule.next(), Time::from_millis(5));
+        schedule.advance();
+        schedule.replied(Time::from_millis(9));
+        assert_eq!(schedule.next(), Time::MAX);
+    }
+}

@@ -1,0 +1,190 @@
+//! The side that answers.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_simco::{Capabilities, Lifetime, Middlebox};
+
+use crate::agent::Agent;
+use crate::contract::{Delivery, Face, Input, Outgoing, Output, Trouble};
+use crate::journal::{Answered, Arrived};
+use crate::{Kind, WorkloadSpec, padding};
+
+/// The application at the other end: a middlebox, an echo, or a silent observer. It answers at once and in
+/// the order in which requests are delivered, on the stream that they came on.
+#[derive(Debug)]
+pub struct Server {
+    answers: Answers,
+    /// Replies that the transport has not taken yet.
+    outbox: VecDeque<Outgoing>,
+    blocked: bool,
+    trouble: Option<Trouble>,
+    journal: Vec<Answered>,
+}
+
+#[derive(Debug)]
+enum Answers {
+    /// One middlebox for each session.
+    Simco { agent: Agent, middleboxes: Vec<Middlebox> },
+    Echo,
+    Silence,
+}
+
+impl Server {
+    /// A server that expects `messages` messages.
+    pub fn new(spec: &WorkloadSpec, face: Face, messages: u64) -> Self {
+        let middlebox = || Middlebox::new(Capabilities::firewall(Lifetime(3600)));
+        let answers = match spec.kind {
+            Kind::Simco => Answers::Simco {
+                agent: Agent::new(face.sessions),
+                middleboxes: (0..face.sessions).map(|_| middlebox()).collect(),
+            },
+            Kind::Echo | Kind::Pingpong => Answers::Echo,
+            Kind::Oneway => Answers::Silence,
+        };
+        Self {
+            answers,
+            outbox: VecDeque::new(),
+            blocked: false,
+            trouble: None,
+            journal: Vec::with_capacity(messages.min(1 << 20) as usize),
+        }
+    }
+
+    /// Takes one input.
+    pub fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Connected => {}
+            Input::Message(delivery) => self.answer(now, delivery),
+            Input::Full(outgoing) => {
+                self.outbox.push_front(outgoing);
+                self.blocked = true;
+            }
+            Input::Writable => self.blocked = false,
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self, now: Time) -> Output {
+        if let Some(trouble) = self.trouble {
+            return Output::Stop(trouble);
+        }
+        if self.blocked {
+            return Output::Wait(Time::MAX);
+        }
+        let Some(outgoing) = self.outbox.pop_front() else { return Output::Wait(Time::MAX) };
+        if let Some(entry) = outgoing.entry {
+            self.journal[entry].reply_written = now;
+        }
+        Output::Send(outgoing)
+    }
+
+    /// How many messages of the schedule have been delivered here.
+    pub fn requests(&self) -> u64 {
+        self.journal.len() as u64
+    }
+
+    pub(crate) fn journal(&self) -> &[Answered] {
+        &self.journal
+    }
+
+    fn answer(&mut self, now: Time, delivery: Delivery) {
+        let Delivery { stream, payload, passage } = delivery;
+        let number = match &self.answers {
+            Answers::Simco { agent, .. } => agent.number(&payload),
+            Answers::Echo | Answers::Silence => padding::number(&payload),
+        };
+        let entry = number.map(|number| {
+            let request = Arrived { passage, delivered: now };
+            self.journal.push(Answered { number, request, reply_written: now });
+            self.journal.len() - 1
+        });
+        match self.reply(now, stream, payload) {
+            Ok(Some(payload)) => self.outbox.push_back(Outgoing { stream, payload, entry }),
+            Ok(None) => {}
+            Err(reason) => self.trouble = Some(Trouble::Nonsense(reason)),
+        }
+    }
+
+    fn reply(&mut self, now: Time, stream: u16, request: Bytes) -> Result<Option<Bytes>, &'static str> {
+        match &mut self.answers {
+            Answers::Silence => Ok(None),
+            Answers::Echo => Ok(Some(request)),
+            Answers::Simco { middleboxes, .. } => {
+                let session = usize::from(stream) % middleboxes.len();
+                let answer = middleboxes[session].handle(now, &request);
+                match &answer.messages[..] {
+                    [reply] => Ok(Some(reply.to_bytes())),
+                    _ => Err("not a SIMCO request"),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_transport::Passage;
+
+    fn server(kind: Kind, sessions: u16) -> Server {
+        Server::new(&WorkloadSpec::new(kind), Face { streams: 8, sessions }, 10)
+    }
+
+    fn deliver(server: &mut Server, stream: u16, payload: Bytes) {
+        server.handle(Time::ZERO, Input::Message(Delivery { stream, payload, passage: Passage::default() }));
+    }
+
+    #[test]
+    fn an_echo_comes_back_on_its_stream_as_it_is() {
+        let mut server = server(Kind::Echo, 1);
+        let message = padding::Padding::new(100).message(5);
+        deliver(&mut server, 3, message.clone());
+        let Output::Send(reply) = server.poll(Time::ZERO) else { panic!("no reply") };
+        assert_eq!((reply.stream, &reply.payload), (3, &message));
+        assert_eq!(server.requests(), 1);
+    }
+
+    #[test]
+    fn a_oneway_server_only_observes() {
+        let mut server = server(Kind::Oneway, 1);
+        deliver(&mut server, 0, padding::Padding::new(8).message(0));
+        assert!(matches!(server.poll(Time::ZERO), Output::Wait(Time::MAX)));
+        assert_eq!(server.requests(), 1);
+    }
+
+    #[test]
+    fn a_full_transport_keeps_replies_in_order() {
+        let mut server = server(Kind::Echo, 1);
+        let mut padding = padding::Padding::new(8);
+        (0..3).for_each(|number| deliver(&mut server, 0, padding.message(number)));
+        let Output::Send(first) = server.poll(Time::ZERO) else { panic!("no reply") };
+        server.handle(Time::ZERO, Input::Full(first));
+        assert!(matches!(server.poll(Time::ZERO), Output::Wait(Time::MAX)));
+        server.handle(Time::from_millis(3), Input::Writable);
+        for number in 0..3 {
+            let Output::Send(reply) = server.poll(Time::from_millis(3)) else { panic!("no reply") };
+            assert_eq!(padding::number(&reply.payload), Some(number));
+        }
+        assert!(server.journal().iter().all(|answered| answered.reply_written == Time::from_millis(3)));
+    }
+
+    /// RFC 4540 section 7: each TCP connection is a session of its own.
+    #[test]
+    fn each_connection_has_its_own_session() {
+        let mut server = server(Kind::Simco, 2);
+        for session in 0..2 {
+            let (tid, payload) = Agent::open(session);
+            deliver(&mut server, tid.0 as u16, payload);
+            assert!(matches!(server.poll(Time::ZERO), Output::Send(_)));
+        }
+        let agent = Agent::new(2);
+        for number in 0..4 {
+            let (tid, payload) = agent.request(number);
+            deliver(&mut server, (tid.0 % 2) as u16, payload);
+            let Output::Send(reply) = server.poll(Time::ZERO) else { panic!("no reply") };
+            assert_eq!(agent.reply(&reply.payload), Ok(crate::agent::Answered::Rule(number)));
+        }
+    }
+}
