@@ -82,8 +82,12 @@ impl Builder<'_> {
         let first = self.sockets.len();
         for connection in 0..connections {
             let local = (client, FIRST_CLIENT_PORT + connection);
-            let endpoint =
-                hol_tcp::Endpoint::connect(config.clone(), local, (server, SERVER_PORT), self.rng("client", connection));
+            let endpoint = hol_tcp::Endpoint::connect(
+                config.clone(),
+                local,
+                (server, SERVER_PORT),
+                self.rng("client", connection),
+            );
             self.add(Role::Client, Connection::Tcp(endpoint), local.1);
         }
         for connection in 0..connections {
@@ -152,4 +156,3 @@ impl Scenario {
         matches!(self.transport.protocol(), Protocol::Sctp { reliability, .. } if *reliability != Reliability::Full)
     }
 }
-

@@ -183,7 +183,11 @@ impl Flow {
 
     /// When to look again whether it is stuck; [`Time::MAX`] when it has ended.
     pub(crate) fn deadline(&self) -> Time {
-        if self.stopped.is_some() { Time::MAX } else { (self.progress + self.patience).min(self.end_of_grace()) }
+        if self.stopped.is_some() {
+            Time::MAX
+        } else {
+            (self.progress + self.patience).min(self.end_of_grace())
+        }
     }
 
     /// Stops the flow if it is stuck.
@@ -212,7 +216,11 @@ impl Flow {
     }
 
     fn settled(&self) -> u64 {
-        let done = if self.has_replies { self.client.application.replies() } else { self.server.application.requests() };
+        let done = if self.has_replies {
+            self.client.application.replies()
+        } else {
+            self.server.application.requests()
+        };
         done + self.abandoned
     }
 

@@ -36,7 +36,12 @@ impl<'t> World<'t> {
     /// How long an orderly close may take, TIME-WAIT and lost packets included.
     const CLOSING: Duration = Duration::from_secs(600);
 
-    pub(crate) fn new(network: Network<'t>, hosts: Vec<Demux>, sockets: Vec<Socket>, flows: Vec<Flow>) -> Self {
+    pub(crate) fn new(
+        network: Network<'t>,
+        hosts: Vec<Demux>,
+        sockets: Vec<Socket>,
+        flows: Vec<Flow>,
+    ) -> Self {
         let agenda = Agenda::new(sockets.len() + 2 * flows.len());
         Self { network, hosts, sockets, flows, agenda, now: Time::ZERO }
     }

@@ -39,7 +39,8 @@ fn assert_reliable(run: &Run, messages: u64, context: &str) {
     assert_eq!(run.stopped, Stopped::Finished, "{context}");
     assert_eq!(run.records.len() as u64, messages, "{context}");
     let streams = run.records.iter().map(|record| record.stream).max().unwrap();
-    let (mut requests, mut replies) = (vec![Time::ZERO; 1 + usize::from(streams)], vec![Time::ZERO; 1 + usize::from(streams)]);
+    let (mut requests, mut replies) =
+        (vec![Time::ZERO; 1 + usize::from(streams)], vec![Time::ZERO; 1 + usize::from(streams)]);
     for record in &run.records {
         assert_eq!(record.outcome, Outcome::Completed, "{context}: {record:?}");
         for leg in record.request.iter().chain(&record.reply) {
@@ -61,7 +62,9 @@ fn assert_reliable(run: &Run, messages: u64, context: &str) {
 #[test]
 fn without_loss_the_mean_is_the_round_trip_time() {
     for &transport in RELIABLE {
-        for (workload, messages) in [("kind = 'simco'", 300), ("kind = 'echo'", 300), ("kind = 'pingpong'", 100)] {
+        for (workload, messages) in
+            [("kind = 'simco'", 300), ("kind = 'echo'", 300), ("kind = 'pingpong'", 100)]
+        {
             let run = run_of(transport, "", workload, messages);
             assert_reliable(&run, messages, &format!("{transport}, {workload}"));
             let mean = mean_ms(&run.records);
@@ -85,7 +88,8 @@ fn a_oneway_message_takes_half_of_it() {
 #[test]
 fn the_same_seed_gives_the_same_digest_with_and_without_a_tap() {
     for &transport in RELIABLE {
-        let scenario = scenario(transport, "loss = '3%'\njitter = '1ms'", "kind = 'simco'\narrivals = 'poisson'", 400);
+        let scenario =
+            scenario(transport, "loss = '3%'\njitter = '1ms'", "kind = 'simco'\narrivals = 'poisson'", 400);
         let first = run(&scenario, Seed(1), None).unwrap().digest;
         let again = run(&scenario, Seed(1), None).unwrap().digest;
         let watched = run(&scenario, Seed(1), Some(&mut Counts::default())).unwrap().digest;
@@ -119,7 +123,8 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
             percent(4),
         );
         let size = 8 + rng.below(3000);
-        let workload = format!("kind = 'echo'\nrate = '{}/s'\nsize = '{size}B'\nlate_limit = '1h'", 1 + rng.below(60));
+        let workload =
+            format!("kind = 'echo'\nrate = '{}/s'\nsize = '{size}B'\nlate_limit = '1h'", 1 + rng.below(60));
         let transport = RELIABLE[rng.below(RELIABLE.len() as u64) as usize];
         let run = run(&scenario(transport, &network, &workload, 60), Seed(seed), None).unwrap();
         assert_reliable(&run, 60, &format!("seed {seed}: {transport}\n{network}\n{workload}"));
@@ -150,8 +155,15 @@ fn partially_reliable_messages_arrive_or_are_abandoned() {
 #[test]
 fn a_load_beyond_the_link_falls_behind_schedule() {
     for transport in ["tcp", "sctp"] {
-        let run = run_of(transport, "rate = '400kbit'", "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'", 100_000);
-        let Stopped::BehindSchedule { scheduled, at, .. } = run.stopped else { panic!("{transport}: {:?}", run.stopped) };
+        let run = run_of(
+            transport,
+            "rate = '400kbit'",
+            "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'",
+            100_000,
+        );
+        let Stopped::BehindSchedule { scheduled, at, .. } = run.stopped else {
+            panic!("{transport}: {:?}", run.stopped)
+        };
         assert_eq!(at.since(scheduled), Duration::from_secs(1), "{transport}");
         assert_eq!((run.records.len(), run.closed), (100_000, None), "{transport}");
     }
@@ -212,7 +224,8 @@ fn a_named_packet_is_lost() {
         let run = run_of(transport, "up = { loss = { drop = [20] } }", "kind = 'oneway'", 200);
         assert_reliable(&run, 200, transport);
         assert_eq!(run.drops.loss, 1);
-        let late = run.records.iter().filter(|record| record.latency() > Some(Duration::from_millis(11))).count();
+        let late =
+            run.records.iter().filter(|record| record.latency() > Some(Duration::from_millis(11))).count();
         assert!((1..10).contains(&late), "{transport}: {late} messages were late");
     }
 }

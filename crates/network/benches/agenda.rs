@@ -28,7 +28,8 @@ fn next_event(criterion: &mut Criterion) {
             });
         });
 
-        let mut heap: BinaryHeap<_> = (0..components).map(|component| Reverse((Time::ZERO, component))).collect();
+        let mut heap: BinaryHeap<_> =
+            (0..components).map(|component| Reverse((Time::ZERO, component))).collect();
         group.bench_function(BenchmarkId::new("heap", components), |bencher| {
             bencher.iter(|| {
                 let Reverse((time, first)) = heap.pop().expect("some");

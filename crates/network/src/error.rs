@@ -6,11 +6,17 @@ use hol_base::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the variants and their fields are")]
 pub enum NetworkError {
-    #[error("{line}: `jitter` ({jitter}) is longer than `delay` ({delay}); packets cannot arrive before they leave: lower one or raise the other")]
+    #[error(
+        "{line}: `jitter` ({jitter}) is longer than `delay` ({delay}); packets cannot arrive before they leave: lower one or raise the other"
+    )]
     JitterExceedsDelay { line: String, jitter: Duration, delay: Duration },
-    #[error("{line}: `reorder` needs `reorder_by`, the time that a packet is held back; add reorder_by = \"5ms\"")]
+    #[error(
+        "{line}: `reorder` needs `reorder_by`, the time that a packet is held back; add reorder_by = \"5ms\""
+    )]
     ReorderByMissing { line: String },
-    #[error("{line}: `reorder_by` does nothing without `reorder`, the share of packets held back; add reorder = \"1%\"")]
+    #[error(
+        "{line}: `reorder_by` does nothing without `reorder`, the share of packets held back; add reorder = \"1%\""
+    )]
     ReorderMissing { line: String },
     #[error("{line}: `mtu` is {mtu} octets, but every IPv4 link carries at least 68 (RFC 791 section 3.2)")]
     MtuTooSmall { line: String, mtu: u64 },
@@ -18,7 +24,9 @@ pub enum NetworkError {
     QueueHoldsNothing { line: String },
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
-    #[error("`{key}` belongs to the long form; name the nodes, as in nodes = [\"client\", \"router\", \"server\"]")]
+    #[error(
+        "`{key}` belongs to the long form; name the nodes, as in nodes = [\"client\", \"router\", \"server\"]"
+    )]
     NodesMissing { key: &'static str },
     #[error("`nodes` must hold \"{0}\": the workload runs between \"client\" and \"server\"")]
     EndMissing(&'static str),

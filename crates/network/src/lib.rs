@@ -25,5 +25,5 @@ pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Network};
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
 pub use tap::{Drops, Fate, Tap, TapPoint};
-pub use topology::{NodeId, Topology};
 pub(crate) use topology::InterfaceId;
+pub use topology::{NodeId, Topology};

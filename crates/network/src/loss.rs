@@ -62,13 +62,25 @@ struct LossTable {
 impl LossTable {
     fn settle<E: de::Error>(self) -> Result<LossSpec, E> {
         match self {
-            Self { good_to_bad: None, bad_to_good: None, loss_good: None, loss_bad: None, drop: Some(drop) } => {
+            Self {
+                good_to_bad: None,
+                bad_to_good: None,
+                loss_good: None,
+                loss_bad: None,
+                drop: Some(drop),
+            } => {
                 if drop.contains(&0) {
                     return Err(E::custom("`drop` counts packets from 1, so 0 names none"));
                 }
                 Ok(LossSpec::Packets(ExplicitLoss { drop }))
             }
-            Self { good_to_bad: Some(good_to_bad), bad_to_good: Some(bad_to_good), loss_good, loss_bad, drop: None } => {
+            Self {
+                good_to_bad: Some(good_to_bad),
+                bad_to_good: Some(bad_to_good),
+                loss_good,
+                loss_bad,
+                drop: None,
+            } => {
                 let certain = Ratio::new(1.0).expect("1 is a probability");
                 Ok(LossSpec::Bursts(GilbertElliott {
                     good_to_bad,
@@ -193,8 +205,13 @@ mod tests {
 
     #[test]
     fn a_mixed_loss_table_is_refused_with_the_cure() {
-        for text in ["{ good_to_bad = '1%' }", "{ drop = [1], loss_bad = '1%' }", "{ drop = [0] }", "'1'", "{ p = '1%' }"]
-        {
+        for text in [
+            "{ good_to_bad = '1%' }",
+            "{ drop = [1], loss_bad = '1%' }",
+            "{ drop = [0] }",
+            "'1'",
+            "{ p = '1%' }",
+        ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains("drop") || error.contains("percentage"), "{text}: {error}");
         }

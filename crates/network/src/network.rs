@@ -3,12 +3,12 @@
 use hol_base::{Seed, Time};
 use hol_wire::Packet;
 
+use crate::NodeId;
 use crate::agenda::Agenda;
 use crate::line::{Crossing, Line};
 use crate::observer::Observer;
 use crate::tap::{Drops, Fate, Tap};
 use crate::topology::{Interface, Route, ScheduledChange, Topology};
-use crate::NodeId;
 
 /// All lines of a topology, with the packets on them.
 ///

@@ -76,9 +76,8 @@ fn next_hop<'t>(
     node: NodeId,
     distance: u32,
 ) -> (&'t Segment, InterfaceId, InterfaceId) {
-    let nearer = |interface: &InterfaceId| {
-        distances[usize::from(owner(topology, *interface).0)] == Some(distance - 1)
-    };
+    let nearer =
+        |interface: &InterfaceId| distances[usize::from(owner(topology, *interface).0)] == Some(distance - 1);
     let own = topology.segments.iter().filter(|segment| is_on(topology, segment, node));
     own.filter_map(|segment| Some((segment, *segment.interfaces.iter().find(|i| nearer(i))?)))
         .map(|(segment, to)| (segment, interface_of(topology, segment, node), to))
@@ -131,7 +130,8 @@ mod tests {
 
     #[test]
     fn every_pair_on_a_lan_is_one_hop() {
-        let spec = "nodes = ['client', 'server', 'other']\nlans = [{ nodes = ['other', 'server', 'client'] }]";
+        let spec =
+            "nodes = ['client', 'server', 'other']\nlans = [{ nodes = ['other', 'server', 'client'] }]";
         let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
         for from in ["client", "server", "other"] {
             for host in 1..=3 {

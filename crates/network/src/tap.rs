@@ -71,4 +71,3 @@ pub struct Drops {
     /// Sent on or caught by a link that was down.
     pub down: u64,
 }
-

@@ -157,7 +157,10 @@ impl Topology {
         for link in &spec.links {
             let label = format!("{}-{}", link.from, link.to);
             if link.from == link.to {
-                return Err(NetworkError::SelfLink { place: format!("link {label}"), node: link.from.clone() });
+                return Err(NetworkError::SelfLink {
+                    place: format!("link {label}"),
+                    node: link.from.clone(),
+                });
             }
             let from = self.known(&link.from, &format!("link {label}"))?;
             let to = self.known(&link.to, &format!("link {label}"))?;
@@ -239,10 +242,12 @@ impl Topology {
             return Err(NetworkError::EventWithoutChange { at });
         }
         let label = path.map(|number| number.to_string()).or_else(|| link.clone());
-        let targets = self.segments.iter().filter(|segment| label.as_ref().is_none_or(|l| *l == segment.label));
+        let targets =
+            self.segments.iter().filter(|segment| label.as_ref().is_none_or(|l| *l == segment.label));
         let lines: Vec<LineId> = targets.flat_map(|segment| segment.medium.lines(direction)).collect();
         if lines.is_empty() {
-            let target = format!("{} {}", if path.is_some() { "path" } else { "link" }, label.unwrap_or_default());
+            let target =
+                format!("{} {}", if path.is_some() { "path" } else { "link" }, label.unwrap_or_default());
             let cure = "paths are counted from 1, links are called \"from-to\", and LANs have no directions";
             return Err(NetworkError::EventWithoutTarget { at, target, cure });
         }
@@ -337,10 +342,7 @@ mod tests {
     #[test]
     fn each_path_has_its_own_interfaces_and_settings() {
         let topology = topology("up = { delay = '3ms' }\npaths = [{}, { delay = '50ms' }]").unwrap();
-        assert_eq!(
-            topology.addresses(NodeId(1)),
-            [Address::new(10, 0, 1, 2), Address::new(10, 0, 2, 2)]
-        );
+        assert_eq!(topology.addresses(NodeId(1)), [Address::new(10, 0, 1, 2), Address::new(10, 0, 2, 2)]);
         let delays: Vec<u64> = topology.lines.iter().map(|line| line.settings.delay.as_millis()).collect();
         assert_eq!(delays, [3, 10, 50, 50]);
     }

@@ -98,11 +98,15 @@ fn the_queue_waits_as_long_as_md1_says() {
         let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '0ms'\nqueue = '1000000p'";
         let (arrivals, drops) = deliver(network(table), &times, 125);
         assert_eq!((arrivals.len(), drops), (times.len(), Drops::default()));
-        let sojourn: f64 = arrivals.iter().zip(&times).map(|((_, at), sent)| at.since(*sent).as_millis_f64()).sum();
+        let sojourn: f64 =
+            arrivals.iter().zip(&times).map(|((_, at), sent)| at.since(*sent).as_millis_f64()).sum();
         let wait = sojourn / times.len() as f64 - 1.0;
         let load = percent as f64 / 100.0;
         let expected = load / (2.0 * (1.0 - load));
-        assert!((wait / expected - 1.0).abs() < tolerance, "load {load}: waits {wait}, M/D/1 says {expected}");
+        assert!(
+            (wait / expected - 1.0).abs() < tolerance,
+            "load {load}: waits {wait}, M/D/1 says {expected}"
+        );
     }
 }
 
@@ -134,7 +138,10 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
     assert!(arrivals.is_sorted_by_key(|(id, _)| *id) && arrivals.is_sorted_by_key(|(_, at)| *at));
 
     let (arrivals, _) = deliver(network("reorder = '5%'\nreorder_by = '2ms'"), &times, 100);
-    let late: Vec<_> = arrivals.iter().filter(|(id, at)| at.since(times[*id as usize]) > Duration::from_millis(11)).collect();
+    let late: Vec<_> = arrivals
+        .iter()
+        .filter(|(id, at)| at.since(times[*id as usize]) > Duration::from_millis(11))
+        .collect();
     assert!(late.len().abs_diff(1000) < 130, "{} held back", late.len());
     assert!(!arrivals.is_sorted_by_key(|(id, _)| *id) && arrivals.is_sorted_by_key(|(_, at)| *at));
     let mut ids: Vec<u32> = arrivals.iter().map(|(id, _)| *id).collect();
@@ -165,7 +172,10 @@ fn one_effect_does_not_shift_the_luck_of_another() {
         arrived
     };
     let plain = lost("loss = '3%'");
-    assert_eq!(plain, lost("loss = '3%'\nduplicate = '20%'\njitter = '3ms'\nreorder = '9%'\nreorder_by = '1ms'"));
+    assert_eq!(
+        plain,
+        lost("loss = '3%'\nduplicate = '20%'\njitter = '3ms'\nreorder = '9%'\nreorder_by = '1ms'")
+    );
     assert_ne!(plain, lost("loss = '3%'\npaths = [{}, {}]\nup = { loss = '4%' }"));
 }
 
@@ -190,7 +200,8 @@ fn rate_delay_and_loss_change_on_schedule() {
     let table = "overhead = '0B'\nevents = [{ at = '100ms', rate = '1Mbit', delay = '30ms' }, \
                  { at = '200ms', loss = '100%', direction = 'up' }]";
     let (arrivals, drops) = deliver(network(table), &every(Duration::from_millis(50), 5), 125);
-    let ways: Vec<u64> = arrivals.iter().map(|(id, at)| at.as_nanos() / 1000 - u64::from(*id) * 50_000).collect();
+    let ways: Vec<u64> =
+        arrivals.iter().map(|(id, at)| at.as_nanos() / 1000 - u64::from(*id) * 50_000).collect();
     // The change at 100 ms is made before the packet of that instant is sent.
     assert_eq!(ways, [10_010, 10_010, 31_000, 31_000]);
     assert_eq!(drops.loss, 1);
@@ -217,7 +228,12 @@ fn packets_cross_a_router_and_a_lan() {
     assert_eq!(arrival, (Time::from_nanos(1_000_000 + 3_000_000 + 100_000 + 1_000_000), server));
     assert_eq!(network.packets(), 1);
     drop(network);
-    let expected = [("client:1", Fate::Sent), ("router:1", Fate::Received), ("router:2", Fate::Sent), ("server:2", Fate::Received)];
+    let expected = [
+        ("client:1", Fate::Sent),
+        ("router:1", Fate::Received),
+        ("router:2", Fate::Sent),
+        ("server:2", Fate::Received),
+    ];
     assert_eq!(seen.0, expected.map(|(name, fate)| (name.to_owned(), fate)));
 }
 

@@ -28,24 +28,31 @@ pub struct Framed {
 #[derive(Debug)]
 pub struct Framer {
     length_of: LengthOf,
-    /// Octets of the unfinished message at the front.
+    /// Octets of the unfinished message at the front, and how they travelled.
     partial: BytesMut,
-    passage: Passage,
-    /// Octets of the last piece that have not been looked at.
+    partial_passage: Passage,
+    /// Octets of the last piece that have not been looked at, and how it travelled.
     rest: Bytes,
+    rest_passage: Passage,
 }
 
 impl Framer {
     /// A framer for messages whose length `length_of` tells.
     pub fn new(length_of: LengthOf) -> Self {
-        Self { length_of, partial: BytesMut::new(), passage: Passage::default(), rest: Bytes::new() }
+        Self {
+            length_of,
+            partial: BytesMut::new(),
+            partial_passage: Passage::default(),
+            rest: Bytes::new(),
+            rest_passage: Passage::default(),
+        }
     }
 
     /// Adds the next octets of the stream. Call [`next`](Self::next) until `None` before the next `push`.
     pub fn push(&mut self, octets: Bytes, passage: Passage) {
         debug_assert!(self.rest.is_empty(), "take every message before the next push");
-        self.passage = if self.partial.is_empty() { passage } else { self.passage.join(passage) };
         self.rest = octets;
+        self.rest_passage = passage;
     }
 
     /// The next whole message, if there is one.
@@ -57,15 +64,20 @@ impl Framer {
                 && length <= self.rest.len()
             {
                 let payload = self.rest.split_to(length);
-                return Ok(Some(Framed { payload, passage: self.passage }));
+                return Ok(Some(Framed { payload, passage: self.rest_passage }));
             }
+            self.partial_passage = self.rest_passage;
         }
-        self.partial.extend_from_slice(&std::mem::take(&mut self.rest));
+        if !self.rest.is_empty() {
+            self.partial_passage = self.partial_passage.join(self.rest_passage);
+            self.partial.extend_from_slice(&std::mem::take(&mut self.rest));
+        }
         match (self.length_of)(&self.partial)? {
             Some(length) if length <= self.partial.len() => {
                 let payload = self.partial.split_to(length).freeze();
+                // What follows came with the last piece alone.
                 self.rest = std::mem::take(&mut self.partial).freeze();
-                Ok(Some(Framed { payload, passage: self.passage }))
+                Ok(Some(Framed { payload, passage: self.partial_passage }))
             }
             _ => Ok(None),
         }
@@ -113,6 +125,17 @@ mod tests {
         assert_eq!(framer.next(), Ok(None));
         framer.push(Bytes::from_static(&[9]), at(3));
         assert_eq!(framer.next().unwrap().unwrap().passage, at(5));
+    }
+
+    #[test]
+    fn a_message_that_lies_in_one_piece_does_not_wait_for_another() {
+        let mut framer = Framer::new(length_of);
+        let at = |ms| Passage { arrived: Time::from_millis(ms), ..Passage::default() };
+        framer.push(Bytes::from_static(&[2]), at(5));
+        assert_eq!(framer.next(), Ok(None));
+        framer.push(Bytes::from_static(&[9, 1]), at(3));
+        let passages = [framer.next(), framer.next()].map(|message| message.unwrap().unwrap().passage);
+        assert_eq!(passages, [at(5), at(3)]);
     }
 
     #[test]

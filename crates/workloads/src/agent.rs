@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
 use hol_simco::{
-    AddressTuple, Body, Direction, Enable, Lifetime, Location, Message, PerParameters, PortParity, Reply, Request,
-    Tid, Version,
+    AddressTuple, Body, Direction, Enable, Lifetime, Location, Message, PerParameters, PortParity, Reply,
+    Request, Tid, Version,
 };
 use hol_transport::FramingError;
 

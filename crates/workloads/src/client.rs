@@ -44,7 +44,9 @@ impl Client {
     pub fn new(spec: &WorkloadSpec, face: Face, messages: u64, rng: Rng) -> Self {
         let requests = match spec.kind {
             Kind::Simco => Requests::Simco(Agent::new(face.sessions)),
-            Kind::Echo | Kind::Pingpong | Kind::Oneway => Requests::Padding(Padding::new(spec.size() as usize)),
+            Kind::Echo | Kind::Pingpong | Kind::Oneway => {
+                Requests::Padding(Padding::new(spec.size() as usize))
+            }
         };
         Self {
             requests,
@@ -304,7 +306,8 @@ mod tests {
         let establishment = send(&mut client, ms(0));
         assert_eq!(establishment.stream, 0);
         assert_eq!(wait(&mut client, ms(0)), Time::MAX);
-        let mut middlebox = hol_simco::Middlebox::new(hol_simco::Capabilities::firewall(hol_simco::Lifetime(60)));
+        let mut middlebox =
+            hol_simco::Middlebox::new(hol_simco::Capabilities::firewall(hol_simco::Lifetime(60)));
         let answer = middlebox.handle(ms(10), &establishment.payload);
         reply(&mut client, ms(20), answer.messages[0].to_bytes());
         assert_eq!(wait(&mut client, ms(20)), ms(30));

@@ -42,7 +42,11 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
         return Ok(None);
     };
     let possible = WorkloadSpec::MIN_SIZE..=WorkloadSpec::MAX_SIZE;
-    if possible.contains(&u64::from(length)) { Ok(Some(length as usize)) } else { Err(FramingError("impossible length")) }
+    if possible.contains(&u64::from(length)) {
+        Ok(Some(length as usize))
+    } else {
+        Err(FramingError("impossible length"))
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,10 @@ pub struct Server {
 #[derive(Debug)]
 enum Answers {
     /// One middlebox for each session.
-    Simco { agent: Agent, middleboxes: Vec<Middlebox> },
+    Simco {
+        agent: Agent,
+        middleboxes: Vec<Middlebox>,
+    },
     Echo,
     Silence,
 }

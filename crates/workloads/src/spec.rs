@@ -62,8 +62,11 @@ pub enum WorkloadError {
         reason: &'static str,
     },
     /// A message must have room for its length and number.
-    #[error("`size` is {size} but a message needs at least {} octets and at most {}; choose one between",
-        WorkloadSpec::MIN_SIZE, WorkloadSpec::MAX_SIZE)]
+    #[error(
+        "`size` is {size} but a message needs at least {} octets and at most {}; choose one between",
+        WorkloadSpec::MIN_SIZE,
+        WorkloadSpec::MAX_SIZE
+    )]
     Size {
         /// The size.
         size: u64,
@@ -119,11 +122,15 @@ impl WorkloadSpec {
         let kind = self.kind.name();
         let meaningless = |key, reason| Err(WorkloadError::Meaningless { key, kind, reason });
         match self.kind {
-            Kind::Pingpong if self.rate.is_some() => meaningless("rate", "the next message waits for the reply"),
+            Kind::Pingpong if self.rate.is_some() => {
+                meaningless("rate", "the next message waits for the reply")
+            }
             Kind::Pingpong if self.arrivals.is_some() => {
                 meaningless("arrivals", "the next message waits for the reply")
             }
-            Kind::Simco if self.size.is_some() => meaningless("size", "RFC 4540 gives its messages their sizes"),
+            Kind::Simco if self.size.is_some() => {
+                meaningless("size", "RFC 4540 gives its messages their sizes")
+            }
             _ if !(Self::MIN_SIZE..=Self::MAX_SIZE).contains(&self.size()) => {
                 Err(WorkloadError::Size { size: self.size() })
             }

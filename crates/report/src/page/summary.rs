@@ -69,11 +69,15 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (faster, slower) = (count(Compared::Faster), count(Compared::Slower));
     let even = verdicts.len() - faster - slower;
+    let all = report.claims.answers.len();
+    let missing = match all - verdicts.len() {
+        0 => String::new(),
+        n => format!("; in {n} the load was not carried"),
+    };
     (!verdicts.is_empty()).then(|| {
         format!(
-            "On <b>{}</b>: yes in {faster} of the {} situations below, no in {slower}, and no significant difference in {even}.",
-            escape(&stack.title),
-            verdicts.len()
+            "On <b>{}</b>: yes in {faster} of the {all} situations below, no in {slower}, and no significant difference in {even}{missing}.",
+            escape(&stack.title)
         )
     })
 }
@@ -100,7 +104,7 @@ fn answers(report: &Report) -> String {
 
 fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let Some(Compare { comparison, mean, other }) = at(report, stack, answer) else {
-        return "<span class=\"soft\">not measured, or the load was not carried</span>".to_owned();
+        return missing(report, stack, answer);
     };
     let mut by = comparison.difference;
     let slower = by.mean > 0.0;
@@ -113,6 +117,17 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
     };
     let Answer { transport, than, .. } = answer;
     format!("{transport} is {verdict} {than}<br><small>{mean:.2} against {other:.2} ms</small>")
+}
+
+/// Why two transports cannot be compared.
+fn missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
+    let view = View { data: &report.data, stack };
+    let stopped = [&answer.transport, &answer.than].into_iter().find_map(|transport| {
+        let cell = *view.cells(transport, &answer.at).first()?;
+        let why = cell.stopped.as_ref()?;
+        Some(format!("{transport} did not carry the load<br><small>{}</small>", escape(why)))
+    });
+    format!("<span class=\"soft\">{}</span>", stopped.unwrap_or_else(|| "not measured".to_owned()))
 }
 
 /// The verdicts as a bar whose parts are as wide as they are many.

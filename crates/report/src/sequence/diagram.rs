@@ -30,8 +30,17 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
     let mut svg = Svg::new(id, WIDTH, bottom.max(names) + 14.0, heading);
     frame(&mut svg, bottom);
     ticks(&mut svg, bottom);
+    let mut names = f64::NEG_INFINITY;
     for arrow in trace.arrows.iter().filter(|arrow| arrow.sent <= end) {
         draw_arrow(&mut svg, arrow, y, bottom);
+        // Two packets that leave together are named below each other.
+        if arrow.forward {
+            let name = y(arrow.sent).max(names);
+            names = name + LINE;
+            svg.group(colour(arrow), "", |svg| {
+                svg.text("message", (CLIENT - 8.0, name + 3.5), Anchor::End, &arrow.label);
+            });
+        }
     }
     draw_deliveries(&mut svg, &trace.deliveries, y);
     svg
@@ -61,14 +70,8 @@ fn ticks(svg: &mut Svg, bottom: f64) {
 
 fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64) {
     let (from, to) = if arrow.forward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
-    let class = match arrow {
-        Arrow { arrived: None, .. } => "c-vermilion",
-        Arrow { again: true, .. } => "c-green",
-        Arrow { forward: true, .. } => "c-blue",
-        Arrow { forward: false, .. } => "c-grey",
-    };
     let start = (from, y(arrow.sent));
-    svg.group(class, &arrow.label, |svg| {
+    svg.group(colour(arrow), &arrow.label, |svg| {
         match arrow.arrived {
             Some(at) => {
                 let end = (to, y(at));
@@ -82,9 +85,7 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
             }
             None => lost(svg, start, to),
         }
-        if arrow.forward {
-            svg.text("message", (CLIENT - 8.0, start.1 + 3.5), Anchor::End, &arrow.label);
-        } else if start.1 + 20.0 < bottom {
+        if !arrow.forward && start.1 + 20.0 < bottom {
             let rise = SCALE * 10.0;
             let slope = -(rise / (SERVER - CLIENT)).atan().to_degrees();
             let share = 0.3;
@@ -92,6 +93,15 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
             svg.text_sloped("message", at, slope, &arrow.label);
         }
     });
+}
+
+const fn colour(arrow: &Arrow) -> &'static str {
+    match arrow {
+        Arrow { arrived: None, .. } => "c-vermilion",
+        Arrow { again: true, .. } => "c-green",
+        Arrow { forward: true, .. } => "c-blue",
+        Arrow { forward: false, .. } => "c-grey",
+    }
 }
 
 /// A packet that does not arrive: it ends half way, crossed out.
@@ -115,25 +125,30 @@ fn head(svg: &mut Svg, (x0, y0): (f64, f64), (x, y): (f64, f64)) {
 fn draw_deliveries(svg: &mut Svg, deliveries: &[Delivery], y: impl Fn(Time) -> f64) {
     let mut in_order: Vec<&Delivery> = deliveries.iter().collect();
     in_order.sort_by_key(|d| (d.delivered.as_nanos(), d.message));
+    // One stream needs no name, and TCP has none.
+    let streams = deliveries.iter().any(|delivery| delivery.stream != 0);
     let mut waiting = 0;
     let mut next_name = f64::NEG_INFINITY;
     for delivery in in_order {
         let (arrived, delivered) = (y(delivery.arrived), y(delivery.delivered));
-        let wait = delivery.delivered.since(delivery.arrived).as_millis_f64();
-        if wait > 0.0 {
+        let Delivery { message, stream, .. } = delivery;
+        let mut text = format!("message {message}");
+        if streams {
+            text += &format!(" (stream {stream})");
+        }
+        let mut class = "note";
+        if let Some(wait) = delivery.waited_ms() {
+            class = "wait-label";
+            text += &format!(", waited {wait:.1} ms");
             let x = BARS + BAR * f64::from(waiting);
-            svg.group("", &format!("message {} waits {wait:.1} ms", delivery.message), |svg| {
-                svg.rect("wait", (x, arrived), BAR - 2.0, delivered - arrived);
-            });
+            svg.group("", &text, |svg| svg.rect("wait", (x, arrived), BAR - 2.0, delivered - arrived));
             svg.circle("waiting", (SERVER, arrived), 3.2);
             waiting += 1;
         }
         svg.circle("delivered", (SERVER, delivered), 3.6);
         let name = delivered.max(next_name);
         next_name = name + LINE;
-        let waited = if wait > 0.0 { format!(", waited {wait:.1} ms") } else { String::new() };
-        let text = format!("message {} (stream {}){waited}", delivery.message, delivery.stream);
-        svg.text(if wait > 0.0 { "wait-label" } else { "note" }, (NAMES, name + 3.5), Anchor::Start, &text);
+        svg.text(class, (NAMES, name + 3.5), Anchor::Start, &text);
     }
 }
 
@@ -180,7 +195,7 @@ pub mod tests {
         let waiting = trace().deliveries.iter().filter(|d| d.delivered > d.arrived).count();
         assert_eq!(svg.matches("class=\"wait\"").count(), waiting + 1);
         assert_eq!(svg.matches("class=\"delivered\"").count(), 10);
-        assert!(svg.contains("message 4 (stream 0), waited 28.0 ms"), "{svg}");
+        assert!(svg.contains("message 4, waited 28.0 ms"), "{svg}");
     }
 
     #[test]

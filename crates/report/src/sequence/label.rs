@@ -19,8 +19,8 @@ impl Origin {
         Self { size, ..Self::default() }
     }
 
-    /// Notes the first user data.
-    pub fn see(&mut self, packet: &Packet) {
+    /// Notes the first user data; whether the packet carries any.
+    pub fn see(&mut self, packet: &Packet) -> bool {
         match &packet.transport {
             Transport::Sctp(packet) => {
                 let first = packet.chunks.iter().find_map(|chunk| match chunk {
@@ -28,11 +28,13 @@ impl Origin {
                     _ => None,
                 });
                 self.tsn = self.tsn.or(first);
+                first.is_some()
             }
-            Transport::Tcp(segment) if !segment.payload.is_empty() => {
-                self.seq = self.seq.or(Some(segment.seq));
+            Transport::Tcp(segment) => {
+                let first = (!segment.payload.is_empty()).then_some(segment.seq);
+                self.seq = self.seq.or(first);
+                first.is_some()
             }
-            Transport::Tcp(_) => {}
         }
     }
 

@@ -48,6 +48,14 @@ pub struct Delivery {
     pub delivered: Time,
 }
 
+impl Delivery {
+    /// How long it waited at the receiver in ms; `None` if that is too short to be seen.
+    pub fn waited_ms(&self) -> Option<f64> {
+        let wait = self.delivered.since(self.arrived).as_millis_f64();
+        (wait > 0.1).then_some(wait)
+    }
+}
+
 /// What a diagram shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
@@ -125,7 +133,10 @@ impl Trace {
             if seen.sent < first || seen.sent > last {
                 continue;
             }
-            origin.see(&seen.packet);
+            // What the client sends without user data only confirms or closes.
+            if seen.forward && !origin.see(&seen.packet) {
+                continue;
+            }
             let (forward, sent, arrived) = (seen.forward, seen.sent, seen.arrived);
             let mut label = origin.label(&seen.packet);
             let again = forward && arrows.iter().any(|arrow| arrow.forward && arrow.label == label);
@@ -139,12 +150,7 @@ impl Trace {
 
     /// How many messages waited at the receiver for another, and how long.
     pub fn summary(&self) -> String {
-        let waits: Vec<f64> = self
-            .deliveries
-            .iter()
-            .map(|d| d.delivered.since(d.arrived).as_millis_f64())
-            .filter(|wait| *wait > 0.0)
-            .collect();
+        let waits: Vec<f64> = self.deliveries.iter().filter_map(Delivery::waited_ms).collect();
         let total: f64 = waits.iter().sum();
         let longest = waits.iter().copied().fold(0.0, f64::max);
         let repaired = self.lost_for().map_or(0.0, Duration::as_millis_f64);
