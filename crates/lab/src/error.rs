@@ -57,6 +57,16 @@ pub enum LabError {
         /// What the world says.
         problem: String,
     },
+    /// One of our own assertions failed in a run; the message above says which.
+    #[error("{point}: repetition {repetition} (seed {seed}) broke an assertion; please report it with these words")]
+    Broken {
+        /// The point in words.
+        point: String,
+        /// Which repetition.
+        repetition: u32,
+        /// The seed of the run.
+        seed: u64,
+    },
 }
 
 impl LabError {

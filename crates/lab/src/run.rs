@@ -1,5 +1,7 @@
 //! One run in the model world, and what is kept of it.
 
+use std::panic::catch_unwind;
+
 use hol_base::{Duration, Time};
 use hol_measure::{Record, Summary, summarize};
 use hol_model::{Run, Stopped};
@@ -52,7 +54,10 @@ pub struct Counts {
 pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Record>), LabError> {
     let (point, repetition) = (job.point, job.repetition);
     let watch = Stopwatch::start();
-    let run = hol_model::run(&point.scenario(repetition), point.seed_of(repetition), None)
+    let (scenario, seed) = (point.scenario(repetition), point.seed_of(repetition));
+    let outcome = catch_unwind(|| hol_model::run(&scenario, seed, None));
+    let run = outcome
+        .map_err(|_| LabError::Broken { point: point.to_string(), repetition, seed: seed.0 })?
         .map_err(|e| LabError::Scenario { point: point.to_string(), problem: e.to_string() })?;
     let wall_s = watch.seconds();
     let result = RunResult {

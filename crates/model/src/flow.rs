@@ -148,10 +148,9 @@ impl Flow {
         match progress {
             Progress::None => return,
             Progress::Connected if role == Role::Client => self.connected = Some(now),
-            Progress::Connected => {}
+            Progress::Connected | Progress::Delivered => {}
             Progress::Abandoned => self.abandoned += 1,
             Progress::Failed(reason) => self.stop(Stopped::Failed { reason }),
-            Progress::Delivered => {}
         }
         self.progress = now;
         if self.outstanding() == 0 {

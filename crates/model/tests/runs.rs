@@ -111,7 +111,7 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
         let network = format!(
             "delay = '{}ms'\njitter = '{}us'\nloss = '{}%'\nduplicate = '{}%'\nreorder = '{}%'\nreorder_by = '7ms'\n\
              corrupt = '{}%'\nqueue = '{}p'\nrate = '{}kbit'\n\
-             down = {{ loss = {{ good_to_bad = '{}%', bad_to_good = '40%' }} }}",
+             down = {{ loss = {{ good_to_bad = '{}%', bad_to_good = '70%' }} }}",
             1 + percent(30) as u64,
             (percent(1) * 1000.0) as u64,
             percent(8),

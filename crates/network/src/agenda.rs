@@ -6,9 +6,9 @@ use hol_base::Time;
 /// events is total and the same everywhere.
 ///
 /// A tournament tree: each inner node names the earlier of its two children. The earliest is read at the
-/// root; a change climbs one path. With the handful of components that a run has this takes a few
-/// nanoseconds, a quarter of a binary heap's time, and it stays logarithmic with a thousand connections
-/// (`cargo bench -p hol-network`).
+/// root; a change climbs one path. Measured against a scan and a binary heap (`cargo bench -p hol-network`):
+/// with 6 components, which is what a run has, 6 ns an event against 15 and 12; from 20 to 50 all three take
+/// the same 20 to 30 ns; with 1000 components 57, 550 and 43 ns. And a heap cannot change an entry in place.
 #[derive(Debug)]
 pub struct Agenda {
     times: Vec<Time>,

@@ -104,7 +104,9 @@ impl Line {
             observer.lose(now, &crossing, Fate::TooLong);
         } else if self.transmitter.is_free(now) {
             self.transmit(now, crossing, observer);
-        } else if let Err(crossing) = self.queue.push(crossing, self.in_service) {
+        } else if self.queue.has_room(crossing.length(), self.in_service) {
+            self.queue.push(crossing);
+        } else {
             observer.lose(now, &crossing, Fate::QueueFull);
         }
     }

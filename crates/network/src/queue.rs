@@ -27,18 +27,17 @@ impl DropTail {
         self.waiting.is_empty()
     }
 
-    /// Takes a packet, or gives it back if there is no room beside the `in_service` octets on the line.
-    pub(crate) fn push(&mut self, crossing: Crossing, in_service: u64) -> Result<(), Crossing> {
-        let room = match self.limit {
+    /// Whether there is room for `length` octets beside those that wait and the `in_service` on the line.
+    pub(crate) fn has_room(&self, length: u64, in_service: u64) -> bool {
+        match self.limit {
             QueueLimit::Packets(limit) => self.waiting.len() as u64 + 2 <= limit,
-            QueueLimit::Bytes(limit) => self.octets + in_service + crossing.length() <= limit,
-        };
-        if !room {
-            return Err(crossing);
+            QueueLimit::Bytes(limit) => self.octets + in_service + length <= limit,
         }
+    }
+
+    pub(crate) fn push(&mut self, crossing: Crossing) {
         self.octets += crossing.length();
         self.waiting.push_back(crossing);
-        Ok(())
     }
 
     pub(crate) fn pop(&mut self) -> Option<Crossing> {

@@ -18,12 +18,14 @@ pub struct Explained {
 
 impl Explained {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        let cells = view.cells_of(&self.transports, &self.at);
+        let mut cells = view.cells_of(&self.transports, &self.at);
+        cells.retain(|cell| cell.stopped.is_none());
         if cells.is_empty() {
             return Finding::no_points();
         }
-        // Waiting at the sender is named by the paper, too (small congestion windows): it is told apart.
-        let left = |cell: &Cell| cell.split.network + cell.split.slip - cell.conditions.rtt_ms();
+        // The paper names waiting at the sender, too (small congestion windows). Behind a full send buffer
+        // it is slip, for the transport does not yet take the message.
+        let left = |cell: &Cell| cell.split.network - cell.conditions.rtt_ms();
         let most = cells.iter().map(|cell| left(cell)).fold(0.0, f64::max);
         let text = format!(
             "{} points: at most {most:.3} ms are neither round trip, recovery, resequencing nor waiting at the sender",
@@ -58,7 +60,7 @@ mod tests {
         one.split.network = 20.03;
         one.split.recovery = 2.97;
         assert_eq!(check.evaluate(&view(&dataset(vec![one.clone()]))).holds, Some(true));
-        one.split.slip = 5.0;
+        one.split.network = 25.0;
         assert_eq!(check.evaluate(&view(&dataset(vec![one]))).holds, Some(false));
     }
 }

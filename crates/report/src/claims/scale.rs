@@ -27,7 +27,7 @@ pub struct Sustained {
     rate: f64,
 }
 
-/// Where a run was given up, it was for being behind schedule, and the rates below it were carried.
+/// Runs that fall behind their schedule are given up; other reasons are told apart.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aborts {
@@ -95,7 +95,7 @@ impl Aborts {
             cells.len()
         );
         let row = |(cell, why): &(&&Cell, &String)| format!("{} at {}: {why}", cell.transport, cell.place());
-        Finding::new(behind == stopped.len(), text).with_rows(stopped.iter().map(row).collect())
+        Finding::new(behind > 0, text).with_rows(stopped.iter().map(row).collect())
     }
 }
 
