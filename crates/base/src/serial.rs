@@ -85,5 +85,7 @@ mod tests {
         assert_eq!(Number(2).distance_from(Number(u32::MAX)), 3);
         assert_eq!((Number(u32::MAX) + 3).0, 2);
         assert_eq!(Number(u32::MAX).latest(Number(1)), Number(1));
+        assert!(Number(0).at_or_after(Number(u32::MAX)));
+        assert_eq!(Number(u32::MAX).next(), Number(0));
     }
 }

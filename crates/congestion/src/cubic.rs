@@ -179,7 +179,8 @@ mod tests {
         let mut now = Time::ZERO;
         let (mut cwnd, mut credit) = (9u32, 0u32);
         for _ in 0..30 {
-            for _ in 0..cwnd {
+            let window = cwnd;
+            for _ in 0..window {
                 now += Duration::from_millis(1);
                 let price = cubic.price(now, cwnd, 1);
                 credit += 1;

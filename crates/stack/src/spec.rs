@@ -189,7 +189,11 @@ impl FromStr for TransportSpec {
             Kind::Sctp => {
                 let unordered = options.flag("unordered")?;
                 let reliability = options.reliability()?;
-                Protocol::Sctp { config: options.settle(kind, &mut behaviour)?, unordered, reliability }
+                let config: hol_sctp::Config = options.settle(kind, &mut behaviour)?;
+                if config.streams == 0 {
+                    return Err(bad_value("streams", &behaviour["streams"], "an association has 1 to 65535".to_owned()));
+                }
+                Protocol::Sctp { config, unordered, reliability }
             }
         };
         Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour, protocol })

@@ -80,11 +80,8 @@ impl Endpoint {
             self.send_ack(now);
             return false;
         }
-        let mut news = News {
-            prior_una: self.snd.una,
-            carried_data: segment.sequence_length() > 0,
-            ..News::default()
-        };
+        let mut news =
+            News { prior_una: self.snd.una, carried_data: segment.sequence_length() > 0, ..News::default() };
         if ack.before(self.snd.una) {
             return self.old_ack(now, segment, news);
         }
@@ -96,7 +93,8 @@ impl Endpoint {
         if !news.advanced && news.carried_data && segment.options.sack.is_empty() {
             return true;
         }
-        let prior_highest = if self.snd.sack { self.board.highest_sacked(self.snd.una) } else { self.snd.una };
+        let prior_highest =
+            if self.snd.sack { self.board.highest_sacked(self.snd.una) } else { self.snd.una };
         let prior_sacked = self.board.sacked.segments;
         self.snd.acknowledged += u64::from(ack.distance_from(self.snd.una));
         self.snd.una = ack;

@@ -10,6 +10,7 @@ use crate::endpoint::initial_window;
 use crate::recover::Episode;
 use crate::scoreboard::{Scoreboard, SentSegment};
 use crate::timers::Purpose;
+use crate::validation::Usage;
 use crate::{Endpoint, State};
 
 /// The peer's segment size if it names none. RFC 9293 section 3.7.1.
@@ -160,8 +161,7 @@ impl Endpoint {
         }
         self.rtt.established();
         self.acks.established(now);
-        self.usage.stamp = now;
-        self.usage.start(self.snd.una);
+        self.usage = Usage::begin(self.snd.una, now);
         self.snd.last_sent = now;
         self.snd.small_end = self.snd.una;
         self.events.push_back(Event::Connected);

@@ -246,7 +246,7 @@ impl hol_transport::Endpoint for Endpoint {
             Input::Packet(packet) if packet.corrupted => {}
             Input::Packet(packet) => {
                 if let Transport::Tcp(segment) = packet.transport {
-                    self.segment_arrives(now, packet.source, segment);
+                    self.segment_arrives(now, packet.source, &segment);
                 }
             }
         }
@@ -278,7 +278,8 @@ impl hol_transport::Endpoint for Endpoint {
 
     fn can_send(&self, length: usize) -> bool {
         let idle = self.snd.buffer.is_empty() && self.board.len() == 0;
-        let fits = self.state.may_send() && self.snd.fin == Fin::Open && (idle || length <= self.send_space());
+        let fits =
+            self.state.may_send() && self.snd.fin == Fin::Open && (idle || length <= self.send_space());
         if !fits {
             self.blocked.set(true);
         }

@@ -129,7 +129,7 @@ impl Endpoint {
         let newly_lost = self.episode.lost_total - lost;
         if newly_lost > 0 {
             if self.episode.phase != Phase::Recovery {
-                self.enter_recovery(now);
+                self.enter_recovery();
                 self.reduce_window(self.cwnd.quantum(), newly_lost, false);
             }
             self.resend_lost(now);

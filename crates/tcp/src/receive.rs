@@ -14,29 +14,29 @@ const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Endpoint {
     /// Takes a segment addressed to this endpoint.
-    pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, segment: Segment) {
+    pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         self.statistics.packets_received += 1;
         match self.state {
-            State::Closed => self.reject(source, &segment),
-            State::Listen => self.listen_arrives(now, source, &segment),
-            _ if self.remote != Some((source, segment.source_port)) => self.reject(source, &segment),
-            State::SynSent => self.syn_sent_arrives(now, source, &segment),
+            State::Closed => self.reject(source, segment),
+            State::Listen => self.listen_arrives(now, source, segment),
+            _ if self.remote != Some((source, segment.source_port)) => self.reject(source, segment),
+            State::SynSent => self.syn_sent_arrives(now, source, segment),
             _ => self.synchronized_arrives(now, source, segment),
         }
     }
 
     /// The steps of RFC 9293 section 3.10.7.4.
-    fn synchronized_arrives(&mut self, now: Time, source: Address, segment: Segment) {
+    fn synchronized_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         let has = |flag| segment.flags.contains(flag);
         self.timestamps.echo = segment.options.timestamps.filter(|_| self.timestamps.on).map(|t| t.echo);
-        if !self.is_acceptable(&segment) {
+        if !self.is_acceptable(segment) {
             if !has(Flags::RST) {
-                self.challenge(now, &segment);
+                self.challenge(now, segment);
             }
             return;
         }
         if has(Flags::RST) {
-            return self.reset_arrives(now, &segment);
+            return self.reset_arrives(now, segment);
         }
         if has(Flags::SYN) {
             if self.state == State::SynReceived && segment.seq.next() == self.rcv.nxt {
@@ -53,10 +53,10 @@ impl Endpoint {
         if self.state == State::SynReceived {
             let expected = segment.ack.after(self.snd.una) && segment.ack.at_or_before(self.snd.nxt);
             if !expected {
-                return self.reject(source, &segment);
+                return self.reject(source, segment);
             }
         }
-        if !self.acknowledgment_arrives(now, &segment) {
+        if !self.acknowledgment_arrives(now, segment) {
             return;
         }
         self.text_arrives(now, segment);
@@ -136,7 +136,7 @@ impl Endpoint {
     }
 
     /// The segment's data and FIN. RFC 9293 section 3.10.7.4, seventh and eighth.
-    fn text_arrives(&mut self, now: Time, segment: Segment) {
+    fn text_arrives(&mut self, now: Time, segment: &Segment) {
         if segment.sequence_length() == 0 {
             return;
         }
@@ -157,14 +157,14 @@ impl Endpoint {
             return self.answer_at_once();
         }
         if start.after(nxt) {
-            return self.hold(&segment, &piece);
+            return self.hold(segment, &piece);
         }
         if start.before(nxt) {
             self.note_duplicate(SackBlock { left: start, right: nxt });
         }
         let waiting = !self.rcv.reassembly.is_empty();
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
-        self.data_received(now, &segment);
+        self.data_received(now, segment);
         if waiting {
             while let Some(next) = self.rcv.reassembly.pop(self.rcv.nxt) {
                 self.deliver(now, next);

@@ -115,7 +115,7 @@ impl Endpoint {
                 let resend = self.continue_loss(news);
                 self.find_losses(now, news);
                 let changed = self.episode.is_open() || news.lost_retransmission;
-                if !changed || !self.enter_recovery_if_due(now, news) {
+                if !changed || !self.enter_recovery_if_due() {
                     return resend;
                 }
             }
@@ -125,7 +125,7 @@ impl Endpoint {
                     self.undo_by_dsack();
                 }
                 self.find_losses(now, news);
-                if !self.enter_recovery_if_due(now, news) {
+                if !self.enter_recovery_if_due() {
                     return Resend::Nothing;
                 }
             }
@@ -144,7 +144,7 @@ impl Endpoint {
             self.keep_open();
         }
         self.find_losses(now, news);
-        self.episode.phase == Phase::Recovery || self.enter_recovery_if_due(now, news)
+        self.episode.phase == Phase::Recovery || self.enter_recovery_if_due()
     }
 
     /// Everything that was out when the phase began is acknowledged.
@@ -213,17 +213,17 @@ impl Endpoint {
     }
 
     /// Fast recovery begins if something is lost; otherwise the phase stays as harmless as it can.
-    fn enter_recovery_if_due(&mut self, now: Time, _news: &News) -> bool {
+    fn enter_recovery_if_due(&mut self) -> bool {
         if self.board.lost.segments == 0 {
             self.keep_open();
             return false;
         }
-        self.enter_recovery(now);
+        self.enter_recovery();
         true
     }
 
     /// Fast recovery begins. RFC 5681 section 3.2, RFC 6675 section 5, step 4.
-    pub(crate) fn enter_recovery(&mut self, _now: Time) {
+    pub(crate) fn enter_recovery(&mut self) {
         self.begin_undo();
         if !self.episode.phase.is_reducing() {
             self.remember_window();

@@ -14,10 +14,13 @@ impl Endpoint {
     /// Marks what the blocks of `segment` report.
     pub(crate) fn tag(&mut self, now: Time, segment: &Segment, news: &mut News) {
         let blocks = &segment.options.sack;
-        let duplicate = is_duplicate_report(blocks, segment.ack) && self.take_duplicate_report(blocks[0], news);
+        let duplicate =
+            is_duplicate_report(blocks, segment.ack) && self.take_duplicate_report(blocks[0], news);
         let oldest = self.snd.una - self.snd.max_wnd;
         let sane = |block: &SackBlock| {
-            block.left.before(block.right) && block.right.at_or_before(self.snd.nxt) && block.left.after(oldest)
+            block.left.before(block.right)
+                && block.right.at_or_before(self.snd.nxt)
+                && block.left.after(oldest)
         };
         let mut reported: SmallVec<[(SackBlock, bool); 4]> = blocks
             .iter()

@@ -94,6 +94,7 @@ impl Tally {
 
 impl Scoreboard {
     /// Segments from the oldest to the newest.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &SentSegment> {
         self.segments.iter()
     }
@@ -224,13 +225,6 @@ impl Scoreboard {
         self.sacked = Tally { segments, octets };
     }
 
-    /// Forgets the duplicate acknowledgments; what SACK reported stays.
-    pub(crate) fn clear_duplicates(&mut self, sack: bool) {
-        if !sack {
-            self.sacked = Tally::default();
-        }
-    }
-
     /// The end of the highest data reported, `una` if there is none.
     pub(crate) fn highest_sacked(&self, una: SeqNum) -> SeqNum {
         if self.sacked.segments == 0 { una } else { self.highest_sacked }
@@ -259,6 +253,24 @@ impl Scoreboard {
                 tally.octets -= known;
             }
         }
+    }
+
+    /// Cuts segment `index` behind its first `octets`; both parts keep its marks, and a FIN stays behind.
+    pub(crate) fn split(&mut self, index: usize, octets: usize) {
+        let first = &mut self.segments[index];
+        let mut rest = first.clone();
+        rest.payload = first.payload.split_off(octets);
+        rest.seq = first.seq + octets as u32;
+        first.flags = Flags(first.flags.0 & !Flags::FIN.0);
+        for (marked, tally) in [
+            (true, &mut self.out),
+            (rest.sacked, &mut self.sacked),
+            (rest.lost, &mut self.lost),
+            (rest.resent, &mut self.resent),
+        ] {
+            tally.segments += u32::from(marked);
+        }
+        self.segments.insert(index + 1, rest);
     }
 
     /// Appends to segment `index` the ones behind it while the whole stays within `space` octets and `limit`.
@@ -326,7 +338,7 @@ mod tests {
     fn four() -> Scoreboard {
         let mut board = Scoreboard::default();
         for i in 0..4u32 {
-            board.push(segment(u32::MAX - 149 + 100 * i, 100));
+            board.push(segment((u32::MAX - 149).wrapping_add(100 * i), 100));
         }
         board
     }
@@ -366,6 +378,20 @@ mod tests {
         while board.pop_acknowledged(SeqNum(u32::MAX - 149) + 400).is_some() {}
         let none = Tally::default();
         assert_eq!((board.out, board.sacked, board.lost, board.resent), (none, none, none, none));
+    }
+
+    #[test]
+    fn a_segment_that_is_cut_keeps_its_marks_and_counts() {
+        let mut board = Scoreboard::default();
+        board.push(SentSegment { flags: Flags::ACK | Flags::FIN, ..segment(0, 100) });
+        board.mark_lost(0);
+        board.split(0, 60);
+        let parts: Vec<_> = board.iter().map(|part| (part.seq.0, part.length(), part.lost)).collect();
+        assert_eq!(parts, [(0, 60, true), (60, 41, true)]);
+        assert_eq!(
+            (board.out, board.lost),
+            (Tally { segments: 2, octets: 101 }, Tally { segments: 2, octets: 101 })
+        );
     }
 
     #[test]

@@ -188,10 +188,14 @@ impl Endpoint {
         if index == 0 {
             self.board.trim_front(self.snd.una);
         }
-        let small = self.board.get(index).payload.len() < self.payload_limit();
-        if self.config.collapse_on_retransmit && small {
-            let limit = if self.snd.wnd == 0 { self.snd.nxt } else { self.window_end() };
-            self.board.collapse(index, self.payload_limit(), limit);
+        // SACK blocks may have come up since: the segment is cut to what fits now. RFC 9293 section 3.7.1.
+        let limit = self.payload_limit();
+        let length = self.board.get(index).payload.len();
+        if length > limit {
+            self.board.split(index, limit);
+        } else if self.config.collapse_on_retransmit && length < limit {
+            let edge = if self.snd.wnd == 0 { self.snd.nxt } else { self.window_end() };
+            self.board.collapse(index, limit, edge);
         }
         self.board.resend(index, now, self.snd.nxt, probe);
         let segment = self.board.get(index);
@@ -206,7 +210,14 @@ impl Endpoint {
     }
 
     /// Builds a segment and puts it out.
-    pub(crate) fn transmit(&mut self, now: Time, seq: SeqNum, flags: Flags, payload: Bytes, first_sent: Time) {
+    pub(crate) fn transmit(
+        &mut self,
+        now: Time,
+        seq: SeqNum,
+        flags: Flags,
+        payload: Bytes,
+        first_sent: Time,
+    ) {
         let syn = flags.contains(Flags::SYN);
         let options = if syn { self.syn_options(now, flags) } else { self.options(now) };
         let window = if syn { self.advertise_syn_window() } else { self.advertise_window() };

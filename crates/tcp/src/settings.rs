@@ -11,10 +11,6 @@ pub(crate) fn linux_6_12() -> Config {
     read(include_str!("../../../stacks/linux-6.12.toml"))
 }
 
-pub(crate) fn linux_2_6() -> Config {
-    read(include_str!("../../../stacks/linux-2.6.toml"))
-}
-
 pub(crate) fn rfc() -> Config {
     read(include_str!("../../../stacks/rfc.toml"))
 }

@@ -52,10 +52,7 @@ impl State {
 
     /// Data and FIN of ours may be on the wire.
     pub(crate) const fn is_sending(self) -> bool {
-        matches!(
-            self,
-            Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck
-        )
+        matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
     }
 
     /// The peer may still send data.

@@ -3,11 +3,11 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
+use crate::Endpoint;
 use crate::ack::News;
 use crate::recover::{Episode, Phase};
 use crate::send::Push;
 use crate::timers::Purpose;
-use crate::Endpoint;
 
 /// A probe that is not accounted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,13 +22,6 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Counting begins behind `una`.
-    pub(crate) fn start(&mut self, una: SeqNum) {
-        self.round_end = una;
-    }
-}
-
-impl Usage {
     /// A connection begins at `una`.
     pub(crate) fn begin(una: SeqNum, now: Time) -> Self {
         Self { round_end: una, stamp: now, ..Self::default() }

@@ -1,6 +1,6 @@
 //! The two windows of flow control: what the peer offers us, and what we offer. RFC 9293 section 3.8.6.
 
-use hol_wire::tcp::{Flags, SeqNum, Segment};
+use hol_wire::tcp::{Flags, Segment, SeqNum};
 
 use crate::Endpoint;
 
