@@ -182,6 +182,14 @@ mod tests {
     }
 
     #[test]
+    fn what_was_delivered_meanwhile_is_cut_off() {
+        let mut queue = Reassembly::default();
+        queue.insert(&piece(10, 10));
+        let rest = queue.pop(SeqNum(15)).expect("five octets are new");
+        assert_eq!((rest.seq, rest.payload.to_vec()), (SeqNum(15), (15..20).collect()));
+    }
+
+    #[test]
     fn a_fin_waits_like_an_octet() {
         let mut queue = Reassembly::default();
         queue.insert(&Piece { fin: true, ..piece(10, 0) });

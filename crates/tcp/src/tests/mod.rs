@@ -1,1 +1,0 @@
-//! Scripts and properties.

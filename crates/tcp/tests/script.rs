@@ -1,0 +1,356 @@
+//! One rule a test: segments in, segments out, at exact times. The peer is played by hand.
+
+mod pipe;
+
+use bytes::Bytes;
+use hol_base::{Duration, Seed, Time};
+use hol_tcp::{Config, Endpoint, State};
+use hol_transport::{Command, Endpoint as _, Event, Input, Output};
+use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
+use hol_wire::{Address, Packet, Transport};
+use pipe::{message, stack};
+
+const LOCAL: (Address, u16) = (Address::new(10, 0, 0, 1), 1000);
+const PEER: (Address, u16) = (Address::new(10, 0, 0, 2), 80);
+/// The peer's first octet of data.
+const PEER_START: SeqNum = SeqNum(5001);
+
+/// An endpoint and the script's clock.
+struct Script {
+    now: Time,
+    endpoint: Endpoint,
+    /// The endpoint's first octet of data.
+    start: SeqNum,
+    events: Vec<Event>,
+    deadline: Option<Time>,
+}
+
+impl Script {
+    /// A client that has sent its SYN and had it answered `rtt_ms` later, without timestamps.
+    fn connected(mut config: Config, rtt_ms: u64) -> Self {
+        config.timestamps = false;
+        config.nagle = hol_tcp::Nagle::Off;
+        let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
+        let (now, start) = (Time::ZERO, SeqNum::default());
+        let mut script = Self { now, endpoint, start, events: Vec::new(), deadline: None };
+        script.endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+        let syn = script.sent().remove(0);
+        assert_eq!(syn.flags, Flags::SYN);
+        script.start = syn.seq.next();
+        script.at(rtt_ms);
+        let options = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
+        let answer = script.peer_segment(Flags::SYN | Flags::ACK, PEER_START - 1, 0, 0);
+        let acks = script.arrives(Segment { options, ..answer });
+        assert_eq!(acks.len(), 1, "the handshake's last ACK");
+        assert_eq!(script.events, [Event::Connected]);
+        script
+    }
+
+    /// Lets time pass; nothing may be sent meanwhile.
+    fn at(&mut self, ms: u64) {
+        let time = Time::from_millis(ms);
+        assert!(
+            self.deadline.is_none_or(|at| at > time),
+            "a timer runs at {:?}, before {time}",
+            self.deadline
+        );
+        self.now = time;
+    }
+
+    /// Everything that leaves now.
+    fn sent(&mut self) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        loop {
+            match self.endpoint.poll(self.now) {
+                Output::Transmit(Packet { transport: Transport::Tcp(segment), .. }) => segments.push(segment),
+                Output::Transmit(packet) => panic!("not TCP: {packet:?}"),
+                Output::Event(event) => self.events.push(event),
+                Output::Wait(deadline) => {
+                    self.deadline = deadline;
+                    return segments;
+                }
+            }
+        }
+    }
+
+    /// Waits for the next timer, and returns when it was, in ms, and what it sent.
+    fn next_timer(&mut self) -> (u64, Vec<Segment>) {
+        self.now = self.deadline.expect("a timer runs");
+        (self.now.as_millis(), self.sent())
+    }
+
+    fn writes(&mut self, octets: usize) -> Vec<Segment> {
+        self.endpoint.handle(self.now, Input::Command(message(vec![7; octets])));
+        self.sent()
+    }
+
+    fn peer_segment(&self, flags: Flags, seq: SeqNum, acked: u32, length: usize) -> Segment {
+        Segment {
+            source_port: PEER.1,
+            destination_port: LOCAL.1,
+            seq,
+            ack: self.start + acked,
+            flags,
+            window: 65535,
+            options: Options::default(),
+            payload: Bytes::from(vec![9; length]),
+            stamp: hol_wire::Stamp::default(),
+        }
+    }
+
+    fn arrives(&mut self, segment: Segment) -> Vec<Segment> {
+        let packet = Packet::new(PEER.0, LOCAL.0, Transport::Tcp(segment));
+        self.endpoint.handle(self.now, Input::Packet(packet));
+        self.sent()
+    }
+
+    /// An acknowledgment of `acked` octets with SACK blocks, counted from the first octet of data.
+    fn acked(&mut self, acked: u32, blocks: &[(u32, u32)]) -> Vec<Segment> {
+        let mut ack = self.peer_segment(Flags::ACK, PEER_START, acked, 0);
+        let block =
+            |(left, right): &(u32, u32)| SackBlock { left: self.start + *left, right: self.start + *right };
+        ack.options.sack = blocks.iter().map(block).collect();
+        self.arrives(ack)
+    }
+
+    /// `length` octets of data from the peer, `offset` octets into its stream.
+    fn data(&mut self, offset: u32, length: usize) -> Vec<Segment> {
+        let data = self.peer_segment(Flags::ACK | Flags::PSH, PEER_START + offset, 0, length);
+        self.arrives(data)
+    }
+
+    /// Where in the stream these segments start.
+    fn offsets(&self, segments: &[Segment]) -> Vec<u32> {
+        segments.iter().map(|segment| segment.seq.distance_from(self.start)).collect()
+    }
+}
+
+/// Exact clocks, so that times in a script are round.
+fn rfc() -> Config {
+    stack("rfc")
+}
+
+fn linux() -> Config {
+    Config { clock_granularity: Duration::ZERO, timer_wheel: false, ..stack("linux-6.12") }
+}
+
+#[test]
+fn a_timeout_doubles_until_an_acknowledgment() {
+    // RFC 6298 sections 5.4 to 5.7.
+    let mut script = Script::connected(Config { tlp: false, ..rfc() }, 100);
+    script.writes(100);
+    for expected in [1100, 3100, 7100] {
+        let (at, resent) = script.next_timer();
+        assert_eq!((at, script.offsets(&resent)), (expected, vec![0]));
+    }
+    assert_eq!(script.endpoint.statistics().timeouts, 3);
+}
+
+#[test]
+fn an_acknowledged_retransmission_gives_no_round_trip() {
+    // RFC 6298 section 3, Karn's algorithm: without timestamps it cannot tell which copy it answers.
+    let mut script = Script::connected(Config { tlp: false, ..rfc() }, 100);
+    script.writes(100);
+    script.next_timer();
+    script.at(1101);
+    script.acked(100, &[]);
+    assert_eq!(script.endpoint.srtt(), Some(Duration::from_millis(100)));
+    assert_eq!(
+        script.endpoint.rto(),
+        Duration::from_millis(2000),
+        "the back-off stays until there is a sample"
+    );
+}
+
+#[test]
+fn three_segments_above_a_hole_prove_the_loss() {
+    // RFC 6675 section 5, RFC 5681 section 3.2.
+    let mut script = Script::connected(Config { recovery: hol_tcp::Recovery::Sack, ..rfc() }, 100);
+    for _ in 0..4 {
+        script.writes(100);
+    }
+    script.at(200);
+    script.acked(0, &[(100, 200)]);
+    assert!(script.acked(0, &[(100, 300)]).is_empty());
+    let resent = script.acked(0, &[(100, 400)]);
+    assert_eq!(script.offsets(&resent), [0]);
+    assert_eq!(script.endpoint.statistics().congestion_events, 1);
+}
+
+#[test]
+fn by_time_one_segment_sent_late_enough_proves_the_loss() {
+    // RFC 8985 section 6.2: sent more than the reordering window (a quarter of 20 ms) before what arrived.
+    let mut script = Script::connected(linux(), 20);
+    script.writes(100);
+    script.at(30);
+    script.writes(100);
+    script.at(50);
+    let resent = script.acked(0, &[(100, 200)]);
+    assert_eq!(script.offsets(&resent), [0]);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    // RFC 8985 section 3.1 and 6.2. The window falls at once here, so that new data may follow the retransmission.
+    let mut script = Script::connected(Config { prr: false, ..linux() }, 20);
+    script.writes(100);
+    script.at(30);
+    script.writes(100);
+    script.at(50);
+    script.acked(0, &[(100, 200)]);
+    script.at(60);
+    script.writes(100);
+    script.at(80);
+    let resent = script.acked(0, &[(100, 300)]);
+    assert_eq!(script.offsets(&resent), [0]);
+    assert_eq!(script.endpoint.statistics().fast_retransmissions, 2);
+}
+
+#[test]
+fn a_probe_follows_two_round_trips_after_the_last_segment() {
+    // RFC 8985 section 7.2 and 7.3: with two segments out, 2 SRTT and the slack; it repeats the last one.
+    let mut script = Script::connected(linux(), 20);
+    script.writes(100);
+    script.writes(100);
+    let (at, probe) = script.next_timer();
+    assert_eq!((at, script.offsets(&probe)), (20 + 40 + 2, vec![100]));
+    assert_eq!(script.endpoint.statistics().tail_loss_probes, 1);
+}
+
+#[test]
+fn a_lone_segment_is_probed_no_later_than_the_timeout() {
+    // RFC 8985 section 7.2: 2 SRTT + 200 ms is more than RTO = 220 ms.
+    let mut script = Script::connected(linux(), 20);
+    script.writes(100);
+    let (at, probe) = script.next_timer();
+    assert_eq!((at, script.offsets(&probe)), (20 + 220, vec![0]));
+}
+
+#[test]
+fn small_segments_go_again_as_one() {
+    // RFC 9293 section 3.10.8 leaves it open; Linux does it.
+    let mut script = Script::connected(linux(), 20);
+    for _ in 0..3 {
+        script.writes(100);
+    }
+    script.next_timer();
+    let (_, resent) = script.next_timer();
+    assert_eq!((script.offsets(&resent), resent[0].payload.len()), (vec![0], 300));
+}
+
+#[test]
+fn the_initial_window_lets_ten_segments_out() {
+    // RFC 6928 section 2; what waits is sent in full segments.
+    let mut script = Script::connected(linux(), 20);
+    let sent: usize = (0..15).map(|_| script.writes(100).len()).sum();
+    assert_eq!(sent, 10);
+    script.at(40);
+    let next = script.acked(1000, &[]);
+    assert_eq!(next.iter().map(|segment| segment.payload.len()).collect::<Vec<_>>(), [500]);
+}
+
+#[test]
+fn the_second_full_segment_is_acknowledged_at_once() {
+    // RFC 5681 section 4.2, RFC 9293 section 3.8.6.3.
+    let mut script = Script::connected(rfc(), 20);
+    script.data(0, 1460);
+    let acks = script.data(1460, 1460);
+    assert_eq!(acks.last().map(|ack| ack.ack), Some(PEER_START + 2920));
+}
+
+#[test]
+fn a_small_segment_is_acknowledged_after_a_delay() {
+    // RFC 9293 section 3.8.6.3: within 0.5 s.
+    let mut script = Script::connected(rfc(), 20);
+    assert!(script.data(0, 100).is_empty());
+    let (at, acks) = script.next_timer();
+    assert!(at <= 520 && acks.len() == 1, "{at} ms, {acks:?}");
+}
+
+#[test]
+fn data_out_of_order_is_acknowledged_at_once_with_its_block() {
+    // RFC 5681 section 4.2, RFC 2018 section 4.
+    let mut script = Script::connected(rfc(), 20);
+    let acks = script.data(100, 100);
+    assert_eq!(acks.len(), 1);
+    assert_eq!((acks[0].ack, acks[0].options.sack[0].left), (PEER_START, PEER_START + 100));
+    let acks = script.data(0, 100);
+    assert_eq!(acks[0].ack, PEER_START + 200, "a filled gap is acknowledged at once");
+}
+
+#[test]
+fn a_duplicate_is_reported() {
+    // RFC 2883 section 4.1.1.
+    let mut script = Script::connected(linux(), 20);
+    script.data(0, 100);
+    let acks = script.data(0, 100);
+    let block = SackBlock { left: PEER_START, right: PEER_START + 100 };
+    assert_eq!((acks.len(), acks[0].options.sack.to_vec()), (1, vec![block]));
+}
+
+#[test]
+fn a_closed_window_is_probed() {
+    // RFC 9293 section 3.8.6.1.
+    let mut script = Script::connected(rfc(), 100);
+    let closed = Segment { window: 0, ..script.peer_segment(Flags::ACK, PEER_START, 0, 0) };
+    script.arrives(closed);
+    assert!(script.writes(100).is_empty());
+    let (first, probes) = script.next_timer();
+    assert_eq!((first, probes.len()), (1100, 1));
+    assert_eq!(script.next_timer().0, 3100);
+    assert_eq!(script.acked(0, &[]).len(), 1, "the window is open again");
+}
+
+#[test]
+fn only_an_exact_reset_is_believed() {
+    // RFC 5961 section 3.2.
+    let mut script = Script::connected(rfc(), 20);
+    let guess = script.peer_segment(Flags::RST, PEER_START + 10, 0, 0);
+    assert_eq!(script.arrives(guess).len(), 1, "a challenge ACK");
+    assert_eq!(script.endpoint.state(), State::Established);
+    let exact = script.peer_segment(Flags::RST, PEER_START, 0, 0);
+    assert!(script.arrives(exact).is_empty());
+    assert_eq!(script.events.last(), Some(&Event::Failed { reason: "connection reset" }));
+}
+
+#[test]
+fn a_syn_never_resets_a_connection() {
+    // RFC 5961 section 4.2.
+    let mut script = Script::connected(rfc(), 20);
+    let syn = script.peer_segment(Flags::SYN, PEER_START + 10, 0, 0);
+    assert_eq!(script.arrives(syn).len(), 1);
+    assert_eq!(script.endpoint.state(), State::Established);
+}
+
+#[test]
+fn both_sides_close_at_once() {
+    // RFC 9293 section 3.6, figure 13.
+    let mut script = Script::connected(rfc(), 20);
+    script.endpoint.handle(script.now, Input::Command(Command::Close));
+    assert!(script.sent()[0].flags.contains(Flags::FIN));
+    let fin = script.peer_segment(Flags::FIN | Flags::ACK, PEER_START, 0, 0);
+    assert_eq!(script.arrives(fin).len(), 1);
+    assert_eq!(script.endpoint.state(), State::Closing);
+    let ack = script.peer_segment(Flags::ACK, PEER_START + 1, 1, 0);
+    script.arrives(ack);
+    assert_eq!(script.endpoint.state(), State::TimeWait);
+    assert!(script.events.ends_with(&[Event::PeerClosed, Event::Closed]));
+    script.next_timer();
+    assert!(script.endpoint.is_closed());
+}
+
+#[test]
+fn a_refused_connection_fails() {
+    // RFC 9293 section 3.10.7.3, second.
+    let mut endpoint = Endpoint::connect(rfc(), LOCAL, PEER, Seed(1).rng());
+    endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+    let Output::Transmit(Packet { transport: Transport::Tcp(syn), .. }) = endpoint.poll(Time::ZERO) else {
+        panic!("no SYN")
+    };
+    let (flags, ack) = (Flags::RST | Flags::ACK, syn.seq.next());
+    let (source_port, destination_port) = (PEER.1, LOCAL.1);
+    let reset = Segment { source_port, destination_port, flags, ack, seq: SeqNum(0), ..syn };
+    endpoint.handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, Transport::Tcp(reset))));
+    let refused = Event::Failed { reason: "connection refused" };
+    assert!(matches!(endpoint.poll(Time::ZERO), Output::Event(event) if event == refused));
+}
