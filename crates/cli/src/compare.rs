@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::fill::threads;
 use crate::progress::Progress;
 use crate::question::Question;
-use crate::row::{NANOSECOND_MS, Row, cells, heads, interval, split};
+use crate::row::{NANOSECOND_MS, Row, cells, heads, split};
 use crate::terminal::{grouped, say, table};
 use crate::{ccdf, row};
 
@@ -125,8 +125,8 @@ fn verdict(first: &PointResult, other: &PointResult) -> String {
             let ms = row::short(size.mean);
             format!("{name} is {ms} ms {word} than {yardstick} in one repetition; more tell how sure that is")
         }
-        Verdict::Faster => format!("{name} is {} ms faster than {yardstick} {basis}", interval(&size)),
-        Verdict::Slower => format!("{name} is {} ms slower than {yardstick} {basis}", interval(&size)),
+        Verdict::Faster => format!("{name} is {} ms faster than {yardstick} {basis}", size),
+        Verdict::Slower => format!("{name} is {} ms slower than {yardstick} {basis}", size),
         Verdict::NoDifference => format!("{name} is exactly as fast as {yardstick} {basis}"),
         Verdict::Undecided => {
             format!("{name} and {yardstick} do not differ for sure: {difference} ms {basis}")

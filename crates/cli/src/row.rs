@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_lab::PointResult;
-use hol_measure::{Interval, SplitMean};
+use hol_measure::SplitMean;
 use serde::Serialize;
 
 use crate::terminal::grouped;
@@ -102,18 +102,13 @@ pub fn cells(result: &PointResult) -> Vec<String> {
     let latency = result.latency();
     let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| short(d.as_millis_f64()));
     vec![
-        result.mean_ms().map_or("-".to_owned(), |mean| interval(&mean)),
+        result.mean_ms().map_or("-".to_owned(), |mean| mean.to_string()),
         ms(latency.quantile(0.5)),
         ms(latency.quantile(0.99)),
         ms(latency.quantile(0.999)),
         ms(latency.max()),
         grouped(result.failed()),
     ]
-}
-
-/// A mean with its interval, in ms; below a nanosecond there is only rounding.
-pub fn interval(mean: &Interval) -> String {
-    if mean.half_width < NANOSECOND_MS { format!("{:.3} ± 0", mean.mean) } else { mean.to_string() }
 }
 
 /// Why runs ended before everything was done, a line for each point where one did.

@@ -77,7 +77,11 @@ fn reason(stopped: Stopped) -> Option<String> {
     match stopped {
         Stopped::Finished => None,
         Stopped::BehindSchedule { message, scheduled, at } => {
-            Some(format!("message {message} of {scheduled} was still not accepted at {at}: behind schedule"))
+            let (due, at) = (scheduled.as_secs_f64(), at.as_secs_f64());
+            Some(format!(
+                "behind schedule: message {message}, due at {due:.2} s, was not accepted by {at:.2} s \
+                 (--set workload.late_limit=1h lets it wait)"
+            ))
         }
         Stopped::Stalled { since, at, outstanding } => {
             Some(format!("stalled: nothing delivered from {since} to {at}, {outstanding} messages under way"))

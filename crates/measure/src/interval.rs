@@ -85,13 +85,15 @@ impl Interval {
 }
 
 impl fmt::Display for Interval {
-    /// As many digits as the interval justifies: two of the half width.
+    /// As many digits as the interval justifies: two of the half width. A millionth is rounding noise.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.half_width.is_finite() {
             return write!(f, "{:.3}", self.mean);
         }
-        let leading = if self.half_width > 0.0 { self.half_width.log10().floor() } else { -3.0 };
-        let digits = (1.0 - leading).clamp(0.0, 9.0) as usize;
+        if self.half_width < 1e-6 {
+            return write!(f, "{:.3} ± 0", self.mean);
+        }
+        let digits = (1.0 - self.half_width.log10().floor()).clamp(0.0, 9.0) as usize;
         write!(f, "{:.digits$} ± {:.digits$}", self.mean, self.half_width)
     }
 }
