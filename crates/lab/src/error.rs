@@ -58,7 +58,9 @@ pub enum LabError {
         problem: String,
     },
     /// One of our own assertions failed in a run; the message above says which.
-    #[error("{point}: repetition {repetition} (seed {seed}) broke an assertion; please report it with these words")]
+    #[error(
+        "{point}: repetition {repetition} (seed {seed}) broke an assertion; please report it with these words"
+    )]
     Broken {
         /// The point in words.
         point: String,

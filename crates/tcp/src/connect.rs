@@ -43,18 +43,7 @@ impl Endpoint {
         let seq = self.snd.una;
         self.snd.nxt = seq.next();
         self.board = Scoreboard::default();
-        self.board.push(SentSegment {
-            seq,
-            flags,
-            payload: Bytes::new(),
-            sent: now,
-            first_sent: now,
-            sent_below: seq,
-            sacked: false,
-            lost: false,
-            resent: false,
-            ever_resent: false,
-        });
+        self.board.push(SentSegment::new(now, seq, flags, Bytes::new()));
         self.transmit(now, seq, flags, Bytes::new(), now);
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }

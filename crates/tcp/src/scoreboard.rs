@@ -55,6 +55,22 @@ pub(crate) struct Scoreboard {
 }
 
 impl SentSegment {
+    /// A segment that leaves for the first time.
+    pub(crate) fn new(now: Time, seq: SeqNum, flags: Flags, payload: Bytes) -> Self {
+        Self {
+            seq,
+            flags,
+            payload,
+            sent: now,
+            first_sent: now,
+            sent_below: seq,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ever_resent: false,
+        }
+    }
+
     /// Sequence numbers that it takes.
     pub(crate) fn length(&self) -> u32 {
         let control = Flags::SYN.0 | Flags::FIN.0;
@@ -321,18 +337,7 @@ mod tests {
     use super::*;
 
     fn segment(seq: u32, length: usize) -> SentSegment {
-        SentSegment {
-            seq: SeqNum(seq),
-            flags: Flags::ACK,
-            payload: Bytes::from(vec![0; length]),
-            sent: Time::ZERO,
-            first_sent: Time::ZERO,
-            sent_below: SeqNum(seq),
-            sacked: false,
-            lost: false,
-            resent: false,
-            ever_resent: false,
-        }
+        SentSegment::new(Time::ZERO, SeqNum(seq), Flags::ACK, Bytes::from(vec![0; length]))
     }
 
     fn four() -> Scoreboard {

@@ -162,18 +162,7 @@ impl Endpoint {
         self.statistics.data_sent += u64::from(size > 0);
         self.transmit(now, seq, flags, payload.clone(), now);
         let first = self.board.len() == 0;
-        self.board.push(SentSegment {
-            seq,
-            flags,
-            payload,
-            sent: now,
-            first_sent: now,
-            sent_below: seq,
-            sacked: false,
-            lost: false,
-            resent: false,
-            ever_resent: false,
-        });
+        self.board.push(SentSegment::new(now, seq, flags, payload));
         self.snd.nxt = seq + size as u32 + u32::from(fin);
         if size < self.snd.mss as usize {
             self.snd.small_end = self.snd.nxt;

@@ -56,7 +56,10 @@ impl Framer {
     }
 
     /// The next whole message, if there is one.
-    #[expect(clippy::should_implement_trait, reason = "an iterator would promise an end that a stream has not")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator would promise an end that a stream has not"
+    )]
     pub fn next(&mut self) -> Result<Option<Framed>, FramingError> {
         if self.partial.is_empty() {
             // The common case, one segment one message, costs no copy.
