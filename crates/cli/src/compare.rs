@@ -125,8 +125,8 @@ fn verdict(first: &PointResult, other: &PointResult) -> String {
             let ms = row::short(size.mean);
             format!("{name} is {ms} ms {word} than {yardstick} in one repetition; more tell how sure that is")
         }
-        Verdict::Faster => format!("{name} is {} ms faster than {yardstick} {basis}", size),
-        Verdict::Slower => format!("{name} is {} ms slower than {yardstick} {basis}", size),
+        Verdict::Faster => format!("{name} is {size} ms faster than {yardstick} {basis}"),
+        Verdict::Slower => format!("{name} is {size} ms slower than {yardstick} {basis}"),
         Verdict::NoDifference => format!("{name} is exactly as fast as {yardstick} {basis}"),
         Verdict::Undecided => {
             format!("{name} and {yardstick} do not differ for sure: {difference} ms {basis}")

@@ -1,6 +1,6 @@
 //! Figures, tables, claims and the page.
 //!
-//! [`write`] turns a result directory into `report.html` and its figures; everything on the page is
+//! [`write()`] turns a result directory into `report.html` and its figures; everything on the page is
 //! computed from the stored runs, the study's `figures.toml` and its `claims.toml`.
 
 pub mod claims;

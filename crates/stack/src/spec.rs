@@ -176,7 +176,7 @@ impl FromStr for TransportSpec {
             _ => return Err(SpecError::UnknownTransport(name.to_owned())),
         };
         let mut options = Options::split(options)?;
-        let stack = named_stack(options.take("stack"))?;
+        let stack = named_stack(options.take("stack").as_deref())?;
         let mut behaviour = stack.table(kind.name());
         // A request/response application switches Nagle off on both (TCP_NODELAY, SCTP_NODELAY).
         behaviour.insert("nagle".to_owned(), kind.without_nagle());
@@ -191,7 +191,11 @@ impl FromStr for TransportSpec {
                 let reliability = options.reliability()?;
                 let config: hol_sctp::Config = options.settle(kind, &mut behaviour)?;
                 if config.streams == 0 {
-                    return Err(bad_value("streams", &behaviour["streams"], "an association has 1 to 65535".to_owned()));
+                    return Err(bad_value(
+                        "streams",
+                        &behaviour["streams"],
+                        "an association has 1 to 65535".to_owned(),
+                    ));
                 }
                 Protocol::Sctp { config, unordered, reliability }
             }
@@ -200,8 +204,8 @@ impl FromStr for TransportSpec {
     }
 }
 
-fn named_stack(name: Option<String>) -> Result<&'static Stack, SpecError> {
-    let name = name.as_deref().unwrap_or(DEFAULT_STACK);
+fn named_stack(name: Option<&str>) -> Result<&'static Stack, SpecError> {
+    let name = name.unwrap_or(DEFAULT_STACK);
     stack(name).ok_or_else(|| {
         let known: Vec<_> = stacks().iter().map(|s| s.name).collect();
         SpecError::UnknownStack { name: name.to_owned(), known: known.join(", ") }
