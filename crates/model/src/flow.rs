@@ -195,7 +195,8 @@ impl Flow {
         if now >= self.end_of_grace() {
             self.stop(Stopped::OutOfTime { outstanding });
         } else if now >= self.progress + self.patience {
-            if outstanding > 0 || self.connected.is_none() {
+            let waits = self.connected.is_none() || self.client.application.awaits_answer();
+            if outstanding > 0 || waits {
                 self.stop(Stopped::Stalled { since: self.progress, at: now, outstanding });
             } else {
                 // Nothing is under way; the schedule is merely slow.

@@ -54,7 +54,13 @@ impl Scenario {
     pub fn check(&self) -> Result<(), ScenarioError> {
         self.workload.check()?;
         self.interfaces()?;
-        if self.messages == 0 { Err(ScenarioError::NoMessages) } else { Ok(()) }
+        if self.messages == 0 {
+            return Err(ScenarioError::NoMessages);
+        }
+        if self.workload.waits_for_replies() && self.gives_up() {
+            return Err(ScenarioError::PingpongWithoutReliability);
+        }
+        Ok(())
     }
 
     /// The names of all interfaces, in the order of [`TapPoint::interface`].

@@ -89,6 +89,12 @@ pub enum ScenarioError {
     /// The workload table contradicts itself.
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
+    /// The next message waits for a reply that may never come.
+    #[error(
+        "pingpong over a transport that gives messages up would end with the first one; \
+         use echo, or leave out lifetime and retransmissions"
+    )]
+    PingpongWithoutReliability,
     /// There is nothing to send.
     #[error("`messages` is 0; a run needs at least one")]
     NoMessages,

@@ -184,6 +184,21 @@ fn a_link_that_stays_down_ends_the_run_with_a_reason() {
 }
 
 #[test]
+fn a_session_that_is_given_up_before_it_opens_ends_the_run_with_a_reason() {
+    // Packet 3 of the client opens SIMCO's session; nothing is sent before it is answered.
+    let network = "loss = { drop = [3, 4, 5, 6] }";
+    let run = run_of("sctp:retransmissions=0", network, "kind = \"simco\"", 10);
+    assert!(matches!(run.stopped, Stopped::Stalled { .. }), "{:?}", run.stopped);
+}
+
+#[test]
+fn ping_pong_needs_a_transport_that_delivers() {
+    let scenario = scenario("sctp:lifetime=1s", "", "kind = \"pingpong\"", 10);
+    let refusal = run(&scenario, Seed(1), None).unwrap_err().to_string();
+    assert!(refusal.contains("use echo"), "{refusal}");
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_ends_the_run_with_a_reason() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "loss = '100%'", "kind = 'simco'", 5);

@@ -124,6 +124,11 @@ impl Client {
         self.journal.len() as u64
     }
 
+    /// Nothing comes due before the other side answers: a session, or the reply of a ping-pong.
+    pub fn awaits_answer(&self) -> bool {
+        self.schedule.left() > 0 && self.schedule.next() == Time::MAX
+    }
+
     /// When the latest of them was scheduled.
     pub fn last_scheduled(&self) -> Option<Time> {
         self.journal.last().map(|asked| asked.scheduled)

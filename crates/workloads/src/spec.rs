@@ -105,6 +105,11 @@ impl WorkloadSpec {
         self.kind != Kind::Oneway
     }
 
+    /// Whether the next message waits for the reply to the last one.
+    pub fn waits_for_replies(&self) -> bool {
+        self.kind == Kind::Pingpong
+    }
+
     /// The same workload with every default spelt out.
     pub fn settled(&self) -> Self {
         let open_loop = self.rate();
