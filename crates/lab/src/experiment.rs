@@ -166,6 +166,7 @@ impl File {
             ScenarioError::Network(_) => self.network.span(),
             ScenarioError::Workload(_) => self.workload.span(),
             ScenarioError::NoMessages => self.messages.span(),
+            ScenarioError::PingpongWithoutReliability => self.transports.span(),
         };
         source.error(&span, error.to_string())
     }
