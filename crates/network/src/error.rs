@@ -18,7 +18,9 @@ pub enum NetworkError {
         "{line}: `reorder_by` does nothing without `reorder`, the share of packets held back; add reorder = \"1%\""
     )]
     ReorderMissing { line: String },
-    #[error("{line}: `mtu` is {mtu} octets, but every IPv4 link carries at least 68 (RFC 791 section 3.2)")]
+    #[error(
+        "{line}: `mtu` is {mtu} octets, but every host has to take at least 576 (RFC 791 section 3.1), and no link here carries less"
+    )]
     MtuTooSmall { line: String, mtu: u64 },
     #[error("{line}: `queue` holds nothing, not even the packet in transmission; it needs at least \"1p\"")]
     QueueHoldsNothing { line: String },

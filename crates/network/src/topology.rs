@@ -314,7 +314,7 @@ fn check_settings(line: &str, settings: &Settings) -> Result<(), NetworkError> {
     if settings.reorder.is_zero() && reorder_by > Duration::ZERO {
         return Err(NetworkError::ReorderMissing { line });
     }
-    if settings.mtu.0 < 68 {
+    if settings.mtu.0 < 576 {
         return Err(NetworkError::MtuTooSmall { line, mtu: settings.mtu.0 });
     }
     if matches!(settings.queue, QueueLimit::Packets(0) | QueueLimit::Bytes(0)) {
@@ -365,7 +365,7 @@ mod tests {
             ("jitter = '20ms'", "lower one"),
             ("reorder = '1%'", "reorder_by = \"5ms\""),
             ("reorder_by = '1ms'", "reorder = \"1%\""),
-            ("mtu = '20B'", "at least 68"),
+            ("mtu = '20B'", "at least 576"),
             ("queue = '0p'", "at least \"1p\""),
             ("nodes = ['client', 'server']\npaths = [{}]", "write them as `links`"),
             ("links = [{ from = 'client', to = 'server' }]", "name the nodes"),

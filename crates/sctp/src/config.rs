@@ -92,3 +92,33 @@ pub enum IdleDecay {
     /// Whenever a heartbeat is due.
     Heartbeat,
 }
+
+impl Config {
+    /// Finds a value that no endpoint could work with: the field, and what it has to be.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        let rules = [
+            (self.streams > 0, "streams", "lies between 1 and 65535"),
+            (self.max_inbound_streams > 0, "max_inbound_streams", "lies between 1 and 65535"),
+            (
+                self.mtu.0 >= 512,
+                "mtu",
+                "has to be 512B at least: an INIT ACK with its cookie is not fragmented",
+            ),
+            (self.receive_buffer.0 >= 1500, "receive_buffer", "is 1500B at least (RFC 9260 section 3.3.2)"),
+            (self.send_buffer.0 > 0, "send_buffer", "has to hold something"),
+            (self.rto_max >= Duration::from_millis(1), "rto_max", "has to be 1ms at least"),
+            (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
+            (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),
+            (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
+            (self.sack_frequency > 0, "sack_frequency", "has to be 1 at least"),
+            (self.max_gap_blocks > 0, "max_gap_blocks", "has to be 1 at least"),
+            (self.missing_reports > 0, "missing_reports", "has to be 1 at least"),
+            (self.initial_window.0 > 0, "initial_window", "has to be 1B at least"),
+            (self.hb_interval >= Duration::from_millis(1), "hb_interval", "has to be 1ms at least"),
+        ];
+        match rules.into_iter().find(|(kept, ..)| !kept) {
+            Some((_, key, problem)) => Err((key, problem)),
+            None => Ok(()),
+        }
+    }
+}

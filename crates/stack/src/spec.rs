@@ -179,24 +179,21 @@ impl FromStr for TransportSpec {
         let stack = named_stack(options.take("stack").as_deref())?;
         let mut behaviour = stack.table(kind.name());
         // A request/response application switches Nagle off on both (TCP_NODELAY, SCTP_NODELAY).
-        behaviour.insert("nagle".to_owned(), kind.without_nagle());
+        let own = behaviour.insert("nagle".to_owned(), kind.without_nagle());
+        options.switch_nagle(own, &mut behaviour);
 
         let protocol = match kind {
             Kind::Tcp => {
                 let connections = options.parse_or("connections", 1, 1..=1024)?;
-                Protocol::Tcp { config: options.settle(kind, &mut behaviour)?, connections }
+                let config: hol_tcp::Config = options.settle(kind, &mut behaviour)?;
+                misfit(config.check(), &behaviour)?;
+                Protocol::Tcp { config, connections }
             }
             Kind::Sctp => {
                 let unordered = options.flag("unordered")?;
                 let reliability = options.reliability()?;
                 let config: hol_sctp::Config = options.settle(kind, &mut behaviour)?;
-                if config.streams == 0 {
-                    return Err(bad_value(
-                        "streams",
-                        &behaviour["streams"],
-                        "an association has 1 to 65535".to_owned(),
-                    ));
-                }
+                misfit(config.check(), &behaviour)?;
                 Protocol::Sctp { config, unordered, reliability }
             }
         };
@@ -266,6 +263,18 @@ impl Options {
         Err(SpecError::BadValue { key: key.to_owned(), value, problem })
     }
 
+    /// `nagle` and `nagle=on` are the stack's own variant, whatever it calls it.
+    fn switch_nagle(&mut self, own: Option<toml::Value>, behaviour: &mut toml::Table) {
+        let Some(index) = self.0.iter().position(|(key, _)| key == "nagle") else { return };
+        match self.0[index].1.as_deref() {
+            None | Some("on" | "true") => behaviour.extend(own.map(|own| ("nagle".to_owned(), own))),
+            Some("off" | "false") => {}
+            // A variant by name is read like any other behaviour.
+            Some(_) => return,
+        };
+        self.0.remove(index);
+    }
+
     fn reliability(&mut self) -> Result<Reliability, SpecError> {
         match (self.take("lifetime"), self.take("retransmissions")) {
             (None, None) => Ok(Reliability::Full),
@@ -330,6 +339,11 @@ fn parse<T: FromStr<Err: fmt::Display>>(key: &str, value: &str) -> Result<T, Spe
     })
 }
 
+/// A value that the endpoint could not work with, in the words of a specification.
+fn misfit(found: Result<(), (&str, &str)>, behaviour: &toml::Table) -> Result<(), SpecError> {
+    found.map_err(|(key, problem)| bad_value(key, &behaviour[key], format!("{key} {problem}")))
+}
+
 fn bad_value(key: &str, value: &toml::Value, problem: String) -> SpecError {
     let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     SpecError::BadValue { key: key.to_owned(), value, problem }
@@ -379,10 +393,14 @@ mod tests {
     fn nagle_is_off_unless_asked_for() {
         for (text, expected) in [
             ("tcp", "\"off\""),
-            ("tcp:nagle=minshall", "\"minshall\""),
+            ("tcp:nagle", "\"minshall\""),
+            ("tcp:nagle=classic", "\"classic\""),
+            ("tcp:nagle=off", "\"off\""),
+            ("tcp:stack=rfc,nagle=on", "\"classic\""),
             ("sctp", "false"),
             ("sctp:nagle", "true"),
-            ("sctp:nagle=true", "true"),
+            ("sctp:nagle=on", "true"),
+            ("sctp:nagle=false", "false"),
         ] {
             let spec: TransportSpec = text.parse().unwrap();
             assert_eq!(spec.behaviour()["nagle"].to_string(), expected, "{text}");
@@ -407,5 +425,7 @@ mod tests {
         assert!(error("sctp:streams").contains("needs a value"));
         assert!(error("sctp:streams=8,streams=9").contains("twice"));
         assert!(error("tcp:connections=0").contains("between 1 and 1024"));
+        assert!(error("tcp:mss=0").contains("mss=0: mss has to be 88 octets at least"));
+        assert!(error("sctp:rto_min=5s,rto_max=1s").contains("rto_min exceeds rto_max"));
     }
 }

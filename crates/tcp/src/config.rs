@@ -141,3 +141,30 @@ pub enum RttEstimator {
     /// Linux: the variance is the greatest deviation of a window and decays slowly.
     Linux,
 }
+
+/// The least segment that leaves room for data beside all options.
+const LEAST_MSS: u16 = 88;
+
+impl Config {
+    /// Finds a value that no endpoint could work with: the field, and what it has to be.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        let rules = [
+            (self.mss >= LEAST_MSS, "mss", "has to be 88 octets at least"),
+            (self.window_scale <= 14, "window_scale", "is 14 at most (RFC 7323 section 2.3)"),
+            (self.send_buffer.0 > 0, "send_buffer", "has to hold something"),
+            (self.receive_buffer.0 >= self.mss.into(), "receive_buffer", "has to hold a segment at least"),
+            (!self.timestamp_clock.is_zero(), "timestamp_clock", "has to be longer than 0s"),
+            (self.delayed_ack_min <= self.delayed_ack_max, "delayed_ack_min", "exceeds delayed_ack_max"),
+            ((1..=10_000).contains(&self.initial_window), "initial_window", "lies between 1 and 10000"),
+            (self.dupthresh > 0, "dupthresh", "has to be 1 at least"),
+            (self.rto_max >= Duration::from_millis(1), "rto_max", "has to be 1ms at least"),
+            (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
+            (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),
+            (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
+        ];
+        match rules.into_iter().find(|(kept, ..)| !kept) {
+            Some((_, key, problem)) => Err((key, problem)),
+            None => Ok(()),
+        }
+    }
+}

@@ -5,7 +5,10 @@ use hol_transport::FramingError;
 
 use crate::WorkloadSpec;
 
-/// Makes messages: four octets of length, four of number, then zeros.
+/// Keeps protocol analysers from taking small numbers for commands of a protocol they know.
+const MARK: u32 = u32::from_be_bytes(*b"hol\0");
+
+/// Makes messages: four octets of length, four of marked number, then zeros.
 #[derive(Debug)]
 pub(crate) struct Padding {
     size: usize,
@@ -26,14 +29,14 @@ impl Padding {
         }
         let mut message = self.zeros.split_to(self.size);
         message[..4].copy_from_slice(&(self.size as u32).to_be_bytes());
-        message[4..8].copy_from_slice(&number.to_be_bytes());
+        message[4..8].copy_from_slice(&(number ^ MARK).to_be_bytes());
         message.freeze()
     }
 }
 
 /// The number of a message.
 pub(crate) fn number(message: &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(*message.get(4..)?.first_chunk()?))
+    Some(u32::from_be_bytes(*message.get(4..)?.first_chunk()?) ^ MARK)
 }
 
 /// The length of the message that starts with `octets`.
