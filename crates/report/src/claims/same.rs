@@ -113,7 +113,15 @@ fn finding(compared: &[Compared<'_>], distance: f64) -> Finding {
             one.margin
         )
     };
-    Finding::new(same == compared.len(), text).with_rows(compared.iter().map(row).collect())
+    let rows = compared.iter().map(row).collect();
+    let apart = |one: &Compared<'_>| {
+        let difference = one.comparison.difference;
+        difference.mean.abs() - difference.half_width > one.margin || one.distance >= distance
+    };
+    if same < compared.len() && !compared.iter().any(apart) {
+        return Finding::unknown(format!("{text}; the intervals are too wide to tell")).with_rows(rows);
+    }
+    Finding::new(same == compared.len(), text).with_rows(rows)
 }
 
 #[cfg(test)]
@@ -131,6 +139,8 @@ mod tests {
         let tcp = cell("TCP", 0.0, 100.0, &[20.01, 20.02, 20.01, 20.02]);
         let near = cell("SCTP-1", 0.0, 100.0, &[20.05, 20.06, 20.05, 20.07]);
         let far = cell("SCTP-1", 0.0, 100.0, &[22.05, 22.06, 22.05, 22.07]);
+        let noisy = cell("SCTP-1", 0.0, 100.0, &[18.0, 22.0, 19.0, 21.5]);
+        assert_eq!(check().evaluate(&view(&dataset(vec![tcp.clone(), noisy]))).holds, None);
         let data = dataset(vec![tcp.clone(), near]);
         assert_eq!(check().evaluate(&view(&data)).holds, Some(true));
         let data = dataset(vec![tcp, far]);
