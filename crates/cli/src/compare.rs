@@ -1,13 +1,11 @@
 //! `hol compare`: transports side by side.
 
-use std::sync::atomic::AtomicBool;
-
 use clap::Args;
 use hol_lab::{Finished, Plan, PointResult, execute};
 use hol_measure::{CONFIDENCE, Distribution, Interval, Verdict, compare_paired};
 
 use crate::failure::Failure;
-use crate::fill::threads;
+use crate::fill::{stop_on_interrupt, threads};
 use crate::progress::Progress;
 use crate::question::Question;
 use crate::row::{NANOSECOND_MS, Row, cells, heads, split};
@@ -45,11 +43,12 @@ impl Compare {
         let plan = Plan::new([&self.question.experiment(&self.transports)?]);
         let mut finished = Finished::default();
         let mut progress = Progress::new(self.json);
+        let stop = stop_on_interrupt()?;
         execute(
             &plan,
             &mut finished,
             threads(self.jobs),
-            &AtomicBool::new(false),
+            stop,
             |_, _| Ok(()),
             |_, now| {
                 progress.show(now);
@@ -57,6 +56,9 @@ impl Compare {
             },
         )?;
         progress.finish();
+        if !plan.wanted(&finished).is_empty() {
+            return Err(Failure::Failed("interrupted".to_owned()));
+        }
         let results = plan.results(&finished);
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
@@ -97,8 +99,9 @@ fn conditions(result: &PointResult) -> String {
     let point = &result.point;
     let network = &point.network;
     let rate = point.workload.rate().map_or(String::new(), |rate| format!(" at {rate}"));
+    let world = if point.world.is_model() { String::new() } else { format!(" in {}", point.world) };
     format!(
-        "{}{rate}, {} each way, loss {}, {}, queue {}; {} messages in {} repetitions, seed {}",
+        "{}{rate}{world}, {} each way, loss {}, {}, queue {}; {} messages in {} repetitions, seed {}",
         point.workload.kind.name(),
         network.delay,
         serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss)),

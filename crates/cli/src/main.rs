@@ -6,6 +6,7 @@ mod compare;
 mod doctor;
 mod failure;
 mod fill;
+mod kernel;
 mod list;
 mod progress;
 mod question;
@@ -65,11 +66,17 @@ enum Command {
     Bench(bench::Bench),
     /// List studies, stacks, transports with their options, and workloads
     List(list::List),
+    /// Get, choose and list the kernels of the kernel world
+    Kernel(kernel::Kernel),
     /// Say what works on this machine
     Doctor(doctor::Doctor),
 }
 
 fn main() -> ExitCode {
+    // The kernel world runs this very program inside its virtual machine.
+    if hol_kernel::guest::is_guest() {
+        return hol_kernel::guest::main();
+    }
     let done = match Cli::parse().command {
         Command::Compare(command) => command.run(),
         Command::Run(command) => command.run(),
@@ -79,6 +86,7 @@ fn main() -> ExitCode {
         Command::Trace(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::List(command) => command.run(),
+        Command::Kernel(command) => command.run(),
         Command::Doctor(command) => command.run(),
     };
     match done {

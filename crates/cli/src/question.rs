@@ -41,8 +41,8 @@ pub struct Question {
     /// Where all randomness comes from
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
-    /// Where it runs: our endpoints on simulated links under a virtual clock
-    #[arg(long, default_value = "model", value_parser = ["model"])]
+    /// Where it runs: model (our endpoints, simulated links), kernel (Linux in a virtual machine), or kernel:6.1
+    #[arg(long, default_value = "model")]
     pub world: String,
     /// Any other key of an experiment file, as in network.jitter=2ms
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -74,6 +74,7 @@ impl Question {
             ("--loss", "network.loss", self.loss.as_ref()),
             ("--bandwidth", "network.rate", self.bandwidth.as_ref()),
             ("--queue", "network.queue", self.queue.as_ref()),
+            ("--world", "world", Some(&self.world)),
         ];
         for (flag, key, value) in texts {
             if let Some(value) = value {

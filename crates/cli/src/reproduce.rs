@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hol_lab::{Manifest, Plan, Study};
+use hol_lab::{Experiment, InputError, Manifest, Plan, Study, World};
 use hol_report::claims::Verdict;
 
 use crate::failure::Failure;
@@ -30,9 +30,9 @@ pub struct Reproduce {
     /// Show the points and what they cost, and run nothing
     #[arg(long)]
     plan: bool,
-    /// Where it runs
-    #[arg(long, default_value = "model", value_parser = ["model"])]
-    world: String,
+    /// Where it runs: model, kernel (Linux in a virtual machine), or kernel:6.1
+    #[arg(long, default_value = "model")]
+    world: World,
     /// One JSON object a line for each point, in the order of the plan
     #[arg(long)]
     json: bool,
@@ -42,11 +42,12 @@ impl Reproduce {
     /// Runs what is missing, then writes the report.
     pub fn run(&self) -> Result<(), Failure> {
         let study = Study::load(&self.study, self.quick)?;
-        let suffix = if self.quick { "-quick" } else { "" };
-        let default = || PathBuf::from("results").join(format!("{}{suffix}", study.name));
+        let quick = if self.quick { "-quick" } else { "" };
+        let world = if self.world.is_model() { "" } else { "-kernel" };
+        let default = || PathBuf::from("results").join(format!("{}{world}{quick}", study.name));
         let out = self.out.clone().unwrap_or_else(default);
-        let experiments: Vec<_> =
-            study.experiments.iter().map(|(_, experiment)| experiment.clone()).collect();
+        let experiments = study.experiments.iter().map(|(_, experiment)| self.placed(experiment));
+        let experiments = experiments.collect::<Result<Vec<_>, _>>()?;
         if self.plan {
             say(&cost(&Plan::new(&experiments), self.jobs));
             return Ok(());
@@ -66,6 +67,17 @@ impl Reproduce {
             say(&format!("\nreport: {}\n", page.display()));
         }
         Ok(())
+    }
+
+    /// The experiment in the world that was asked for, as far as that can do it.
+    fn placed(&self, experiment: &Experiment) -> Result<Experiment, InputError> {
+        let experiment = experiment.clone();
+        if self.world.is_model() {
+            return Ok(experiment);
+        }
+        let (experiment, refused) = experiment.in_world(&self.world)?;
+        refused.iter().for_each(|point| eprintln!("left out: {point}"));
+        Ok(experiment)
     }
 }
 

@@ -14,7 +14,7 @@ pub const NANOSECOND_MS: f64 = 1e-6;
 /// One transport under one set of conditions; unknown numbers are null.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    world: &'static str,
+    world: String,
     transport: String,
     stack: String,
     workload: &'static str,
@@ -44,7 +44,7 @@ impl Row {
         let quantile = |p| latency.quantile(p).map(|d| d.as_millis_f64());
         let mean = result.mean_ms();
         Self {
-            world: "model",
+            world: point.world.to_string(),
             transport: point.transport.to_string(),
             stack: point.transport.stack().to_owned(),
             workload: point.workload.kind.name(),

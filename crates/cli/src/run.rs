@@ -31,6 +31,9 @@ pub struct Run {
     /// Runs at the same time [default: all cores]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
+    /// Where it runs: model, kernel (Linux in a virtual machine), or kernel:6.1
+    #[arg(long)]
+    world: Option<String>,
     /// Keep the records of all messages too, as Parquet files
     #[arg(long)]
     records: bool,
@@ -76,6 +79,9 @@ impl Run {
         let name = self.file.file_stem().map_or("experiment".into(), |stem| stem.to_string_lossy());
         let mut source = Source::read(&self.file)?;
         set_all(&mut source, &self.settings)?;
+        if let Some(world) = &self.world {
+            source.set(&format!("--world {world}"), "world", &format!("{world:?}"))?;
+        }
         let mut experiment = Experiment::parse(&name, &source)?;
         if self.records {
             experiment.records = Keep::All;

@@ -46,6 +46,10 @@ impl Trace {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
             return Err(Failure::Usage(format!("{problem}, counted from 0")));
         }
+        if !point.world.is_model() {
+            let problem = "hol trace sees the model world only; leave --world out";
+            return Err(Failure::Usage(problem.to_owned()));
+        }
         match &self.pcap {
             Some(path) => self.capture(&point, path),
             None => self.print(&point),

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hol_kernel::KernelError;
+
 /// Something the user wrote is wrong: where, what, and the cure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
@@ -57,6 +59,14 @@ pub enum LabError {
         /// What the world says.
         problem: String,
     },
+    /// The kernel world did not do it.
+    #[error("{point}: {problem}")]
+    Kernel {
+        /// The point in words.
+        point: String,
+        /// What happened.
+        problem: KernelError,
+    },
     /// One of our own assertions failed in a run; the message above says which.
     #[error(
         "{point}: repetition {repetition} (seed {seed}) broke an assertion; please report it with these words"
@@ -74,7 +84,10 @@ pub enum LabError {
 impl LabError {
     /// The user has to change what he wrote, rather than the machine its state.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Input(_) | Self::Scenario { .. })
+        match self {
+            Self::Kernel { problem, .. } => problem.is_usage(),
+            other => matches!(other, Self::Input(_) | Self::Scenario { .. }),
+        }
     }
 
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {

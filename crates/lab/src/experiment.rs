@@ -17,6 +17,7 @@ use crate::error::InputError;
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
 use crate::source::Source;
+use crate::world::World;
 
 /// A question: what is sent over which networks with which transports, and how often.
 #[derive(Debug, Clone)]
@@ -56,6 +57,8 @@ struct File {
     precision: Option<Spanned<Ratio>>,
     #[serde(default)]
     records: Keep,
+    #[serde(default = "default_world")]
+    world: Spanned<World>,
     transports: Spanned<Vec<Named>>,
     #[serde(default = "default_network")]
     network: Spanned<NetworkSpec>,
@@ -84,6 +87,9 @@ fn default_messages() -> Spanned<u64> {
 const fn default_repetitions() -> Repetitions {
     Repetitions::fixed(10)
 }
+fn default_world() -> Spanned<World> {
+    Spanned::new(0..0, World::Model)
+}
 fn default_network() -> Spanned<NetworkSpec> {
     Spanned::new(0..0, NetworkSpec::default())
 }
@@ -104,13 +110,29 @@ impl Experiment {
         for index in 0..first.transports.get_ref().len() {
             for (file, step) in files.iter().zip(&combinations) {
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
-                let point = file.point(name, index, axes);
+                let point = file.point(name, index, axes, source)?;
                 point.scenario(0).check().map_err(|e| file.misfit(&e, source))?;
+                point.possible().map_err(|e| source.error(&file.world.span(), e))?;
                 points.push(point.settled());
             }
         }
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
         Ok(Self { name: name.to_owned(), title, records: first.records, points })
+    }
+
+    /// The experiment in another world, and in words each point that had to be left out since that cannot do it.
+    pub fn in_world(mut self, world: &World) -> Result<(Self, Vec<String>), InputError> {
+        let place = format!("--world {world}");
+        let settled = world.settled().map_err(|problem| InputError { place, problem })?;
+        let mut refused = Vec::new();
+        self.points.retain_mut(|point| {
+            point.world = settled.clone();
+            point.id = point.identity();
+            let possible = point.possible();
+            refused.extend(possible.as_ref().err().map(|problem| format!("{point}: {problem}")));
+            possible.is_ok()
+        });
+        Ok((self, refused))
     }
 
     /// The experiment with a twentieth of the messages, for a first look; at least 100 a repetition.
@@ -166,14 +188,24 @@ impl File {
             ScenarioError::Network(_) => self.network.span(),
             ScenarioError::Workload(_) => self.workload.span(),
             ScenarioError::NoMessages => self.messages.span(),
-            ScenarioError::PingpongWithoutReliability => self.transports.span(),
+            ScenarioError::PingpongWithoutReliability | ScenarioError::NoProtocol(_) => {
+                self.transports.span()
+            }
         };
         source.error(&span, error.to_string())
     }
 
-    fn point(&self, experiment: &str, transport: usize, axes: Vec<(String, String)>) -> Point {
+    fn point(
+        &self,
+        experiment: &str,
+        transport: usize,
+        axes: Vec<(String, String)>,
+        source: &Source,
+    ) -> Result<Point, InputError> {
         let Named { spec, label } = self.transports.get_ref()[transport].clone();
-        Point {
+        let world = self.world.get_ref().settled();
+        let world = world.map_err(|problem| source.error(&self.world.span(), problem))?;
+        Ok(Point {
             id: PointId(0),
             experiment: experiment.to_owned(),
             label,
@@ -185,7 +217,8 @@ impl File {
             seed: self.seed,
             network: self.network.get_ref().clone(),
             workload: self.workload.get_ref().clone(),
-        }
+            world,
+        })
     }
 }
 

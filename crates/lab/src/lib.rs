@@ -23,6 +23,7 @@ mod study;
 mod sweep;
 mod table;
 mod verify;
+mod world;
 
 pub use error::{InputError, LabError};
 pub use experiment::{Experiment, Keep};
@@ -38,3 +39,4 @@ pub use store::Store;
 pub use study::Study;
 pub use sweep::{Progress, execute};
 pub use verify::{Difference, verify};
+pub use world::World;

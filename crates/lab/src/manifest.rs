@@ -23,7 +23,7 @@ pub struct Manifest {
     pub study: Option<String>,
     /// One line for people.
     pub title: String,
-    /// Where it ran: `"model"`.
+    /// Where it ran: `"model"`, or `"kernel:"` with the kernel's release.
     pub world: String,
     /// Which records of single messages are kept.
     pub records: Keep,
@@ -60,7 +60,7 @@ impl Manifest {
             command,
             study: study.map(str::to_owned),
             title: title.to_owned(),
-            world: "model".to_owned(),
+            world: worlds(experiments),
             records: if keep { Keep::All } else { Keep::None },
             host: Host::this(),
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
@@ -76,6 +76,15 @@ impl Manifest {
         };
         ask(self) == ask(other)
     }
+}
+
+/// The worlds of all points, each once.
+fn worlds(experiments: &[Experiment]) -> String {
+    let mut worlds: Vec<String> =
+        experiments.iter().flat_map(|e| &e.points).map(|p| p.world.to_string()).collect();
+    worlds.sort();
+    worlds.dedup();
+    worlds.join(", ")
 }
 
 impl Host {

@@ -10,6 +10,7 @@ use hol_workloads::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::repetitions::Repetitions;
+use crate::world::World;
 
 /// Stands for everything that decides what a point's runs measure, this program's version included.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,6 +52,9 @@ pub struct Point {
     pub network: NetworkSpec,
     /// What the application does.
     pub workload: WorkloadSpec,
+    /// Where it runs.
+    #[serde(default, skip_serializing_if = "World::is_model")]
+    pub world: World,
 }
 
 impl Point {
@@ -63,8 +67,8 @@ impl Point {
 
     /// The id that these settings have in this version of the program.
     pub fn identity(&self) -> PointId {
-        let Self { transport, messages, repetitions, seed, network, workload, .. } = self;
-        let decides = serde_json::json!({
+        let Self { transport, messages, repetitions, seed, network, workload, world, .. } = self;
+        let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "transport": settled::Settled::of(transport),
             "messages": messages,
@@ -73,6 +77,9 @@ impl Point {
             "network": network,
             "workload": workload,
         });
+        if !world.is_model() {
+            decides["world"] = world.to_string().into();
+        }
         let mut digester = Digester::new();
         for octets in decides.to_string().as_bytes().chunks(8) {
             let mut word = [0; 8];
@@ -91,6 +98,11 @@ impl Point {
     /// The seed of a repetition. It depends on nothing else: transports and points meet common random numbers.
     pub fn seed_of(&self, repetition: u32) -> Seed {
         Seed(self.seed).derive("repetition").derive_index(repetition.into())
+    }
+
+    /// Refuses what its world cannot do.
+    pub(crate) fn possible(&self) -> Result<(), String> {
+        self.world.check(&self.scenario(0)).map_err(|problem| problem.to_string())
     }
 
     /// What the world is asked to run.

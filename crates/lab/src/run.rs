@@ -1,8 +1,9 @@
-//! One run in the model world, and what is kept of it.
+//! One run in its world, and what is kept of it.
 
 use std::panic::catch_unwind;
 
 use hol_base::{Duration, Time};
+use hol_kernel::Facts;
 use hol_measure::{Record, Summary, summarize};
 use hol_model::{Run, Stopped};
 use hol_transport::Statistics;
@@ -12,6 +13,7 @@ use crate::error::LabError;
 use crate::plan::Job;
 use crate::point::RunKey;
 use crate::stopwatch::Stopwatch;
+use crate::world::{World, booted};
 
 /// What is kept of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,12 +27,15 @@ pub struct RunResult {
     pub span: Duration,
     /// Packets that the hosts sent.
     pub packets: u64,
-    /// What both endpoints counted together.
+    /// What both endpoints counted together; nothing in the kernel world.
     pub counts: Counts,
     /// Why it ended, if not because everything was done.
     pub stopped: Option<String>,
     /// Wall-clock time inside the simulation, in seconds.
     pub wall_s: f64,
+    /// In the kernel world: its version, its settings, and what it measured of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Box<Facts>>,
 }
 
 /// What both endpoints counted together.
@@ -53,6 +58,9 @@ pub struct Counts {
 /// Runs `job`: the result, and its records.
 pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Record>), LabError> {
     let (point, repetition) = (job.point, job.repetition);
+    if let World::Kernel(release) = &point.world {
+        return in_kernel(job, release);
+    }
     let watch = Stopwatch::start();
     let (scenario, seed) = (point.scenario(repetition), point.seed_of(repetition));
     let outcome = catch_unwind(|| hol_model::run(&scenario, seed, None));
@@ -68,6 +76,27 @@ pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Record>), LabError> {
         counts: Counts::of(&run),
         stopped: reason(run.stopped),
         wall_s,
+        kernel: None,
+    };
+    Ok((result, run.records))
+}
+
+/// Runs `job` in the kernel world.
+fn in_kernel(job: Job<'_>, release: &str) -> Result<(RunResult, Vec<Record>), LabError> {
+    let (point, repetition) = (job.point, job.repetition);
+    let world = booted(release);
+    let watch = Stopwatch::start();
+    let run = world.and_then(|world| world.run(&point.scenario(repetition), point.seed_of(repetition)));
+    let run = run.map_err(|problem| LabError::Kernel { point: point.to_string(), problem })?;
+    let result = RunResult {
+        key: job.key(),
+        summary: summarize(&run.records),
+        span: span(&run.records),
+        packets: run.facts.packets,
+        counts: Counts::default(),
+        stopped: run.facts.stopped.clone(),
+        wall_s: watch.seconds(),
+        kernel: Some(Box::new(run.facts)),
     };
     Ok((result, run.records))
 }
@@ -124,6 +153,15 @@ impl RunResult {
         let record =
             Record { id: 0, stream: 0, size: 56, scheduled, request: Some(leg), reply: None, outcome };
         let (span, counts) = (span(&[record]), Counts::default());
-        Self { key, summary: summarize(&[record]), span, packets: 2, counts, stopped: None, wall_s: 0.0 }
+        Self {
+            key,
+            summary: summarize(&[record]),
+            span,
+            packets: 2,
+            counts,
+            stopped: None,
+            wall_s: 0.0,
+            kernel: None,
+        }
     }
 }

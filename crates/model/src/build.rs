@@ -2,7 +2,7 @@
 
 use hol_base::{ByteCount, Rng, Seed};
 use hol_network::{Network, Tap, Topology};
-use hol_stack::Protocol;
+use hol_stack::{Protocol, TransportSpec};
 use hol_transport::Reliability;
 use hol_wire::{Address, Packet, tcp};
 use hol_workloads::{Client, Face, Server};
@@ -31,7 +31,7 @@ pub(crate) fn world<'t>(
     let topology = Topology::new(&scenario.network)?;
     let mut builder = Builder { topology: &topology, seed, sockets: Vec::new(), hosts: Vec::new() };
     builder.hosts.resize_with(topology.nodes(), Demux::default);
-    let flow = builder.flow(scenario);
+    let flow = builder.flow(scenario)?;
     let network = Network::new(&topology, seed, tap);
     Ok(World::new(network, builder.hosts, builder.sockets, vec![flow]))
 }
@@ -45,12 +45,13 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn flow(&mut self, scenario: &Scenario) -> Flow {
+    fn flow(&mut self, scenario: &Scenario) -> Result<Flow, ScenarioError> {
         let Scenario { transport, workload, messages, .. } = scenario;
         let streams = transport.streams();
         let (sessions, patience) = match transport.protocol() {
             Protocol::Tcp { config, connections } => (*connections, config.rto_max),
             Protocol::Sctp { config, .. } => (1, config.rto_max),
+            Protocol::Mptcp { .. } | Protocol::Udp => return Err(no_protocol(transport)),
         };
         let face = Face { streams, sessions };
         let [client, server] = match transport.protocol() {
@@ -61,15 +62,16 @@ impl Builder<'_> {
             Protocol::Sctp { config, unordered, reliability } => {
                 self.sctp(config).map(|endpoint| Channel::sctp(endpoint, *unordered, *reliability))
             }
+            Protocol::Mptcp { .. } | Protocol::Udp => return Err(no_protocol(transport)),
         };
         let arrivals = self.seed.derive("workload/arrivals").rng();
-        Flow::new(
+        Ok(Flow::new(
             Side::new(Client::new(workload, face, *messages, arrivals), client),
             Side::new(Server::new(workload, face, *messages), server),
             *messages,
             workload.has_replies(),
             patience * STALLED_TIMEOUTS,
-        )
+        ))
     }
 
     /// Client and server endpoints of parallel TCP connections.
@@ -138,6 +140,10 @@ impl Builder<'_> {
     fn rng(&self, side: &str, connection: u16) -> Rng {
         self.seed.derive(side).derive_index(connection.into()).rng()
     }
+}
+
+fn no_protocol(transport: &TransportSpec) -> ScenarioError {
+    ScenarioError::NoProtocol(transport.kind().name())
 }
 
 impl Role {

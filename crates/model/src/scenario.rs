@@ -89,6 +89,9 @@ pub enum ScenarioError {
     /// The workload table contradicts itself.
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
+    /// The model world has no endpoints of this protocol.
+    #[error("the model world has no {0}; the kernel world has (--world kernel)")]
+    NoProtocol(&'static str),
     /// The next message waits for a reply that may never come.
     #[error(
         "pingpong over a transport that gives messages up would end with the first one; \

@@ -153,6 +153,15 @@ fn partially_reliable_messages_arrive_or_are_abandoned() {
 
 /// Claim ikr53-26: the generator gives up when it falls a second behind.
 #[test]
+fn a_protocol_without_endpoints_here_is_refused_by_name() {
+    for transport in ["mptcp", "udp"] {
+        let scenario = scenario(transport, "delay = \"10ms\"", "kind = \"echo\"", 10);
+        let error = run(&scenario, Seed(7), None).unwrap_err().to_string();
+        assert!(error.contains(&format!("no {transport}; the kernel world has")), "{error}");
+    }
+}
+
+#[test]
 fn a_load_beyond_the_link_falls_behind_schedule() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(

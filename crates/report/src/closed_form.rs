@@ -61,5 +61,6 @@ fn recovery(spec: &TransportSpec) -> Option<Recovery> {
                 _ => Some(Recovery::TcpDupThresh { rto_min }),
             }
         }
+        Kind::Mptcp | Kind::Udp => None,
     }
 }

@@ -17,6 +17,10 @@ pub enum Kind {
     Tcp,
     /// Stream Control Transmission Protocol.
     Sctp,
+    /// Multipath TCP, RFC 8684; not in the model world.
+    Mptcp,
+    /// User Datagram Protocol: a message is a datagram; not in the model world.
+    Udp,
 }
 
 /// What the application uses of a protocol, and how its endpoints behave.
@@ -38,6 +42,15 @@ pub enum Protocol {
         /// When the sender gives a message up.
         reliability: Reliability,
     },
+    /// One or several Multipath TCP connections.
+    Mptcp {
+        /// Behaviour of both ends and of every subflow.
+        config: hol_tcp::Config,
+        /// Parallel connections; messages take them in turn.
+        connections: u16,
+    },
+    /// Datagrams; those that are lost stay lost.
+    Udp,
 }
 
 /// A transport as the user names it, settled: protocol, stack and every behaviour.
@@ -53,7 +66,9 @@ pub struct TransportSpec {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// The word before the colon is no transport.
-    #[error("unknown transport {0:?}; known are \"tcp\" and \"sctp\", with options as in \"sctp:streams=8\"")]
+    #[error(
+        "unknown transport {0:?}; known are \"tcp\", \"sctp\", \"mptcp\" and \"udp\", with options as in \"sctp:streams=8\""
+    )]
     UnknownTransport(String),
     /// No such stack.
     #[error("unknown stack {name:?}; known are {known}")]
@@ -100,26 +115,42 @@ const SCTP_USE: [(&str, &str); 3] = [
 ];
 
 impl Kind {
-    /// The name in specifications and tables: `"tcp"`, `"sctp"`.
+    /// Every transport protocol.
+    pub const ALL: [Self; 4] = [Self::Tcp, Self::Sctp, Self::Mptcp, Self::Udp];
+
+    /// The name in specifications: `"tcp"`, `"sctp"`, `"mptcp"`, `"udp"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Sctp => "sctp",
+            Self::Mptcp => "mptcp",
+            Self::Udp => "udp",
         }
     }
 
-    fn without_nagle(self) -> toml::Value {
+    /// What the endpoints of a stack do.
+    fn behaviour(self, stack: &Stack) -> toml::Table {
         match self {
-            Self::Tcp => toml::Value::String("off".to_owned()),
-            Self::Sctp => toml::Value::Boolean(false),
+            Self::Tcp | Self::Mptcp => stack.table("tcp"),
+            Self::Sctp => stack.table("sctp"),
+            Self::Udp => toml::Table::new(),
+        }
+    }
+
+    fn without_nagle(self) -> Option<toml::Value> {
+        match self {
+            Self::Tcp | Self::Mptcp => Some(toml::Value::String("off".to_owned())),
+            Self::Sctp => Some(toml::Value::Boolean(false)),
+            Self::Udp => None,
         }
     }
 
     /// The options that are not a behaviour of the stack, each with its meaning.
     pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Tcp => &TCP_USE,
+            Self::Tcp | Self::Mptcp => &TCP_USE,
             Self::Sctp => &SCTP_USE,
+            Self::Udp => &[],
         }
     }
 }
@@ -134,6 +165,8 @@ impl TransportSpec {
         match self.protocol {
             Protocol::Tcp { .. } => Kind::Tcp,
             Protocol::Sctp { .. } => Kind::Sctp,
+            Protocol::Mptcp { .. } => Kind::Mptcp,
+            Protocol::Udp => Kind::Udp,
         }
     }
     /// The name of the stack.
@@ -147,8 +180,9 @@ impl TransportSpec {
     /// How many streams a workload may spread its messages over: SCTP streams or TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
-            Protocol::Tcp { connections, .. } => *connections,
+            Protocol::Tcp { connections, .. } | Protocol::Mptcp { connections, .. } => *connections,
             Protocol::Sctp { config, .. } => config.streams,
+            Protocol::Udp => 1,
         }
     }
 }
@@ -170,24 +204,27 @@ impl FromStr for TransportSpec {
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (name, options) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
-        let kind = match name {
-            "tcp" => Kind::Tcp,
-            "sctp" => Kind::Sctp,
-            _ => return Err(SpecError::UnknownTransport(name.to_owned())),
-        };
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = kind.ok_or_else(|| SpecError::UnknownTransport(name.to_owned()))?;
         let mut options = Options::split(options)?;
         let stack = named_stack(options.take("stack").as_deref())?;
-        let mut behaviour = stack.table(kind.name());
+        let mut behaviour = kind.behaviour(stack);
         // A request/response application switches Nagle off on both (TCP_NODELAY, SCTP_NODELAY).
-        let own = behaviour.insert("nagle".to_owned(), kind.without_nagle());
-        options.switch_nagle(own, &mut behaviour);
+        if let Some(off) = kind.without_nagle() {
+            let own = behaviour.insert("nagle".to_owned(), off);
+            options.switch_nagle(own, &mut behaviour);
+        }
 
         let protocol = match kind {
-            Kind::Tcp => {
+            Kind::Tcp | Kind::Mptcp => {
                 let connections = options.parse_or("connections", 1, 1..=1024)?;
                 let config: hol_tcp::Config = options.settle(kind, &mut behaviour)?;
                 misfit(config.check(), &behaviour)?;
-                Protocol::Tcp { config, connections }
+                if kind == Kind::Tcp {
+                    Protocol::Tcp { config, connections }
+                } else {
+                    Protocol::Mptcp { config, connections }
+                }
             }
             Kind::Sctp => {
                 let unordered = options.flag("unordered")?;
@@ -196,10 +233,15 @@ impl FromStr for TransportSpec {
                 misfit(config.check(), &behaviour)?;
                 Protocol::Sctp { config, unordered, reliability }
             }
+            Kind::Udp => options.settle::<Nothing>(kind, &mut behaviour).map(|Nothing {}| Protocol::Udp)?,
         };
         Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour, protocol })
     }
 }
+
+/// What UDP can be told.
+#[derive(Deserialize)]
+struct Nothing {}
 
 fn named_stack(name: Option<&str>) -> Result<&'static Stack, SpecError> {
     let name = name.unwrap_or(DEFAULT_STACK);
@@ -369,9 +411,9 @@ mod tests {
     }
 
     #[test]
-    fn every_stack_settles_both_protocols() {
+    fn every_stack_settles_every_protocol() {
         for stack in stacks() {
-            for kind in [Kind::Tcp, Kind::Sctp] {
+            for kind in Kind::ALL {
                 let text = format!("{}:stack={}", kind.name(), stack.name);
                 let spec: TransportSpec = text.parse().unwrap();
                 assert_eq!((spec.kind(), spec.stack()), (kind, stack.name));
@@ -417,7 +459,8 @@ mod tests {
 
     #[test]
     fn errors_name_the_cure() {
-        assert!(error("udp").contains("known are \"tcp\" and \"sctp\""));
+        assert!(error("quic").contains("known are \"tcp\", \"sctp\""));
+        assert!(error("udp:streams=8").contains("udp has no option \"streams\""));
         assert!(error("sctp:stream=8").contains("did you mean \"streams\"?"));
         assert!(error("tcp:stack=bsd").contains("linux-6.12, linux-2.6, rfc"));
         assert!(error("sctp:rto_min=200").contains("rto_min=200: \"200\" is not a time such as \"10ms\""));

@@ -1,0 +1,98 @@
+//! The kernel world end to end. Without QEMU or a kernel these tests say so and pass, unless `HOL_REQUIRE_KERNEL` is
+//! set.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn hol(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hol")).args(arguments).output().expect("hol starts")
+}
+
+/// With a cache of its own, where there is no kernel.
+fn hol_in(cache: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hol"));
+    command.args(arguments).env("XDG_CACHE_HOME", cache).output().expect("hol starts")
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+/// Whether there is a kernel world here.
+fn available(test: &str) -> bool {
+    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
+    let there = qemu && hol(&["kernel", "list"]).status.success();
+    assert!(
+        there || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(),
+        "{test}: no QEMU, or no `hol kernel fetch`"
+    );
+    if !there {
+        eprintln!("{test}: SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
+    }
+    there
+}
+
+fn compare(transport: &str, more: &[&str]) -> Vec<String> {
+    let fixed = ["compare", transport, "--world", "kernel", "--json", "--repetitions", "1", "--count", "100"];
+    let output = hol(&[&fixed[..], more].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+fn digest(transport: &str, more: &[&str]) -> String {
+    let lines = compare(transport, more);
+    let (_, rest) = lines[0].split_once("\"digest\":\"").expect("a digest");
+    rest[..32].to_owned()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
+    if available("the_same_seed_gives_the_same_digest_and_another_seed_another") {
+        let lossy = |seed| digest("sctp:streams=8", &["--loss", "5%", "--seed", seed]);
+        assert_eq!(lossy("1"), lossy("1"));
+        assert_ne!(lossy("1"), lossy("2"));
+    }
+}
+
+#[test]
+fn every_effect_of_the_network_runs() {
+    if available("every_effect_of_the_network_runs") {
+        for setting in [
+            "network.jitter=2ms",
+            "network.loss={ good_to_bad = \"1%\", bad_to_good = \"25%\" }",
+            "network.corrupt=1%",
+            "network.paths=[{}, {delay = \"20ms\"}]",
+            "network.overhead=38B",
+        ] {
+            compare("sctp", &["--set", setting]);
+        }
+        compare("tcp", &["--set", "network.reorder=5%", "--set", "network.reorder_by=3ms"]);
+    }
+}
+
+#[test]
+fn what_the_kernel_cannot_do_is_refused_by_name() {
+    if available("what_the_kernel_cannot_do_is_refused_by_name") {
+        let output = hol(&["compare", "tcp", "--world", "kernel", "--set", "network.duplicate=1%"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("network.duplicate"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn without_a_kernel_the_error_names_the_command() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = hol_in(cache.path(), &["compare", "tcp", "--world", "kernel"]);
+    assert!(text(&output.stderr).contains("hol kernel fetch"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_truncated_image_and_a_text_are_no_kernels() {
+    let cache = tempfile::tempdir().unwrap();
+    let image = cache.path().join("vmlinuz");
+    fs::write(&image, "hello").unwrap();
+    let output = hol_in(cache.path(), &["kernel", "use", image.to_str().unwrap()]);
+    assert!(text(&output.stderr).contains("bzImage"), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1));
+}

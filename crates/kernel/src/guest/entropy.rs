@@ -1,0 +1,46 @@
+//! All randomness of the kernel comes from the run's seed: initial sequence numbers, verification tags, and on
+//! kernels before 6.6 netem too.
+
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+
+use hol_base::Seed;
+use nix::libc::{c_int, c_ulong, ioctl};
+
+use super::Trouble;
+
+/// random(4): adds entropy, and says how much.
+const RNDADDENTROPY: c_ulong = 0x4008_5203;
+/// random(4): lets the generator take it up now.
+const RNDRESEEDCRNG: c_ulong = 0x5207;
+
+/// Octets of entropy.
+const LENGTH: usize = 64;
+
+/// The kernel's `struct rand_pool_info`.
+#[repr(C)]
+struct Pool {
+    bits: c_int,
+    octets: c_int,
+    content: [u8; LENGTH],
+}
+
+/// Seeds the kernel's generator.
+pub(super) fn inject(seed: Seed) -> Result<(), Trouble> {
+    let mut rng = seed.derive("kernel").rng();
+    let mut content = [0; LENGTH];
+    content.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_le_bytes()));
+    let pool = Pool { bits: LENGTH as c_int * 8, octets: LENGTH as c_int, content };
+    let random = OpenOptions::new().write(true).open("/dev/urandom")?;
+    #[expect(unsafe_code, reason = "these requests have no safe wrapper")]
+    // SAFETY: the first request reads a `rand_pool_info` with as many octets as it says; the second takes nothing.
+    let done = unsafe {
+        ioctl(random.as_raw_fd(), RNDADDENTROPY, &raw const pool) == 0
+            && ioctl(random.as_raw_fd(), RNDRESEEDCRNG) == 0
+    };
+    if done {
+        Ok(())
+    } else {
+        Err(format!("cannot seed the kernel: {}", std::io::Error::last_os_error()).into())
+    }
+}

@@ -1,0 +1,91 @@
+//! Inside the virtual machine: this program is its first process.
+//!
+//! It loads the modules and pauses the machine; the host takes a snapshot there. Whoever goes on from the snapshot
+//! gives it a job: it builds the network, measures the floor, lets the workload run, and hands the records over.
+
+mod door;
+mod entropy;
+mod namespace;
+mod netlink;
+mod offload;
+mod probe;
+mod route;
+mod topology;
+mod work;
+
+pub(crate) use door::JOB;
+
+use std::error::Error;
+use std::fs;
+use std::process::ExitCode;
+
+use nix::mount::{MsFlags, mount};
+
+use crate::job::{Answer, Job};
+use crate::mailbox::Mail;
+use crate::modules;
+
+/// The variable that tells this program that it is the first process of a guest of ours.
+pub(crate) const MARK: &str = "hol_guest";
+
+/// What can go wrong in here; the host gets it as text.
+pub(crate) type Trouble = Box<dyn Error>;
+
+/// Whether this process is the first of a guest. If so, [`main`] is all that it should do.
+pub fn is_guest() -> bool {
+    std::process::id() == 1 && std::env::var_os(MARK).is_some()
+}
+
+/// Runs the guest; never returns in earnest, for the host ends the machine.
+pub fn main() -> ExitCode {
+    if let Err(problem) = boot() {
+        eprintln!("hol: {problem}");
+        return ExitCode::FAILURE;
+    }
+    // From here on a new machine goes on, with a job.
+    let mail = match job().and_then(|job| work::run(&job)) {
+        Ok((facts, records)) => mail(&Answer::Done(Box::new(facts)), records),
+        Err(problem) => mail(&Answer::Failed(problem.to_string()), Vec::new()),
+    };
+    match door::hand_over(&mail).and_then(|()| door::pause()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("hol: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn mail(answer: &Answer, records: Vec<u8>) -> Mail {
+    Mail { text: serde_json::to_vec(answer).unwrap_or_default(), records }
+}
+
+fn boot() -> Result<(), Trouble> {
+    for (source, target, kind) in
+        [("proc", "/proc", "proc"), ("sys", "/sys", "sysfs"), ("dev", "/dev", "devtmpfs")]
+    {
+        mount(Some(source), target, Some(kind), MsFlags::empty(), None::<&str>)
+            .map_err(|e| format!("cannot mount {target}: {e}"))?;
+    }
+    let mailbox = modules::file(modules::MAILBOX);
+    for file in modules::files().filter(|file| *file != mailbox) {
+        load(&file)?;
+    }
+    door::pause()
+}
+
+/// The job that the host gave to this machine.
+fn job() -> Result<Job, Trouble> {
+    load(&modules::file(modules::MAILBOX))?;
+    Ok(serde_json::from_slice(&door::job()?)?)
+}
+
+/// Loads a module, if this kernel has it as one.
+fn load(file: &str) -> Result<(), Trouble> {
+    let Ok(module) = fs::File::open(format!("/modules/{file}")) else { return Ok(()) };
+    let flags = nix::kmod::ModuleInitFlags::empty();
+    match nix::kmod::finit_module(module, c"", flags) {
+        Ok(()) | Err(nix::Error::EEXIST) => Ok(()),
+        Err(problem) => Err(format!("cannot load {file}: {problem}").into()),
+    }
+}

@@ -1,0 +1,81 @@
+//! Network namespaces: one for each host, one for each router.
+
+use std::fs::{self, File};
+use std::io;
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+use super::Trouble;
+use super::netlink::Routing;
+
+/// A namespace, and the way to its routing.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    pub(super) file: File,
+    pub(super) routing: Routing,
+}
+
+/// What all namespaces have: no IPv6, whose own traffic would draw from the random streams, and no filter that
+/// wonders about packets between two addresses of one subnet.
+const EVERYWHERE: [(&str, &str); 5] = [
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+    ("net/ipv4/conf/all/rp_filter", "0"),
+    ("net/ipv4/conf/default/rp_filter", "0"),
+    ("net/ipv4/ip_forward", "1"),
+];
+
+impl Namespace {
+    /// A new one; this thread is in it afterwards.
+    pub(super) fn new() -> Result<Self, Trouble> {
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot make a network namespace: {e}"))?;
+        let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: Routing::here()? };
+        for (name, value) in EVERYWHERE {
+            set(name, value)?;
+        }
+        Ok(namespace)
+    }
+
+    /// Moves this thread into it.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
+    }
+}
+
+/// Sets a kernel setting of the namespace that this thread is in.
+pub(super) fn set(name: &str, value: &str) -> Result<(), Trouble> {
+    fs::write(format!("/proc/sys/{name}"), value)
+        .map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
+}
+
+/// What a kernel setting is in the namespace that this thread is in.
+pub(super) fn get(name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/sys/{name}")).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Packets that an interface of this namespace received and sent.
+pub(super) fn packets(interface: &str) -> Option<(u64, u64)> {
+    counted(&fs::read_to_string("/proc/net/dev").ok()?, interface)
+}
+
+/// In proc(5)'s table of interfaces: eight numbers for receiving, then eight for sending; packets come second.
+fn counted(table: &str, interface: &str) -> Option<(u64, u64)> {
+    let (_, numbers) =
+        table.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface)?;
+    let number = |index: usize| numbers.split_whitespace().nth(index)?.parse().ok();
+    Some((number(1)?, number(9)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counters_of_an_interface_are_found() {
+        let table =
+            "Inter-|   Receive\n face |bytes    packets errs\n    c1: 100 5 0 0 0 0 0 0 200 7 0 0 0 0 0 0\n";
+        assert_eq!(counted(table, "c1"), Some((5, 7)));
+        assert_eq!(counted(table, "c"), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Turns an interface's offloads off: what is counted, delayed and lost shall be packets.
+
+use std::os::fd::AsRawFd;
+
+use nix::libc::{self, c_char, ifreq, ioctl};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+use super::Trouble;
+
+/// linux/ethtool.h: setters of one value each, with their getters.
+const OFFLOADS: [(&str, u32, u32); 6] = [
+    ("receive checksums", 0x15, 0x14),
+    ("transmit checksums", 0x17, 0x16),
+    ("scatter-gather", 0x19, 0x18),
+    ("TSO", 0x1f, 0x1e),
+    ("GSO", 0x24, 0x23),
+    ("GRO", 0x2c, 0x2b),
+];
+
+/// The kernel's `struct ethtool_value`.
+#[repr(C)]
+struct Value {
+    command: u32,
+    data: u32,
+}
+
+/// Turns all offloads of `interface`, in this namespace, off, and looks whether they are.
+pub(super) fn turn_off(interface: &str) -> Result<(), Trouble> {
+    // Not in the order of the table: segmentation needs scatter-gather, which needs checksums.
+    for (name, set, get) in OFFLOADS.iter().rev() {
+        ethtool(interface, &mut Value { command: *set, data: 0 })
+            .map_err(|e| format!("{interface}: cannot turn {name} off: {e}"))?;
+        let mut now = Value { command: *get, data: 1 };
+        ethtool(interface, &mut now).map_err(|e| format!("{interface}: cannot ask for {name}: {e}"))?;
+        if now.data != 0 {
+            return Err(format!("{interface}: {name} stays on").into());
+        }
+    }
+    Ok(())
+}
+
+fn ethtool(interface: &str, value: &mut Value) -> nix::Result<()> {
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    let mut name = [0; libc::IFNAMSIZ];
+    name.iter_mut().zip(interface.bytes()).for_each(|(place, octet)| *place = octet as c_char);
+    let data = (&raw mut *value).cast::<c_char>();
+    let request = ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: data } };
+    #[expect(unsafe_code, reason = "SIOCETHTOOL has no safe wrapper")]
+    // SAFETY: the name ends with a zero, and the pointer is to an `ethtool_value`, as these commands want.
+    let result = unsafe { ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw const request) };
+    nix::Error::result(result).map(drop)
+}

@@ -1,0 +1,195 @@
+//! Kernels that were fetched or named: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{KernelError, modules};
+
+/// A kernel that is ready to be booted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// What `uname -r` will say.
+    pub release: String,
+    /// Where it is kept.
+    pub directory: PathBuf,
+}
+
+/// The file that names the kernel to use where none is asked for.
+const DEFAULT: &str = "default";
+
+/// Where everything of ours is kept: `$XDG_CACHE_HOME/headofline`, or `~/.cache/headofline`.
+pub fn cache() -> PathBuf {
+    let from = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || from("HOME").map_or_else(|| PathBuf::from("/tmp"), |home| home.join(".cache"));
+    from("XDG_CACHE_HOME").unwrap_or_else(home).join("headofline")
+}
+
+fn kernels() -> PathBuf {
+    cache().join("kernels")
+}
+
+impl Image {
+    /// The image file.
+    pub fn vmlinuz(&self) -> PathBuf {
+        self.directory.join("vmlinuz")
+    }
+
+    pub(crate) fn modules(&self) -> PathBuf {
+        self.directory.join("modules")
+    }
+
+    /// All kernels, the oldest version first.
+    pub fn list() -> Vec<Self> {
+        let entries = fs::read_dir(kernels()).into_iter().flatten().flatten();
+        let ready = entries.filter(|entry| entry.path().join("vmlinuz").is_file());
+        let mut images: Vec<Self> = ready
+            .map(|entry| Self {
+                release: entry.file_name().to_string_lossy().into_owned(),
+                directory: entry.path(),
+            })
+            .collect();
+        images.sort_by_key(|image| version_key(&image.release));
+        images
+    }
+
+    /// The kernel to use: the one whose release begins with `wanted`; else the one that was named last.
+    pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
+        let images = Self::list();
+        let named = fs::read_to_string(kernels().join(DEFAULT)).ok();
+        let release = wanted.map(str::to_owned).or(named).map(|text| text.trim().to_owned());
+        let found = match &release {
+            Some(release) => images.iter().rev().find(|image| image.release.starts_with(release)),
+            None => images.last(),
+        };
+        match (found, wanted) {
+            (Some(image), _) => Ok(image.clone()),
+            (None, Some(wanted)) if !images.is_empty() => {
+                let known: Vec<_> = images.into_iter().map(|image| image.release).collect();
+                Err(KernelError::UnknownKernel { wanted: wanted.to_owned(), known: known.join(", ") })
+            }
+            _ => Err(KernelError::NoKernel),
+        }
+    }
+
+    /// Copies the kernel at `path` and the modules it needs from `directory` into the cache, and makes it the
+    /// one to use. Without `directory` they are looked for where a package has them.
+    pub fn adopt(path: &Path, directory: Option<&Path>) -> Result<Self, KernelError> {
+        let octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
+        let release = release(&octets).map_err(|problem| KernelError::image(path, problem))?;
+        let directory = match directory {
+            Some(directory) => directory.to_owned(),
+            None => beside(path, &release).ok_or_else(|| {
+                KernelError::image(
+                    path,
+                    format!("where are the modules of {release}? Name their directory with --modules"),
+                )
+            })?,
+        };
+        let image = Self { directory: kernels().join(&release), release };
+        let fresh = kernels().join(format!(".{}-{}", image.release, std::process::id()));
+        let kept = image.keep(&octets, &directory, &fresh);
+        if kept.is_err() {
+            let _ = fs::remove_dir_all(&fresh);
+        }
+        kept.map(|()| image)
+    }
+
+    /// Fills `fresh`, then puts it into its place.
+    fn keep(&self, octets: &[u8], directory: &Path, fresh: &Path) -> Result<(), KernelError> {
+        let store = |path: &Path, octets: &[u8]| {
+            fs::write(path, octets).map_err(|e| KernelError::file("write", path, e))
+        };
+        let into = fresh.join("modules");
+        fs::create_dir_all(&into).map_err(|e| KernelError::file("create", &into, e))?;
+        store(&fresh.join("vmlinuz"), octets)?;
+        for (name, octets) in modules::collect(directory)? {
+            store(&into.join(name), &octets)?;
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+        fs::rename(fresh, &self.directory).map_err(|e| KernelError::file("create", &self.directory, e))?;
+        self.make_default()
+    }
+
+    /// Makes it the kernel to use where none is asked for.
+    pub fn make_default(&self) -> Result<(), KernelError> {
+        let path = kernels().join(DEFAULT);
+        fs::write(&path, &self.release).map_err(|e| KernelError::file("write", &path, e))
+    }
+}
+
+/// The modules of a kernel in `boot/`, as packages lay them out.
+fn beside(path: &Path, release: &str) -> Option<PathBuf> {
+    let root = path.parent()?.parent()?;
+    let roots = [root.to_owned(), root.join("usr"), PathBuf::from("/"), PathBuf::from("/usr")];
+    roots.into_iter().map(|root| root.join("lib/modules").join(release)).find(|path| path.is_dir())
+}
+
+/// What a bzImage says it is, if it is whole. Documentation/arch/x86/boot.rst.
+fn release(octets: &[u8]) -> Result<String, String> {
+    const SETUP_SECTS: usize = 0x1f1;
+    const SYSSIZE: usize = 0x1f4;
+    const MAGIC: usize = 0x202;
+    const KERNEL_VERSION: usize = 0x20e;
+    if octets.get(MAGIC..MAGIC + 4) != Some(b"HdrS") {
+        return Err("not a kernel for x86 (a bzImage, such as /boot/vmlinuz-*)".to_owned());
+    }
+    let number = |at: usize, length: usize| {
+        octets[at..at + length].iter().rev().fold(0_usize, |value, octet| value << 8 | usize::from(*octet))
+    };
+    // 0 stands for 4; syssize counts 16 octets and may be rounded up.
+    let sectors = if octets[SETUP_SECTS] == 0 { 4 } else { usize::from(octets[SETUP_SECTS]) };
+    let whole = (sectors + 1) * 512 + number(SYSSIZE, 4) * 16;
+    if octets.len() + 16 < whole {
+        return Err(format!("the image is truncated: {} of {whole} octets; get it again", octets.len()));
+    }
+    let text = &octets[(number(KERNEL_VERSION, 2) + 0x200).min(octets.len())..];
+    let word = text.split(|octet| matches!(octet, 0 | b' ')).next().unwrap_or_default();
+    let release = String::from_utf8_lossy(word).into_owned();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_' | '~');
+    if release.is_empty() || release.starts_with('.') || !release.chars().all(plain) {
+        return Err("the image does not name its version".to_owned());
+    }
+    Ok(release)
+}
+
+/// Sorts versions as people do: numbers by value.
+pub(crate) fn version_key(release: &str) -> Vec<u64> {
+    release.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(sectors: u8, paragraphs: u32, length: usize) -> Vec<u8> {
+        let mut octets = vec![0; length];
+        octets[0x1f1] = sectors;
+        octets[0x1f4..0x1f8].copy_from_slice(&paragraphs.to_le_bytes());
+        octets[0x202..0x206].copy_from_slice(b"HdrS");
+        octets[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        octets[0x300..0x30e].copy_from_slice(b"6.12.0 (us) #1");
+        octets
+    }
+
+    #[test]
+    fn an_image_names_its_release() {
+        assert_eq!(release(&image(4, 64, 5 * 512 + 1024)), Ok("6.12.0".to_owned()));
+    }
+
+    #[test]
+    fn a_truncated_image_is_refused() {
+        let problem = release(&image(4, 64_000, 5 * 512 + 1024)).unwrap_err();
+        assert!(problem.contains("truncated"), "{problem}");
+    }
+
+    #[test]
+    fn a_text_is_no_kernel() {
+        assert!(release(b"hello").unwrap_err().contains("bzImage"));
+    }
+
+    #[test]
+    fn versions_sort_by_value() {
+        assert!(version_key("6.12.9+deb12") < version_key("6.12.41+deb12"));
+        assert!(version_key("6.1.0-54-amd64") < version_key("6.12.9"));
+    }
+}

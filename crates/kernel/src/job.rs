@@ -1,0 +1,70 @@
+//! What the host asks of the guest, and what the guest says beside the records.
+
+use std::collections::BTreeMap;
+
+use hol_network::NetworkSpec;
+use hol_workloads::WorkloadSpec;
+use serde::{Deserialize, Serialize};
+
+/// One run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) network: NetworkSpec,
+    /// As its user wrote it; both sides are the same program and read it alike.
+    pub(crate) transport: String,
+    pub(crate) workload: WorkloadSpec,
+    pub(crate) messages: u64,
+    pub(crate) seed: u64,
+}
+
+/// What became of a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Done(Box<Facts>),
+    Failed(String),
+}
+
+/// What the guest tells of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The kernel's version, as `uname` gives it.
+    pub kernel: String,
+    /// What the guest's clock counts.
+    pub clocksource: String,
+    /// Every setting of the namespaces of the endpoints that was written, with the value that the kernel then had.
+    pub sysctls: BTreeMap<String, String>,
+    /// How the run ended; `None`: everything was done.
+    pub stopped: Option<String>,
+    /// When every connection was open, in ns from the first attempt.
+    pub connected: Option<u64>,
+    /// When the run ended, in ns from the first attempt to connect.
+    pub ended: u64,
+    /// What each line did, by name.
+    pub lines: Vec<LineFacts>,
+    /// The round trip of a probe before the run, in ns, for each link: what the machine adds to the delays asked for.
+    pub floor: Vec<Floor>,
+    /// Packets that the endpoints' interfaces sent.
+    pub packets: u64,
+    /// Data sent again, both endpoints together.
+    pub retransmissions: u64,
+}
+
+/// What one line did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineFacts {
+    /// Its name: `link/1/up`.
+    pub name: String,
+    /// Packets that it carried.
+    pub sent: u64,
+    /// Packets that it lost, in its queue or on the way.
+    pub dropped: u64,
+}
+
+/// The floor of one link.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Floor {
+    /// The round trip of a probe as measured, in ns.
+    pub measured: u64,
+    /// The round trip that delay and rate account for, in ns.
+    pub expected: u64,
+}

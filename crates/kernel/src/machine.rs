@@ -1,0 +1,227 @@
+//! A virtual machine: QEMU with a clock that counts instructions and jumps over idle time.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::KernelError;
+use crate::mailbox;
+use crate::qmp::{self, Reply};
+
+/// The program, and the package that has it.
+pub(crate) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
+
+/// Memory of the guest in MiB.
+pub(crate) const MEMORY: u64 = 512;
+
+/// A running QEMU. Dropping it ends it, and all that it started.
+#[derive(Debug)]
+pub(crate) struct Machine<'d> {
+    child: Child,
+    commands: ChildStdin,
+    lines: Receiver<String>,
+    reader: Option<JoinHandle<()>>,
+    /// Where its console and its messages go.
+    directory: &'d Path,
+    left: Patience,
+}
+
+/// How much wall-clock time is left.
+#[derive(Debug)]
+struct Patience {
+    until: Clock,
+    limit: Duration,
+}
+
+#[expect(clippy::disallowed_types, reason = "QEMU is watched by the wall clock; no result depends on it")]
+type Clock = std::time::Instant;
+
+impl Patience {
+    fn new(limit: Duration) -> Self {
+        Self { until: Clock::now() + limit, limit }
+    }
+
+    fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Clock::now())
+    }
+}
+
+/// What every machine has, so that a snapshot of one fits the next.
+///
+/// `sleep=off` lets the clock jump over idle time; no random number, no date and no second processor comes from
+/// the host. Machine types from 7.2 on hand the guest a random seed, so it is an older one.
+pub(crate) fn hardware() -> Vec<String> {
+    let memory = MEMORY.to_string();
+    [
+        ["-accel", "tcg,tb-size=256"],
+        ["-icount", "shift=0,sleep=off"],
+        ["-rtc", "base=2020-01-01,clock=vm"],
+        ["-machine", "pc-i440fx-7.1"],
+        ["-cpu", "qemu64,-rdrand"],
+        ["-m", &memory],
+        ["-display", "none"],
+        ["-nic", "none"],
+        ["-device", "pvpanic"],
+        ["-action", "panic=pause,reboot=shutdown"],
+        ["-qmp", "stdio"],
+    ]
+    .concat()
+    .into_iter()
+    .map(str::to_owned)
+    .chain(["-nodefaults".to_owned(), "-no-user-config".to_owned()])
+    .collect()
+}
+
+/// What the kernel is told: one console, no mitigations to pay for, and the mailbox kept free.
+pub(crate) fn command_line() -> String {
+    format!(
+        "console=ttyS0 quiet panic=-1 mitigations=off nokaslr random.trust_cpu=off rdinit=/init {}=1 \
+         memmap={}M${:#x}",
+        crate::guest::MARK,
+        mailbox::SIZE >> 20,
+        mailbox::ADDRESS
+    )
+}
+
+impl<'d> Machine<'d> {
+    /// Starts QEMU with `arguments` beside the hardware; its files go to `directory`. It has `limit` of wall-clock
+    /// time for all that follows.
+    pub(crate) fn start(
+        arguments: &[String],
+        directory: &'d Path,
+        limit: Duration,
+    ) -> Result<Self, KernelError> {
+        let messages = directory.join("qemu.log");
+        let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
+        let console = format!("file:{}", directory.join("console.log").display());
+        let mut command = Command::new(QEMU.0);
+        command.args(hardware()).args(["-serial", &console]).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages).process_group(0);
+        die_with_parent(&mut command);
+        let mut child =
+            command.spawn().map_err(|_| KernelError::ProgramMissing { program: QEMU.0, package: QEMU.1 })?;
+        let commands = child.stdin.take().expect("it is piped");
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (sender, lines) = channel();
+        let reader = std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let left = Patience::new(limit);
+        let mut machine = Self { child, commands, lines, reader: Some(reader), directory, left };
+        machine.execute("qmp_capabilities", &Value::Null)?;
+        Ok(machine)
+    }
+
+    /// Carries out a command of the monitor.
+    pub(crate) fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, KernelError> {
+        let line = qmp::command(command, arguments);
+        let written = self.commands.write_all(line.as_bytes()).and_then(|()| self.commands.flush());
+        if written.is_err() {
+            return Err(self.crashed());
+        }
+        loop {
+            match self.next("answering its monitor")? {
+                Reply::Return(value) => return Ok(value),
+                Reply::Error(said) => return Err(KernelError::Refused { command: command.to_owned(), said }),
+                Reply::Event(..) | Reply::Other => {}
+            }
+        }
+    }
+
+    /// Lets it run until the guest pauses it.
+    pub(crate) fn run_until_paused(&mut self, doing: &'static str) -> Result<(), KernelError> {
+        self.execute("cont", &Value::Null)?;
+        self.wait_for(doing, |event, _| event == "STOP")
+    }
+
+    /// Waits for an event.
+    pub(crate) fn wait_for(
+        &mut self,
+        doing: &'static str,
+        mut wanted: impl FnMut(&str, &Value) -> bool,
+    ) -> Result<(), KernelError> {
+        loop {
+            match self.next(doing)? {
+                Reply::Event(event, data) if wanted(&event, &data) => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Octets of the guest's memory, by way of a file.
+    pub(crate) fn memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
+        let path = self.directory.join("memory");
+        self.execute("pmemsave", &json!({ "val": address, "size": length, "filename": path }))?;
+        fs::read(&path).map_err(|e| KernelError::file("read", &path, e))
+    }
+
+    /// Processor time that QEMU took until now, in seconds; proc(5), utime and stime.
+    pub(crate) fn processor_seconds(&self) -> f64 {
+        const TICKS_A_SECOND: f64 = 100.0;
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        let after_name = text.rsplit(')').next().unwrap_or_default();
+        let ticks =
+            after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+        ticks.sum::<f64>() / TICKS_A_SECOND
+    }
+
+    fn next(&mut self, doing: &'static str) -> Result<Reply, KernelError> {
+        match self.lines.recv_timeout(self.left.left()) {
+            Ok(line) => Ok(qmp::parse(&line)),
+            Err(RecvTimeoutError::Timeout) => {
+                let seconds = self.left.limit.as_secs();
+                Err(KernelError::TooLong { doing, seconds, console: self.console() })
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(self.crashed()),
+        }
+    }
+
+    fn crashed(&self) -> KernelError {
+        let said = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
+        let said =
+            if said.trim().is_empty() { "QEMU said nothing".to_owned() } else { said.trim().to_owned() };
+        KernelError::Crashed { said, console: self.console() }
+    }
+
+    /// The end of what the guest wrote to its console.
+    fn console(&self) -> String {
+        const LINES: usize = 20;
+        let octets = fs::read(self.directory.join("console.log")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&octets);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+}
+
+impl Drop for Machine<'_> {
+    fn drop(&mut self) {
+        let _ = killpg(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGKILL);
+        let _ = self.child.wait();
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+    }
+}
+
+/// QEMU is not to outlive us, even if we are killed.
+#[expect(unsafe_code, reason = "between fork and exec only prctl is called, which is async-signal-safe")]
+fn die_with_parent(command: &mut Command) {
+    // SAFETY: the closure allocates nothing and calls nothing but prctl(2).
+    unsafe {
+        command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGKILL)?));
+    }
+}

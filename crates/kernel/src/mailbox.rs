@@ -1,0 +1,108 @@
+//! How the guest hands over what it measured: it writes into memory that its kernel leaves alone, then pauses the
+//! machine, and the host reads the memory. No device takes part, so nothing of the host's pace reaches the guest.
+
+use std::fmt;
+
+/// Where the memory begins, in octets.
+pub(crate) const ADDRESS: u64 = 256 << 20;
+/// How long it is, in octets.
+pub(crate) const SIZE: u64 = 64 << 20;
+
+/// Magic, then the lengths of the three parts.
+pub(crate) const HEAD: usize = 32;
+const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
+
+/// What is in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Mail {
+    /// What is said, as JSON.
+    pub(crate) text: Vec<u8>,
+    /// The records.
+    pub(crate) records: Vec<u8>,
+}
+
+/// The lengths of the parts, from the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    text: u64,
+    records: u64,
+}
+
+/// There is no mail, or more than fits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum MailError {
+    Missing,
+    TooLong(usize),
+}
+
+impl fmt::Display for MailError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("it paused without a result"),
+            Self::TooLong(length) => {
+                let most = SIZE >> 20;
+                write!(
+                    f,
+                    "its result takes {length} octets, more than {most} MiB; ask for fewer messages a run"
+                )
+            }
+        }
+    }
+}
+
+impl Mail {
+    /// The octets to write at [`ADDRESS`].
+    pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
+        let length = HEAD + self.text.len() + self.records.len();
+        if length as u64 > SIZE {
+            return Err(MailError::TooLong(length));
+        }
+        let head = [MAGIC, self.text.len() as u64, self.records.len() as u64, 0].map(u64::to_le_bytes);
+        Ok([head.as_flattened(), &self.text, &self.records].concat())
+    }
+}
+
+impl Head {
+    /// Reads the first [`HEAD`] octets.
+    pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
+        let number = |at: usize| Some(u64::from_le_bytes(octets.get(at..at + 8)?.try_into().ok()?));
+        let fields = number(0).zip(number(8)).zip(number(16)).ok_or(MailError::Missing)?;
+        let ((magic, text), records) = fields;
+        let fits = text.checked_add(records).is_some_and(|length| length <= SIZE);
+        if magic == MAGIC && fits { Ok(Self { text, records }) } else { Err(MailError::Missing) }
+    }
+
+    /// How long the mail is with its head.
+    pub(crate) const fn whole(self) -> u64 {
+        HEAD as u64 + self.text + self.records
+    }
+
+    /// Takes the parts of the whole mail.
+    pub(crate) fn open(self, octets: &[u8]) -> Result<Mail, MailError> {
+        let body = octets.get(HEAD..).unwrap_or_default();
+        let (text, records) = body.split_at_checked(self.text as usize).ok_or(MailError::Missing)?;
+        let records = records.get(..self.records as usize).ok_or(MailError::Missing)?;
+        Ok(Mail { text: text.to_vec(), records: records.to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mail_comes_out_as_it_went_in() {
+        let mail = Mail { text: b"{}".to_vec(), records: vec![1, 2, 3] };
+        let octets = mail.to_octets().unwrap();
+        let head = Head::parse(&octets[..HEAD]).unwrap();
+        assert_eq!(head.whole(), octets.len() as u64);
+        assert_eq!(head.open(&octets), Ok(mail));
+        assert_eq!(head.open(&octets[..HEAD + 3]), Err(MailError::Missing));
+    }
+
+    #[test]
+    fn empty_memory_is_no_mail() {
+        assert_eq!(Head::parse(&[0; HEAD]), Err(MailError::Missing));
+        assert_eq!(Head::parse(&[]), Err(MailError::Missing));
+    }
+}

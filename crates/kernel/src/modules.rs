@@ -1,0 +1,128 @@
+//! The modules that the guest needs, in the order in which they are loaded.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::KernelError;
+
+/// A module, and whether every kernel has it: some build it in, or have no use for it.
+struct Wanted {
+    name: &'static str,
+    needed: bool,
+}
+
+/// Each after those it depends on.
+const WANTED: [Wanted; 8] = [
+    Wanted { name: "crc32c_generic", needed: false },
+    Wanted { name: "libcrc32c", needed: false },
+    Wanted { name: "udp_tunnel", needed: false },
+    Wanted { name: "ip6_udp_tunnel", needed: false },
+    Wanted { name: "sctp", needed: true },
+    Wanted { name: "sch_netem", needed: true },
+    Wanted { name: "veth", needed: true },
+    // Loaded last, when the job is there: it looks only once.
+    Wanted { name: MAILBOX, needed: true },
+];
+
+/// The module through which the guest reads its job.
+pub(crate) const MAILBOX: &str = "qemu_fw_cfg";
+
+/// The file names of the modules in the order of loading.
+pub(crate) fn files() -> impl Iterator<Item = String> {
+    WANTED.iter().map(|wanted| file(wanted.name))
+}
+
+pub(crate) fn file(name: &str) -> String {
+    format!("{name}.ko")
+}
+
+/// The wanted modules below `directory`, decompressed, each with its file name.
+pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
+    let found = walk(directory)?;
+    let built_in = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
+    let mut modules = Vec::new();
+    for Wanted { name, needed } in &WANTED {
+        let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));
+        let built_in =
+            || built_in.lines().any(|line| module_name(Path::new(line)).is_some_and(|l| l == *name));
+        match here {
+            Some(path) => modules.push((file(name), read(path)?)),
+            None if *needed && !built_in() => {
+                return Err(KernelError::ModuleMissing {
+                    directory: directory.to_owned(),
+                    module: name,
+                    cure: "take a distribution's standard kernel (not its cloud or minimal variant), \
+                           or name another directory with --modules",
+                });
+            }
+            None => {}
+        }
+    }
+    Ok(modules)
+}
+
+/// `crc32c_generic` of `…/crc32c-generic.ko.xz`.
+fn module_name(path: &Path) -> Option<String> {
+    let (stem, _) = path.file_name()?.to_str()?.split_once(".ko")?;
+    Some(stem.replace('-', "_"))
+}
+
+/// All files below `directory`, sorted.
+fn walk(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
+    let mut files = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        let entries = fs::read_dir(&directory).map_err(|e| KernelError::file("read", &directory, e))?;
+        for entry in entries.flatten() {
+            // Links (to the sources) lead elsewhere.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => pending.push(entry.path()),
+                Ok(kind) if kind.is_file() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A module's octets, decompressed.
+fn read(path: &Path) -> Result<Vec<u8>, KernelError> {
+    let (program, package) = match path.extension().and_then(|end| end.to_str()) {
+        Some("xz") => ("xz", "xz-utils"),
+        Some("zst") => ("zstd", "zstd"),
+        Some("gz") => ("gzip", "gzip"),
+        _ => return fs::read(path).map_err(|e| KernelError::file("read", path, e)),
+    };
+    let missing = |_| KernelError::ProgramMissing { program, package };
+    let unpacked = Command::new(program).arg("-dc").arg(path).output().map_err(missing)?;
+    if unpacked.status.success() {
+        return Ok(unpacked.stdout);
+    }
+    let said = format!("{}: {}", path.display(), String::from_utf8_lossy(&unpacked.stderr).trim());
+    Err(KernelError::Program { program: program.to_owned(), said })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_missing_module_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("net")).unwrap();
+        fs::write(directory.path().join("net/crc32c-generic.ko"), b"x").unwrap();
+        let error = collect(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("no module sctp"), "{error}");
+    }
+
+    #[test]
+    fn built_in_modules_are_not_missed() {
+        let directory = tempfile::tempdir().unwrap();
+        let lines =
+            ["sctp", "sch_netem", "veth", "qemu_fw_cfg"].map(|name| format!("kernel/net/{name}.ko\n"));
+        fs::write(directory.path().join("modules.builtin"), lines.concat()).unwrap();
+        assert_eq!(collect(directory.path()).unwrap(), []);
+    }
+}

@@ -1,0 +1,100 @@
+//! Records as octets, for the way out of the guest: fixed length, little-endian.
+
+use hol_base::Time;
+use hol_measure::{Leg, Outcome, Record};
+
+/// Octets of a record: id, scheduled, the five times of both legs, size, stream, flags.
+const LENGTH: usize = 8 * 12 + 4 + 2 + 1;
+
+const HAS_REQUEST: u8 = 4;
+const HAS_REPLY: u8 = 8;
+
+/// All records, one after the other.
+pub(crate) fn pack(records: &[Record]) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(records.len() * LENGTH);
+    for record in records {
+        let Record { id, stream, size, scheduled, request, reply, outcome } = record;
+        let present = |leg: &Option<Leg>, flag| if leg.is_some() { flag } else { 0 };
+        let flags = *outcome as u8 | present(request, HAS_REQUEST) | present(reply, HAS_REPLY);
+        let legs = [request, reply].map(|leg| times(&leg.unwrap_or_default()));
+        for number in [*id, scheduled.as_nanos()].iter().chain(legs.as_flattened()) {
+            octets.extend_from_slice(&number.to_le_bytes());
+        }
+        octets.extend_from_slice(&size.to_le_bytes());
+        octets.extend_from_slice(&stream.to_le_bytes());
+        octets.push(flags);
+    }
+    octets
+}
+
+/// The records in `octets`; `None` if that is not what they are.
+pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Record>> {
+    let whole = octets.len().is_multiple_of(LENGTH);
+    let records = octets.chunks_exact(LENGTH).map(record);
+    if whole { records.collect() } else { None }
+}
+
+fn record(octets: &[u8]) -> Option<Record> {
+    let (numbers, rest) = octets.split_at_checked(8 * 12)?;
+    let numbers: Vec<u64> =
+        numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("8 octets"))).collect();
+    let [s0, s1, s2, s3, t0, t1, flags] = *rest else { return None };
+    let outcome = match flags & 3 {
+        flag if flag == Outcome::Completed as u8 => Outcome::Completed,
+        flag if flag == Outcome::Unfinished as u8 => Outcome::Unfinished,
+        flag if flag == Outcome::Abandoned as u8 => Outcome::Abandoned,
+        _ => return None,
+    };
+    Some(Record {
+        id: numbers[0],
+        stream: u16::from_le_bytes([t0, t1]),
+        size: u32::from_le_bytes([s0, s1, s2, s3]),
+        scheduled: Time::from_nanos(numbers[1]),
+        request: (flags & HAS_REQUEST != 0).then(|| leg(&numbers[2..7])),
+        reply: (flags & HAS_REPLY != 0).then(|| leg(&numbers[7..12])),
+        outcome,
+    })
+}
+
+fn times(leg: &Leg) -> [u64; 5] {
+    let Leg { written, first_sent, last_sent, arrived, delivered } = *leg;
+    [written, first_sent, last_sent, arrived, delivered].map(Time::as_nanos)
+}
+
+fn leg(numbers: &[u64]) -> Leg {
+    let time = |index: usize| Time::from_nanos(numbers[index]);
+    Leg { written: time(0), first_sent: time(1), last_sent: time(2), arrived: time(3), delivered: time(4) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_out_as_they_went_in() {
+        let time = Time::from_millis;
+        let leg = Leg {
+            written: time(1),
+            first_sent: time(2),
+            last_sent: time(3),
+            arrived: time(4),
+            delivered: time(5),
+        };
+        let record = |id, request, reply, outcome| Record {
+            id,
+            stream: 1023,
+            size: 56,
+            scheduled: time(id),
+            request,
+            reply,
+            outcome,
+        };
+        let records = vec![
+            record(0, Some(leg), Some(leg), Outcome::Completed),
+            record(1, Some(leg), None, Outcome::Unfinished),
+            record(1_000_000, None, None, Outcome::Abandoned),
+        ];
+        assert_eq!(unpack(&pack(&records)), Some(records.clone()));
+        assert_eq!(unpack(&pack(&records)[1..]), None);
+    }
+}

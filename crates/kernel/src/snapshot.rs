@@ -1,0 +1,154 @@
+//! A guest that has booted, kept as a file: every run goes on from there.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hol_base::Digester;
+use serde_json::{Value, json};
+
+use crate::archive::Archive;
+use crate::image::{Image, cache};
+use crate::machine::{Machine, command_line, hardware};
+use crate::{KernelError, program, scratch};
+
+/// So long may booting take; it takes a few seconds.
+const BOOT: Duration = Duration::from_secs(180);
+/// So many snapshots stay in the cache.
+const KEPT: usize = 3;
+
+/// A guest that waits for a job.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) state: PathBuf,
+}
+
+impl Snapshot {
+    /// The snapshot of `image` with the program at `path` inside; boots if there is none yet.
+    pub(crate) fn of(image: &Image, path: &Path) -> Result<Self, KernelError> {
+        // First, for without it there is no need to look further.
+        let version = version()?;
+        let kernel = image.vmlinuz();
+        let octets = fs::read(&kernel).map_err(|e| KernelError::file("read", &kernel, e))?;
+        let initramfs = initramfs(image, path)?;
+        let settings = [hardware(), vec![command_line(), version]].concat().join("\n");
+        let mut digester = Digester::new();
+        [&octets, &initramfs, settings.as_bytes()].into_iter().for_each(|part| add(&mut digester, part));
+        let snapshot = Self { state: states().join(format!("{}.state", digester.finish())) };
+        // One boots, the others wait for it and go on from the same state.
+        let _turn = turn(&states())?;
+        if !snapshot.state.is_file() {
+            snapshot.make(&kernel, &initramfs)?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Boots until the guest pauses the machine, and keeps it as it is then.
+    fn make(&self, kernel: &Path, initramfs: &[u8]) -> Result<(), KernelError> {
+        let states = states();
+        let work = scratch::directory(&states, "boot")?;
+        let initrd = work.path().join("initramfs");
+        fs::write(&initrd, initramfs).map_err(|e| KernelError::file("write", &initrd, e))?;
+        let fresh = work.path().join("state");
+        let line = command_line();
+        let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
+        let mut machine = Machine::start(&arguments.map(str::to_owned), work.path(), BOOT)?;
+        machine.run_until_paused("booting")?;
+        machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
+        let uri = format!("exec:cat > {}", quoted(&fresh)?);
+        machine.execute("migrate", &json!({ "uri": uri }))?;
+        loop {
+            let status = machine.execute("query-migrate", &Value::Null)?;
+            match status["status"].as_str() {
+                Some("completed") => break,
+                Some("failed" | "cancelled") => {
+                    let cure = "the snapshot could not be written; is the disk full?".to_owned();
+                    return Err(KernelError::Refused { command: "migrate".to_owned(), said: cure });
+                }
+                _ => std::thread::park_timeout(Duration::from_millis(20)),
+            }
+        }
+        drop(machine);
+        fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
+        prune(&states);
+        Ok(())
+    }
+
+    /// What makes QEMU wait with this state.
+    pub(crate) fn source(&self) -> Result<String, KernelError> {
+        Ok(format!("exec:cat {}", quoted(&self.state)?))
+    }
+}
+
+/// The right to boot, among all processes; it ends with the file.
+fn turn(states: &Path) -> Result<File, KernelError> {
+    fs::create_dir_all(states).map_err(|e| KernelError::file("create", states, e))?;
+    let path = states.join("lock");
+    let file = File::create(&path).map_err(|e| KernelError::file("create", &path, e))?;
+    file.lock().map_err(|e| KernelError::file("lock", &path, e))?;
+    Ok(file)
+}
+
+fn states() -> PathBuf {
+    cache().join("snapshots")
+}
+
+/// Modules, the program with its libraries, and what the kernel needs to start it.
+fn initramfs(image: &Image, program: &Path) -> Result<Vec<u8>, KernelError> {
+    let mut archive = Archive::default();
+    for directory in ["dev", "proc", "sys", "modules"] {
+        archive.directory(directory);
+    }
+    archive.device("dev/console", 5, 1);
+    for file in crate::modules::files() {
+        if let Ok(octets) = fs::read(image.modules().join(&file)) {
+            archive.file(&format!("modules/{file}"), &octets);
+        }
+    }
+    for (place, octets) in program::parts(program)? {
+        if let Some((directory, _)) = place.rsplit_once('/') {
+            archive.directory(directory);
+        }
+        archive.file(&place, &octets);
+    }
+    Ok(archive.finish())
+}
+
+/// QEMU's version: the snapshot of one may not fit another.
+fn version() -> Result<String, KernelError> {
+    let (program, package) = crate::machine::QEMU;
+    let missing = |_| KernelError::ProgramMissing { program, package };
+    let output = std::process::Command::new(program).arg("--version").output().map_err(missing)?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned())
+}
+
+fn add(digester: &mut Digester, octets: &[u8]) {
+    digester.add(octets.len() as u64);
+    for chunk in octets.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        digester.add(u64::from_le_bytes(word));
+    }
+}
+
+/// Removes all but the newest snapshots.
+fn prune(states: &Path) {
+    let entries = fs::read_dir(states).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "state"))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    found.sort();
+    let surplus = found.len().saturating_sub(KEPT);
+    found[..surplus].iter().for_each(|(_, path)| drop(fs::remove_file(path)));
+}
+
+fn text(path: &Path) -> Result<String, KernelError> {
+    let problem = || KernelError::image(path, "the name is not UTF-8; set XDG_CACHE_HOME to a plain one");
+    path.to_str().map(str::to_owned).ok_or_else(problem)
+}
+
+/// A path as a word for the shell.
+fn quoted(path: &Path) -> Result<String, KernelError> {
+    Ok(format!("'{}'", text(path)?.replace('\'', r"'\''")))
+}

@@ -1,0 +1,137 @@
+//! What a run is made of, and what comes out of it.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use hol_base::{Seed, Time};
+use hol_measure::Record;
+use hol_model::Stopped;
+use hol_stack::TransportSpec;
+use hol_transport::PathStatus;
+use hol_workloads::{WorkloadError, WorkloadSpec};
+
+use crate::Unsupported;
+
+/// One run: a workload over a transport between two ends.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// How the messages travel.
+    pub transport: TransportSpec,
+    /// What the application does.
+    pub workload: WorkloadSpec,
+    /// How many messages (or transactions) it sends.
+    pub messages: u64,
+    /// Draws the arrivals, as in the model world.
+    pub seed: Seed,
+    /// Where the client is.
+    pub client: Site,
+    /// Where the server is.
+    pub server: Site,
+}
+
+/// The addresses of one end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// At least one; SCTP uses all of them, the first as the primary path, the others use the first.
+    pub addresses: Vec<Ipv4Addr>,
+    /// The port; 0 lets the kernel choose. Parallel connections take the client's ports from this one on while there
+    /// are any.
+    pub port: u16,
+}
+
+/// The two ends of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// It connects and sends by the schedule.
+    Client,
+    /// It answers.
+    Server,
+}
+
+/// What one run measured. Time counts from the first attempt to connect.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// One record for each message of the schedule, in its order, also for those that never arrived.
+    pub records: Vec<Record>,
+    /// When every connection was open for sending; the schedule starts here.
+    pub connected: Option<Time>,
+    /// When the last message was settled, or the run was given up.
+    pub ended: Time,
+    /// Why the run ended. A transport that may lose messages has finished when it has long been silent.
+    pub stopped: Stopped,
+    /// What the kernel counted for the client's sockets.
+    pub client: Counts,
+    /// What the kernel counted for the server's sockets.
+    pub server: Counts,
+    /// What became of the paths of an SCTP association, in the order of the notifications.
+    pub paths: Vec<PathChange>,
+}
+
+/// What the kernel counted for the sockets of one end; zero where it does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets received.
+    pub packets_received: u64,
+    /// Data segments or DATA chunks sent again, for whatever reason.
+    pub retransmissions: u64,
+}
+
+impl std::iter::Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |total, one| Self {
+            packets_sent: total.packets_sent + one.packets_sent,
+            packets_received: total.packets_received + one.packets_received,
+            retransmissions: total.retransmissions + one.retransmissions,
+        })
+    }
+}
+
+/// A notification of a peer address change. RFC 6458 section 6.1.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathChange {
+    /// When it was read.
+    pub at: Time,
+    /// Who was told.
+    pub end: End,
+    /// The peer's address.
+    pub address: Ipv4Addr,
+    /// Its new state.
+    pub status: PathStatus,
+}
+
+/// A run that could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketsError {
+    /// The kernel cannot do what was asked for.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// The kernel does not have the protocol.
+    #[error("this kernel has no {protocol} ({source}); {cure}")]
+    NoProtocol {
+        /// The protocol.
+        protocol: &'static str,
+        /// What to do.
+        cure: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// An end has no address.
+    #[error("the {0} has no address; it needs at least one")]
+    NoAddress(&'static str),
+    /// There is nothing to send.
+    #[error("`messages` is 0; a run needs at least one")]
+    NoMessages,
+    /// The workload's table contradicts itself.
+    #[error("in [workload]: {0}")]
+    Workload(#[from] WorkloadError),
+    /// The kernel refused a call.
+    #[error("cannot {doing}: {source}")]
+    Refused {
+        /// What was attempted, such as `set SCTP_RTOINFO`.
+        doing: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,344 @@
+//! The structures of SCTP's socket interface, octet by octet: RFC 6458 names them, `linux/sctp.h` lays them
+//! out. Lengths of time are in ms.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use hol_base::Duration;
+use hol_sctp::Config;
+use hol_transport::{PathStatus, Reliability};
+use socket2::Socket;
+
+use crate::plan::{Counts, SocketsError};
+use crate::system::{self, u16_at, u32_at};
+use crate::transceiver::{Fault, Heard, refused};
+use crate::tuning;
+
+pub(crate) const SOL_SCTP: i32 = 132;
+pub(crate) const BINDX_ADD: i32 = 100;
+pub(crate) const CONNECTX: i32 = 110;
+pub(crate) const PRIMARY_ADDR: i32 = 6;
+const GET_ASSOC_STATS: i32 = 112;
+/// In the flags of a message that the kernel itself made.
+pub(crate) const MSG_NOTIFICATION: i32 = 0x8000;
+/// Octets of ancillary data with `struct sctp_rcvinfo`, and some to spare.
+pub(crate) const RECEIVE_INFORMATION: usize = 64;
+
+/// Items of ancillary data.
+const SNDINFO: i32 = 2;
+const RCVINFO: i32 = 3;
+const PRINFO: i32 = 5;
+/// Where the stream is in what [`send_information`] made: after the item's header.
+const STREAM: usize = 16;
+/// Octets of `struct sockaddr_storage`.
+const STORAGE: usize = 128;
+/// Notifications.
+const ASSOC_CHANGE: u16 = 0x8001;
+const PEER_ADDR_CHANGE: u16 = 0x8002;
+
+/// A socket option.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) name: i32,
+    pub(crate) value: Vec<u8>,
+    /// For the error message.
+    pub(crate) doing: &'static str,
+}
+
+/// Builds a structure.
+#[derive(Debug, Default)]
+struct Octets(Vec<u8>);
+
+impl Octets {
+    /// The association of the socket itself, which is how most structures begin.
+    fn of_socket() -> Self {
+        Self::default().u32(0)
+    }
+    fn u8(mut self, value: u8) -> Self {
+        self.0.push(value);
+        self
+    }
+    fn u16(mut self, value: u16) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+    fn u32(mut self, value: u32) -> Self {
+        self.0.extend(value.to_ne_bytes());
+        self
+    }
+    fn ms(self, value: Duration) -> Self {
+        self.u32(u32::try_from(value.as_millis()).unwrap_or(u32::MAX))
+    }
+    fn zeros(mut self, count: usize) -> Self {
+        self.0.resize(self.0.len() + count, 0);
+        self
+    }
+    /// `struct sockaddr_in`.
+    fn address(mut self, address: SocketAddrV4) -> Self {
+        self.0.extend((libc::AF_INET as u16).to_ne_bytes());
+        self.0.extend(address.port().to_be_bytes());
+        self.0.extend(address.ip().octets());
+        self.zeros(8)
+    }
+}
+
+/// Every setting of a socket that has no association yet.
+pub(crate) fn options(config: &Config) -> Vec<Setting> {
+    let mut settings = vec![init(config), rto(config), association(config), path(config), thresholds(config)];
+    let flag = |value| Octets::default().u32(u32::from(value));
+    let for_socket = |value: u32| Octets::of_socket().u32(value);
+    settings.extend([
+        setting(3, "set SCTP_NODELAY", flag(!config.nagle)),
+        delayed_sack(config),
+        setting(20, "set SCTP_MAX_BURST", for_socket(config.max_burst)),
+        setting(113, "set SCTP_PR_SUPPORTED", for_socket(config.partial_reliability.into())),
+        setting(32, "set SCTP_RECVRCVINFO", flag(true)),
+        event(ASSOC_CHANGE),
+        event(PEER_ADDR_CHANGE),
+    ]);
+    settings
+}
+
+fn setting(name: i32, doing: &'static str, Octets(value): Octets) -> Setting {
+    Setting { name, value, doing }
+}
+
+fn small(value: u32) -> u16 {
+    u16::try_from(value).unwrap_or(u16::MAX)
+}
+
+/// RFC 6458 section 8.1.3.
+fn init(config: &Config) -> Setting {
+    let octets = Octets::default().u16(config.streams).u16(config.max_inbound_streams);
+    setting(2, "set SCTP_INITMSG", octets.u16(small(config.max_init_retransmits)).u16(0))
+}
+
+/// RFC 6458 section 8.1.1.
+fn rto(config: &Config) -> Setting {
+    let Config { rto_initial, rto_max, rto_min, .. } = config;
+    setting(0, "set SCTP_RTOINFO", Octets::of_socket().ms(*rto_initial).ms(*rto_max).ms(*rto_min))
+}
+
+/// RFC 6458 section 8.1.2.
+fn association(config: &Config) -> Setting {
+    let octets = Octets::of_socket().u16(small(config.association_max_retrans)).u16(0).u32(0).u32(0);
+    setting(1, "set SCTP_ASSOCINFO", octets.ms(config.valid_cookie_life))
+}
+
+/// RFC 6458 section 8.1.12, for every address.
+fn path(config: &Config) -> Setting {
+    const HB_ENABLE: u32 = 1;
+    const HB_DISABLE: u32 = 2;
+    let heartbeat = if config.heartbeat { HB_ENABLE } else { HB_DISABLE };
+    let octets = Octets::of_socket().zeros(STORAGE).ms(config.hb_interval);
+    let octets = octets.u16(small(config.path_max_retrans)).u32(0).u32(0).u32(heartbeat).u32(0).u8(0);
+    setting(9, "set SCTP_PEER_ADDR_PARAMS", octets.zeros(1))
+}
+
+/// RFC 7829 section 7.2, for every address.
+fn thresholds(config: &Config) -> Setting {
+    let octets = Octets::of_socket().zeros(4 + STORAGE).u16(small(config.path_max_retrans));
+    setting(31, "set SCTP_PEER_ADDR_THLDS", octets.u16(small(config.pf_threshold)).zeros(4))
+}
+
+/// RFC 6458 section 8.1.19: a frequency of 1 is what switches the delay off.
+fn delayed_sack(config: &Config) -> Setting {
+    let frequency = if config.sack_delay.is_zero() { 1 } else { config.sack_frequency };
+    let octets =
+        if frequency == 1 { Octets::of_socket().u32(0) } else { Octets::of_socket().ms(config.sack_delay) };
+    setting(16, "set SCTP_DELAYED_SACK", octets.u32(frequency))
+}
+
+/// RFC 6458 section 6.2.2.
+fn event(kind: u16) -> Setting {
+    setting(127, "subscribe to notifications (SCTP_EVENT)", Octets::of_socket().u16(kind).u8(1).u8(0))
+}
+
+/// Buffers are set when they differ from the kernel's own; it keeps to its limits without a word.
+pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), SocketsError> {
+    let limited = |asked: usize, got: usize, limit| {
+        let why = format!("{limit} limits it to {got} octets where {asked} are needed");
+        if asked == got { Ok(()) } else { Err(std::io::Error::other(why)) }
+    };
+    // The kernel doubles what is asked for, to make room for its bookkeeping.
+    if config.send_buffer.0 != tuning::SCTP_SEND_BUFFER {
+        let octets = config.send_buffer.0 as usize;
+        socket
+            .set_send_buffer_size(octets / 2)
+            .and_then(|()| limited(octets / 2 * 2, socket.send_buffer_size()?, "net.core.wmem_max"))
+            .map_err(refused("set SO_SNDBUF"))?;
+    }
+    if config.receive_buffer.0 != tuning::SCTP_RECEIVE_BUFFER {
+        let octets = config.receive_buffer.0 as usize;
+        socket
+            .set_recv_buffer_size(octets)
+            .and_then(|()| limited(octets * 2, socket.recv_buffer_size()?, "net.core.rmem_max"))
+            .map_err(refused("set SO_RCVBUF"))?;
+    }
+    Ok(())
+}
+
+/// Addresses one after the other, as for `bindx` and `connectx`.
+pub(crate) fn addresses(all: &[Ipv4Addr], port: u16) -> Vec<u8> {
+    let pack = |octets: Octets, ip: &Ipv4Addr| octets.address(SocketAddrV4::new(*ip, port));
+    all.iter().fold(Octets::default(), pack).0
+}
+
+/// RFC 6458 section 8.1.9.
+pub(crate) fn primary(address: SocketAddrV4) -> Vec<u8> {
+    Octets::of_socket().address(address).zeros(STORAGE - 16).0
+}
+
+/// What is said with each message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_stream`] fills in the stream.
+pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec<u8> {
+    const UNORDERED: u16 = 1;
+    const TTL: u16 = 0x10;
+    const RTX: u16 = 0x20;
+    let mut control = Vec::new();
+    let flags = if unordered { UNORDERED } else { 0 };
+    let ppid_context_association = 12;
+    let Octets(info) = Octets::default().u16(0).u16(flags).zeros(ppid_context_association);
+    system::push_item(&mut control, SOL_SCTP, SNDINFO, &info);
+    let policy = |policy| Octets::default().u16(policy).u16(0);
+    let limit = match reliability {
+        Reliability::Full => return control,
+        Reliability::Lifetime(time) => policy(TTL).ms(time),
+        Reliability::Retransmissions(most) => policy(RTX).u32(most),
+    };
+    system::push_item(&mut control, SOL_SCTP, PRINFO, &limit.0);
+    control
+}
+
+/// Fills the stream into what [`send_information`] made.
+pub(crate) fn set_stream(control: &mut [u8], stream: u16) {
+    control[STREAM..STREAM + 2].copy_from_slice(&stream.to_ne_bytes());
+}
+
+/// The stream that a message came on. RFC 6458 section 5.3.5.
+pub(crate) fn stream(control: &[u8]) -> u16 {
+    let mut items = system::items(control);
+    let info = items.find(|(level, kind, _)| (*level, *kind) == (SOL_SCTP, RCVINFO));
+    info.and_then(|(_, _, value)| u16_at(value, 0)).unwrap_or(0)
+}
+
+/// Reads a notification: what it says of a path, or that it is over. RFC 6458 section 6.1.
+pub(crate) fn notification(octets: &[u8]) -> Result<Option<Heard>, Fault> {
+    const STATE: usize = 8;
+    match u16_at(octets, 0) {
+        Some(ASSOC_CHANGE) => match u16_at(octets, STATE) {
+            Some(1) => Err(Fault::Protocol("association lost")),
+            Some(2) => Err(Fault::Protocol("association restarted by the peer")),
+            Some(3) => Err(Fault::CLOSED),
+            Some(4) => Err(Fault::Protocol("association could not be started")),
+            _ => Ok(None),
+        },
+        Some(PEER_ADDR_CHANGE) => Ok(path_change(octets)),
+        _ => Ok(None),
+    }
+}
+
+/// RFC 6458 section 6.1.2.
+fn path_change(octets: &[u8]) -> Option<Heard> {
+    const ADDRESS: usize = 8;
+    let ip: [u8; 4] = *octets.get(ADDRESS + 4..)?.first_chunk()?;
+    let status = match u32_at(octets, ADDRESS + STORAGE)? {
+        0 | 5 => PathStatus::Active,
+        1 => PathStatus::Inactive,
+        6 => PathStatus::PotentiallyFailed,
+        _ => return None,
+    };
+    Some(Heard::Path(Ipv4Addr::from(ip), status))
+}
+
+/// What `struct sctp_assoc_stats` says; nothing when there is no association any more.
+pub(crate) fn counts(socket: &Socket) -> Counts {
+    const SENT: usize = 160;
+    const RECEIVED: usize = 168;
+    const AGAIN: usize = 176;
+    let mut stats = [0; 256];
+    if system::option(socket, SOL_SCTP, GET_ASSOC_STATS, &mut stats).is_err() {
+        return Counts::default();
+    }
+    let at = |offset: usize| stats[offset..].first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets));
+    Counts { packets_sent: at(SENT), packets_received: at(RECEIVED), retransmissions: at(AGAIN) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_stack::{Protocol, TransportSpec};
+
+    fn config(text: &str) -> Config {
+        let spec: TransportSpec = text.parse().unwrap();
+        let Protocol::Sctp { config, .. } = spec.protocol() else { panic!("{text} is not sctp") };
+        config.clone()
+    }
+
+    /// The sizes that `sizeof` gives for `linux/sctp.h` on 64 bits.
+    #[test]
+    fn every_structure_has_the_size_that_the_kernel_expects() {
+        let sizes: Vec<_> = options(&config("sctp")).iter().map(|o| (o.name, o.value.len())).collect();
+        let expected = [
+            (2, 8),
+            (0, 16),
+            (1, 20),
+            (9, 156),
+            (31, 144),
+            (3, 4),
+            (16, 12),
+            (20, 8),
+            (113, 8),
+            (32, 4),
+            (127, 8),
+            (127, 8),
+        ];
+        assert_eq!(sizes, expected);
+        assert_eq!(primary("10.0.0.1:7".parse().unwrap()).len(), 132);
+        assert_eq!(addresses(&[Ipv4Addr::LOCALHOST; 3], 9).len(), 3 * 16);
+    }
+
+    /// RFC 6458 section 8.1.19.
+    #[test]
+    fn no_delay_of_sacks_is_a_frequency_of_one() {
+        for (text, expected) in [
+            ("sctp", [0u32, 200, 2]),
+            ("sctp:sack_delay=0s", [0, 0, 1]),
+            ("sctp:sack_frequency=1", [0, 0, 1]),
+            ("sctp:sack_delay=40ms,sack_frequency=3", [0, 40, 3]),
+        ] {
+            let octets = expected.map(u32::to_ne_bytes).concat();
+            assert_eq!(delayed_sack(&config(text)).value, octets, "{text}");
+        }
+    }
+
+    /// RFC 6458 sections 5.3.4 and 5.3.7.
+    #[test]
+    fn a_message_says_its_stream_and_when_to_give_up() {
+        let mut control = send_information(true, Reliability::Lifetime(Duration::from_millis(150)));
+        set_stream(&mut control, 7);
+        let items: Vec<_> = system::items(&control).collect();
+        assert_eq!((items[0].1, u16_at(items[0].2, 0), u16_at(items[0].2, 2)), (SNDINFO, Some(7), Some(1)));
+        assert_eq!(
+            (items[1].1, u16_at(items[1].2, 0), u32_at(items[1].2, 4)),
+            (PRINFO, Some(0x10), Some(150))
+        );
+        assert_eq!(system::items(&send_information(false, Reliability::Full)).count(), 1);
+    }
+
+    /// RFC 6458 section 6.1.
+    #[test]
+    fn notifications_tell_of_paths_and_of_the_end() {
+        let address = SocketAddrV4::new(Ipv4Addr::new(10, 0, 2, 2), 7626);
+        let change = |state| {
+            Octets::default().u16(PEER_ADDR_CHANGE).u16(0).u32(148).address(address).zeros(112).u32(state)
+        };
+        let Ok(Some(Heard::Path(ip, status))) = notification(&change(1).zeros(8).0) else {
+            panic!("no path")
+        };
+        assert_eq!((ip, status), (*address.ip(), PathStatus::Inactive));
+        let lost = Octets::default().u16(ASSOC_CHANGE).u16(0).u32(20).u16(1).zeros(10).0;
+        assert_eq!(notification(&lost).unwrap_err().reason(), "association lost");
+        for length in 0..lost.len().min(10) {
+            assert!(notification(&lost[..length]).is_ok_and(|heard| heard.is_none()));
+        }
+    }
+}

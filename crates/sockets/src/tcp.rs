@@ -1,0 +1,131 @@
+//! TCP: each stream is a connection, and messages are framed.
+
+use std::io::{self, Read};
+
+use bytes::Bytes;
+use hol_tcp::{Algorithm, Nagle};
+use hol_transport::{Framer, FramingError, Passage};
+use hol_workloads::{Delivery, Outgoing};
+use socket2::{Protocol, Socket, Type};
+
+use crate::plan::{Counts, Site, SocketsError};
+use crate::system::{self, u32_at};
+use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused};
+
+/// Opens TCP connections.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    pub(crate) family: Family,
+    pub(crate) config: hol_tcp::Config,
+    pub(crate) length_of: LengthOf,
+}
+
+/// Tells a message's length from its first octets.
+pub(crate) type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
+
+impl Tcp {
+    pub(crate) const FAMILY: Family =
+        Family { name: "TCP", kind: Type::STREAM, protocol: Protocol::TCP, cure: "use a kernel with IPv4" };
+    /// Longer than any number of parallel connections.
+    const BACKLOG: i32 = 1024;
+
+    /// A bound socket that behaves as asked; what a listener accepts inherits it.
+    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+        let socket = self.family.socket(site)?;
+        let nodelay = self.config.nagle == Nagle::Off;
+        socket.set_tcp_nodelay(nodelay).map_err(refused("set TCP_NODELAY"))?;
+        let congestion = match self.config.congestion {
+            Algorithm::Reno => "reno",
+            Algorithm::Cubic => "cubic",
+        };
+        socket
+            .set_tcp_congestion(congestion.as_bytes())
+            .map_err(refused(format!("set TCP_CONGESTION to {congestion}")))?;
+        if self.config.mss != crate::tuning::ETHERNET_MSS {
+            socket.set_tcp_mss(self.config.mss.into()).map_err(refused("set TCP_MAXSEG"))?;
+        }
+        Ok(socket)
+    }
+}
+
+impl Opener for Tcp {
+    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+        let socket = self.socket(server)?;
+        socket.listen(Self::BACKLOG).map_err(refused("listen"))?;
+        Ok(socket)
+    }
+
+    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+        let socket = self.socket(client)?;
+        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
+        Ok(socket)
+    }
+
+    fn transceiver(&self, socket: Socket, stream: u16, _peer: &Site) -> Box<dyn Transceiver> {
+        Box::new(Connection::new(socket, stream, self.length_of))
+    }
+}
+
+/// One end of a TCP connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: Socket,
+    stream: u16,
+    framer: Framer,
+    /// Octets that the kernel took of a message, when it did not take all.
+    taken: usize,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: Socket, stream: u16, length_of: LengthOf) -> Self {
+        Self { socket, stream, framer: Framer::new(length_of), taken: 0 }
+    }
+}
+
+impl Transceiver for Connection {
+    fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
+        while self.taken < message.payload.len() {
+            match self.socket.send_with_flags(&message.payload[self.taken..], libc::MSG_NOSIGNAL) {
+                Ok(octets) => self.taken += octets,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Sent::WouldBlock),
+                Err(e) => return Err(e),
+            }
+        }
+        self.taken = 0;
+        Ok(Sent::Whole)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        let length = (&self.socket).read(buffer)?;
+        if length == 0 {
+            return Err(Fault::CLOSED);
+        }
+        self.framer.push(Bytes::copy_from_slice(&buffer[..length]), Passage::default());
+        while let Some(framed) = self.framer.next()? {
+            let (stream, payload, passage) = (self.stream, framed.payload, framed.passage);
+            take(Heard::Message(Delivery { stream, payload, passage }));
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> Counts {
+        let mut info = [0; INFO_LENGTH];
+        match system::option(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
+            Ok(length) => info_counts(&info[..length]),
+            Err(_) => Counts::default(),
+        }
+    }
+}
+
+/// Octets of `struct tcp_info` that are looked at.
+pub(crate) const INFO_LENGTH: usize = 144;
+
+/// What `struct tcp_info` says.
+pub(crate) fn info_counts(info: &[u8]) -> Counts {
+    let at = |offset| u32_at(info, offset).unwrap_or(0).into();
+    Counts { retransmissions: at(100), packets_sent: at(136), packets_received: at(140) }
+}

@@ -1,0 +1,178 @@
+//! One face for all protocols: sockets that are opened, and messages that go in and come out.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
+use hol_transport::{FramingError, PathStatus};
+use hol_workloads::{Delivery, Outgoing};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::plan::{Counts, Site, SocketsError};
+
+/// How the sockets of a protocol are opened.
+pub(crate) trait Opener {
+    /// A socket that waits for the client at an address of the server.
+    fn listen(&self, server: &Site) -> Result<Socket, SocketsError>;
+
+    /// A socket that is connecting to the server; it is writable when that is done.
+    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError>;
+
+    /// The transceiver of a socket that is connected to `peer`, or is going to be; its messages are those of
+    /// `stream` if the protocol has no streams.
+    fn transceiver(&self, socket: Socket, stream: u16, peer: &Site) -> Box<dyn Transceiver>;
+}
+
+/// One end of a connection.
+pub(crate) trait Transceiver {
+    /// What to watch.
+    fn socket(&self) -> &Socket;
+
+    /// The connection is open: the last word before the first message.
+    fn opened(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Sends a message. One that would block is to be given again before any other.
+    fn send(&mut self, message: &Outgoing) -> io::Result<Sent>;
+
+    /// Reads once and gives what is whole now to `take`. `buffer` is scratch space.
+    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault>;
+
+    /// What the kernel has counted.
+    fn counts(&self) -> Counts;
+}
+
+/// What became of a message that was to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// The kernel has all of it.
+    Whole,
+    /// The send buffer is full.
+    WouldBlock,
+}
+
+/// What a socket had to tell.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A message.
+    Message(Delivery),
+    /// A path of an association changed.
+    Path(Ipv4Addr, PathStatus),
+}
+
+/// Why a connection cannot go on.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The kernel says so.
+    Kernel(io::Error),
+    /// In RFC words.
+    Protocol(&'static str),
+}
+
+impl Fault {
+    pub(crate) const CLOSED: Self = Self::Protocol("closed by the peer");
+
+    /// Whether there was merely nothing to do.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self, Self::Kernel(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// In RFC words.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::Protocol(reason) => reason,
+            Self::Kernel(error) => match error.raw_os_error() {
+                Some(libc::ECONNREFUSED) => "connection refused",
+                Some(libc::ECONNRESET) => "connection reset",
+                Some(libc::ECONNABORTED) => "connection aborted",
+                Some(libc::ETIMEDOUT) => "connection timed out",
+                Some(libc::EPIPE) => "connection closed for sending",
+                Some(libc::EHOSTUNREACH) => "host unreachable",
+                Some(libc::ENETUNREACH) => "network unreachable",
+                Some(libc::EMSGSIZE) => "message too long",
+                Some(libc::EINVAL) => "invalid argument, such as a stream that the association has not",
+                Some(libc::ENOBUFS | libc::ENOMEM) => "out of memory",
+                _ => "unexpected error of the operating system",
+            },
+        }
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Kernel(error)
+    }
+}
+
+impl From<FramingError> for Fault {
+    fn from(error: FramingError) -> Self {
+        Self::Protocol(error.0)
+    }
+}
+
+/// A protocol by the names that the kernel and people have for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Type,
+    pub(crate) protocol: socket2::Protocol,
+    /// What to do when the kernel has it not.
+    pub(crate) cure: &'static str,
+}
+
+impl Family {
+    /// A socket, bound to the first address of a site.
+    pub(crate) fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+        let kind = self.kind.nonblocking().cloexec();
+        let socket = Socket::new(Domain::IPV4, kind, Some(self.protocol)).map_err(|e| self.missing(e))?;
+        // A run may follow upon another whose connections are in TIME-WAIT.
+        socket.set_reuse_address(true).map_err(refused("set SO_REUSEADDR"))?;
+        let at = SocketAddrV4::new(site.addresses[0], site.port);
+        socket.bind(&at.into()).map_err(refused(format!("bind {} to {at}", self.name)))?;
+        Ok(socket)
+    }
+
+    fn missing(&self, source: io::Error) -> SocketsError {
+        match source.raw_os_error() {
+            Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT | libc::ENOPROTOOPT) => {
+                SocketsError::NoProtocol { protocol: self.name, cure: self.cure, source }
+            }
+            _ => SocketsError::Refused { doing: format!("make a socket of {}", self.name), source },
+        }
+    }
+}
+
+/// Begins to connect `socket`.
+pub(crate) fn begin(connecting: io::Result<()>, server: &Site) -> Result<(), SocketsError> {
+    match connecting {
+        Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => {
+            Err(refused(format!("connect to {}:{}", server.addresses[0], server.port))(e))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The first address of a site with its port.
+pub(crate) fn address(site: &Site) -> SockAddr {
+    SocketAddrV4::new(site.addresses[0], site.port).into()
+}
+
+/// The port of a socket's own end.
+pub(crate) fn own_port(socket: &Socket) -> Result<u16, SocketsError> {
+    let address = socket.local_addr().map_err(refused("ask for the port"))?;
+    Ok(address.as_socket().as_ref().map_or(0, SocketAddr::port))
+}
+
+/// The error of a call that the kernel refused.
+pub(crate) fn refused(doing: impl Into<String>) -> impl FnOnce(io::Error) -> SocketsError {
+    move |source| SocketsError::Refused { doing: doing.into(), source }
+}
+
+/// What a send that takes all or nothing did.
+pub(crate) fn whole_or_nothing(result: io::Result<usize>) -> io::Result<Sent> {
+    match result {
+        Ok(_) => Ok(Sent::Whole),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Sent::WouldBlock),
+        Err(e) => Err(e),
+    }
+}

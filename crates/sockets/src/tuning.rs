@@ -1,0 +1,370 @@
+//! Which behaviours of a specification the kernel can be told, and how.
+//!
+//! The default stack says what Linux does by itself, so a behaviour that has the default stack's value is
+//! honoured. One that has not is honoured by a socket option or a sysctl, or else refused.
+
+use hol_base::Duration;
+use hol_stack::{DEFAULT_STACK, Kind, Protocol, TransportSpec};
+use hol_tcp::Nagle;
+use hol_transport::Reliability;
+use toml::Value;
+
+use crate::Plan;
+use crate::udp::Udp;
+
+/// What the kernel cannot do. Nothing is ever approximated in silence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the kernel cannot honour {option}: {why}")]
+pub struct Unsupported {
+    /// The option with its value, such as `hystart=false`.
+    pub option: String,
+    /// Why not, and what to do.
+    pub why: &'static str,
+}
+
+/// A setting of a network namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysctl {
+    /// Its name below `/proc/sys`, such as `net/ipv4/tcp_sack`.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+/// TCP's `mss` that needs no saying.
+pub(crate) const ETHERNET_MSS: u16 = 1460;
+/// SCTP's `send_buffer` that needs no saying: `net.core.wmem_default`.
+pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
+/// SCTP's `receive_buffer` that needs no saying: half of `net.core.rmem_default`.
+pub(crate) const SCTP_RECEIVE_BUFFER: u64 = 106_496;
+/// RFC 9260 section 6.2.
+const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
+
+/// How the kernel is told of a behaviour.
+#[derive(Clone, Copy)]
+enum Means {
+    /// By a socket option.
+    Socket,
+    /// By a socket option that counts in whole ms.
+    Milliseconds,
+    /// By a setting of the namespace, always.
+    Sysctl(&'static str, fn(&Value) -> Option<String>),
+    /// By a setting of the namespace that older kernels lack, so only when it is not the default.
+    NewSysctl(&'static str, fn(&Value) -> Option<String>),
+    /// Not at all.
+    Fixed(&'static str),
+}
+
+use Means::{Fixed, Milliseconds, NewSysctl, Socket, Sysctl as Setting};
+
+const BUILT_IN: &str = "it is built into Linux, as stack linux-6.12 says; remove it or use the model world";
+const ROUTE: &str = "Linux takes it from the route, which is not set here; remove it or use the model world";
+const AUTOTUNED: &str = "Linux adapts it as it goes and counts its own bookkeeping; remove it";
+
+/// Behaviours of TCP, and of MPTCP's subflows.
+#[rustfmt::skip]
+const TCP: &[(&str, Means)] = &[
+    ("mss", Socket),
+    ("sack", Setting("net/ipv4/tcp_sack", flag)),
+    ("dsack", Setting("net/ipv4/tcp_dsack", flag)),
+    ("timestamps", Setting("net/ipv4/tcp_timestamps", flag)),
+    ("timestamp_clock", Fixed(BUILT_IN)),
+    ("window_scale", Fixed(AUTOTUNED)),
+    ("send_buffer", Fixed(AUTOTUNED)),
+    ("receive_buffer", Fixed(AUTOTUNED)),
+    ("nagle", Socket),
+    ("delayed_ack_min", Fixed(BUILT_IN)),
+    ("delayed_ack_max", Fixed(BUILT_IN)),
+    ("quickack_segments", Fixed(BUILT_IN)),
+    ("interactive_after", Fixed(BUILT_IN)),
+    ("acknowledge_on_read", Fixed(BUILT_IN)),
+    ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
+    ("congestion_unit", Fixed(BUILT_IN)),
+    ("initial_window", Fixed(ROUTE)),
+    ("one_segment_per_ack", Fixed(BUILT_IN)),
+    ("hystart", Fixed("it is a parameter of the module tcp_cubic, for all namespaces at once; remove it")),
+    ("cwnd_validation", Fixed(BUILT_IN)),
+    ("slow_start_after_idle", Setting("net/ipv4/tcp_slow_start_after_idle", flag)),
+    ("recovery", Setting("net/ipv4/tcp_recovery", recovery)),
+    ("dupthresh", Setting("net/ipv4/tcp_reordering", text)),
+    ("limited_transmit", Fixed(BUILT_IN)),
+    ("prr", Fixed(BUILT_IN)),
+    ("tlp", Setting("net/ipv4/tcp_early_retrans", |value| choice(value, ["0", "3"]))),
+    ("tlp_ack_allowance", Fixed(BUILT_IN)),
+    ("timer_slack", Fixed(BUILT_IN)),
+    ("frto", Setting("net/ipv4/tcp_frto", |value| choice(value, ["0", "2"]))),
+    ("undo", Fixed(BUILT_IN)),
+    ("collapse_on_retransmit", Setting("net/ipv4/tcp_retrans_collapse", flag)),
+    ("rtt_estimator", Fixed(BUILT_IN)),
+    ("rto_initial", Fixed(BUILT_IN)),
+    ("rto_min", NewSysctl("net/ipv4/tcp_rto_min_us", microseconds)),
+    ("rto_max", Fixed(BUILT_IN)),
+    // One setting bounds both, so `check_use` wants them equal.
+    ("rto_variance_floor", NewSysctl("net/ipv4/tcp_rto_min_us", microseconds)),
+    ("clock_granularity", Fixed(BUILT_IN)),
+    ("timer_wheel", Fixed(BUILT_IN)),
+    ("max_retries", Setting("net/ipv4/tcp_retries2", text)),
+    ("syn_retries", Setting("net/ipv4/tcp_syn_retries", text)),
+    ("time_wait", Fixed(BUILT_IN)),
+];
+
+/// Behaviours of SCTP.
+#[rustfmt::skip]
+const SCTP: &[(&str, Means)] = &[
+    ("streams", Socket),
+    ("max_inbound_streams", Socket),
+    ("mtu", Fixed("Linux takes it from the interface; set it in [network]")),
+    ("receive_buffer", Socket),
+    ("send_buffer", Socket),
+    ("send_buffer_overhead", Fixed(BUILT_IN)),
+    ("rto_initial", Milliseconds),
+    ("rto_min", Milliseconds),
+    ("rto_max", Milliseconds),
+    ("clock_tick", Fixed(BUILT_IN)),
+    ("timer_wheel", Fixed(BUILT_IN)),
+    ("sack_delay", Milliseconds),
+    ("sack_frequency", Socket),
+    ("sack_when_gap_closes", Fixed(BUILT_IN)),
+    ("bundle_sack_with_data", Fixed(BUILT_IN)),
+    ("max_gap_blocks", Fixed(BUILT_IN)),
+    ("nagle", Socket),
+    ("nagle_delays_retransmissions", Fixed(BUILT_IN)),
+    ("missing_reports", Fixed(BUILT_IN)),
+    ("fast_retransmit_again", Fixed(BUILT_IN)),
+    ("fast_retransmit_restarts_t3", Fixed(BUILT_IN)),
+    ("max_burst", Socket),
+    ("initial_window", Fixed(BUILT_IN)),
+    ("idle_decay", Fixed(BUILT_IN)),
+    ("partial_reliability", Socket),
+    ("heartbeat", Socket),
+    ("hb_interval", Milliseconds),
+    ("path_max_retrans", Socket),
+    ("pf_threshold", Socket),
+    ("pf_until_heartbeat_ack", Fixed(BUILT_IN)),
+    ("association_max_retrans", Socket),
+    ("max_init_retransmits", Socket),
+    ("valid_cookie_life", Milliseconds),
+];
+
+fn text(value: &Value) -> Option<String> {
+    Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+fn choice(value: &Value, [no, yes]: [&str; 2]) -> Option<String> {
+    value.as_bool().map(|on| if on { yes } else { no }.to_owned())
+}
+
+fn flag(value: &Value) -> Option<String> {
+    choice(value, ["0", "1"])
+}
+
+fn recovery(value: &Value) -> Option<String> {
+    match value.as_str() {
+        Some("rack") => Some("1".to_owned()),
+        Some("sack") => Some("0".to_owned()),
+        _ => None,
+    }
+}
+
+fn duration(value: &Value) -> Option<Duration> {
+    value.as_str()?.parse().ok()
+}
+
+const fn is_whole_ms(time: Duration) -> bool {
+    time.as_nanos().is_multiple_of(1_000_000)
+}
+
+fn microseconds(value: &Value) -> Option<String> {
+    let nanos = duration(value)?.as_nanos();
+    nanos.is_multiple_of(1000).then(|| (nanos / 1000).to_string())
+}
+
+/// The settings that a transport needs in the namespaces of both ends before [`run`](crate::run), every one
+/// spelt out, defaults too; or what the kernel cannot honour. A setting that the kernel does not have is a kernel
+/// too old for the option.
+pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+    if transport.stack() != DEFAULT_STACK && transport.kind() != Kind::Udp {
+        let option = format!("stack={}", transport.stack());
+        return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
+    }
+    let usual = usual(transport.kind());
+    let mut settings = always(transport.kind());
+    for (key, value) in transport.behaviour() {
+        let means = means(transport.kind(), key);
+        let is_usual = usual.behaviour().get(key) == Some(value);
+        if let Some(setting) = setting(key, value, means, is_usual)?
+            && !settings.contains(&setting)
+        {
+            settings.push(setting);
+        }
+    }
+    check_use(transport)?;
+    Ok(settings)
+}
+
+/// Refuses what no single behaviour tells.
+fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
+    let refuse = |key: &str, why| Err(unsupported(key, &transport.behaviour()[key], why));
+    match transport.protocol() {
+        Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => {
+            if config.rto_min != config.rto_variance_floor {
+                return refuse(
+                    "rto_min",
+                    "Linux bounds the RTO's variance by it; set rto_variance_floor to the same",
+                );
+            }
+            if config.nagle == Nagle::Classic {
+                return refuse("nagle", "Linux has Minshall's variant; use nagle=minshall or nagle=off");
+            }
+        }
+        Protocol::Sctp { config, reliability, .. } => {
+            if config.streams > config.max_inbound_streams {
+                return refuse(
+                    "streams",
+                    "the other end takes no more than max_inbound_streams; raise that too",
+                );
+            }
+            if config.sack_delay > LONGEST_SACK_DELAY {
+                return refuse("sack_delay", "RFC 9260 section 6.2 and Linux allow 500ms at most");
+            }
+            if let Reliability::Lifetime(time) = reliability
+                && (time.is_zero() || !is_whole_ms(*time))
+            {
+                let option = format!("lifetime={time}");
+                return Err(Unsupported { option, why: "Linux counts it in whole milliseconds, from 1ms" });
+            }
+        }
+        Protocol::Udp => {}
+    }
+    Ok(())
+}
+
+/// Refuses a plan that the kernel cannot honour.
+pub(crate) fn check(plan: &Plan) -> Result<(), Unsupported> {
+    sysctls(&plan.transport)?;
+    let size = plan.workload.size();
+    if plan.transport.kind() == Kind::Udp && size > Udp::LONGEST {
+        let option = format!("size={size}");
+        return Err(Unsupported { option, why: "a datagram takes 65507 octets at most" });
+    }
+    Ok(())
+}
+
+/// What must hold for every measurement: nothing is remembered from one connection to the next.
+fn always(kind: Kind) -> Vec<Sysctl> {
+    let forget = || Sysctl { name: "net/ipv4/tcp_no_metrics_save", value: "1".to_owned() };
+    match kind {
+        Kind::Tcp => vec![forget()],
+        Kind::Mptcp => vec![forget(), Sysctl { name: "net/mptcp/enabled", value: "1".to_owned() }],
+        Kind::Sctp | Kind::Udp => Vec::new(),
+    }
+}
+
+/// What a behaviour needs of the namespace, if the kernel can honour it.
+fn setting(key: &str, value: &Value, means: Means, is_usual: bool) -> Result<Option<Sysctl>, Unsupported> {
+    let unsupported = |why| Err(unsupported(key, value, why));
+    match means {
+        Setting(name, spell) => match spell(value) {
+            Some(value) => Ok(Some(Sysctl { name, value })),
+            None => unsupported(BUILT_IN),
+        },
+        _ if is_usual => Ok(None),
+        NewSysctl(name, spell) => match spell(value) {
+            Some(value) => Ok(Some(Sysctl { name, value })),
+            None => unsupported("Linux counts it in whole microseconds"),
+        },
+        Milliseconds => match duration(value) {
+            Some(time) if is_whole_ms(time) => Ok(None),
+            _ => unsupported("Linux counts it in whole milliseconds"),
+        },
+        Socket => Ok(None),
+        Fixed(why) => unsupported(why),
+    }
+}
+
+fn unsupported(key: &str, value: &Value, why: &'static str) -> Unsupported {
+    Unsupported { option: format!("{key}={}", text(value).unwrap_or_default()), why }
+}
+
+fn means(kind: Kind, key: &str) -> Means {
+    let table = match kind {
+        Kind::Tcp | Kind::Mptcp => TCP,
+        Kind::Sctp => SCTP,
+        Kind::Udp => &[],
+    };
+    // A behaviour that is new and not in the table is one that the kernel is not told of.
+    table.iter().find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
+}
+
+/// The transport with nothing asked for.
+fn usual(kind: Kind) -> TransportSpec {
+    kind.name().parse().expect("a protocol alone is a transport")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Result<Vec<Sysctl>, Unsupported> {
+        sysctls(&text.parse().unwrap())
+    }
+
+    fn value(text: &str, name: &str) -> Option<String> {
+        let found = settings(text).unwrap().into_iter().find(|setting| setting.name == name);
+        found.map(|setting| setting.value)
+    }
+
+    #[test]
+    fn every_behaviour_is_in_the_table_and_every_entry_is_a_behaviour() {
+        for (kind, table) in [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Udp, &[])] {
+            let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
+            known.sort_unstable();
+            let usual = usual(kind);
+            let behaviours: Vec<&str> = usual.behaviour().keys().map(String::as_str).collect();
+            let mut sorted = behaviours.clone();
+            sorted.sort_unstable();
+            assert_eq!(known, sorted, "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn every_setting_is_spelt_out_defaults_too() {
+        for (name, expected) in [
+            ("net/ipv4/tcp_no_metrics_save", "1"),
+            ("net/ipv4/tcp_sack", "1"),
+            ("net/ipv4/tcp_recovery", "1"),
+            ("net/ipv4/tcp_early_retrans", "3"),
+            ("net/ipv4/tcp_frto", "2"),
+            ("net/ipv4/tcp_retries2", "15"),
+            ("net/ipv4/tcp_congestion_control", "cubic"),
+        ] {
+            assert_eq!(value("tcp", name).as_deref(), Some(expected), "{name}");
+        }
+        assert_eq!(value("tcp", "net/ipv4/tcp_rto_min_us"), None);
+        assert_eq!(value("mptcp", "net/mptcp/enabled").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn options_become_settings() {
+        assert_eq!(value("tcp:tlp=false", "net/ipv4/tcp_early_retrans").as_deref(), Some("0"));
+        assert_eq!(value("tcp:recovery=sack", "net/ipv4/tcp_recovery").as_deref(), Some("0"));
+        let spec = "tcp:rto_min=1s,rto_variance_floor=1s";
+        assert_eq!(value(spec, "net/ipv4/tcp_rto_min_us").as_deref(), Some("1000000"));
+        let twice = settings(spec).unwrap().iter().filter(|s| s.name.ends_with("rto_min_us")).count();
+        assert_eq!(twice, 1);
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_do_is_refused_by_name() {
+        for (text, option) in [
+            ("tcp:hystart=false", "hystart=false"),
+            ("tcp:initial_window=3", "initial_window=3"),
+            ("tcp:recovery=newreno", "recovery=newreno"),
+            ("sctp:missing_reports=4", "missing_reports=4"),
+            ("sctp:rto_min=1500us", "rto_min=1500us"),
+        ] {
+            assert_eq!(settings(text).unwrap_err().option, option, "{text}");
+        }
+        assert_eq!(settings("sctp:rto_min=200ms,sack_delay=0s,streams=8").unwrap(), []);
+    }
+}

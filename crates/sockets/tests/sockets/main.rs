@@ -1,0 +1,176 @@
+//! Whole runs on this machine's kernel.
+
+mod namespaces;
+
+use std::net::Ipv4Addr;
+
+use hol_base::{ByteCount, Frequency, Seed};
+use hol_measure::Outcome;
+use hol_model::Stopped;
+use hol_sockets::{End, Plan, Run, Site, SocketsError, run};
+use hol_workloads::{Kind, WorkloadSpec};
+
+use crate::namespaces::Pair;
+
+fn loopback() -> Site {
+    Site { addresses: vec![Ipv4Addr::LOCALHOST], port: 0 }
+}
+
+/// 30 messages at 1000/s over the loopback interface.
+fn plan(transport: &str, kind: Kind) -> Plan {
+    let rate = (kind != Kind::Pingpong).then(|| Frequency::new(1000.0)).flatten();
+    Plan {
+        transport: transport.parse().unwrap(),
+        workload: WorkloadSpec { rate, ..WorkloadSpec::new(kind) },
+        messages: 30,
+        seed: Seed(1),
+        client: loopback(),
+        server: loopback(),
+    }
+}
+
+fn here(plan: &Plan) -> Result<Run, SocketsError> {
+    run(plan, &mut |_| Ok(()))
+}
+
+/// Runs `plan`; `None`, and a word about it, if this kernel does not have the protocol.
+fn attempt(plan: &Plan) -> Option<Run> {
+    match here(plan) {
+        Err(SocketsError::NoProtocol { protocol, .. }) => {
+            eprintln!("skipped: this kernel has no {protocol}");
+            None
+        }
+        other => Some(other.unwrap()),
+    }
+}
+
+#[track_caller]
+fn assert_complete(run: &Run, messages: u64) {
+    assert_eq!(run.stopped, Stopped::Finished);
+    assert_eq!(run.records.len() as u64, messages);
+    for record in &run.records {
+        assert_eq!(record.outcome, Outcome::Completed, "{record:?}");
+        assert_eq!(record.split().unwrap().total(), record.latency().unwrap());
+    }
+}
+
+#[test]
+fn every_workload_runs_over_every_transport() {
+    for transport in
+        ["tcp", "tcp:connections=4", "tcp:cc=reno,nagle=minshall", "mptcp", "udp", "sctp:streams=4"]
+    {
+        for kind in [Kind::Simco, Kind::Echo, Kind::Pingpong, Kind::Oneway] {
+            let Some(run) = attempt(&plan(transport, kind)) else { break };
+            eprintln!("{transport} {kind:?}: {:?} {:?}", run.client, run.records[9].latency());
+            assert_complete(&run, 30);
+        }
+    }
+}
+
+#[test]
+fn parallel_connections_keep_their_streams_apart() {
+    let run = here(&plan("tcp:connections=4", Kind::Echo)).unwrap();
+    let streams: Vec<u16> = run.records[..8].iter().map(|record| record.stream).collect();
+    assert_eq!(streams, [0, 1, 2, 3, 0, 1, 2, 3]);
+}
+
+#[test]
+fn messages_larger_than_the_send_buffer_go_out_in_parts() {
+    for transport in ["tcp", "mptcp"] {
+        let mut plan = plan(transport, Kind::Echo);
+        plan.messages = 4;
+        plan.workload.size = Some(ByteCount(8 << 20));
+        if let Some(run) = attempt(&plan) {
+            assert_complete(&run, 4);
+        }
+    }
+}
+
+#[test]
+fn the_kernel_says_how_many_packets_it_sent() {
+    for transport in ["tcp", "udp", "mptcp"] {
+        let Some(run) = attempt(&plan(transport, Kind::Pingpong)) else { continue };
+        for counts in [run.client, run.server] {
+            assert!(counts.packets_sent >= 30 && counts.packets_received >= 30, "{transport}: {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn the_messages_keep_to_their_schedule() {
+    let run = here(&plan("tcp", Kind::Echo)).unwrap();
+    let gaps = run.records.windows(2).map(|pair| pair[1].scheduled.since(pair[0].scheduled).as_nanos());
+    assert!(gaps.into_iter().all(|gap| gap == 1_000_000));
+    assert!(run.connected.unwrap() < run.records[0].scheduled && run.records[29].scheduled < run.ended);
+}
+
+#[test]
+fn a_namespace_that_cannot_be_entered_is_named() {
+    let mut refuse = |end| match end {
+        End::Server => Ok(()),
+        End::Client => Err(std::io::ErrorKind::PermissionDenied.into()),
+    };
+    let error = run(&plan("tcp", Kind::Echo), &mut refuse).unwrap_err();
+    assert_eq!(error.to_string(), "cannot enter the client's network: permission denied");
+}
+
+#[test]
+fn a_kernel_without_sctp_is_told_from_other_troubles_and_the_cure_is_named() {
+    let Err(error) = here(&plan("sctp", Kind::Echo)) else {
+        eprintln!("skipped: this kernel has SCTP");
+        return;
+    };
+    let text = error.to_string();
+    assert!(text.contains("this kernel has no SCTP"), "{text}");
+    assert!(text.contains("modprobe sctp") && text.contains("--world kernel"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_before_anything_is_opened() {
+    for (transport, expected) in [
+        ("tcp:stack=linux-2.6", "stack=linux-2.6: a kernel has a stack of its own"),
+        ("tcp:rto_min=1s", "rto_min=1s: Linux bounds the RTO's variance by it"),
+        ("tcp:nagle=classic", "nagle=classic: Linux has Minshall's variant"),
+        ("tcp:hystart=false", "hystart=false: it is a parameter of the module tcp_cubic"),
+        ("sctp:sack_delay=600ms", "sack_delay=600ms: RFC 9260 section 6.2"),
+        ("sctp:streams=8,max_inbound_streams=4", "streams=8: the other end takes no more"),
+        ("sctp:lifetime=500us", "lifetime=500us: Linux counts it in whole milliseconds"),
+    ] {
+        let mut enter = |_| panic!("{transport} is opened");
+        let error = run(&plan(transport, Kind::Echo), &mut enter).unwrap_err().to_string();
+        assert!(error.starts_with("the kernel cannot honour ") && error.contains(expected), "{error}");
+    }
+    let mut large = plan("udp", Kind::Echo);
+    large.workload.size = Some(ByteCount(65_508));
+    assert!(here(&large).unwrap_err().to_string().contains("65507"));
+    let nothing = Plan { messages: 0, ..plan("tcp", Kind::Echo) };
+    assert!(matches!(here(&nothing), Err(SocketsError::NoMessages)));
+    let nowhere = Plan { server: Site { addresses: vec![], port: 0 }, ..plan("udp", Kind::Echo) };
+    assert_eq!(here(&nowhere).unwrap_err().to_string(), "the server has no address; it needs at least one");
+}
+
+#[test]
+fn the_two_ends_may_live_in_two_namespaces() {
+    let pair = match Pair::new() {
+        Ok(pair) => pair,
+        Err(why) => return eprintln!("skipped: no namespaces here: {why}"),
+    };
+    // The same ports again and again: no run leaves anything behind that the next one meets.
+    for transport in ["tcp:connections=3", "tcp", "mptcp", "mptcp", "udp", "sctp", "sctp"] {
+        let [client, server] = Pair::ADDRESSES.map(|address| Site { addresses: vec![address], port: 0 });
+        let server = Site { port: 7626, ..server };
+        let client = Site { port: 49152, ..client };
+        let plan = Plan { client, server, ..plan(transport, Kind::Simco) };
+        match run(&plan, &mut |end| pair.enter(end)) {
+            Err(SocketsError::NoProtocol { protocol, .. }) => eprintln!("skipped: no {protocol}"),
+            other => assert_complete(&other.unwrap(), 30),
+        }
+    }
+}
+
+#[test]
+fn an_address_that_is_no_interface_s_is_named() {
+    let elsewhere = Site { addresses: vec![Ipv4Addr::new(203, 0, 113, 9)], port: 7 };
+    let error = here(&Plan { server: elsewhere, ..plan("tcp", Kind::Echo) }).unwrap_err().to_string();
+    assert!(error.starts_with("cannot bind TCP to 203.0.113.9:7: "), "{error}");
+}
