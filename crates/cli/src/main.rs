@@ -7,6 +7,7 @@ mod doctor;
 mod failure;
 mod fill;
 mod list;
+mod number;
 mod progress;
 mod question;
 mod report;
