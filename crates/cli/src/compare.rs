@@ -6,6 +6,7 @@ use hol_measure::{CONFIDENCE, Distribution, Interval, Verdict, compare_paired};
 
 use crate::failure::Failure;
 use crate::fill::{stop_on_interrupt, threads};
+use crate::number::positive;
 use crate::progress::Progress;
 use crate::question::Question;
 use crate::row::{NANOSECOND_MS, Row, cells, heads, split};
@@ -30,7 +31,7 @@ pub struct Compare {
     #[arg(long)]
     json: bool,
     /// Runs at the same time [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
 }
 
@@ -118,6 +119,9 @@ fn verdict(first: &PointResult, other: &PointResult) -> String {
     let (name, yardstick) = (&other.point.label, &first.point.label);
     let pairs = other.means_ms().into_iter().zip(first.means_ms());
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| Some((a?, b?))).unzip();
+    if a.is_empty() {
+        return incomparable(first, other);
+    }
     let comparison = compare_paired(&a, &b, NANOSECOND_MS, CONFIDENCE);
     let difference = comparison.difference;
     let size = Interval { mean: difference.mean.abs(), ..difference };
@@ -135,4 +139,16 @@ fn verdict(first: &PointResult, other: &PointResult) -> String {
             format!("{name} and {yardstick} do not differ for sure: {difference} ms {basis}")
         }
     }
+}
+
+/// Why there is not one repetition in which both have a mean.
+fn incomparable(first: &PointResult, other: &PointResult) -> String {
+    let what = match [other, first].into_iter().find(|result| result.completed() == 0) {
+        Some(result) => format!("nothing completed over {}", result.point.label),
+        None => format!(
+            "{} and {} completed nothing in the same repetition",
+            other.point.label, first.point.label
+        ),
+    };
+    what + ", so there is no comparison"
 }

@@ -52,7 +52,8 @@ pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) ->
     }
     let missing = plan.wanted(&finished).len();
     Err(Failure::Failed(format!(
-        "interrupted with {} runs done and at least {} to do; run the same command again to go on, {} has what is done",
+        "interrupted with {} runs done and at least {} to do; run the same command again to go on, \
+         `hol report {}` draws what is there",
         grouped(finished.runs().count() as u64),
         grouped(missing as u64),
         dir.display()

@@ -8,6 +8,7 @@ mod failure;
 mod fill;
 mod kernel;
 mod list;
+mod number;
 mod progress;
 mod question;
 mod report;

@@ -8,6 +8,7 @@ use hol_report::claims::Verdict;
 
 use crate::failure::Failure;
 use crate::fill::fill;
+use crate::number::positive;
 use crate::report;
 use crate::row::{SweepRow, json};
 use crate::run::cost;
@@ -25,7 +26,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs at the same time [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Show the points and what they cost, and run nothing
     #[arg(long)]

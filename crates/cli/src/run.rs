@@ -7,6 +7,7 @@ use hol_lab::{Experiment, Keep, Manifest, Plan, Results, Source};
 
 use crate::failure::Failure;
 use crate::fill::{fill, threads};
+use crate::number::positive;
 use crate::question::set_all;
 use crate::report;
 use crate::row::{SweepRow, cells, heads, json, warnings};
@@ -29,7 +30,7 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs at the same time [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Where it runs: model, kernel (Linux in a virtual machine), or kernel:6.1
     #[arg(long)]

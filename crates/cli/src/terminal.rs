@@ -5,11 +5,16 @@ use std::io::{self, IsTerminal, Write};
 /// The colours of several series, as ANSI codes.
 const COLOURS: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
-/// Writes to standard output; a reader that went away (`| head`) ends the program quietly.
+/// Writes to standard output, or ends the program: quietly if the reader went away (`| head`).
 pub fn say(text: &str) {
     let mut out = io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => (),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("error: standard output: cannot write: {error}; write it to another place");
+            std::process::exit(1);
+        }
     }
 }
 

@@ -28,10 +28,16 @@ pub struct Trace {
     #[arg(long, value_name = "FILE")]
     experiment: Option<PathBuf>,
     /// Which of the experiment's points, as `hol run --plan` numbers them
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "experiment")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        requires = "experiment"
+    )]
     point: usize,
     /// Which repetition, from 0
-    #[arg(long, value_name = "R", default_value_t = 0)]
+    #[arg(long, value_name = "R", default_value_t = 0, allow_negative_numbers = true)]
     repetition: u32,
     /// Write a capture (pcapng) for Wireshark and tshark instead of text
     #[arg(long, value_name = "FILE")]

@@ -1,24 +1,26 @@
-//! `hol verify`: same settings, same seed, same digest.
+//! `hol verify`: same settings, same seed, same result.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use clap::Args;
 use hol_lab::{Results, verify};
 
 use crate::failure::Failure;
 use crate::fill::{stop_on_interrupt, threads};
+use crate::number::positive;
 use crate::terminal::{grouped, say};
 
-/// Repeat runs of a result directory and compare their digests.
+/// Repeat runs of a result directory and compare their digests and totals.
 #[derive(Debug, Args)]
 pub struct Verify {
     /// A directory that `hol run` or `hol reproduce` filled
     dir: PathBuf,
     /// Repeat only this many runs, spread over the directory [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     sample: Option<usize>,
     /// Runs at the same time [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
 }
 
@@ -26,30 +28,41 @@ impl Verify {
     /// Repeats the runs; a difference is a failure that names it.
     pub fn run(&self) -> Result<(), Failure> {
         let results = Results::load(&self.dir)?;
-        let changed = results.points.iter().find(|point| point.point.identity() != point.point.id);
-        if let Some(changed) = changed {
-            return Err(Failure::Failed(format!(
-                "{}: {}: this program (version {}) has other settings behind these names than the one that ran it \
-                 (version {}); verify with that one",
-                self.dir.display(),
+        self.check(&results)?;
+        let stop = stop_on_interrupt()?;
+        let (done, differences) = verify(&results, self.sample, threads(self.jobs), stop)?;
+        differences.iter().for_each(|difference| say(&format!("{difference}\n")));
+        if !differences.is_empty() {
+            return Err(Failure::Failed(format!("{} of {done} runs differ", differences.len())));
+        }
+        if stop.load(Ordering::Relaxed) {
+            let problem = format!("interrupted; the {done} runs that were repeated are the same");
+            return Err(Failure::Failed(problem));
+        }
+        say(&format!("{} runs repeated, all digests are the same\n", grouped(done as u64)));
+        if results.missing > 0 {
+            let (missing, wanted) = (grouped(results.missing), grouped(results.wanted));
+            say(&format!("{missing} of {wanted} runs are missing; the command that began them goes on\n"));
+        }
+        Ok(())
+    }
+
+    /// Whether there is something to repeat, and this program can.
+    fn check(&self, results: &Results) -> Result<(), Failure> {
+        let dir = self.dir.display();
+        if results.points.iter().all(|point| point.runs.is_empty()) {
+            let problem = format!("{dir}: nothing to verify, no runs are there; run the experiment first");
+            return Err(Failure::Failed(problem));
+        }
+        match results.points.iter().find(|point| point.point.identity() != point.point.id) {
+            None => Ok(()),
+            Some(changed) => Err(Failure::Failed(format!(
+                "{dir}: {}: this program (version {}) has other settings behind these names than the one that \
+                 ran it (version {}); verify with that one",
                 changed.point,
                 env!("CARGO_PKG_VERSION"),
                 results.manifest.version
-            )));
+            ))),
         }
-        let stop = stop_on_interrupt()?;
-        let (done, differences) = verify(&results, self.sample, threads(self.jobs), stop)?;
-        if differences.is_empty() {
-            say(&format!("{} runs repeated, all digests are the same\n", grouped(done as u64)));
-            return Ok(());
-        }
-        for difference in &differences {
-            let (point, repetition) = (&difference.point, difference.repetition);
-            say(&format!(
-                "{point}, repetition {repetition}: {} is now {}\n",
-                difference.stored, difference.now
-            ));
-        }
-        Err(Failure::Failed(format!("{} of {done} runs differ", differences.len())))
     }
 }

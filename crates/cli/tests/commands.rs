@@ -89,8 +89,14 @@ fn the_same_seed_gives_the_same_digest_for_any_number_of_jobs() {
 
 #[test]
 fn compare_says_who_is_faster_in_a_sentence_and_draws_at_most_80_columns() {
-    let text = ok(here().path(), &["compare", "tcp", "tcp", "--count", "100", "--repetitions", "2"]);
-    assert!(text.contains("tcp is exactly as fast as tcp (95 %, 2 paired repetitions)"), "{text}");
+    let text = ok(
+        here().path(),
+        &["compare", "tcp", "tcp:stack=linux-6.12", "--count", "100", "--repetitions", "2"],
+    );
+    assert!(
+        text.contains("tcp:stack=linux-6.12 is exactly as fast as tcp (95 %, 2 paired repetitions)"),
+        "{text}"
+    );
     assert!(text.contains("where the time goes") && text.contains("network 20.0 ms"), "{text}");
     let picture = text.split("share of messages").nth(1).unwrap();
     assert!(picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
@@ -98,9 +104,9 @@ fn compare_says_who_is_faster_in_a_sentence_and_draws_at_most_80_columns() {
 
 #[test]
 fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 20] = [
         (&["compare"], "hol compare tcp sctp:streams=1"),
-        (&["compare", "tpc"], "tpc: unknown transport \"tpc\""),
+        (&["compare", "tpc"], "error: transport 1: unknown transport \"tpc\""),
         (&["compare", "sctp:stream=8"], "did you mean \"streams\"?"),
         (&["compare", "tcp", "--delay", "10"], "--delay 10: \"10\" is not a time such as \"10ms\""),
         (&["compare", "tcp", "--loss", "0.01"], "--loss 0.01: \"0.01\" is not a percentage"),
@@ -110,6 +116,14 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--set", "network.jiter=1ms"], "did you mean \"jitter\"?"),
         (&["compare", "tcp", "--set", "jitter"], "write key=value"),
         (&["reproduce", "ikr35"], "known are ikr53"),
+        (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
+        (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
+        (&["compare", "tcp", "--seed", "99999999999999999999999"], "from 0 to 18446744073709551615"),
+        (&["compare", "tcp", "--set", "network.loss=0.5"], "write it in quotes and with %, as in \"0.5%\""),
+        (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
+        (&["compare", "tcp", "--jobs", "0"], "write a whole number from 1 on"),
+        (&["compare", "tcp", "tcp"], "two transports are called \"tcp\""),
+        (&["verify", "out", "--sample", "0"], "write a whole number from 1 on"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
     for (arguments, expected) in cases {
@@ -220,4 +234,36 @@ fn a_reader_that_goes_away_is_no_error() {
     let mut child = Command::new(hol::BIN).arg("list").stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["list"][..], &["compare", "tcp", "--count", "20", "--json"]] {
+        // Every write to this device fails as on a full disk.
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = Command::new(hol::BIN).args(arguments).stdout(full).output().unwrap();
+        assert_eq!(hol::code(&output), 1, "{arguments:?}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.contains("error: standard output: cannot write"), "{message}");
+    }
+}
+
+#[test]
+fn nothing_completed_is_no_comparison() {
+    let flags = ["--loss", "100%", "--count", "20", "--repetitions", "2"];
+    let text = ok(here().path(), &[&["compare", "tcp", "sctp"], &flags[..]].concat());
+    assert!(text.contains("\nnothing completed over sctp, so there is no comparison\n"), "{text}");
+    assert!(!text.contains("NaN"), "{text}");
+}
+
+#[test]
+fn what_is_no_text_file_is_told_what_to_do() {
+    let dir = here();
+    fs::create_dir(dir.path().join("folder")).unwrap();
+    fs::write(dir.path().join("a.toml"), b"title = '\xff'\n").unwrap();
+    for (file, cure) in [("folder", "name a file in it"), ("a.toml", "save it as UTF-8 text")] {
+        let (code, message) = failure(dir.path(), &["run", file]);
+        assert!(code == 1 && message.contains(cure), "{message}");
+    }
 }

@@ -85,6 +85,7 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     let message = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{message}");
     assert!(message.contains("run the same command again"), "{message}");
+    assert!(message.contains("`hol report out` draws what is there"), "{message}");
     assert!(points(dir.path()).lines().count() > 1, "the table of what is there is written");
     let before = runs(dir.path());
     go_on(dir.path(), &before);
@@ -152,6 +153,40 @@ fn verify_repeats_runs_and_names_what_differs() {
     assert_eq!(code(&output), 1);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("network.loss=") && said.contains("repetition"), "{said}");
+}
+
+#[test]
+fn verify_finds_totals_that_were_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    let path = dir.path().join("out/runs.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"completed\":100", "\"completed\":99", 1)).unwrap();
+    let output = hol(dir.path(), &["verify", "out"]);
+    assert_eq!(code(&output), 1);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("repetition") && said.contains("summary.completed was 99 and is now 100"),
+        "{said}"
+    );
+}
+
+#[test]
+fn verify_says_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    let path = dir.path().join("out/runs.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let first = text.split_inclusive('\n').next().unwrap();
+    fs::write(&path, &text[first.len()..]).unwrap();
+    assert!(ok(dir.path(), &["verify", "out"]).contains("1 of 20 runs are missing"));
+    fs::write(&path, "").unwrap();
+    assert!(failure(dir.path(), &["verify", "out"]).1.contains("nothing to verify"));
+    fs::remove_file(&path).unwrap();
+    let (exit, message) = failure(dir.path(), &["verify", "out"]);
+    assert!(exit == 1 && message.contains("nothing to verify"), "{message}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The axes of a sweep: `[sweep]` gives a grid, each `[[zip]]` lists that advance together.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -132,6 +133,15 @@ fn zipped<'s>(
             step.push(Assignment { key: name.clone(), path: path.clone(), span: span.clone(), value });
         }
     }
+    let mut seen = BTreeSet::new();
+    for step in &axis {
+        let values: Vec<String> = step.iter().map(Assignment::text).collect();
+        if seen.contains(&values) {
+            let problem = format!("the value {} is there twice; remove one", values.join(" with "));
+            return Err(source.error(&step[0].value.span(), problem));
+        }
+        seen.insert(values);
+    }
     Ok((!axis.is_empty()).then_some(axis))
 }
 
@@ -160,6 +170,14 @@ mod tests {
         assert_eq!(read(&source).unwrap(), ["z=7 x=1 y=a", "z=7 x=2 y=b"]);
         let error = read(&Source::new("a", "[[zip]]\nx = [1, 2]\ny = [1]\n")).unwrap_err();
         assert_eq!(error.to_string(), "a:3:1: lists of one [[zip]] have one length: 2, not 1");
+    }
+
+    #[test]
+    fn a_value_is_swept_once() {
+        let error = read(&Source::new("a", "[sweep]\nx = ['0%', '1%', '0%']\n")).unwrap_err();
+        assert_eq!(error.to_string(), "a:2:18: the value 0% is there twice; remove one");
+        assert!(read(&Source::new("a", "[[zip]]\nx = [1, 1]\ny = [1, 2]\n")).is_ok());
+        assert!(read(&Source::new("a", "[[zip]]\nx = [1, 1]\ny = [2, 2]\n")).is_err());
     }
 
     #[test]

@@ -102,6 +102,8 @@ impl LabError {
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
                 "something else has this name; choose another place with --out"
             }
+            io::ErrorKind::IsADirectory => "name a file in it",
+            io::ErrorKind::InvalidData => "save it as UTF-8 text",
             _ => "check the disk, then run the same command again",
         };
         Self::File { path: path.to_owned(), action, source, cure }

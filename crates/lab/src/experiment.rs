@@ -1,5 +1,6 @@
 //! An experiment file, read and settled into points.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use hol_base::Ratio;
@@ -161,12 +162,28 @@ fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> 
 impl File {
     fn check(&self) -> Result<(), (std::ops::Range<usize>, String)> {
         let least = u64::from(self.repetitions.least);
-        if *self.messages.get_ref() < least {
-            let problem = format!("{} messages are too few for {least} repetitions", self.messages.get_ref());
+        let messages = *self.messages.get_ref();
+        if messages < least {
+            let fewer = match messages {
+                0 => String::new(),
+                _ => format!(
+                    ", or fewer repetitions (repetitions = {messages}, as an option --repetitions {messages})"
+                ),
+            };
+            let problem = format!(
+                "{messages} messages are too few for {least} repetitions; take {least} messages or more{fewer}"
+            );
             return Err((self.messages.span(), problem));
         }
         if self.transports.get_ref().is_empty() {
             let problem = "no transports; write transports = [\"tcp\", \"sctp:streams=8\"]".to_owned();
+            return Err((self.transports.span(), problem));
+        }
+        if let Some(label) = self.repeated_label() {
+            let problem = format!(
+                "two transports are called {label:?}; leave one out, or name it in a file, as in \
+                 {{ spec = {label:?}, label = \"another\" }}"
+            );
             return Err((self.transports.span(), problem));
         }
         match &self.precision {
@@ -180,6 +197,12 @@ impl File {
             }
             _ => Ok(()),
         }
+    }
+
+    fn repeated_label(&self) -> Option<&str> {
+        let mut labels = self.transports.get_ref().iter().map(|named| named.label.as_str());
+        let mut seen = BTreeSet::new();
+        labels.find(|label| !seen.insert(*label))
     }
 
     /// What contradicts itself across several keys, placed at its table.

@@ -16,6 +16,9 @@ pub struct Repetitions {
     pub most: u32,
 }
 
+/// More repetitions than this are taken for a mistake.
+const MOST: u32 = 1_000_000;
+
 impl Repetitions {
     /// Exactly `count`.
     pub const fn fixed(count: u32) -> Self {
@@ -53,9 +56,9 @@ impl FromStr for Repetitions {
                 least.parse().ok().zip(most.parse().ok()).map(|(least, most)| Self { least, most })
             }
         };
-        parsed
-            .filter(|r| 1 <= r.least && r.least <= r.most && r.most <= 1_000_000)
-            .ok_or_else(|| format!("{text:?} is not a number of repetitions such as 10 or \"5..40\""))
+        parsed.filter(|r| 1 <= r.least && r.least <= r.most && r.most <= MOST).ok_or_else(|| {
+            format!("{text:?} is not a number of repetitions such as 10 or \"5..40\", from 1 to {MOST}")
+        })
     }
 }
 

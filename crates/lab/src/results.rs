@@ -1,5 +1,6 @@
 //! What a finished (or interrupted) plan measured, point by point.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use hol_base::{Digest, Digester};
@@ -8,7 +9,7 @@ use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal};
 use crate::error::LabError;
 use crate::manifest::Manifest;
 use crate::plan::{Finished, Plan, repetitions_wanted};
-use crate::point::Point;
+use crate::point::{Point, RunKey};
 use crate::run::RunResult;
 use crate::store;
 
@@ -19,6 +20,10 @@ pub struct Results {
     pub manifest: Manifest,
     /// In the order of the plan.
     pub points: Vec<PointResult>,
+    /// Runs that all points need together; a run that points share counts once.
+    pub wanted: u64,
+    /// How many of them are not there.
+    pub missing: u64,
 }
 
 /// A point with its runs.
@@ -36,7 +41,11 @@ impl Results {
     /// Puts the runs to their points.
     pub fn new(manifest: Manifest, finished: &Finished) -> Self {
         let points = manifest.points.iter().map(|point| PointResult::new(point, finished)).collect();
-        Self { manifest, points }
+        let wanted = manifest.points.iter().map(|point| (point.id, repetitions_wanted(point, finished)));
+        let keys = |(point, count)| (0..count).map(move |repetition| RunKey { point, repetition });
+        let runs: BTreeSet<RunKey> = wanted.flat_map(keys).collect();
+        let missing = runs.iter().filter(|run| !finished.contains(**run)).count() as u64;
+        Self { manifest, points, wanted: runs.len() as u64, missing }
     }
 
     /// Reads a result directory.

@@ -170,11 +170,26 @@ fn cure(message: &str) -> String {
     }
     let bare_number =
         ["invalid type: integer", "invalid type: floating"].iter().any(|m| message.starts_with(m));
+    if bare_number && message.contains("percentage") {
+        let number = quoted.first().unwrap_or(&"1");
+        return format!("{number} is not a percentage; write it in quotes and with %, as in \"{number}%\"");
+    }
     if bare_number && message.contains("string") {
         let number = quoted.first().unwrap_or(&"10");
         return format!("{number} has no unit; write text such as \"{number}ms\" or \"{number}%\"");
     }
+    if let Some((found, number)) = mismatch(message)
+        && ["u16", "u32", "u64", "usize"].contains(&number)
+    {
+        return format!("{} is not a whole number from 0 on", found.replace('`', ""));
+    }
     message.replace('`', "\"").trim_end().replace('\n', "; ")
+}
+
+/// What was found where something else was expected.
+fn mismatch(message: &str) -> Option<(&str, &str)> {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    rest.trim_end().split_once(", expected ")
 }
 
 #[cfg(test)]
@@ -245,5 +260,13 @@ mod tests {
             "unknown key \"xyzzy\"; known here are a, b"
         );
         assert!(cure("invalid type: integer `10`, expected a string").contains("\"10ms\""));
+        assert_eq!(
+            cure("invalid type: floating point `0.5`, expected a percentage such as \"1%\", or a loss table"),
+            "0.5 is not a percentage; write it in quotes and with %, as in \"0.5%\""
+        );
+        assert_eq!(
+            cure("invalid value: integer `-1`, expected u64"),
+            "integer -1 is not a whole number from 0 on"
+        );
     }
 }

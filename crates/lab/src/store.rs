@@ -112,10 +112,15 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
 
 fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
     let path = dir.join(MANIFEST);
-    let text = fs::read_to_string(&path).map_err(|e| LabError::file("read", &path, e))?;
+    let text = fs::read(&path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound if dir.is_dir() => no_manifest(dir),
+        _ => LabError::file("read", &path, e),
+    })?;
     let damaged = |line, problem| LabError::Damaged { path: path.clone(), line, problem };
-    let value: serde_json::Value =
-        serde_json::from_str(&text).map_err(|e| damaged(e.line(), format!("{e}; it was changed by hand")))?;
+    let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| {
+        let cure = format!("restore it, or remove {} and start again", dir.display());
+        damaged(e.line().max(1), format!("damaged; {cure}"))
+    })?;
     if value["format"] != FORMAT {
         let problem = format!(
             "format {}, but this program reads {FORMAT}; use the version that wrote it",
@@ -139,10 +144,10 @@ fn read_journal(path: &Path) -> Result<(Finished, u64), LabError> {
         if line.is_empty() {
             continue;
         }
-        let run = serde_json::from_slice(line).map_err(|e| LabError::Damaged {
+        let run = serde_json::from_slice(line).map_err(|_| LabError::Damaged {
             path: path.to_owned(),
             line: index + 1,
-            problem: format!("{e}; remove the line, and its run is done again"),
+            problem: "not a run record; remove the line, the run is then repeated".to_owned(),
         })?;
         finished.insert(run);
     }
@@ -162,7 +167,15 @@ fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 
+fn no_manifest(dir: &Path) -> LabError {
+    let problem = format!("{MANIFEST} is missing; restore it, or take another directory");
+    LabError::Directory { path: dir.to_owned(), problem }
+}
+
 fn check_empty(dir: &Path) -> Result<(), LabError> {
+    if dir.join(JOURNAL).exists() {
+        return Err(no_manifest(dir));
+    }
     let mut entries = fs::read_dir(dir).map_err(|e| LabError::file("read", dir, e))?;
     // A kill right at the start may leave the manifest's first part.
     let foreign = entries.find(|entry| entry.as_ref().is_ok_and(|e| e.file_name() != "manifest.json.part"));
@@ -226,7 +239,26 @@ mod tests {
         store.journal.write_all(b"nonsense\n").unwrap();
         store.append(&run(0)).unwrap();
         let error = load(dir.path()).unwrap_err().to_string();
-        assert!(error.contains("runs.jsonl:1: ") && error.contains("remove the line"), "{error}");
+        assert!(
+            error.ends_with("runs.jsonl:1: not a run record; remove the line, the run is then repeated"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_manifest_that_is_damaged_or_gone_is_named_with_the_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Store::open(dir.path(), manifest("transports = ['tcp']")).map(|_| ());
+        open().unwrap();
+        let path = dir.path().join(MANIFEST);
+        for damaged in ["", "{\"format\": 1,", "\u{0}"] {
+            fs::write(&path, damaged).unwrap();
+            let error = open().unwrap_err().to_string();
+            assert!(error.contains("damaged; restore it, or remove") && !error.contains("column"), "{error}");
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(open().unwrap_err().to_string().contains("manifest.json is missing"));
+        assert!(load(dir.path()).unwrap_err().to_string().contains("manifest.json is missing"));
     }
 
     #[test]

@@ -1,15 +1,16 @@
-//! Does runs of a result directory again: same settings, same seed, same digest.
+//! Does runs of a result directory again: same settings, same seed, same result.
 
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 
-use hol_base::Digest;
+use serde_json::Value;
 
 use crate::error::LabError;
 use crate::plan::Job;
 use crate::point::Point;
 use crate::pool;
 use crate::results::Results;
-use crate::run;
+use crate::run::{self, RunResult};
 
 /// A run that gave something else than before.
 #[derive(Debug, Clone)]
@@ -18,10 +19,14 @@ pub struct Difference {
     pub point: Point,
     /// Its repetition, from 0.
     pub repetition: u32,
-    /// The digest in the directory.
-    pub stored: Digest,
-    /// The digest now.
-    pub now: Digest,
+    /// What is not the same, in words; never empty.
+    pub fields: Vec<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, repetition {}: {}", self.point, self.repetition, self.fields.join("; "))
+    }
 }
 
 /// Repeats `sample` runs, spread evenly over the directory, or all: how many were done, and which differ.
@@ -31,23 +36,11 @@ pub fn verify(
     threads: usize,
     stop: &AtomicBool,
 ) -> Result<(usize, Vec<Difference>), LabError> {
-    let runs: Vec<(Job<'_>, Digest)> = results
-        .points
-        .iter()
-        .flat_map(|result| result.runs.iter().map(move |run| (result, run)))
-        .map(|(result, run)| {
-            let job = Job { point: &result.point, repetition: run.key.repetition };
-            (job, run.summary.digest)
-        })
-        .collect();
+    let runs: Vec<(&Point, &RunResult)> =
+        results.points.iter().flat_map(|result| result.runs.iter().map(|run| (&result.point, run))).collect();
     let count = sample.unwrap_or(runs.len()).min(runs.len());
     let chosen: Vec<_> = (0..count).map(|k| runs[k * runs.len() / count]).collect();
 
-    let again = |(job, stored): &(Job<'_>, Digest)| -> Result<Option<Difference>, LabError> {
-        let (Job { point, repetition }, stored) = (*job, *stored);
-        let now = run::run(*job)?.0.summary.digest;
-        Ok((now != stored).then(|| Difference { point: point.clone(), repetition, stored, now }))
-    };
     let mut done = 0;
     let mut differences = Vec::new();
     let take = |ended: Result<Option<Difference>, LabError>| -> Result<(), LabError> {
@@ -55,7 +48,37 @@ pub fn verify(
         done += 1;
         Ok(())
     };
-    pool::for_each(&chosen, threads, stop, again, take)?;
+    pool::for_each(&chosen, threads, stop, |(point, stored)| again(point, stored), take)?;
     differences.sort_by_key(|d| (d.point.id, d.repetition));
     Ok((done, differences))
+}
+
+/// Repeats one run.
+fn again(point: &Point, stored: &RunResult) -> Result<Option<Difference>, LabError> {
+    let repetition = stored.key.repetition;
+    let (now, _) = run::run(Job { point, repetition })?;
+    let mut fields = Vec::new();
+    compare("", &fixed(stored), &fixed(&now), &mut fields);
+    Ok((!fields.is_empty()).then(|| Difference { point: point.clone(), repetition, fields }))
+}
+
+/// What a run measured, without the time that it took, which is never the same.
+fn fixed(run: &RunResult) -> Value {
+    let run = RunResult { wall_s: 0.0, ..run.clone() };
+    serde_json::to_value(run).expect("a run is JSON")
+}
+
+/// Names what differs, by its keys.
+fn compare(name: &str, stored: &Value, now: &Value, fields: &mut Vec<String>) {
+    match (stored, now) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, value) in new {
+                let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                compare(&name, old.get(key).unwrap_or(&Value::Null), value, fields);
+            }
+        }
+        (old, new) if old == new => (),
+        (Value::Array(_), _) | (_, Value::Array(_)) => fields.push(format!("{name} is another")),
+        (old, new) => fields.push(format!("{name} was {old} and is now {new}")),
+    }
 }

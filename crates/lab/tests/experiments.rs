@@ -112,6 +112,8 @@ fn mistakes_are_placed_and_name_the_cure() {
     assert!(with("[sweep]\n'network.loss' = ['0%', '200%']").starts_with("test.toml:3:25: \"200%\" is not"));
     assert!(with("[sweep]\n'network.lost' = ['0%']").contains("did you mean \"loss\"?"));
     assert!(with("messages = 5").contains("too few for 10 repetitions"));
+    assert!(with("messages = 5").contains("repetitions = 5"));
+    assert!(mistake("transports = ['tcp', 'tcp']").contains("two transports are called \"tcp\""));
     assert!(with("precision = '1%'").contains("repetitions = \"5..40\""));
     assert!(with("repetitions = 0").starts_with("test.toml:2:15: \"0\" is not a number of repetitions"));
     assert!(with("[workload]\nkind = 'pingpong'\nrate = '1/s'").contains("rate"));

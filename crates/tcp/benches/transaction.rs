@@ -110,6 +110,7 @@ fn transaction(criterion: &mut Criterion) {
     for (name, loss) in [("transaction/no-loss", 0.0), ("transaction/1%-loss", 0.01)] {
         let mut world = World::new(loss);
         criterion.bench_function(name, |bencher| bencher.iter(|| world.transaction()));
+        world.run(world.now + Duration::from_secs(5));
         assert!(world.replies > 0, "nothing came back");
     }
 }

@@ -1,0 +1,29 @@
+//! Whole numbers on the command line; what does not fit is told the range.
+
+/// From 0 on.
+pub fn whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
+}
+
+/// From 1 on.
+pub fn positive(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a whole number from 1 on".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_the_range() {
+        assert_eq!((whole("0"), whole("18446744073709551615")), (Ok(0), Ok(u64::MAX)));
+        for wrong in ["-1", "18446744073709551616", "99999999999999999999999", "x", ""] {
+            assert!(whole(wrong).unwrap_err().contains("from 0 to 18446744073709551615"), "{wrong}");
+        }
+        assert_eq!(positive("1"), Ok(1));
+        for wrong in ["0", "-1", "x"] {
+            assert!(positive(wrong).unwrap_err().contains("from 1 on"), "{wrong}");
+        }
+    }
+}
