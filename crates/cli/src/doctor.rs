@@ -41,7 +41,7 @@ impl Doctor {
     }
 }
 
-fn examine() -> [Finding; 6] {
+fn examine() -> [Finding; 7] {
     let host = Host::this();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
@@ -56,7 +56,8 @@ fn examine() -> [Finding; 6] {
         Finding { name: "memory", found: enough, needed: false },
         Finding { name: "results here", found: writable(), needed: true },
         optional("tshark", "tshark", "reads captures of `hol trace`; install the package tshark"),
-        optional("qemu", "qemu-system-x86_64", "for a kernel world to come; nothing needs it yet"),
+        optional("qemu", "qemu-system-x86_64", "runs --world kernel; install the package qemu-system-x86"),
+        optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
     ]
 }
 
