@@ -2,7 +2,8 @@
 
 mod pipe;
 
-use hol_base::{Digest, Digester, Duration, Seed, Time};
+use hol_base::{ByteCount, Digest, Digester, Duration, Seed, Time};
+use hol_tcp::Algorithm;
 use hol_transport::{Command, Endpoint as _, Event};
 use pipe::{Path, Pipe, message, stack};
 use proptest::prelude::*;
@@ -118,5 +119,42 @@ fn bulk_data_fills_the_path_despite_loss() {
         // The square root law (Mathis 1997): 1448 / 20 ms * 1.22 / sqrt(1 %) is 0.88 Mbyte/s in the long run; it starts faster.
         let seconds = pipe.now.since(start).as_secs_f64();
         assert!((0.3..6.0).contains(&seconds), "{name}: {seconds} s");
+    }
+}
+
+/// Segments a round trip that Reno carries in the long run when a share `loss` of them is lost.
+fn reno_window(loss: f64, seed: u64) -> f64 {
+    const OCTETS: usize = 30_000_000;
+    let mut config = stack("linux-6.12");
+    config.congestion = Algorithm::Reno;
+    (config.send_buffer, config.receive_buffer) = (ByteCount(2 * OCTETS as u64), ByteCount(4 << 20));
+    let path = Path { delay: Duration::from_millis(10), jitter: Duration::ZERO, loss, repeat: 0.0 };
+    let mut pipe = Pipe::new(&config, path, Seed(seed));
+    pipe.connect();
+    pipe.command(0, message(vec![7; OCTETS]));
+    // The first slow start overshoots far; what follows it counts.
+    let mut marks = Vec::new();
+    for mark in [OCTETS / 3, OCTETS] {
+        while pipe.sides[1].received.len() < mark {
+            pipe.run(Duration::from_millis(20));
+            assert!(pipe.now < Time::from_millis(600_000), "stuck at {loss}");
+        }
+        marks.push((pipe.now, pipe.sides[1].received.len()));
+    }
+    let [(start, before), (end, after)] = marks[..] else { unreachable!("two marks") };
+    (after - before) as f64 / 1448.0 / (end.since(start).as_secs_f64() / 0.02)
+}
+
+#[test]
+fn reno_follows_the_square_root_law() {
+    // Mathis et al. 1997: the mean window is C / sqrt(p), C between 0.87 (delayed acknowledgments) and 1.22; the law
+    // ignores timeouts, so the slope is a little steeper.
+    let losses = [0.002, 0.008];
+    let windows = losses.map(|loss| (0..8).map(|seed| reno_window(loss, seed)).sum::<f64>() / 8.0);
+    let exponent = (windows[1] / windows[0]).ln() / (losses[1] / losses[0]).ln();
+    assert!((exponent + 0.5).abs() < 0.1, "{windows:?}: p to the power of {exponent:.3}");
+    for (window, loss) in windows.into_iter().zip(losses) {
+        let constant = window * loss.sqrt();
+        assert!((0.87..=1.22 * 1.1).contains(&constant), "C is {constant:.2} at {loss}");
     }
 }
