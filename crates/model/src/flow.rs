@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 use hol_transport::Event;
-use hol_workloads::{Client, Input, Output, Server, Trouble};
+use hol_workloads::{Application, Client, Input, Server, Trouble};
 
 use crate::channel::Channel;
 use crate::{GRACE, Stopped};
@@ -42,30 +42,6 @@ pub(crate) struct Side<A> {
 pub(crate) enum Role {
     Client,
     Server,
-}
-
-/// What both sides' applications have in common.
-pub(crate) trait Application {
-    fn handle(&mut self, now: Time, input: Input);
-    fn poll(&mut self, now: Time) -> Output;
-}
-
-impl Application for Client {
-    fn handle(&mut self, now: Time, input: Input) {
-        self.handle(now, input);
-    }
-    fn poll(&mut self, now: Time) -> Output {
-        self.poll(now)
-    }
-}
-
-impl Application for Server {
-    fn handle(&mut self, now: Time, input: Input) {
-        self.handle(now, input);
-    }
-    fn poll(&mut self, now: Time) -> Output {
-        self.poll(now)
-    }
 }
 
 impl<A: Application> Side<A> {

@@ -3,11 +3,11 @@
 use hol_base::{Duration, Time};
 use hol_network::{Agenda, Arrival, Drops, Network, NodeId};
 use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
-use hol_workloads::Output as Answer;
+use hol_workloads::{Application, Output as Answer};
 
 use crate::connection::{Connection, ports};
 use crate::demux::Demux;
-use crate::flow::{Application, Flow, Role, Side};
+use crate::flow::{Flow, Role, Side};
 
 /// Everything that takes part in a run.
 ///

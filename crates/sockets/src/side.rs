@@ -1,37 +1,13 @@
 //! One end of a flow: an application and its connections.
 
 use hol_base::Time;
-use hol_workloads::{Client, Input, Outgoing, Output, Server, Trouble};
+use hol_workloads::{Application, Input, Outgoing, Output, Trouble};
 
 use crate::End;
 use crate::clock::Clock;
 use crate::plan::Counts;
 use crate::poller::{Interest, Poller, Token};
 use crate::transceiver::{Fault, Heard, Sent, Transceiver};
-
-/// What both ends' applications have in common.
-pub(crate) trait Application {
-    fn handle(&mut self, now: Time, input: Input);
-    fn poll(&mut self, now: Time) -> Output;
-}
-
-impl Application for Client {
-    fn handle(&mut self, now: Time, input: Input) {
-        self.handle(now, input);
-    }
-    fn poll(&mut self, now: Time) -> Output {
-        self.poll(now)
-    }
-}
-
-impl Application for Server {
-    fn handle(&mut self, now: Time, input: Input) {
-        self.handle(now, input);
-    }
-    fn poll(&mut self, now: Time) -> Output {
-        self.poll(now)
-    }
-}
 
 /// Why an end cannot go on.
 pub(crate) enum Halt {

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::Passage;
 
+use crate::{Client, Server};
+
 /// What an application is told.
 #[derive(Debug)]
 pub enum Input {
@@ -75,4 +77,30 @@ pub struct Face {
     pub streams: u16,
     /// Sessions of an application that has any: one for each connection or association.
     pub sessions: u16,
+}
+
+/// What both sides of a workload have in common: take an input, then say what to do until there is nothing more.
+pub trait Application {
+    /// Takes one input.
+    fn handle(&mut self, now: Time, input: Input);
+    /// The next thing to do.
+    fn poll(&mut self, now: Time) -> Output;
+}
+
+impl Application for Client {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.handle(now, input);
+    }
+    fn poll(&mut self, now: Time) -> Output {
+        self.poll(now)
+    }
+}
+
+impl Application for Server {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.handle(now, input);
+    }
+    fn poll(&mut self, now: Time) -> Output {
+        self.poll(now)
+    }
 }

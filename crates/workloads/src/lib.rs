@@ -13,7 +13,7 @@ mod server;
 mod spec;
 
 pub use client::Client;
-pub use contract::{Delivery, Face, Input, Outgoing, Output, Trouble};
+pub use contract::{Application, Delivery, Face, Input, Outgoing, Output, Trouble};
 pub use journal::records;
 pub use server::Server;
 pub use spec::{Arrivals, Kind, WorkloadError, WorkloadSpec};
