@@ -5,8 +5,10 @@ use hol_base::{Duration, Time};
 /// beta_cubic = 0.7 as a fraction of 1024, the way kernels have it. RFC 9438 section 4.6.
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
-/// The window function is evaluated again at most this often while the window stays.
-const EVALUATION: Duration = Duration::from_nanos(1_000_000_000 / 32);
+/// What kernels count time in: HZ=250, the distributions' choice.
+const TICK: Duration = Duration::from_millis(4);
+/// While the window stays, the window function is evaluated again after more than 1/32 s of whole ticks.
+const EVALUATION: u64 = 7;
 /// Windows are capped in time here: beyond 1000 s the curve has long passed any window.
 const HORIZON_MS: u64 = 1_000_000;
 
@@ -20,8 +22,10 @@ pub(crate) struct Cubic {
     rtt_min: Option<Duration>,
     /// Acknowledged segments for each segment that the window grows by.
     price: u32,
-    /// When `price` was found, and for which window.
+    /// When `price` was found, and for which window; a reduction alone does not make it void.
     evaluated: Option<(Time, u32)>,
+    /// Acknowledged segments that W_est has not been credited with.
+    acked: u32,
 }
 
 /// A time of growth between two reductions. RFC 9438 section 4.1.
@@ -34,20 +38,23 @@ struct Epoch {
     k_ms: u64,
     /// W_est: the window that Reno would have. RFC 9438 section 4.3.
     w_est: u32,
-    acked: u32,
 }
 
 impl Cubic {
     /// How many acknowledged segments one more segment of window costs, now that `acked` more arrived.
     pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
-        let w_max = self.w_max;
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::start(now, cwnd, w_max));
-        epoch.acked += acked;
-        let fresh = |(at, window): (Time, u32)| window == cwnd && now.saturating_since(at) <= EVALUATION;
+        self.acked += acked;
+        let tick = |time: Time| time.as_nanos() / TICK.as_nanos();
+        let fresh = |(at, window): (Time, u32)| window == cwnd && tick(now) - tick(at) <= EVALUATION;
         if self.evaluated.is_some_and(fresh) {
             return self.price;
         }
         self.evaluated = Some((now, cwnd));
+        let w_max = self.w_max;
+        if self.epoch.is_none() {
+            self.acked = acked;
+        }
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::start(now, cwnd, w_max));
         let ahead = now.saturating_since(epoch.start) + self.rtt_min.unwrap_or_default();
         let target = epoch.w_cubic(ahead);
         let mut price = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
@@ -55,7 +62,7 @@ impl Cubic {
             // Nothing is known of the path yet: grow by 5 % a round trip at least.
             price = price.min(20);
         }
-        if let Some(behind) = epoch.reno_friendly(cwnd) {
+        if let Some(behind) = epoch.reno_friendly(cwnd, &mut self.acked) {
             price = price.min(cwnd / behind);
         }
         // RFC 9438 section 4.2: the target is at most 1.5 windows.
@@ -66,7 +73,6 @@ impl Cubic {
     /// ssthresh after a loss, and W_max with fast convergence. RFC 9438 sections 4.6 and 4.7.
     pub(crate) fn ssthresh(&mut self, in_use: u32) -> u32 {
         self.epoch = None;
-        self.evaluated = None;
         self.w_max = if in_use < self.w_max {
             (u64::from(in_use) * (BETA_SCALE + BETA) / (2 * BETA_SCALE)) as u32
         } else {
@@ -108,7 +114,7 @@ impl Epoch {
         // K = cbrt((W_max - cwnd) / C) with C = 0.4 segments/s^3. RFC 9438 equation 2.
         let below = u64::from(w_max.saturating_sub(cwnd));
         let k_ms = cube_root(below * 2_500_000_000);
-        Self { start: now, origin: w_max.max(cwnd), k_ms, w_est: cwnd, acked: 0 }
+        Self { start: now, origin: w_max.max(cwnd), k_ms, w_est: cwnd }
     }
 
     /// W_cubic(t) = C (t - K)^3 + W_max. RFC 9438 equation 1.
@@ -120,10 +126,12 @@ impl Epoch {
     }
 
     /// By how much the window is behind Reno's, if it is. RFC 9438 section 4.3, alpha = 8/15.
-    fn reno_friendly(&mut self, cwnd: u32) -> Option<u32> {
+    fn reno_friendly(&mut self, cwnd: u32, acked: &mut u32) -> Option<u32> {
         let price = (cwnd * 15 / 8).max(1);
-        self.w_est += self.acked / price;
-        self.acked %= price;
+        // A segment more than the price is needed each time, as kernels have it.
+        let earned = acked.saturating_sub(1) / price;
+        self.w_est += earned;
+        *acked -= earned * price;
         self.w_est.checked_sub(cwnd).filter(|behind| *behind > 0)
     }
 }
@@ -169,6 +177,18 @@ mod tests {
         assert_eq!(cubic.w_max, 100);
         assert_eq!(cubic.ssthresh(80), 56);
         assert_eq!(cubic.w_max, 68);
+    }
+
+    #[test]
+    fn what_was_found_lately_for_a_window_survives_a_reduction() {
+        // As kernels have it: the window function is looked at 32 times a second at most.
+        let mut cubic = Cubic::default();
+        let before = cubic.price(Time::ZERO, 4, 1);
+        cubic.ssthresh(5);
+        assert_eq!(cubic.price(Time::from_millis(28), 4, 1), before);
+        assert!(cubic.epoch.is_none());
+        cubic.price(Time::from_millis(32), 4, 1);
+        assert!(cubic.epoch.is_some());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a run is made of, and what comes out of it.
 
+use std::fmt;
+
 use hol_base::{Digest, Time};
 use hol_measure::Record;
 use hol_network::{Drops, NetworkError, NetworkSpec};
@@ -78,6 +80,34 @@ pub enum Stopped {
         /// Why, in RFC words.
         reason: &'static str,
     },
+}
+
+impl Stopped {
+    /// Why the run ended before everything was done; `None`: it did not.
+    pub fn reason(self) -> Option<String> {
+        (self != Self::Finished).then(|| self.to_string())
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finished => f.write_str("finished"),
+            Self::BehindSchedule { message, scheduled, at } => {
+                let (due, at) = (scheduled.as_secs_f64(), at.as_secs_f64());
+                write!(
+                    f,
+                    "behind schedule: message {message}, due at {due:.2} s, was not accepted by {at:.2} s \
+                     (--set workload.late_limit=1h lets it wait)"
+                )
+            }
+            Self::Stalled { since, at, outstanding } => {
+                write!(f, "stalled: nothing delivered from {since} to {at}, {outstanding} messages under way")
+            }
+            Self::OutOfTime { outstanding } => write!(f, "out of time with {outstanding} messages under way"),
+            Self::Failed { reason } => write!(f, "connection failed: {reason}"),
+        }
+    }
 }
 
 /// A scenario that cannot be run.

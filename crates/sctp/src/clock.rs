@@ -30,6 +30,11 @@ impl Clock {
         Duration::from_nanos(ticks.saturating_mul(self.tick))
     }
 
+    /// From the tick of `earlier` to that of `later`.
+    pub(crate) fn between(self, earlier: Time, later: Time) -> Duration {
+        self.span(self.tick_of(later).saturating_sub(self.tick_of(earlier)))
+    }
+
     /// When a timer fires that is set at `now` for `delay`; later than `now`.
     pub(crate) fn expiry(self, now: Time, delay: Duration) -> Time {
         let ticks = self.ticks(delay).max(1);

@@ -37,6 +37,9 @@ pub struct Config {
     pub sack_frequency: u32,
     /// Acknowledge at once when the last gap closes. RFC 9260 section 6.2 by way of RFC 5681 section 4.2.
     pub sack_when_gap_closes: bool,
+    /// A packet's last DATA chunk alone says whether to acknowledge at once, for a duplicate or for its I bit;
+    /// else any does. RFC 9260 section 6.2 leaves it open for duplicates among new chunks.
+    pub sack_as_last_chunk_asks: bool,
     /// A packet with DATA takes along the SACK that waits for its delay. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
     /// Gap ack blocks of a SACK at most. RFC 9260 section 3.3.4 bounds them by the MTU.
@@ -64,6 +67,9 @@ pub struct Config {
 
     /// Send heartbeats to idle paths. RFC 9260 section 8.3.
     pub heartbeat: bool,
+    /// A HEARTBEAT counts as the one measurement under way (RFC 9260 section 6.3.1 C4): until one is answered,
+    /// no DATA measures a round trip, and a back-off lasts.
+    pub heartbeat_holds_rtt: bool,
     /// HB.interval. RFC 9260 section 16.
     pub hb_interval: Duration,
     /// Path.Max.Retrans. RFC 9260 section 8.2.

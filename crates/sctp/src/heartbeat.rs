@@ -33,7 +33,7 @@ impl Endpoint {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;
         }
-        let idle = now.saturating_since(self.paths.list[path].last_sent);
+        let idle = self.clock.between(self.paths.list[path].last_sent, now);
         let period = self.heartbeat_period(path);
         if idle < period {
             let due = self.clock.expiry(now, period.saturating_sub(idle));
@@ -59,6 +59,7 @@ impl Endpoint {
         }
         let nonce = self.rng.next_u64();
         self.paths.list[path].heartbeat = Some(nonce);
+        self.paths.list[path].rtt_pending |= self.config.heartbeat_holds_rtt;
         let mut info = Vec::with_capacity(INFO);
         info.extend_from_slice(&self.paths.list[path].address.octets());
         info.extend_from_slice(&now.as_nanos().to_be_bytes());
@@ -85,6 +86,7 @@ impl Endpoint {
         }
         path.error_count = 0;
         path.rtt.measure(self.clock.tick_of(now) - self.clock.tick_of(sent));
+        path.rtt_pending &= !self.config.heartbeat_holds_rtt;
         if self.state == State::Established {
             self.error_count = 0;
         }

@@ -146,6 +146,7 @@ impl Endpoint {
             return false;
         }
         seen.any = true;
+        seen.at_once &= !self.config.sack_as_last_chunk_asks;
         match self.tsn_map.classify(data.tsn) {
             Arrival::TooFar => return true,
             Arrival::Duplicate => {

@@ -239,9 +239,14 @@ impl Endpoint {
     /// A timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
     pub(crate) fn strike(&mut self, now: Time, path: usize) {
         self.error_count += 1;
+        self.count_path_error(now, path);
+        self.paths.list[path].rtt.back_off();
+    }
+
+    /// The first heartbeat of a path that potentially failed is due by the RTO before it is backed off.
+    fn count_path_error(&mut self, now: Time, path: usize) {
         let Self { config, paths, .. } = self;
         let struck = &mut paths.list[path];
-        struck.rtt.back_off();
         if struck.status == PathStatus::Inactive && struck.confirmed {
             return;
         }

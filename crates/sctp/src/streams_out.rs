@@ -70,7 +70,7 @@ impl StreamsOut {
     }
 
     pub(crate) fn has_room(&self, length: usize) -> bool {
-        let room = self.buffered == 0 || self.buffered + length + self.overhead <= self.buffer;
+        let room = self.buffered == 0 || self.buffered + length <= self.buffer;
         if !room {
             self.wanted.set(Some(self.wanted.get().map_or(length, |wanted| wanted.min(length))));
         }

@@ -78,6 +78,10 @@ const TCP: &[(&str, Means)] = &[
     ("quickack_segments", Fixed(BUILT_IN)),
     ("interactive_after", Fixed(BUILT_IN)),
     ("acknowledge_on_read", Fixed(BUILT_IN)),
+    ("sack_compression", Setting("net/ipv4/tcp_comp_sack_nr", text)),
+    ("sack_compression_max", Setting("net/ipv4/tcp_comp_sack_delay_ns", nanoseconds)),
+    ("sack_compression_slack", Setting("net/ipv4/tcp_comp_sack_slack_ns", nanoseconds)),
+    ("wakeup", Fixed(BUILT_IN)),
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     ("congestion_unit", Fixed(BUILT_IN)),
     ("initial_window", Fixed(ROUTE)),
@@ -105,6 +109,7 @@ const TCP: &[(&str, Means)] = &[
     ("timer_wheel", Fixed(BUILT_IN)),
     ("max_retries", Setting("net/ipv4/tcp_retries2", text)),
     ("syn_retries", Setting("net/ipv4/tcp_syn_retries", text)),
+    ("syn_linear_timeouts", NewSysctl("net/ipv4/tcp_syn_linear_timeouts", text)),
     ("time_wait", Fixed(BUILT_IN)),
 ];
 
@@ -125,6 +130,7 @@ const SCTP: &[(&str, Means)] = &[
     ("sack_delay", Milliseconds),
     ("sack_frequency", Socket),
     ("sack_when_gap_closes", Fixed(BUILT_IN)),
+    ("sack_as_last_chunk_asks", Fixed(BUILT_IN)),
     ("bundle_sack_with_data", Fixed(BUILT_IN)),
     ("max_gap_blocks", Fixed(BUILT_IN)),
     ("nagle", Socket),
@@ -137,6 +143,7 @@ const SCTP: &[(&str, Means)] = &[
     ("idle_decay", Fixed(BUILT_IN)),
     ("partial_reliability", Socket),
     ("heartbeat", Socket),
+    ("heartbeat_holds_rtt", Fixed(BUILT_IN)),
     ("hb_interval", Milliseconds),
     ("path_max_retrans", Socket),
     ("pf_threshold", Socket),
@@ -177,6 +184,10 @@ const fn is_whole_ms(time: Duration) -> bool {
 fn microseconds(value: &Value) -> Option<String> {
     let nanos = duration(value)?.as_nanos();
     nanos.is_multiple_of(1000).then(|| (nanos / 1000).to_string())
+}
+
+fn nanoseconds(value: &Value) -> Option<String> {
+    Some(duration(value)?.as_nanos().to_string())
 }
 
 /// The settings that a transport needs in the namespaces of both ends before [`run`](crate::run), every one

@@ -4,6 +4,7 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Flags, Segment};
 
+use crate::compress::Compression;
 use crate::{Config, Endpoint};
 
 /// What a segment is taken for before full-sized ones have been seen. RFC 9293 section 3.7.1.
@@ -36,6 +37,7 @@ pub(crate) struct Acknowledging {
     /// The peer's full-sized segment, as far as is known.
     pub(crate) segment_size: u32,
     last_size: u32,
+    pub(crate) compression: Compression,
 }
 
 impl Acknowledging {
@@ -56,6 +58,7 @@ impl Acknowledging {
             last_received: Time::ZERO,
             segment_size: DEFAULT_SEGMENT.min(config.mss.into()),
             last_size: 0,
+            compression: Compression::default(),
         }
     }
 
@@ -137,6 +140,7 @@ impl Acknowledging {
             }
         }
         (self.scheduled, self.at_once, self.pushed, self.pushed_twice) = (false, false, false, false);
+        self.compression.on_ack_sent();
     }
 
     /// Data left: if it answers what came shortly before, the connection is interactive.
@@ -192,8 +196,7 @@ impl Endpoint {
         if self.more_than_a_segment() || self.acks.is_quick() || self.acks.at_once {
             self.send_ack(now);
         } else if !self.rcv.reassembly.is_empty() {
-            // RFC 5681 section 4.2: out of order, at once.
-            self.send_ack(now);
+            self.acknowledge_out_of_order(now);
         } else {
             let delay = self.acks.current_delay(self.rtt.srtt(), self.config.clock_granularity);
             if self.timers.delay_ack(now, delay) {
@@ -207,7 +210,7 @@ impl Endpoint {
         self.rcv.nxt.distance_from(self.rcv.wup) > self.acks.segment_size
     }
 
-    /// The application has read everything. Linux then acknowledges pushed data, unless a reply is likely.
+    /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely.
     pub(crate) fn data_read(&mut self, now: Time) {
         let acks = &self.acks;
         let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());

@@ -38,6 +38,14 @@ pub struct Config {
     pub interactive_after: u32,
     /// Acknowledge pushed data when the application has read it, unless interactive.
     pub acknowledge_on_read: bool,
+    /// Out-of-order segments that may share one acknowledgment; 0 acknowledges each (RFC 5681 section 4.2).
+    pub sack_compression: u32,
+    /// How long such an acknowledgment waits: 1/20 of the round trip, but no longer than this.
+    pub sack_compression_max: Duration,
+    /// What that timer is late.
+    pub sack_compression_slack: Duration,
+    /// From a segment's arrival to the application's read: interrupt, scheduler, system call.
+    pub wakeup: Duration,
 
     /// How the congestion window grows and shrinks.
     pub congestion: Algorithm,
@@ -93,6 +101,8 @@ pub struct Config {
     pub max_retries: u32,
     /// Timeouts of a SYN before the connection fails.
     pub syn_retries: u32,
+    /// Timeouts of the first SYN before RTO doubles, on top of `syn_retries`.
+    pub syn_linear_timeouts: u32,
     /// How long TIME-WAIT lasts (2 MSL). RFC 9293 section 3.6.1.
     pub time_wait: Duration,
 }

@@ -10,6 +10,7 @@ use hol_wire::tcp::{SackBlock, SeqNum};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
+use crate::reader::Reader;
 use crate::reassembly::Reassembly;
 use crate::recover::Episode;
 use crate::rtt::Rtt;
@@ -42,8 +43,7 @@ pub struct Endpoint {
     pub(crate) packets: VecDeque<Packet>,
     /// Events not taken, in order.
     pub(crate) events: VecDeque<Event>,
-    /// Of those, pieces of the byte stream.
-    pub(crate) unread: usize,
+    pub(crate) reader: Reader,
     /// `can_send` has said no since the last `Writable`.
     blocked: Cell<bool>,
     pub(crate) statistics: Statistics,
@@ -138,7 +138,7 @@ impl Endpoint {
             timers: Timers::new(clock),
             packets: VecDeque::new(),
             events: VecDeque::new(),
-            unread: 0,
+            reader: Reader::default(),
             blocked: Cell::new(false),
             statistics: Statistics::default(),
             config,
@@ -199,6 +199,8 @@ impl Endpoint {
     fn expired(&mut self, now: Time, timer: Expired) {
         match timer {
             Expired::DelayedAck => self.delayed_ack_expired(now),
+            Expired::CompressedAck => self.send_ack(now),
+            Expired::Wakeup => self.wake_reader(now),
             Expired::TimeWait => self.state = State::Closed,
             Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
             Expired::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
@@ -257,13 +259,7 @@ impl hol_transport::Endpoint for Endpoint {
             if let Some(packet) = self.packets.pop_front() {
                 return Output::Transmit(packet);
             }
-            if let Some(event) = self.events.pop_front() {
-                if matches!(event, Event::Received(_)) {
-                    self.unread -= 1;
-                    if self.unread == 0 {
-                        self.data_read(now);
-                    }
-                }
+            if let Some(event) = self.next_event() {
                 return Output::Event(event);
             }
             let next = self.timers.next();

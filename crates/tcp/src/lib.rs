@@ -7,6 +7,7 @@
 mod ack;
 mod acknowledge;
 mod close;
+mod compress;
 mod config;
 mod connect;
 mod duplicates;
@@ -14,6 +15,7 @@ mod endpoint;
 mod persist;
 mod prr;
 mod rack;
+mod reader;
 mod reassembly;
 mod receive;
 mod recover;

@@ -112,14 +112,28 @@ impl Reassembly {
     pub(crate) fn pop(&mut self, next: SeqNum) -> Option<Piece> {
         while let Some(first) = self.pieces.front().filter(|first| first.seq.at_or_before(next)) {
             let (new, end) = (first.end().after(next), first.end());
-            let piece = self.pieces.pop_front().filter(|_| new);
-            if let Some(piece) = piece {
-                self.octets -= piece.payload.len();
+            let piece = self.pieces.pop_front()?;
+            self.octets -= piece.payload.len();
+            if new {
                 self.forget(end);
                 return Some(piece.part(next, end));
             }
         }
         None
+    }
+
+    /// The first stretch that lies below `next`: it has arrived twice. RFC 2883 section 4.
+    pub(crate) fn duplicate_below(&self, next: SeqNum) -> Option<SackBlock> {
+        let below = self.pieces.iter().take_while(|held| held.seq.before(next));
+        let mut blocks = below.map(|held| {
+            let end = held.end();
+            SackBlock { left: held.seq, right: if end.before(next) { end } else { next } }
+        });
+        let mut stretch = blocks.next()?;
+        while let Some(block) = blocks.next().filter(|block| block.left == stretch.right) {
+            stretch.right = block.right;
+        }
+        Some(stretch)
     }
 
     /// Blocks up to `next` are acknowledged cumulatively.

@@ -146,6 +146,7 @@ impl Endpoint {
             fin: segment.flags.contains(Flags::FIN),
             passage: Passage::new(segment.stamp, now),
         };
+        self.measure_round_trip(segment);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt);
         self.rcv.duplicate = None;
         if end.at_or_before(nxt) || !self.state.is_receiving() {
@@ -166,6 +167,11 @@ impl Endpoint {
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
         self.data_received(now, segment);
         if waiting {
+            if let (None, Some(duplicate)) =
+                (self.rcv.duplicate, self.rcv.reassembly.duplicate_below(self.rcv.nxt))
+            {
+                self.note_duplicate(duplicate);
+            }
             while let Some(next) = self.rcv.reassembly.pop(self.rcv.nxt) {
                 self.deliver(now, next);
             }
@@ -191,7 +197,7 @@ impl Endpoint {
     fn deliver(&mut self, now: Time, piece: Piece) {
         self.rcv.nxt = piece.end();
         if !piece.payload.is_empty() {
-            self.unread += 1;
+            self.rouse_reader(now);
             self.events.push_back(Event::Received(Received {
                 stream: 0,
                 unordered: false,

@@ -353,7 +353,8 @@ impl Endpoint {
             return;
         }
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let limit = if opening { self.config.syn_retries } else { self.config.max_retries };
+        let linear = if self.state == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
+        let limit = if opening { self.config.syn_retries + linear } else { self.config.max_retries };
         if self.episode.retransmissions >= limit {
             return self.end(Event::Failed { reason: "connection timed out" });
         }
@@ -361,7 +362,9 @@ impl Endpoint {
         self.enter_loss(now);
         self.episode.retransmissions += 1;
         self.retransmit(now, 0);
-        self.rtt.back_off();
+        if self.episode.retransmissions > linear {
+            self.rtt.back_off();
+        }
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 

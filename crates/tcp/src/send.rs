@@ -213,6 +213,7 @@ impl Endpoint {
         if flags.contains(Flags::ACK) {
             self.acks.on_ack_sent();
             self.timers.delayed_ack = None;
+            self.timers.compressed_ack = None;
         }
         let mut stamp = Stamp::default();
         if !payload.is_empty() {

@@ -27,6 +27,8 @@ pub(crate) struct Armed {
 pub(crate) enum Expired {
     Sender(Purpose),
     DelayedAck,
+    CompressedAck,
+    Wakeup,
     TimeWait,
 }
 
@@ -45,6 +47,10 @@ pub(crate) struct Timers {
     clock: Clock,
     pub(crate) sender: Option<Armed>,
     pub(crate) delayed_ack: Option<Time>,
+    /// Exact, unlike the others.
+    pub(crate) compressed_ack: Option<Time>,
+    /// When the application reads; exact.
+    pub(crate) wakeup: Option<Time>,
     pub(crate) time_wait: Option<Time>,
 }
 
@@ -83,7 +89,7 @@ impl Clock {
 impl Timers {
     /// No timer runs.
     pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, sender: None, delayed_ack: None, time_wait: None }
+        Self { clock, sender: None, delayed_ack: None, compressed_ack: None, wakeup: None, time_wait: None }
     }
 
     /// Starts the sender's timer over.
@@ -118,7 +124,8 @@ impl Timers {
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.at);
-        [sender, self.delayed_ack, self.time_wait].into_iter().flatten().min()
+        let receiver = [self.wakeup, self.delayed_ack, self.compressed_ack, self.time_wait];
+        receiver.into_iter().chain([sender]).flatten().min()
     }
 
     /// Takes a timer that has expired, if there is one.
@@ -126,6 +133,12 @@ impl Timers {
         let due = |at: &Time| *at <= now;
         if self.delayed_ack.take_if(|at| due(at)).is_some() {
             return Some(Expired::DelayedAck);
+        }
+        if self.compressed_ack.take_if(|at| due(at)).is_some() {
+            return Some(Expired::CompressedAck);
+        }
+        if self.wakeup.take_if(|at| due(at)).is_some() {
+            return Some(Expired::Wakeup);
         }
         if let Some(armed) = self.sender.take_if(|armed| due(&armed.at)) {
             return Some(Expired::Sender(armed.purpose));
@@ -135,7 +148,8 @@ impl Timers {
 
     /// Stops everything.
     pub(crate) fn stop(&mut self) {
-        *self = Self::new(self.clock);
+        // What has arrived is still read.
+        *self = Self { wakeup: self.wakeup, ..Self::new(self.clock) };
     }
 }
 

@@ -279,6 +279,61 @@ fn data_out_of_order_is_acknowledged_at_once_with_its_block() {
 }
 
 #[test]
+fn behind_a_hole_three_segments_are_acknowledged_at_once_and_later_ones_together() {
+    // Linux since 4.18, against RFC 5681 section 4.2; the round trip is not measured yet, so only the slack is waited.
+    let mut script = Script::connected(linux(), 20);
+    for offset in [100, 200, 300] {
+        assert_eq!(script.data(offset, 100).len(), 1);
+    }
+    let arrived = script.now;
+    assert!(script.data(400, 100).is_empty());
+    assert!(script.data(500, 100).is_empty());
+    let (_, acks) = script.next_timer();
+    assert_eq!(script.now, arrived + Duration::from_micros(100));
+    assert_eq!((acks.len(), acks[0].options.sack[0].right), (1, PEER_START + 600));
+}
+
+#[test]
+fn a_retransmission_that_covers_what_is_held_is_reported() {
+    // RFC 2883 section 4.2: what it brings for the second time.
+    let mut script = Script::connected(linux(), 20);
+    script.data(100, 100);
+    script.data(300, 100);
+    let acks = script.data(0, 300);
+    let block = SackBlock { left: PEER_START + 100, right: PEER_START + 200 };
+    assert_eq!((acks[0].ack, acks[0].options.sack.to_vec()), (PEER_START + 400, vec![block]));
+}
+
+#[test]
+fn the_application_reads_together_what_arrives_before_it_is_awake() {
+    let mut script = Script::connected(linux(), 20);
+    let arrived = script.now;
+    script.data(0, 100);
+    script.data(100, 100);
+    assert_eq!(script.events, [Event::Connected]);
+    script.next_timer();
+    assert_eq!(script.now, arrived + linux().wakeup);
+    assert_eq!(script.events.len(), 3);
+}
+
+#[test]
+fn the_first_timeouts_of_a_syn_do_not_double() {
+    // net.ipv4.tcp_syn_linear_timeouts = 4, against RFC 6298 section 5.5.
+    let mut endpoint = Endpoint::connect(linux(), LOCAL, PEER, Seed(1).rng());
+    endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+    let mut now = Time::ZERO;
+    let mut sent = Vec::new();
+    while sent.len() < 8 {
+        match endpoint.poll(now) {
+            Output::Transmit(_) => sent.push(now.as_millis() / 1000),
+            Output::Wait(deadline) => now = deadline.expect("a timer runs"),
+            Output::Event(event) => panic!("{event:?}"),
+        }
+    }
+    assert_eq!(sent, [0, 1, 2, 3, 4, 5, 7, 11]);
+}
+
+#[test]
 fn a_duplicate_is_reported() {
     // RFC 2883 section 4.1.1.
     let mut script = Script::connected(linux(), 20);

@@ -81,6 +81,20 @@ fn a_duplicate_is_reported_at_once() {
 }
 
 #[test]
+fn a_duplicate_ahead_of_a_new_chunk_is_reported_as_the_stack_says() {
+    // Section 6.2: MAY. Linux decides when it has read the last chunk.
+    for (as_last_asks, expected) in [(true, 0), (false, 1)] {
+        let linux_or_rfc = Config { sack_as_last_chunk_asks: as_last_asks, ..config() };
+        let mut script = receiving(linux_or_rfc.clone());
+        script.inject([data(1), data(2)]);
+        assert_eq!(script.take_sacks().len(), expected);
+        let mut script = receiving(linux_or_rfc);
+        script.inject([data(2), data(1)]);
+        assert_eq!(script.take_sacks().len(), 1, "the last is the duplicate");
+    }
+}
+
+#[test]
 fn the_i_bit_asks_for_an_acknowledgement_at_once() {
     // RFC 7053 section 4.
     let mut script = receiving(config());

@@ -211,3 +211,36 @@ fn an_association_survives_the_loss_of_a_path() {
     assert!(pair.numbers(1, 0).into_iter().eq(0..1000));
     assert_eq!(pair.sides[0].paths()[0].status(), PathStatus::Active);
 }
+
+#[test]
+fn a_lost_heartbeat_ends_measuring_until_one_is_answered() {
+    // Section 6.3.1 C4, as Linux reads it: the heartbeat is the one measurement under way.
+    for (holds, measured) in [(true, None), (false, Some(ms(50)))] {
+        let mut script = Script::established(Config { heartbeat_holds_rtt: holds, ..config() });
+        script.run_to(32_000);
+        script.send(0, 100);
+        script.run_to(32_050);
+        script.sack(1, &[]);
+        assert_eq!(script.endpoint.paths()[0].srtt(), measured);
+        answer_heartbeats(&mut script);
+        let answered = script.endpoint.paths()[0].srtt();
+        script.send(0, 100);
+        script.run_to(32_070);
+        script.sack(2, &[]);
+        assert_ne!(script.endpoint.paths()[0].srtt(), answered, "DATA is measured again");
+    }
+}
+
+#[test]
+fn the_first_heartbeat_after_a_timeout_does_not_wait_for_the_longer_rto() {
+    // RFC 7829 section 3.2 asks for one every RTO: half of it and a jitter of up to 1 s, counted from T3-rtx.
+    let mut script = Script::established(config());
+    script.send(0, 100);
+    script.run_to(1000);
+    let timed_out = [Event::Path { address: REMOTE[0], status: PathStatus::PotentiallyFailed }];
+    assert_eq!(script.events, timed_out);
+    script.packets.clear();
+    script.run_to(2500);
+    let sent: Vec<_> = script.packets.iter().flat_map(|(_, _, packet)| &packet.chunks).collect();
+    assert!(matches!(sent[..], [Chunk::Heartbeat(_)]), "{sent:?}");
+}

@@ -1,0 +1,74 @@
+//! SACK compression: what arrives out of order shares acknowledgments, so that a burst behind a hole does not become
+//! a burst of SACKs. Linux since 4.18; RFC 5681 section 4.2 wants each at once.
+
+use hol_base::{Duration, Time};
+use hol_wire::tcp::{Segment, SeqNum};
+
+use crate::Endpoint;
+
+/// Out-of-order segments acknowledged at once for each RCV.NXT: enough for a fast retransmit.
+const AT_ONCE: u32 = 3;
+/// The part of a round trip that an acknowledgment may wait.
+const SHARE: u64 = 20;
+
+/// What waits for a common acknowledgment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Compression {
+    /// Segments that wait.
+    waiting: u32,
+    /// Of those that came since RCV.NXT was `nxt`, how many were acknowledged at once.
+    at_once: u32,
+    nxt: SeqNum,
+    /// The receiver has found out how long a round trip is.
+    measured: bool,
+    /// Where the first window of data ends, which takes a round trip to fill.
+    window_end: Option<SeqNum>,
+}
+
+impl Compression {
+    /// An acknowledgment left, which covers what waited.
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.waiting = 0;
+    }
+
+    /// One more segment out of order; `true` if it is to be acknowledged at once.
+    fn on_segment(&mut self, nxt: SeqNum, most: u32) -> bool {
+        if self.waiting >= most {
+            return true;
+        }
+        if self.nxt != nxt {
+            (self.nxt, self.at_once) = (nxt, 0);
+        }
+        if self.at_once < AT_ONCE {
+            self.at_once += 1;
+            return true;
+        }
+        self.waiting += 1;
+        false
+    }
+}
+
+impl Endpoint {
+    /// The receiver's own measure of the round trip: a full-sized segment that echoes a timestamp, or a window of data.
+    pub(crate) fn measure_round_trip(&mut self, segment: &Segment) {
+        let compression = &mut self.acks.compression;
+        let end = *compression.window_end.get_or_insert(self.rcv.nxt + self.rcv.wnd);
+        let full = self.timestamps.echo.is_some() && segment.payload.len() as u32 >= self.acks.segment_size;
+        compression.measured |= full || self.rcv.nxt.at_or_after(end);
+    }
+
+    /// Data is missing before what has arrived.
+    pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
+        let most = self.config.sack_compression;
+        if !self.snd.sack || self.acks.compression.on_segment(self.rcv.nxt, most) {
+            self.send_ack(now);
+        } else if self.timers.compressed_ack.is_none() {
+            self.timers.compressed_ack = Some(now + self.compression_delay());
+        }
+    }
+
+    fn compression_delay(&self) -> Duration {
+        let round_trip = self.rtt.srtt().filter(|_| self.acks.compression.measured).unwrap_or_default();
+        (round_trip / SHARE).min(self.config.sack_compression_max) + self.config.sack_compression_slack
+    }
+}
