@@ -2,17 +2,34 @@
 
 use hol_base::Ratio;
 use hol_model::Scenario;
+use hol_stack::Kind;
 
-use crate::job::{Facts, LineFacts};
-use crate::{KernelError, netem};
+use crate::error::Trouble;
+use crate::image::Image;
+use crate::job::{Facts, Floor, LineFacts};
+use crate::{KernelError, modules, netem};
 
-/// The floor may be off by this: what namespaces and interfaces cost, in ns.
-const FLOOR_SLACK: u64 = 500_000;
+/// A datagram may be late by this: what namespaces and interfaces cost, in ns.
+const DELAY_SLACK: u64 = 250_000;
+/// A datagram may be early by this: what rounding takes, in ns.
+const ROUNDING: u64 = 1000;
+/// Datagrams in a train may be further apart or closer by this: what it costs to send one, in ns …
+const SPACING_SLACK: u64 = 30_000;
+/// … or by this part of what is due.
+const SPACING_PART: u64 = 50;
 /// Losses may differ from what is expected by so many standard deviations.
 const DEVIATIONS: f64 = 6.0;
 
-/// Refuses by name what the kernel cannot do.
-pub fn possible(scenario: &Scenario) -> Result<(), KernelError> {
+/// Refuses by name what the kernel of `image` cannot do.
+pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
+    if scenario.transport.kind() == Kind::Sctp && !image.has_sctp() {
+        return Err(KernelError::ModuleMissing {
+            directory: image.modules(),
+            module: modules::SCTP,
+            cure: "this kernel runs the other transports; for SCTP take a distribution's standard kernel, as \
+                   `hol kernel fetch` does",
+        });
+    }
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     netem::plan(&scenario.network)?;
@@ -22,26 +39,33 @@ pub fn possible(scenario: &Scenario) -> Result<(), KernelError> {
 
 /// Refuses a run whose own measurements say that its conditions were not those that were asked for.
 pub(crate) fn valid(scenario: &Scenario, facts: &Facts) -> Result<(), KernelError> {
-    let jitter = 2 * scenario.network.settings().jitter.as_nanos();
-    for (floor, link) in facts.floor.iter().zip(1..) {
-        let within = floor.expected.saturating_sub(jitter)..=floor.expected + jitter + FLOOR_SLACK;
-        if !within.contains(&floor.measured) {
-            return Err(KernelError::Invalid(format!(
-                "a probe of link {link} took {} ns where {} to {} were due",
-                floor.measured,
-                within.start(),
-                within.end()
-            )));
-        }
-    }
+    facts.floor.iter().try_for_each(on_time)?;
     let plan = netem::plan(&scenario.network)?;
-    let lines = plan.links.iter().flat_map(|link| [&link.up, &link.down]);
-    for (line, counted) in lines.zip(&facts.lines) {
-        let loss = line.stages.iter().find_map(|stage| match stage.loss {
-            netem::Loss::Independent(ratio) => Some(ratio),
-            netem::Loss::None | netem::Loss::Bursts(_) => None,
-        });
-        lossy_enough(counted, loss.unwrap_or(Ratio::ZERO))?;
+    for (line, counted) in plan.lines.iter().zip(&facts.lines) {
+        lossy_enough(counted, line.expected_loss().unwrap_or(Ratio::ZERO))?;
+    }
+    Ok(())
+}
+
+/// A line has to take the time that its delay and its rate account for.
+fn on_time(floor: &Floor) -> Result<(), KernelError> {
+    let Floor { name, delay, expected_delay, spacing, expected_spacing } = floor;
+    let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
+    for (what, measured, within) in [
+        ("a datagram took", delay, expected_delay.saturating_sub(ROUNDING)..=expected_delay + DELAY_SLACK),
+        (
+            "datagrams back to back came every",
+            spacing,
+            expected_spacing.saturating_sub(slack)..=expected_spacing + slack,
+        ),
+    ] {
+        if !within.contains(measured) {
+            let (least, most) = within.into_inner();
+            return Err(Trouble::Invalid(format!(
+                "{name}: {what} {measured} ns before the run; {least} to {most} were due"
+            ))
+            .into());
+        }
     }
     Ok(())
 }
@@ -52,9 +76,10 @@ fn lossy_enough(line: &LineFacts, loss: Ratio) -> Result<(), KernelError> {
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());
     if (line.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
         let LineFacts { name, sent, dropped } = line;
-        return Err(KernelError::Invalid(format!(
+        return Err(Trouble::Invalid(format!(
             "{name} lost {dropped} of {sent} packets, about {expected:.0} were due"
-        )));
+        ))
+        .into());
     }
     Ok(())
 }
@@ -74,5 +99,21 @@ mod tests {
         let error = lossy_enough(&line(20_000, 0), loss).unwrap_err().to_string();
         assert!(error.contains("link/1/up lost 0 of 20000"), "{error}");
         assert!(lossy_enough(&line(100, 0), loss).is_ok());
+    }
+
+    #[test]
+    fn a_line_outside_its_limits_is_named_with_the_measured_and_the_due() {
+        let floor = Floor {
+            name: "link/1/up".to_owned(),
+            delay: 10_150_000,
+            expected_delay: 10_121_120,
+            spacing: 121_000,
+            expected_spacing: 121_120,
+        };
+        assert!(on_time(&floor).is_ok());
+        let late = on_time(&Floor { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
+        assert!(late.contains("link/1/up: a datagram took 10400000 ns"), "{late}");
+        let fast = on_time(&Floor { spacing: 80_000, ..floor }).unwrap_err().to_string();
+        assert!(fast.contains("every 80000 ns") && fast.contains("91120 to 151120"), "{fast}");
     }
 }

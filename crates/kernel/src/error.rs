@@ -1,7 +1,10 @@
 //! What can go wrong around a virtual machine.
 
-use std::io;
+use std::fmt;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+
+use crate::image::cache;
 
 /// Why the kernel world did not run something; each names the cure.
 #[derive(Debug, thiserror::Error)]
@@ -73,27 +76,44 @@ pub enum KernelError {
         /// Why not; what to do.
         why: String,
     },
-    /// The virtual machine ended by itself.
+    /// Several virtual machines do not fit into the memory.
     #[error(
-        "the virtual machine ended before the run did: {said}\nthe last it wrote to its console:\n{console}"
+        "{machines} virtual machines at a time need {needed} MiB of memory and {free} MiB are free; {}",
+        memory_cure(*.fitting)
     )]
-    Crashed {
-        /// What QEMU said.
-        said: String,
-        /// The end of the console.
-        console: String,
+    Memory {
+        /// How many there would be.
+        machines: usize,
+        /// What they need, in MiB.
+        needed: u64,
+        /// What is available, in MiB.
+        free: u64,
+        /// How many would fit.
+        fitting: u64,
     },
-    /// The virtual machine took too long.
-    #[error(
-        "the virtual machine was still {doing} after {seconds} s and was ended; the last it wrote to its console:\n{console}"
-    )]
+    /// The virtual machine did not do what it should.
+    #[error("{trouble}{console}")]
+    Machine {
+        /// What it did instead.
+        trouble: Trouble,
+        /// What it wrote.
+        console: Console,
+    },
+}
+
+/// What a virtual machine may do instead of its job.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// It ended by itself.
+    #[error("the virtual machine ended before its work did: {0}")]
+    Ended(String),
+    /// It took too long.
+    #[error("the virtual machine was still {doing} after {seconds} s and was ended; {LIMIT} gives it longer")]
     TooLong {
         /// What it was doing.
         doing: &'static str,
-        /// The limit.
+        /// The limit, in seconds of wall-clock time.
         seconds: u64,
-        /// The end of the console.
-        console: String,
     },
     /// QEMU refused something.
     #[error("QEMU refused `{command}`: {said}")]
@@ -103,12 +123,55 @@ pub enum KernelError {
         /// What it said.
         said: String,
     },
-    /// The program inside the virtual machine failed.
+    /// The program inside failed.
     #[error("inside the virtual machine: {0}")]
     Guest(String),
     /// The run measured itself and found its own conditions outside the limits.
     #[error("the run is not valid: {0}")]
     Invalid(String),
+}
+
+/// The variable that sets how long a run may take.
+pub(crate) const LIMIT: &str = "HOL_RUN_LIMIT";
+
+/// What a guest wrote to its console. As text: its last lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Console(String);
+
+impl Console {
+    pub(crate) fn new(octets: &[u8]) -> Self {
+        Self(String::from_utf8_lossy(octets).into_owned())
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LINES: usize = 20;
+        let lines: Vec<&str> = self.0.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(LINES)..];
+        match last {
+            [] => Ok(()),
+            last => write!(f, "\nthe last it wrote to its console:\n{}", last.join("\n")),
+        }
+    }
+}
+
+fn memory_cure(fitting: u64) -> String {
+    match fitting {
+        0 => "free some".to_owned(),
+        fitting => format!("run fewer with --jobs {fitting}"),
+    }
+}
+
+impl From<Trouble> for KernelError {
+    fn from(trouble: Trouble) -> Self {
+        Self::Machine { trouble, console: Console::default() }
+    }
 }
 
 impl KernelError {
@@ -117,15 +180,35 @@ impl KernelError {
         matches!(self, Self::Unsupported { .. } | Self::UnknownKernel { .. })
     }
 
-    pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
-        let cure = match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "; free some space, or set XDG_CACHE_HOME to a place that has it"
-            }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "; set XDG_CACHE_HOME to a directory that can be written"
-            }
+    /// It came to one run only; others may do better.
+    pub const fn is_one_run(&self) -> bool {
+        matches!(self, Self::Machine { .. })
+    }
+
+    /// What the guest wrote to its console until then.
+    pub fn console(&self) -> &str {
+        match self {
+            Self::Machine { console, .. } => console.whole(),
             _ => "",
+        }
+    }
+
+    pub(crate) fn with_console(self, console: Console) -> Self {
+        match self {
+            Self::Machine { trouble, .. } => Self::Machine { trouble, console },
+            other => other,
+        }
+    }
+
+    pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let full = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        let passing = path.starts_with(std::env::temp_dir()) && !path.starts_with(cache());
+        let cure = match (action, full, passing) {
+            (_, true, true) => "; free some space, or set TMPDIR to a place that has it",
+            (_, true, false) => "; free some space, or set XDG_CACHE_HOME to a place that has it",
+            ("read", ..) => "",
+            (_, false, true) => "; set TMPDIR to a directory that can be written",
+            (_, false, false) => "; set XDG_CACHE_HOME to a directory that can be written",
         };
         Self::File { path: path.to_owned(), action, source, cure }
     }

@@ -1,9 +1,11 @@
 //! Kernels that were fetched or named: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{KernelError, modules};
+use crate::{KernelError, modules, scratch};
 
 /// A kernel that is ready to be booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +36,22 @@ impl Image {
         self.directory.join("vmlinuz")
     }
 
+    /// The image itself, if it is whole.
+    pub(crate) fn octets(&self) -> Result<Vec<u8>, KernelError> {
+        let path = self.vmlinuz();
+        let octets = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
+        match release(&octets) {
+            Ok(_) => Ok(octets),
+            Err(problem) => Err(KernelError::image(&path, problem)),
+        }
+    }
+
+    /// Whether it has SCTP, as a module or built in.
+    pub(crate) fn has_sctp(&self) -> bool {
+        self.modules().join(modules::file(modules::SCTP)).is_file()
+            || modules::is_built_in(&self.directory, modules::SCTP)
+    }
+
     pub(crate) fn modules(&self) -> PathBuf {
         self.directory.join("modules")
     }
@@ -41,7 +59,10 @@ impl Image {
     /// All kernels, the oldest version first.
     pub fn list() -> Vec<Self> {
         let entries = fs::read_dir(kernels()).into_iter().flatten().flatten();
-        let ready = entries.filter(|entry| entry.path().join("vmlinuz").is_file());
+        // What begins with a dot is not whole yet.
+        let whole = |name: &OsStr| !name.as_encoded_bytes().starts_with(b".");
+        let ready =
+            entries.filter(|entry| whole(&entry.file_name()) && entry.path().join("vmlinuz").is_file());
         let mut images: Vec<Self> = ready
             .map(|entry| Self {
                 release: entry.file_name().to_string_lossy().into_owned(),
@@ -67,7 +88,12 @@ impl Image {
                 let known: Vec<_> = images.into_iter().map(|image| image.release).collect();
                 Err(KernelError::UnknownKernel { wanted: wanted.to_owned(), known: known.join(", ") })
             }
-            _ => Err(KernelError::NoKernel),
+            _ => match fs::read_dir(kernels()) {
+                Err(problem) if problem.kind() != ErrorKind::NotFound => {
+                    Err(KernelError::file("read", &kernels(), problem))
+                }
+                _ => Err(KernelError::NoKernel),
+            },
         }
     }
 
@@ -86,12 +112,9 @@ impl Image {
             })?,
         };
         let image = Self { directory: kernels().join(&release), release };
-        let fresh = kernels().join(format!(".{}-{}", image.release, std::process::id()));
-        let kept = image.keep(&octets, &directory, &fresh);
-        if kept.is_err() {
-            let _ = fs::remove_dir_all(&fresh);
-        }
-        kept.map(|()| image)
+        let work = scratch::directory(&kernels(), ".fresh")?;
+        image.keep(&octets, &directory, &work.path().join("kernel"))?;
+        Ok(image)
     }
 
     /// Fills `fresh`, then puts it into its place.
@@ -105,6 +128,8 @@ impl Image {
         for (name, octets) in modules::collect(directory)? {
             store(&into.join(name), &octets)?;
         }
+        // A kernel may have none built in.
+        let _ = fs::copy(directory.join(modules::BUILT_IN), fresh.join(modules::BUILT_IN));
         let _ = fs::remove_dir_all(&self.directory);
         fs::rename(fresh, &self.directory).map_err(|e| KernelError::file("create", &self.directory, e))?;
         self.make_default()
@@ -140,7 +165,10 @@ fn release(octets: &[u8]) -> Result<String, String> {
     let sectors = if octets[SETUP_SECTS] == 0 { 4 } else { usize::from(octets[SETUP_SECTS]) };
     let whole = (sectors + 1) * 512 + number(SYSSIZE, 4) * 16;
     if octets.len() + 16 < whole {
-        return Err(format!("the image is truncated: {} of {whole} octets; get it again", octets.len()));
+        return Err(format!(
+            "the image is truncated: {} of {whole} octets; get it again, with `hol kernel fetch` or `use`",
+            octets.len()
+        ));
     }
     let text = &octets[(number(KERNEL_VERSION, 2) + 0x200).min(octets.len())..];
     let word = text.split(|octet| matches!(octet, 0 | b' ')).next().unwrap_or_default();

@@ -15,6 +15,8 @@ pub(crate) struct Job {
     pub(crate) workload: WorkloadSpec,
     pub(crate) messages: u64,
     pub(crate) seed: u64,
+    /// Whether the packets are wanted too.
+    pub(crate) capture: bool,
 }
 
 /// What became of a job.
@@ -41,7 +43,7 @@ pub struct Facts {
     pub ended: u64,
     /// What each line did, by name.
     pub lines: Vec<LineFacts>,
-    /// The round trip of a probe before the run, in ns, for each link: what the machine adds to the delays asked for.
+    /// What each line took before the run: what the machine adds to the delays and rates asked for.
     pub floor: Vec<Floor>,
     /// Packets that the endpoints' interfaces sent.
     pub packets: u64,
@@ -60,11 +62,17 @@ pub struct LineFacts {
     pub dropped: u64,
 }
 
-/// The floor of one link.
+/// What one line took before the run, in ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Floor {
-    /// The round trip of a probe as measured, in ns.
-    pub measured: u64,
-    /// The round trip that delay and rate account for, in ns.
-    pub expected: u64,
+    /// The line: `link/1/up`.
+    pub name: String,
+    /// The way of one datagram as measured.
+    pub delay: u64,
+    /// The way that delay and rate account for.
+    pub expected_delay: u64,
+    /// The time between two datagrams sent back to back, as measured when they arrived.
+    pub spacing: u64,
+    /// The time that the rate accounts for.
+    pub expected_spacing: u64,
 }

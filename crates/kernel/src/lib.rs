@@ -5,8 +5,9 @@
 //! inside is this program again. A [`World`] boots once; each run goes on from a snapshot.
 //!
 //! Host side: `image`, `modules`, `fetch` get a kernel, `program` and `archive` make the initramfs, `machine`
-//! drives QEMU, `snapshot` boots, `world` runs. `netem` and `check` say what cannot be done. Guest side: `guest`.
-//! Between them: `job` there, `mailbox` and `packed` back.
+//! drives QEMU, `snapshot` boots, `world` runs. `netem`, `stages` and `check` say what cannot be done.
+//! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `sighting` back; `journey` joins what both
+//! ends saw.
 
 mod archive;
 mod check;
@@ -15,20 +16,26 @@ mod fetch;
 pub mod guest;
 mod image;
 mod job;
+mod journey;
 mod machine;
 mod mailbox;
+mod memory;
 mod modules;
 mod netem;
 mod packed;
 mod program;
 mod qmp;
 mod scratch;
+mod sighting;
 mod snapshot;
+mod stages;
 mod world;
 
 pub use check::possible as check;
-pub use error::KernelError;
+pub use error::{Console, KernelError, Trouble};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::{Image, cache};
 pub use job::{Facts, Floor, LineFacts};
+pub use memory::memory_for;
+pub use sighting::Sighting;
 pub use world::{KernelRun, World};

@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::KernelError;
+use crate::error::{Console, Trouble};
 use crate::mailbox;
 use crate::qmp::{self, Reply};
 
@@ -136,7 +137,10 @@ impl<'d> Machine<'d> {
         loop {
             match self.next("answering its monitor")? {
                 Reply::Return(value) => return Ok(value),
-                Reply::Error(said) => return Err(KernelError::Refused { command: command.to_owned(), said }),
+                Reply::Error(said) => {
+                    let trouble = Trouble::Refused { command: command.to_owned(), said };
+                    return Err(KernelError::from(trouble).with_console(self.console()));
+                }
                 Reply::Event(..) | Reply::Other => {}
             }
         }
@@ -184,26 +188,28 @@ impl<'d> Machine<'d> {
             Ok(line) => Ok(qmp::parse(&line)),
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = self.left.limit.as_secs();
-                Err(KernelError::TooLong { doing, seconds, console: self.console() })
+                Err(KernelError::Machine {
+                    trouble: Trouble::TooLong { doing, seconds },
+                    console: self.console(),
+                })
             }
             Err(RecvTimeoutError::Disconnected) => Err(self.crashed()),
         }
     }
 
-    fn crashed(&self) -> KernelError {
+    fn crashed(&mut self) -> KernelError {
+        let status = self.child.wait().map_or("it is gone".to_owned(), |status| status.to_string());
         let said = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
-        let said =
-            if said.trim().is_empty() { "QEMU said nothing".to_owned() } else { said.trim().to_owned() };
-        KernelError::Crashed { said, console: self.console() }
+        let said = match said.trim() {
+            "" => format!("QEMU said nothing ({status})"),
+            said => format!("{said} ({status})"),
+        };
+        KernelError::Machine { trouble: Trouble::Ended(said), console: self.console() }
     }
 
-    /// The end of what the guest wrote to its console.
-    fn console(&self) -> String {
-        const LINES: usize = 20;
-        let octets = fs::read(self.directory.join("console.log")).unwrap_or_default();
-        let text = String::from_utf8_lossy(&octets);
-        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    /// What the guest has written to its console.
+    pub(crate) fn console(&self) -> Console {
+        Console::new(&fs::read(self.directory.join("console.log")).unwrap_or_default())
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Mail {
     pub(crate) text: Vec<u8>,
     /// The records.
     pub(crate) records: Vec<u8>,
+    /// The packets, if they were wanted.
+    pub(crate) packets: Vec<u8>,
 }
 
 /// The lengths of the parts, from the head.
@@ -26,6 +28,7 @@ pub(crate) struct Mail {
 pub(crate) struct Head {
     text: u64,
     records: u64,
+    packets: u64,
 }
 
 /// There is no mail, or more than fits.
@@ -53,36 +56,45 @@ impl fmt::Display for MailError {
 impl Mail {
     /// The octets to write at [`ADDRESS`].
     pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
-        let length = HEAD + self.text.len() + self.records.len();
+        let parts = [&self.text, &self.records, &self.packets];
+        let lengths = parts.map(|part| part.len() as u64);
+        let length = HEAD + parts.iter().map(|part| part.len()).sum::<usize>();
         if length as u64 > SIZE {
             return Err(MailError::TooLong(length));
         }
-        let head = [MAGIC, self.text.len() as u64, self.records.len() as u64, 0].map(u64::to_le_bytes);
-        Ok([head.as_flattened(), &self.text, &self.records].concat())
+        let head = [[MAGIC].as_slice(), &lengths].concat();
+        let mut octets = Vec::with_capacity(length);
+        head.iter().for_each(|number| octets.extend_from_slice(&number.to_le_bytes()));
+        parts.into_iter().for_each(|part| octets.extend_from_slice(part));
+        Ok(octets)
     }
 }
 
 impl Head {
     /// Reads the first [`HEAD`] octets.
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
-        let number = |at: usize| Some(u64::from_le_bytes(octets.get(at..at + 8)?.try_into().ok()?));
-        let fields = number(0).zip(number(8)).zip(number(16)).ok_or(MailError::Missing)?;
-        let ((magic, text), records) = fields;
-        let fits = text.checked_add(records).is_some_and(|length| length <= SIZE);
-        if magic == MAGIC && fits { Ok(Self { text, records }) } else { Err(MailError::Missing) }
+        let (numbers, _) = octets.get(..HEAD).ok_or(MailError::Missing)?.as_chunks();
+        let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let [MAGIC, text, records, packets] = numbers[..] else { return Err(MailError::Missing) };
+        let sum = [records, packets].into_iter().try_fold(text, u64::checked_add);
+        let fits = sum.is_some_and(|length| length <= SIZE);
+        if fits { Ok(Self { text, records, packets }) } else { Err(MailError::Missing) }
     }
 
     /// How long the mail is with its head.
     pub(crate) const fn whole(self) -> u64 {
-        HEAD as u64 + self.text + self.records
+        HEAD as u64 + self.text + self.records + self.packets
     }
 
     /// Takes the parts of the whole mail.
     pub(crate) fn open(self, octets: &[u8]) -> Result<Mail, MailError> {
-        let body = octets.get(HEAD..).unwrap_or_default();
-        let (text, records) = body.split_at_checked(self.text as usize).ok_or(MailError::Missing)?;
-        let records = records.get(..self.records as usize).ok_or(MailError::Missing)?;
-        Ok(Mail { text: text.to_vec(), records: records.to_vec() })
+        let mut rest = octets.get(HEAD..).unwrap_or_default();
+        let mut part = |length: u64| {
+            let (part, behind) = rest.split_at_checked(length as usize).ok_or(MailError::Missing)?;
+            rest = behind;
+            Ok(part.to_vec())
+        };
+        Ok(Mail { text: part(self.text)?, records: part(self.records)?, packets: part(self.packets)? })
     }
 }
 
@@ -92,12 +104,12 @@ mod tests {
 
     #[test]
     fn mail_comes_out_as_it_went_in() {
-        let mail = Mail { text: b"{}".to_vec(), records: vec![1, 2, 3] };
+        let mail = Mail { text: b"{}".to_vec(), records: vec![1, 2, 3], packets: vec![4] };
         let octets = mail.to_octets().unwrap();
         let head = Head::parse(&octets[..HEAD]).unwrap();
         assert_eq!(head.whole(), octets.len() as u64);
         assert_eq!(head.open(&octets), Ok(mail));
-        assert_eq!(head.open(&octets[..HEAD + 3]), Err(MailError::Missing));
+        assert_eq!(head.open(&octets[..HEAD + 5]), Err(MailError::Missing));
     }
 
     #[test]

@@ -13,17 +13,28 @@ struct Wanted {
 }
 
 /// Each after those it depends on.
-const WANTED: [Wanted; 8] = [
+const WANTED: [Wanted; 11] = [
     Wanted { name: "crc32c_generic", needed: false },
     Wanted { name: "libcrc32c", needed: false },
     Wanted { name: "udp_tunnel", needed: false },
     Wanted { name: "ip6_udp_tunnel", needed: false },
-    Wanted { name: "sctp", needed: true },
+    // Without it there is no SCTP, and all else works.
+    Wanted { name: SCTP, needed: false },
     Wanted { name: "sch_netem", needed: true },
     Wanted { name: "veth", needed: true },
+    // For queues of octets, losses by number, and copies.
+    Wanted { name: "sch_prio", needed: false },
+    Wanted { name: "sch_ingress", needed: false },
+    Wanted { name: "cls_bpf", needed: false },
     // Loaded last, when the job is there: it looks only once.
     Wanted { name: MAILBOX, needed: true },
 ];
+
+/// SCTP itself.
+pub(crate) const SCTP: &str = "sctp";
+
+/// Where a kernel lists the modules that it has built in.
+pub(crate) const BUILT_IN: &str = "modules.builtin";
 
 /// The module through which the guest reads its job.
 pub(crate) const MAILBOX: &str = "qemu_fw_cfg";
@@ -40,15 +51,12 @@ pub(crate) fn file(name: &str) -> String {
 /// The wanted modules below `directory`, decompressed, each with its file name.
 pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
     let found = walk(directory)?;
-    let built_in = fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
     let mut modules = Vec::new();
     for Wanted { name, needed } in &WANTED {
         let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));
-        let built_in =
-            || built_in.lines().any(|line| module_name(Path::new(line)).is_some_and(|l| l == *name));
         match here {
             Some(path) => modules.push((file(name), read(path)?)),
-            None if *needed && !built_in() => {
+            None if *needed && !is_built_in(directory, name) => {
                 return Err(KernelError::ModuleMissing {
                     directory: directory.to_owned(),
                     module: name,
@@ -60,6 +68,12 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
         }
     }
     Ok(modules)
+}
+
+/// Whether the kernel with its files in `directory` has a module built in.
+pub(crate) fn is_built_in(directory: &Path, name: &str) -> bool {
+    let listed = fs::read_to_string(directory.join(BUILT_IN)).unwrap_or_default();
+    listed.lines().any(|line| module_name(Path::new(line)).is_some_and(|found| found == name))
 }
 
 /// `crc32c_generic` of `…/crc32c-generic.ko.xz`.
@@ -114,7 +128,7 @@ mod tests {
         fs::create_dir(directory.path().join("net")).unwrap();
         fs::write(directory.path().join("net/crc32c-generic.ko"), b"x").unwrap();
         let error = collect(directory.path()).unwrap_err().to_string();
-        assert!(error.contains("no module sctp"), "{error}");
+        assert!(error.contains("no module sch_netem"), "{error}");
     }
 
     #[test]

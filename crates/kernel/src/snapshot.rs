@@ -1,6 +1,8 @@
 //! A guest that has booted, kept as a file: every run goes on from there.
 
 use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +16,9 @@ use crate::{KernelError, program, scratch};
 
 /// So long may booting take; it takes a few seconds.
 const BOOT: Duration = Duration::from_secs(180);
+/// So long may the end of a snapshot take on its way to the disk, and so often is looked whether it is there.
+const WRITING: Duration = Duration::from_secs(20);
+const STEP: Duration = Duration::from_millis(20);
 /// So many snapshots stay in the cache.
 const KEPT: usize = 3;
 
@@ -29,7 +34,7 @@ impl Snapshot {
         // First, for without it there is no need to look further.
         let version = version()?;
         let kernel = image.vmlinuz();
-        let octets = fs::read(&kernel).map_err(|e| KernelError::file("read", &kernel, e))?;
+        let octets = image.octets()?;
         let initramfs = initramfs(image, path)?;
         let settings = [hardware(), vec![command_line(), version]].concat().join("\n");
         let mut digester = Digester::new();
@@ -55,22 +60,42 @@ impl Snapshot {
         let mut machine = Machine::start(&arguments.map(str::to_owned), work.path(), BOOT)?;
         machine.run_until_paused("booting")?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
-        let uri = format!("exec:cat > {}", quoted(&fresh)?);
+        let part = work.path().join("part");
+        let (part, whole) = (quoted(&part)?, quoted(&fresh)?);
+        // QEMU is done before the file is whole; the other name says that it is.
+        let uri = format!("exec:cat > {part} && mv {part} {whole}");
         machine.execute("migrate", &json!({ "uri": uri }))?;
-        loop {
+        let mut patience = WRITING;
+        while !fresh.exists() {
             let status = machine.execute("query-migrate", &Value::Null)?;
             match status["status"].as_str() {
-                Some("completed") => break,
-                Some("failed" | "cancelled") => {
-                    let cure = "the snapshot could not be written; is the disk full?".to_owned();
-                    return Err(KernelError::Refused { command: "migrate".to_owned(), said: cure });
+                Some("completed") if !patience.is_zero() => patience = patience.saturating_sub(STEP),
+                Some("completed" | "failed" | "cancelled") => {
+                    let full = io::Error::from(io::ErrorKind::StorageFull);
+                    return Err(KernelError::file("write a snapshot of 100 MB to", &states, full));
                 }
-                _ => std::thread::park_timeout(Duration::from_millis(20)),
+                _ => {}
             }
+            std::thread::park_timeout(STEP);
         }
         drop(machine);
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
         prune(&states);
+        Ok(())
+    }
+
+    /// Which file it is now: another may take its place.
+    pub(crate) fn edition(&self) -> Option<Edition> {
+        let file = fs::metadata(&self.state).ok()?;
+        Some((file.ino(), file.mtime(), file.mtime_nsec()))
+    }
+
+    /// Removes it, unless it is another file already.
+    pub(crate) fn discard(&self, edition: Option<Edition>) -> Result<(), KernelError> {
+        let _turn = turn(&states())?;
+        if edition.is_some() && self.edition() == edition {
+            fs::remove_file(&self.state).map_err(|e| KernelError::file("remove", &self.state, e))?;
+        }
         Ok(())
     }
 
@@ -79,6 +104,9 @@ impl Snapshot {
         Ok(format!("exec:cat {}", quoted(&self.state)?))
     }
 }
+
+/// Tells a file from the next one of the same name: its inode, and when it was written.
+pub(crate) type Edition = (u64, i64, i64);
 
 /// The right to boot, among all processes; it ends with the file.
 fn turn(states: &Path) -> Result<File, KernelError> {

@@ -21,9 +21,11 @@ mod transmitter;
 
 pub use agenda::Agenda;
 pub use error::NetworkError;
+pub use line::Change;
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Network};
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
 pub use tap::{Drops, Fate, Tap, TapPoint};
-pub(crate) use topology::InterfaceId;
-pub use topology::{NodeId, Topology};
+pub use topology::{
+    Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, Route, ScheduledChange, Segment, Topology,
+};

@@ -61,11 +61,16 @@ pub(crate) struct Line {
 
 /// What a scheduled event does to a line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Change {
+pub enum Change {
+    /// Nothing passes any more, and what is under way is lost.
     Down,
+    /// It works again.
     Up,
+    /// The new bit rate, from the next packet on.
     Rate(BitRate),
+    /// The new loss, from the next packet on.
     Loss(LossSpec),
+    /// The new delay, from the next packet on.
     Delay(Duration),
 }
 

@@ -14,11 +14,11 @@ pub struct NodeId(pub u16);
 
 /// An interface, by its place among all of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct InterfaceId(pub(crate) u16);
+pub struct InterfaceId(pub u16);
 
 /// A line, by its place among all of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct LineId(pub(crate) u16);
+pub struct LineId(pub u16);
 
 /// Who is connected to whom, by what.
 #[derive(Debug)]
@@ -34,50 +34,71 @@ pub struct Topology {
     pub(crate) changes: Vec<ScheduledChange>,
 }
 
+/// Where a node is on a segment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Interface {
-    pub(crate) node: NodeId,
-    pub(crate) address: Address,
+pub struct Interface {
+    /// Whose it is.
+    pub node: NodeId,
+    /// Its address.
+    pub address: Address,
 }
 
 /// A line before the run: its name, which also names its random streams, and its settings.
 #[derive(Debug)]
-pub(crate) struct LinePlan {
-    pub(crate) name: String,
-    pub(crate) settings: Settings,
+pub struct LinePlan {
+    /// `link/1/up`, `link/1/down`, `lan/2`.
+    pub name: String,
+    /// Every setting, defaults included.
+    pub settings: Settings,
 }
 
 /// A link or a LAN: interfaces that reach each other in one hop.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub struct Segment {
     /// As events name it.
     label: String,
-    pub(crate) interfaces: Vec<InterfaceId>,
-    pub(crate) medium: Medium,
+    /// In the order of the table.
+    pub interfaces: Vec<InterfaceId>,
+    /// What lies between them.
+    pub medium: Medium,
 }
 
+/// The lines of a segment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Medium {
+pub enum Medium {
     /// A line for each direction; `up` leads away from the segment's first interface.
-    Link { up: LineId, down: LineId },
+    Link {
+        /// From the first to the second.
+        up: LineId,
+        /// From the second to the first.
+        down: LineId,
+    },
     /// One line for all.
     Lan(LineId),
 }
 
 /// The next hop on the way to an address.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Route {
-    pub(crate) destination: Address,
-    pub(crate) line: LineId,
-    pub(crate) from: InterfaceId,
-    pub(crate) to: InterfaceId,
+pub struct Route {
+    /// The address.
+    pub destination: Address,
+    /// The line that carries packets on this hop.
+    pub line: LineId,
+    /// The interface through which they leave.
+    pub from: InterfaceId,
+    /// The interface at which they arrive.
+    pub to: InterfaceId,
 }
 
+/// What happens to a line at a time.
 #[derive(Debug, Clone)]
-pub(crate) struct ScheduledChange {
-    pub(crate) at: Time,
-    pub(crate) line: LineId,
-    pub(crate) change: Change,
+pub struct ScheduledChange {
+    /// Since the start of the run.
+    pub at: Time,
+    /// The line.
+    pub line: LineId,
+    /// What happens.
+    pub change: Change,
 }
 
 impl Topology {
@@ -121,6 +142,36 @@ impl Topology {
     pub fn addresses(&self, node: NodeId) -> Vec<Address> {
         let own = self.interfaces.iter().filter(|interface| interface.node == node);
         own.map(|interface| interface.address).collect()
+    }
+
+    /// The names of the nodes.
+    pub fn node_names(&self) -> &[String] {
+        &self.nodes
+    }
+
+    /// All interfaces.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// All lines, their settings settled.
+    pub fn lines(&self) -> &[LinePlan] {
+        &self.lines
+    }
+
+    /// All links and LANs.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The way from a node to every address that is not its own.
+    pub fn routes(&self, node: NodeId) -> &[Route] {
+        &self.routes[usize::from(node.0)]
+    }
+
+    /// What happens during the run, in the order of time.
+    pub fn changes(&self) -> &[ScheduledChange] {
+        &self.changes
     }
 
     /// The smallest MTU of all lines, in octets: what path MTU discovery would settle on.

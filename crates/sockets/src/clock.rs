@@ -34,6 +34,15 @@ impl Clock {
         Time::from_nanos(monotonic() - self.start)
     }
 
+    /// What the wall clock showed when this one began, in ns since 1970.
+    pub(crate) fn epoch(&self) -> u64 {
+        // Between two readings, for a reading takes time too.
+        let before = monotonic();
+        let wall = nanos(ClockId::Realtime);
+        let now = before.midpoint(monotonic());
+        wall - (now - self.start)
+    }
+
     /// The kernel's own name for a time.
     fn timespec(&self, at: Time) -> Timespec {
         let nanos = self.start.saturating_add(at.as_nanos());
@@ -42,7 +51,11 @@ impl Clock {
 }
 
 fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    nanos(ClockId::Monotonic)
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * Clock::SECOND + now.tv_nsec as u64
 }
 

@@ -53,6 +53,8 @@ pub enum End {
 pub struct Run {
     /// One record for each message of the schedule, in its order, also for those that never arrived.
     pub records: Vec<Record>,
+    /// What the wall clock showed at the first attempt to connect, in ns since 1970: captures count from there.
+    pub epoch: u64,
     /// When every connection was open for sending; the schedule starts here.
     pub connected: Option<Time>,
     /// When the last message was settled, or the run was given up.

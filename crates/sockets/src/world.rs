@@ -59,6 +59,7 @@ impl World<'_> {
         records.iter_mut().for_each(without_passage);
         let run = Run {
             records,
+            epoch: self.clock.epoch(),
             connected: self.progress.connected,
             ended,
             stopped: self.progress.stopped.expect("a run ends when its flow has"),

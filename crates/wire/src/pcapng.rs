@@ -8,8 +8,6 @@ use std::io::{self, Write};
 use bytes::BufMut;
 use hol_base::Time;
 
-use crate::Packet;
-
 /// Writes packets to a pcapng file.
 #[derive(Debug)]
 pub struct PcapngWriter<W: Write> {
@@ -69,15 +67,14 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Writes the packet that passed `interface` at `time`; `comment` may say what became of it.
+    /// Writes the packet, from its IP header on, that passed `interface` at `time`; `comment` may say what became of it.
     pub fn packet(
         &mut self,
         interface: u32,
         time: Time,
-        packet: &Packet,
+        octets: &[u8],
         comment: Option<&str>,
     ) -> io::Result<()> {
-        let octets = packet.to_bytes();
         let timestamp = EPOCH + time.as_nanos();
         self.write_block(block_type::ENHANCED_PACKET, |block| {
             let length = octets.len() as u32;
@@ -86,7 +83,7 @@ impl<W: Write> PcapngWriter<W> {
             block.put_u32_le(timestamp as u32);
             block.put_u32_le(length);
             block.put_u32_le(length);
-            put_padded(block, &octets);
+            put_padded(block, octets);
             if let Some(comment) = comment {
                 put_option(block, option::COMMENT, comment.as_bytes());
                 put_option(block, option::END, b"");
@@ -133,7 +130,7 @@ fn put_padded(block: &mut Vec<u8>, octets: &[u8]) {
 mod tests {
     use super::*;
     use crate::tcp::{Flags, Options, Segment, SeqNum};
-    use crate::{Address, Stamp, Transport};
+    use crate::{Address, Packet, Stamp, Transport};
     use bytes::Bytes;
 
     fn reset() -> Packet {
@@ -176,7 +173,7 @@ mod tests {
     fn a_packet_block_carries_nanoseconds_and_its_comment() {
         let mut writer = PcapngWriter::new(Vec::new(), "", &["up", "down"]).unwrap();
         let start = writer.out.len();
-        writer.packet(1, Time::from_nanos(5), &reset(), Some("lost")).unwrap();
+        writer.packet(1, Time::from_nanos(5), &reset().to_bytes(), Some("lost")).unwrap();
         let out = writer.finish().unwrap();
         let fields: Vec<u32> =
             out[start..start + 28].as_chunks().0.iter().map(|field| u32::from_le_bytes(*field)).collect();

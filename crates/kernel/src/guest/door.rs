@@ -22,10 +22,7 @@ pub(super) fn job() -> Result<Vec<u8>, Trouble> {
 
 /// Writes the result to where the host looks for it.
 pub(super) fn hand_over(mail: &Mail) -> Result<(), Trouble> {
-    let octets = mail.to_octets().or_else(|problem| {
-        let answer = crate::job::Answer::Failed(problem.to_string());
-        super::mail(&answer, Vec::new()).to_octets()
-    });
+    let octets = mail.to_octets().or_else(|problem| super::failure(&problem).to_octets());
     let octets = octets.map_err(|problem| problem.to_string())?;
     let memory = OpenOptions::new().write(true).open("/dev/mem")?;
     memory.write_all_at(&octets, ADDRESS).map_err(|e| format!("cannot write to the mailbox: {e}").into())

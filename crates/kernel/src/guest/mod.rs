@@ -3,13 +3,20 @@
 //! It loads the modules and pauses the machine; the host takes a snapshot there. Whoever goes on from the snapshot
 //! gives it a job: it builds the network, measures the floor, lets the workload run, and hands the records over.
 
+mod bpf;
+mod capture;
+mod chain;
 mod door;
+mod emulator;
 mod entropy;
+mod filter;
 mod namespace;
 mod netlink;
 mod offload;
 mod probe;
+mod ring;
 mod route;
+mod schedule;
 mod topology;
 mod work;
 
@@ -43,10 +50,7 @@ pub fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     // From here on a new machine goes on, with a job.
-    let mail = match job().and_then(|job| work::run(&job)) {
-        Ok((facts, records)) => mail(&Answer::Done(Box::new(facts)), records),
-        Err(problem) => mail(&Answer::Failed(problem.to_string()), Vec::new()),
-    };
+    let mail = job().and_then(|job| work::run(&job)).unwrap_or_else(|problem| failure(&problem));
     match door::hand_over(&mail).and_then(|()| door::pause()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
@@ -56,8 +60,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn mail(answer: &Answer, records: Vec<u8>) -> Mail {
-    Mail { text: serde_json::to_vec(answer).unwrap_or_default(), records }
+fn failure(problem: &impl ToString) -> Mail {
+    Mail { text: text(&Answer::Failed(problem.to_string())), ..Mail::default() }
+}
+
+fn text(answer: &Answer) -> Vec<u8> {
+    serde_json::to_vec(answer).expect("an answer is plain data")
 }
 
 fn boot() -> Result<(), Trouble> {

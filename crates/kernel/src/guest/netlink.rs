@@ -11,8 +11,10 @@ use super::Trouble;
 /// linux/netlink.h
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// Create what the message describes; it must not be there yet.
-pub(super) const CREATE: u16 = 0x600;
+/// Create what the message describes.
+pub(super) const CREATE: u16 = 0x400;
+/// … in the place of what is there.
+pub(super) const REPLACE: u16 = 0x100;
 const NLMSG_ERROR: u16 = 2;
 const HEADER: usize = 16;
 

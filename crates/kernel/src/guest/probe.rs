@@ -1,50 +1,102 @@
-//! The floor: how long a datagram takes there and back before anything else is on the links.
+//! The floor: what a line takes before anything else is on it, and before it loses, copies and holds anything back.
 
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
+use hol_network::{Interface, Medium};
+
 use super::Trouble;
-use super::topology::{Topology, address};
+use super::topology::Topology;
 use crate::job::Floor;
 use crate::netem::Plan;
+use crate::stages::Line;
 
-/// Datagrams that are tried on a link; the fastest counts, for some get lost and some are held back.
-const TRIES: usize = 20;
-/// Enough of them.
-const ENOUGH: usize = 3;
-/// Octets of a datagram, and with its headers.
-const PAYLOAD: usize = 56;
-const PACKET: u64 = 56 + 8 + 20;
+/// Datagrams back to back, from which the rate is known.
+const TRAIN: u64 = 10;
+/// The fastest counts: the kernel may have had other things to do.
+const TRIES: usize = 3;
+/// What a datagram has beyond its payload: IP and UDP.
+const HEADERS: u32 = 28;
+/// As long as packets mostly are.
+const LONGEST: u32 = 1500;
 
-/// The floor of each link.
+/// The floor of each line.
 pub(super) fn floors(topology: &Topology, plan: &Plan) -> Result<Vec<Floor>, Trouble> {
     let mut floors = Vec::new();
-    for (link, number) in plan.links.iter().zip(1..) {
-        let expected = link.round_trip(PACKET).as_nanos();
-        topology.server.enter()?;
-        let server = UdpSocket::bind((address(number, 2), 7))?;
-        topology.client.enter()?;
-        let client = UdpSocket::bind((address(number, 1), 0))?;
-        client.connect((address(number, 2), 7))?;
-        let patience = Duration::from_nanos(expected) * 2 + Duration::from_secs(5);
-        client.set_read_timeout(Some(patience))?;
-        server.set_read_timeout(Some(patience))?;
-        let round_trips = (0..TRIES).filter_map(|number| round_trip(&client, &server, number as u8));
-        let measured = round_trips.take(ENOUGH).min().unwrap_or(u64::MAX);
-        floors.push(Floor { measured, expected });
+    for segment in plan.network.segments() {
+        let [first, second] = [0, 1].map(|end| {
+            let interface = segment.interfaces[end];
+            plan.network.interfaces()[usize::from(interface.0)]
+        });
+        let ways = match segment.medium {
+            Medium::Link { up, down } => vec![(up, first, second), (down, second, first)],
+            Medium::Lan(line) => vec![(line, first, second)],
+        };
+        for (line, from, to) in ways {
+            floors.push(floor(topology, plan, &plan.lines[usize::from(line.0)], [from, to])?);
+        }
     }
     Ok(floors)
 }
 
-/// One datagram there and back; `None` if it got lost.
-fn round_trip(client: &UdpSocket, server: &UdpSocket, number: u8) -> Option<u64> {
-    let start = Clock::now();
-    client.send(&[number; PAYLOAD]).ok()?;
-    let mut buffer = [0; PAYLOAD];
-    let (length, peer) = server.recv_from(&mut buffer).ok()?;
-    server.send_to(&buffer[..length], peer).ok()?;
-    client.recv(&mut buffer).ok()?;
-    (buffer[0] == number).then(|| start.elapsed().as_nanos() as u64)
+fn floor(
+    topology: &Topology,
+    plan: &Plan,
+    line: &Line,
+    [from, to]: [Interface; 2],
+) -> Result<Floor, Trouble> {
+    let packet = plan.mtu.min(LONGEST);
+    let serialization = line.serialization(packet.into()).as_nanos();
+    let delay = line.settings.delay.as_nanos() + serialization;
+    let patience = Duration::from_nanos(delay + TRAIN * serialization) + Duration::from_secs(5);
+    let wire = Wire {
+        sender: socket(topology, from, from.address)?,
+        receiver: socket(topology, to, to.address)?,
+        payload: vec![0; (packet - HEADERS) as usize],
+    };
+    wire.sender.connect(wire.receiver.local_addr()?)?;
+    wire.receiver.set_read_timeout(Some(patience))?;
+    let lost = |e| format!("{}: a probe got lost before the run: {e}", line.name);
+    let one = wire.fastest(1).map_err(lost)?;
+    let train = wire.fastest(TRAIN).map_err(lost)?;
+    Ok(Floor {
+        name: line.name.clone(),
+        delay: one,
+        expected_delay: delay,
+        spacing: train.saturating_sub(one) / (TRAIN - 1),
+        expected_spacing: serialization,
+    })
+}
+
+fn socket(topology: &Topology, at: Interface, address: Ipv4Addr) -> Result<UdpSocket, Trouble> {
+    topology.node(at.node).enter()?;
+    Ok(UdpSocket::bind((address, 0))?)
+}
+
+/// A way from one end of a line to the other.
+struct Wire {
+    sender: UdpSocket,
+    receiver: UdpSocket,
+    payload: Vec<u8>,
+}
+
+impl Wire {
+    fn fastest(&self, count: u64) -> std::io::Result<u64> {
+        (0..TRIES).try_fold(u64::MAX, |fastest, _| Ok(fastest.min(self.send(count)?)))
+    }
+
+    /// Sends datagrams back to back; returns the time until the last has arrived, in ns.
+    fn send(&self, count: u64) -> std::io::Result<u64> {
+        let mut buffer = vec![0; self.payload.len()];
+        let start = Clock::now();
+        for _ in 0..count {
+            self.sender.send(&self.payload)?;
+        }
+        for _ in 0..count {
+            self.receiver.recv(&mut buffer)?;
+        }
+        Ok(start.elapsed().as_nanos() as u64)
+    }
 }
 
 #[expect(clippy::disallowed_types, reason = "in here the clock is the machine's virtual one")]

@@ -1,90 +1,237 @@
-//! The network of a run: client and server, and a router for each link, which alone delays and loses.
+//! The network of a run: a namespace for each node, and a router for each link or LAN, which alone delays and loses.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use hol_base::Seed;
+use hol_network::{InterfaceId, LineId, Medium, NodeId, Segment};
 use nix::net::if_::if_nametoindex;
 
+use super::chain::{Chain, Port};
 use super::namespace::{self, Namespace};
-use super::route::{self, Interface};
+use super::route::{self, BEYOND, Interface, MAIN};
 use super::{Trouble, offload};
 use crate::job::LineFacts;
-use crate::netem::{Line, Link, Plan};
+use crate::netem::Plan;
 
-/// The namespaces.
+/// The namespaces, and what connects them.
 #[derive(Debug)]
 pub(super) struct Topology {
-    pub(super) client: Namespace,
-    pub(super) server: Namespace,
-    routers: Vec<Namespace>,
+    /// By [`NodeId`].
+    nodes: Vec<Namespace>,
+    client: NodeId,
+    server: NodeId,
+    /// By [`InterfaceId`].
+    cables: Vec<Cable>,
+    routers: Vec<Router>,
+    /// By [`LineId`].
+    chains: Vec<Chain>,
 }
 
-/// Builds what `plan` says; `seed` is the run's.
+/// An interface of a node, and the one of a router at the other end of the cable.
+#[derive(Debug)]
+struct Cable {
+    node: NodeId,
+    address: Ipv4Addr,
+    outer: Interface,
+    outer_index: u32,
+    near: Interface,
+    near_index: u32,
+}
+
+/// What stands for a link or a LAN.
+#[derive(Debug)]
+struct Router {
+    namespace: Namespace,
+    /// Before a LAN's one line, and behind it.
+    shared: Option<(u32, Interface)>,
+}
+
+/// Packets by line that entered it and left it.
+pub(super) type Counts = Vec<(u64, u64)>;
+
+/// Builds what `plan` says, with lines that take their time but do nothing else yet; `seed` is the run's.
 pub(super) fn build(plan: &Plan, seed: Seed) -> Result<Topology, Trouble> {
-    let (client, server) = (Namespace::new()?, Namespace::new()?);
-    let mut topology = Topology { client, server, routers: Vec::new() };
-    for (link, number) in plan.links.iter().zip(1..) {
-        topology.add_router(link, number, seed)?;
+    let network = &plan.network;
+    let nodes = network.node_names().iter().map(|_| Namespace::new()).collect::<Result<_, _>>()?;
+    let end = |name| network.node(name).ok_or_else(|| format!("there is no {name}"));
+    let (client, server) = (end("client")?, end("server")?);
+    let (cables, routers, chains) = (Vec::new(), Vec::new(), Vec::new());
+    let mut topology = Topology { nodes, client, server, cables, routers, chains };
+    for segment in network.segments() {
+        topology.add_segment(plan, segment, seed)?;
     }
+    for node in 0..network.nodes() {
+        topology.add_routes(plan, NodeId(node as u16))?;
+    }
+    topology.add_onward_routes(plan)?;
     Ok(topology)
 }
 
-/// The address of one end of a link: the same as in the model world.
-pub(super) fn address(link: usize, host: u8) -> Ipv4Addr {
-    let [.., high, low] = link.to_be_bytes();
-    Ipv4Addr::new(10, high, low, host)
-}
-
-/// One end of the link `number`: `host` is 1 for the client's side and 2 for the server's.
-fn interface(number: usize, host: u8, router: bool) -> Interface {
-    let [.., high, low] = number.to_be_bytes();
-    let side = if host == 1 { "client" } else { "server" };
-    let name = if router { format!("to-{side}") } else { format!("{side}{number}") };
-    // Locally administered.
-    Interface { name, hardware: [2, 0, u8::from(router), high, low, host] }
-}
-
 impl Topology {
-    fn add_router(&mut self, link: &Link, number: usize, seed: Seed) -> Result<(), Trouble> {
-        let router = Namespace::new()?;
-        let sides = [(&self.client, 1, 2, &link.down), (&self.server, 2, 1, &link.up)];
-        for (host, own, far, line) in sides {
-            let (near, outer) = (interface(number, own, true), interface(number, own, false));
-            router.enter()?;
-            route::cable(&router.routing, &near, host, &outer, link.mtu)?;
-            let index = switch_on(&router, &near)?;
-            route::host(&router.routing, index, address(number, own), outer.hardware)?;
-            route::emulate(&router.routing, index, &seeded(line, seed))?;
-            host.enter()?;
-            let index = switch_on(host, &outer)?;
-            route::address(&host.routing, index, address(number, own))?;
-            route::host(&host.routing, index, address(number, far), near.hardware)?;
+    /// Where the client is.
+    pub(super) fn client(&self) -> &Namespace {
+        self.node(self.client)
+    }
+
+    /// Where the server is.
+    pub(super) fn server(&self) -> &Namespace {
+        self.node(self.server)
+    }
+
+    /// The addresses of both ends: client, server.
+    pub(super) fn addresses(&self) -> [Vec<Ipv4Addr>; 2] {
+        [self.client, self.server].map(|end| {
+            self.cables.iter().filter(|cable| cable.node == end).map(|cable| cable.address).collect()
+        })
+    }
+
+    /// The interfaces of both ends: their places in the network, the namespaces, the kernel's numbers.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
+        let cables = (0..).map(InterfaceId).zip(&self.cables);
+        let ends = cables.filter(|(_, cable)| [self.client, self.server].contains(&cable.node));
+        ends.map(|(id, cable)| (id, self.node(cable.node), cable.outer_index))
+    }
+
+    /// Has every line do all that it shall, with its random numbers from the beginning.
+    pub(super) fn begin(&mut self) -> Result<(), Trouble> {
+        self.chains.iter_mut().try_for_each(Chain::begin)
+    }
+
+    /// What changes during the run; the lines are no longer here.
+    pub(super) fn take_chains(&mut self) -> Vec<Chain> {
+        std::mem::take(&mut self.chains)
+    }
+
+    /// Packets that both ends have sent.
+    pub(super) fn packets(&self) -> Result<u64, Trouble> {
+        let mut total = 0;
+        for cable in self.cables.iter().filter(|cable| [self.client, self.server].contains(&cable.node)) {
+            self.node(cable.node).enter()?;
+            total += namespace::packets(&cable.outer.name).map_or(0, |(_, sent)| sent);
         }
-        self.routers.push(router);
+        Ok(total)
+    }
+
+    /// What each line has carried so far.
+    pub(super) fn counts(&self, plan: &Plan) -> Result<Counts, Trouble> {
+        let mut counts = vec![(0, 0); plan.lines.len()];
+        for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
+            router.namespace.enter()?;
+            for (place, interface) in segment.interfaces.iter().enumerate() {
+                let near = &self.cable(*interface).near.name;
+                let (received, sent) = namespace::packets(near).ok_or("a router has lost its interfaces")?;
+                let (into, out_of) = match segment.medium {
+                    Medium::Link { up, down } if place == 0 => (up, down),
+                    Medium::Link { up, down } => (down, up),
+                    Medium::Lan(line) => (line, line),
+                };
+                counts[usize::from(into.0)].0 += received;
+                counts[usize::from(out_of.0)].1 += sent;
+            }
+        }
+        Ok(counts)
+    }
+
+    /// What each line carried and lost since `before`, packets that are still under way among the lost.
+    pub(super) fn lines(&self, plan: &Plan, before: &Counts) -> Result<Vec<LineFacts>, Trouble> {
+        let counted = self.counts(plan)?;
+        let lines = plan.lines.iter().zip(before).zip(counted).map(|((line, before), now)| {
+            let (sent, arrived) = (now.0 - before.0, now.1 - before.1);
+            LineFacts { name: line.name.clone(), sent, dropped: sent.saturating_sub(arrived) }
+        });
+        Ok(lines.collect())
+    }
+
+    pub(super) fn node(&self, node: NodeId) -> &Namespace {
+        &self.nodes[usize::from(node.0)]
+    }
+
+    fn cable(&self, interface: InterfaceId) -> &Cable {
+        &self.cables[usize::from(interface.0)]
+    }
+
+    fn add_segment(&mut self, plan: &Plan, segment: &Segment, seed: Seed) -> Result<(), Trouble> {
+        let number = self.routers.len() + 1;
+        let namespace = Namespace::new()?;
+        for (host, id) in (1..).zip(&segment.interfaces) {
+            let interface = plan.network.interfaces()[usize::from(id.0)];
+            let node = &self.nodes[usize::from(interface.node.0)];
+            let (near, outer) = (own("port", number, host, 1), own("link", number, host, 0));
+            let outer = Interface { name: format!("link{number}"), ..outer };
+            namespace.enter()?;
+            route::cable(&namespace.routing, &near, node, &outer, plan.mtu)?;
+            let near_index = switch_on(&namespace, &near)?;
+            node.enter()?;
+            let outer_index = switch_on(node, &outer)?;
+            route::address(&node.routing, outer_index, interface.address)?;
+            let (node, address) = (interface.node, interface.address);
+            self.cables.push(Cable { node, address, outer, outer_index, near, near_index });
+        }
+        let ends = segment.interfaces.iter().map(|id| self.cable(*id));
+        let ends: Vec<_> = ends.map(|end| (self.node(end.node), end.outer_index, end.near_index)).collect();
+        let line = |id: LineId, start: Port, end: Port| {
+            Chain::new(plan.lines[usize::from(id.0)].clone(), seed, start, end)
+        };
+        let (mut chains, mut shared) = (Vec::new(), None);
+        match segment.medium {
+            Medium::Link { up, down } => {
+                for (id, (node, outer, near)) in [(up, ends[1]), (down, ends[0])] {
+                    chains.push(line(id, Port::new(&namespace, near)?, Port::new(node, outer)?)?);
+                }
+            }
+            Medium::Lan(id) => {
+                let (before, beyond) = (own("before", number, 0, 2), own("beyond", number, 0, 3));
+                namespace.enter()?;
+                route::cable(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
+                let (start, end) = (switch_on(&namespace, &before)?, switch_on(&namespace, &beyond)?);
+                route::beyond(&namespace.routing, &beyond)?;
+                chains.push(line(id, Port::new(&namespace, start)?, Port::new(&namespace, end)?)?);
+                shared = Some((start, beyond));
+            }
+        }
+        self.chains.extend(chains);
+        self.routers.push(Router { namespace, shared });
         Ok(())
     }
 
-    /// What each line carried and lost, packets that are still under way among the lost.
-    pub(super) fn lines(&self, plan: &Plan) -> Result<Vec<LineFacts>, Trouble> {
-        let mut lines = Vec::new();
-        for (router, link) in self.routers.iter().zip(&plan.links) {
-            router.enter()?;
-            let [client, server] = [1, 2].map(|host| namespace::packets(&interface(1, host, true).name));
-            let ((from_client, to_client), (from_server, to_server)) =
-                client.zip(server).ok_or("a router has lost its interfaces")?;
-            for (line, sent, arrived) in
-                [(&link.up, from_client, to_server), (&link.down, from_server, to_client)]
-            {
-                let name = line.name.clone();
-                lines.push(LineFacts { name, sent, dropped: sent.saturating_sub(arrived) });
+    /// What a node sends to any address goes to the router of the next segment.
+    fn add_routes(&self, plan: &Plan, node: NodeId) -> Result<(), Trouble> {
+        let routing = &self.node(node).routing;
+        for way in plan.network.routes(node) {
+            let cable = self.cable(way.from);
+            route::host(routing, MAIN, cable.outer_index, way.destination, cable.near.hardware)?;
+        }
+        Ok(())
+    }
+
+    /// What routers get goes to the node that is next, on a LAN by way of its one line.
+    fn add_onward_routes(&self, plan: &Plan) -> Result<(), Trouble> {
+        let network = &plan.network;
+        for (router, segment) in self.routers.iter().zip(network.segments()) {
+            let ways = (0..network.nodes()).flat_map(|node| network.routes(NodeId(node as u16)));
+            let here = ways.filter(|way| segment.interfaces.contains(&way.from));
+            // On a LAN several nodes have the same way.
+            let onward: BTreeMap<_, _> = here.map(|way| (way.destination, way.to)).collect();
+            let routing = &router.namespace.routing;
+            for (destination, to) in onward {
+                let next = self.cable(to);
+                let table = if router.shared.is_some() { BEYOND } else { MAIN };
+                route::host(routing, table, next.near_index, destination, next.outer.hardware)?;
+                if let Some((before, beyond)) = &router.shared {
+                    route::host(routing, MAIN, *before, destination, beyond.hardware)?;
+                }
             }
         }
-        Ok(lines)
+        Ok(())
     }
 }
 
-fn seeded(line: &Line, seed: Seed) -> Vec<(crate::netem::Stage, u64)> {
-    line.stages.iter().enumerate().map(|(index, stage)| (*stage, line.seed(seed, index))).collect()
+/// An interface on the segment `number`; `side` tells those of one host apart.
+fn own(name: &str, number: usize, host: u8, side: u8) -> Interface {
+    let [.., high, low] = number.to_be_bytes();
+    // Locally administered.
+    Interface { name: format!("{name}{host}"), hardware: [2, 0, side, high, low, host] }
 }
 
 /// Switches an interface of this thread's namespace on, without offloads; returns its index.

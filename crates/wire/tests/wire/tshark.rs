@@ -129,7 +129,9 @@ fn dissect(packets: &[Packet], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut writer = PcapngWriter::new(file.as_file(), "experiment hello, seed 1", &["up", "down"]).unwrap();
     for (packet, i) in packets.iter().zip(0..) {
         let comment = (i == 0).then_some("dropped: loss on up");
-        writer.packet(i % 2, Time::from_nanos(u64::from(i) * 1_000_000_001), packet, comment).unwrap();
+        writer
+            .packet(i % 2, Time::from_nanos(u64::from(i) * 1_000_000_001), &packet.to_bytes(), comment)
+            .unwrap();
     }
     writer.finish().unwrap();
     let mut command = Command::new("tshark");

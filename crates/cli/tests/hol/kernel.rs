@@ -1,0 +1,33 @@
+//! Where the kernel world is, if it is here.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::BIN;
+
+/// Where the kernels of this machine are; `None`, said aloud, where there is no kernel world. With
+/// `HOL_REQUIRE_KERNEL` set that is a failure.
+pub fn kernels(test: &str) -> Option<PathBuf> {
+    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
+    let listed = Command::new(BIN).args(["kernel", "list"]).output().unwrap();
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let first = text.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from);
+    let found = first.filter(|_| qemu).and_then(|kernel| Some(kernel.parent()?.to_owned()));
+    assert!(
+        found.is_some() || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(),
+        "{test}: no QEMU, or no `hol kernel fetch`"
+    );
+    if found.is_none() {
+        eprintln!("{test}: SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
+    }
+    found
+}
+
+/// Makes `cache` a cache of its own with the same kernels, and no snapshot.
+#[allow(dead_code, reason = "not every test file has a cache of its own")]
+pub fn share(kernels: &Path, cache: &Path) {
+    fs::create_dir_all(cache.join("headofline")).unwrap();
+    symlink(kernels, cache.join("headofline/kernels")).unwrap();
+}

@@ -1,0 +1,162 @@
+//! Every effect of the network in the kernel world against its closed form. Without QEMU or a kernel these tests say so
+//! and pass, unless `HOL_REQUIRE_KERNEL` is set.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use hol_base::{Duration, Seed};
+use hol_kernel::{Image, KernelRun, World};
+use hol_measure::Record;
+use hol_model::{Fate, Scenario};
+
+/// What each line costs in the guest's processor time, at most.
+const FLOOR: Duration = Duration::from_micros(100);
+
+/// The kernel world, if there is one here.
+fn world(test: &str) -> Option<World> {
+    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
+    let program = Path::new(env!("CARGO_BIN_EXE_hol"));
+    let image = Image::find(None).ok().filter(|_| qemu);
+    let world = image.map(|image| World::open(image, Some(program)).expect("the kernel boots"));
+    if world.is_none() {
+        let required = std::env::var_os("HOL_REQUIRE_KERNEL").is_some();
+        assert!(!required, "{test}: no QEMU, or no `hol kernel fetch`");
+        eprintln!("{test}: SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
+    }
+    world
+}
+
+/// So many datagrams of 100 octets, a millisecond apart, from client to server.
+fn datagrams(network: &str, messages: u64) -> Scenario {
+    Scenario {
+        network: toml::from_str(network).unwrap(),
+        transport: "udp".parse().unwrap(),
+        workload: toml::from_str("kind = 'oneway'\nrate = '1000/s'\nsize = '100B'").unwrap(),
+        messages,
+    }
+}
+
+fn send(world: &World, network: &str, messages: u64) -> KernelRun {
+    world.run(&datagrams(network, messages), Seed(1)).unwrap()
+}
+
+/// The numbers of those that did not arrive.
+fn lost(run: &KernelRun) -> Vec<u64> {
+    run.records.iter().filter(|record| record.request.is_none()).map(|record| record.id).collect()
+}
+
+/// How long each that arrived was under way, with its number.
+fn delays(run: &KernelRun) -> Vec<(u64, Duration)> {
+    let delay = |record: &Record| Some((record.id, record.request?.delivered.since(record.request?.written)));
+    run.records.iter().filter_map(delay).collect()
+}
+
+/// `value` is within four standard deviations of a share of `n`.
+fn is_share(value: f64, share: f64, n: f64) -> bool {
+    (value - share).abs() < 4.0 * (share * (1.0 - share) / n).sqrt()
+}
+
+#[test]
+fn delays_and_losses_add_up_along_the_way() {
+    let Some(world) = world("delays_and_losses_add_up_along_the_way") else { return };
+    let run = send(
+        &world,
+        "nodes = ['client', 'router', 'server']\ndelay = '100ms'\nloss = '1%'\nrate = '1Gbit'
+         links = [{ from = 'client', to = 'router' }, { from = 'router', to = 'server' }]",
+        5000,
+    );
+    let both = Duration::from_millis(200);
+    assert!(delays(&run).iter().all(|(_, delay)| (both..both + FLOOR * 2).contains(delay)));
+    let share = lost(&run).len() as f64 / 5000.0;
+    assert!(is_share(share, 1.0 - 0.99 * 0.99, 5000.0), "{share}");
+}
+
+#[test]
+fn a_lan_is_one_line_for_all() {
+    let Some(world) = world("a_lan_is_one_line_for_all") else { return };
+    let run = send(
+        &world,
+        "nodes = ['client', 'a', 'b', 'server']\ndelay = '5ms'\nlinks = [{ from = 'b', to = 'server' }]
+         lans = [{ nodes = ['client', 'a'] }, { nodes = ['a', 'b'], delay = '20ms' }]",
+        50,
+    );
+    let all = Duration::from_millis(30);
+    assert!(delays(&run).iter().all(|(_, delay)| (all..all + FLOOR * 4).contains(delay)), "{run:?}");
+    assert!(run.facts.lines.iter().all(|line| line.sent == if line.name.ends_with("down") { 0 } else { 50 }));
+}
+
+#[test]
+fn packets_are_lost_by_number() {
+    let Some(world) = world("packets_are_lost_by_number") else { return };
+    assert_eq!(lost(&send(&world, "loss = { drop = [3, 7, 50] }", 60)), [2, 6, 49]);
+}
+
+#[test]
+fn a_queue_holds_as_many_packets_or_octets_as_it_should() {
+    let Some(world) = world("a_queue_holds_as_many_packets_or_octets_as_it_should") else { return };
+    // A burst of 40 IP packets of 1100 octets, shorter than the 9 ms that the first of them takes.
+    let held = |queue| {
+        let mut burst = datagrams(&format!("rate = '1Mbit'\nqueue = '{queue}'"), 40);
+        burst.workload = toml::from_str("kind = 'oneway'\nrate = '20000/s'\nsize = '1072B'").unwrap();
+        let run = world.run(&burst, Seed(1)).unwrap();
+        let held: Vec<u64> = delays(&run).iter().map(|(id, _)| *id).collect();
+        assert!(held.iter().copied().eq(0..held.len() as u64), "{held:?}");
+        held.len()
+    };
+    assert_eq!(held("12p"), 12);
+    assert_eq!(held("9900B"), 9);
+    assert_eq!(held("9899B"), 8);
+}
+
+#[test]
+fn bursts_have_their_stationary_loss_and_mean_length() {
+    let Some(world) = world("bursts_have_their_stationary_loss_and_mean_length") else { return };
+    let lost = lost(&send(&world, "loss = { good_to_bad = '5%', bad_to_good = '25%' }", 5000));
+    let bursts = 1 + lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+    let (share, length) = (lost.len() as f64 / 5000.0, lost.len() as f64 / bursts as f64);
+    // Losses come about four at a time, so there are fewer independent ones.
+    assert!(is_share(share, 1.0 / 6.0, 5000.0 / 7.0), "{share}");
+    assert!((length - 4.0).abs() < 1.0, "{length}");
+}
+
+#[test]
+fn a_share_of_the_packets_arrives_twice() {
+    let Some(world) = world("a_share_of_the_packets_arrives_twice") else { return };
+    let run = world.trace(&datagrams("duplicate = '10%'\nup = { loss = '5%' }", 3000), Seed(1)).unwrap();
+    let received = run.sightings.iter().filter(|s| s.fate == Fate::Received && s.interface == 1);
+    let mut times = BTreeMap::<&[u8], u64>::new();
+    for sighting in received {
+        *times.entry(&sighting.octets[28..]).or_default() += 1;
+    }
+    assert!(times.values().all(|times| *times <= 2), "a copy is not copied");
+    let (arrived, twice) = (times.len() as f64, times.values().filter(|times| **times == 2).count() as f64);
+    assert!(is_share(twice / arrived, 0.1, arrived), "{twice} of {arrived}");
+    assert!(is_share(arrived / 3000.0, 0.95, 3000.0), "{arrived}");
+}
+
+#[test]
+fn events_happen_at_their_time() {
+    let Some(world) = world("events_happen_at_their_time") else { return };
+    let run = send(
+        &world,
+        "delay = '10ms'
+         events = [{ at = '200ms', down = true }, { at = '300ms', down = false }, { at = '400ms', delay = '30ms' },
+                   { at = '500ms', loss = '100%' }, { at = '600ms', loss = '0%' }, { at = '700ms', rate = '1Mbit' },
+                   { at = '800ms', delay = '5ms' }]",
+        1000,
+    );
+    // Those sent in the 10 ms before the link goes down are still on it.
+    let gone: Vec<u64> = (190..300).chain(500..600).collect();
+    let lost = lost(&run);
+    assert!(lost.len().abs_diff(gone.len()) <= 2 && lost.iter().filter(|id| !gone.contains(id)).count() <= 2);
+    let delays: BTreeMap<u64, Duration> = delays(&run).into_iter().collect();
+    // (100 + 28 + 14) octets take 11 µs at 100 Mbit/s and 1136 µs at 1 Mbit/s.
+    for (id, millis, serialization) in [(350, 10, 11), (450, 30, 11), (690, 30, 11)] {
+        let due = Duration::from_millis(millis) + Duration::from_micros(serialization);
+        assert!((due..due + FLOOR).contains(&delays[&id]), "{id}: {}", delays[&id]);
+    }
+    // More comes than leaves, so the queue grows by 136 µs a packet.
+    assert!(delays[&750].abs_diff(Duration::from_micros(30_000 + 50 * 136)) < Duration::from_millis(2));
+    assert!(delays[&990] > Duration::from_micros(5_000 + 270 * 136), "{}", delays[&990]);
+}

@@ -1,0 +1,141 @@
+//! Loaded into QEMU before its C library, so that a run repeats itself on a busy machine too.
+//!
+//! QEMU's processor thread runs the guest without QEMU's big lock and counts the instructions when it comes back.
+//! When the guest halts, its processor looks idle a moment before they are counted. If QEMU's main thread looks
+//! just then (the host had taken the processor thread off its CPU), it jumps over idle time from a clock that is
+//! late, and the guest's clock ends some nanoseconds too far.
+//!
+//! So whoever takes the big lock waits until the processor thread wants it too, which it never does without a good
+//! count. It waits with the lock held: the processor thread says that it leaves the guest before it queues for the
+//! lock, so neither can wait for the other.
+//!
+//! The processor thread is known by its name (`-name …,debug-threads=on`), the big lock as the one with which that
+//! thread goes to sleep. Where nothing of this is found, QEMU works as it does without this library.
+
+#![no_std]
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
+
+type Mutex = *mut c_void;
+type Condition = *mut c_void;
+
+/// Where the processor thread is.
+static PLACE: AtomicU32 = AtomicU32::new(OUTSIDE);
+const OUTSIDE: u32 = 0;
+const IN_GUEST: u32 = 1;
+/// In the guest, and the owner of the big lock waits for it.
+const AWAITED: u32 = 2;
+
+/// The processor thread, 0 until it is known.
+static PROCESSOR: AtomicUsize = AtomicUsize::new(0);
+/// QEMU's big lock, null until it is known.
+static BIG_LOCK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// QEMU's name for the one thread that runs all processors in turn.
+const NAME: &CStr = c"ALL CPUs/TCG";
+const PR_GET_NAME: c_int = 16;
+
+const FUTEX: c_long = if cfg!(target_arch = "x86_64") { 202 } else { 98 };
+const FUTEX_WAIT_PRIVATE: c_int = 128;
+const FUTEX_WAKE_PRIVATE: c_int = 129;
+
+#[link(name = "c")]
+unsafe extern "C" {
+    safe fn pthread_self() -> usize;
+    fn prctl(option: c_int, ...) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// A function of the C library that this one stands before.
+struct Next(&'static CStr, AtomicPtr<c_void>);
+
+impl Next {
+    const fn new(name: &'static CStr) -> Self {
+        Self(name, AtomicPtr::new(null_mut()))
+    }
+
+    fn address(&self) -> *mut c_void {
+        const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+        if self.1.load(SeqCst).is_null() {
+            // SAFETY: the name ends with a zero.
+            self.1.store(unsafe { dlsym(RTLD_NEXT, self.0.as_ptr()) }, SeqCst);
+        }
+        self.1.load(SeqCst)
+    }
+}
+
+/// Learns who the processor thread is, and with which lock it sleeps.
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_cond_wait(condition: Condition, mutex: Mutex) -> c_int {
+    static NEXT: Next = Next::new(c"pthread_cond_wait");
+    if PROCESSOR.load(SeqCst) == 0 && is_named(NAME) {
+        BIG_LOCK.store(mutex, SeqCst);
+        PROCESSOR.store(pthread_self(), SeqCst);
+    }
+    // SAFETY: it is the same function of the C library, with the caller's arguments.
+    unsafe { transmute::<_, extern "C" fn(Condition, Mutex) -> c_int>(NEXT.address())(condition, mutex) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_mutex_lock(mutex: Mutex) -> c_int {
+    static NEXT: Next = Next::new(c"pthread_mutex_lock");
+    // SAFETY: it is the same function of the C library, with the caller's arguments.
+    let next = || unsafe { transmute::<_, extern "C" fn(Mutex) -> c_int>(NEXT.address())(mutex) };
+    if mutex != BIG_LOCK.load(SeqCst) {
+        next()
+    } else if is_processor() {
+        leave_guest();
+        next()
+    } else {
+        let result = next();
+        await_processor();
+        result
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn pthread_mutex_unlock(mutex: Mutex) -> c_int {
+    static NEXT: Next = Next::new(c"pthread_mutex_unlock");
+    if mutex == BIG_LOCK.load(SeqCst) && is_processor() {
+        PLACE.store(IN_GUEST, SeqCst);
+    }
+    // SAFETY: it is the same function of the C library, with the caller's arguments.
+    unsafe { transmute::<_, extern "C" fn(Mutex) -> c_int>(NEXT.address())(mutex) }
+}
+
+fn is_processor() -> bool {
+    pthread_self() == PROCESSOR.load(SeqCst)
+}
+
+fn is_named(name: &CStr) -> bool {
+    let mut own = [0_u8; 16];
+    // SAFETY: PR_GET_NAME writes 16 octets, the last one a zero.
+    unsafe { prctl(PR_GET_NAME, own.as_mut_ptr()) };
+    own.starts_with(name.to_bytes_with_nul())
+}
+
+fn leave_guest() {
+    if PLACE.swap(OUTSIDE, SeqCst) == AWAITED {
+        // SAFETY: futex(2) only takes the address of a word.
+        unsafe { syscall(FUTEX, &PLACE, FUTEX_WAKE_PRIVATE, 1 as c_ulong) };
+    }
+}
+
+/// Only the owner of the big lock comes here, so there is never a second one.
+fn await_processor() {
+    while PLACE.load(SeqCst) != OUTSIDE {
+        if PLACE.compare_exchange(IN_GUEST, AWAITED, SeqCst, SeqCst) != Err(OUTSIDE) {
+            // SAFETY: futex(2) only reads the word, and there is no time limit.
+            unsafe { syscall(FUTEX, &PLACE, FUTEX_WAIT_PRIVATE, AWAITED as c_ulong, null_mut::<c_void>()) };
+        }
+    }
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}

@@ -1,0 +1,59 @@
+//! Captures what the ends send and receive: a ring for each interface, read when the run is over.
+
+use hol_base::Time;
+
+use super::Trouble;
+use super::ring::Ring;
+use super::topology::Topology;
+use crate::job::Job;
+use crate::sighting;
+
+/// All rings together take at most so many octets, a quarter of the memory.
+const MEMORY: usize = 128 << 20;
+
+/// The rings, each with the number of its interface.
+#[derive(Debug)]
+pub(super) struct Capture(Vec<(u16, Ring)>);
+
+impl Capture {
+    /// Begins, at every interface of both ends.
+    pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, Trouble> {
+        let octets = mtu as usize;
+        let frames = frames(job).min(MEMORY / topology.ends().count() / octets);
+        let rings = topology.ends().map(|(interface, namespace, index)| {
+            namespace.enter()?;
+            let ring = Ring::open(index, frames, octets);
+            let ring = ring.map_err(|e| format!("cannot capture at interface {}: {e}", interface.0))?;
+            Ok((interface.0, ring))
+        });
+        Ok(Self(rings.collect::<Result<_, Trouble>>()?))
+    }
+
+    /// What has passed, packed; times count from `epoch`, in ns since 1970.
+    pub(super) fn finish(&self, epoch: u64) -> Result<Vec<u8>, Trouble> {
+        let mut packets = Vec::new();
+        for (interface, ring) in &self.0 {
+            if ring.is_full() {
+                let most = ring.room();
+                return Err(format!(
+                    "an interface has more packets than the {most} that a capture holds; ask for fewer messages"
+                )
+                .into());
+            }
+            for frame in ring.frames() {
+                let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
+                sighting::pack(&mut packets, time, *interface, frame.received, frame.octets);
+            }
+        }
+        Ok(packets)
+    }
+}
+
+/// More packets than an end has to do with: those of the messages, as many again for replies, acknowledgments to each,
+/// and as many again for losses.
+fn frames(job: &Job) -> usize {
+    const OPENING: u64 = 1000;
+    const LEAST_MSS: u64 = 500;
+    let packets = job.workload.size().div_ceil(LEAST_MSS);
+    (OPENING + job.messages.saturating_mul(8 * packets)) as usize
+}

@@ -1,0 +1,66 @@
+//! What is told to one network emulator. tc-netem(8).
+
+use hol_base::Ratio;
+
+use super::netlink::Message;
+use crate::stages::{Emulator, Loss};
+
+/// linux/pkt_sched.h, `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter.
+pub(super) fn parameters(emulator: &Emulator) -> Vec<u8> {
+    let loss = if let Loss::Independent(loss) = emulator.loss { share(loss) } else { 0 };
+    let gap = u32::from(emulator.overtaking.is_some());
+    [0, emulator.limit, loss, gap, 0, 0].map(u32::to_ne_bytes).concat()
+}
+
+/// What comes after the parameters. The seed has the emulator's random stream begin anew.
+pub(super) fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
+    const REORDER: u16 = 3;
+    const CORRUPT: u16 = 4;
+    const LOSS: u16 = 5;
+    const RATE: u16 = 6;
+    const RATE64: u16 = 8;
+    const LATENCY64: u16 = 10;
+    const JITTER64: u16 = 11;
+    const SEED: u16 = 14;
+    const GILBERT_ELLIOTT: u16 = 2;
+    let with_correlation = |share: u32| [share, 0].map(u32::to_ne_bytes).concat();
+    let mut options = options
+        .with(LATENCY64, &emulator.delay.as_nanos().to_ne_bytes())
+        .with(JITTER64, &emulator.jitter.as_nanos().to_ne_bytes())
+        .with(SEED, &seed.to_ne_bytes());
+    if let Some(overtaking) = emulator.overtaking {
+        options = options.with(REORDER, &with_correlation(share(overtaking)));
+    }
+    if !emulator.corrupt.is_zero() {
+        options = options.with(CORRUPT, &with_correlation(share(emulator.corrupt)));
+    }
+    if let Loss::Bursts([good_to_bad, bad_to_good, loss_good, loss_bad]) = emulator.loss {
+        // The kernel wants to know what survives while bad, and what is lost while good.
+        let bursts = [share(good_to_bad), share(bad_to_good), u32::MAX - share(loss_bad), share(loss_good)];
+        let bursts = bursts.map(u32::to_ne_bytes).concat();
+        options = options.with_nested(LOSS, &[], |inner| inner.with(GILBERT_ELLIOTT, &bursts));
+    }
+    if emulator.rate > 0 {
+        let low = u32::try_from(emulator.rate).unwrap_or(u32::MAX);
+        let rate = [low.to_ne_bytes(), emulator.overhead.to_ne_bytes(), [0; 4], [0; 4]];
+        options = options.with(RATE, rate.as_flattened()).with(RATE64, &emulator.rate.to_ne_bytes());
+    }
+    options
+}
+
+/// A probability as the kernel has it: a part of 2³² − 1.
+fn share(ratio: Ratio) -> u32 {
+    (ratio.value() * f64::from(u32::MAX)).round() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certain_is_all_bits_and_never_is_none() {
+        assert_eq!(share(Ratio::new(1.0).unwrap()), u32::MAX);
+        assert_eq!(share(Ratio::ZERO), 0);
+        assert_eq!(share(Ratio::new(0.01).unwrap()), 42_949_673);
+    }
+}

@@ -1,0 +1,169 @@
+//! Filters as instructions of RFC 9669: what emulators have no words for.
+
+use hol_base::Ratio;
+
+use super::Trouble;
+use super::bpf::{Map, Program};
+
+/// linux/pkt_cls.h: go on as if there were no filter; drop the packet.
+const PASS: i32 = -1;
+const SHOT: i32 = 2;
+/// linux/bpf.h, `struct __sk_buff`.
+const LENGTH: i16 = 0;
+const MARK: i16 = 8;
+const INTERFACE: i16 = 40;
+/// linux/bpf.h: functions that a program may call.
+const LOOK_UP: i32 = 1;
+const CLONE_REDIRECT: i32 = 13;
+/// What `LENGTH` counts beyond IP.
+const ETHERNET: i32 = 14;
+/// The mark of a copy, which is not copied again.
+const COPY: i32 = 1;
+
+/// The limit of a queue in octets: a filter before the transmitter, and one behind it.
+pub(super) fn room(limit: u64) -> Result<[Program; 2], Trouble> {
+    let taken = Map::number(0)?;
+    // The packet's own octets (r1) beside those that are inside (r2). Who finds nobody is let in whatever its length.
+    let admit = Code::new().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
+    let admit = admit.op(LOAD, 2, 0, 0, 0).op(IF_EQUAL, 2, 0, 4, 0);
+    let admit =
+        admit.constant(3, limit).op(SUBTRACT_REGISTER, 3, 1, 0, 0).op(IF_GREATER_REGISTER, 2, 3, 3, 0);
+    let admit = admit.op(ADD_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0).pass().shoot();
+    let release = Code::new().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
+    let release = release.op(LOAD, 2, 0, 0, 0).op(SUBTRACT_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0);
+    Ok([admit.load()?, release.load()?])
+}
+
+/// Drops the packets of these numbers, the first being 1.
+pub(super) fn drops(numbers: &[u64]) -> Result<Program, Trouble> {
+    let (count, wanted) = (Map::number(0)?, Map::set(numbers)?);
+    let code = Code::new().number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
+    let code = code.op(STORE, 10, 1, -8, 0).look_up(&wanted, -8);
+    code.shoot().load()
+}
+
+/// Lets a share of the packets arrive twice. The k-th packet meets the k-th number of a SplitMix64 generator.
+pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, Trouble> {
+    let state = Map::number(seed)?;
+    let threshold = (share.value() * 2_f64.powi(32)).round() as u64;
+    let code = Code::new().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 4, COPY);
+    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass_here();
+    let code = code.number(&state).op(LOAD, 1, 0, 0, 0).constant(2, 0x9e37_79b9_7f4a_7c15);
+    let code = code.op(ADD_REGISTER, 1, 2, 0, 0).op(STORE, 0, 1, 0, 0);
+    let code =
+        code.fold(30).multiply(0xbf58_476d_1ce4_e5b9).fold(27).multiply(0x94d0_49bb_1331_11eb).fold(31);
+    let code = code.op(SHIFT_RIGHT, 1, 0, 0, 32).constant(2, threshold);
+    let code = code.unless_below(1, 2).op(SET, 1, 0, 0, COPY).op(STORE_WORD, 6, 1, MARK, 0);
+    let code = code.op(COPY_REGISTER, 1, 6, 0, 0).op(LOAD_WORD, 2, 6, INTERFACE, 0).op(SET, 3, 0, 0, 1);
+    let code = code.op(CALL, 0, 0, 0, CLONE_REDIRECT).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0);
+    code.load()
+}
+
+/// RFC 9669 sections 4 and 5, for 64 bits unless a name says otherwise.
+const ADD: u8 = 0x07;
+const ADD_REGISTER: u8 = 0x0f;
+const SUBTRACT_REGISTER: u8 = 0x1f;
+const MULTIPLY_REGISTER: u8 = 0x2f;
+const SHIFT_RIGHT: u8 = 0x77;
+const XOR_REGISTER: u8 = 0xaf;
+const SET: u8 = 0xb7;
+const COPY_REGISTER: u8 = 0xbf;
+const CONSTANT: u8 = 0x18;
+const LOAD_WORD: u8 = 0x61;
+const LOAD: u8 = 0x79;
+const STORE_WORD: u8 = 0x63;
+const STORE: u8 = 0x7b;
+const STORE_CONSTANT_WORD: u8 = 0x62;
+const IF_EQUAL: u8 = 0x15;
+const IF_UNEQUAL: u8 = 0x55;
+const IF_NOT_BELOW_REGISTER: u8 = 0x3d;
+/// Of numbers with signs.
+const IF_GREATER_REGISTER: u8 = 0x6d;
+const JUMP: u8 = 0x05;
+const CALL: u8 = 0x85;
+const EXIT: u8 = 0x95;
+
+/// A program under construction; register 6 holds the packet.
+#[derive(Debug)]
+struct Code {
+    instructions: Vec<u64>,
+    /// Jumps to the end, where the packet passes.
+    passing: Vec<usize>,
+}
+
+impl Code {
+    fn new() -> Self {
+        Self { instructions: Vec::new(), passing: Vec::new() }.op(COPY_REGISTER, 6, 1, 0, 0)
+    }
+
+    fn op(mut self, code: u8, to: u8, from: u8, offset: i16, value: i32) -> Self {
+        let [low, high] = offset.to_le_bytes();
+        let [a, b, c, d] = value.to_le_bytes();
+        self.instructions.push(u64::from_ne_bytes([code, to | from << 4, low, high, a, b, c, d]));
+        self
+    }
+
+    /// Two instructions long.
+    fn constant(self, to: u8, value: u64) -> Self {
+        let (low, high) = (value as u32, (value >> 32) as u32);
+        self.op(CONSTANT, to, 0, 0, low.cast_signed()).op(0, 0, 0, 0, high.cast_signed())
+    }
+
+    /// Register 0 points at the only number of `map`.
+    fn number(self, map: &Map) -> Self {
+        self.op(STORE_CONSTANT_WORD, 10, 0, -4, 0).look_up(map, -4)
+    }
+
+    /// Register 0 points at the value for the key at `key` on the stack; the packet passes if there is none.
+    fn look_up(self, map: &Map, key: i16) -> Self {
+        const MAP: u8 = 1;
+        let code = self.op(CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
+        let code = code.op(COPY_REGISTER, 2, 10, 0, 0).op(ADD, 2, 0, 0, key.into());
+        code.op(CALL, 0, 0, 0, LOOK_UP).pass_if(IF_EQUAL, 0, 0)
+    }
+
+    /// One step of SplitMix64: r1 ^= r1 >> by.
+    fn fold(self, by: i32) -> Self {
+        self.op(COPY_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
+    }
+
+    fn multiply(self, by: u64) -> Self {
+        self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
+    }
+
+    fn unless_below(self, one: u8, other: u8) -> Self {
+        self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
+    }
+
+    fn pass(self) -> Self {
+        self.pass_if(JUMP, 0, 0)
+    }
+
+    fn pass_here(self) -> Self {
+        self.op(SET, 0, 0, 0, PASS).op(EXIT, 0, 0, 0, 0)
+    }
+
+    fn pass_if(mut self, condition: u8, one: u8, other: u8) -> Self {
+        self.passing.push(self.instructions.len());
+        self.op(condition, one, other, 0, 0)
+    }
+
+    fn shoot(self) -> Self {
+        self.op(SET, 0, 0, 0, SHOT).op(EXIT, 0, 0, 0, 0)
+    }
+
+    fn load(self) -> Result<Program, Trouble> {
+        Program::load(&self.finish()?)
+    }
+
+    /// Lets all jumps to the end lead there.
+    fn finish(self) -> Result<Vec<u64>, Trouble> {
+        let end = self.instructions.len();
+        let mut code = self;
+        for at in std::mem::take(&mut code.passing) {
+            let distance = i16::try_from(end - at - 1)?;
+            code.instructions[at] |= u64::from(distance.cast_unsigned()) << 16;
+        }
+        Ok(code.pass_here().instructions)
+    }
+}

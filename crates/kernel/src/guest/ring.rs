@@ -1,0 +1,183 @@
+//! Memory into which the kernel copies every packet of an interface, without waking anybody. packet(7), PACKET_RX_RING.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use nix::libc::{self, c_int, sockaddr_ll, socklen_t, tpacket_req, tpacket2_hdr};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+/// A ring of frames; the kernel fills one for each packet.
+#[derive(Debug)]
+pub(super) struct Ring {
+    /// The ring lasts as long as its socket.
+    _socket: OwnedFd,
+    memory: NonNull<u8>,
+    shape: Shape,
+}
+
+/// A packet as the kernel saw it pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame<'r> {
+    /// The wall clock, in ns since 1970.
+    pub(super) wall: u64,
+    pub(super) received: bool,
+    /// From the IP header on.
+    pub(super) octets: &'r [u8],
+}
+
+/// Frames lie in blocks of consecutive memory, and not across two of them.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    frame: usize,
+    block: usize,
+    blocks: usize,
+}
+
+impl Shape {
+    /// A block is at least so long, in octets.
+    const BLOCK: usize = 64 << 10;
+
+    /// Of at least `frames` frames, each with room for a packet of `octets`.
+    fn new(frames: usize, octets: usize) -> Self {
+        let head = libc::TPACKET2_HDRLEN.next_multiple_of(libc::TPACKET_ALIGNMENT) + 16;
+        let frame = (head + octets).next_multiple_of(libc::TPACKET_ALIGNMENT);
+        let block = Self::BLOCK.max(frame.next_power_of_two());
+        Self { frame, block, blocks: frames.div_ceil(block / frame) }
+    }
+
+    fn frames(self) -> usize {
+        self.block / self.frame * self.blocks
+    }
+
+    /// Where a frame begins.
+    fn offset(self, frame: usize) -> usize {
+        let in_block = self.block / self.frame;
+        frame / in_block * self.block + frame % in_block * self.frame
+    }
+}
+
+impl Ring {
+    /// A ring for what `interface` sends and receives from now on: at least `frames` packets of up to `octets`.
+    pub(super) fn open(interface: u32, frames: usize, octets: usize) -> nix::Result<Self> {
+        // Without a protocol it sees nothing until it is bound to the interface.
+        let socket = socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+        let shape = Shape::new(frames, octets);
+        let request = tpacket_req {
+            tp_block_size: shape.block as u32,
+            tp_block_nr: shape.blocks as u32,
+            tp_frame_size: shape.frame as u32,
+            tp_frame_nr: shape.frames() as u32,
+        };
+        let version = libc::tpacket_versions::TPACKET_V2 as c_int;
+        set(&socket, libc::PACKET_VERSION, &version)?;
+        set(&socket, libc::PACKET_RX_RING, &request)?;
+        let memory = map(&socket, shape.block * shape.blocks)?;
+        bind(&socket, interface)?;
+        Ok(Self { _socket: socket, memory, shape })
+    }
+
+    /// So many packets fit.
+    pub(super) fn room(&self) -> usize {
+        self.shape.frames()
+    }
+
+    /// Whether there may have been more packets than frames.
+    pub(super) fn is_full(&self) -> bool {
+        self.frame(self.room() - 1).is_some()
+    }
+
+    /// The packets so far, in the order in which they passed.
+    pub(super) fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
+        (0..self.room()).map_while(|index| Frame::read(self.frame(index)?))
+    }
+
+    /// A frame that the kernel has filled.
+    fn frame(&self, index: usize) -> Option<&[u8]> {
+        #[expect(unsafe_code, reason = "the kernel writes into this memory too")]
+        // SAFETY: the frame is within the mapping and aligned. Its first field says whether it is ours; if it is, the
+        // kernel does not touch it until it is given back, which never happens.
+        unsafe {
+            let start = self.memory.add(self.shape.offset(index));
+            let status = start.cast::<u32>().read_volatile();
+            let is_ours = status & libc::TP_STATUS_USER != 0;
+            is_ours.then(|| std::slice::from_raw_parts(start.as_ptr(), self.shape.frame))
+        }
+    }
+}
+
+impl<'r> Frame<'r> {
+    /// linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet where the first says.
+    fn read(octets: &'r [u8]) -> Option<Self> {
+        const CAPTURED: usize = 8;
+        const NETWORK: usize = 14;
+        const SECONDS: usize = 16;
+        const NANOSECONDS: usize = 20;
+        const KIND: usize = 10;
+        let address = size_of::<tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+        let number = |at: usize| Some(u32::from_ne_bytes(octets.get(at..at + 4)?.try_into().ok()?));
+        let start = usize::from(u16::from_ne_bytes(octets.get(NETWORK..NETWORK + 2)?.try_into().ok()?));
+        let length = number(CAPTURED)? as usize;
+        Some(Self {
+            wall: u64::from(number(SECONDS)?) * 1_000_000_000 + u64::from(number(NANOSECONDS)?),
+            received: *octets.get(address + KIND)? != libc::PACKET_OUTGOING,
+            octets: octets.get(start..start + length)?,
+        })
+    }
+}
+
+fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> nix::Result<()> {
+    #[expect(unsafe_code, reason = "the options of packet sockets have no safe wrapper")]
+    // SAFETY: the kernel reads the value, which is as long as it is told.
+    let result = unsafe {
+        let length = size_of::<T>() as socklen_t;
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, (&raw const *value).cast(), length)
+    };
+    nix::Error::result(result).map(drop)
+}
+
+fn map(socket: &OwnedFd, length: usize) -> nix::Result<NonNull<u8>> {
+    #[expect(unsafe_code, reason = "memory of a socket has no safe wrapper")]
+    // SAFETY: a new mapping, where the kernel likes it; nothing else is touched.
+    let memory = unsafe {
+        libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, socket.as_raw_fd(), 0)
+    };
+    let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
+    memory.ok_or_else(nix::Error::last)
+}
+
+fn bind(socket: &OwnedFd, interface: u32) -> nix::Result<()> {
+    let address = sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_ifindex: interface.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    #[expect(unsafe_code, reason = "an address of this family cannot be made without")]
+    // SAFETY: the kernel reads the address, which is as long as it is told.
+    let result = unsafe {
+        let length = size_of::<sockaddr_ll>() as socklen_t;
+        libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length)
+    };
+    nix::Error::result(result).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_frame_lies_across_two_blocks() {
+        for (frames, octets) in [(1, 1500), (1000, 1500), (77, 65_535)] {
+            let shape = Shape::new(frames, octets);
+            assert!(shape.frames() >= frames);
+            for frame in 0..shape.frames() {
+                let start = shape.offset(frame);
+                assert_eq!(start / shape.block, (start + shape.frame - 1) / shape.block, "frame {frame}");
+            }
+            assert!(shape.offset(shape.frames() - 1) < shape.block * shape.blocks);
+        }
+    }
+}

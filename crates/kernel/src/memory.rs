@@ -1,0 +1,47 @@
+//! Whether so many virtual machines fit into the memory.
+
+use std::fs;
+
+use crate::KernelError;
+use crate::machine::MEMORY;
+
+/// What QEMU takes beside the memory of the guest, in MiB: most of it is for translated code.
+const BESIDE: u64 = 300;
+
+/// Refuses `machines` virtual machines at the same time where the memory that is free does not hold them.
+pub fn memory_for(machines: usize) -> Result<(), KernelError> {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    // A system that does not say what is free is no reason to refuse.
+    available(&text).map_or(Ok(()), |free| fit(machines, free))
+}
+
+fn fit(machines: usize, free: u64) -> Result<(), KernelError> {
+    let one = MEMORY + BESIDE;
+    let needed = one * machines as u64;
+    if needed <= free {
+        return Ok(());
+    }
+    Err(KernelError::Memory { machines, needed, free, fitting: free / one })
+}
+
+/// `MemAvailable` in MiB. proc(5).
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib >> 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_that_do_not_fit_are_refused_with_the_number_that_does() {
+        let free = available("MemTotal: 4000000 kB\nMemAvailable:    2048000 kB\n").unwrap();
+        assert_eq!(free, 2000);
+        assert!(fit(2, free).is_ok());
+        let problem = fit(3, free).unwrap_err().to_string();
+        assert!(problem.contains("2436 MiB") && problem.contains("--jobs 2"), "{problem}");
+        assert!(fit(1, 100).unwrap_err().to_string().contains("free some"));
+    }
+}

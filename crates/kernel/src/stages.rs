@@ -1,0 +1,246 @@
+//! The stages of a line, the first one first.
+//!
+//! A line of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on a router of its own:
+//! delay, admission to the queue, rate, release from the queue, loss, hold-back; copies are made where the line ends.
+//! All but the last are first in, first out, so the delay may stand before the queue: the sums are the same. An
+//! emulator counts what the ones inside it hold, so packets that are held back take room in a queue of packets.
+
+use hol_base::{Duration, QueueLimit, Ratio, Seed};
+use hol_network::{Change, LossSpec, Settings};
+
+use crate::KernelError;
+use crate::netem::refuse;
+
+/// One direction of a link, or a LAN.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Line {
+    /// It also names the random stream: `link/1/up`.
+    pub(crate) name: String,
+    pub(crate) settings: Settings,
+    /// Whether its delay or its loss changes during the run; a stage has to be there for that from the beginning.
+    pub(crate) changing: Changing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Changing {
+    pub(crate) anything: bool,
+    pub(crate) delay: bool,
+    pub(crate) loss: bool,
+}
+
+/// One step of a packet's way along a line.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Stage {
+    Emulator(Emulator),
+    Filter(Filter),
+}
+
+/// The settings of one network emulator.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Emulator {
+    pub(crate) delay: Duration,
+    pub(crate) jitter: Duration,
+    /// Octets a second; 0: no limit.
+    pub(crate) rate: u64,
+    /// Octets that a packet takes beyond what the interface counts, which is IP and Ethernet.
+    pub(crate) overhead: i32,
+    /// Packets that it holds at most.
+    pub(crate) limit: u32,
+    pub(crate) loss: Loss,
+    /// The share of packets that pass without the delay.
+    pub(crate) overtaking: Option<Ratio>,
+    pub(crate) corrupt: Ratio,
+}
+
+/// What decides about packets by number or by octets, for which emulators have no words.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Filter {
+    /// Lets a packet in if it has room among so many octets of IP.
+    Admit(u64),
+    /// A packet gives its room back.
+    Release,
+    /// Loses packets by number, the first being 1.
+    Drop(Vec<u64>),
+}
+
+/// Which packets an emulator loses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Loss {
+    Independent(Ratio),
+    /// From good to bad, from bad to good, loss while good, loss while bad.
+    Bursts([Ratio; 4]),
+}
+
+/// Room for everything that is under way; the limit that matters is that of the queue.
+const UNDER_WAY: u32 = 1_000_000;
+/// Faster than any line: it takes no time, but keeps packets in order. In octets a second.
+const NO_TIME: u64 = 1 << 50;
+/// What the interface counts beyond IP.
+const ETHERNET: i64 = 14;
+
+/// An emulator that does nothing.
+const IDLE: Emulator = Emulator {
+    delay: Duration::ZERO,
+    jitter: Duration::ZERO,
+    rate: 0,
+    overhead: 0,
+    limit: UNDER_WAY,
+    loss: Loss::Independent(Ratio::ZERO),
+    overtaking: None,
+    corrupt: Ratio::ZERO,
+};
+
+impl Line {
+    /// The stages under `settings`, which may be others than those at the start.
+    pub(crate) fn stages(&self, settings: &Settings) -> Vec<Stage> {
+        let Settings { delay, jitter, queue, loss, reorder, reorder_by, corrupt, .. } = settings;
+        // A rate keeps the order of packets whose delays differ.
+        let in_order = *jitter > Duration::ZERO || self.changing.delay;
+        let rate = if in_order { NO_TIME } else { 0 };
+        let mut stages = vec![Stage::Emulator(Emulator { delay: *delay, jitter: *jitter, rate, ..IDLE })];
+        match queue {
+            QueueLimit::Packets(packets) => {
+                let limit = u32::try_from(*packets).unwrap_or(u32::MAX);
+                stages.push(Stage::Emulator(Emulator { limit, ..transmitter(settings) }));
+            }
+            QueueLimit::Bytes(octets) => stages.extend([
+                Stage::Filter(Filter::Admit(*octets)),
+                Stage::Emulator(transmitter(settings)),
+                Stage::Filter(Filter::Release),
+            ]),
+        }
+        if let LossSpec::Packets(explicit) = loss {
+            stages.push(Stage::Filter(Filter::Drop(explicit.drop.clone())));
+        }
+        let loss = by_chance(loss);
+        if loss != IDLE.loss || !corrupt.is_zero() || self.changing.loss {
+            stages.push(Stage::Emulator(Emulator { loss, corrupt: *corrupt, ..IDLE }));
+        }
+        if !reorder.is_zero() {
+            // Last, for a packet that overtakes also overtakes the emulators inside.
+            let overtaking = Some(Ratio::new(1.0 - reorder.value()).unwrap_or_default());
+            stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE }));
+        }
+        stages
+    }
+
+    /// The stages that take a known time: what is measured before the run.
+    pub(crate) fn floor(&self) -> Vec<Stage> {
+        let delay = Emulator { delay: self.settings.delay, ..IDLE };
+        [delay, transmitter(&self.settings)].map(Stage::Emulator).into()
+    }
+
+    /// How long a packet of `octets` of IP occupies the transmitter.
+    pub(crate) fn serialization(&self, octets: u64) -> Duration {
+        let Settings { rate, overhead, .. } = &self.settings;
+        rate.serialization(octets + overhead.0, 0).0
+    }
+
+    /// The share of packets that it loses by chance; `None` if that changes or is not by chance.
+    pub(crate) fn expected_loss(&self) -> Option<Ratio> {
+        match &self.settings.loss {
+            LossSpec::Independent(ratio) if !self.changing.anything => Some(*ratio),
+            _ => None,
+        }
+    }
+
+    /// The seed of one of its stages, since its n-th change.
+    pub(crate) fn seed(&self, run: Seed, stage: usize, change: u64) -> u64 {
+        let seed = run.derive(&self.name).derive("netem").derive_index(stage as u64);
+        seed.derive_index(change).0
+    }
+
+    /// Refuses what an emulator has no words for.
+    pub(crate) fn check(&self) -> Result<(), KernelError> {
+        let Settings { jitter, loss, .. } = &self.settings;
+        if *jitter > Duration::from_secs(2) {
+            return refuse(
+                format!("network.jitter = {jitter}"),
+                format!("{}: netem takes at most 2 s; lower it", self.name),
+            );
+        }
+        if self.changing.loss && matches!(loss, LossSpec::Packets(_)) {
+            return refuse(
+                "network.loss = { drop = … }",
+                format!(
+                    "{}: an event changes its loss, but its filter stays; leave one of both out",
+                    self.name
+                ),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The emulator that gives a line its rate, with room for all.
+fn transmitter(settings: &Settings) -> Emulator {
+    let rate = (settings.rate.bits_per_second() / 8).max(1);
+    let overhead = i32::try_from(settings.overhead.0 as i64 - ETHERNET).unwrap_or(i32::MAX);
+    Emulator { rate, overhead, ..IDLE }
+}
+
+fn by_chance(loss: &LossSpec) -> Loss {
+    match loss {
+        LossSpec::Independent(ratio) => Loss::Independent(*ratio),
+        LossSpec::Bursts(bursts) => {
+            Loss::Bursts([bursts.good_to_bad, bursts.bad_to_good, bursts.loss_good, bursts.loss_bad])
+        }
+        LossSpec::Packets(_) => IDLE.loss,
+    }
+}
+
+/// `settings` after `change`.
+pub(crate) fn apply(settings: &mut Settings, change: &Change) {
+    match change {
+        Change::Down | Change::Up => {}
+        Change::Rate(rate) => settings.rate = *rate,
+        Change::Loss(loss) => settings.loss = loss.clone(),
+        Change::Delay(delay) => settings.delay = *delay,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The stages of the first line of a table.
+    fn stages(text: &str) -> Vec<Stage> {
+        let plan = crate::netem::plan(&toml::from_str(text).unwrap());
+        let line = plan.unwrap().lines.remove(0);
+        line.stages(&line.settings)
+    }
+
+    #[test]
+    fn a_line_delays_then_transmits_then_loses() {
+        let loss = Loss::Independent(Ratio::new(0.01).unwrap());
+        let expected = [
+            Emulator { delay: Duration::from_millis(40), ..IDLE },
+            Emulator { rate: 12_500_000, limit: 50, ..IDLE },
+            Emulator { loss, ..IDLE },
+        ];
+        assert_eq!(stages("delay = '40ms'\nloss = '1%'\nqueue = '50p'"), expected.map(Stage::Emulator));
+    }
+
+    #[test]
+    fn packets_of_a_queue_of_octets_enter_and_leave_it_around_the_rate() {
+        let [_, admit, rate, release] = &stages("queue = '64KiB'")[..] else { panic!("four stages") };
+        assert_eq!(*admit, Stage::Filter(Filter::Admit(65_536)));
+        assert_eq!(*rate, Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));
+        assert_eq!(*release, Stage::Filter(Filter::Release));
+    }
+
+    #[test]
+    fn jitter_and_a_changing_delay_keep_the_order() {
+        for text in ["jitter = '2ms'", "events = [{ at = '1s', delay = '5ms' }]"] {
+            let Stage::Emulator(delay) = &stages(text)[0] else { panic!("an emulator") };
+            assert_eq!(delay.rate, NO_TIME, "{text}");
+        }
+    }
+
+    #[test]
+    fn held_back_packets_are_those_that_do_not_overtake() {
+        let stages = stages("reorder = '5%'\nreorder_by = '3ms'");
+        let Stage::Emulator(hold) = &stages[2] else { panic!("an emulator") };
+        assert_eq!((hold.delay, hold.overtaking), (Duration::from_millis(3), Ratio::new(0.95)));
+    }
+}
