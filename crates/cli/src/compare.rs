@@ -1,5 +1,7 @@
 //! `hol compare`: transports side by side.
 
+use std::sync::atomic::Ordering;
+
 use clap::Args;
 use hol_lab::{Finished, Plan, PointResult, execute};
 use hol_measure::{CONFIDENCE, Distribution, Interval, Verdict, compare_paired};
@@ -57,7 +59,7 @@ impl Compare {
             },
         )?;
         progress.finish();
-        if !plan.wanted(&finished).is_empty() {
+        if stop.load(Ordering::Relaxed) && !plan.wanted(&finished).is_empty() {
             return Err(Failure::Failed("interrupted".to_owned()));
         }
         let results = plan.results(&finished);
@@ -66,7 +68,10 @@ impl Compare {
         } else {
             say(&page(&results));
         }
-        Ok(())
+        let failed = finished.failed().count();
+        finished.failed().next().map_or(Ok(()), |first| {
+            Err(Failure::Failed(format!("{failed} runs failed and are missing above; the first is {first}")))
+        })
     }
 }
 

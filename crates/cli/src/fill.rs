@@ -23,12 +23,14 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
+        eprintln!("\nfinishing the runs that have begun; Ctrl-C again drops them");
     };
     ctrlc::set_handler(handler).map_err(Failure::failed)?;
     Ok(&STOP)
 }
 
-/// Does what is not done yet of `manifest` in `dir`, and writes the tables.
+/// Does what is not done yet of `manifest` in `dir`, and writes the tables. Runs that failed are missing in them:
+/// [`complete`] says so.
 pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) -> Result<Results, Failure> {
     let stop = stop_on_interrupt()?;
     let (mut store, mut finished) = Store::open(dir, manifest)?;
@@ -47,7 +49,7 @@ pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) ->
     progress.finish();
     ended?;
     let results = store.write_tables(&finished)?;
-    if results.complete() {
+    if results.complete() || !stop.load(Ordering::Relaxed) {
         return Ok(results);
     }
     let missing = plan.wanted(&finished).len();
@@ -57,5 +59,17 @@ pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) ->
         grouped(finished.runs().count() as u64),
         grouped(missing as u64),
         dir.display()
+    )))
+}
+
+/// Fails if runs of the directory failed: how many, where to look, what to do.
+pub fn complete(results: &Results, dir: &Path) -> Result<(), Failure> {
+    let Some(first) = results.failed.first() else { return Ok(()) };
+    Err(Failure::Failed(format!(
+        "{} of {} runs failed and are missing above; the first is {first}\n{} has a log of each; run the same \
+         command again to try them again",
+        grouped(results.failed.len() as u64),
+        grouped(results.wanted),
+        dir.join("failed").display()
     )))
 }

@@ -22,7 +22,7 @@ workloads (--workload KIND):
 impl List {
     /// Prints the list.
     pub fn run(&self) -> Result<(), Failure> {
-        let mut text = String::from("studies (hol reproduce STUDY):\n");
+        let mut text = String::from("studies (hol reproduce STUDY, hol validate STUDY):\n");
         for (name, title) in Study::all() {
             text += &format!("  {name:<10} {title}\n");
         }
@@ -33,7 +33,7 @@ impl List {
             let default = if stack.name == DEFAULT_STACK { " (default)" } else { "" };
             text += &format!("  {:<10} {}{default}\n", stack.name, purpose(stack.text));
         }
-        for kind in [Kind::Tcp, Kind::Sctp] {
+        for kind in Kind::ALL {
             text += &transport(kind);
         }
         say(&text);
@@ -48,7 +48,12 @@ fn purpose(text: &str) -> &str {
 
 /// A transport's options with the values that they have when none is given.
 fn transport(kind: Kind) -> String {
-    let mut text = format!("\ntransport {0}, options as in {0}:KEY=VALUE,KEY=VALUE:\n", kind.name());
+    let mut text = format!("\ntransport {}", kind.name());
+    match kind {
+        Kind::Mptcp => return text + ", in the kernel world only, options as in tcp\n",
+        Kind::Udp => return text + ", in the kernel world only, no options\n",
+        Kind::Tcp | Kind::Sctp => text += &format!(", options as in {}:KEY=VALUE,KEY=VALUE:\n", kind.name()),
+    }
     for (name, meaning) in kind.uses() {
         text += &format!("  {name:<36} {meaning}\n");
     }

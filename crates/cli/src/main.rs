@@ -17,6 +17,7 @@ mod row;
 mod run;
 mod terminal;
 mod trace;
+mod validate;
 mod verify;
 
 use std::process::ExitCode;
@@ -61,6 +62,8 @@ enum Command {
     Report(report::Report),
     /// Repeat runs of a result directory and compare their digests
     Verify(verify::Verify),
+    /// Hold the model to the kernel, point by point
+    Validate(validate::Validate),
     /// Show or capture the packets of one run
     Trace(trace::Trace),
     /// Measure this program's own speed
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Reproduce(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Verify(command) => command.run(),
+        Command::Validate(command) => command.run(),
         Command::Trace(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::List(command) => command.run(),

@@ -41,21 +41,22 @@ impl Progress {
 
     /// Shows that it is this far now.
     pub fn show(&mut self, now: hol_lab::Progress) {
-        let runs = format!("{} of {} runs", now.runs, now.runs_wanted);
+        let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };
+        let runs = format!("{} of {} runs{failed}", now.runs, now.runs_wanted);
         match self {
             Self::Quiet => (),
             Self::Bar(bar) => {
-                bar.set_length(now.messages_wanted);
-                bar.set_position(now.messages);
+                bar.set_length(now.work_wanted);
+                bar.set_position(now.work);
                 bar.set_message(runs);
             }
             Self::Lines { watch, next } => {
                 let elapsed = watch.seconds();
                 if elapsed >= *next {
                     *next = elapsed + LINE_EVERY;
-                    let share = now.messages as f64 / now.messages_wanted.max(1) as f64;
-                    let left = elapsed * (1.0 / share - 1.0);
-                    eprintln!("{:.0} % ({runs}), about {left:.0} s left", share * 100.0);
+                    let share = now.work as f64 / now.work_wanted.max(1) as f64;
+                    let left = patience(elapsed * (1.0 / share - 1.0));
+                    eprintln!("{:.0} % ({runs}), about {left} left", share * 100.0);
                 }
             }
         }
@@ -66,5 +67,25 @@ impl Progress {
         if let Self::Bar(bar) = self {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// A time in seconds as people say it: `1.5 s`, `40 s`, `12 min`, `3.5 h`.
+pub fn patience(seconds: f64) -> String {
+    match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_rounded_to_what_matters() {
+        assert_eq!([1.49, 40.2, 700.0, 12_600.0].map(patience), ["1.5 s", "40 s", "12 min", "3.5 h"]);
     }
 }

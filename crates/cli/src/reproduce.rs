@@ -1,5 +1,6 @@
 //! `hol reproduce`: a study.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,7 +8,7 @@ use hol_lab::{Experiment, InputError, Manifest, Plan, Study, World};
 use hol_report::claims::Verdict;
 
 use crate::failure::Failure;
-use crate::fill::fill;
+use crate::fill::{complete, fill};
 use crate::number::positive;
 use crate::report;
 use crate::row::{SweepRow, json};
@@ -43,12 +44,15 @@ impl Reproduce {
     /// Runs what is missing, then writes the report.
     pub fn run(&self) -> Result<(), Failure> {
         let study = Study::load(&self.study, self.quick)?;
+        if study.file("claims.toml").is_none() {
+            let problem = format!("{0} makes no claims to judge; it is for `hol validate {0}`", study.name);
+            return Err(Failure::Usage(problem));
+        }
         let quick = if self.quick { "-quick" } else { "" };
         let world = if self.world.is_model() { "" } else { "-kernel" };
         let default = || PathBuf::from("results").join(format!("{}{world}{quick}", study.name));
         let out = self.out.clone().unwrap_or_else(default);
-        let experiments = study.experiments.iter().map(|(_, experiment)| self.placed(experiment));
-        let experiments = experiments.collect::<Result<Vec<_>, _>>()?;
+        let experiments = self.placed(&study)?;
         if self.plan {
             say(&cost(&Plan::new(&experiments), self.jobs));
             return Ok(());
@@ -62,23 +66,31 @@ impl Reproduce {
         } else {
             let points = grouped(results.points.len() as u64);
             say(&format!("{}\n{points} points, digest {}\n\nclaims:\n", study.title, results.digest()));
-            for (verdict, count) in report.counts() {
+            for (verdict, count) in report.counts().into_iter().filter(|(_, count)| *count > 0) {
                 say(&format!("{count:>5}  {}\n", words(verdict)));
             }
             say(&format!("\nreport: {}\n", page.display()));
         }
-        Ok(())
+        complete(&results, &out)
     }
 
-    /// The experiment in the world that was asked for, as far as that can do it.
-    fn placed(&self, experiment: &Experiment) -> Result<Experiment, InputError> {
-        let experiment = experiment.clone();
+    /// The experiments in the world that was asked for, as far as that can do them.
+    fn placed(&self, study: &Study) -> Result<Vec<Experiment>, InputError> {
+        let experiments = study.experiments.iter().map(|(_, experiment)| experiment.clone());
         if self.world.is_model() {
-            return Ok(experiment);
+            return Ok(experiments.collect());
         }
-        let (experiment, refused) = experiment.in_world(&self.world)?;
-        refused.iter().for_each(|point| eprintln!("left out: {point}"));
-        Ok(experiment)
+        let mut placed = Vec::new();
+        let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+        for experiment in experiments {
+            let (experiment, refused) = experiment.in_world(&self.world)?;
+            placed.push(experiment);
+            refused.into_iter().for_each(|why| *left_out.entry(why).or_default() += 1);
+        }
+        for (why, points) in left_out {
+            eprintln!("left out {points} points: {why}");
+        }
+        Ok(placed)
     }
 }
 
@@ -86,6 +98,7 @@ const fn words(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::PeriodOnly => "reproduced only with the settings of the time",
+        Verdict::NotToday => "not reproduced today; the stack of the time is in the model world only",
         Verdict::NotReproduced => "not reproduced",
         Verdict::NotDecidable => "not decidable here",
     }

@@ -6,15 +6,13 @@ use clap::Args;
 use hol_lab::{Experiment, Keep, Manifest, Plan, Results, Source};
 
 use crate::failure::Failure;
-use crate::fill::{fill, threads};
+use crate::fill::{complete, fill, threads};
 use crate::number::positive;
+use crate::progress::patience;
 use crate::question::set_all;
 use crate::report;
 use crate::row::{SweepRow, cells, heads, json, warnings};
 use crate::terminal::{grouped, say, table};
-
-/// About how long a message takes to simulate, for estimates.
-const SECONDS_PER_MESSAGE: f64 = 5e-6;
 
 /// Run an experiment file: every point of its sweep, repeated, on all cores.
 ///
@@ -73,7 +71,7 @@ impl Run {
                 page.display()
             ));
         }
-        Ok(())
+        complete(&results, &out)
     }
 
     fn experiment(&self) -> Result<Experiment, Failure> {
@@ -94,9 +92,9 @@ impl Run {
 /// The list of points, and about how long they take.
 pub fn cost(plan: &Plan, jobs: Option<usize>) -> String {
     let (messages, jobs) = (plan.messages(), threads(jobs));
-    let seconds = messages as f64 * SECONDS_PER_MESSAGE / jobs as f64;
+    let time = patience(plan.work() as f64 / 1e6 / jobs as f64);
     format!(
-        "{plan}{} points, {} messages: about {seconds:.1} s with {jobs} jobs\n",
+        "{plan}{} points, {} messages: about {time} with {jobs} jobs\n",
         plan.points().len(),
         grouped(messages)
     )

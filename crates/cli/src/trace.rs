@@ -1,11 +1,14 @@
 //! `hol trace`: the packets of one run, as text or as a capture file.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hol_base::Time;
+use hol_kernel::Sighting;
 use hol_lab::{Experiment, Point, Source};
 use hol_model::{Fate, Tap, TapPoint};
 use hol_wire::{Packet, PcapngWriter};
@@ -45,20 +48,16 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Does the run with a tap on every interface.
+    /// Does the run, and shows its packets.
     pub fn run(&self) -> Result<(), Failure> {
         let point = self.chosen_point()?;
         if self.repetition >= point.repetitions.most {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
             return Err(Failure::Usage(format!("{problem}, counted from 0")));
         }
-        if !point.world.is_model() {
-            let problem = "hol trace sees the model world only; leave --world out";
-            return Err(Failure::Usage(problem.to_owned()));
-        }
         match &self.pcap {
             Some(path) => self.capture(&point, path),
-            None => self.print(&point),
+            None => self.look(&point, &mut Text),
         }
     }
 
@@ -84,28 +83,76 @@ impl Trace {
 
     fn capture(&self, point: &Point, path: &Path) -> Result<(), Failure> {
         let wrong = |e: io::Error| Failure::failed(format!("{}: cannot write: {e}", path.display()));
-        let scenario = point.scenario(self.repetition);
-        let mut names = scenario.interfaces().map_err(Failure::failed)?;
+        let mut names = point.scenario(self.repetition).interfaces().map_err(Failure::failed)?;
         names.push("dropped".to_owned());
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let comment = format!("hol {point}, repetition {}, seed {}", self.repetition, point.seed);
         let file = BufWriter::new(File::create(path).map_err(wrong)?);
         let writer = PcapngWriter::new(file, &comment, &names).map_err(wrong)?;
-        let mut tap = Capture { writer, dropped: names.len() as u32 - 1, packets: 0, failed: None };
-        hol_model::run(&scenario, point.seed_of(self.repetition), Some(&mut tap)).map_err(Failure::failed)?;
-        if let Some(error) = tap.failed {
+        let mut capture = Capture { writer, dropped: names.len() as u32 - 1, packets: 0, failed: None };
+        self.look(point, &mut capture)?;
+        if let Some(error) = capture.failed {
             return Err(wrong(error));
         }
-        tap.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
-        say(&format!("{}: {} packets of {comment}\n", path.display(), tap.packets));
+        capture.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
+        say(&format!("{}: {} packets of {comment}\n", path.display(), capture.packets));
         Ok(())
     }
 
-    fn print(&self, point: &Point) -> Result<(), Failure> {
-        let scenario = point.scenario(self.repetition);
-        hol_model::run(&scenario, point.seed_of(self.repetition), Some(&mut Text))
-            .map_err(Failure::failed)?;
+    /// Does the run in its world and shows `witness` every packet.
+    fn look(&self, point: &Point, witness: &mut impl Witness) -> Result<(), Failure> {
+        let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
+        let Some(kernel) = point.world.kernel()? else {
+            let mut tap = AsTap(witness);
+            return hol_model::run(&scenario, seed, Some(&mut tap)).map(drop).map_err(Failure::failed);
+        };
+        let names = scenario.interfaces().map_err(Failure::failed)?;
+        for Sighting { time, interface, fate, octets } in kernel.trace(&scenario, seed)?.sightings {
+            let point = TapPoint { interface, name: &names[interface] };
+            witness.see(time, point, fate, &Seen::Octets(octets));
+        }
         Ok(())
+    }
+}
+
+/// Whoever wants to know of packets, in whatever world.
+trait Witness {
+    fn see(&mut self, now: Time, point: TapPoint<'_>, fate: Fate, seen: &Seen<'_>);
+}
+
+/// A packet, as a value or as its octets.
+enum Seen<'p> {
+    Value(&'p Packet),
+    Octets(Vec<u8>),
+}
+
+impl Seen<'_> {
+    fn octets(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Value(packet) => packet.to_bytes().to_vec().into(),
+            Self::Octets(octets) => octets.into(),
+        }
+    }
+}
+
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(packet) => packet.fmt(f),
+            Self::Octets(octets) => match Packet::parse(octets.clone().into()) {
+                Ok(packet) => packet.fmt(f),
+                Err(problem) => write!(f, "{} octets: {problem}", octets.len()),
+            },
+        }
+    }
+}
+
+/// Sees the packets of the model world.
+struct AsTap<'w, W>(&'w mut W);
+
+impl<W: Witness> Tap for AsTap<'_, W> {
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate) {
+        self.0.see(now, point, fate, &Seen::Value(packet));
     }
 }
 
@@ -120,17 +167,17 @@ struct Capture<W: Write> {
     failed: Option<io::Error>,
 }
 
-impl<W: Write> Tap for Capture<W> {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate) {
+impl<W: Write> Witness for Capture<W> {
+    fn see(&mut self, now: Time, point: TapPoint<'_>, fate: Fate, seen: &Seen<'_>) {
         if self.failed.is_some() {
             return;
         }
         let written = if fate.is_drop() {
             let comment = format!("{} at {}", fate.name(), point.name);
-            self.writer.packet(self.dropped, now, packet, Some(&comment))
+            self.writer.packet(self.dropped, now, &seen.octets(), Some(&comment))
         } else {
             self.packets += 1;
-            self.writer.packet(point.interface as u32, now, packet, None)
+            self.writer.packet(point.interface as u32, now, &seen.octets(), None)
         };
         self.failed = written.err();
     }
@@ -139,8 +186,8 @@ impl<W: Write> Tap for Capture<W> {
 /// Prints packets as they are sent, received or dropped, a line each.
 struct Text;
 
-impl Tap for Text {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate) {
-        say(&format!("{now} {:<10} {:<8} {packet}\n", point.name, fate.name()));
+impl Witness for Text {
+    fn see(&mut self, now: Time, point: TapPoint<'_>, fate: Fate, seen: &Seen<'_>) {
+        say(&format!("{now} {:<10} {:<8} {seen}\n", point.name, fate.name()));
     }
 }

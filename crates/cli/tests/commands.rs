@@ -104,7 +104,7 @@ fn compare_says_who_is_faster_in_a_sentence_and_draws_at_most_80_columns() {
 
 #[test]
 fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 21] = [
         (&["compare"], "hol compare tcp sctp:streams=1"),
         (&["compare", "tpc"], "error: transport 1: unknown transport \"tpc\""),
         (&["compare", "sctp:stream=8"], "did you mean \"streams\"?"),
@@ -115,7 +115,8 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--workload", "simco", "--size", "64B"], "--workload simco: "),
         (&["compare", "tcp", "--set", "network.jiter=1ms"], "did you mean \"jitter\"?"),
         (&["compare", "tcp", "--set", "jitter"], "write key=value"),
-        (&["reproduce", "ikr35"], "known are ikr53"),
+        (&["reproduce", "ikr35"], "known are fidelity, ikr53"),
+        (&["reproduce", "fidelity"], "hol validate fidelity"),
         (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
         (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
         (&["compare", "tcp", "--seed", "99999999999999999999999"], "from 0 to 18446744073709551615"),

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use hol_kernel::KernelError;
 
+use crate::failed::FailedRun;
+
 /// Something the user wrote is wrong: where, what, and the cure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
@@ -59,14 +61,15 @@ pub enum LabError {
         /// What the world says.
         problem: String,
     },
-    /// The kernel world did not do it.
-    #[error("{point}: {problem}")]
-    Kernel {
-        /// The point in words.
-        point: String,
-        /// What happened.
-        problem: KernelError,
-    },
+    /// The kernel world cannot run anything.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The first runs failed, every one of them.
+    #[error("the first {0} runs all failed, the last: {1}")]
+    Hopeless(u64, FailedRun),
+    /// One run in the kernel world failed; others may not.
+    #[error("{0}")]
+    Failed(FailedRun),
     /// One of our own assertions failed in a run; the message above says which.
     #[error(
         "{point}: repetition {repetition} (seed {seed}) broke an assertion; please report it with these words"
@@ -85,7 +88,7 @@ impl LabError {
     /// The user has to change what he wrote, rather than the machine its state.
     pub const fn is_usage(&self) -> bool {
         match self {
-            Self::Kernel { problem, .. } => problem.is_usage(),
+            Self::Kernel(problem) => problem.is_usage(),
             other => matches!(other, Self::Input(_) | Self::Scenario { .. }),
         }
     }

@@ -121,7 +121,7 @@ impl Experiment {
         Ok(Self { name: name.to_owned(), title, records: first.records, points })
     }
 
-    /// The experiment in another world, and in words each point that had to be left out since that cannot do it.
+    /// The experiment in another world, and for each point that had to be left out why that cannot do it.
     pub fn in_world(mut self, world: &World) -> Result<(Self, Vec<String>), InputError> {
         let place = format!("--world {world}");
         let settled = world.settled().map_err(|problem| InputError { place, problem })?;
@@ -130,7 +130,7 @@ impl Experiment {
             point.world = settled.clone();
             point.id = point.identity();
             let possible = point.possible();
-            refused.extend(possible.as_ref().err().map(|problem| format!("{point}: {problem}")));
+            refused.extend(possible.as_ref().err().cloned());
             possible.is_ok()
         });
         Ok((self, refused))

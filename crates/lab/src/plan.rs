@@ -6,6 +6,7 @@ use std::fmt;
 use hol_measure::Precision;
 
 use crate::experiment::Experiment;
+use crate::failed::FailedRun;
 use crate::point::{Point, PointId, RunKey};
 use crate::repetitions::Repetitions;
 use crate::run::RunResult;
@@ -16,9 +17,16 @@ pub struct Plan {
     points: Vec<Point>,
 }
 
-/// The runs that are done.
+/// Processor time of a run and of each of its messages, in µs.
+const MODEL_WORK: (u64, u64) = (0, 5);
+const KERNEL_WORK: (u64, u64) = (500_000, 1_000);
+
+/// The runs that are done, and those that failed.
 #[derive(Debug, Clone, Default)]
-pub struct Finished(BTreeMap<RunKey, RunResult>);
+pub struct Finished {
+    runs: BTreeMap<RunKey, RunResult>,
+    failed: BTreeMap<RunKey, FailedRun>,
+}
 
 /// A run that is to be done.
 #[derive(Debug, Clone, Copy)]
@@ -32,22 +40,35 @@ pub struct Job<'p> {
 impl Finished {
     /// Adds a run; a run that is known stays as it is.
     pub fn insert(&mut self, run: RunResult) {
-        self.0.entry(run.key).or_insert(run);
+        self.failed.remove(&run.key);
+        self.runs.entry(run.key).or_insert(run);
+    }
+
+    /// Adds a run that failed; it stays wanted.
+    pub fn fail(&mut self, run: FailedRun) {
+        if !self.contains(run.key) {
+            self.failed.insert(run.key, run);
+        }
+    }
+
+    /// The runs that failed and have not been done since, by point and repetition.
+    pub fn failed(&self) -> impl Iterator<Item = &FailedRun> {
+        self.failed.values()
     }
 
     /// Whether a run is done.
     pub fn contains(&self, key: RunKey) -> bool {
-        self.0.contains_key(&key)
+        self.runs.contains_key(&key)
     }
 
     /// Every run, by point and repetition.
     pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
-        self.0.values()
+        self.runs.values()
     }
 
     /// The runs of a point from the first repetition on, without gaps.
     pub fn of(&self, point: PointId) -> impl Iterator<Item = &RunResult> {
-        (0..).map_while(move |repetition| self.0.get(&RunKey { point, repetition }))
+        (0..).map_while(move |repetition| self.runs.get(&RunKey { point, repetition }))
     }
 }
 
@@ -72,7 +93,13 @@ impl Plan {
         self.wanted(&Finished::default()).iter().map(|job| job.messages()).sum()
     }
 
-    /// The runs to do next, the longest first; none when every point is precise enough.
+    /// About how much processor time all points take, each with its least number of repetitions, in µs.
+    pub fn work(&self) -> u64 {
+        self.wanted(&Finished::default()).iter().map(Job::work).sum()
+    }
+
+    /// The runs to do next, the longest first and of equals the first repetitions, so that a sweep that is cut off
+    /// says something about every point; none when every point is precise enough.
     pub fn wanted(&self, finished: &Finished) -> Vec<Job<'_>> {
         let mut seen = BTreeSet::new();
         let mut jobs = Vec::new();
@@ -85,7 +112,7 @@ impl Plan {
                 }
             }
         }
-        jobs.sort_by_key(|job| std::cmp::Reverse(job.messages()));
+        jobs.sort_by_key(|job| (std::cmp::Reverse(job.messages()), job.repetition));
         jobs
     }
 }
@@ -112,9 +139,15 @@ impl Job<'_> {
         RunKey { point: self.point.id, repetition: self.repetition }
     }
 
-    /// Its messages: what it costs.
+    /// Its messages.
     pub fn messages(&self) -> u64 {
         self.point.messages_in(self.repetition)
+    }
+
+    /// About how much processor time it takes, in µs.
+    pub fn work(&self) -> u64 {
+        let (run, message) = if self.point.world.is_model() { MODEL_WORK } else { KERNEL_WORK };
+        run + message * self.messages()
     }
 }
 

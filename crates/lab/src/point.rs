@@ -68,17 +68,22 @@ impl Point {
     /// The id that these settings have in this version of the program.
     pub fn identity(&self) -> PointId {
         let Self { transport, messages, repetitions, seed, network, workload, world, .. } = self;
+        let least = u64::from(repetitions.least);
         let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "transport": settled::Settled::of(transport),
-            "messages": messages,
-            "repetitions": repetitions.least,
+            // How long each repetition is, and not how many there are: more of them go on with the first.
+            "messages": [messages / least, messages % least],
             "seed": seed,
             "network": network,
             "workload": workload,
         });
         if !world.is_model() {
             decides["world"] = world.to_string().into();
+            // A kernel is told no more than this: what else the stack file says is about the model.
+            let settings = hol_sockets::sysctls(transport).unwrap_or_default();
+            let settings: Vec<_> = settings.iter().map(|set| [set.name, &set.value]).collect();
+            decides["transport"] = serde_json::json!([transport.to_string(), settings]);
         }
         let mut digester = Digester::new();
         for octets in decides.to_string().as_bytes().chunks(8) {

@@ -7,6 +7,7 @@ use hol_base::{Digest, Digester};
 use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal};
 
 use crate::error::LabError;
+use crate::failed::FailedRun;
 use crate::manifest::Manifest;
 use crate::plan::{Finished, Plan, repetitions_wanted};
 use crate::point::{Point, RunKey};
@@ -24,6 +25,8 @@ pub struct Results {
     pub wanted: u64,
     /// How many of them are not there.
     pub missing: u64,
+    /// Those of them that failed when they were tried.
+    pub failed: Vec<FailedRun>,
 }
 
 /// A point with its runs.
@@ -45,7 +48,8 @@ impl Results {
         let keys = |(point, count)| (0..count).map(move |repetition| RunKey { point, repetition });
         let runs: BTreeSet<RunKey> = wanted.flat_map(keys).collect();
         let missing = runs.iter().filter(|run| !finished.contains(**run)).count() as u64;
-        Self { manifest, points, wanted: runs.len() as u64, missing }
+        let failed = finished.failed().filter(|run| runs.contains(&run.key)).cloned().collect();
+        Self { manifest, points, wanted: runs.len() as u64, missing, failed }
     }
 
     /// Reads a result directory.

@@ -5,11 +5,12 @@ use std::panic::catch_unwind;
 use hol_base::{Duration, Time};
 use hol_kernel::Facts;
 use hol_measure::{Record, Summary, summarize};
-use hol_model::{Run, Stopped};
+use hol_model::Run;
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::failed::FailedRun;
 use crate::plan::Job;
 use crate::point::RunKey;
 use crate::stopwatch::Stopwatch;
@@ -74,7 +75,7 @@ pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Record>), LabError> {
         span: span(&run.records),
         packets: run.packets,
         counts: Counts::of(&run),
-        stopped: reason(run.stopped),
+        stopped: run.stopped.reason(),
         wall_s,
         kernel: None,
     };
@@ -84,10 +85,13 @@ pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Record>), LabError> {
 /// Runs `job` in the kernel world.
 fn in_kernel(job: Job<'_>, release: &str) -> Result<(RunResult, Vec<Record>), LabError> {
     let (point, repetition) = (job.point, job.repetition);
-    let world = booted(release);
+    let world = booted(release)?;
     let watch = Stopwatch::start();
-    let run = world.and_then(|world| world.run(&point.scenario(repetition), point.seed_of(repetition)));
-    let run = run.map_err(|problem| LabError::Kernel { point: point.to_string(), problem })?;
+    let run = world.run(&point.scenario(repetition), point.seed_of(repetition));
+    let run = run.map_err(|problem| match problem.is_one_run() {
+        true => LabError::Failed(FailedRun::new(job, &problem)),
+        false => LabError::Kernel(problem),
+    })?;
     let result = RunResult {
         key: job.key(),
         summary: summarize(&run.records),
@@ -99,27 +103,6 @@ fn in_kernel(job: Job<'_>, release: &str) -> Result<(RunResult, Vec<Record>), La
         kernel: Some(Box::new(run.facts)),
     };
     Ok((result, run.records))
-}
-
-/// In words, why a run ended before everything was done.
-fn reason(stopped: Stopped) -> Option<String> {
-    match stopped {
-        Stopped::Finished => None,
-        Stopped::BehindSchedule { message, scheduled, at } => {
-            let (due, at) = (scheduled.as_secs_f64(), at.as_secs_f64());
-            Some(format!(
-                "behind schedule: message {message}, due at {due:.2} s, was not accepted by {at:.2} s \
-                 (--set workload.late_limit=1h lets it wait)"
-            ))
-        }
-        Stopped::Stalled { since, at, outstanding } => {
-            Some(format!("stalled: nothing delivered from {since} to {at}, {outstanding} messages under way"))
-        }
-        Stopped::OutOfTime { outstanding } => {
-            Some(format!("out of time with {outstanding} messages under way"))
-        }
-        Stopped::Failed { reason } => Some(format!("connection failed: {reason}")),
-    }
 }
 
 fn span(records: &[Record]) -> Duration {

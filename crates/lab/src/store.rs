@@ -8,15 +8,18 @@ use hol_measure::Record;
 
 use crate::error::LabError;
 use crate::experiment::Keep;
+use crate::failed::FailedRun;
 use crate::manifest::{FORMAT, Manifest};
 use crate::plan::Finished;
 use crate::records;
 use crate::results::Results;
 use crate::run::RunResult;
+use crate::sweep::Ended;
 use crate::table;
 
 const MANIFEST: &str = "manifest.json";
 const JOURNAL: &str = "runs.jsonl";
+const FAILED: &str = "failed";
 
 /// A result directory that is being filled.
 #[derive(Debug)]
@@ -29,18 +32,43 @@ pub struct Store {
 impl Store {
     /// Begins a result directory, or goes on with one that asks the same; the runs that it has.
     pub fn open(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
-        fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
-        let path = dir.join(MANIFEST);
-        let manifest = if path.exists() {
-            let old = read_manifest(dir)?;
-            check_same(dir, &old, &manifest)?;
-            old
-        } else {
-            check_empty(dir)?;
-            let text = serde_json::to_string_pretty(&manifest).expect("a manifest is JSON");
-            write_whole(&path, text.as_bytes())?;
-            manifest
-        };
+        match begun(dir)? {
+            Some(old) => {
+                check_same(dir, &old, &manifest)?;
+                Self::attach(dir, old)
+            }
+            None => Self::begin(dir, manifest),
+        }
+    }
+
+    /// Goes on with a directory whatever it was asked before: a run counts as long as a point has its settings.
+    pub fn extend(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+        begun(dir)?;
+        Self::begin(dir, manifest)
+    }
+
+    /// Goes on with a directory that asks the same; of any other, the runs are thrown away.
+    pub fn renew(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+        match begun(dir)? {
+            Some(old) if old.asks_the_same(&manifest) => Self::attach(dir, old),
+            _ => {
+                let (store, _) = Self::begin(dir, manifest)?;
+                let emptied = store.journal.set_len(0);
+                emptied.map_err(|e| LabError::file("write", &dir.join(JOURNAL), e))?;
+                Ok((store, Finished::default()))
+            }
+        }
+    }
+
+    /// Writes the manifest, then goes on with what runs there are.
+    fn begin(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is JSON");
+        write_whole(&dir.join(MANIFEST), text.as_bytes())?;
+        Self::attach(dir, manifest)
+    }
+
+    /// Takes the journal for itself, and reads it.
+    fn attach(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
         let path = dir.join(JOURNAL);
         let journal = OpenOptions::new().create(true).append(true).open(&path);
         let journal = journal.map_err(|e| LabError::file("write", &path, e))?;
@@ -61,12 +89,28 @@ impl Store {
         &self.manifest
     }
 
-    /// Adds a run: one line, written at once.
-    pub fn append(&mut self, run: &RunResult) -> Result<(), LabError> {
-        let mut line = serde_json::to_string(run).expect("a run is JSON");
-        line.push('\n');
+    /// Adds a run: one line, written at once. One that failed has a log beside it, until it is done.
+    pub fn append(&mut self, ended: Ended<'_>) -> Result<(), LabError> {
+        let line = match ended {
+            Ok(run) => {
+                let _ = fs::remove_file(self.dir.join(FailedRun::log(run.key)));
+                serde_json::to_string(run)
+            }
+            Err(run) => {
+                self.write_log(run)?;
+                serde_json::to_string(run)
+            }
+        };
+        let line = line.expect("a run is JSON") + "\n";
         let written = self.journal.write_all(line.as_bytes());
         written.map_err(|e| LabError::file("write", &self.dir.join(JOURNAL), e))
+    }
+
+    fn write_log(&self, run: &FailedRun) -> Result<(), LabError> {
+        let dir = self.dir.join(FAILED);
+        fs::create_dir_all(&dir).map_err(|e| LabError::file("create", &dir, e))?;
+        let text = format!("{run}\n\nall that the guest wrote to its console:\n{}", run.console);
+        write_whole(&self.dir.join(FailedRun::log(run.key)), text.as_bytes())
     }
 
     /// Keeps the records of a run if the manifest says so; from any thread, before [`append`](Self::append).
@@ -110,6 +154,15 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
     })
 }
 
+/// What a directory was begun with; it is made if it is not there, and refused if it holds other things.
+fn begun(dir: &Path) -> Result<Option<Manifest>, LabError> {
+    fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
+    if dir.join(MANIFEST).exists() {
+        return read_manifest(dir).map(Some);
+    }
+    check_empty(dir).map(|()| None)
+}
+
 fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
     let path = dir.join(MANIFEST);
     let text = fs::read(&path).map_err(|e| match e.kind() {
@@ -144,12 +197,17 @@ fn read_journal(path: &Path) -> Result<(Finished, u64), LabError> {
         if line.is_empty() {
             continue;
         }
-        let run = serde_json::from_slice(line).map_err(|_| LabError::Damaged {
-            path: path.to_owned(),
-            line: index + 1,
-            problem: "not a run record; remove the line, the run is then repeated".to_owned(),
-        })?;
-        finished.insert(run);
+        match (serde_json::from_slice(line), serde_json::from_slice(line)) {
+            (Ok(run), _) => finished.insert(run),
+            (_, Ok(run)) => finished.fail(run),
+            _ => {
+                return Err(LabError::Damaged {
+                    path: path.to_owned(),
+                    line: index + 1,
+                    problem: "not a run record; remove the line, the run is then repeated".to_owned(),
+                });
+            }
+        }
     }
     Ok((finished, whole as u64))
 }
@@ -222,14 +280,32 @@ mod tests {
         let open = || Store::open(dir.path(), manifest("transports = ['tcp']"));
         let (mut store, finished) = open().unwrap();
         assert_eq!(finished.runs().count(), 0);
-        store.append(&run(0)).unwrap();
+        store.append(Ok(&run(0))).unwrap();
         store.journal.write_all(b"{\"point\":\"00").unwrap();
         drop(store);
         let (mut store, finished) = open().unwrap();
         assert_eq!(finished.runs().count(), 1);
-        store.append(&run(1)).unwrap();
+        store.append(Ok(&run(1))).unwrap();
         drop(store);
         assert_eq!(open().unwrap().1.runs().count(), 2);
+    }
+
+    #[test]
+    fn a_run_that_failed_has_a_log_until_it_is_done() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Store::open(dir.path(), manifest("transports = ['tcp']"));
+        let key = run(3).key;
+        let (name, failed, console) = ("a point".to_owned(), "crashed".to_owned(), "Oops".to_owned());
+        let log = dir.path().join(FailedRun::log(key));
+        open().unwrap().0.append(Err(&FailedRun { key, name, failed, console })).unwrap();
+        let (mut store, finished) = open().unwrap();
+        assert_eq!((finished.runs().count(), finished.failed().count()), (0, 1));
+        let said = fs::read_to_string(&log).unwrap();
+        assert!(said.contains("a point, repetition 3: crashed") && said.contains("Oops"), "{said}");
+        store.append(Ok(&run(3))).unwrap();
+        drop(store);
+        let (_, finished) = open().unwrap();
+        assert_eq!((finished.runs().count(), finished.failed().count(), log.exists()), (1, 0, false));
     }
 
     #[test]
@@ -237,7 +313,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (mut store, _) = Store::open(dir.path(), manifest("transports = ['tcp']")).unwrap();
         store.journal.write_all(b"nonsense\n").unwrap();
-        store.append(&run(0)).unwrap();
+        store.append(Ok(&run(0))).unwrap();
         let error = load(dir.path()).unwrap_err().to_string();
         assert!(
             error.ends_with("runs.jsonl:1: not a run record; remove the line, the run is then repeated"),
@@ -277,6 +353,20 @@ mod tests {
         open("transports = ['tcp']\ntitle = 'other words'").unwrap();
         assert!(open("transports = ['tcp']\nseed = 2").unwrap_err().to_string().contains("--out"));
         assert!(open("transports = ['tcp']\nrecords = 'all'").is_err());
+    }
+
+    #[test]
+    fn a_directory_that_is_extended_keeps_its_runs_and_one_that_is_renewed_only_those_of_the_same_question() {
+        let (one, two) = ("transports = ['tcp']", "transports = ['tcp', 'sctp']");
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(dir.path(), manifest(one)).unwrap().0;
+        store.append(Ok(&run(0))).unwrap();
+        drop(store);
+        let runs = |opened: (Store, Finished)| opened.1.runs().count();
+        assert_eq!(runs(Store::extend(dir.path(), manifest(two)).unwrap()), 1);
+        assert_eq!(runs(Store::renew(dir.path(), manifest(two)).unwrap()), 1);
+        assert_eq!(runs(Store::renew(dir.path(), manifest(one)).unwrap()), 0);
+        assert_eq!(load(dir.path()).unwrap().1.runs().count(), 0);
     }
 
     #[test]

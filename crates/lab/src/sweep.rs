@@ -1,13 +1,21 @@
 //! Does a plan: all cores, the longest runs first, until nothing is wanted or somebody stops it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hol_measure::Record;
 
 use crate::error::LabError;
+use crate::failed::FailedRun;
 use crate::plan::{Finished, Job, Plan};
 use crate::pool;
 use crate::run::{self, RunResult};
+
+/// If so many runs fail and none before them was done, so will the others.
+const HOPELESS: u64 = 20;
+
+/// What became of a run.
+pub type Ended<'r> = Result<&'r RunResult, &'r FailedRun>;
 
 /// How far a plan is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,45 +24,66 @@ pub struct Progress {
     pub runs: u64,
     /// Runs that are known to be needed.
     pub runs_wanted: u64,
-    /// Messages of the runs that are done.
-    pub messages: u64,
-    /// Messages of all runs that are known to be needed.
-    pub messages_wanted: u64,
+    /// Runs that failed; they count as done.
+    pub failed: u64,
+    /// About the processor time of the runs that are done, in µs.
+    pub work: u64,
+    /// The same of all runs that are known to be needed.
+    pub work_wanted: u64,
 }
 
 /// Does what `plan` wants beyond `finished` on `threads` threads; `stop` ends it after the runs that have begun.
 ///
 /// `keep` gets the records of each run where it ran, on any thread. `done` gets each result here, in the order
-/// in which they finish; results do not depend on that order.
+/// in which they finish; results do not depend on that order. A run that fails is not tried again here.
 pub fn execute(
     plan: &Plan,
     finished: &mut Finished,
     threads: usize,
     stop: &AtomicBool,
     keep: impl Fn(&RunResult, &[Record]) -> Result<(), LabError> + Sync,
-    mut done: impl FnMut(&RunResult, Progress) -> Result<(), LabError>,
+    mut done: impl FnMut(Ended<'_>, Progress) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let mut progress = Progress::default();
+    let mut given_up = BTreeSet::new();
     loop {
-        let jobs = plan.wanted(finished);
+        let mut jobs = plan.wanted(finished);
+        jobs.retain(|job| !given_up.contains(&job.key()));
         if jobs.is_empty() || stop.load(Ordering::Relaxed) {
             return Ok(());
         }
+        memory_for(&jobs, threads)?;
         progress.runs_wanted += jobs.len() as u64;
-        progress.messages_wanted += jobs.iter().map(Job::messages).sum::<u64>();
-        let work = |job: &Job<'_>| {
-            let (result, records) = run::run(*job)?;
-            keep(&result, &records)?;
-            Ok((result, job.messages()))
+        progress.work_wanted += jobs.iter().map(Job::work).sum::<u64>();
+        let work = |job: &Job<'_>| match run::run(*job) {
+            Ok((result, records)) => keep(&result, &records).map(|()| (job.work(), Ok(result))),
+            Err(LabError::Failed(run)) => Ok((job.work(), Err(run))),
+            Err(problem) => Err(problem),
         };
-        let take = |ended: Result<(RunResult, u64), LabError>| -> Result<(), LabError> {
-            let (result, messages) = ended?;
+        let take = |ended: Result<(u64, Result<RunResult, FailedRun>), LabError>| -> Result<(), LabError> {
+            let (work, ended) = ended?;
             progress.runs += 1;
-            progress.messages += messages;
-            done(&result, progress)?;
-            finished.insert(result);
+            progress.work += work;
+            progress.failed += u64::from(ended.is_err());
+            done(ended.as_ref(), progress)?;
+            match ended {
+                Ok(result) => finished.insert(result),
+                Err(run) if progress.runs == HOPELESS && progress.failed == HOPELESS => {
+                    return Err(LabError::Hopeless(HOPELESS, run));
+                }
+                Err(run) => {
+                    given_up.insert(run.key);
+                    finished.fail(run);
+                }
+            }
             Ok(())
         };
         pool::for_each(&jobs, threads, stop, work, take)?;
     }
+}
+
+/// Refuses more virtual machines at the same time than the memory holds.
+fn memory_for(jobs: &[Job<'_>], threads: usize) -> Result<(), LabError> {
+    let machines = jobs.iter().filter(|job| !job.point.world.is_model()).count().min(threads);
+    Ok(hol_kernel::memory_for(machines)?)
 }

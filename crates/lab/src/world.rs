@@ -40,9 +40,20 @@ impl World {
         }
     }
 
+    /// The kernel that this world is, booted; `None`: it is the model.
+    pub fn kernel(&self) -> Result<Option<hol_kernel::World>, KernelError> {
+        match self {
+            Self::Kernel(release) => booted(release).map(Some),
+            Self::Model | Self::Unknown(_) => Ok(None),
+        }
+    }
+
     /// Refuses what this world cannot do.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), KernelError> {
-        if self.is_model() { Ok(()) } else { hol_kernel::check(scenario) }
+        match self {
+            Self::Kernel(release) => hol_kernel::check(scenario, &find(release)?),
+            Self::Model | Self::Unknown(_) => Ok(()),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod batch;
 mod bucket;
 mod compare;
 mod crossover;
+mod distance;
 mod distribution;
 mod interval;
 mod packed;

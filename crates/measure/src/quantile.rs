@@ -1,4 +1,4 @@
-//! How well a distribution's quantiles and tail are known, and how far two distributions are apart.
+//! How well a distribution's quantiles and tail are known.
 //!
 //! The intervals here take messages for independent. One loss delays many messages of one run, so
 //! they are a lower bound there; for a claim, use [`crate::Interval`] over repetitions.
@@ -65,22 +65,6 @@ impl Distribution {
             }
         }
         points
-    }
-
-    /// The Kolmogorov–Smirnov distance: the largest difference of the two shares at any latency.
-    pub fn ks_distance(&self, other: &Distribution) -> Option<f64> {
-        let (n, m) = (self.offered() as f64, other.offered() as f64);
-        if n == 0.0 || m == 0.0 {
-            return None;
-        }
-        let (mut ours, mut theirs) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
-        let (mut a, mut b, mut distance) = (0, 0, 0f64);
-        while let Some(at) = [ours.peek(), theirs.peek()].into_iter().flatten().map(|(b, _)| *b).min() {
-            a += ours.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| *count);
-            b += theirs.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| *count);
-            distance = distance.max((a as f64 / n - b as f64 / m).abs());
-        }
-        Some(distance)
     }
 }
 
@@ -153,15 +137,5 @@ mod tests {
         let points = recorder.finish().ccdf(10, 0.95);
         assert_eq!(points.len(), 1);
         assert_eq!(points[0].share, 0.2);
-    }
-
-    // python3 -c "from scipy.stats import ks_2samp; print(ks_2samp(range(1,101), range(21,141)).statistic)"
-    // 0.3333333333333333
-    #[test]
-    fn ks_distance_agrees_with_scipy() {
-        let (a, b) = (counted(1..=100), counted(21..=140));
-        assert!((a.ks_distance(&b).unwrap() - 1.0 / 3.0).abs() < 1e-12);
-        assert_eq!(a.ks_distance(&a), Some(0.0));
-        assert_eq!(a.ks_distance(&Distribution::default()), None);
     }
 }

@@ -26,8 +26,8 @@ pub struct Cell {
     pub runs: Vec<Summary>,
     /// Response times of all repetitions together.
     pub latency: Distribution,
-    /// Where the time went, mean over the messages.
-    pub split: SplitMean,
+    /// Where the time went, mean over the messages; `None` where sockets do not tell.
+    pub split: Option<SplitMean>,
     /// Why a run ended early, if one did.
     pub stopped: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use hol_base::Ratio;
 use hol_lab::{Point, PointResult, Results};
+use hol_measure::SplitMean;
 use hol_network::LossSpec;
 use hol_workloads::{Arrivals, Kind};
 
@@ -10,23 +11,34 @@ use crate::data::{Cell, Conditions, Dataset};
 impl From<&Results> for Dataset {
     /// Every point with at least one run.
     fn from(results: &Results) -> Self {
-        Self { cells: results.points.iter().filter(|result| !result.runs.is_empty()).map(cell).collect() }
+        Self {
+            cells: results.points.iter().filter(|result| !result.runs.is_empty()).map(Cell::from).collect(),
+        }
     }
 }
 
-fn cell(result: &PointResult) -> Cell {
-    let point = &result.point;
-    Cell {
-        experiment: point.experiment.clone(),
-        transport: point.label.clone(),
-        spec: point.transport.to_string(),
-        streams: point.transport.streams(),
-        conditions: conditions(point),
-        runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
-        latency: result.latency(),
-        split: result.split_ms().unwrap_or_default(),
-        stopped: result.stopped().map(str::to_owned),
+impl From<&PointResult> for Cell {
+    fn from(result: &PointResult) -> Self {
+        let point = &result.point;
+        Self {
+            experiment: point.experiment.clone(),
+            transport: point.label.clone(),
+            spec: point.transport.to_string(),
+            streams: point.transport.streams(),
+            conditions: conditions(point),
+            runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
+            latency: result.latency(),
+            split: split(result),
+            stopped: result.stopped().map(str::to_owned),
+        }
     }
+}
+
+/// Where the time went. Sockets do not see when a message leaves and arrives: then all of it is the network's.
+fn split(result: &PointResult) -> Option<SplitMean> {
+    let split = result.split_ms().unwrap_or_default();
+    let told = split.sender + split.recovery + split.head_of_line > 0.0;
+    (result.point.world.is_model() || told).then_some(split)
 }
 
 fn conditions(point: &Point) -> Conditions {

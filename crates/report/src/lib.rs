@@ -15,6 +15,7 @@ mod report;
 pub mod sequence;
 #[cfg(test)]
 mod testing;
+pub mod validation;
 
 pub use provenance::Provenance;
 pub use report::{Report, ReportError, write};

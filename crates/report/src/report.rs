@@ -7,7 +7,7 @@ use hol_lab::{LabError, Results, Study};
 
 use crate::claims::{Judged, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
-use crate::figures::{Figure, StudyFigures, automatic, gather};
+use crate::figures::{Figure, StackView, StudyFigures, automatic, gather};
 use crate::page;
 use crate::provenance::Provenance;
 use crate::sequence::{Diagram, diagrams};
@@ -21,6 +21,8 @@ pub struct Report {
     pub data: Dataset,
     /// Which figures, stacks, variants and tables there are.
     pub layout: StudyFigures,
+    /// Stacks of the study that no point was to be measured on.
+    pub absent: Vec<StackView>,
     /// The figures with their data.
     pub figures: Vec<Figure>,
     /// What the study asks and answers; empty for an experiment of one's own.
@@ -70,17 +72,19 @@ impl Report {
     /// Gathers everything from a result directory, and nothing from elsewhere.
     pub fn gather(results: &Results) -> Result<Self, ReportError> {
         let data = Dataset::from(results);
-        let (layout, claims) = match &results.manifest.study {
+        let (mut layout, claims) = match &results.manifest.study {
             Some(name) => {
                 let study = Study::load(name, false)?;
                 (part(&study, "figures.toml")?, part(&study, "claims.toml")?)
             }
             None => (automatic(&data), StudyClaims::default()),
         };
+        let labels: Vec<&str> = results.points.iter().map(|result| result.point.label.as_str()).collect();
+        let absent = layout.without_absent(&labels);
         Ok(Self {
             title: results.manifest.title.clone(),
             figures: gather(&layout, &data),
-            judged: judge(&claims, &layout.views, &data),
+            judged: judge(&claims, &layout.views, &absent, &data),
             diagrams: if results.manifest.study.is_some() {
                 diagrams().unwrap_or_default()
             } else {
@@ -89,12 +93,13 @@ impl Report {
             provenance: Provenance::of(results),
             data,
             layout,
+            absent,
             claims,
         })
     }
 
     /// How many claims have each verdict, in the order of [`Verdict::ALL`].
-    pub fn counts(&self) -> [(Verdict, usize); 4] {
+    pub fn counts(&self) -> [(Verdict, usize); 5] {
         Verdict::ALL.map(|verdict| (verdict, self.judged.iter().filter(|j| j.verdict == verdict).count()))
     }
 

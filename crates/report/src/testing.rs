@@ -43,12 +43,13 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         conditions: Conditions { loss, rate, delay_ms: 10.0, workload: "simco".into(), poisson: false },
         runs,
         latency,
-        split: SplitMean::default(),
+        split: Some(SplitMean::default()),
         stopped: None,
     }
 }
 
-fn summary(latencies_ms: &[f64]) -> Summary {
+/// A run of as many transactions.
+pub fn summary(latencies_ms: &[f64]) -> Summary {
     let mut recorder = Recorder::new();
     for ms in latencies_ms {
         recorder.complete(Duration::from_secs_f64(ms / 1000.0));

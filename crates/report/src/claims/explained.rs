@@ -1,5 +1,6 @@
 //! "Several effects contribute": what is left when the known ones are taken off.
 
+use hol_measure::SplitMean;
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -25,14 +26,18 @@ impl Explained {
         }
         // The paper names waiting at the sender, too (small congestion windows). Behind a full send buffer
         // it is slip, for the transport does not yet take the message.
-        let left = |cell: &Cell| cell.split.network - cell.conditions.rtt_ms();
-        let most = cells.iter().map(|cell| left(cell)).fold(0.0, f64::max);
+        let cells: Vec<(&Cell, SplitMean)> =
+            cells.into_iter().filter_map(|cell| Some((cell, cell.split?))).collect();
+        if cells.is_empty() {
+            return Finding::unknown("sockets do not tell where the time goes: model world only");
+        }
+        let left = |(cell, split): &(&Cell, SplitMean)| split.network - cell.conditions.rtt_ms();
+        let most = cells.iter().map(left).fold(0.0, f64::max);
         let text = format!(
             "{} points: at most {most:.3} ms are neither round trip, recovery, resequencing nor waiting at the sender",
             cells.len()
         );
-        let row = |cell: &&Cell| {
-            let split = cell.split;
+        let row = |(cell, split): &(&Cell, SplitMean)| {
             format!(
                 "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, sender {:.2}, slip {:.2} ms",
                 cell.transport,
@@ -57,10 +62,11 @@ mod tests {
     fn what_is_neither_path_nor_loss_is_seen() {
         let check = Explained { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
         let mut one = cell("TCP", 1.0, 100.0, &[23.0, 23.0]);
-        one.split.network = 20.03;
-        one.split.recovery = 2.97;
+        one.split = Some(SplitMean { network: 20.03, recovery: 2.97, ..SplitMean::default() });
         assert_eq!(check.evaluate(&view(&dataset(vec![one.clone()]))).holds, Some(true));
-        one.split.network = 25.0;
-        assert_eq!(check.evaluate(&view(&dataset(vec![one]))).holds, Some(false));
+        one.split = Some(SplitMean { network: 25.0, ..SplitMean::default() });
+        assert_eq!(check.evaluate(&view(&dataset(vec![one.clone()]))).holds, Some(false));
+        one.split = None;
+        assert_eq!(check.evaluate(&view(&dataset(vec![one]))).holds, None);
     }
 }

@@ -128,6 +128,8 @@ pub enum Verdict {
     Reproduced,
     /// It holds only with the settings of the paper's time.
     PeriodOnly,
+    /// It does not hold today; the stack of the paper's time is not in this world.
+    NotToday,
     /// It does not hold.
     NotReproduced,
     /// The paper's text, or this world, does not tell.
@@ -145,20 +147,28 @@ pub struct Judged {
     pub findings: Vec<(String, Finding)>,
 }
 
-/// Judges every claim on every stack, today's first.
-pub fn judge(study: &StudyClaims, views: &[StackView], data: &Dataset) -> Vec<Judged> {
+/// Judges every claim on every stack, today's first; `absent` are those that this world does not have.
+pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], data: &Dataset) -> Vec<Judged> {
     let on = |claim: &Claim, stack| {
         let view = View { data, stack };
         Finding::all(claim.checks.iter().map(|check| check.evaluate(&view)))
     };
     let judged = |claim: &Claim| {
-        let findings: Vec<_> = views.iter().map(|stack| (stack.title.clone(), on(claim, stack))).collect();
-        Judged { claim: claim.clone(), verdict: verdict(&findings), findings }
+        let mut findings: Vec<_> =
+            views.iter().map(|stack| (stack.title.clone(), on(claim, stack))).collect();
+        let verdict = verdict(&findings, absent.is_empty());
+        let missing = |stack: &StackView| (stack.title.clone(), Finding::unknown(MODEL_ONLY));
+        findings.extend(absent.iter().map(missing));
+        Judged { claim: claim.clone(), verdict, findings }
     };
     study.claims.iter().map(judged).collect()
 }
 
-fn verdict(findings: &[(String, Finding)]) -> Verdict {
+/// What is said of a stack that is not here.
+const MODEL_ONLY: &str = "needs the stack of the paper's time: model world only";
+
+/// The verdict on a claim; `whole`: every stack was asked.
+fn verdict(findings: &[(String, Finding)], whole: bool) -> Verdict {
     let mut holds = findings.iter().map(|(_, finding)| finding.holds);
     match holds.next().flatten() {
         Some(true) => Verdict::Reproduced,
@@ -167,6 +177,7 @@ fn verdict(findings: &[(String, Finding)]) -> Verdict {
             Verdict::PeriodOnly
         }
         None if holds.all(|period| period.is_none()) => Verdict::NotDecidable,
+        _ if !whole => Verdict::NotToday,
         _ => Verdict::NotReproduced,
     }
 }
@@ -198,13 +209,15 @@ impl Check {
 
 impl Verdict {
     /// All verdicts, best first.
-    pub const ALL: [Self; 4] = [Self::Reproduced, Self::PeriodOnly, Self::NotReproduced, Self::NotDecidable];
+    pub const ALL: [Self; 5] =
+        [Self::Reproduced, Self::PeriodOnly, Self::NotToday, Self::NotReproduced, Self::NotDecidable];
 
     /// In words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
             Self::PeriodOnly => "reproduced only with period stack settings",
+            Self::NotToday => "not reproduced today",
             Self::NotReproduced => "not reproduced",
             Self::NotDecidable => "not decidable",
         }
@@ -223,7 +236,7 @@ impl Verdict {
         match self {
             Self::Reproduced => "v-good",
             Self::PeriodOnly => "v-period",
-            Self::NotReproduced => "v-bad",
+            Self::NotToday | Self::NotReproduced => "v-bad",
             Self::NotDecidable => "v-unknown",
         }
     }
@@ -234,10 +247,21 @@ mod tests {
     use super::*;
 
     fn of(holds: &[Option<bool>]) -> Verdict {
+        among(holds, true)
+    }
+
+    fn among(holds: &[Option<bool>], whole: bool) -> Verdict {
         let finding = |holds: &Option<bool>| {
             (String::new(), Finding { holds: *holds, text: String::new(), rows: Vec::new() })
         };
-        verdict(&holds.iter().map(finding).collect::<Vec<_>>())
+        verdict(&holds.iter().map(finding).collect::<Vec<_>>(), whole)
+    }
+
+    #[test]
+    fn without_the_period_stack_nothing_is_said_about_it() {
+        assert_eq!(among(&[Some(true)], false), Verdict::Reproduced);
+        assert_eq!(among(&[Some(false)], false), Verdict::NotToday);
+        assert_eq!(among(&[None], false), Verdict::NotDecidable);
     }
 
     #[test]

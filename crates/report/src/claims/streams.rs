@@ -41,8 +41,11 @@ impl Streams {
                 Err(problem) => return Finding::unknown(format!("{transport}: {problem}")),
             }
         }
-        Finding::new(wrong == 0, format!("{wrong} exceptions in {} runs at 5 % loss", rows.len()))
-            .with_rows(rows)
+        Finding::new(
+            wrong == 0,
+            format!("{wrong} exceptions in {} runs of the model world at 5 % loss", rows.len()),
+        )
+        .with_rows(rows)
     }
 
     fn run(&self, transport: &str) -> Result<(u16, Vec<Record>), String> {

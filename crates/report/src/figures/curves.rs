@@ -20,7 +20,7 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         .map(|view| PanelData { title: view.title.clone(), curves: curves(spec, view, study, &filter, data) })
         .filter(|panel| !panel.curves.is_empty())
         .collect();
-    if spec.overlay {
+    if spec.overlay && panels.len() > 1 {
         panels = overlay(panels);
     }
     if panels.is_empty() {

@@ -105,6 +105,17 @@ pub enum Kind {
     Ccdf,
 }
 
+impl StudyFigures {
+    /// Takes out what none of the `labels` belongs to: gives the stacks, and forgets the variants.
+    pub fn without_absent(&mut self, labels: &[&str]) -> Vec<StackView> {
+        let has = |view: &StackView| labels.iter().any(|label| label.ends_with(&view.suffix));
+        self.variants.retain(has);
+        let (present, absent) = self.views.drain(..).partition(has);
+        self.views = present;
+        absent
+    }
+}
+
 impl FigureSpec {
     /// The filter that finds its points.
     pub(super) fn filter(&self) -> Filter {

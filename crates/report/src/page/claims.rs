@@ -13,7 +13,7 @@ pub fn html(report: &Report) -> String {
     if report.judged.is_empty() {
         return String::new();
     }
-    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack, <b>reproduced only with period stack settings</b> if it holds only on that of the paper's time, <b>not decidable</b> if the paper's text or this world does not tell. Open a claim for its numbers.</p>";
+    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack, <b>reproduced only with period stack settings</b> if it holds only on that of the paper's time, <b>not reproduced today</b> if it does not and that stack is not in this world, <b>not decidable</b> if the paper's text or this world does not tell. Open a claim for its numbers.</p>";
     report.judged.iter().fold(legend.to_owned(), |text, judged| text + &one(judged))
 }
 

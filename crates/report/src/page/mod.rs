@@ -19,11 +19,11 @@ const STYLE: &str = include_str!("style.css");
 /// Opens what a link leads into, and everything before printing; the page reads well without it.
 const SCRIPT: &str = include_str!("open.js");
 
-/// A part of the page.
-struct Section {
-    id: &'static str,
-    title: &'static str,
-    body: String,
+/// A part of a page.
+pub(crate) struct Section {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) body: String,
 }
 
 pub fn html(report: &Report) -> String {
@@ -42,9 +42,13 @@ pub fn html(report: &Report) -> String {
     .filter(|(_, _, body)| !body.is_empty())
     .map(|(id, title, body)| Section { id, title, body })
     .collect();
-    let title = escape(&report.title);
+    document(&report.title, "headofline report", &navigation(report, &sections), &sections)
+}
+
+/// A whole page with its style; `eyebrow` stands above the title.
+pub(crate) fn document(title: &str, eyebrow: &str, navigation: &str, sections: &[Section]) -> String {
+    let title = escape(title);
     let css = theme::CSS;
-    let navigation = navigation(report, &sections);
     let body: String = sections
         .iter()
         .map(|Section { id, title, body }| {
@@ -55,7 +59,7 @@ pub fn html(report: &Report) -> String {
         "<!doctype html>
 <html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">
 <title>{title}</title><style>{css}{STYLE}</style></head>
-<body><nav>{navigation}</nav><main><header><p class=\"eyebrow\">headofline report</p><h1>{title}</h1></header>
+<body><nav>{navigation}</nav><main><header><p class=\"eyebrow\">{eyebrow}</p><h1>{title}</h1></header>
 {body}</main><script>{SCRIPT}</script></body></html>
 "
     )
@@ -111,11 +115,12 @@ mod tests {
         Report {
             title: "A & B".into(),
             figures: gather(&layout, &data),
-            judged: judge(&claims, &layout.views, &data),
+            judged: judge(&claims, &layout.views, &[], &data),
             diagrams: Vec::new(),
             provenance: provenance(),
             data,
             layout,
+            absent: Vec::new(),
             claims,
         }
     }

@@ -26,7 +26,8 @@ const CAUSES: [(&str, &str); 5] = [
 pub fn html(report: &Report) -> String {
     let mut text = String::new();
     for (index, filter) in report.layout.splits.iter().enumerate() {
-        let cells: Vec<&Cell> = report.data.cells.iter().filter(|cell| filter.takes(cell)).collect();
+        let cells: Vec<&Cell> =
+            report.data.cells.iter().filter(|cell| filter.takes(cell) && cell.split.is_some()).collect();
         if cells.is_empty() {
             continue;
         }
@@ -55,7 +56,7 @@ fn where_(filter: &Filter) -> String {
 
 /// The parts of a point in ms, in the order of [`CAUSES`].
 fn parts(cell: &Cell) -> [f64; 5] {
-    let SplitMean { slip, sender, recovery, network, head_of_line } = cell.split;
+    let SplitMean { slip, sender, recovery, network, head_of_line } = cell.split.unwrap_or_default();
     [slip, sender, recovery, (network - cell.conditions.rtt_ms()).max(0.0), head_of_line]
 }
 

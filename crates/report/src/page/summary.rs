@@ -21,6 +21,14 @@ pub fn html(report: &Report) -> String {
     if !report.provenance.complete {
         text.push_str("<p class=\"warning\">Not every run is there yet: the sweep was interrupted. What follows is drawn from those that are; the same command goes on.</p>");
     }
+    if !report.absent.is_empty() {
+        let titles: Vec<String> = report.absent.iter().map(|stack| escape(&stack.title)).collect();
+        let _ = write!(
+            text,
+            "<p class=\"warning\">Not measured in this world: {}, a stack of the model world only. Figures show the others; claims that need it say so.</p>",
+            titles.join(", ")
+        );
+    }
     if !report.claims.question.is_empty() {
         let _ = write!(text, "<p class=\"question\">{}</p>", escape(&report.claims.question));
         let _ = write!(text, "<p class=\"lead\">{}</p>", lead(report));
@@ -49,10 +57,14 @@ fn lead(report: &Report) -> String {
         report.layout.views.iter().filter_map(|stack| tally(report, stack)).collect();
     let total = report.judged.len();
     let of = |wanted| report.judged.iter().filter(|judged| judged.verdict == wanted).count();
-    let [today, period] = [Verdict::Reproduced, Verdict::PeriodOnly].map(of);
+    let period = match of(Verdict::PeriodOnly) {
+        _ if !report.absent.is_empty() => String::new(),
+        period => format!(" and {period} more with the stack of its time"),
+    };
     sentences.push(format!(
-        "Of the paper's {total} claims, {today} hold today and {period} more with the stack of its time; {} do not, and {} cannot be decided here.",
-        of(Verdict::NotReproduced),
+        "Of the paper's {total} claims, {} hold today{period}; {} do not, and {} cannot be decided here.",
+        of(Verdict::Reproduced),
+        of(Verdict::NotToday) + of(Verdict::NotReproduced),
         of(Verdict::NotDecidable)
     ));
     sentences.join(" ")

@@ -9,7 +9,7 @@ use crate::report::Report;
 
 pub fn html(report: &Report) -> String {
     let layout = &report.layout;
-    if layout.variants.is_empty()
+    if layout.variants.len() < 2
         || !layout.fits.iter().any(|fit| !cells(report, &layout.variants[0], fit).is_empty())
     {
         return String::new();

@@ -31,12 +31,27 @@ pub struct Series {
 impl Series {
     /// Draws the curve into its panel; points above the axis become small triangles at its edge.
     pub fn draw(&self, svg: &mut Svg, panel: &Panel) {
-        let frame = panel.frame;
+        self.draw_line(svg, panel);
+        self.draw_marks(svg, panel);
+    }
+
+    /// Draws the line through the points, and the closed form, without marks.
+    pub fn draw_line(&self, svg: &mut Svg, panel: &Panel) {
         let Look { class, dash, .. } = self.look;
+        let frame = panel.frame;
         svg.group(class, "", |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
                 svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.at(x, y)));
                 svg.polyline("curve", dash, self.points.iter().map(|p| panel.at(p.x, p.y)));
+            });
+        });
+    }
+
+    /// Draws the points with their bars, without a line between.
+    pub fn draw_marks(&self, svg: &mut Svg, panel: &Panel) {
+        let frame = panel.frame;
+        svg.group(self.look.class, "", |svg| {
+            svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
                 for point in &self.points {
                     self.bar(svg, panel, point);
                 }

@@ -1,0 +1,213 @@
+//! `hol validate`: the model held to the kernel, point by point.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use hol_base::Ratio;
+use hol_lab::{
+    BothWorlds, Experiment, Finished, Manifest, Plan, Point, Results, Source, Store, Study, World, execute,
+};
+use hol_report::validation::{Check, Compared, Validation};
+
+use crate::failure::Failure;
+use crate::fill::{stop_on_interrupt, threads};
+use crate::number::positive;
+use crate::progress::Progress;
+use crate::row::short;
+use crate::terminal::{grouped, say, table};
+
+/// Points that the text shows; the files have all.
+const SHOWN: usize = 25;
+
+/// Hold the model to the kernel: the same points in both worlds, side by side, and whether they agree.
+///
+/// Takes the points whose stack is the kernel's. Finished runs are kept as they come, and the same command goes on:
+/// the kernel's runs stay, the model's are done again when this program has changed.
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// A study, such as fidelity, or an experiment file
+    #[arg(value_name = "STUDY|FILE")]
+    what: String,
+    /// A twentieth of the messages: a first look
+    #[arg(long)]
+    quick: bool,
+    /// Only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may be repeated
+    #[arg(long = "where", value_name = "KEY=VALUE")]
+    wheres: Vec<String>,
+    /// The kernel, by how its release begins, as in 6.1 [default: as `hol kernel list` shows]
+    #[arg(long, value_name = "RELEASE", default_value = "")]
+    kernel: String,
+    /// The directory of both worlds' results [default: results/validate-NAME, with -quick]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Runs at the same time [default: all cores]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    jobs: Option<usize>,
+    /// The share of points that have to agree
+    #[arg(long, value_name = "SHARE", default_value = "90%")]
+    require: Ratio,
+}
+
+impl Validate {
+    /// Runs what is missing in both worlds, then says where they differ.
+    pub fn run(&self) -> Result<(), Failure> {
+        let (name, title, experiments) = self.experiments()?;
+        let both = BothWorlds::of(experiments, &World::Kernel(self.kernel.clone()))?;
+        both.refused.iter().for_each(|point| eprintln!("left out: {point}"));
+        let chosen = self.chosen(&both)?;
+        let quick = if self.quick { "-quick" } else { "" };
+        let out = self.out.clone();
+        let out = out.unwrap_or_else(|| PathBuf::from(format!("results/validate-{name}{quick}")));
+
+        let stop = stop_on_interrupt()?;
+        let manifest =
+            |experiments: &[Experiment]| Manifest::new(&title, None, experiments, std::env::args().collect());
+        let model = manifest(&both.model).of_this_build()?;
+        let model = self.fill(Store::renew(&out.join("model"), model)?, &chosen, stop)?;
+        let kernel = manifest(&both.kernel);
+        let kernel = self.fill(Store::extend(&out.join("kernel"), kernel)?, &chosen, stop)?;
+
+        // The page has all that is there; what is said here, and the verdict, is of the chosen points.
+        Validation::gather(&title, &kernel, &model).write(&out).map_err(Failure::failed)?;
+        let [kernel, model] = [kernel, model].map(|results| narrowed(results, &chosen));
+        let validation = Validation::gather(&title, &kernel, &model);
+        say(&text(&validation));
+        say(&format!("\n{} has every point: {}\n", out.display(), out.join("validation.html").display()));
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Failed("interrupted; run the same command again to go on".to_owned()));
+        }
+        self.verdict(&validation)
+    }
+
+    /// What is validated: its name, a title, and its experiments.
+    fn experiments(&self) -> Result<(String, String, Vec<Experiment>), Failure> {
+        let path = Path::new(&self.what);
+        let (name, title, experiments) = if path.extension().is_some_and(|ending| ending == "toml") {
+            let name =
+                path.file_stem().map_or("experiment".into(), |stem| stem.to_string_lossy()).into_owned();
+            let experiment = Experiment::parse(&name, &Source::read(path)?)?;
+            let experiment = if self.quick { experiment.quick() } else { experiment };
+            (name, experiment.title.clone(), vec![experiment])
+        } else {
+            let study = Study::load(&self.what, self.quick)?;
+            let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();
+            (study.name.to_owned(), study.title.to_owned(), experiments)
+        };
+        Ok((name, title, experiments))
+    }
+
+    /// For every point in order, whether `--where` takes it.
+    fn chosen(&self, both: &BothWorlds) -> Result<Vec<bool>, Failure> {
+        let points: Vec<&Point> = both.kernel.iter().flat_map(|experiment| &experiment.points).collect();
+        let mut wheres = Vec::new();
+        for text in &self.wheres {
+            let usage = |problem: &str| Failure::Usage(format!("--where {text}: {problem}"));
+            let (key, value) =
+                text.split_once('=').ok_or_else(|| usage("write key=value, as in transport=TCP"))?;
+            if !points.iter().any(|point| point.is_where(key, value) == Some(true)) {
+                return Err(usage("no point has this; keys are experiment, transport and those swept"));
+            }
+            wheres.push((key, value));
+        }
+        // Several values of one key are alternatives, several keys narrow each other.
+        let takes = |point: &&Point| {
+            wheres.iter().all(|(key, _)| {
+                let mut values = wheres.iter().filter(|(other, _)| other == key);
+                values.any(|(key, value)| point.is_where(key, value) == Some(true))
+            })
+        };
+        Ok(points.iter().map(takes).collect())
+    }
+
+    /// Does what is not done yet of the chosen points, until it is done or interrupted.
+    fn fill(
+        &self,
+        (mut store, mut finished): (Store, Finished),
+        chosen: &[bool],
+        stop: &AtomicBool,
+    ) -> Result<Results, Failure> {
+        let world = store.manifest().world.clone();
+        let points = store.manifest().points.iter().zip(chosen).filter(|(_, chosen)| **chosen);
+        let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
+        let wanted = plan.wanted(&finished).len() as u64;
+        eprintln!("{world}: {} runs to do in {}", grouped(wanted), store.dir().display());
+        let mut progress = Progress::new(false);
+        let keep = store.keep();
+        let ended = execute(&plan, &mut finished, threads(self.jobs), stop, keep, |run, now| {
+            store.append(run)?;
+            progress.show(now);
+            Ok(())
+        });
+        progress.finish();
+        ended?;
+        Ok(store.write_tables(&finished)?)
+    }
+
+    fn verdict(&self, validation: &Validation) -> Result<(), Failure> {
+        let tally = validation.tally();
+        if tally.points > 0 && tally.share() >= self.require.value() {
+            return Ok(());
+        }
+        Err(Failure::Failed(format!(
+            "{} of {} points agree, --require {} asks for more",
+            tally.agree, tally.points, self.require
+        )))
+    }
+}
+
+/// The results of the chosen points.
+fn narrowed(mut results: Results, chosen: &[bool]) -> Results {
+    let mut chosen = chosen.iter();
+    results.points.retain(|_| chosen.next() == Some(&true));
+    results
+}
+
+/// The worst points, and how many agree.
+fn text(validation: &Validation) -> String {
+    let heads =
+        ["worst first", "kernel mean", "model", "off", "kernel p99", "model", "off", "resent ‰", "W1 ms", ""];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    rows.extend(validation.points.iter().take(SHOWN).map(row));
+    let mut text = table(&rows);
+    let more = validation.points.len().saturating_sub(SHOWN);
+    if more > 0 {
+        text += &format!("… and {more} more that are nearer\n");
+    }
+    let tally = validation.tally();
+    text += &format!(
+        "\n{} of {} points agree ({:.1} %); {} say little, for the kernel's own interval is wider than the tolerance \
+         ({} of them agree)\n",
+        tally.agree,
+        tally.points,
+        100.0 * tally.share(),
+        tally.say_little,
+        tally.say_little_and_agree
+    );
+    if validation.missing > 0 {
+        text += &format!("{} points have no run in both worlds yet\n", validation.missing);
+    }
+    text
+}
+
+fn row(compared: &Compared) -> Vec<String> {
+    let Compared { point, kernel, model, mean, p99, .. } = compared;
+    let mut row = vec![point.to_string()];
+    for check in [mean, p99] {
+        row.extend(check.as_ref().map_or(["-", "-", "-"].map(str::to_owned), numbers));
+    }
+    let moved = compared.wasserstein_ms.map_or("-".to_owned(), short);
+    let verdict = match (compared.agrees(), compared.says_little()) {
+        (true, false) => "agrees",
+        (true, true) => "agrees, says little",
+        (false, false) => "DIFFERS",
+        (false, true) => "DIFFERS widely",
+    };
+    row.extend([format!("{:.0}/{:.0}", kernel.sent_again, model.sent_again), moved, verdict.to_owned()]);
+    row
+}
+
+fn numbers(check: &Check) -> [String; 3] {
+    let model = short(check.model.mean);
+    [check.kernel.to_string(), model, format!("{:+.2} ({:.1}×)", check.difference(), check.excess())]
+}

@@ -1,0 +1,76 @@
+//! `hol validate` end to end. Without QEMU or a kernel these tests say so and pass, unless `HOL_REQUIRE_KERNEL` is set.
+
+mod hol;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const FILE: &str = "transports = ['tcp', 'tcp:stack=linux-2.6']\nmessages = 200\nrepetitions = 2\n\
+                    [sweep]\n'network.delay' = ['10ms', '20ms']\n";
+
+const VALIDATE: [&str; 4] = ["validate", "still.toml", "--out", "out"];
+
+/// Whether there is a kernel world here.
+fn available(test: &str) -> bool {
+    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
+    let there = qemu && hol::hol(Path::new("."), &["kernel", "list"]).status.success();
+    assert!(
+        there || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(),
+        "{test}: no QEMU, or no `hol kernel fetch`"
+    );
+    if !there {
+        eprintln!("{test}: SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
+    }
+    there
+}
+
+fn validate(dir: &Path, more: &[&str]) -> Output {
+    fs::write(dir.join("still.toml"), FILE).unwrap();
+    hol::hol(dir, &[&VALIDATE[..], more].concat())
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+#[test]
+fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
+    if !available("without_losses_the_worlds_agree_and_a_second_time_nothing_is_run") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("still.toml"), FILE).unwrap();
+    let part = hol::ok(dir.path(), &[&VALIDATE[..], &["--where", "delay=10ms"]].concat());
+    assert!(part.contains("1 of 1 points agree"), "{part}");
+
+    let whole = validate(dir.path(), &[]);
+    assert!(text(&whole.stderr).contains("-amd64: 2 runs to do"), "{}", text(&whole.stderr));
+    assert!(text(&whole.stdout).contains("2 of 2 points agree"), "{}", text(&whole.stdout));
+    let csv = fs::read_to_string(dir.path().join("out/validation.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 3, "a head and two points; the stack of 2.6 is not the kernel's: {csv}");
+
+    let again = validate(dir.path(), &[]);
+    assert_eq!(text(&again.stderr).matches(": 0 runs to do").count(), 2, "{}", text(&again.stderr));
+    assert_eq!(again.stdout, whole.stdout);
+}
+
+#[test]
+fn a_part_that_has_no_point_is_a_mistake() {
+    if available("a_part_that_has_no_point_is_a_mistake") {
+        let dir = tempfile::tempdir().unwrap();
+        let output = validate(dir.path(), &["--where", "delay=30ms"]);
+        assert_eq!(hol::code(&output), 2);
+        assert!(text(&output.stderr).contains("--where delay=30ms: no point"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn without_a_kernel_the_error_names_the_command() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("still.toml"), FILE).unwrap();
+    let mut command = Command::new(hol::BIN);
+    command.current_dir(dir.path()).args(["validate", "still.toml"]).env("XDG_CACHE_HOME", dir.path());
+    let output = command.output().unwrap();
+    assert!(text(&output.stderr).contains("hol kernel fetch"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,130 @@
+//! The same points in two worlds: a Linux kernel, and the model that is held to it.
+
+use std::io;
+use std::path::Path;
+
+use hol_base::Digester;
+use hol_stack::DEFAULT_STACK;
+
+use crate::error::{InputError, LabError};
+use crate::experiment::Experiment;
+use crate::manifest::Manifest;
+use crate::point::Point;
+use crate::repetitions::Repetitions;
+use crate::world::World;
+
+/// Repetitions of the model for each of the kernel's, which cost several hundred times as much: so many that the
+/// model's own uncertainty hardly counts.
+const MODEL_REPETITIONS: u32 = 10;
+
+/// Experiments in two worlds, point by point.
+#[derive(Debug, Clone)]
+pub struct BothWorlds {
+    /// In the kernel world.
+    pub kernel: Vec<Experiment>,
+    /// The same points in the same order in the model world, with more repetitions.
+    pub model: Vec<Experiment>,
+    /// Points that were left out, each in words with the reason.
+    pub refused: Vec<String>,
+}
+
+impl BothWorlds {
+    /// The points of `experiments` whose stack is the kernel's, as far as the kernel of `world` can do them.
+    pub fn of(experiments: Vec<Experiment>, world: &World) -> Result<Self, InputError> {
+        let mut both = Self { kernel: Vec::new(), model: Vec::new(), refused: Vec::new() };
+        for mut experiment in experiments {
+            experiment.points.retain(|point| point.transport.stack() == DEFAULT_STACK);
+            let (kernel, refused) = experiment.in_world(world)?;
+            let (model, _) = kernel.clone().in_world(&World::Model)?;
+            both.model.push(model.repeated(MODEL_REPETITIONS));
+            both.kernel.push(kernel);
+            both.refused.extend(refused);
+        }
+        Ok(both)
+    }
+}
+
+impl Experiment {
+    /// The experiment with `times` as many repetitions of the same length: the first ones are what they were.
+    fn repeated(mut self, times: u32) -> Self {
+        for point in &mut self.points {
+            let Repetitions { least, most } = point.repetitions;
+            // What does not fill all repetitions alike would lengthen the first ones of the longer series.
+            point.messages = point.messages / u64::from(least) * u64::from(least) * u64::from(times);
+            point.repetitions = Repetitions { least: least * times, most: most * times };
+            point.id = point.identity();
+        }
+        self
+    }
+}
+
+impl Point {
+    /// Whether it is one of those with `key` = `value`; `None` if points have no such key.
+    ///
+    /// A key is `experiment`, `transport` (the label or the specification), or a swept key or its last part.
+    pub fn is_where(&self, key: &str, value: &str) -> Option<bool> {
+        match key {
+            "experiment" => Some(self.experiment == value),
+            "transport" => Some(self.label == value || self.transport.to_string() == value),
+            _ => {
+                let named = |name: &str| name == key || name.rsplit('.').next() == Some(key);
+                let axis = self.axes.iter().find(|(name, _)| named(name));
+                axis.map(|(_, written)| written == value)
+            }
+        }
+    }
+}
+
+impl Manifest {
+    /// The manifest of runs that count for this very program only: its version names the build.
+    pub fn of_this_build(mut self) -> Result<Self, LabError> {
+        let read = || std::env::current_exe().and_then(std::fs::read);
+        let octets = read().map_err(|e: io::Error| LabError::file("read", Path::new("this program"), e))?;
+        let mut digester = Digester::new();
+        for chunk in octets.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            digester.add(u64::from_le_bytes(word));
+        }
+        self.version = format!("{}+{:.8}", self.version, digester.finish().to_string());
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    fn experiment(text: &str) -> Experiment {
+        Experiment::parse("exp1", &Source::new("exp1.toml", text)).unwrap()
+    }
+
+    #[test]
+    fn more_repetitions_are_as_long_as_the_first_and_begin_with_them() {
+        let few = experiment("transports = ['tcp']\nmessages = 1003\nrepetitions = 5");
+        let many = few.clone().repeated(10);
+        let (few, many) = (&few.points[0], &many.points[0]);
+        assert_eq!(many.repetitions, Repetitions::fixed(50));
+        assert!((0..50).all(|repetition| many.messages_in(repetition) == 200));
+        assert_eq!(few.seed_of(4), many.seed_of(4));
+    }
+
+    #[test]
+    fn points_are_found_by_experiment_transport_and_swept_keys() {
+        let text =
+            "transports = [{ spec = 'sctp:streams=8', label = 'SCTP-8' }]\n[sweep]\n'network.loss' = ['1%']";
+        let point = &experiment(text).points[0];
+        for (key, value) in [
+            ("experiment", "exp1"),
+            ("transport", "SCTP-8"),
+            ("transport", "sctp:streams=8"),
+            ("loss", "1%"),
+            ("network.loss", "1%"),
+        ] {
+            assert_eq!(point.is_where(key, value), Some(true), "{key}");
+            assert_eq!(point.is_where(key, "x"), Some(false), "{key}");
+        }
+        assert_eq!(point.is_where("work", "1%"), None);
+    }
+}

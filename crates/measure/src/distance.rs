@@ -1,0 +1,90 @@
+//! How far two distributions are apart.
+
+use crate::Distribution;
+use crate::bucket::Bucket;
+
+impl Distribution {
+    /// The Kolmogorov–Smirnov distance: the largest difference of the two shares at any latency.
+    ///
+    /// It asks how many messages differ, not by how much: two worlds whose latencies are all 1 µs apart have a
+    /// distance of 1.
+    pub fn ks_distance(&self, other: &Distribution) -> Option<f64> {
+        let (n, m) = (self.offered() as f64, other.offered() as f64);
+        let gap = |(_, a, b): (Bucket, u64, u64)| (a as f64 / n - b as f64 / m).abs();
+        (n > 0.0 && m > 0.0).then(|| self.steps(other).into_iter().map(gap).fold(0.0, f64::max))
+    }
+
+    /// The Wasserstein-1 distance in ms: how much the completed messages' latencies would have to move, on the mean
+    /// over the messages, to turn one distribution into the other; never less than the difference of the means.
+    pub fn wasserstein_ms(&self, other: &Distribution) -> Option<f64> {
+        let (n, m) = (self.completed() as f64, other.completed() as f64);
+        let steps = self.steps(other);
+        let area = |pair: &[(Bucket, u64, u64)]| {
+            let (from, a, b) = pair[0];
+            let width = pair[1].0.middle().as_millis_f64() - from.middle().as_millis_f64();
+            (a as f64 / n - b as f64 / m).abs() * width
+        };
+        (n > 0.0 && m > 0.0).then(|| steps.windows(2).map(area).sum())
+    }
+
+    /// Every latency that either has, ascending, and how many messages of each took no longer.
+    fn steps(&self, other: &Distribution) -> Vec<(Bucket, u64, u64)> {
+        let (mut ours, mut theirs) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
+        let (mut a, mut b) = (0, 0);
+        let mut steps = Vec::with_capacity(self.buckets.len() + other.buckets.len());
+        while let Some(at) = [ours.peek(), theirs.peek()].into_iter().flatten().map(|(b, _)| *b).min() {
+            a += ours.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| *count);
+            b += theirs.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| *count);
+            steps.push((at, a, b));
+        }
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+
+    use super::*;
+    use crate::Recorder;
+
+    fn counted(millis: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut recorder = Recorder::new();
+        millis.into_iter().for_each(|ms| recorder.complete(Duration::from_millis(ms)));
+        recorder.finish()
+    }
+
+    // python3 -c "from scipy.stats import ks_2samp; print(ks_2samp(range(1,101), range(21,141)).statistic)"
+    // 0.3333333333333333
+    #[test]
+    fn ks_distance_agrees_with_scipy() {
+        let (a, b) = (counted(1..=100), counted(21..=140));
+        assert!((a.ks_distance(&b).unwrap() - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(a.ks_distance(&a), Some(0.0));
+        assert_eq!(a.ks_distance(&Distribution::default()), None);
+    }
+
+    // python3 -c "from scipy.stats import wasserstein_distance as w
+    // print(w(range(1,101), range(21,141)), w([20,20,20,220], [20,50,50]), w([20,21], [40]))"
+    // 29.999999999999993 55.0 19.5
+    #[test]
+    fn the_wasserstein_distance_agrees_with_scipy() {
+        for (a, b, scipy) in [
+            (counted(1..=100), counted(21..=140), 30.0),
+            (counted([20, 20, 20, 220]), counted([20, 50, 50]), 55.0),
+            (counted([20, 21]), counted([40]), 19.5),
+        ] {
+            let distance = a.wasserstein_ms(&b).unwrap();
+            // Latencies are counted to four digits.
+            assert!((distance / scipy - 1.0).abs() < 1e-4, "{distance} for {scipy}");
+            assert_eq!(b.wasserstein_ms(&a), Some(distance));
+        }
+    }
+
+    #[test]
+    fn nothing_is_no_distance_from_itself_and_nothing_is_comparable_with_none() {
+        let a = counted(1..=100);
+        assert_eq!(a.wasserstein_ms(&a), Some(0.0));
+        assert_eq!(a.wasserstein_ms(&Distribution::default()), None);
+    }
+}

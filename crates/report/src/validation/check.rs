@@ -1,0 +1,97 @@
+//! One number in both worlds, and whether they agree.
+
+use hol_measure::Interval;
+
+/// How far the model may be from the kernel: the greater of the two.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    /// In ms.
+    pub ms: f64,
+    /// As a share of the kernel's number.
+    pub share: f64,
+}
+
+/// For means.
+pub const MEAN: Tolerance = Tolerance { ms: 0.5, share: 0.03 };
+/// For 99 % quantiles.
+pub const P99: Tolerance = Tolerance { ms: 1.0, share: 0.05 };
+
+/// A number in both worlds, in ms, with 95 % intervals over the repetitions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Check {
+    /// In the kernel.
+    pub kernel: Interval,
+    /// In the model.
+    pub model: Interval,
+    /// How far the two may be apart, in ms.
+    pub tolerance: f64,
+}
+
+impl Check {
+    /// Holds the model to the kernel.
+    pub fn new(kernel: Interval, model: Interval, tolerance: Tolerance) -> Self {
+        let Tolerance { ms, share } = tolerance;
+        Self { kernel, model, tolerance: ms.max(share * kernel.mean) }
+    }
+
+    /// Model less kernel, in ms.
+    pub fn difference(&self) -> f64 {
+        self.model.mean - self.kernel.mean
+    }
+
+    /// The difference in units of the tolerance.
+    pub fn excess(&self) -> f64 {
+        self.difference().abs() / self.tolerance
+    }
+
+    /// Within the tolerance, or inside the kernel's own interval.
+    pub fn agrees(&self) -> bool {
+        self.excess() <= 1.0 || self.kernel.contains(self.model.mean)
+    }
+
+    /// Whether the kernel's interval is wider than the tolerance: then agreement is easy.
+    pub fn says_little(&self) -> bool {
+        self.kernel.half_width > self.tolerance
+    }
+
+    /// How many repetitions would make the kernel's interval as narrow as the tolerance, going by those that there
+    /// are; `None` with fewer than two.
+    pub fn repetitions_needed(&self) -> Option<u64> {
+        let Interval { half_width, n, .. } = self.kernel;
+        let ratio = half_width / self.tolerance;
+        ratio.is_finite().then(|| (n as f64 * (ratio * ratio).max(1.0)).ceil() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kernel: (f64, f64), model: f64) -> Check {
+        let interval = |mean, half_width| Interval { mean, half_width, n: 8 };
+        Check::new(interval(kernel.0, kernel.1), interval(model, 0.1), MEAN)
+    }
+
+    #[test]
+    fn small_means_may_differ_by_half_a_millisecond_and_large_ones_by_three_percent() {
+        assert!(check((10.0, 0.1), 10.5).agrees() && !check((10.0, 0.1), 10.51).agrees());
+        assert!(check((100.0, 0.1), 97.1).agrees() && !check((100.0, 0.1), 96.9).agrees());
+    }
+
+    #[test]
+    fn a_model_inside_the_kernels_interval_agrees_and_such_an_interval_says_little() {
+        let wide = check((100.0, 9.0), 92.0);
+        assert!(wide.agrees() && wide.says_little());
+        assert_eq!(wide.repetitions_needed(), Some(72), "8 repetitions, and 9 ms are three times 3 ms");
+        let narrow = check((100.0, 2.0), 98.0);
+        assert!(!narrow.says_little());
+        assert_eq!(narrow.repetitions_needed(), Some(8));
+    }
+
+    #[test]
+    fn one_repetition_says_little_whatever_it_says() {
+        let one = check((100.0, f64::INFINITY), 900.0);
+        assert!(one.agrees() && one.says_little());
+        assert_eq!(one.repetitions_needed(), None);
+    }
+}

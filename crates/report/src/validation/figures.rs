@@ -1,0 +1,200 @@
+//! Figures: the model beside the kernel, mean by mean, and the distributions of the worst points.
+
+use hol_measure::{CONFIDENCE, Distribution, Interval};
+
+use super::{Compared, Validation};
+use crate::data::Conditions;
+use crate::plot::{Axis, Ccdf, Frame, Look, Marker, Panel, Point, Scale, Series, Svg, key, side_labels};
+
+const WIDTH: f64 = 880.0;
+const HEIGHT: f64 = 340.0;
+/// Left of the first panel: tick labels and the name of the axis.
+const LEFT: f64 = 56.0;
+const TOP: f64 = 34.0;
+/// Below the panels: tick labels and the name of the axis.
+const BOTTOM: f64 = 46.0;
+/// Right of a panel, for the names of its curves.
+const NAMES: f64 = 118.0;
+/// The vertical axis ends at so many round trips: what is above is a triangle at the edge.
+const ROUND_TRIPS: f64 = 6.0;
+/// The transports of the figure that stands for all.
+const OVERVIEW: [&str; 4] = ["TCP", "SCTP-1", "SCTP-8", "SCTP-1024"];
+
+/// What varies along the horizontal axis.
+#[derive(Clone, Copy)]
+struct Along {
+    name: &'static str,
+    of: fn(&Conditions) -> f64,
+}
+
+const ALONG: [Along; 2] = [
+    Along { name: "packet loss in each direction (%)", of: |conditions| conditions.loss },
+    Along { name: "transactions a second", of: |conditions| conditions.rate },
+];
+
+impl Validation {
+    /// The names of the experiments that have points.
+    pub(super) fn experiments(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.points.iter().map(|c| c.point.experiment.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The means of an experiment, lines for the model and marks for the kernel, with the name of the drawing;
+    /// `None` if nothing varies.
+    pub fn figure(&self, experiment: &str) -> Option<Svg> {
+        let points: Vec<&Compared> =
+            self.points.iter().filter(|compared| compared.point.experiment == experiment).collect();
+        drawing(&format!("beside-{experiment}"), &points)
+    }
+
+    /// A few transports of the first experiment; `None` without them.
+    pub fn overview(&self) -> Option<Svg> {
+        let experiment = *self.experiments().first()?;
+        let mine = |compared: &&Compared| {
+            compared.point.experiment == experiment && OVERVIEW.contains(&compared.point.label.as_str())
+        };
+        drawing("overview", &self.points.iter().filter(mine).collect::<Vec<_>>())
+    }
+}
+
+fn drawing(id: &str, points: &[&Compared]) -> Option<Svg> {
+    let along = ALONG.into_iter().find(|along| {
+        let first = points.first().map(|compared| (along.of)(&compared.conditions));
+        points.iter().any(|compared| Some((along.of)(&compared.conditions)) != first)
+    })?;
+    let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model beside kernel: mean response time");
+    let variants = variants(points);
+    let count = variants.len() as f64;
+    let width = ((WIDTH - LEFT - NAMES * count - LEFT * (count - 1.0)) / count).min(560.0);
+    for (index, variant) in variants.iter().enumerate() {
+        let left = LEFT + (width + NAMES + LEFT) * index as f64;
+        let frame = Frame { left, top: TOP, width, height: HEIGHT - TOP - BOTTOM };
+        let panel = panel(frame, along, points);
+        let title = if variant.is_empty() { "lines: model, marks: Linux" } else { variant };
+        panel.draw(&mut svg, title, index == 0);
+        curves(&mut svg, &panel, along, points, variant);
+    }
+    Some(svg)
+}
+
+/// What stands behind a blank in the labels: each variant has a panel.
+fn variants<'c>(points: &[&'c Compared]) -> Vec<&'c str> {
+    let mut variants: Vec<&str> = points.iter().map(|compared| split(&compared.point.label).1).collect();
+    variants.sort_unstable();
+    variants.dedup();
+    variants
+}
+
+/// `SCTP-8 (200 ms)` as `SCTP-8` and `(200 ms)`.
+fn split(label: &str) -> (&str, &str) {
+    label.split_once(' ').unwrap_or((label, ""))
+}
+
+fn panel(frame: Frame, along: Along, points: &[&Compared]) -> Panel {
+    let xs = points.iter().map(|compared| (along.of)(&compared.conditions)).filter(|x| *x > 0.0);
+    let (min, max) = xs.fold((f64::INFINITY, 0.0_f64), |(min, max), x| (min.min(x), max.max(x)));
+    let floor = points.iter().map(|compared| compared.conditions.rtt_ms()).fold(f64::INFINITY, f64::min);
+    let means = points.iter().filter_map(|compared| Some(compared.mean?.kernel.mean));
+    let top = means.fold(1.2 * floor, f64::max).min(ROUND_TRIPS * floor);
+    let x = Axis::new(Scale::Log { min, max: max.max(min * 2.0) }, along.name);
+    let y = Axis::new(Scale::Linear { min: 0.95 * floor, max: 1.02 * top }, "mean response time (ms)");
+    Panel { frame, x, y }
+}
+
+fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&Compared], variant: &str) {
+    let mine = points.iter().filter(|compared| split(&compared.point.label).1 == variant);
+    let mut labels: Vec<&str> = mine.map(|compared| compared.point.label.as_str()).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let mut ends = Vec::new();
+    for label in labels {
+        let of_label = || points.iter().filter(|compared| compared.point.label == label);
+        let model = series(label, along, of_label().filter_map(|c| Some((c, c.mean?.model))));
+        let kernel = series(label, along, of_label().filter_map(|c| Some((c, c.mean?.kernel))));
+        model.draw_line(svg, panel);
+        kernel.draw_marks(svg, panel);
+        if let Some(last) = model.points.last() {
+            ends.push((split(label).0.to_owned(), model.look, panel.at(last.x, last.y)));
+        }
+    }
+    side_labels(svg, panel, &ends);
+}
+
+fn series<'c>(
+    label: &str,
+    along: Along,
+    means: impl Iterator<Item = (&'c &'c Compared, Interval)>,
+) -> Series {
+    let point = |(compared, mean): (&&Compared, Interval)| {
+        let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
+        Point { x: (along.of)(&compared.conditions), y: mean.mean, half_width, n: mean.n }
+    };
+    let mut points: Vec<Point> = means.map(point).filter(|point| point.x > 0.0).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    Series { label: label.to_owned(), look: Look::of_transport(label), points, theory: Vec::new() }
+}
+
+/// The distributions of both worlds at a point.
+pub(super) fn distributions(id: &str, compared: &Compared) -> Svg {
+    let mut svg = Svg::new(id, WIDTH, HEIGHT, &format!("Distribution at {}", compared.point));
+    let curves = [
+        ccdf(
+            "Linux",
+            Look { class: "c-vermilion", marker: Marker::Disc, dash: "" },
+            &compared.kernel.latency,
+        ),
+        ccdf("model", Look { class: "c-blue", marker: Marker::Ring, dash: "6 3" }, &compared.model.latency),
+    ];
+    let times = || curves.iter().flat_map(|curve| curve.points.iter().map(|(ms, _)| *ms));
+    let min = times().fold(f64::INFINITY, f64::min).min(compared.conditions.rtt_ms().max(0.1));
+    let max = times().fold(10.0 * min, f64::max);
+    let frame = Frame { left: LEFT, top: TOP, width: 560.0, height: HEIGHT - TOP - BOTTOM };
+    let x = Axis::new(Scale::Log { min: 0.9 * min, max: 1.1 * max }, "response time (ms)");
+    let y = Axis::new(Scale::Log { min: 1e-4, max: 1.0 }, "share of transactions that took longer");
+    let panel = Panel { frame, x, y };
+    panel.draw(&mut svg, &compared.point.to_string(), true);
+    curves.iter().for_each(|curve| curve.draw(&mut svg, &panel));
+    let entries = curves.map(|curve| (curve.label, curve.look));
+    key(&mut svg, (LEFT + 576.0, TOP + 10.0), &entries, false);
+    svg
+}
+
+fn ccdf(label: &str, look: Look, latency: &Distribution) -> Ccdf {
+    const PER_DECADE: u32 = 24;
+    let corners = latency.ccdf(PER_DECADE, CONFIDENCE);
+    let points = corners.iter().map(|corner| (corner.latency.as_millis_f64(), corner.share)).collect();
+    Ccdf { label: label.to_owned(), look, points, band: Vec::new(), theory: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{compared, validation};
+    use super::*;
+
+    fn points() -> Vec<Compared> {
+        let at = |transport: &str, loss: &str| {
+            let text = format!(
+                "transports = [{{ spec = 'sctp', label = '{transport}' }}]\nmessages = 2\nrepetitions = 2\n\
+                 [network]\nloss = '{loss}'"
+            );
+            compared(&text, &[20, 30], &[22, 24])
+        };
+        vec![at("SCTP-1", "1%"), at("SCTP-1", "0.1%"), at("SCTP-1 (200 ms)", "1%")]
+    }
+
+    #[test]
+    fn lines_are_the_models_and_marks_the_kernels_with_a_panel_for_each_variant() {
+        let svg = validation(points()).figure("test").unwrap().inline();
+        assert_eq!(svg.matches("class=\"frame\"").count(), 2);
+        assert_eq!(svg.matches("class=\"curve\"").count(), 2);
+        assert!(svg.contains("SCTP-1 at 0.1: 25.00 ±"), "the kernel's mean has a mark: {svg}");
+        assert!(!svg.contains("23.00 ±"), "the model's has none: {svg}");
+    }
+
+    #[test]
+    fn a_single_point_has_no_figure() {
+        assert!(validation(points()[..1].to_vec()).figure("test").is_none());
+    }
+}

@@ -1,0 +1,251 @@
+//! `validation.html`: the summary, the figures, and every point, the worst first.
+
+use std::fmt::Write;
+
+use hol_measure::Interval;
+
+use super::figures::distributions;
+use super::{Check, Compared, Measured, Tally, Validation};
+use crate::page::{Section, document};
+use crate::plot::escape;
+
+/// So many points are shown with their distributions.
+const WORST: usize = 12;
+
+impl Validation {
+    /// The page, one file that needs nothing else.
+    pub fn html(&self) -> String {
+        let sections = [
+            ("summary", "Summary", summary(self)),
+            ("figures", "Model beside kernel", figures(self)),
+            ("worst", "The worst points", worst(self)),
+            ("points", "Every point", points(self)),
+            ("provenance", "Provenance", provenance(self)),
+        ];
+        let sections: Vec<Section> =
+            sections.into_iter().map(|(id, title, body)| Section { id, title, body }).collect();
+        let links = sections.iter().map(|Section { id, title, .. }| format!("<a href=\"#{id}\">{title}</a>"));
+        let navigation: String = links.collect();
+        document(&self.title, "headofline validation: the model held to the kernel", &navigation, &sections)
+    }
+}
+
+fn summary(validation: &Validation) -> String {
+    let tally = validation.tally();
+    let mut text = format!(
+        "<p class=\"question\">Does the model tell what Linux does?</p><p class=\"lead\"><b>{} of {} points agree \
+         ({:.1} %).</b> At {} of all points the kernel's own 95 % interval is wider than what the two may differ, so \
+         that they say little, and {} of these agree; of the others, {} of {} do.</p>",
+        tally.agree,
+        tally.points,
+        100.0 * tally.share(),
+        tally.say_little,
+        tally.say_little_and_agree,
+        tally.agree - tally.say_little_and_agree,
+        tally.points - tally.say_little,
+    );
+    if validation.missing > 0 {
+        let _ = write!(
+            text,
+            "<p class=\"warning\">{} points have no run in both worlds yet; the same command goes on.</p>",
+            validation.missing
+        );
+    }
+    text += "<p class=\"soft\">A point agrees if the model's mean is within 0.5 ms or 3 % of the kernel's, or inside the \
+             95 % interval of the kernel's, and its 99 % quantile within 1 ms or 5 %, or inside the kernel's interval.</p>";
+    text + &matrix(validation)
+}
+
+/// How many points agree, by transport and experiment.
+fn matrix(validation: &Validation) -> String {
+    let experiments = validation.experiments();
+    let mut labels: Vec<&str> = validation.points.iter().map(|c| c.point.label.as_str()).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let tally = |label: Option<&str>, experiment: Option<&str>| -> Tally {
+        let mine = |c: &&Compared| {
+            label.is_none_or(|label| c.point.label == label)
+                && experiment.is_none_or(|experiment| c.point.experiment == experiment)
+        };
+        validation.points.iter().filter(mine).collect()
+    };
+    let head: String = experiments.iter().map(|name| format!("<th>{}</th>", escape(name))).collect();
+    let mut text = format!("<table><caption>Points that agree</caption><tr><th></th>{head}<th>all</th></tr>");
+    for label in labels.iter().copied().map(Some).chain([None]) {
+        let cells = experiments.iter().copied().map(Some).chain([None]);
+        let cells: String = cells.map(|experiment| share(tally(label, experiment))).collect();
+        let _ = write!(text, "<tr><td>{}</td>{cells}</tr>", escape(label.unwrap_or("all")));
+    }
+    text + "</table>"
+}
+
+fn share(tally: Tally) -> String {
+    match tally {
+        Tally { points: 0, .. } => "<td>–</td>".to_owned(),
+        Tally { points, agree, .. } => {
+            let class = if agree == points { "yes" } else { "no" };
+            format!("<td class=\"{class}\">{agree} of {points}</td>")
+        }
+    }
+}
+
+fn figures(validation: &Validation) -> String {
+    let mut text = String::from(
+        "<p class=\"soft\">Lines: the model. Marks: Linux, with 95 % intervals over the repetitions. A triangle ▲ at the \
+         upper edge is a mean off the axis.</p>",
+    );
+    for experiment in validation.experiments() {
+        if let Some(svg) = validation.figure(experiment) {
+            let _ = write!(
+                text,
+                "<figure>{}<figcaption><b>{}</b> <span class=\"soft\"><a href=\"figures/{}.svg\">SVG</a></span></figcaption></figure>",
+                svg.inline(),
+                escape(experiment),
+                svg.id()
+            );
+        }
+    }
+    text
+}
+
+/// The worst points with their distributions and the commands that show their packets.
+fn worst(validation: &Validation) -> String {
+    let mut text = String::new();
+    for (index, compared) in validation.points.iter().take(WORST).enumerate() {
+        let [kernel, model] = compared.traces();
+        let _ = write!(
+            text,
+            "<details{}><summary>{} {}</summary><figure>{}</figure><pre>{}\n{}</pre></details>",
+            if index < 3 { " open" } else { "" },
+            chip(compared),
+            escape(&compared.point.to_string()),
+            distributions(&format!("worst-{index}"), compared).inline(),
+            escape(&kernel),
+            escape(&model)
+        );
+    }
+    text
+}
+
+fn chip(compared: &Compared) -> String {
+    let (class, words) = match (compared.agrees(), compared.says_little()) {
+        (true, false) => ("v-good", "agrees"),
+        (true, true) => ("v-unknown", "agrees, says little"),
+        (false, _) => ("v-bad", "differs"),
+    };
+    format!("<span class=\"chip {class}\">{words}</span>")
+}
+
+fn points(validation: &Validation) -> String {
+    const HEADS: [&str; 16] = [
+        "point",
+        "verdict",
+        "mean, Linux",
+        "model",
+        "off",
+        "closed form",
+        "p99, Linux",
+        "model",
+        "off",
+        "median",
+        "p99.9",
+        "failed",
+        "resent ‰",
+        "D",
+        "W1 (ms)",
+        "repetitions",
+    ];
+    let head: String = HEADS.iter().map(|head| format!("<th>{head}</th>")).collect();
+    let rows: String = validation.points.iter().map(row).collect();
+    format!(
+        "<p class=\"soft\">Times in ms. Off: model less Linux, and in units of the tolerance. Where two numbers stand with a \
+         stroke between, Linux is the first. D: the Kolmogorov–Smirnov distance, which counts any shift however small. W1: \
+         the Wasserstein distance. Repetitions: those of Linux, and how many it would take for a point that says little. \
+         Open a point for the commands that show its packets in both worlds. The same as \
+         <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p>\
+         <div class=\"scroll\"><table><tr>{head}</tr>{rows}</table></div>"
+    )
+}
+
+fn row(compared: &Compared) -> String {
+    let Compared { point, kernel, model, mean, p99, closed_form, ks, wasserstein_ms, .. } = compared;
+    let [kernel_trace, model_trace] = compared.traces();
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
+    let pair = |of: fn(&Measured) -> Option<Interval>| {
+        [kernel, model].map(|world| number(of(world).map(|interval| interval.mean))).join(" / ")
+    };
+    let mut cells = checked(mean).to_vec();
+    cells.push(number(*closed_form));
+    cells.extend(checked(p99));
+    cells.extend([
+        pair(|world| world.median),
+        pair(|world| world.p999),
+        format!("{} / {}", kernel.failed, model.failed),
+        format!("{:.1} / {:.1}", kernel.sent_again, model.sent_again),
+        number(*ks),
+        number(*wasserstein_ms),
+        repetitions(compared),
+    ]);
+    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    format!(
+        "<tr><td><details><summary>{}</summary><pre>{}\n{}</pre></details></td><td>{}</td>{cells}</tr>",
+        escape(&point.to_string()),
+        escape(&kernel_trace),
+        escape(&model_trace),
+        chip(compared)
+    )
+}
+
+/// Kernel, model, and how far they are apart.
+fn checked(check: &Option<Check>) -> [String; 3] {
+    let Some(check) = check else { return ["–", "–", "–"].map(str::to_owned) };
+    let off = format!("{:+.2} ({:.1}×)", check.difference(), check.excess());
+    [check.kernel.to_string(), check.model.to_string(), off]
+}
+
+/// How many there are, and how many it would take.
+fn repetitions(compared: &Compared) -> String {
+    let done = compared.kernel.repetitions;
+    match compared.repetitions_needed() {
+        Some(needed) if needed > done as u64 => format!("{done}, better {needed}"),
+        Some(_) => done.to_string(),
+        None => format!("{done}, too few"),
+    }
+}
+
+fn provenance(validation: &Validation) -> String {
+    let total = |of: fn(&Compared) -> f64| validation.points.iter().map(of).sum::<f64>();
+    let (kernel_s, model_s) = (total(|c| c.kernel.wall_s), total(|c| c.model.wall_s));
+    let (kernel_messages, model_messages) =
+        (total(|c| c.kernel.offered as f64), total(|c| c.model.offered as f64));
+    format!(
+        "<dl><dt>Linux</dt><dd>{}, {kernel_messages} transactions, {kernel_s:.0} s of wall-clock time ({:.0} µs each)</dd>\
+         <dt>model</dt><dd>headofline {}, {model_messages} transactions, {model_s:.1} s ({:.2} µs each)</dd></dl>\
+         <p class=\"soft\">Both are result directories of their own, beside this page: <code>kernel</code> and \
+         <code>model</code>.</p>",
+        escape(&validation.kernel),
+        kernel_s * 1e6 / kernel_messages.max(1.0),
+        escape(&validation.model),
+        model_s * 1e6 / model_messages.max(1.0),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{compared, validation};
+
+    #[test]
+    fn the_page_is_one_file_and_says_how_many_points_agree() {
+        let text = "transports = ['tcp']\nmessages = 2\nrepetitions = 2";
+        let points = vec![compared(text, &[20, 20], &[30, 30]), compared(text, &[20, 20], &[20, 20])];
+        let html = validation(points).html();
+        assert!(
+            html.contains("<h1>A &amp; B</h1>") && html.contains("1 of 2 points agree (50.0 %)"),
+            "{html}"
+        );
+        for outside in ["http://", "https://", "src=", "@import", "<link"] {
+            assert!(!html.contains(outside), "{outside}");
+        }
+        assert_eq!(html.matches("hol trace tcp").count(), 8, "two worlds, two points, twice");
+    }
+}

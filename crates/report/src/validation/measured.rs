@@ -1,0 +1,66 @@
+//! What one world measured at a point.
+
+use hol_lab::{PointResult, RunResult};
+use hol_measure::{CONFIDENCE, Distribution, Interval};
+
+/// One world's numbers; times are in ms with 95 % intervals over the repetitions.
+///
+/// A quantile is that of each repetition, and its interval over them: both worlds' repetitions are of one length, so
+/// that it is biased alike in both. It is `None` where a repetition had more failures than the quantile leaves out.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// Repetitions.
+    pub repetitions: usize,
+    /// Messages that were to be sent.
+    pub offered: u64,
+    /// Messages that never completed.
+    pub failed: u64,
+    /// Mean response time; `None` if nothing completed.
+    pub mean: Option<Interval>,
+    /// Median response time.
+    pub median: Option<Interval>,
+    /// What one message of a hundred exceeds.
+    pub p99: Option<Interval>,
+    /// What one message of a thousand exceeds.
+    pub p999: Option<Interval>,
+    /// Packets with data that were sent again, for a thousand messages.
+    pub sent_again: f64,
+    /// Response times of all repetitions together.
+    pub latency: Distribution,
+    /// Seconds of wall-clock time for all repetitions.
+    pub wall_s: f64,
+}
+
+impl Measured {
+    /// The numbers of a point.
+    pub fn of(result: &PointResult) -> Self {
+        let again: u64 = result.runs.iter().map(sent_again).sum();
+        Self {
+            repetitions: result.runs.len(),
+            offered: result.offered(),
+            failed: result.failed(),
+            mean: result.mean_ms(),
+            median: quantile(result, 0.5),
+            p99: quantile(result, 0.99),
+            p999: quantile(result, 0.999),
+            sent_again: again as f64 * 1000.0 / result.offered().max(1) as f64,
+            latency: result.latency(),
+            wall_s: result.wall_s(),
+        }
+    }
+}
+
+fn quantile(result: &PointResult, p: f64) -> Option<Interval> {
+    let of = |run: &RunResult| Some(run.summary.latency.quantile(p)?.as_millis_f64());
+    let quantiles: Vec<f64> = result.runs.iter().map(of).collect::<Option<_>>()?;
+    Interval::of(&quantiles, CONFIDENCE)
+}
+
+/// Retransmissions of both ends, counted by the kernel or by the model's endpoints.
+fn sent_again(run: &RunResult) -> u64 {
+    let counts = &run.counts;
+    run.kernel.as_ref().map_or(
+        counts.fast_retransmissions + counts.timeout_retransmissions + counts.tail_loss_probes,
+        |facts| facts.retransmissions,
+    )
+}

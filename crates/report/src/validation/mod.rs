@@ -1,0 +1,79 @@
+//! Does the model tell the truth? The kernel's results and the model's, point by point.
+
+mod check;
+mod compared;
+mod figures;
+mod html;
+mod measured;
+mod table;
+mod tally;
+#[cfg(test)]
+mod testing;
+mod traces;
+
+use std::fs;
+use std::path::Path;
+
+use hol_lab::{PointResult, Results};
+
+use crate::report::ReportError;
+
+pub use check::{Check, MEAN, P99, Tolerance};
+pub use compared::Compared;
+pub use measured::Measured;
+pub use tally::Tally;
+
+/// A model held against a kernel.
+#[derive(Debug, Clone)]
+pub struct Validation {
+    /// One line for people.
+    pub title: String,
+    /// Every point with runs in both worlds: those that disagree first, and the furthest of each first.
+    pub points: Vec<Compared>,
+    /// Points that have no run in both worlds yet.
+    pub missing: usize,
+    /// The kernel's world, as in `kernel:6.12.1-amd64`.
+    pub kernel: String,
+    /// The version of the program that was the model.
+    pub model: String,
+}
+
+impl Validation {
+    /// Compares two result directories whose points are the same in the same order.
+    pub fn gather(title: &str, kernel: &Results, model: &Results) -> Self {
+        let pairs = kernel.points.iter().zip(&model.points);
+        let there = |(kernel, model): &(&PointResult, &PointResult)| {
+            !kernel.runs.is_empty() && !model.runs.is_empty()
+        };
+        let mut points: Vec<Compared> =
+            pairs.filter(there).map(|(kernel, model)| Compared::of(kernel, model)).collect();
+        let missing = kernel.points.len() - points.len();
+        points.sort_by(|a, b| a.agrees().cmp(&b.agrees()).then(b.excess().total_cmp(&a.excess())));
+        let (kernel, model) = (kernel.manifest.world.clone(), model.manifest.version.clone());
+        Self { title: title.to_owned(), points, missing, kernel, model }
+    }
+
+    /// Writes the page, its figures, and the table as CSV and JSON into `dir`.
+    pub fn write(&self, dir: &Path) -> Result<(), ReportError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ReportError::Write { path, source }
+        };
+        let figures = dir.join("figures");
+        fs::create_dir_all(&figures).map_err(failed(&figures))?;
+        let drawings = self.experiments().into_iter().filter_map(|name| self.figure(name));
+        let drawings = drawings.chain(self.overview());
+        let drawings = drawings.map(|svg| (figures.join(format!("{}.svg", svg.id())), svg.standalone()));
+        let texts = [
+            (dir.join("validation.csv"), self.csv()),
+            (dir.join("validation.json"), self.json()),
+            (dir.join("validation.html"), self.html()),
+        ];
+        drawings.chain(texts).try_for_each(|(path, text)| fs::write(&path, text).map_err(failed(&path)))
+    }
+
+    /// All points together.
+    pub fn tally(&self) -> Tally {
+        self.points.iter().collect()
+    }
+}

@@ -1,0 +1,104 @@
+//! The points as a table for programs: CSV and JSON.
+
+use hol_measure::Interval;
+use serde_json::{Map, Value, json};
+
+use super::{Check, Compared, Measured, Validation};
+
+impl Validation {
+    /// One array of objects, a line for each point.
+    pub fn json(&self) -> String {
+        let rows = self.points.iter().map(|point| {
+            let row: Map<String, Value> = columns(point).into_iter().collect();
+            Value::Object(row).to_string()
+        });
+        format!("[\n{}\n]\n", rows.collect::<Vec<_>>().join(",\n"))
+    }
+
+    /// A header and a line for each point.
+    pub fn csv(&self) -> String {
+        let rows: Vec<_> = self.points.iter().map(columns).collect();
+        let heads = rows.first().into_iter().flatten().map(|(name, _)| name.as_str());
+        let mut text = heads.collect::<Vec<_>>().join(",") + "\n";
+        for row in &rows {
+            text += &(row.iter().map(|(_, value)| cell(value)).collect::<Vec<_>>().join(",") + "\n");
+        }
+        text
+    }
+}
+
+/// The same columns in the same order for every point; times are in ms.
+fn columns(compared: &Compared) -> Vec<(String, Value)> {
+    let Compared { point, kernel, model, mean, p99, conditions, .. } = compared;
+    let check = |check: &Option<Check>, of: fn(&Check) -> f64| check.as_ref().map(of);
+    let [kernel_trace, model_trace] = compared.traces();
+    let mut columns: Vec<(String, Value)> = [
+        ("experiment", json!(point.experiment)),
+        ("label", json!(point.label)),
+        ("transport", json!(point.transport.to_string())),
+        ("loss_percent", json!(conditions.loss)),
+        ("rate_per_s", json!(conditions.rate)),
+        ("delay_ms", json!(conditions.delay_ms)),
+        ("agrees", json!(compared.agrees())),
+        ("says_little", json!(compared.says_little())),
+        ("repetitions_needed", json!(compared.repetitions_needed())),
+        ("mean_difference_ms", json!(check(mean, Check::difference))),
+        ("mean_tolerance_ms", json!(check(mean, |check| check.tolerance))),
+        ("p99_difference_ms", json!(check(p99, Check::difference))),
+        ("p99_tolerance_ms", json!(check(p99, |check| check.tolerance))),
+        ("closed_form_ms", json!(compared.closed_form)),
+        ("ks_distance", json!(compared.ks)),
+        ("wasserstein_ms", json!(compared.wasserstein_ms)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec();
+    columns.extend(world("kernel", kernel));
+    columns.extend(world("model", model));
+    columns.push(("kernel_trace".to_owned(), json!(kernel_trace)));
+    columns.push(("model_trace".to_owned(), json!(model_trace)));
+    columns
+}
+
+/// One world's columns.
+fn world(name: &str, measured: &Measured) -> Vec<(String, Value)> {
+    let Measured { repetitions, offered, failed, mean, median, p99, p999, sent_again, wall_s, .. } = measured;
+    let mut columns = Vec::new();
+    let mut add = |column: &str, value| columns.push((format!("{name}_{column}"), value));
+    add("repetitions", json!(repetitions));
+    add("offered", json!(offered));
+    add("failed", json!(failed));
+    for (column, interval) in [("mean", mean), ("median", median), ("p99", p99), ("p999", p999)] {
+        let half_width = |interval: Interval| Some(interval.half_width).filter(|half| half.is_finite());
+        add(&format!("{column}_ms"), json!(interval.map(|interval| interval.mean)));
+        add(&format!("{column}_ci95_ms"), json!(interval.and_then(half_width)));
+    }
+    add("sent_again_per_1000", json!(sent_again));
+    add("wall_s", json!(wall_s));
+    columns
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.contains([',', '"', '\n']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{compared, validation};
+
+    #[test]
+    fn the_csv_has_a_line_for_each_point_and_as_many_cells_as_heads() {
+        let text = "transports = ['tcp']\nmessages = 2\nrepetitions = 2";
+        let csv = validation(vec![compared(text, &[20, 21], &[20, 20])]).csv();
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0].split(',').count(), lines[1].split(',').count(), "{csv}");
+        assert!(lines[1].starts_with("test,tcp,tcp,0"), "{csv}");
+    }
+}

@@ -1,0 +1,37 @@
+//! How many points agree.
+
+use super::Compared;
+
+/// Counts of points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// All of them.
+    pub points: usize,
+    /// Those where model and kernel agree.
+    pub agree: usize,
+    /// Those where the kernel's interval is wider than what the two may differ.
+    pub say_little: usize,
+    /// Those of them that agree.
+    pub say_little_and_agree: usize,
+}
+
+impl Tally {
+    /// The share that agrees; 0 without points.
+    pub fn share(&self) -> f64 {
+        self.agree as f64 / self.points.max(1) as f64
+    }
+}
+
+impl<'c> FromIterator<&'c Compared> for Tally {
+    fn from_iter<I: IntoIterator<Item = &'c Compared>>(points: I) -> Self {
+        let mut tally = Self::default();
+        for point in points {
+            let (agrees, little) = (point.agrees(), point.says_little());
+            tally.points += 1;
+            tally.agree += usize::from(agrees);
+            tally.say_little += usize::from(little);
+            tally.say_little_and_agree += usize::from(little && agrees);
+        }
+        tally
+    }
+}

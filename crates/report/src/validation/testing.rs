@@ -1,0 +1,33 @@
+//! Synthetic points for tests.
+
+use hol_lab::{Experiment, PointResult, RunKey, RunResult, Source};
+
+use super::{Compared, Validation};
+use crate::testing::summary;
+
+/// The only point of the experiment `text`, with repetitions of one message that took so many ms in each world.
+pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
+    let experiment =
+        Experiment::parse("test", &Source::new("test.toml", text)).expect("the test's text is right");
+    let result = |millis: &[u64]| {
+        let point = experiment.points[0].clone();
+        let run = |(repetition, ms): (u32, &u64)| RunResult {
+            key: RunKey { point: point.id, repetition },
+            summary: summary(&[*ms as f64]),
+            span: hol_base::Duration::from_millis(*ms),
+            packets: 2,
+            counts: hol_lab::Counts::default(),
+            stopped: None,
+            wall_s: 0.0,
+            kernel: None,
+        };
+        let runs = (0..).zip(millis).map(run).collect();
+        PointResult { point, runs, complete: true }
+    };
+    Compared::of(&result(kernel_ms), &result(model_ms))
+}
+
+/// Points as they come.
+pub fn validation(points: Vec<Compared>) -> Validation {
+    Validation { title: "A & B".to_owned(), points, missing: 0, kernel: String::new(), model: String::new() }
+}

@@ -1,0 +1,85 @@
+//! The commands that write both worlds' packets of a run.
+
+use hol_lab::{Point, World};
+use hol_network::NetworkSpec;
+use hol_workloads::WorkloadSpec;
+use serde_json::Value;
+
+use super::Compared;
+
+/// Settings that have a flag of their own.
+const FLAGS: [(&str, &str); 8] = [
+    ("network.delay", "--delay"),
+    ("network.loss", "--loss"),
+    ("network.rate", "--bandwidth"),
+    ("network.queue", "--queue"),
+    ("workload.kind", "--workload"),
+    ("workload.rate", "--rate"),
+    ("workload.arrivals", "--arrivals"),
+    ("workload.size", "--size"),
+];
+
+impl Compared {
+    /// What writes the packets of the repetition that is [`furthest`](Self::furthest): of the kernel, of the model.
+    pub fn traces(&self) -> [String; 2] {
+        let world = match &self.point.world {
+            World::Kernel(release) => format!(" --world kernel:{release}"),
+            _ => String::new(),
+        };
+        let run = self.run();
+        [format!("{run}{world} --pcap kernel.pcapng"), format!("{run} --pcap model.pcapng")]
+    }
+
+    /// `hol trace` with every setting that is not the default.
+    fn run(&self) -> String {
+        let Point { transport, messages, repetitions, seed, network, workload, .. } = &self.point;
+        let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
+        let usual = WorkloadSpec::new(workload.kind).settled();
+        let mut text = format!("hol trace {}", quoted(&transport.to_string()));
+        for (table, settings, usual) in [
+            ("network", serde_json::to_value(network), serde_json::to_value(NetworkSpec::default())),
+            ("workload", serde_json::to_value(workload), serde_json::to_value(usual)),
+        ] {
+            let (settings, usual) = (json(settings), json(usual));
+            for (key, value) in settings.as_object().into_iter().flatten() {
+                if usual.get(key) != Some(value) {
+                    text += &setting(&format!("{table}.{key}"), value);
+                }
+            }
+        }
+        let (least, furthest) = (repetitions.least, self.furthest);
+        text + &format!(" --count {messages} --repetitions {least} --seed {seed} --repetition {furthest}")
+    }
+}
+
+fn setting(key: &str, value: &Value) -> String {
+    let flag = FLAGS.iter().find(|(known, _)| *known == key).filter(|_| value.is_string());
+    let inline = || toml::Value::try_from(value).map_or(String::new(), |value| value.to_string());
+    let value = value.as_str().map_or_else(inline, str::to_owned);
+    match flag {
+        Some((_, flag)) => format!(" {flag} {}", quoted(&value)),
+        None => format!(" --set {}", quoted(&format!("{key}={value}"))),
+    }
+}
+
+/// A word for the shell.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "%./:=,_-".contains(letter);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::compared;
+
+    #[test]
+    fn a_trace_is_asked_for_with_the_settings_that_differ_from_the_defaults() {
+        let text = "transports = ['sctp:streams=8']\nmessages = 2000\nrepetitions = 2\nseed = 7\n\
+                    [network]\nloss = '1%'\njitter = '2ms'\n[workload]\nkind = 'simco'\nlate_limit = '1h'";
+        let [kernel, model] = compared(text, &[20, 40], &[21, 21]).traces();
+        let run = "hol trace sctp:streams=8 --set network.jitter=2ms --loss 1% --set workload.late_limit=3600s \
+                   --count 2000 --repetitions 2 --seed 7 --repetition 1";
+        assert_eq!(model, format!("{run} --pcap model.pcapng"));
+        assert_eq!(kernel, format!("{run} --pcap kernel.pcapng"), "the test's point is one of the model");
+    }
+}
