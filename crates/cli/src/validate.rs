@@ -11,7 +11,7 @@ use hol_lab::{
 use hol_report::validation::{Check, Compared, Validation};
 
 use crate::failure::Failure;
-use crate::fill::{stop_on_interrupt, threads};
+use crate::fill::{complete, stop_on_interrupt, threads};
 use crate::number::positive;
 use crate::progress::Progress;
 use crate::row::short;
@@ -70,6 +70,7 @@ impl Validate {
 
         // The page has all that is there; what is said here, and the verdict, is of the chosen points.
         Validation::gather(&title, &kernel, &model).write(&out).map_err(Failure::failed)?;
+        let whole = complete(&model, &out.join("model")).and_then(|()| complete(&kernel, &out.join("kernel")));
         let [kernel, model] = [kernel, model].map(|results| narrowed(results, &chosen));
         let validation = Validation::gather(&title, &kernel, &model);
         say(&text(&validation));
@@ -77,7 +78,7 @@ impl Validate {
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Failed("interrupted; run the same command again to go on".to_owned()));
         }
-        self.verdict(&validation)
+        whole.and_then(|()| self.verdict(&validation))
     }
 
     /// What is validated: its name, a title, and its experiments.
