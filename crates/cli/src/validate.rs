@@ -70,7 +70,8 @@ impl Validate {
 
         // The page has all that is there; what is said here, and the verdict, is of the chosen points.
         Validation::gather(&title, &kernel, &model).write(&out).map_err(Failure::failed)?;
-        let whole = complete(&model, &out.join("model")).and_then(|()| complete(&kernel, &out.join("kernel")));
+        let whole =
+            complete(&model, &out.join("model")).and_then(|()| complete(&kernel, &out.join("kernel")));
         let [kernel, model] = [kernel, model].map(|results| narrowed(results, &chosen));
         let validation = Validation::gather(&title, &kernel, &model);
         say(&text(&validation));
