@@ -2,7 +2,8 @@
 //! set.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn hol(arguments: &[&str]) -> Output {
@@ -33,16 +34,20 @@ fn available(test: &str) -> bool {
     there
 }
 
-fn compare(transport: &str, more: &[&str]) -> Vec<String> {
+fn compare(transport: &str, more: &[&str]) -> Output {
     let fixed = ["compare", transport, "--world", "kernel", "--json", "--repetitions", "1", "--count", "100"];
     let output = hol(&[&fixed[..], more].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout).lines().map(str::to_owned).collect()
+    output
 }
 
 fn digest(transport: &str, more: &[&str]) -> String {
-    let lines = compare(transport, more);
-    let (_, rest) = lines[0].split_once("\"digest\":\"").expect("a digest");
+    digest_in(&compare(transport, more))
+}
+
+fn digest_in(output: &Output) -> String {
+    let lines = text(&output.stdout);
+    let (_, rest) = lines.split_once("\"digest\":\"").unwrap_or_else(|| panic!("{}", text(&output.stderr)));
     rest[..32].to_owned()
 }
 
@@ -53,6 +58,40 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
         assert_eq!(lossy("1"), lossy("1"));
         assert_ne!(lossy("1"), lossy("2"));
     }
+}
+
+#[test]
+fn a_boot_and_a_run_repeat_themselves_however_the_host_interrupts_them() {
+    if available("a_boot_and_a_run_repeat_themselves_however_the_host_interrupts_them") {
+        let work = tempfile::tempdir().unwrap();
+        let pause = pause(work.path());
+        let (undisturbed, disturbed) = std::thread::scope(|scope| {
+            let undisturbed = scope.spawn(|| first_digest(&work.path().join("undisturbed"), Path::new("")));
+            let disturbed = first_digest(&work.path().join("disturbed"), &pause);
+            (undisturbed.join().unwrap(), disturbed)
+        });
+        assert_eq!(undisturbed, disturbed);
+    }
+}
+
+/// A library that makes QEMU's processor thread pause where that could do harm.
+fn pause(directory: &Path) -> PathBuf {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel/lockstep/pause.rs");
+    let library = directory.join("pause.so");
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
+    rustc.args(["--edition", "2024", "--crate-type", "cdylib", "-C", "opt-level=2", "-C", "panic=abort"]);
+    assert!(rustc.arg(source).arg("-o").arg(&library).status().expect("rustc starts").success());
+    library
+}
+
+/// The digest of a run with a snapshot of its own, and with a library loaded into QEMU.
+fn first_digest(cache: &Path, library: &Path) -> String {
+    fs::create_dir_all(cache.join("headofline")).unwrap();
+    symlink(hol_kernel::cache().join("kernels"), cache.join("headofline/kernels")).unwrap();
+    let arguments = ["compare", "tcp", "--world", "kernel", "--json", "--repetitions", "1", "--count", "300"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hol"));
+    command.args(arguments).args(["--loss", "5%"]).env("XDG_CACHE_HOME", cache).env("LD_PRELOAD", library);
+    digest_in(&command.output().expect("hol starts"))
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! inside is this program again. A [`World`] boots once; each run goes on from a snapshot.
 //!
 //! Host side: `image`, `modules`, `fetch` get a kernel, `program` and `archive` make the initramfs, `machine`
-//! drives QEMU, `snapshot` boots, `world` runs. `netem`, `stages` and `check` say what cannot be done.
+//! drives QEMU and `lockstep` keeps its threads in step, `snapshot` boots, `world` runs. `netem`, `stages` and `check`
+//! say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `sighting` back; `journey` joins what both
 //! ends saw.
 
@@ -17,6 +18,7 @@ pub mod guest;
 mod image;
 mod job;
 mod journey;
+mod lockstep;
 mod machine;
 mod mailbox;
 mod memory;

@@ -14,10 +14,9 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::KernelError;
 use crate::error::{Console, Trouble};
-use crate::mailbox;
 use crate::qmp::{self, Reply};
+use crate::{KernelError, lockstep, mailbox};
 
 /// The program, and the package that has it.
 pub(crate) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
@@ -108,6 +107,7 @@ impl<'d> Machine<'d> {
         let mut command = Command::new(QEMU.0);
         command.args(hardware()).args(["-serial", &console]).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages).process_group(0);
+        lockstep::load(&mut command, directory)?;
         die_with_parent(&mut command);
         let mut child =
             command.spawn().map_err(|_| KernelError::ProgramMissing { program: QEMU.0, package: QEMU.1 })?;

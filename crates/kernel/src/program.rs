@@ -22,7 +22,10 @@ pub(crate) fn parts(path: &Path) -> Result<Vec<Part>, KernelError> {
 /// The loader and the libraries, as the loader itself would find them.
 fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let missing = |_| KernelError::ProgramMissing { program: "ldd", package: "libc-bin" };
-    let listed = Command::new("ldd").arg(path).env("LC_ALL", "C").output().map_err(missing)?;
+    let mut ldd = Command::new("ldd");
+    // It would list what is loaded into all programs here as if it were this one's.
+    ldd.arg(path).env("LC_ALL", "C").env_remove("LD_PRELOAD");
+    let listed = ldd.output().map_err(missing)?;
     let text = String::from_utf8_lossy(&listed.stdout);
     if text.contains("not found") {
         return Err(KernelError::Program { program: "ldd".to_owned(), said: text.into_owned() });

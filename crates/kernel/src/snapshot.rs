@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::archive::Archive;
 use crate::image::{Image, cache};
 use crate::machine::{Machine, command_line, hardware};
-use crate::{KernelError, program, scratch};
+use crate::{KernelError, lockstep, program, scratch};
 
 /// So long may booting take; it takes a few seconds.
 const BOOT: Duration = Duration::from_secs(180);
@@ -38,7 +38,8 @@ impl Snapshot {
         let initramfs = initramfs(image, path)?;
         let settings = [hardware(), vec![command_line(), version]].concat().join("\n");
         let mut digester = Digester::new();
-        [&octets, &initramfs, settings.as_bytes()].into_iter().for_each(|part| add(&mut digester, part));
+        let parts = [&octets, &initramfs, settings.as_bytes(), lockstep::LIBRARY];
+        parts.into_iter().for_each(|part| add(&mut digester, part));
         let snapshot = Self { state: states().join(format!("{}.state", digester.finish())) };
         // One boots, the others wait for it and go on from the same state.
         let _turn = turn(&states())?;

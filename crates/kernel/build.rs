@@ -1,0 +1,38 @@
+//! Builds the library that keeps QEMU's threads in step, and puts it into the program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const SOURCE: &str = "lockstep/lockstep.rs";
+
+fn main() {
+    println!("cargo::rerun-if-changed={SOURCE}");
+    let library = PathBuf::from(variable("OUT_DIR")).join("lockstep.so");
+    fs::write(&library, []).expect("the build directory can be written");
+    if !built(&library) {
+        println!(
+            "cargo::warning={SOURCE} was not built: on a busy machine the kernel world may not repeat itself"
+        );
+        fs::write(&library, []).expect("the build directory can be written");
+    }
+}
+
+/// Whether the compiler could make it. Some targets have no shared libraries.
+fn built(library: &Path) -> bool {
+    let mut rustc = Command::new(variable("RUSTC"));
+    rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--target", &variable("TARGET")]);
+    rustc.args(["-C", "opt-level=2", "-C", "panic=abort", "-C", "strip=symbols"]);
+    // With a symbol that nobody has QEMU would not start.
+    rustc.args(["-C", "link-arg=-Wl,-z,defs"]);
+    if let Ok(linker) = env::var("RUSTC_LINKER") {
+        rustc.args(["-C", &format!("linker={linker}")]);
+    }
+    rustc.arg("-o").arg(library).arg(SOURCE);
+    rustc.status().is_ok_and(|status| status.success())
+        && fs::metadata(library).is_ok_and(|file| file.len() > 0)
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
+}

@@ -1,0 +1,48 @@
+//! For a test: what a busy machine does to QEMU now and then, done often.
+//!
+//! QEMU leaves a halted guest by a long jump, before it counts the instructions. A pause there gives its main
+//! thread all the time that it needs to look at the wrong moment.
+
+#![no_std]
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::mem::transmute;
+use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+/// One jump in so many pauses, for so long.
+const EVERY: u32 = 50;
+const MICROSECONDS: c_uint = 60;
+
+#[link(name = "c")]
+unsafe extern "C" {
+    safe fn usleep(microseconds: c_uint) -> c_int;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+type Jump = extern "C" fn(*mut c_void, c_int) -> !;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn siglongjmp(place: *mut c_void, value: c_int) -> ! {
+    pause_and_jump(c"siglongjmp", place, value)
+}
+
+/// What a hardened QEMU calls.
+#[unsafe(no_mangle)]
+pub extern "C" fn __longjmp_chk(place: *mut c_void, value: c_int) -> ! {
+    pause_and_jump(c"__longjmp_chk", place, value)
+}
+
+fn pause_and_jump(name: &CStr, place: *mut c_void, value: c_int) -> ! {
+    const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+    static JUMPS: AtomicU32 = AtomicU32::new(0);
+    if JUMPS.fetch_add(1, SeqCst).is_multiple_of(EVERY) {
+        usleep(MICROSECONDS);
+    }
+    // SAFETY: it is the same function of the C library, with the caller's arguments; nothing here needs a drop.
+    unsafe { transmute::<*mut c_void, Jump>(dlsym(RTLD_NEXT, name.as_ptr()))(place, value) }
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
