@@ -10,7 +10,7 @@ use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 /// One jump in so many pauses, for so long.
-const EVERY: u32 = 50;
+const EVERY: u32 = 4;
 const MICROSECONDS: c_uint = 60;
 
 #[link(name = "c")]
