@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hol_lab::{Manifest, Plan, Results, Store, execute};
+use hol_lab::{Finished, Manifest, Plan, Results, Store, execute};
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -39,15 +39,7 @@ pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) ->
     if known > 0 && !quiet {
         eprintln!("going on in {}: {} runs are there already", dir.display(), grouped(known as u64));
     }
-    let mut progress = Progress::new(quiet);
-    let keep = store.keep();
-    let ended = execute(&plan, &mut finished, threads(jobs), stop, keep, |run, now| {
-        store.append(run)?;
-        progress.show(now);
-        Ok(())
-    });
-    progress.finish();
-    ended?;
+    carry_out(&plan, &mut store, &mut finished, jobs, quiet)?;
     let results = store.write_tables(&finished)?;
     if results.complete() || !stop.load(Ordering::Relaxed) {
         return Ok(results);
@@ -60,6 +52,25 @@ pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) ->
         grouped(missing as u64),
         dir.display()
     )))
+}
+
+/// Does what `plan` wants beyond `finished`, and keeps each run in `store` as it ends.
+pub fn carry_out(
+    plan: &Plan,
+    store: &mut Store,
+    finished: &mut Finished,
+    jobs: Option<usize>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let mut progress = Progress::new(quiet);
+    let keep = store.keep();
+    let ended = execute(plan, finished, threads(jobs), &STOP, keep, |run, now| {
+        store.append(run)?;
+        progress.show(now);
+        Ok(())
+    });
+    progress.finish();
+    Ok(ended?)
 }
 
 /// Fails if runs of the directory failed: how many, where to look, what to do.

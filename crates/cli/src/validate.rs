@@ -1,19 +1,18 @@
 //! `hol validate`: the model held to the kernel, point by point.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use clap::Args;
 use hol_base::Ratio;
 use hol_lab::{
-    BothWorlds, Experiment, Finished, Manifest, Plan, Point, Results, Source, Store, Study, World, execute,
+    BothWorlds, Experiment, Finished, Manifest, Plan, Point, Results, Source, Store, Study, World,
 };
 use hol_report::validation::{Check, Compared, Validation};
 
 use crate::failure::Failure;
-use crate::fill::{complete, stop_on_interrupt, threads};
+use crate::fill::{carry_out, complete, stop_on_interrupt};
 use crate::number::positive;
-use crate::progress::Progress;
 use crate::row::short;
 use crate::terminal::{grouped, say, table};
 
@@ -64,9 +63,9 @@ impl Validate {
         let manifest =
             |experiments: &[Experiment]| Manifest::new(&title, None, experiments, std::env::args().collect());
         let model = manifest(&both.model).of_this_build()?;
-        let model = self.fill(Store::renew(&out.join("model"), model)?, &chosen, stop)?;
+        let model = self.fill(Store::renew(&out.join("model"), model)?, &chosen)?;
         let kernel = manifest(&both.kernel);
-        let kernel = self.fill(Store::extend(&out.join("kernel"), kernel)?, &chosen, stop)?;
+        let kernel = self.fill(Store::extend(&out.join("kernel"), kernel)?, &chosen)?;
 
         // The page has all that is there; what is said here, and the verdict, is of the chosen points.
         Validation::gather(&title, &kernel, &model).write(&out).map_err(Failure::failed)?;
@@ -127,22 +126,13 @@ impl Validate {
         &self,
         (mut store, mut finished): (Store, Finished),
         chosen: &[bool],
-        stop: &AtomicBool,
     ) -> Result<Results, Failure> {
         let world = store.manifest().world.clone();
         let points = store.manifest().points.iter().zip(chosen).filter(|(_, chosen)| **chosen);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.wanted(&finished).len() as u64;
         eprintln!("{world}: {} runs to do in {}", grouped(wanted), store.dir().display());
-        let mut progress = Progress::new(false);
-        let keep = store.keep();
-        let ended = execute(&plan, &mut finished, threads(self.jobs), stop, keep, |run, now| {
-            store.append(run)?;
-            progress.show(now);
-            Ok(())
-        });
-        progress.finish();
-        ended?;
+        carry_out(&plan, &mut store, &mut finished, self.jobs, false)?;
         Ok(store.write_tables(&finished)?)
     }
 

@@ -1,17 +1,24 @@
 //! The kernel world end to end. Without QEMU or a kernel these tests say so and pass, unless `HOL_REQUIRE_KERNEL` is
 //! set.
 
+mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use hol::{BIN, code};
+use kernel::kernels;
+
 fn hol(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hol")).args(arguments).output().expect("hol starts")
+    hol::hol(Path::new("."), arguments)
 }
 
 /// With a cache of its own, where there is no kernel.
 fn hol_in(cache: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hol"));
+    let mut command = Command::new(BIN);
     command.args(arguments).env("XDG_CACHE_HOME", cache).output().expect("hol starts")
 }
 
@@ -19,23 +26,9 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(octets).into_owned()
 }
 
-/// Whether there is a kernel world here.
-fn available(test: &str) -> bool {
-    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
-    let there = qemu && hol(&["kernel", "list"]).status.success();
-    assert!(
-        there || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(),
-        "{test}: no QEMU, or no `hol kernel fetch`"
-    );
-    if !there {
-        eprintln!("{test}: SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
-    }
-    there
-}
-
 fn comparison(transport: &str, count: &str, more: &[&str]) -> Command {
     let fixed = ["compare", transport, "--world", "kernel", "--json", "--repetitions", "1", "--count", count];
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hol"));
+    let mut command = Command::new(BIN);
     command.args(fixed).args(more);
     command
 }
@@ -58,7 +51,7 @@ fn digest_in(output: &Output) -> String {
 
 #[test]
 fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
-    if available("the_same_seed_gives_the_same_digest_and_another_seed_another") {
+    if kernels("the_same_seed_gives_the_same_digest_and_another_seed_another").is_some() {
         let lossy = |seed| digest("sctp:streams=8", &["--loss", "5%", "--seed", seed]);
         assert_eq!(lossy("1"), lossy("1"));
         assert_ne!(lossy("1"), lossy("2"));
@@ -67,7 +60,7 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
 
 #[test]
 fn a_run_repeats_itself_however_the_host_interrupts_qemu() {
-    if available("a_run_repeats_itself_however_the_host_interrupts_qemu") {
+    if kernels("a_run_repeats_itself_however_the_host_interrupts_qemu").is_some() {
         let directory = tempfile::tempdir().unwrap();
         let pause = pause(directory.path());
         let lossy = || comparison("tcp", "600", &["--loss", "5%"]);
@@ -89,7 +82,7 @@ fn pause(directory: &Path) -> PathBuf {
 
 #[test]
 fn every_effect_of_the_network_runs() {
-    if available("every_effect_of_the_network_runs") {
+    if kernels("every_effect_of_the_network_runs").is_some() {
         for setting in [
             "network.jitter=2ms",
             "network.loss={ good_to_bad = \"1%\", bad_to_good = \"25%\" }",
@@ -105,9 +98,9 @@ fn every_effect_of_the_network_runs() {
 
 #[test]
 fn what_the_kernel_cannot_do_is_refused_by_name() {
-    if available("what_the_kernel_cannot_do_is_refused_by_name") {
+    if kernels("what_the_kernel_cannot_do_is_refused_by_name").is_some() {
         let output = hol(&["compare", "tcp", "--world", "kernel", "--set", "network.mtu=70000B"]);
-        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(code(&output), 2);
         assert!(text(&output.stderr).contains("network.mtu"), "{}", text(&output.stderr));
     }
 }
@@ -126,5 +119,5 @@ fn a_truncated_image_and_a_text_are_no_kernels() {
     fs::write(&image, "hello").unwrap();
     let output = hol_in(cache.path(), &["kernel", "use", image.to_str().unwrap()]);
     assert!(text(&output.stderr).contains("bzImage"), "{}", text(&output.stderr));
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(code(&output), 1);
 }

@@ -1,29 +1,20 @@
 //! `hol validate` end to end. Without QEMU or a kernel these tests say so and pass, unless `HOL_REQUIRE_KERNEL` is set.
 
 mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use hol::BIN;
+use kernel::kernels;
+
 const FILE: &str = "transports = ['tcp', 'tcp:stack=linux-2.6']\nmessages = 200\nrepetitions = 2\n\
                     [sweep]\n'network.delay' = ['10ms', '20ms']\n";
 
 const VALIDATE: [&str; 4] = ["validate", "still.toml", "--out", "out"];
-
-/// Whether there is a kernel world here.
-fn available(test: &str) -> bool {
-    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
-    let there = qemu && hol::hol(Path::new("."), &["kernel", "list"]).status.success();
-    assert!(
-        there || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(),
-        "{test}: no QEMU, or no `hol kernel fetch`"
-    );
-    if !there {
-        eprintln!("{test}: SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
-    }
-    there
-}
 
 fn validate(dir: &Path, more: &[&str]) -> Output {
     fs::write(dir.join("still.toml"), FILE).unwrap();
@@ -36,7 +27,7 @@ fn text(octets: &[u8]) -> String {
 
 #[test]
 fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
-    if !available("without_losses_the_worlds_agree_and_a_second_time_nothing_is_run") {
+    if kernels("without_losses_the_worlds_agree_and_a_second_time_nothing_is_run").is_none() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -57,7 +48,7 @@ fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
 
 #[test]
 fn a_part_that_has_no_point_is_a_mistake() {
-    if available("a_part_that_has_no_point_is_a_mistake") {
+    if kernels("a_part_that_has_no_point_is_a_mistake").is_some() {
         let dir = tempfile::tempdir().unwrap();
         let output = validate(dir.path(), &["--where", "delay=30ms"]);
         assert_eq!(hol::code(&output), 2);
@@ -69,7 +60,7 @@ fn a_part_that_has_no_point_is_a_mistake() {
 fn without_a_kernel_the_error_names_the_command() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("still.toml"), FILE).unwrap();
-    let mut command = Command::new(hol::BIN);
+    let mut command = Command::new(BIN);
     command.current_dir(dir.path()).args(["validate", "still.toml"]).env("XDG_CACHE_HOME", dir.path());
     let output = command.output().unwrap();
     assert!(text(&output.stderr).contains("hol kernel fetch"), "{}", text(&output.stderr));

@@ -22,7 +22,7 @@ mod stopwatch;
 mod store;
 mod study;
 mod sweep;
-mod table;
+pub mod table;
 mod validate;
 mod verify;
 mod world;

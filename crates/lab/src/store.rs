@@ -123,8 +123,9 @@ impl Store {
     /// Writes the tables of points that `finished` gives, each whole or not at all.
     pub fn write_tables(&self, finished: &Finished) -> Result<Results, LabError> {
         let results = Results::new(self.manifest.clone(), finished);
-        write_whole(&self.dir.join("points.csv"), table::csv(&results.points).as_bytes())?;
-        write_whole(&self.dir.join("points.json"), table::json(&results.points).as_bytes())?;
+        let rows = table::rows(&results.points);
+        write_whole(&self.dir.join("points.csv"), table::csv(&rows).as_bytes())?;
+        write_whole(&self.dir.join("points.json"), table::json(rows).as_bytes())?;
         Ok(results)
     }
 }

@@ -1,11 +1,18 @@
-//! The table of points: one row a point, as CSV and JSON.
+//! Tables: one row a point, as CSV and JSON.
 
 use serde_json::{Map, Value, json};
 
 use crate::results::PointResult;
 
-/// One row: the columns in order.
-fn row(result: &PointResult) -> Vec<(String, Value)> {
+/// One row: the columns in order, each with its name.
+pub type Row = Vec<(String, Value)>;
+
+/// The table of the points of a result directory.
+pub(crate) fn rows(points: &[PointResult]) -> Vec<Row> {
+    points.iter().map(row).collect()
+}
+
+fn row(result: &PointResult) -> Row {
     let PointResult { point, runs, complete } = result;
     let latency = result.latency();
     let mean = result.mean_ms();
@@ -50,15 +57,13 @@ fn row(result: &PointResult) -> Vec<(String, Value)> {
 }
 
 /// One array of objects, one line each.
-pub(crate) fn json(points: &[PointResult]) -> String {
-    let rows =
-        points.iter().map(|point| Value::Object(row(point).into_iter().collect::<Map<_, _>>()).to_string());
+pub fn json(rows: Vec<Row>) -> String {
+    let rows = rows.into_iter().map(|row| Value::Object(row.into_iter().collect::<Map<_, _>>()).to_string());
     format!("[\n{}\n]\n", rows.collect::<Vec<_>>().join(",\n"))
 }
 
-/// A header and one line a point; a column that a point has not is empty.
-pub(crate) fn csv(points: &[PointResult]) -> String {
-    let rows: Vec<_> = points.iter().map(row).collect();
+/// A header and one line a row; a column that a row has not is empty.
+pub fn csv(rows: &[Row]) -> String {
     let mut columns: Vec<&str> = Vec::new();
     for (at, name) in rows.iter().flat_map(|row| row.iter().map(|(name, _)| name.as_str()).enumerate()) {
         if !columns.contains(&name) {
@@ -66,7 +71,7 @@ pub(crate) fn csv(points: &[PointResult]) -> String {
         }
     }
     let mut text = columns.join(",") + "\n";
-    for row in &rows {
+    for row in rows {
         let cell = |column: &&str| {
             row.iter().find(|(name, _)| name == column).map_or_else(String::new, |(_, value)| cell(value))
         };

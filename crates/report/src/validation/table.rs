@@ -1,34 +1,25 @@
 //! The points as a table for programs: CSV and JSON.
 
+use hol_lab::table::{self, Row};
 use hol_measure::Interval;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Check, Compared, Measured, Validation};
 
 impl Validation {
     /// One array of objects, a line for each point.
     pub fn json(&self) -> String {
-        let rows = self.points.iter().map(|point| {
-            let row: Map<String, Value> = columns(point).into_iter().collect();
-            Value::Object(row).to_string()
-        });
-        format!("[\n{}\n]\n", rows.collect::<Vec<_>>().join(",\n"))
+        table::json(self.points.iter().map(columns).collect())
     }
 
     /// A header and a line for each point.
     pub fn csv(&self) -> String {
-        let rows: Vec<_> = self.points.iter().map(columns).collect();
-        let heads = rows.first().into_iter().flatten().map(|(name, _)| name.as_str());
-        let mut text = heads.collect::<Vec<_>>().join(",") + "\n";
-        for row in &rows {
-            text += &(row.iter().map(|(_, value)| cell(value)).collect::<Vec<_>>().join(",") + "\n");
-        }
-        text
+        table::csv(&self.points.iter().map(columns).collect::<Vec<_>>())
     }
 }
 
 /// The same columns in the same order for every point; times are in ms.
-fn columns(compared: &Compared) -> Vec<(String, Value)> {
+fn columns(compared: &Compared) -> Row {
     let Compared { point, kernel, model, mean, p99, conditions, .. } = compared;
     let check = |check: &Option<Check>, of: fn(&Check) -> f64| check.as_ref().map(of);
     let [kernel_trace, model_trace] = compared.traces();
@@ -60,7 +51,7 @@ fn columns(compared: &Compared) -> Vec<(String, Value)> {
 }
 
 /// One world's columns.
-fn world(name: &str, measured: &Measured) -> Vec<(String, Value)> {
+fn world(name: &str, measured: &Measured) -> Row {
     let Measured { repetitions, offered, failed, mean, median, p99, p999, sent_again, wall_s, .. } = measured;
     let mut columns = Vec::new();
     let mut add = |column: &str, value| columns.push((format!("{name}_{column}"), value));
@@ -75,17 +66,6 @@ fn world(name: &str, measured: &Measured) -> Vec<(String, Value)> {
     add("sent_again_per_1000", json!(sent_again));
     add("wall_s", json!(wall_s));
     columns
-}
-
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) if text.contains([',', '"', '\n']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]
