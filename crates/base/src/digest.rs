@@ -26,6 +26,14 @@ impl Digester {
             self.add(value);
         }
     }
+    /// Adds octets, eight in a number; the last number is filled up with zeros.
+    pub fn add_octets(&mut self, octets: &[u8]) {
+        for chunk in octets.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(word));
+        }
+    }
     /// The digest of everything added.
     pub fn finish(&self) -> Digest {
         Digest(self.0.finish_128())
@@ -72,5 +80,13 @@ mod tests {
         };
         assert_ne!(of(&[1, 2]), of(&[2, 1]));
         assert_eq!(of(&[1, 2]).to_string().parse(), Ok(of(&[1, 2])));
+    }
+
+    #[test]
+    fn octets_count_as_numbers_of_eight() {
+        let (mut numbers, mut octets) = (Digester::new(), Digester::new());
+        numbers.add_all([0x0807_0605_0403_0201, 9]);
+        octets.add_octets(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(numbers.finish(), octets.finish());
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use hol::{BIN, code};
-use kernel::kernels;
+use kernel::{kernels, share};
 
 fn hol(arguments: &[&str]) -> Output {
     hol::hol(Path::new("."), arguments)
@@ -102,6 +102,17 @@ fn what_the_kernel_cannot_do_is_refused_by_name() {
         let output = hol(&["compare", "tcp", "--world", "kernel", "--set", "network.mtu=70000B"]);
         assert_eq!(code(&output), 2);
         assert!(text(&output.stderr).contains("network.mtu"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn two_boots_give_the_same_digest() {
+    if let Some(kernels) = kernels("two_boots_give_the_same_digest") {
+        let fresh = tempfile::tempdir().unwrap();
+        share(&kernels, fresh.path());
+        let run = |command: &mut Command| digest_in(&command.output().expect("hol starts"));
+        let lossy = || comparison("sctp:streams=8", "200", &["--loss", "5%"]);
+        assert_eq!(run(&mut lossy()), run(lossy().env("XDG_CACHE_HOME", fresh.path())));
     }
 }
 

@@ -153,11 +153,7 @@ fn version() -> Result<String, KernelError> {
 
 fn add(digester: &mut Digester, octets: &[u8]) {
     digester.add(octets.len() as u64);
-    for chunk in octets.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        digester.add(u64::from_le_bytes(word));
-    }
+    digester.add_octets(octets);
 }
 
 /// Removes all but the newest snapshots.

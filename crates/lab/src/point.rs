@@ -86,11 +86,7 @@ impl Point {
             decides["transport"] = serde_json::json!([transport.to_string(), settings]);
         }
         let mut digester = Digester::new();
-        for octets in decides.to_string().as_bytes().chunks(8) {
-            let mut word = [0; 8];
-            word[..octets.len()].copy_from_slice(octets);
-            digester.add(u64::from_le_bytes(word));
-        }
+        digester.add_octets(decides.to_string().as_bytes());
         PointId(digester.finish().0 as u64)
     }
 

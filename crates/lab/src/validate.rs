@@ -81,11 +81,7 @@ impl Manifest {
         let read = || std::env::current_exe().and_then(std::fs::read);
         let octets = read().map_err(|e: io::Error| LabError::file("read", Path::new("this program"), e))?;
         let mut digester = Digester::new();
-        for chunk in octets.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            digester.add(u64::from_le_bytes(word));
-        }
+        digester.add_octets(&octets);
         self.version = format!("{}+{:.8}", self.version, digester.finish().to_string());
         Ok(self)
     }
