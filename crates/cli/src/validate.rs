@@ -168,13 +168,15 @@ fn text(validation: &Validation) -> String {
     }
     let tally = validation.tally();
     text += &format!(
-        "\n{} of {} points agree ({:.1} %); {} say little, for the kernel's own interval is wider than the tolerance \
-         ({} of them agree)\n",
+        "\n{} of {} points agree ({:.1} %); {} say little, for their repetitions leave more open than the tolerance, \
+         and {} of these agree; of the others, {} of {} do\n",
         tally.agree,
         tally.points,
         100.0 * tally.share(),
         tally.say_little,
-        tally.say_little_and_agree
+        tally.say_little_and_agree,
+        tally.agree - tally.say_little_and_agree,
+        tally.points - tally.say_little,
     );
     if validation.missing > 0 {
         text += &format!("{} points have no run in both worlds yet\n", validation.missing);
@@ -189,13 +191,11 @@ fn row(compared: &Compared) -> Vec<String> {
         row.extend(check.as_ref().map_or(["-", "-", "-"].map(str::to_owned), numbers));
     }
     let moved = compared.wasserstein_ms.map_or("-".to_owned(), short);
-    let verdict = match (compared.agrees(), compared.says_little()) {
-        (true, false) => "agrees",
-        (true, true) => "agrees, says little",
-        (false, false) => "DIFFERS",
-        (false, true) => "DIFFERS widely",
-    };
-    row.extend([format!("{:.0}/{:.0}", kernel.sent_again, model.sent_again), moved, verdict.to_owned()]);
+    row.extend([
+        format!("{:.0}/{:.0}", kernel.sent_again, model.sent_again),
+        moved,
+        compared.verdict().to_owned(),
+    ]);
     row
 }
 

@@ -49,17 +49,23 @@ impl Check {
         self.excess() <= 1.0 || self.kernel.contains(self.model.mean)
     }
 
-    /// Whether the kernel's interval is wider than the tolerance: then agreement is easy.
+    /// Whether the kernel's repetitions leave more open than the tolerance: then neither verdict means much.
     pub fn says_little(&self) -> bool {
-        self.kernel.half_width > self.tolerance
+        self.uncertainty() > self.tolerance
     }
 
-    /// How many repetitions would make the kernel's interval as narrow as the tolerance, going by those that there
-    /// are; `None` with fewer than two.
+    /// How many repetitions would leave no more open than the tolerance, going by those that there are; `None` with
+    /// fewer than two.
     pub fn repetitions_needed(&self) -> Option<u64> {
-        let Interval { half_width, n, .. } = self.kernel;
-        let ratio = half_width / self.tolerance;
-        ratio.is_finite().then(|| (n as f64 * (ratio * ratio).max(1.0)).ceil() as u64)
+        let ratio = self.uncertainty() / self.tolerance;
+        ratio.is_finite().then(|| (self.kernel.n as f64 * (ratio * ratio).max(1.0)).ceil() as u64)
+    }
+
+    /// Half the width of the kernel's interval, or of the one to expect by the model's many repetitions, if that is
+    /// wider: eight may all have missed what one in twenty meets.
+    fn uncertainty(&self) -> f64 {
+        let expected = self.model.half_width * (self.model.n as f64 / self.kernel.n as f64).sqrt();
+        self.kernel.half_width.max(expected)
     }
 }
 
@@ -86,6 +92,14 @@ mod tests {
         let narrow = check((100.0, 2.0), 98.0);
         assert!(!narrow.says_little());
         assert_eq!(narrow.repetitions_needed(), Some(8));
+    }
+
+    #[test]
+    fn eight_repetitions_say_little_where_the_model_meets_something_rare() {
+        let interval = |mean, half_width, n| Interval { mean, half_width, n };
+        let calm = Check::new(interval(100.0, 1.0, 8), interval(110.0, 6.0, 32), MEAN);
+        assert!(!calm.agrees() && calm.says_little());
+        assert_eq!(calm.repetitions_needed(), Some(128), "6 ms of 32 are 12 ms of 8, four times 3 ms");
     }
 
     #[test]

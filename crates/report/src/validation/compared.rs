@@ -63,7 +63,17 @@ impl Compared {
             && same(self.p99, kernel.p99.is_none() && model.p99.is_none())
     }
 
-    /// The kernel's own interval of one of the numbers is wider than what they may differ.
+    /// Whether they agree and whether that says much, in words.
+    pub fn verdict(&self) -> &'static str {
+        match (self.agrees(), self.says_little()) {
+            (true, false) => "agrees",
+            (true, true) => "agrees, says little",
+            (false, false) => "differs",
+            (false, true) => "differs, says little",
+        }
+    }
+
+    /// The kernel's repetitions leave more open in one of the numbers than what they may differ.
     pub fn says_little(&self) -> bool {
         self.checks().any(|check| check.says_little())
     }

@@ -34,8 +34,8 @@ fn summary(validation: &Validation) -> String {
     let tally = validation.tally();
     let mut text = format!(
         "<p class=\"question\">Does the model tell what Linux does?</p><p class=\"lead\"><b>{} of {} points agree \
-         ({:.1} %).</b> At {} of all points the kernel's own 95 % interval is wider than what the two may differ, so \
-         that they say little, and {} of these agree; of the others, {} of {} do.</p>",
+         ({:.1} %).</b> {} of all points say little, for their repetitions leave more open than what the two may \
+         differ, and {} of these agree; of the others, {} of {} do.</p>",
         tally.agree,
         tally.points,
         100.0 * tally.share(),
@@ -52,7 +52,9 @@ fn summary(validation: &Validation) -> String {
         );
     }
     text += "<p class=\"soft\">A point agrees if the model's mean is within 0.5 ms or 3 % of the kernel's, or inside the \
-             95 % interval of the kernel's, and its 99 % quantile within 1 ms or 5 %, or inside the kernel's interval.</p>";
+             95 % interval of the kernel's, and its 99 % quantile within 1 ms or 5 %, or inside the kernel's interval. It says \
+             little if the kernel's interval is wider than that, or the model's many repetitions spread so far that \
+             as many as the kernel's would have such an interval.</p>";
     text + &matrix(validation)
 }
 
@@ -128,12 +130,12 @@ fn worst(validation: &Validation) -> String {
 }
 
 fn chip(compared: &Compared) -> String {
-    let (class, words) = match (compared.agrees(), compared.says_little()) {
-        (true, false) => ("v-good", "agrees"),
-        (true, true) => ("v-unknown", "agrees, says little"),
-        (false, _) => ("v-bad", "differs"),
+    let class = match (compared.agrees(), compared.says_little()) {
+        (true, false) => "v-good",
+        (_, true) => "v-unknown",
+        (false, false) => "v-bad",
     };
-    format!("<span class=\"chip {class}\">{words}</span>")
+    format!("<span class=\"chip {class}\">{}</span>", compared.verdict())
 }
 
 fn points(validation: &Validation) -> String {

@@ -9,7 +9,7 @@ pub struct Tally {
     pub points: usize,
     /// Those where model and kernel agree.
     pub agree: usize,
-    /// Those where the kernel's interval is wider than what the two may differ.
+    /// Those whose repetitions leave more open than what the two may differ.
     pub say_little: usize,
     /// Those of them that agree.
     pub say_little_and_agree: usize,
