@@ -45,29 +45,39 @@ impl Cubic {
     pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
         let tick = |time: Time| time.as_nanos() / TICK.as_nanos();
-        let fresh = |(at, window): (Time, u32)| window == cwnd && tick(now) - tick(at) <= EVALUATION;
-        if self.evaluated.is_some_and(fresh) {
+        let age = self.evaluated.map(|(at, window)| (tick(now) - tick(at), window));
+        if age.is_some_and(|(ticks, window)| window == cwnd && ticks <= EVALUATION) {
             return self.price;
         }
-        self.evaluated = Some((now, cwnd));
-        let w_max = self.w_max;
-        if self.epoch.is_none() {
-            self.acked = acked;
+        // Within an epoch the curve is looked at once a tick, whatever became of the window.
+        let mut epoch = match self.epoch.take() {
+            Some(epoch) if age.is_some_and(|(ticks, _)| ticks == 0) => epoch,
+            epoch => self.follow_curve(now, cwnd, epoch, acked),
+        };
+        if let Some(behind) = epoch.reno_friendly(cwnd, &mut self.acked) {
+            self.price = self.price.min(cwnd / behind);
         }
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::start(now, cwnd, w_max));
+        self.epoch = Some(epoch);
+        // RFC 9438 section 4.2: the target is at most 1.5 windows.
+        self.price = self.price.max(2);
+        self.price
+    }
+
+    /// The price that leads to W_cubic a round trip ahead. RFC 9438 section 4.2.
+    fn follow_curve(&mut self, now: Time, cwnd: u32, epoch: Option<Epoch>, acked: u32) -> Epoch {
+        self.evaluated = Some((now, cwnd));
+        let epoch = epoch.unwrap_or_else(|| {
+            self.acked = acked;
+            Epoch::start(now, cwnd, self.w_max)
+        });
         let ahead = now.saturating_since(epoch.start) + self.rtt_min.unwrap_or_default();
         let target = epoch.w_cubic(ahead);
-        let mut price = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
-        if w_max == 0 {
+        self.price = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        if self.w_max == 0 {
             // Nothing is known of the path yet: grow by 5 % a round trip at least.
-            price = price.min(20);
+            self.price = self.price.min(20);
         }
-        if let Some(behind) = epoch.reno_friendly(cwnd, &mut self.acked) {
-            price = price.min(cwnd / behind);
-        }
-        // RFC 9438 section 4.2: the target is at most 1.5 windows.
-        self.price = price.max(2);
-        self.price
+        epoch
     }
 
     /// ssthresh after a loss, and W_max with fast convergence. RFC 9438 sections 4.6 and 4.7.
@@ -189,6 +199,18 @@ mod tests {
         assert!(cubic.epoch.is_none());
         cubic.price(Time::from_millis(32), 4, 1);
         assert!(cubic.epoch.is_some());
+    }
+
+    #[test]
+    fn the_curve_is_looked_at_once_a_tick() {
+        // As Linux has it. 6 s into the epoch W_cubic is 102: a window of 70 is far below it, one of 90 is not.
+        let mut cubic = Cubic::default();
+        cubic.ssthresh(100);
+        cubic.price(Time::ZERO, 70, 1);
+        let later = Time::from_millis(6000);
+        let before = cubic.price(later, 70, 1);
+        assert_eq!(cubic.price(later, 90, 1), before, "not for the new window");
+        assert!(cubic.price(later + TICK, 90, 1) > before);
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub struct Split {
     pub recovery: Duration,
     /// On the wire and in the queues.
     pub network: Duration,
-    /// Complete at the receiver, waiting for something sent earlier.
+    /// Complete at the receiver, waiting for something sent earlier, and for the application to wake up.
     pub head_of_line: Duration,
 }
 

@@ -1,8 +1,8 @@
 //! The model world: endpoints and workloads on simulated links under a virtual clock.
 //!
 //! [`run`] puts a [`Scenario`] together and lets it run to its end: hosts with endpoints, one flow between
-//! `client` and `server`, and the network between them. Applications answer as soon as they have read (for
-//! TCP that is `wakeup` after the arrival), and a host takes no time to handle a packet; both are limits of the model.
+//! `client` and `server`, and the network between them. Applications answer as soon as they have read
+//! (`wakeup` after the arrival), and a host takes no time to handle a packet; both are limits of the model.
 
 mod build;
 mod channel;

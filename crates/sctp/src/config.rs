@@ -31,6 +31,9 @@ pub struct Config {
     /// Timers expire late, by up to 1/8 of their length, at the edges of a hierarchical wheel.
     pub timer_wheel: bool,
 
+    /// From a packet's arrival to the application's read: interrupt, scheduler, system call.
+    pub wakeup: Duration,
+
     /// SACK.Delay: how long an acknowledgement may wait. RFC 9260 section 6.2.
     pub sack_delay: Duration,
     /// Every so many packets with DATA are acknowledged at once: 2 in RFC 9260 section 6.2.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_base::{Rng, Time};
-use hol_transport::{Command, Event, Input, Message, Output, Statistics};
+use hol_transport::{Command, Event, Input, Message, Output, Reader, Statistics};
 use hol_wire::sctp::{Cause, Chunk, Data, Tsn};
 use hol_wire::{Address, Packet};
 use smallvec::smallvec;
@@ -28,8 +28,10 @@ pub struct Endpoint {
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
     pub(crate) statistics: Statistics,
-    /// Packets and events that wait to be polled.
-    pub(crate) outputs: VecDeque<Output>,
+    /// Packets that wait to be polled.
+    pub(crate) packets: VecDeque<Packet>,
+    /// Events that wait for the application.
+    pub(crate) reader: Reader,
 
     pub(crate) local: Vec<Address>,
     pub(crate) local_port: u16,
@@ -105,7 +107,8 @@ impl Endpoint {
         Self {
             clock: Clock::new(config.clock_tick, config.timer_wheel),
             statistics: Statistics::default(),
-            outputs: VecDeque::new(),
+            packets: VecDeque::new(),
+            reader: Reader::new(config.wakeup),
             local,
             local_port,
             local_tag: cookie::random_tag(&mut rng),
@@ -143,9 +146,9 @@ impl Endpoint {
         known && sctp.destination_port == self.local_port && self.local.contains(&packet.destination)
     }
 
-    /// True once the association has ended, in whatever way.
+    /// True once the association has ended, in whatever way, and the application knows.
     pub fn is_closed(&self) -> bool {
-        self.ended
+        self.ended && self.reader.is_empty()
     }
 
     /// The state in the words of RFC 9260 section 4, such as `"COOKIE-WAIT"`.
@@ -174,7 +177,7 @@ impl Endpoint {
     }
 
     pub(crate) fn event(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
+        self.reader.tell(event);
     }
 
     /// Octets of user data that fit into one chunk. RFC 9260 section 6.9.
@@ -253,7 +256,7 @@ impl Endpoint {
     pub(crate) fn transmit_packet(&mut self, from: Address, to: Address, packet: hol_wire::sctp::Packet) {
         self.statistics.packets_sent += 1;
         let packet = Packet::new(from, to, hol_wire::Transport::Sctp(packet));
-        self.outputs.push_back(Output::Transmit(packet));
+        self.packets.push_back(packet);
     }
 }
 
@@ -267,18 +270,22 @@ impl hol_transport::Endpoint for Endpoint {
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        if let Some(output) = self.outputs.pop_front() {
-            return output;
-        }
-        let mut deadline = self.deadline();
-        if deadline.is_some_and(|at| at <= now) {
-            self.on_timers(now);
-            if let Some(output) = self.outputs.pop_front() {
-                return output;
+        loop {
+            if let Some(packet) = self.packets.pop_front() {
+                return Output::Transmit(packet);
             }
-            deadline = self.deadline();
+            if let Some(event) = self.reader.next_event() {
+                return Output::Event(event);
+            }
+            if self.reader.wake(now) {
+                continue;
+            }
+            let next = [self.deadline(), self.reader.deadline()].into_iter().flatten().min();
+            if next.is_none_or(|at| at > now) {
+                return Output::Wait(next);
+            }
+            self.on_timers(now);
         }
-        Output::Wait(deadline)
     }
 
     fn can_send(&self, length: usize) -> bool {

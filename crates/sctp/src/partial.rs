@@ -1,7 +1,7 @@
 //! Giving messages up. RFC 3758 section 3.5 and 3.6, RFC 7496.
 
 use hol_base::Time;
-use hol_transport::{Event, Output};
+use hol_transport::Event;
 use hol_wire::sctp::{Chunk, DataFlags, ForwardTsn, Ssn};
 use smallvec::SmallVec;
 
@@ -112,7 +112,7 @@ impl Endpoint {
     }
 
     /// The peer has given something up. RFC 3758 section 3.6.
-    pub(crate) fn on_forward_tsn(&mut self, forward: &ForwardTsn, seen: &mut DataSeen) -> bool {
+    pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) -> bool {
         if !self.state.receives_data() || !self.partial_reliability {
             return true;
         }
@@ -123,11 +123,9 @@ impl Endpoint {
         }
         self.tsn_map.advance_to(forward.new_cumulative_tsn);
         self.reassembly.discard_through(forward.new_cumulative_tsn);
-        let Self { streams_in, outputs, .. } = self;
+        let Self { streams_in, reader, .. } = self;
         for (stream, ssn) in &forward.skipped {
-            streams_in.skip(*stream, *ssn, |message| {
-                outputs.push_back(Output::Event(Event::Received(message)));
-            });
+            streams_in.skip(*stream, *ssn, |message| reader.receive(now, message));
         }
         true
     }

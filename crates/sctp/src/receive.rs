@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Event, Output, Passage, Received};
+use hol_transport::{Event, Passage, Received};
 use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags};
 use hol_wire::{Address, Packet, Transport};
 
@@ -78,7 +78,7 @@ impl Endpoint {
             }
             let goes_on = match chunk {
                 Chunk::Data(data) => self.on_data(now, path, data, &mut seen),
-                Chunk::ForwardTsn(forward) => self.on_forward_tsn(&forward, &mut seen),
+                Chunk::ForwardTsn(forward) => self.on_forward_tsn(now, &forward, &mut seen),
                 Chunk::Unknown { kind, flags, value } => self.on_unknown_chunk(kind, flags, &value),
                 chunk => {
                     self.on_control_chunk(now, origin, path, chunk);
@@ -190,10 +190,8 @@ impl Endpoint {
         let payload = if whole { Some(data.payload) } else { self.reassembly.push(data) };
         if let Some(payload) = payload {
             let message = Received { stream, unordered, ppid, payload, passage };
-            let Self { streams_in, outputs, .. } = self;
-            streams_in.push(ssn, message, |message| {
-                outputs.push_back(Output::Event(Event::Received(message)));
-            });
+            let Self { streams_in, reader, .. } = self;
+            streams_in.push(ssn, message, |message| reader.receive(now, message));
         }
     }
 }

@@ -127,6 +127,7 @@ const SCTP: &[(&str, Means)] = &[
     ("rto_max", Milliseconds),
     ("clock_tick", Fixed(BUILT_IN)),
     ("timer_wheel", Fixed(BUILT_IN)),
+    ("wakeup", Fixed(BUILT_IN)),
     ("sack_delay", Milliseconds),
     ("sack_frequency", Socket),
     ("sack_when_gap_closes", Fixed(BUILT_IN)),

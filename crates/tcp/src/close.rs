@@ -55,7 +55,7 @@ impl Endpoint {
 
     /// The peer's FIN is next in the stream.
     pub(crate) fn fin_received(&mut self, now: Time) {
-        self.events.push_back(Event::PeerClosed);
+        self.reader.tell(Event::PeerClosed);
         self.acks.scheduled = true;
         match self.state {
             State::Established => {
@@ -79,7 +79,7 @@ impl Endpoint {
         self.state = State::TimeWait;
         self.timers.sender = None;
         self.timers.start_time_wait(now, self.config.time_wait);
-        self.events.push_back(Event::Closed);
+        self.reader.tell(Event::Closed);
     }
 
     /// The peer sends its FIN again: our acknowledgment was lost. RFC 9293 section 3.10.7.4, eighth.

@@ -153,7 +153,7 @@ impl Endpoint {
         self.usage = Usage::begin(self.snd.una, now);
         self.snd.last_sent = now;
         self.snd.small_end = self.snd.una;
-        self.events.push_back(Event::Connected);
+        self.reader.tell(Event::Connected);
     }
 
     /// A reset for a segment that belongs to no connection. RFC 9293 section 3.10.7.1.

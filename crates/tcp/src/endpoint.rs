@@ -5,12 +5,11 @@ use std::collections::VecDeque;
 
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::CongestionWindow;
-use hol_transport::{Command, Event, Input, Output, Statistics};
+use hol_transport::{Command, Event, Input, Output, Reader, Statistics};
 use hol_wire::tcp::{SackBlock, SeqNum};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
-use crate::reader::Reader;
 use crate::reassembly::Reassembly;
 use crate::recover::Episode;
 use crate::rtt::Rtt;
@@ -41,8 +40,7 @@ pub struct Endpoint {
     pub(crate) timers: Timers,
     /// Packets built and not taken, in order.
     pub(crate) packets: VecDeque<Packet>,
-    /// Events not taken, in order.
-    pub(crate) events: VecDeque<Event>,
+    /// Events that wait for the application.
     pub(crate) reader: Reader,
     /// `can_send` has said no since the last `Writable`.
     blocked: Cell<bool>,
@@ -137,8 +135,7 @@ impl Endpoint {
             timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
             timers: Timers::new(clock),
             packets: VecDeque::new(),
-            events: VecDeque::new(),
-            reader: Reader::default(),
+            reader: Reader::new(config.wakeup),
             blocked: Cell::new(false),
             statistics: Statistics::default(),
             config,
@@ -148,7 +145,7 @@ impl Endpoint {
 
     /// True when the connection is over and the endpoint may be dropped.
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed && self.snd.nxt != SeqNum::default() && self.events.is_empty()
+        self.state == State::Closed && self.snd.nxt != SeqNum::default() && self.reader.is_empty()
     }
 
     /// The connection's state.
@@ -200,7 +197,6 @@ impl Endpoint {
         match timer {
             Expired::DelayedAck => self.delayed_ack_expired(now),
             Expired::CompressedAck => self.send_ack(now),
-            Expired::Wakeup => self.wake_reader(now),
             Expired::TimeWait => self.state = State::Closed,
             Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
             Expired::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
@@ -219,7 +215,7 @@ impl Endpoint {
     pub(crate) fn announce_space(&mut self) {
         if self.blocked.get() && 3 * self.send_space() >= self.config.send_buffer.0 as usize {
             self.blocked.set(false);
-            self.events.push_back(Event::Writable);
+            self.reader.tell(Event::Writable);
         }
     }
 
@@ -228,7 +224,7 @@ impl Endpoint {
         self.state = State::Closed;
         self.timers.stop();
         self.snd.buffer.clear();
-        self.events.push_back(event);
+        self.reader.tell(event);
     }
 }
 
@@ -259,10 +255,14 @@ impl hol_transport::Endpoint for Endpoint {
             if let Some(packet) = self.packets.pop_front() {
                 return Output::Transmit(packet);
             }
-            if let Some(event) = self.next_event() {
+            if let Some(event) = self.reader.next_event() {
                 return Output::Event(event);
             }
-            let next = self.timers.next();
+            if self.reader.wake(now) {
+                self.data_read(now);
+                continue;
+            }
+            let next = [self.timers.next(), self.reader.deadline()].into_iter().flatten().min();
             if next.is_none_or(|at| at > now) {
                 return Output::Wait(next);
             }

@@ -15,7 +15,6 @@ mod endpoint;
 mod persist;
 mod prr;
 mod rack;
-mod reader;
 mod reassembly;
 mod receive;
 mod recover;

@@ -197,14 +197,9 @@ impl Endpoint {
     fn deliver(&mut self, now: Time, piece: Piece) {
         self.rcv.nxt = piece.end();
         if !piece.payload.is_empty() {
-            self.rouse_reader(now);
-            self.events.push_back(Event::Received(Received {
-                stream: 0,
-                unordered: false,
-                ppid: 0,
-                payload: piece.payload,
-                passage: piece.passage,
-            }));
+            let Piece { payload, passage, .. } = piece;
+            let received = Received { stream: 0, unordered: false, ppid: 0, payload, passage };
+            self.reader.receive(now, received);
         }
         if piece.fin {
             self.fin_received(now);

@@ -28,7 +28,6 @@ pub(crate) enum Expired {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
-    Wakeup,
     TimeWait,
 }
 
@@ -49,8 +48,6 @@ pub(crate) struct Timers {
     pub(crate) delayed_ack: Option<Time>,
     /// Exact, unlike the others.
     pub(crate) compressed_ack: Option<Time>,
-    /// When the application reads; exact.
-    pub(crate) wakeup: Option<Time>,
     pub(crate) time_wait: Option<Time>,
 }
 
@@ -89,7 +86,7 @@ impl Clock {
 impl Timers {
     /// No timer runs.
     pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, sender: None, delayed_ack: None, compressed_ack: None, wakeup: None, time_wait: None }
+        Self { clock, sender: None, delayed_ack: None, compressed_ack: None, time_wait: None }
     }
 
     /// Starts the sender's timer over.
@@ -124,7 +121,7 @@ impl Timers {
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.at);
-        let receiver = [self.wakeup, self.delayed_ack, self.compressed_ack, self.time_wait];
+        let receiver = [self.delayed_ack, self.compressed_ack, self.time_wait];
         receiver.into_iter().chain([sender]).flatten().min()
     }
 
@@ -137,9 +134,6 @@ impl Timers {
         if self.compressed_ack.take_if(|at| due(at)).is_some() {
             return Some(Expired::CompressedAck);
         }
-        if self.wakeup.take_if(|at| due(at)).is_some() {
-            return Some(Expired::Wakeup);
-        }
         if let Some(armed) = self.sender.take_if(|armed| due(&armed.at)) {
             return Some(Expired::Sender(armed.purpose));
         }
@@ -148,8 +142,7 @@ impl Timers {
 
     /// Stops everything.
     pub(crate) fn stop(&mut self) {
-        // What has arrived is still read.
-        *self = Self { wakeup: self.wakeup, ..Self::new(self.clock) };
+        *self = Self::new(self.clock);
     }
 }
 

@@ -1,4 +1,5 @@
-//! The contract that every transport endpoint keeps, the driver that enforces it, and message framing.
+//! The contract that every transport endpoint keeps, the driver that enforces it, the application that reads, and
+//! message framing.
 //!
 //! An endpoint is one end of one TCP connection or SCTP association. It is sans-IO: packets, time and
 //! randomness are arguments. `handle` an input, then `poll` until [`Output::Wait`]; repeat at the next
@@ -6,9 +7,11 @@
 
 mod contract;
 mod framing;
+mod reader;
 
 pub use contract::{
     Command, Endpoint, Event, Input, Message, Output, Passage, PathStatus, Received, Reliability, Statistics,
     drain,
 };
 pub use framing::{Framed, Framer, FramingError};
+pub use reader::Reader;

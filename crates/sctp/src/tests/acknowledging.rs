@@ -1,6 +1,6 @@
 //! RFC 9260 sections 6.2, 6.5 and 6.7: what a receiver answers, and when.
 
-use super::script::{PEER_TAG, PEER_TSN, Script, config, data, data_with, delivered};
+use super::script::{PEER_TAG, PEER_TSN, Script, config, data, data_with, delivered, ms};
 use crate::Config;
 use hol_base::ByteCount;
 use hol_transport::Endpoint as _;
@@ -212,4 +212,15 @@ fn a_corrupted_packet_is_dropped() {
     let now = pair.now;
     pair.sides[1].handle(now, hol_transport::Input::Packet(packet));
     assert_eq!(*pair.sides[1].statistics(), before);
+}
+
+#[test]
+fn messages_are_acknowledged_before_the_application_is_awake_to_read_them() {
+    let mut script = Script::established(Config { wakeup: ms(1), ..config() });
+    script.inject([data(1)]);
+    script.inject([data(2)]);
+    assert_eq!(script.take_sacks().len(), 1, "section 5.1");
+    assert_eq!(delivered(&script.events), []);
+    script.run_to(1);
+    assert_eq!(delivered(&script.events), [1, 2]);
 }

@@ -1,0 +1,102 @@
+//! The application behind an endpoint: it sleeps until data arrives, and wakes up a little later, when more may have
+//! come.
+
+use std::collections::VecDeque;
+
+use hol_base::{Duration, Time};
+
+use crate::{Event, Received};
+
+/// What waits for the application, and whether it is awake to take it.
+#[derive(Debug)]
+pub struct Reader {
+    wakeup: Duration,
+    events: VecDeque<Event>,
+    /// Of those events, the ones that deliver data.
+    unread: usize,
+    awake: bool,
+    /// When the application will be awake.
+    alarm: Option<Time>,
+}
+
+impl Reader {
+    /// An application that is awake `wakeup` after data has come.
+    pub fn new(wakeup: Duration) -> Self {
+        Self { wakeup, events: VecDeque::new(), unread: 0, awake: false, alarm: None }
+    }
+
+    /// An event other than data, behind those that wait.
+    pub fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    /// Data, behind the events that wait; it wakes the application up.
+    pub fn receive(&mut self, now: Time, received: Received) {
+        self.events.push_back(Event::Received(received));
+        self.unread += 1;
+        if !self.awake && self.alarm.is_none() {
+            self.alarm = Some(now + self.wakeup);
+        }
+    }
+
+    /// When the application wakes up.
+    pub fn deadline(&self) -> Option<Time> {
+        self.alarm
+    }
+
+    /// Wakes the application up if it is time; it then reads all that there is, at once.
+    pub fn wake(&mut self, now: Time) -> bool {
+        let wakes = self.alarm.take_if(|at| *at <= now).is_some();
+        self.awake |= wakes;
+        wakes
+    }
+
+    /// The next event that the application is awake for.
+    pub fn next_event(&mut self) -> Option<Event> {
+        if matches!(self.events.front()?, Event::Received(_)) {
+            if !self.awake {
+                return None;
+            }
+            self.unread -= 1;
+            self.awake = self.unread > 0;
+        }
+        self.events.pop_front()
+    }
+
+    /// Nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_wire::Stamp;
+
+    use super::*;
+    use crate::Passage;
+
+    fn octet(now: Time) -> Received {
+        let passage = Passage::new(Stamp::default(), now);
+        Received { stream: 0, unordered: false, ppid: 0, payload: b"x".as_slice().into(), passage }
+    }
+
+    #[test]
+    fn data_waits_for_the_application_to_wake_up_and_is_then_read_together() {
+        let mut reader = Reader::new(Duration::from_millis(25));
+        reader.tell(Event::Connected);
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        assert_eq!(reader.next_event(), Some(Event::Connected), "it is told what is not data at once");
+        assert_eq!(reader.next_event(), None);
+        let later = Time::from_millis(20);
+        reader.receive(later, octet(later));
+        let awake = Time::from_millis(25);
+        assert!(!reader.wake(later));
+        assert_eq!(reader.deadline(), Some(awake));
+        assert!(reader.wake(awake));
+        assert!(reader.next_event().is_some() && reader.next_event().is_some());
+        assert!(reader.is_empty());
+        reader.receive(awake, octet(awake));
+        assert_eq!(reader.next_event(), None, "it sleeps again");
+    }
+}
