@@ -56,9 +56,9 @@ pub struct Split {
     pub sender: Duration,
     /// From the first to the last transmission: detecting the loss and sending again.
     pub recovery: Duration,
-    /// On the wire and in the queues.
+    /// On the wire, in the queues, and until the receiving application has woken up.
     pub network: Duration,
-    /// Complete at the receiver, waiting for something sent earlier, and for the application to wake up.
+    /// Complete at the receiver, waiting for something sent earlier.
     pub head_of_line: Duration,
 }
 

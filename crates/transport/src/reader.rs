@@ -45,9 +45,18 @@ impl Reader {
     }
 
     /// Wakes the application up if it is time; it then reads all that there is, at once.
+    ///
+    /// Data counts as arrived when it has woken the application up: that takes time whatever was sent before.
     pub fn wake(&mut self, now: Time) -> bool {
         let wakes = self.alarm.take_if(|at| *at <= now).is_some();
-        self.awake |= wakes;
+        if wakes {
+            self.awake = true;
+            for event in &mut self.events {
+                if let Event::Received(Received { passage, .. }) = event {
+                    passage.arrived = (passage.arrived + self.wakeup).min(now);
+                }
+            }
+        }
         wakes
     }
 
@@ -94,7 +103,11 @@ mod tests {
         assert!(!reader.wake(later));
         assert_eq!(reader.deadline(), Some(awake));
         assert!(reader.wake(awake));
-        assert!(reader.next_event().is_some() && reader.next_event().is_some());
+        let arrivals = [reader.next_event(), reader.next_event()].map(|event| match event {
+            Some(Event::Received(received)) => received.passage.arrived,
+            other => panic!("{other:?} is no data"),
+        });
+        assert_eq!(arrivals, [awake; 2], "the time to wake up is nobody's head-of-line wait");
         assert!(reader.is_empty());
         reader.receive(awake, octet(awake));
         assert_eq!(reader.next_event(), None, "it sleeps again");
