@@ -7,7 +7,7 @@ use std::{env, fs};
 const SOURCE: &str = "lockstep/lockstep.rs";
 
 fn main() {
-    println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-changed=lockstep");
     let library = PathBuf::from(variable("OUT_DIR")).join("lockstep.so");
     fs::write(&library, []).expect("the build directory can be written");
     if !built(&library) {

@@ -1,4 +1,4 @@
-//! Loaded into QEMU before its C library, so that a run repeats itself on a busy machine too.
+//! Loaded into QEMU before its C library, so that a run repeats itself on a busy machine too, and takes less of it.
 //!
 //! QEMU's processor thread runs the guest without QEMU's big lock and counts the instructions when it comes back.
 //! When the guest halts, its processor looks idle a moment before they are counted. If QEMU's main thread looks
@@ -7,17 +7,22 @@
 //!
 //! So whoever takes the big lock waits until the processor thread wants it too, which it never does without a good
 //! count. It waits with the lock held: the processor thread says that it leaves the guest before it queues for the
-//! lock, so neither can wait for the other.
+//! lock, so neither can wait for the other. And that the main thread seldom has to be asked, `jump` sees to.
 //!
 //! The processor thread is known by its name (`-name …,debug-threads=on`), the big lock as the one with which that
 //! thread goes to sleep. Where nothing of this is found, QEMU works as it does without this library.
 
 #![no_std]
 
-use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
-use core::mem::transmute;
+mod function;
+mod jump;
+
+use core::ffi::{CStr, c_int, c_long, c_ulong, c_void};
 use core::ptr::null_mut;
+use core::slice;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
+
+use function::Function;
 
 type Mutex = *mut c_void;
 type Condition = *mut c_void;
@@ -47,51 +52,51 @@ unsafe extern "C" {
     safe fn pthread_self() -> usize;
     fn prctl(option: c_int, ...) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// A function of the C library that this one stands before.
-struct Next(&'static CStr, AtomicPtr<c_void>);
-
-impl Next {
-    const fn new(name: &'static CStr) -> Self {
-        Self(name, AtomicPtr::new(null_mut()))
-    }
-
-    fn address(&self) -> *mut c_void {
-        const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
-        if self.1.load(SeqCst).is_null() {
-            // SAFETY: the name ends with a zero.
-            self.1.store(unsafe { dlsym(RTLD_NEXT, self.0.as_ptr()) }, SeqCst);
-        }
-        self.1.load(SeqCst)
-    }
+/// What a function here stands before: the next one of the same name.
+macro_rules! next {
+    ($name:literal: $kind:ty) => {{
+        // SAFETY: so it is declared in POSIX, and so it is here.
+        static NEXT: Function<$kind> = unsafe { Function::next($name) };
+        NEXT.get()
+    }};
 }
+
+/// What all of them do where the C library has none.
+const ENOSYS: c_int = 38;
 
 /// Learns who the processor thread is, and with which lock it sleeps.
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_cond_wait(condition: Condition, mutex: Mutex) -> c_int {
-    static NEXT: Next = Next::new(c"pthread_cond_wait");
     if PROCESSOR.load(SeqCst) == 0 && is_named(NAME) {
         BIG_LOCK.store(mutex, SeqCst);
         PROCESSOR.store(pthread_self(), SeqCst);
     }
-    // SAFETY: it is the same function of the C library, with the caller's arguments.
-    unsafe { transmute::<_, extern "C" fn(Condition, Mutex) -> c_int>(NEXT.address())(condition, mutex) }
+    if is_processor() {
+        if mutex == BIG_LOCK.load(SeqCst) && jump::to_next_timer() {
+            // POSIX allows to wake up for no reason. QEMU looks whether there is one.
+            return 0;
+        }
+        jump::release(|file, octets| {
+            next_write(file, octets.as_ptr().cast(), octets.len());
+        });
+    }
+    let next = next!(c"pthread_cond_wait": extern "C" fn(Condition, Mutex) -> c_int);
+    next.map_or(ENOSYS, |next| next(condition, mutex))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_mutex_lock(mutex: Mutex) -> c_int {
-    static NEXT: Next = Next::new(c"pthread_mutex_lock");
-    // SAFETY: it is the same function of the C library, with the caller's arguments.
-    let next = || unsafe { transmute::<_, extern "C" fn(Mutex) -> c_int>(NEXT.address())(mutex) };
+    let next = next!(c"pthread_mutex_lock": extern "C" fn(Mutex) -> c_int);
+    let lock = || next.map_or(ENOSYS, |next| next(mutex));
     if mutex != BIG_LOCK.load(SeqCst) {
-        next()
+        lock()
     } else if is_processor() {
         leave_guest();
-        next()
+        lock()
     } else {
-        let result = next();
+        let result = lock();
         await_processor();
         result
     }
@@ -99,12 +104,28 @@ pub extern "C" fn pthread_mutex_lock(mutex: Mutex) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_mutex_unlock(mutex: Mutex) -> c_int {
-    static NEXT: Next = Next::new(c"pthread_mutex_unlock");
     if mutex == BIG_LOCK.load(SeqCst) && is_processor() {
         PLACE.store(IN_GUEST, SeqCst);
     }
-    // SAFETY: it is the same function of the C library, with the caller's arguments.
-    unsafe { transmute::<_, extern "C" fn(Mutex) -> c_int>(NEXT.address())(mutex) }
+    let next = next!(c"pthread_mutex_unlock": extern "C" fn(Mutex) -> c_int);
+    next.map_or(ENOSYS, |next| next(mutex))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn write(file: c_int, octets: *const c_void, length: usize) -> isize {
+    if is_processor() && !octets.is_null() {
+        // SAFETY: whoever writes vouches for so many octets.
+        let octets = unsafe { slice::from_raw_parts(octets.cast(), length) };
+        if jump::holds_back(file, octets) {
+            return length.cast_signed();
+        }
+    }
+    next_write(file, octets, length)
+}
+
+fn next_write(file: c_int, octets: *const c_void, length: usize) -> isize {
+    let next = next!(c"write": extern "C" fn(c_int, *const c_void, usize) -> isize);
+    next.map_or(-1, |next| next(file, octets, length))
 }
 
 fn is_processor() -> bool {

@@ -9,6 +9,8 @@
 //! say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `sighting` back; `journey` joins what both
 //! ends saw.
+//!
+//! What a transaction costs, where, and what would make it cheaper: `docs/kernel-cost.md`.
 
 mod archive;
 mod check;

@@ -70,6 +70,21 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
     Ok(modules)
 }
 
+/// A module without the signature at its end, which a kernel need not check then: that takes it as long as four hundred
+/// messages. linux/module_signature.h
+pub(crate) fn unsigned(module: &[u8]) -> &[u8] {
+    const MAGIC: &[u8] = b"~Module signature appended~\n";
+    /// Algorithm, hash, kind, length of the signer's name, length of the key's name, three of padding, length of the rest.
+    const HEAD: usize = 12;
+    let signed = || {
+        let (module, head) = module.strip_suffix(MAGIC)?.split_last_chunk::<HEAD>()?;
+        let [.., signer, key, _, _, _, a, b, c, d] = head;
+        let signature = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        module.get(..module.len().checked_sub(usize::from(*signer) + usize::from(*key) + signature)?)
+    };
+    signed().unwrap_or(module)
+}
+
 /// Whether the kernel with its files in `directory` has a module built in.
 pub(crate) fn is_built_in(directory: &Path, name: &str) -> bool {
     let listed = fs::read_to_string(directory.join(BUILT_IN)).unwrap_or_default();
@@ -129,6 +144,16 @@ mod tests {
         fs::write(directory.path().join("net/crc32c-generic.ko"), b"x").unwrap();
         let error = collect(directory.path()).unwrap_err().to_string();
         assert!(error.contains("no module sch_netem"), "{error}");
+    }
+
+    #[test]
+    fn a_signature_is_cut_off_and_nothing_else() {
+        let head = [0, 0, 2, 1, 2, 0, 0, 0, 0, 0, 0, 4];
+        let signed = [b"module", &b"sNNdata"[..], &head, b"~Module signature appended~\n"].concat();
+        assert_eq!(unsigned(&signed), b"module");
+        for whole in [&signed[8..], &signed[..signed.len() - 1], b"module"] {
+            assert_eq!(unsigned(whole), whole);
+        }
     }
 
     #[test]

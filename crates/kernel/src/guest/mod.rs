@@ -26,6 +26,7 @@ use std::error::Error;
 use std::fs;
 use std::process::ExitCode;
 
+use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount};
 
 use crate::job::{Answer, Job};
@@ -88,11 +89,11 @@ fn job() -> Result<Job, Trouble> {
     Ok(serde_json::from_slice(&door::job()?)?)
 }
 
-/// Loads a module, if this kernel has it as one.
+/// Loads a module, if this kernel has it as one; with its signature only where the kernel insists on it.
 fn load(file: &str) -> Result<(), Trouble> {
-    let Ok(module) = fs::File::open(format!("/modules/{file}")) else { return Ok(()) };
-    let flags = nix::kmod::ModuleInitFlags::empty();
-    match nix::kmod::finit_module(module, c"", flags) {
+    let Ok(module) = fs::read(format!("/modules/{file}")) else { return Ok(()) };
+    let load = |module| init_module(module, c"");
+    match load(modules::unsigned(&module)).or_else(|_| load(&module)) {
         Ok(()) | Err(nix::Error::EEXIST) => Ok(()),
         Err(problem) => Err(format!("cannot load {file}: {problem}").into()),
     }

@@ -1,0 +1,52 @@
+//! Functions of others, by their names.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::marker::PhantomData;
+use core::mem::transmute_copy;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+
+#[link(name = "c")]
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// A function of type `F`, looked up when it is first wanted.
+pub(crate) struct Function<F> {
+    name: &'static CStr,
+    /// A handle for dlsym(3).
+    whose: usize,
+    address: AtomicPtr<c_void>,
+    kind: PhantomData<F>,
+}
+
+impl<F: Copy> Function<F> {
+    /// The C library's, that one of ours stands before.
+    ///
+    /// # Safety
+    /// `F` is what the function of this name is.
+    pub(crate) const unsafe fn next(name: &'static CStr) -> Self {
+        const RTLD_NEXT: usize = usize::MAX;
+        Self { name, whose: RTLD_NEXT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
+    }
+
+    /// QEMU's own, which are there for its modules and plugins.
+    ///
+    /// # Safety
+    /// `F` is what the function of this name is.
+    pub(crate) const unsafe fn of_qemu(name: &'static CStr) -> Self {
+        const RTLD_DEFAULT: usize = 0;
+        Self { name, whose: RTLD_DEFAULT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
+    }
+
+    /// The function, if there is one of this name.
+    pub(crate) fn get(&self) -> Option<F> {
+        if self.address.load(SeqCst).is_null() {
+            // SAFETY: the handle is one of the two constants, and the name ends with a zero.
+            self.address.store(unsafe { dlsym(self.whose as *mut c_void, self.name.as_ptr()) }, SeqCst);
+        }
+        let address = self.address.load(SeqCst);
+        // SAFETY: whoever named the function vouches for its type, which is that of a pointer.
+        (!address.is_null()).then(|| unsafe { transmute_copy(&address) })
+    }
+}

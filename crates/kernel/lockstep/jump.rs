@@ -1,0 +1,90 @@
+//! Jumps over idle time in the processor thread.
+//!
+//! When the guest halts, QEMU's processor thread wakes its main thread, which sets the clock to the next timer and
+//! lets it ring, which wakes the processor thread: two changes of threads, a third of a run's processor time. The
+//! processor thread holds the big lock too when it is about to sleep, so it may do the same itself. It is the same
+//! timer at the same time, and so the same run.
+//!
+//! What it tells other threads waits until it really sleeps. All that it has to tell them before is that the clock
+//! went on, and no timer of theirs counts on that.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+use crate::function::Function;
+
+/// QEMU's name for the clock of the guest and its devices.
+const QEMU_CLOCK_VIRTUAL: c_int = 1;
+
+type Processor = *mut c_void;
+
+/// What QEMU has for it; all of it, or none is used.
+struct Qemu {
+    processor: extern "C" fn(c_int) -> Processor,
+    is_stopped: extern "C" fn(Processor) -> bool,
+    are_idle: extern "C" fn() -> bool,
+    warp: extern "C" fn(),
+    ring: extern "C" fn(c_int) -> bool,
+}
+
+impl Qemu {
+    fn get() -> Option<Self> {
+        macro_rules! own {
+            ($name:literal: $kind:ty) => {{
+                // SAFETY: so QEMU 7.2 declares it.
+                static FUNCTION: Function<$kind> = unsafe { Function::of_qemu($name) };
+                FUNCTION.get()?
+            }};
+        }
+        Some(Self {
+            processor: own!(c"qemu_get_cpu": extern "C" fn(c_int) -> Processor),
+            is_stopped: own!(c"cpu_is_stopped": extern "C" fn(Processor) -> bool),
+            are_idle: own!(c"all_cpu_threads_idle": extern "C" fn() -> bool),
+            warp: own!(c"icount_start_warp_timer": extern "C" fn()),
+            ring: own!(c"qemu_clock_run_timers": extern "C" fn(c_int) -> bool),
+        })
+    }
+
+    /// Whether the guest waits for a timer, and nobody has stopped the machine.
+    fn is_halted(&self) -> bool {
+        let processor = (self.processor)(0);
+        !processor.is_null() && !(self.is_stopped)(processor) && (self.are_idle)()
+    }
+}
+
+/// The processor thread is about to sleep: sets the clock to the next timer, and lets it ring. True if the guest has
+/// something to do then; if not, QEMU's own way is to be gone.
+pub(crate) fn to_next_timer() -> bool {
+    let Some(qemu) = Qemu::get().filter(Qemu::is_halted) else { return false };
+    (qemu.warp)();
+    (qemu.ring)(QEMU_CLOCK_VIRTUAL);
+    !(qemu.are_idle)()
+}
+
+/// What threads are woken with: eventfd(2), one more.
+const ONE: [u8; 8] = 1_u64.to_ne_bytes();
+const NONE: c_int = -1;
+
+/// The event counters that the processor thread has yet to add one to.
+static HELD_BACK: [AtomicI32; 4] = [const { AtomicI32::new(NONE) }; 4];
+
+/// Holds back what the processor thread writes, if it is to wake another thread and there is room.
+pub(crate) fn holds_back(file: c_int, octets: &[u8]) -> bool {
+    if octets != ONE || Qemu::get().is_none() {
+        return false;
+    }
+    let mut places = HELD_BACK.iter();
+    let Some(place) = places.find(|place| [NONE, file].contains(&place.load(SeqCst))) else { return false };
+    place.store(file, SeqCst);
+    true
+}
+
+/// Does what was held back, for the processor thread sleeps now.
+pub(crate) fn release(write: impl Fn(c_int, &[u8])) {
+    for place in &HELD_BACK {
+        let file = place.swap(NONE, SeqCst);
+        if file != NONE {
+            write(file, &ONE);
+        }
+    }
+}
