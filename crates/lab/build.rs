@@ -44,5 +44,5 @@ fn name(path: &Path) -> &str {
 }
 
 fn is_text(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "toml" || ending == "md")
+    path.extension().is_some_and(|ending| ending == "toml" || ending == "md" || ending == "ns")
 }

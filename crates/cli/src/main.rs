@@ -16,6 +16,7 @@ mod reproduce;
 mod row;
 mod run;
 mod terminal;
+mod topology;
 mod trace;
 mod validate;
 mod verify;
@@ -66,6 +67,8 @@ enum Command {
     Validate(validate::Validate),
     /// Show or capture the packets of one run
     Trace(trace::Trace),
+    /// Draw the network of an ns script or an experiment
+    Topology(topology::Topology),
     /// Measure this program's own speed
     Bench(bench::Bench),
     /// List studies, stacks, transports with their options, and workloads
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Command::Verify(command) => command.run(),
         Command::Validate(command) => command.run(),
         Command::Trace(command) => command.run(),
+        Command::Topology(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Kernel(command) => command.run(),

@@ -48,6 +48,7 @@ impl Run {
     /// Runs what is missing, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
         let experiment = self.experiment()?;
+        experiment.ignored.iter().for_each(|what| eprintln!("ignored: {what}"));
         if self.plan {
             say(&cost(&Plan::new([&experiment]), self.jobs));
             return Ok(());

@@ -117,6 +117,7 @@ mod tests {
         for (text, key) in [
             ("delay = '5s'\njitter = '3s'", "network.jitter"),
             ("mtu = '65536B'", "network.mtu"),
+            ("discipline = { red = {} }", "network.discipline"),
             ("events = [{ at = '1s', loss = { drop = [3] } }]", "network.events"),
             ("loss = { drop = [3] }\nevents = [{ at = '1s', loss = '1%' }]", "network.loss"),
         ] {

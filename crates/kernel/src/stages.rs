@@ -6,7 +6,7 @@
 //! emulator counts what the ones inside it hold, so packets that are held back take room in a queue of packets.
 
 use hol_base::{Duration, QueueLimit, Ratio, Seed};
-use hol_network::{Change, LossSpec, Settings};
+use hol_network::{Change, Discipline, LossSpec, Settings};
 
 use crate::KernelError;
 use crate::netem::refuse;
@@ -152,7 +152,13 @@ impl Line {
 
     /// Refuses what an emulator has no words for.
     pub(crate) fn check(&self) -> Result<(), KernelError> {
-        let Settings { jitter, loss, .. } = &self.settings;
+        let Settings { jitter, loss, discipline, .. } = &self.settings;
+        if *discipline != Discipline::DropTail {
+            return refuse(
+                "network.discipline = { red = … }",
+                format!("{}: its queues here drop at the tail only; run it in the model world", self.name),
+            );
+        }
         if *jitter > Duration::from_secs(2) {
             return refuse(
                 format!("network.jitter = {jitter}"),

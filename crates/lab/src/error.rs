@@ -93,7 +93,8 @@ impl LabError {
         }
     }
 
-    pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+    /// A file that could not be read or written (`action`), with the cure.
+    pub fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let cure = match source.kind() {
             io::ErrorKind::NotFound => "check the name, or create it first",
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

@@ -31,6 +31,8 @@ pub struct Experiment {
     pub records: Keep,
     /// Every combination of the axes; transports are the first axis.
     pub points: Vec<Point>,
+    /// What the script of its topology says without meaning here, with line and reason.
+    pub ignored: Vec<String>,
 }
 
 /// Which records of single messages are kept beside the summaries.
@@ -61,6 +63,8 @@ struct File {
     #[serde(default = "default_world")]
     world: Spanned<World>,
     transports: Spanned<Vec<Named>>,
+    /// The script is read before; here only if it is swept.
+    topology: Option<Spanned<IgnoredAny>>,
     #[serde(default = "default_network")]
     network: Spanned<NetworkSpec>,
     #[serde(default = "default_workload")]
@@ -118,7 +122,7 @@ impl Experiment {
             }
         }
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
-        Ok(Self { name: name.to_owned(), title, records: first.records, points })
+        Ok(Self { name: name.to_owned(), title, records: first.records, points, ignored: source.ignored()? })
     }
 
     /// The experiment in another world, and for each point that had to be left out why that cannot do it.
@@ -174,6 +178,11 @@ impl File {
                 "{messages} messages are too few for {least} repetitions; take {least} messages or more{fewer}"
             );
             return Err((self.messages.span(), problem));
+        }
+        if let Some(topology) = &self.topology {
+            let problem = "a topology cannot be swept; sweep what is different, such as network.links.0.delay, or \
+                           write an experiment for each script";
+            return Err((topology.span(), problem.to_owned()));
         }
         if self.transports.get_ref().is_empty() {
             let problem = "no transports; write transports = [\"tcp\", \"sctp:streams=8\"]".to_owned();

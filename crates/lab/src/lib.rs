@@ -23,6 +23,7 @@ mod store;
 mod study;
 mod sweep;
 pub mod table;
+mod topology;
 mod validate;
 mod verify;
 mod world;

@@ -1,13 +1,16 @@
 //! The text of an experiment, with the overrides of the command line; every value remembers where it stands.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use hol_base::nearest;
+use hol_testbed::Script;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
+use crate::topology;
 
 /// An experiment file and what overrides it.
 #[derive(Debug, Clone)]
@@ -15,6 +18,12 @@ pub struct Source {
     name: String,
     text: String,
     overrides: Vec<Override>,
+    /// Where files that it names are looked for.
+    directory: Option<PathBuf>,
+    /// Files that are part of the program, by name.
+    files: Vec<(String, String)>,
+    /// The network of its topology, as TOML.
+    network: OnceLock<String>,
 }
 
 /// One `--set key=value`, or an option that stands for one.
@@ -31,13 +40,28 @@ struct Override {
 impl Source {
     /// An experiment from its text; `name` stands in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), overrides: Vec::new() }
+        let (name, text) = (name.into(), text.into());
+        Self {
+            name,
+            text,
+            overrides: Vec::new(),
+            directory: None,
+            files: Vec::new(),
+            network: OnceLock::new(),
+        }
     }
 
     /// An experiment from a file.
     pub fn read(path: &Path) -> Result<Self, LabError> {
         let text = std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e))?;
-        Ok(Self::new(path.display().to_string(), text))
+        let directory = path.parent().map(Path::to_owned);
+        Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
+    }
+
+    /// With a file that the experiment may name, such as the script of its topology.
+    pub fn with_file(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.files.push((name.into(), text.into()));
+        self
     }
 
     /// The name in messages.
@@ -54,6 +78,8 @@ impl Source {
         let value = if DeValue::parse(value).is_ok() { value.to_owned() } else { quoted() };
         let start = self.overrides.last().map_or(self.text.len(), |last| last.document.len());
         let document = format!("{}{key} = {value}", " ".repeat(start));
+        // It may name another script.
+        self.network = OnceLock::new();
         self.overrides.push(Override { origin: origin.to_owned(), path, document, start });
         Ok(())
     }
@@ -67,11 +93,52 @@ impl Source {
     pub(crate) fn table(&self) -> Result<DeTable<'_>, InputError> {
         let parse = |text| DeTable::parse(text).map_err(|e| self.explain(&e)).map(Spanned::into_inner);
         let mut table = parse(&self.text)?;
-        for set in &self.overrides {
+        if let Some((span, script)) = self.script()? {
+            table.remove("topology");
+            let network = self.network.get_or_init(|| topology::network_text(&script));
+            topology::merge(&mut table, network, &span, self)?;
+        }
+        for set in self.overrides.iter().filter(|set| set.path != ["topology"]) {
             let (span, value) = leaf(parse(&set.document)?, set.path.len());
             assign(&mut table, &set.path, &span, value).map_err(|problem| self.error(&span, problem))?;
         }
         Ok(table)
+    }
+
+    /// The script of the experiment's topology, and where it is named.
+    pub(crate) fn script(&self) -> Result<Option<(Range<usize>, Script)>, InputError> {
+        let documents =
+            self.overrides.iter().rev().filter(|set| set.path == ["topology"]).map(|set| &set.document);
+        for document in documents.chain([&self.text]) {
+            let table = DeTable::parse(document).map_err(|e| self.explain(&e))?.into_inner();
+            if let Some(name) = topology::script_name(&table, self)? {
+                let text = self.file(name.get_ref()).map_err(|problem| self.error(&name.span(), problem))?;
+                let script = Script::read(name.get_ref(), &text);
+                let script = script.map_err(|e| InputError { place: e.place, problem: e.problem })?;
+                return Ok(Some((name.span(), script)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the script says without meaning here: where, what, and why not.
+    pub(crate) fn ignored(&self) -> Result<Vec<String>, InputError> {
+        let Some((_, script)) = self.script()? else { return Ok(Vec::new()) };
+        Ok(script.ignored.iter().map(ToString::to_string).collect())
+    }
+
+    /// The text of a file that the experiment names.
+    fn file(&self, name: &str) -> Result<String, String> {
+        if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
+            return Ok(text.clone());
+        }
+        let Some(directory) = &self.directory else {
+            return Err(format!("there is no {name:?} beside {}; name a file that is there", self.name));
+        };
+        let path = directory.join(name);
+        std::fs::read_to_string(&path).map_err(|e| {
+            format!("cannot read {}: {e}; it is looked for beside the experiment", path.display())
+        })
     }
 
     /// An error that stands at `span`.
@@ -125,7 +192,7 @@ fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<
     (key.span(), value)
 }
 
-/// Puts `value` at `path`, making tables on the way; a number is an index into a list.
+/// Puts `value` at `path`, making tables on the way; in a list a number is an index, other words a `name`.
 pub(crate) fn assign<'s>(
     table: &mut DeTable<'s>,
     path: &[String],
@@ -147,7 +214,9 @@ pub(crate) fn assign<'s>(
         DeValue::Table(table) => assign(table, rest, key_span, value),
         DeValue::Array(list) => {
             let length = list.len();
-            let element = rest[0].parse().ok().and_then(|index: usize| list.get_mut(index));
+            let named = list.iter().position(|element| is_called(element, &rest[0]));
+            let index = rest[0].parse().ok().or(named);
+            let element = index.and_then(|index: usize| list.get_mut(index));
             match (element.map(Spanned::as_mut), &rest[1..]) {
                 (Some(DeValue::Table(table)), inside) if !inside.is_empty() => {
                     assign(table, inside, key_span, value)
@@ -157,6 +226,11 @@ pub(crate) fn assign<'s>(
         }
         _ => Err(format!("{key:?} has a plain value, so {:?} cannot be set inside it", rest.join("."))),
     }
+}
+
+fn is_called(element: &Spanned<DeValue<'_>>, name: &str) -> bool {
+    let own = element.get_ref().get("name").and_then(|own| own.get_ref().as_str());
+    own == Some(name)
 }
 
 /// The reader's message with what to do about it.

@@ -40,7 +40,9 @@ impl Study {
         let mut experiments = Vec::new();
         for (file, text) in files.iter().filter(|(file, _)| !NOT_EXPERIMENTS.contains(file)) {
             let Some(experiment) = file.strip_suffix(".toml") else { continue };
+            let scripts = files.iter().filter(|(file, _)| file.ends_with(".ns"));
             let source = Source::new(format!("studies/{name}/{file}"), *text);
+            let source = scripts.fold(source, |source, (script, text)| source.with_file(*script, *text));
             let parsed = Experiment::parse(experiment, &source)?;
             experiments.push((experiment.to_owned(), if quick { parsed.quick() } else { parsed }));
         }

@@ -1,6 +1,7 @@
 //! Network tables that contradict themselves. Each message names the key and the cure.
 
 use hol_base::Duration;
+use hol_wire::Address;
 
 /// A network that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +25,8 @@ pub enum NetworkError {
     MtuTooSmall { line: String, mtu: u64 },
     #[error("{line}: `queue` holds nothing, not even the packet in transmission; it needs at least \"1p\"")]
     QueueHoldsNothing { line: String },
+    #[error("{line}: `discipline`: {problem}")]
+    Discipline { line: String, problem: &'static str },
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
     #[error(
@@ -40,6 +43,10 @@ pub enum NetworkError {
     SelfLink { place: String, node: String },
     #[error("{place} has {count} nodes; a LAN needs 2 to 250")]
     LanSize { place: String, count: usize },
+    #[error("{place} has {nodes} nodes and {addresses} addresses; give each node one, or leave them out")]
+    AddressCount { place: String, nodes: usize, addresses: usize },
+    #[error("{second} has the address {address} of {first}; give it another one")]
+    AddressTwice { address: Address, first: String, second: String },
     #[error("there is no way from {from:?} to {to:?}; add a link")]
     NoWay { from: String, to: String },
     #[error("there are {0} paths, links and LANs; the addresses suffice for 30000")]

@@ -1,7 +1,7 @@
 //! Links, queues, impairments, topology, and the order of events.
 //!
 //! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means, [`Network`] the thing in operation.
-//! One physical effect a file: `transmitter` (rate), `queue`, `propagation` (delay, jitter), `loss`, `chance`
+//! One physical effect a file: `transmitter` (rate), `queue`, `red`, `propagation` (delay, jitter), `loss`, `chance`
 //! (duplication, corruption, reordering); `line` puts them in a row.
 
 mod agenda;
@@ -13,6 +13,7 @@ mod network;
 mod observer;
 mod propagation;
 mod queue;
+mod red;
 mod routes;
 mod spec;
 mod tap;
@@ -24,6 +25,7 @@ pub use error::NetworkError;
 pub use line::Change;
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Network};
+pub use red::{Discipline, RedSpec};
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
 pub use tap::{Drops, Fate, Tap, TapPoint};
 pub use topology::{

@@ -10,6 +10,7 @@ use crate::loss::{Loss, LossSpec};
 use crate::observer::Observer;
 use crate::propagation::Propagation;
 use crate::queue::DropTail;
+use crate::red::Red;
 use crate::tap::Fate;
 use crate::transmitter::Transmitter;
 use crate::{InterfaceId, Settings};
@@ -46,6 +47,7 @@ pub(crate) struct Line {
     mtu: u64,
     up: bool,
     queue: DropTail,
+    red: Option<Red>,
     transmitter: Transmitter,
     /// Octets of the packet that is, or was last, in transmission.
     in_service: u64,
@@ -82,6 +84,7 @@ impl Line {
             mtu: settings.mtu.0,
             up: true,
             queue: DropTail::new(settings.queue),
+            red: Red::new(settings.discipline, seed.derive("red")),
             transmitter: Transmitter::new(settings.rate, settings.overhead.0),
             in_service: 0,
             loss: Loss::new(&settings.loss, seed.derive("loss")),
@@ -107,6 +110,8 @@ impl Line {
             observer.lose(now, &crossing, Fate::LinkDown);
         } else if crossing.length() > self.mtu {
             observer.lose(now, &crossing, Fate::TooLong);
+        } else if self.is_dropped_early(now) {
+            observer.lose(now, &crossing, Fate::DroppedEarly);
         } else if self.transmitter.is_free(now) {
             self.transmit(now, crossing, observer);
         } else if self.queue.has_room(crossing.length(), self.in_service) {
@@ -151,6 +156,13 @@ impl Line {
             Change::Loss(loss) => self.loss.change(loss),
             Change::Delay(delay) => self.propagation.change(*delay),
         }
+    }
+
+    fn is_dropped_early(&mut self, now: Time) -> bool {
+        let Some(red) = &mut self.red else { return false };
+        let (packets, octets) = self.queue.waiting();
+        let idle = now.saturating_since(self.transmitter.free_at());
+        red.strikes(packets, octets, idle, self.transmitter.rate())
     }
 
     fn transmit(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {

@@ -47,7 +47,7 @@ impl<'t> Observer<'t> {
         let Drops { loss, queue, corrupt, mtu, down } = &mut self.drops;
         *match fate {
             Fate::Lost => loss,
-            Fate::QueueFull => queue,
+            Fate::QueueFull | Fate::DroppedEarly => queue,
             Fate::Corrupted => corrupt,
             Fate::TooLong => mtu,
             Fate::LinkDown => down,

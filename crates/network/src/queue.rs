@@ -23,6 +23,11 @@ impl DropTail {
         Self { limit, waiting: VecDeque::new(), octets: 0 }
     }
 
+    /// How many packets wait, and their octets.
+    pub(crate) fn waiting(&self) -> (u64, u64) {
+        (self.waiting.len() as u64, self.octets)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -5,9 +5,11 @@
 //! override them, and its `up` and `down` tables override one direction of it.
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
+use hol_wire::Address;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::LossSpec;
+use crate::red::Discipline;
 
 /// Makes every table that may hold the settings of a line from the one list of them.
 ///
@@ -48,6 +50,12 @@ macro_rules! settings {
             pub from: String,
             /// The node at the other end.
             pub to: String,
+            /// What events and drawings call it. Default `from-to`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub name: Option<String>,
+            /// The addresses of `from` and `to`. Default 10.0.i.1 and 10.0.i.2 on the i-th of all links and LANs.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub addresses: Vec<Address>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
             /// Overrides for the direction `from` → `to`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +71,12 @@ macro_rules! settings {
         pub struct LanSpec {
             /// The nodes on the segment.
             pub nodes: Vec<String>,
+            /// What events and drawings call it. Default the nodes, joined by hyphens.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub name: Option<String>,
+            /// The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, …
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            pub addresses: Vec<Address>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
         }
 
@@ -134,11 +148,21 @@ macro_rules! settings {
             }
         }
         impl LinkSpec {
+            /// A link between two nodes with the settings of the table around it.
+            pub fn between(from: String, to: String) -> Self {
+                Self { from, to, name: None, addresses: Vec::new(), $($field: None,)* up: None, down: None }
+            }
+
             pub(crate) fn overrides(&self) -> Overrides {
                 Overrides { $($field: self.$field.clone(),)* }
             }
         }
         impl LanSpec {
+            /// A segment that `nodes` share, with the settings of the table around it.
+            pub fn of(nodes: Vec<String>) -> Self {
+                Self { nodes, name: None, addresses: Vec::new(), $($field: None,)* }
+            }
+
             pub(crate) fn overrides(&self) -> Overrides {
                 Overrides { $($field: self.$field.clone(),)* }
             }
@@ -163,8 +187,10 @@ settings! {
     reorder_by: Duration = Duration::ZERO,
     /// Probability that a packet arrives with a wrong checksum. Default 0.
     corrupt: Ratio = Ratio::ZERO,
-    /// What the drop-tail queue before the line holds, the packet in transmission included. Default 1000 packets.
+    /// What the queue before the line holds, the packet in transmission included. Default 1000 packets.
     queue: QueueLimit = QueueLimit::Packets(1000),
+    /// Who is dropped when packets queue up: `"droptail"`, or `{ red = { min = "5p", max = "15p" } }`.
+    discipline: Discipline = Discipline::DropTail,
     /// Longest IP packet; a longer one is dropped. Default 1500 octets.
     mtu: ByteCount = ByteCount(1500),
     /// Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
@@ -183,7 +209,7 @@ pub struct EventSpec {
     /// Which of several paths, counted from 1. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<usize>,
-    /// Which link of the long form, as `"from-to"`. Default all.
+    /// Which link or LAN of the long form, by its name. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// True: nothing passes any more, and what is under way is lost. False: the link works again.

@@ -29,6 +29,8 @@ pub enum Fate {
     Lost,
     /// It found the queue of the sending interface full.
     QueueFull,
+    /// Random early detection dropped it before the queue of the sending interface was full.
+    DroppedEarly,
     /// It arrived with a wrong checksum and was ignored.
     Corrupted,
     /// It was longer than the line's MTU.
@@ -50,6 +52,7 @@ impl Fate {
             Self::Received => "received",
             Self::Lost => "lost on the line",
             Self::QueueFull => "dropped: queue full",
+            Self::DroppedEarly => "dropped: early, by RED",
             Self::Corrupted => "dropped: wrong checksum",
             Self::TooLong => "dropped: longer than the MTU",
             Self::LinkDown => "dropped: link down",
@@ -62,7 +65,7 @@ impl Fate {
 pub struct Drops {
     /// Lost on a line.
     pub loss: u64,
-    /// Found a queue full.
+    /// Found a queue full, or were dropped before it was.
     pub queue: u64,
     /// Arrived with a wrong checksum.
     pub corrupt: u64,

@@ -1,10 +1,13 @@
 //! Nodes, interfaces and lines, made from the network table.
 
+use std::collections::BTreeMap;
+
 use hol_base::{Duration, QueueLimit, Time};
 use hol_wire::Address;
 
 use crate::error::NetworkError;
 use crate::line::Change;
+use crate::red::Discipline;
 use crate::routes::routes;
 use crate::spec::{EventSpec, NetworkSpec, Overrides, Settings, Which};
 
@@ -55,8 +58,8 @@ pub struct LinePlan {
 /// A link or a LAN: interfaces that reach each other in one hop.
 #[derive(Debug)]
 pub struct Segment {
-    /// As events name it.
-    label: String,
+    /// What events and drawings call it.
+    pub label: String,
     /// In the order of the table.
     pub interfaces: Vec<InterfaceId>,
     /// What lies between them.
@@ -102,8 +105,15 @@ pub struct ScheduledChange {
 }
 
 impl Topology {
-    /// Makes sense of the table.
+    /// Makes sense of a table for workloads, which run between `client` and `server`.
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
+        let topology = Self::graph(spec)?;
+        let missing = ["client", "server"].into_iter().find(|end| topology.node(end).is_none());
+        missing.map_or(Ok(topology), |end| Err(NetworkError::EndMissing(end)))
+    }
+
+    /// Makes sense of a table whatever its nodes are called.
+    pub fn graph(spec: &NetworkSpec) -> Result<Self, NetworkError> {
         check_form(spec)?;
         let mut topology = Self {
             nodes: node_names(spec)?,
@@ -120,6 +130,7 @@ impl Topology {
             topology.add_links(spec)?;
             topology.add_lans(spec)?;
         }
+        topology.check_addresses()?;
         topology.routes = routes(&topology)?;
         for event in &spec.events {
             topology.add_event(event)?;
@@ -199,14 +210,14 @@ impl Topology {
             let up = direction(spec.up.as_ref(), &table, path.up.as_ref());
             let down = direction(spec.down.as_ref(), &table, path.down.as_ref());
             let label = (self.segments.len() + 1).to_string();
-            self.add_link(label, ends, up, down)?;
+            self.add_link(label, ends, &[], [up, down])?;
         }
         Ok(())
     }
 
     fn add_links(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
         for link in &spec.links {
-            let label = format!("{}-{}", link.from, link.to);
+            let label = link.name.clone().unwrap_or_else(|| format!("{}-{}", link.from, link.to));
             if link.from == link.to {
                 return Err(NetworkError::SelfLink {
                     place: format!("link {label}"),
@@ -218,14 +229,15 @@ impl Topology {
             let table = link.overrides();
             let up = spec.settings().refined(&table, link.up.as_ref());
             let down = spec.settings().refined(&table, link.down.as_ref());
-            self.add_link(label, [from, to], up, down)?;
+            self.add_link(label, [from, to], &link.addresses, [up, down])?;
         }
         Ok(())
     }
 
     fn add_lans(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
         for lan in &spec.lans {
-            let place = format!("LAN {}", lan.nodes.join("-"));
+            let label = lan.name.clone().unwrap_or_else(|| lan.nodes.join("-"));
+            let place = format!("LAN {label}");
             if !(2..=250).contains(&lan.nodes.len()) {
                 return Err(NetworkError::LanSize { place, count: lan.nodes.len() });
             }
@@ -236,7 +248,7 @@ impl Topology {
             }
             let name = format!("lan/{}", self.segments.len() + 1);
             let line = self.add_line(name, spec.settings().refined(&lan.overrides(), None))?;
-            self.add_segment(lan.nodes.join("-"), &members, Medium::Lan(line))?;
+            self.add_segment(label, &members, &lan.addresses, Medium::Lan(line))?;
         }
         Ok(())
     }
@@ -245,13 +257,13 @@ impl Topology {
         &mut self,
         label: String,
         ends: [NodeId; 2],
-        up: Settings,
-        down: Settings,
+        addresses: &[Address],
+        [up, down]: [Settings; 2],
     ) -> Result<(), NetworkError> {
         let number = self.segments.len() + 1;
         let up = self.add_line(format!("link/{number}/up"), up)?;
         let down = self.add_line(format!("link/{number}/down"), down)?;
-        self.add_segment(label, &ends, Medium::Link { up, down })
+        self.add_segment(label, &ends, addresses, Medium::Link { up, down })
     }
 
     fn add_line(&mut self, name: String, settings: Settings) -> Result<LineId, NetworkError> {
@@ -260,21 +272,46 @@ impl Topology {
         Ok(LineId(self.lines.len() as u16 - 1))
     }
 
-    /// Gives every member an interface: in segment i the addresses are 10.0.i.1, 10.0.i.2, …
-    fn add_segment(&mut self, label: String, members: &[NodeId], medium: Medium) -> Result<(), NetworkError> {
+    /// Gives every member an interface; in segment i the addresses are 10.0.i.1, 10.0.i.2, … unless given.
+    fn add_segment(
+        &mut self,
+        label: String,
+        members: &[NodeId],
+        addresses: &[Address],
+        medium: Medium,
+    ) -> Result<(), NetworkError> {
         const MOST: usize = 30_000;
         let number = self.segments.len() + 1;
         if number > MOST || self.interfaces.len() + members.len() > usize::from(u16::MAX) {
             return Err(NetworkError::TooMany(number));
         }
+        if !addresses.is_empty() && addresses.len() != members.len() {
+            let (place, nodes) = (format!("segment {label}"), members.len());
+            return Err(NetworkError::AddressCount { place, nodes, addresses: addresses.len() });
+        }
         let [.., high, low] = number.to_be_bytes();
         let mut interfaces = Vec::new();
         for (host, node) in (1..).zip(members) {
             interfaces.push(InterfaceId(self.interfaces.len() as u16));
-            self.interfaces.push(Interface { node: *node, address: Address::new(10, high, low, host) });
+            let own = addresses.get(usize::from(host) - 1).copied();
+            let address = own.unwrap_or(Address::new(10, high, low, host));
+            self.interfaces.push(Interface { node: *node, address });
             self.names.push(format!("{}:{number}", self.node_name(*node)));
         }
         self.segments.push(Segment { label, interfaces, medium });
+        Ok(())
+    }
+
+    /// An address belongs to one interface only.
+    fn check_addresses(&self) -> Result<(), NetworkError> {
+        let mut owners = BTreeMap::new();
+        for (interface, name) in self.interfaces.iter().zip(&self.names) {
+            let address = interface.address;
+            if let Some(first) = owners.insert(address, name) {
+                let (first, second) = (first.clone(), name.clone());
+                return Err(NetworkError::AddressTwice { address, first, second });
+            }
+        }
         Ok(())
     }
 
@@ -299,7 +336,8 @@ impl Topology {
         if lines.is_empty() {
             let target =
                 format!("{} {}", if path.is_some() { "path" } else { "link" }, label.unwrap_or_default());
-            let cure = "paths are counted from 1, links are called \"from-to\", and LANs have no directions";
+            let cure = "paths are counted from 1, links are called \"from-to\" unless they have a name, and LANs have no \
+                        directions";
             return Err(NetworkError::EventWithoutTarget { at, target, cure });
         }
         let at = Time::ZERO + at;
@@ -344,11 +382,6 @@ fn node_names(spec: &NetworkSpec) -> Result<Vec<String>, NetworkError> {
     if spec.nodes.is_empty() {
         return Ok(["client", "server"].map(str::to_owned).to_vec());
     }
-    for end in ["client", "server"] {
-        if !spec.nodes.iter().any(|node| node == end) {
-            return Err(NetworkError::EndMissing(end));
-        }
-    }
     let twice = (1..spec.nodes.len()).find(|at| spec.nodes[..*at].contains(&spec.nodes[*at]));
     twice.map_or_else(|| Ok(spec.nodes.clone()), |at| Err(NetworkError::NodeTwice(spec.nodes[at].clone())))
 }
@@ -367,6 +400,11 @@ fn check_settings(line: &str, settings: &Settings) -> Result<(), NetworkError> {
     }
     if settings.mtu.0 < 576 {
         return Err(NetworkError::MtuTooSmall { line, mtu: settings.mtu.0 });
+    }
+    if let Discipline::Red(red) = settings.discipline
+        && let Some(problem) = red.problem()
+    {
+        return Err(NetworkError::Discipline { line, problem });
     }
     if matches!(settings.queue, QueueLimit::Packets(0) | QueueLimit::Bytes(0)) {
         return Err(NetworkError::QueueHoldsNothing { line });
@@ -420,12 +458,22 @@ mod tests {
             ("queue = '0p'", "at least \"1p\""),
             ("nodes = ['client', 'server']\npaths = [{}]", "write them as `links`"),
             ("links = [{ from = 'client', to = 'server' }]", "name the nodes"),
-            ("nodes = ['client']", "must hold \"server\""),
+            ("nodes = ['client', 'x']\nlinks = [{ from = 'client', to = 'x' }]", "must hold \"server\""),
             ("nodes = ['client', 'server', 'client']", "twice"),
             ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'sever' }]", "not in `nodes`"),
             ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'client' }]", "itself"),
             ("nodes = ['client', 'server']", "add a link"),
             ("nodes = ['client', 'server']\nlans = [{ nodes = ['client'] }]", "needs 2 to 250"),
+            ("discipline = { red = { min = '9p', max = '9p' } }", "raise `max`"),
+            (
+                "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server', addresses = ['10.0.0.1'] }]",
+                "give each node one",
+            ),
+            (
+                "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server', addresses = ['10.0.0.1', \
+                 '10.0.0.1'] }]",
+                "another one",
+            ),
             ("events = [{ at = '1s' }]", "give it one of"),
             ("events = [{ at = '1s', path = 2, down = true }]", "counted from 1"),
         ] {

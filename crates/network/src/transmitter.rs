@@ -23,6 +23,10 @@ impl Transmitter {
         now >= self.free_at
     }
 
+    pub(crate) fn rate(&self) -> BitRate {
+        self.rate
+    }
+
     /// When the packet in transmission has left.
     pub(crate) fn free_at(&self) -> Time {
         self.free_at

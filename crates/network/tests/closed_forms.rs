@@ -245,3 +245,20 @@ impl Tap for Fates {
         self.0.push((point.name.to_owned(), fate));
     }
 }
+
+#[test]
+fn early_drops_settle_the_queue_where_they_match_the_overload() {
+    // 12 ms a packet, and 5 % more of them than that: 1 in 21 has to go. The share dropped at probability p is
+    // 2p/(1+p), so p is 1/41, which is the one at an average of 5 + 45 · 10/41 = 16 packets.
+    let red = "discipline = { red = { min = '5p', max = '50p', weight = 0.02 } }";
+    let network = network(&format!("rate = '1Mbit'\ndelay = '0ms'\nqueue = '100p'\n{red}"));
+    let times = every(Duration::from_nanos(12_000_000 * 20 / 21), 40_000);
+    let (arrivals, drops) = deliver(network, &times, 1486);
+    assert_eq!(drops.queue as usize, times.len() - arrivals.len());
+    let settled = arrivals.iter().filter(|(number, _)| *number > 4_000);
+    let sojourns = settled.map(|(number, at)| at.since(times[*number as usize]).as_millis_f64() / 12.0);
+    let sojourns: Vec<f64> = sojourns.collect();
+    // A packet finds those that wait, half of the one in transmission, and takes its own time.
+    let waiting = sojourns.iter().sum::<f64>() / sojourns.len() as f64 - 1.5;
+    assert!((waiting - (5.0 + 45.0 * 10.0 / 41.0)).abs() < 1.0, "{waiting}");
+}

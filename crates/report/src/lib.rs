@@ -15,6 +15,7 @@ mod report;
 pub mod sequence;
 #[cfg(test)]
 mod testing;
+pub mod topology;
 pub mod validation;
 
 pub use provenance::Provenance;

@@ -1,0 +1,76 @@
+//! `hol topology`: a network drawn, and what became of its nodes and links.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hol_lab::{Experiment, LabError, Source};
+use hol_network::{NetworkSpec, Topology as Network};
+use hol_report::topology;
+use hol_testbed::{Script, mapping, write};
+
+use crate::failure::Failure;
+use crate::terminal::{say, table};
+
+/// Draw the network of an ns script or an experiment, and say which addresses and lines it has.
+///
+/// Scripts are those of ns-2 and Emulab. What they say without meaning here is listed as ignored.
+#[derive(Debug, Args)]
+pub struct Topology {
+    /// An ns script, or an experiment file (*.toml)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Draw it as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write it as an ns script ("-": to standard output, and nothing else)
+    #[arg(long, value_name = "FILE")]
+    ns: Option<PathBuf>,
+}
+
+impl Topology {
+    /// Reads, draws and writes.
+    pub fn run(&self) -> Result<(), Failure> {
+        let (network, ignored) = self.network()?;
+        let place = self.file.display();
+        let network = Network::graph(&network).map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
+        if self.ns.as_deref() == Some(Path::new("-")) {
+            say(&write(&network));
+            return Ok(());
+        }
+        let mut text = topology::text(&network);
+        for section in mapping(&network) {
+            text += &format!("\n{}:\n{}", section.title, table(&section.rows));
+        }
+        if !ignored.is_empty() {
+            text += &format!("\nIgnored:\n{}\n", ignored.join("\n"));
+        }
+        say(&text);
+        if let Some(path) = &self.svg {
+            let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
+            save(path, &topology::draw("topology", &name, &network).standalone())?;
+        }
+        self.ns.as_ref().map_or(Ok(()), |path| save(path, &write(&network)))
+    }
+
+    /// The network, and what its script says without meaning here.
+    fn network(&self) -> Result<(NetworkSpec, Vec<String>), Failure> {
+        if self.file.extension().is_some_and(|ending| ending == "toml") {
+            let source = Source::read(&self.file)?;
+            let experiment = Experiment::parse("topology", &source)?;
+            return match experiment.points.into_iter().next() {
+                Some(point) => Ok((point.network, experiment.ignored)),
+                None => Err(Failure::Usage(format!("{}: the experiment has no points", self.file.display()))),
+            };
+        }
+        let text = std::fs::read_to_string(&self.file).map_err(|e| LabError::file("read", &self.file, e))?;
+        let script = Script::read(&self.file.display().to_string(), &text);
+        let script = script.map_err(|e| Failure::Usage(e.to_string()))?;
+        Ok((script.network, script.ignored.iter().map(ToString::to_string).collect()))
+    }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| LabError::file("write", path, e))?;
+    say(&format!("{} written\n", path.display()));
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Networks from ns scripts.
+
+mod hol;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hol::{failure, ok};
+
+fn experiments() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
+}
+
+#[test]
+fn a_script_is_drawn_mapped_and_written_so_that_it_is_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = experiments().join("testlink.ns");
+    let script = script.to_str().unwrap();
+    let text = ok(dir.path(), &["topology", script, "--svg", "a.svg", "--ns", "again.ns"]);
+    for words in
+        ["testlink  server 10.1.1.2 ─── 10.1.1.3 client", "Virtual Lan/Link Info:", "12.50", "Ignored:"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(fs::read_to_string(dir.path().join("a.svg")).unwrap().contains("testlink"));
+    let again = ok(dir.path(), &["topology", "again.ns", "--ns", "-"]);
+    assert_eq!(again, fs::read_to_string(dir.path().join("again.ns")).unwrap());
+    let experiment = experiments().join("testlink.toml");
+    assert!(ok(dir.path(), &["topology", experiment.to_str().unwrap()]).contains("400kbit · 25ms · 6p"));
+}
+
+#[test]
+fn an_experiment_runs_on_its_script_and_says_what_it_ignores() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = fs::read_to_string(experiments().join("testlink.ns")).unwrap();
+    fs::write(dir.path().join("testlink.ns"), script).unwrap();
+    let text = "transports = ['tcp']\nmessages = 20\nrepetitions = 2\ntopology = 'testlink.ns'\n\
+                [workload]\nkind = 'oneway'\nrate = '20/s'\n[sweep]\n'network.links.testlink.delay' = ['25ms', '75ms']\n";
+    fs::write(dir.path().join("a.toml"), text).unwrap();
+    let run = hol::hol(dir.path(), &["run", "a.toml", "--json"]);
+    let rows = String::from_utf8(run.stdout).unwrap();
+    let medians =
+        rows.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap()["p50_ms"].as_f64());
+    let [near, far] = medians.map(Option::unwrap).collect::<Vec<_>>()[..] else { panic!("{rows}") };
+    assert!((far - near - 50.0).abs() < 0.1, "{near} {far}");
+    assert!(String::from_utf8(run.stderr).unwrap().contains("ignored: testlink.ns:3: source tb_compat.tcl"));
+}
+
+#[test]
+fn a_broken_script_is_refused_by_line_and_word() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("bad.ns"), "set ns [new Simulator]\nset a [$ns nod]\n").unwrap();
+    let (code, message) = failure(dir.path(), &["topology", "bad.ns"]);
+    assert_eq!(
+        (code, &*message),
+        (2, "error: bad.ns:2:12: unknown command \"nod\"; did you mean \"node\"?\n")
+    );
+    let (code, message) = failure(dir.path(), &["topology", "none.ns"]);
+    assert!(code == 1 && message.contains("cannot read"), "{message}");
+}

@@ -1,0 +1,148 @@
+//! `topology = "testlink.ns"`: an ns script as the network of an experiment.
+//!
+//! The script's network is what the `[network]` table begins with, so that its links can be swept and overridden as any
+//! others: `"network.links.testlink.queue" = ["6p", "32p"]`.
+
+use std::ops::Range;
+
+use hol_testbed::Script;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::InputError;
+use crate::source::Source;
+
+/// What only the script says.
+const OF_SCRIPT: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
+
+/// The name of the script in `table`, and where it stands.
+pub(crate) fn script_name(
+    table: &DeTable<'_>,
+    source: &Source,
+) -> Result<Option<Spanned<String>>, InputError> {
+    let Some(value) = table.get("topology") else { return Ok(None) };
+    match value.get_ref() {
+        DeValue::String(name) => Ok(Some(Spanned::new(value.span(), name.to_string()))),
+        _ => {
+            Err(source
+                .error(&value.span(), "this is the name of an ns script, as in topology = \"testlink.ns\""))
+        }
+    }
+}
+
+/// The script as the text of a `[network]` table.
+pub(crate) fn network_text(script: &Script) -> String {
+    toml::to_string(&script.network).expect("a network is a table")
+}
+
+/// Puts the script's network, all of which stands at `span`, under what `table` says of the network.
+pub(crate) fn merge<'s>(
+    table: &mut DeTable<'s>,
+    network: &'s str,
+    span: &Range<usize>,
+    source: &Source,
+) -> Result<(), InputError> {
+    let network = DeTable::parse(network).expect("it was written as a table").into_inner();
+    let mut network = replaced(network, span);
+    if let Some(own) = table.remove("network") {
+        let DeValue::Table(own) = own.into_inner() else {
+            return Err(source.error(span, "beside a topology, `network` has to be a table"));
+        };
+        for (key, value) in own {
+            if OF_SCRIPT.contains(&key.get_ref().as_ref()) {
+                let problem = format!("the script says what {:?} are; leave them out here", key.get_ref());
+                return Err(source.error(&key.span(), problem));
+            }
+            network.remove(&key);
+            network.insert(key, value);
+        }
+    }
+    table.insert(
+        Spanned::new(span.clone(), "network".into()),
+        Spanned::new(span.clone(), DeValue::Table(network)),
+    );
+    Ok(())
+}
+
+/// The table with every value standing at `span`.
+fn replaced<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
+    let entries = table.into_iter();
+    entries.map(|(key, value)| (Spanned::new(span.clone(), key.into_inner()), moved(value, span))).collect()
+}
+
+fn moved<'s>(value: Spanned<DeValue<'s>>, span: &Range<usize>) -> Spanned<DeValue<'s>> {
+    let value = match value.into_inner() {
+        DeValue::Table(table) => DeValue::Table(replaced(table, span)),
+        DeValue::Array(list) => DeValue::Array(list.into_iter().map(|value| moved(value, span)).collect()),
+        plain => plain,
+    };
+    Spanned::new(span.clone(), value)
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_network::Topology;
+
+    use super::*;
+    use crate::experiment::Experiment;
+
+    const SCRIPT: &str = "set ns [new Simulator]\nset client [$ns node]\nset server [$ns node]\n\
+        set testlink [$ns duplex-link $client $server 0.4Mb 25ms DropTail]\ntb-set-hardware $client pc850\n";
+
+    fn parse(text: &str) -> Result<Experiment, InputError> {
+        let text = format!("transports = ['tcp']\nmessages = 100\n{text}");
+        Experiment::parse("t", &Source::new("t.toml", text).with_file("link.ns", SCRIPT))
+    }
+
+    #[test]
+    fn the_script_is_the_network_and_its_links_can_be_swept_by_name() {
+        let experiment = parse(
+            "topology = 'link.ns'\n[network]\nmtu = '1400B'\n[sweep]\n\
+             'network.links.testlink.queue' = ['6p', '32p']",
+        )
+        .unwrap();
+        let queues: Vec<String> = experiment
+            .points
+            .iter()
+            .map(|point| {
+                let topology = Topology::new(&point.network).unwrap();
+                let settings = &topology.lines()[1].settings;
+                assert_eq!((settings.rate.bits_per_second(), settings.mtu.0), (400_000, 1400));
+                settings.queue.to_string()
+            })
+            .collect();
+        assert_eq!(queues, ["6p", "32p"]);
+        assert_eq!(
+            experiment.ignored,
+            ["link.ns:5: tb-set-hardware $client pc850: hosts are those of the experiment's world"]
+        );
+    }
+
+    #[test]
+    fn the_command_line_may_name_another_script() {
+        let mut source = Source::new("t.toml", "transports = ['tcp']\nmessages = 100\ntopology = 'none.ns'");
+        source = source.with_file("link.ns", SCRIPT);
+        source.set("--set", "topology", "link.ns").unwrap();
+        source.set("--set", "network.links.0.delay", "75ms").unwrap();
+        let experiment = Experiment::parse("t", &source).unwrap();
+        assert_eq!(experiment.points[0].network.links[0].delay.unwrap().to_string(), "75ms");
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        for (text, place, cure) in [
+            ("topology = 'none.ns'", "t.toml:3:12", "beside"),
+            ("topology = 3", "t.toml:3:12", "name of an ns script"),
+            ("topology = 'link.ns'\n[network]\nnodes = ['a']", "t.toml:5:1", "leave them out"),
+            ("topology = 'link.ns'\n[network]\nrtae = '1Mbit'", "t.toml:5:1", "did you mean"),
+            ("topology = 'link.ns'\n[sweep]\ntopology = ['link.ns']", "t.toml:5", "cannot be swept"),
+        ] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(error.starts_with(place) && error.contains(cure), "{text}: {error}");
+        }
+        let source = Source::new("t.toml", "transports = ['tcp']\ntopology = 'bad.ns'")
+            .with_file("bad.ns", "set x $y");
+        let error = Experiment::parse("t", &source).unwrap_err().to_string();
+        assert!(error.starts_with("bad.ns:1:7: "), "{error}");
+    }
+}

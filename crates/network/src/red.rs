@@ -1,0 +1,195 @@
+//! Random early detection: a queue that drops before it is full (Floyd and Jacobson 1993).
+
+use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio, Rng, Seed};
+use serde::{Deserialize, Serialize};
+
+/// Who is dropped when packets queue up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Discipline {
+    /// Who finds the queue full: `"droptail"`.
+    #[default]
+    DropTail,
+    /// Some, while the queue's average grows: `{ red = { min = "5p", max = "15p" } }`.
+    Red(RedSpec),
+}
+
+/// The parameters of random early detection; the defaults are those of ns-2 without its automatic ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedSpec {
+    /// Below this average nobody is dropped (ns-2: `thresh_`). Default 5 packets.
+    pub min: QueueLimit,
+    /// From this average on everybody is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    pub max: QueueLimit,
+    /// The weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
+    pub weight: f64,
+    /// Probability with which packets are dropped as the average comes to `max` (ns-2: 1/`linterm_`).
+    /// Default 10 %.
+    pub drop: Ratio,
+    /// The probability grows on from `drop` at `max` to 1 at twice that, instead of jumping there. Default no.
+    pub gentle: bool,
+    /// A typical packet: the average of an idle line decays by one step in its transmission time (ns-2:
+    /// `mean_pktsize_`). Default 500 octets.
+    pub packet: ByteCount,
+}
+
+impl Default for RedSpec {
+    fn default() -> Self {
+        Self {
+            min: QueueLimit::Packets(5),
+            max: QueueLimit::Packets(15),
+            weight: 0.002,
+            drop: Ratio::new(0.1).expect("a probability"),
+            gentle: false,
+            packet: ByteCount(500),
+        }
+    }
+}
+
+impl RedSpec {
+    /// The thresholds, if they count the same: both packets, or both octets.
+    fn thresholds(&self) -> Option<(u64, u64)> {
+        match (self.min, self.max) {
+            (QueueLimit::Packets(min), QueueLimit::Packets(max))
+            | (QueueLimit::Bytes(min), QueueLimit::Bytes(max)) => Some((min, max)),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the parameters, with the cure.
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        match self.thresholds() {
+            None => Some("`min` and `max` count different things; give both in packets or both in octets"),
+            Some((min, max)) if min >= max => Some("`min` is not below `max`; raise `max`"),
+            _ if !(self.weight > 0.0 && self.weight <= 1.0) => {
+                Some("`weight` has to be above 0 and at most 1")
+            }
+            _ if self.drop.is_zero() => Some("`drop` is 0%, so nothing is dropped early; raise it"),
+            _ if self.packet.0 == 0 => Some("`packet` is 0B; give it the size of a typical packet"),
+            _ => None,
+        }
+    }
+}
+
+/// Decides about one arriving packet after the other.
+#[derive(Debug)]
+pub(crate) struct Red {
+    spec: RedSpec,
+    min: f64,
+    max: f64,
+    average: f64,
+    /// Packets let in since the last one that was dropped while the average was between the thresholds.
+    since_drop: u32,
+    rng: Rng,
+}
+
+impl Red {
+    pub(crate) fn new(discipline: Discipline, seed: Seed) -> Option<Self> {
+        let Discipline::Red(spec) = discipline else { return None };
+        let (min, max) = spec.thresholds().expect("checked with the topology");
+        let (min, max) = (min as f64, max as f64);
+        Some(Self { spec, min, max, average: 0.0, since_drop: 0, rng: seed.rng() })
+    }
+
+    /// Whether a packet is dropped that finds `packets` of together `octets` waiting, on a line of `rate` that
+    /// has been idle for `idle`.
+    pub(crate) fn strikes(&mut self, packets: u64, octets: u64, idle: Duration, rate: BitRate) -> bool {
+        let queue = match self.spec.min {
+            QueueLimit::Packets(_) => packets,
+            QueueLimit::Bytes(_) => octets,
+        };
+        let step = rate.serialization(self.spec.packet.0, 0).0.as_nanos().max(1);
+        let idle_steps = i32::try_from(idle.as_nanos() / step).unwrap_or(i32::MAX);
+        self.average *= (1.0 - self.spec.weight).powi(idle_steps);
+        self.average += self.spec.weight * (queue as f64 - self.average);
+        let probability = self.probability();
+        if probability == 0.0 {
+            self.since_drop = 0;
+            return false;
+        }
+        // Section 7: so that the gaps between drops are uniform and not geometric.
+        let spread = 1.0 - f64::from(self.since_drop) * probability;
+        let dropped = spread <= probability || self.rng.chance(probability / spread);
+        self.since_drop = if dropped { 0 } else { self.since_drop + 1 };
+        dropped
+    }
+
+    /// The share of packets to drop at the present average.
+    fn probability(&self) -> f64 {
+        let Self { min, max, average, .. } = *self;
+        let most = self.spec.drop.value();
+        if average < min {
+            0.0
+        } else if average < max {
+            most * (average - min) / (max - min)
+        } else if self.spec.gentle && average < 2.0 * max {
+            most + (1.0 - most) * (average - max) / max
+        } else {
+            1.0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn red(spec: RedSpec) -> Red {
+        Red::new(Discipline::Red(spec), Seed(3)).unwrap()
+    }
+
+    /// The share dropped of many packets that all find `queue` packets waiting.
+    fn share(spec: RedSpec, queue: u64) -> f64 {
+        let mut red = red(RedSpec { weight: 1.0, ..spec });
+        let rate: BitRate = "1Mbit".parse().unwrap();
+        let dropped = (0..20_000).filter(|_| red.strikes(queue, 0, Duration::ZERO, rate)).count();
+        dropped as f64 / 20_000.0
+    }
+
+    #[test]
+    fn nobody_is_dropped_below_min_and_everybody_from_max_on() {
+        assert_eq!(share(RedSpec::default(), 4), 0.0);
+        assert_eq!(share(RedSpec::default(), 15), 1.0);
+    }
+
+    #[test]
+    fn gaps_between_drops_are_uniform_so_the_share_is_two_p_over_one_plus_p() {
+        // Section 7: gaps are uniform on 1 … 1/p, on average (1/p + 1)/2.
+        let p = 0.1 * (10.0 - 5.0) / 10.0;
+        assert!((share(RedSpec::default(), 10) - 2.0 * p / (1.0 + p)).abs() < 0.002);
+    }
+
+    #[test]
+    fn gentle_grows_on_to_twice_max() {
+        let gentle = RedSpec { gentle: true, ..RedSpec::default() };
+        assert!(share(gentle, 16) < 0.5);
+        assert_eq!(share(gentle, 30), 1.0);
+    }
+
+    #[test]
+    fn the_average_follows_the_queue_slowly_and_forgets_while_idle() {
+        let mut red = red(RedSpec::default());
+        let rate: BitRate = "400kbit".parse().unwrap();
+        for _ in 0..500 {
+            red.strikes(20, 0, Duration::ZERO, rate);
+        }
+        assert!((red.average - 20.0 * (1.0 - 0.998_f64.powi(500))).abs() < 1e-9);
+        // 500 octets are 10 ms, so 10 s are 1000 steps.
+        let before = red.average;
+        red.strikes(0, 0, Duration::from_secs(10), rate);
+        assert!((red.average - before * 0.998_f64.powi(1001)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let wrong = [
+            RedSpec { max: QueueLimit::Bytes(9000), ..RedSpec::default() },
+            RedSpec { max: QueueLimit::Packets(5), ..RedSpec::default() },
+            RedSpec { weight: 0.0, ..RedSpec::default() },
+            RedSpec { drop: Ratio::ZERO, ..RedSpec::default() },
+        ];
+        assert!(wrong.iter().all(|spec| spec.problem().is_some()));
+        assert_eq!(RedSpec::default().problem(), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! A network drawn: [`draw`] as a picture, [`text`] for a terminal.
+
+mod draw;
+mod layout;
+mod text;
+
+use hol_base::{Duration, Ratio};
+use hol_network::{Discipline, LineId, LossSpec, Medium, NodeId, RedSpec, Segment, Settings, Topology};
+
+pub use draw::draw;
+pub use text::text;
+
+/// What a line does to packets, in few words.
+fn words(settings: &Settings) -> String {
+    let Settings { rate, delay, jitter, loss, duplicate, reorder, corrupt, queue, discipline, .. } = settings;
+    let mut words = vec![rate.to_string(), delay.to_string()];
+    if *jitter > Duration::ZERO {
+        words.push(format!("± {jitter}"));
+    }
+    words.push(queue.to_string());
+    if let Discipline::Red(RedSpec { min, max, .. }) = discipline {
+        words.push(format!("RED {min}–{max}"));
+    }
+    match loss {
+        LossSpec::Independent(ratio) if ratio.is_zero() => {}
+        LossSpec::Independent(ratio) => words.push(format!("loss {ratio}")),
+        LossSpec::Bursts(_) => words.push("loss in bursts".to_owned()),
+        LossSpec::Packets(explicit) => words.push(format!("{} packets lost", explicit.drop.len())),
+    }
+    let shares: [(&str, &Ratio); 3] =
+        [("duplicates", duplicate), ("reordered", reorder), ("corrupt", corrupt)];
+    words.extend(
+        shares.iter().filter(|(_, share)| !share.is_zero()).map(|(name, share)| format!("{name} {share}")),
+    );
+    words.join(" · ")
+}
+
+/// The settings of a segment's lines in words: once if all are the same, else each with its direction.
+fn lines(topology: &Topology, segment: &Segment) -> Vec<String> {
+    let words = |line: LineId| words(&topology.lines()[usize::from(line.0)].settings);
+    match segment.medium {
+        Medium::Lan(line) => vec![words(line)],
+        Medium::Link { up, down } if words(up) == words(down) => vec![words(up)],
+        Medium::Link { up, down } => {
+            let [first, second] = [0, 1].map(|place| name(topology, member(topology, segment, place)));
+            vec![format!("{first} → {second}: {}", words(up)), format!("{second} → {first}: {}", words(down))]
+        }
+    }
+}
+
+fn member(topology: &Topology, segment: &Segment, place: usize) -> NodeId {
+    topology.interfaces()[usize::from(segment.interfaces[place].0)].node
+}
+
+fn name(topology: &Topology, node: NodeId) -> &str {
+    &topology.node_names()[usize::from(node.0)]
+}

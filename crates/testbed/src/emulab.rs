@@ -1,0 +1,105 @@
+//! The commands of Emulab: `new Simulator`, and those that begin with `tb-`.
+
+use crate::draft::Segment;
+use crate::quantity::{address, delay, loss, rate};
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{Word, complain};
+
+/// Commands that are not those of an object, and how they are written.
+pub(crate) const COMMANDS: [(&str, &str); 8] = [
+    ("new", "new Simulator"),
+    ("tb-set-link-loss", "tb-set-link-loss $link 0.01, or tb-set-link-loss $from $to 0.01"),
+    ("tb-set-lan-loss", "tb-set-lan-loss $lan 0.01"),
+    ("tb-set-link-simplex-params", "tb-set-link-simplex-params $link $from 25ms 0.4Mb 0.01"),
+    ("tb-set-ip", "tb-set-ip $node 10.1.1.2"),
+    ("tb-set-ip-interface", "tb-set-ip-interface $node $neighbour 10.1.1.2"),
+    ("tb-set-ip-link", "tb-set-ip-link $node $link 10.1.1.2"),
+    ("tb-set-ip-lan", "tb-set-ip-lan $node $lan 10.1.1.2"),
+];
+
+impl Simulator<'_> {
+    /// Carries out one of [`COMMANDS`], which is written in this `form`.
+    pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
+        match (words[0].text.as_str(), &words[1..]) {
+            ("new", [class]) if class.text == "Simulator" => Ok(self.add(Object::Simulator)),
+            ("new", [class, ..]) => complain(
+                class.at,
+                format!(
+                    "{:?} is not a part of the network; traffic belongs into the experiment file",
+                    class.text
+                ),
+            ),
+            ("tb-set-link-loss", [link, share]) => {
+                let segment = self.segment(link, true)?;
+                self.lose(segment, share)
+            }
+            ("tb-set-link-loss", [from, to, share]) => {
+                let (segment, _) = self.between(from, to)?;
+                self.lose(segment, share)
+            }
+            ("tb-set-lan-loss", [lan, share]) => {
+                let segment = self.segment(lan, false)?;
+                self.lose(segment, share)
+            }
+            ("tb-set-link-simplex-params", [link, from, time, speed, share]) => {
+                let segment = self.segment(link, true)?;
+                let line = self.member(segment, from)?;
+                let line = &mut self.draft.segments[segment].lines[line];
+                (line.delay, line.rate, line.loss) = (delay(time)?, rate(speed)?, loss(share)?);
+                Ok(String::new())
+            }
+            ("tb-set-ip", [node, own]) => self.set_only_address(node, own),
+            ("tb-set-ip-interface", [node, neighbour, own]) => {
+                let (segment, line) = self.between(node, neighbour)?;
+                self.set_address(segment, line, own)
+            }
+            ("tb-set-ip-link", [node, link, own]) => {
+                let segment = self.segment(link, true)?;
+                let member = self.member(segment, node)?;
+                self.set_address(segment, member, own)
+            }
+            ("tb-set-ip-lan", [node, lan, own]) => {
+                let segment = self.segment(lan, false)?;
+                let member = self.member(segment, node)?;
+                self.set_address(segment, member, own)
+            }
+            _ => complain(words[0].at, format!("this is written {form}")),
+        }
+    }
+
+    fn lose(&mut self, segment: usize, share: &Word) -> Outcome {
+        let loss = loss(share)?;
+        self.draft.segments[segment].lines.iter_mut().for_each(|line| line.loss = loss);
+        Ok(String::new())
+    }
+
+    fn set_only_address(&mut self, node: &Word, own: &Word) -> Outcome {
+        let member = self.node(node)?;
+        let on = |segment: &Segment| segment.members.iter().position(|own| *own == member);
+        let places =
+            self.draft.segments.iter().enumerate().filter_map(|(at, segment)| Some((at, on(segment)?)));
+        match places.collect::<Vec<_>>()[..] {
+            [(segment, place)] => self.set_address(segment, place, own),
+            ref places => complain(
+                node.at,
+                format!(
+                    "this node is on {} links and LANs; say which with tb-set-ip-link or tb-set-ip-lan behind it",
+                    places.len()
+                ),
+            ),
+        }
+    }
+
+    fn set_address(&mut self, segment: usize, member: usize, word: &Word) -> Outcome {
+        let own = address(word)?;
+        let taken = self.draft.segments.iter().flat_map(|segment| &segment.addresses);
+        if taken.flatten().any(|address| *address == own) {
+            return complain(
+                word.at,
+                format!("another interface has the address {own} already; give this one its own"),
+            );
+        }
+        self.draft.segments[segment].addresses[member] = Some(own);
+        Ok(String::new())
+    }
+}

@@ -1,0 +1,55 @@
+//! Commands that mean something to a machine room and nothing here.
+
+/// Why a command has no meaning here; `None` for those that have one, and for unknown ones.
+pub(crate) fn reason(command: &str) -> Option<&'static str> {
+    IGNORED.iter().find(|(known, _)| *known == command).map(|(_, reason)| *reason)
+}
+
+/// The names of all commands that are ignored.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    IGNORED.iter().map(|(name, _)| *name)
+}
+
+const HOSTS: &str = "hosts are those of the experiment's world";
+const SOFTWARE: &str = "programs run as the experiment's workload";
+const MACHINES: &str = "no machines are allocated";
+const SCREEN: &str = "it only draws or prints";
+
+const IGNORED: [(&str, &str); 36] = [
+    ("source", "the testbed's commands are built in"),
+    ("puts", SCREEN),
+    ("flush", SCREEN),
+    ("tb-set-hardware", HOSTS),
+    ("tb-set-node-os", HOSTS),
+    ("tb-set-delay-os", HOSTS),
+    ("tb-set-jail-os", HOSTS),
+    ("tb-set-sim-os", HOSTS),
+    ("tb-make-soft-vtype", HOSTS),
+    ("tb-make-hard-vtype", HOSTS),
+    ("tb-make-weighted-vtype", HOSTS),
+    ("tb-set-node-cmdline", HOSTS),
+    ("tb-set-node-rpms", SOFTWARE),
+    ("tb-set-node-tarfiles", SOFTWARE),
+    ("tb-set-node-deltas", SOFTWARE),
+    ("tb-set-node-startup", SOFTWARE),
+    ("tb-set-node-startcmd", SOFTWARE),
+    ("tb-set-sync-server", SOFTWARE),
+    ("tb-fix-node", MACHINES),
+    ("tb-bind-parent", MACHINES),
+    ("tb-fix-current-resources", MACHINES),
+    ("tb-set-node-failure-action", MACHINES),
+    ("tb-set-cpu-usage", MACHINES),
+    ("tb-set-mem-usage", MACHINES),
+    ("tb-set-colocate-factor", MACHINES),
+    ("tb-set-allowcolocate", MACHINES),
+    ("tb-set-multiplexed", MACHINES),
+    ("tb-set-endnodeshaping", MACHINES),
+    ("tb-use-endnodeshaping", MACHINES),
+    ("tb-force-endnodeshaping", MACHINES),
+    ("tb-set-useveth", MACHINES),
+    ("tb-set-encapsulate", MACHINES),
+    ("tb-set-link-encap", MACHINES),
+    ("tb-set-vlink-emulation", MACHINES),
+    ("tb-set-netmask", "routes lead to single addresses"),
+    ("tb-set-ip-routing", "routes are static, with the fewest hops"),
+];

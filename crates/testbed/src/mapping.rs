@@ -1,0 +1,155 @@
+//! What became of each node and link, in the tables of Emulab's mails.
+
+use hol_base::QueueLimit;
+use hol_network::{Discipline, LineId, LossSpec, Medium, RedSpec, Segment, Settings, Topology};
+
+/// A table with its title; the first row names the columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// As Emulab calls it.
+    pub title: &'static str,
+    /// Rows of cells; a row may end early.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Says which addresses, halves and lines the nodes, links and LANs of a network have.
+///
+/// Emulab gives each member of a link or LAN two halves, to the switch and from it. The halves of a way have half its
+/// delay each, and losses that together make its loss; the line that carries packets has the whole of both.
+pub fn mapping(topology: &Topology) -> [Section; 4] {
+    [
+        Section { title: "Virtual Node Info", rows: nodes(topology) },
+        Section { title: "Virtual Lan/Link Info", rows: halves(topology) },
+        Section { title: "Virtual Queue Info", rows: queues(topology) },
+        Section { title: "Physical Lan/Link Info", rows: lines(topology) },
+    ]
+}
+
+fn nodes(topology: &Topology) -> Vec<Vec<String>> {
+    let mut rows = vec![row(["ID", "Addresses"])];
+    for name in topology.node_names() {
+        let node = topology.node(name).expect("it is one of its nodes");
+        let addresses: Vec<String> = topology.addresses(node).iter().map(ToString::to_string).collect();
+        rows.push(row([name, &addresses.join(" ")]));
+    }
+    rows
+}
+
+/// Two rows a member: what leaves it, and what comes to it.
+fn halves(topology: &Topology) -> Vec<Vec<String>> {
+    let mut rows = vec![row(["ID", "Member", "IP/Mask", "Delay", "BW (Kbs)", "Loss Rate"])];
+    for segment in topology.segments() {
+        for (place, id) in segment.interfaces.iter().enumerate() {
+            let address = topology.interfaces()[usize::from(id.0)].address.to_string();
+            let [out, back] = directions(segment.medium, place).map(|line| settings(topology, line));
+            let [first, second] = [out, back].map(|line| half(line, share(line)));
+            let member = member(topology, segment, place);
+            rows.push([row([&segment.label, &member, &address]), first.into()].concat());
+            rows.push([row(["", "", "255.255.255.0"]), second.into()].concat());
+        }
+    }
+    rows
+}
+
+fn half(settings: &Settings, loss: f64) -> [String; 3] {
+    characteristics(settings, 0.5 * settings.delay.as_millis_f64(), 1.0 - (1.0 - loss).sqrt())
+}
+
+fn characteristics(settings: &Settings, delay_ms: f64, loss: f64) -> [String; 3] {
+    let rate = settings.rate.bits_per_second() as f64 / 1000.0;
+    [format!("{delay_ms:.2}"), format!("{rate}"), format!("{loss:.3}")]
+}
+
+fn queues(topology: &Topology) -> Vec<Vec<String>> {
+    let mut rows = vec![row(["ID", "Member", "Q Limit", "Type", "weight/min_th/max_th/linterm"])];
+    for segment in topology.segments() {
+        for place in 0..segment.interfaces.len() {
+            let [out, _] = directions(segment.medium, place);
+            let settings = settings(topology, out);
+            let (kind, parameters) = match settings.discipline {
+                Discipline::DropTail => ("Tail", "0/0/0/0".to_owned()),
+                Discipline::Red(RedSpec { min, max, weight, drop, gentle, .. }) => {
+                    let kind = if gentle { "GRED" } else { "RED" };
+                    (kind, format!("{weight}/{}/{}/{}", limit(min), limit(max), 1.0 / drop.value()))
+                }
+            };
+            let member = member(topology, segment, place);
+            rows.push(row([&segment.label, &member, &limit(settings.queue), kind, &parameters]));
+        }
+    }
+    rows
+}
+
+/// In slots, as dummynet calls packets, or in octets.
+fn limit(limit: QueueLimit) -> String {
+    match limit {
+        QueueLimit::Packets(packets) => format!("{packets}s"),
+        QueueLimit::Bytes(octets) => format!("{octets}B"),
+    }
+}
+
+/// The lines that carry the packets: one for each direction of a link, and one for a LAN.
+fn lines(topology: &Topology) -> Vec<Vec<String>> {
+    let mut rows = vec![row(["ID", "Member", "Line", "Delay", "BW (Kbs)", "PLR"])];
+    let mut line = |segment: &Segment, member: &str, id: LineId| {
+        let plan = &topology.lines()[usize::from(id.0)];
+        let loss = share(&plan.settings);
+        let values = characteristics(&plan.settings, plan.settings.delay.as_millis_f64(), loss);
+        rows.push([row([&segment.label, member, &plan.name]), values.into()].concat());
+    };
+    for segment in topology.segments() {
+        match segment.medium {
+            Medium::Link { up, down } => {
+                for (place, id) in [up, down].into_iter().enumerate() {
+                    line(segment, node_name(topology, segment, place), id);
+                }
+            }
+            Medium::Lan(id) => line(segment, "all", id),
+        }
+    }
+    rows
+}
+
+/// The lines away from a member and towards it.
+fn directions(medium: Medium, place: usize) -> [LineId; 2] {
+    match medium {
+        Medium::Link { up, down } if place == 0 => [up, down],
+        Medium::Link { up, down } => [down, up],
+        Medium::Lan(line) => [line, line],
+    }
+}
+
+fn settings(topology: &Topology, line: LineId) -> &Settings {
+    &topology.lines()[usize::from(line.0)].settings
+}
+
+/// The share of packets that are lost by chance in the long run; those lost by number are not counted.
+fn share(settings: &Settings) -> f64 {
+    match &settings.loss {
+        LossSpec::Independent(ratio) => ratio.value(),
+        LossSpec::Bursts(bursts) => {
+            let [into, out_of] = [bursts.good_to_bad, bursts.bad_to_good].map(hol_base::Ratio::value);
+            let bad = if into > 0.0 { into / (into + out_of) } else { 0.0 };
+            bad * bursts.loss_bad.value() + (1.0 - bad) * bursts.loss_good.value()
+        }
+        LossSpec::Packets(_) => 0.0,
+    }
+}
+
+/// `node:port`, ports counted from 0 in the order of the table.
+fn member(topology: &Topology, segment: &Segment, place: usize) -> String {
+    let id = segment.interfaces[place];
+    let own = topology.interfaces()[usize::from(id.0)].node;
+    let earlier = &topology.interfaces()[..usize::from(id.0)];
+    let port = earlier.iter().filter(|interface| interface.node == own).count();
+    format!("{}:{port}", node_name(topology, segment, place))
+}
+
+fn node_name<'t>(topology: &'t Topology, segment: &Segment, place: usize) -> &'t str {
+    let interface = topology.interfaces()[usize::from(segment.interfaces[place].0)];
+    &topology.node_names()[usize::from(interface.node.0)]
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).into()
+}

@@ -1,0 +1,97 @@
+//! Quantities as ns writes them: `0.4Mb`, `25ms`, `0.01`.
+
+use std::str::FromStr;
+
+use hol_base::{BitRate, Duration, Ratio};
+use hol_wire::Address;
+
+use crate::tcl::{Complaint, Word, complain};
+
+/// A bit rate; a capital B counts octets, as in ns.
+pub(crate) fn rate(word: &Word) -> Result<BitRate, Complaint> {
+    let (number, unit) = split(&word.text);
+    let factor = match unit.strip_suffix("ps").unwrap_or(unit) {
+        "b" | "bit" => 1.0,
+        "kb" | "Kb" | "kbit" => 1e3,
+        "Mb" | "mb" | "Mbit" => 1e6,
+        "Gb" | "gb" | "Gbit" => 1e9,
+        "B" => 8.0,
+        "kB" | "KB" => 8e3,
+        "MB" | "mB" => 8e6,
+        "GB" | "gB" => 8e9,
+        _ => return no(word, "a rate with its unit, such as 0.4Mb (units: b, kb, Mb, Gb)"),
+    };
+    let Some(bits) = number.map(|number| (number * factor).round()).filter(|bits| *bits < 1e18) else {
+        return no(word, "a rate such as 0.4Mb");
+    };
+    match BitRate::from_bits_per_second(bits as u64) {
+        Some(rate) => Ok(rate),
+        None => complain(
+            word.at,
+            format!("at a rate of {:?} no bit ever leaves; give it more, as in 0.4Mb", word.text),
+        ),
+    }
+}
+
+/// A time. Bare numbers are seconds to ns and milliseconds to some testbeds, so they are refused.
+pub(crate) fn delay(word: &Word) -> Result<Duration, Complaint> {
+    let (number, unit) = split(&word.text);
+    let factor = match unit {
+        "s" => 1e9,
+        "ms" => 1e6,
+        "us" => 1e3,
+        "ns" => 1.0,
+        "" if number == Some(0.0) => 1.0,
+        _ => return no(word, "a time with its unit, such as 25ms (units: s, ms, us, ns)"),
+    };
+    match number.map(|number| (number * factor).round()).filter(|nanos| *nanos < 1e18) {
+        Some(nanos) => Ok(Duration::from_nanos(nanos as u64)),
+        None => no(word, "a time such as 25ms"),
+    }
+}
+
+/// A probability.
+pub(crate) fn loss(word: &Word) -> Result<Ratio, Complaint> {
+    match word.text.parse().ok().and_then(Ratio::new) {
+        Some(ratio) => Ok(ratio),
+        None => no(word, "a loss rate from 0 to 1, such as 0.01"),
+    }
+}
+
+/// A number above zero, such as a queue's limit.
+pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result<N, Complaint> {
+    // Rust would also read "inf".
+    let numeric = word.text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    match word.text.parse().ok().filter(|number| numeric && *number > N::default()) {
+        Some(number) => Ok(number),
+        None => no(word, "a number above 0"),
+    }
+}
+
+/// The inverse of a probability.
+pub(crate) fn at_least_one(word: &Word) -> Result<f64, Complaint> {
+    let number = positive(word)?;
+    if number >= 1.0 { Ok(number) } else { no(word, "at least 1: its inverse is a probability") }
+}
+
+/// A switch of ns: 1 or 0, true or false.
+pub(crate) fn switch(word: &Word) -> Result<bool, Complaint> {
+    match word.text.as_str() {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => no(word, "1 or 0"),
+    }
+}
+
+pub(crate) fn address(word: &Word) -> Result<Address, Complaint> {
+    word.text.parse().or_else(|_| no(word, "an IPv4 address such as 10.1.1.2"))
+}
+
+fn split(text: &str) -> (Option<f64>, &str) {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    (text[..text.len() - unit.len()].parse().ok(), unit)
+}
+
+fn no<T>(word: &Word, expected: &str) -> Result<T, Complaint> {
+    complain(word.at, format!("{:?} is not {expected}", word.text))
+}

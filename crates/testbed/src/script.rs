@@ -1,0 +1,62 @@
+//! A script, read.
+
+use hol_network::{NetworkSpec, Topology};
+
+use crate::simulator::Simulator;
+use crate::tcl::{Complaint, Interpreter};
+
+/// A network as an ns script describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    /// Its nodes, links and LANs, in the order of the script.
+    pub network: NetworkSpec,
+    /// What it says that has no meaning here, in the order of the script.
+    pub ignored: Vec<Ignored>,
+}
+
+/// A command without a meaning here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {command}: {reason}")]
+pub struct Ignored {
+    /// Where it stands: `file:line`.
+    pub place: String,
+    /// As it is written.
+    pub command: String,
+    /// Why it means nothing.
+    pub reason: &'static str,
+}
+
+/// A script that cannot be read: where, what, and the cure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct ScriptError {
+    /// `file:line:column` of the word.
+    pub place: String,
+    /// What is wrong with it; what to do.
+    pub problem: String,
+}
+
+impl Script {
+    /// Reads a script; `name` stands in messages.
+    pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
+        let explain = |complaint: Complaint| {
+            let (line, column) = place(text, complaint.at);
+            ScriptError { place: format!("{name}:{line}:{column}"), problem: complaint.problem }
+        };
+        let mut interpreter = Interpreter::new(Simulator::new(name, text));
+        interpreter.run(text).map_err(explain)?;
+        let Simulator { draft, ignored, .. } = interpreter.host;
+        let network = draft.finish().map_err(explain)?;
+        match Topology::graph(&network) {
+            Ok(_) => Ok(Self { network, ignored }),
+            Err(problem) => Err(ScriptError { place: name.to_owned(), problem: problem.to_string() }),
+        }
+    }
+}
+
+/// Line and column of an offset in the text, both from 1.
+pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}

@@ -1,0 +1,136 @@
+//! Tcl's own commands on variables and lists.
+
+use super::control::{list_of, usage};
+use super::interpreter::{Host, Interpreter, Outcome};
+use super::list::list;
+use super::number::Number;
+use super::{Complaint, Word};
+
+/// The names of all of Tcl's commands that are understood.
+pub(crate) const COMMANDS: [&str; 22] = [
+    "append", "break", "concat", "continue", "expr", "for", "foreach", "global", "if", "incr", "join",
+    "lappend", "lindex", "list", "llength", "lrange", "proc", "return", "set", "split", "unset", "while",
+];
+
+impl<H: Host> Interpreter<H> {
+    /// `None` if the command is none of these.
+    pub(super) fn plain(&mut self, words: &[Word]) -> Option<Outcome> {
+        let at = words[0].at;
+        Some(match (words[0].text.as_str(), &words[1..]) {
+            ("set", [name]) => self.read(name),
+            ("set", [name, value]) => {
+                // Nodes and links are called like the global variable that holds them.
+                if self.variables.is_global(&name.text) {
+                    self.host.assigned(&name.text, &value.text);
+                }
+                self.assign(name.at, &name.text, value.text.clone())
+            }
+            ("unset", names) => {
+                names.iter().for_each(|name| self.variables.unset(&name.text));
+                Ok(String::new())
+            }
+            ("global", names) => {
+                names.iter().for_each(|name| self.variables.link(&name.text));
+                Ok(String::new())
+            }
+            ("incr", [name]) => self.increment(name, 1),
+            ("incr", [name, step]) => {
+                whole(step).map_err(Into::into).and_then(|step| self.increment(name, step))
+            }
+            ("append", [name, more @ ..]) => {
+                let more: String = more.iter().map(|word| word.text.as_str()).collect();
+                let old = self.variables.get(&name.text).unwrap_or_default().to_owned();
+                self.assign(name.at, &name.text, old + &more)
+            }
+            ("lappend", [name, more @ ..]) => {
+                let old = self.variables.get(&name.text).unwrap_or_default().trim().to_owned();
+                let all = [old, list(more.iter().map(|word| word.text.as_str()))];
+                let all: Vec<_> = all.into_iter().filter(|part| !part.is_empty()).collect();
+                self.assign(name.at, &name.text, all.join(" "))
+            }
+            ("expr", [only]) => self.expression(only.script()),
+            ("expr", [first, ..]) => {
+                let joined = words[1..].iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+                let whole = Word { text: joined, at: first.at, verbatim: None };
+                self.expression(whole.script())
+            }
+            ("set" | "incr" | "append" | "lappend", _) => {
+                usage(at, "set name value, incr name, lappend name value")
+            }
+            ("expr", []) => usage(at, "expr {expression}"),
+            _ => return self.list_command(words),
+        })
+    }
+
+    fn list_command(&mut self, words: &[Word]) -> Option<Outcome> {
+        let at = words[0].at;
+        Some(match (words[0].text.as_str(), &words[1..]) {
+            ("list", elements) => Ok(list(elements.iter().map(|word| word.text.as_str()))),
+            ("concat", lists) => {
+                let parts = lists.iter().map(|word| word.text.trim()).filter(|part| !part.is_empty());
+                Ok(parts.collect::<Vec<_>>().join(" "))
+            }
+            ("llength", [list]) => list_of(list).map(|list| list.len().to_string()).map_err(Into::into),
+            ("lindex", [list, index]) => (|| {
+                let list = list_of(list)?;
+                let index = position(index, list.len())?;
+                Ok(usize::try_from(index).ok().and_then(|index| list.get(index).cloned()).unwrap_or_default())
+            })(),
+            ("lrange", [source, first, last]) => (|| {
+                let source = list_of(source)?;
+                let (first, last) = (position(first, source.len())?.max(0), position(last, source.len())?);
+                let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
+                Ok(list(source.iter().skip(first as usize).take(count).map(String::as_str)))
+            })(),
+            ("join", [list]) => list_of(list).map(|list| list.join(" ")).map_err(Into::into),
+            ("join", [list, between]) => {
+                list_of(list).map(|list| list.join(&between.text)).map_err(Into::into)
+            }
+            ("split", [text]) => Ok(list(text.text.split(char::is_whitespace))),
+            ("split", [text, at]) => Ok(list(text.text.split(|c| at.text.contains(c)))),
+            ("llength" | "lindex" | "lrange" | "join" | "split", _) => usage(
+                at,
+                "llength list, lindex list index, lrange list first last, join list text, split text letters",
+            ),
+            _ => return None,
+        })
+    }
+
+    /// Gives a variable its value.
+    pub(super) fn assign(&mut self, at: usize, name: &str, value: String) -> Outcome {
+        self.variables.set(name, value.clone()).map_err(|problem| Complaint { at, problem })?;
+        Ok(value)
+    }
+
+    fn read(&self, name: &Word) -> Outcome {
+        let value = self.variables.get(&name.text).map(str::to_owned);
+        value.map_err(|problem| Complaint { at: name.at, problem }.into())
+    }
+
+    fn increment(&mut self, name: &Word, step: i64) -> Outcome {
+        let old = self.variables.get(&name.text).unwrap_or("0").to_owned();
+        let old = whole(&Word { text: old, ..name.clone() })?;
+        let problem = || format!("the variable \"{}\" is too large to grow", name.text);
+        let sum = old.checked_add(step).ok_or_else(|| Complaint { at: name.at, problem: problem() })?;
+        self.assign(name.at, &name.text, sum.to_string())
+    }
+}
+
+fn whole(word: &Word) -> Result<i64, Complaint> {
+    match Number::parse(&word.text) {
+        Some(Number::Whole(number)) => Ok(number),
+        _ => Err(Complaint { at: word.at, problem: format!("{:?} is not a whole number", word.text) }),
+    }
+}
+
+/// An index into a list: a number, `end`, or `end-1`.
+fn position(word: &Word, length: usize) -> Result<i64, Complaint> {
+    let last = length as i64 - 1;
+    match word.text.strip_prefix("end") {
+        Some("") => Ok(last),
+        Some(back) if back.starts_with('-') => {
+            Ok(last.saturating_add(whole(&Word { text: back.to_owned(), ..word.clone() })?))
+        }
+        _ => whole(word),
+    }
+}

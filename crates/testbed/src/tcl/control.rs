@@ -1,0 +1,169 @@
+//! Commands that decide which commands run: conditions, loops, procedures.
+
+use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::parse::script;
+use super::variables::Frame;
+use super::{Complaint, Word, elements};
+
+/// A procedure's parameters, each with its default, and its body.
+#[derive(Debug, Clone)]
+pub(super) struct Procedure {
+    parameters: Vec<(String, Option<String>)>,
+    body: Word,
+}
+
+/// What a turn of a loop's body says about the next.
+enum Turn {
+    Next,
+    Last,
+}
+
+impl<H: Host> Interpreter<H> {
+    /// `None` if the command is none of these.
+    pub(super) fn control(&mut self, words: &[Word]) -> Option<Outcome> {
+        let at = words[0].at;
+        Some(match (words[0].text.as_str(), &words[1..]) {
+            ("if", arguments) => self.if_else(at, arguments),
+            ("while", [condition, body]) => self.while_loop(condition, body),
+            ("for", [start, condition, next, body]) => self.for_loop(start, condition, next, body),
+            ("foreach", [names, list, body]) => self.foreach(names, list, body),
+            ("proc", [name, parameters, body]) => self.define(name, parameters, body),
+            ("return", []) => Err(Stop::Return(String::new())),
+            ("return", [value]) => Err(Stop::Return(value.text.clone())),
+            ("break", []) => Err(Stop::Break(at)),
+            ("continue", []) => Err(Stop::Continue(at)),
+            ("while", _) => usage(at, "while {condition} {commands}"),
+            ("for", _) => usage(at, "for {start} {condition} {next} {commands}"),
+            ("foreach", _) => usage(at, "foreach name list {commands}"),
+            ("proc", _) => usage(at, "proc name {parameters} {commands}"),
+            ("return" | "break" | "continue", _) => usage(at, "return value, break, continue"),
+            _ => return None,
+        })
+    }
+
+    fn if_else(&mut self, at: usize, arguments: &[Word]) -> Outcome {
+        const FORM: &str = "if {condition} {commands} elseif {condition} {commands} else {commands}";
+        let mut rest = arguments;
+        loop {
+            let (condition, body, behind) = match rest {
+                [condition, then, body, behind @ ..] if then.text == "then" => (condition, body, behind),
+                [condition, body, behind @ ..] => (condition, body, behind),
+                _ => return usage(at, FORM),
+            };
+            if self.condition(condition.script())? {
+                return self.evaluate(body.script());
+            }
+            rest = match behind {
+                [] => return Ok(String::new()),
+                [word, last] if word.text == "else" => return self.evaluate(last.script()),
+                [word, more @ ..] if word.text == "elseif" => more,
+                [last] => return self.evaluate(last.script()),
+                [word, ..] => return usage(word.at, FORM),
+            };
+        }
+    }
+
+    fn while_loop(&mut self, condition: &Word, body: &Word) -> Outcome {
+        let commands = script(body.script())?;
+        while self.condition(condition.script())? {
+            self.step(condition.at)?;
+            if let Turn::Last = turn(self.commands(&commands))? {
+                break;
+            }
+        }
+        Ok(String::new())
+    }
+
+    fn for_loop(&mut self, start: &Word, condition: &Word, next: &Word, body: &Word) -> Outcome {
+        let commands = script(body.script())?;
+        self.evaluate(start.script())?;
+        while self.condition(condition.script())? {
+            self.step(condition.at)?;
+            if let Turn::Last = turn(self.commands(&commands))? {
+                break;
+            }
+            self.evaluate(next.script())?;
+        }
+        Ok(String::new())
+    }
+
+    fn foreach(&mut self, names: &Word, list: &Word, body: &Word) -> Outcome {
+        let commands = script(body.script())?;
+        let (names_at, at) = (names.at, list.at);
+        let names = list_of(names)?;
+        if names.is_empty() {
+            return usage(names_at, "foreach name list {commands}");
+        }
+        for values in list_of(list)?.chunks(names.len()) {
+            self.step(at)?;
+            for (place, name) in names.iter().enumerate() {
+                let value = values.get(place).cloned().unwrap_or_default();
+                self.assign(names_at, name, value)?;
+            }
+            if let Turn::Last = turn(self.commands(&commands))? {
+                break;
+            }
+        }
+        Ok(String::new())
+    }
+
+    fn define(&mut self, name: &Word, parameters: &Word, body: &Word) -> Outcome {
+        let mut settled = Vec::new();
+        for parameter in list_of(parameters)? {
+            let parts = elements(&parameter).map_err(|problem| Complaint { at: parameters.at, problem })?;
+            match &parts[..] {
+                [name] => settled.push((name.clone(), None)),
+                [name, default] => settled.push((name.clone(), Some(default.clone()))),
+                _ => return usage(parameters.at, "proc name {first {second default}} {commands}"),
+            }
+        }
+        self.procedures.insert(name.text.clone(), Procedure { parameters: settled, body: body.clone() });
+        Ok(String::new())
+    }
+
+    /// Calls a procedure; a last parameter `args` takes all that is left, as a list.
+    pub(super) fn call(&mut self, procedure: &Procedure, words: &[Word]) -> Outcome {
+        let (at, mut arguments) = (words[0].at, words[1..].iter());
+        self.step(at)?;
+        let mut frame = Frame::default();
+        let last = procedure.parameters.len();
+        for (place, (name, default)) in (1..).zip(&procedure.parameters) {
+            let value = if name == "args" && place == last {
+                super::list::list(arguments.by_ref().map(|word| word.text.as_str()))
+            } else {
+                let given = arguments.next().map(|word| word.text.clone()).or_else(|| default.clone());
+                let problem = || format!("\"{}\" needs a value for its parameter \"{name}\"", words[0].text);
+                given.ok_or_else(|| Complaint { at, problem: problem() })?
+            };
+            frame.own.insert(name.clone(), value);
+        }
+        if let Some(word) = arguments.next() {
+            let problem = format!("\"{}\" takes {last} values; leave this one out", words[0].text);
+            return Err(Complaint { at: word.at, problem }.into());
+        }
+        self.variables.enter(frame);
+        let result = self.evaluate(procedure.body.script());
+        self.variables.leave();
+        match result {
+            Err(Stop::Return(value)) => Ok(value),
+            result => result,
+        }
+    }
+}
+
+/// Reads a word as a list.
+pub(super) fn list_of(word: &Word) -> Result<Vec<String>, Complaint> {
+    elements(&word.text).map_err(|problem| Complaint { at: word.at, problem })
+}
+
+pub(super) fn usage<T>(at: usize, form: &str) -> Result<T, Stop> {
+    Err(Complaint { at, problem: format!("this is written {form}") }.into())
+}
+
+fn turn(outcome: Outcome) -> Result<Turn, Stop> {
+    match outcome {
+        Ok(_) | Err(Stop::Continue(_)) => Ok(Turn::Next),
+        Err(Stop::Break(_)) => Ok(Turn::Last),
+        Err(other) => Err(other),
+    }
+}

@@ -1,0 +1,165 @@
+//! Runs commands one after the other.
+
+use std::collections::BTreeMap;
+
+use hol_base::nearest;
+
+use super::control::Procedure;
+use super::parse::{Command, Part, RawWord, script};
+use super::variables::Variables;
+use super::{COMMANDS, Complaint, Text, Word, complain};
+
+/// A script whose loops have turned so often does not end.
+const MOST_STEPS: u32 = 100_000;
+/// Scripts within scripts deeper than this are taken for an endless recursion.
+const DEEPEST: usize = 60;
+
+/// Who has the commands that are not Tcl's own.
+pub(crate) trait Host {
+    /// Carries out a command; `None` if there is no such one. The first word names it.
+    fn command(&mut self, words: &[Word]) -> Option<Result<String, Complaint>>;
+    /// A global variable is `set` to a value.
+    fn assigned(&mut self, variable: &str, value: &str);
+    /// The names of its commands.
+    fn names(&self) -> Vec<&'static str>;
+}
+
+/// Why a command does not go on with the next.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Wrong(Complaint),
+    /// `break`, at this place.
+    Break(usize),
+    /// `continue`, at this place.
+    Continue(usize),
+    /// `return`, with this value.
+    Return(String),
+}
+
+/// The result of a command.
+pub(super) type Outcome = Result<String, Stop>;
+
+impl From<Complaint> for Stop {
+    fn from(complaint: Complaint) -> Self {
+        Self::Wrong(complaint)
+    }
+}
+
+/// The state of a script under way.
+pub(crate) struct Interpreter<H> {
+    pub host: H,
+    pub(super) variables: Variables,
+    pub(super) procedures: BTreeMap<String, Procedure>,
+    steps: u32,
+    depth: usize,
+}
+
+impl<H: Host> Interpreter<H> {
+    pub fn new(host: H) -> Self {
+        let (variables, procedures) = (Variables::default(), BTreeMap::new());
+        Self { host, variables, procedures, steps: 0, depth: 0 }
+    }
+
+    /// Runs a whole script.
+    pub fn run(&mut self, text: &str) -> Result<(), Complaint> {
+        match self.evaluate(Text::whole(text)) {
+            Ok(_) | Err(Stop::Return(_)) => Ok(()),
+            Err(Stop::Wrong(complaint)) => Err(complaint),
+            Err(Stop::Break(at) | Stop::Continue(at)) => {
+                complain(at, "this stands outside of any loop; remove it")
+            }
+        }
+    }
+
+    pub(super) fn evaluate(&mut self, text: Text<'_>) -> Outcome {
+        self.commands(&script(text)?)
+    }
+
+    pub(super) fn commands(&mut self, commands: &[Command]) -> Outcome {
+        let mut result = String::new();
+        for command in commands {
+            let words = command.iter().map(|word| self.substitute(word)).collect::<Result<Vec<_>, _>>()?;
+            result = self.deeper(words[0].at, |interpreter| interpreter.command(&words))?;
+        }
+        Ok(result)
+    }
+
+    /// Counts a turn of a loop, or a call.
+    pub(super) fn step(&mut self, at: usize) -> Result<(), Complaint> {
+        self.steps += 1;
+        if self.steps <= MOST_STEPS {
+            return Ok(());
+        }
+        complain(
+            at,
+            format!("this has not ended after {MOST_STEPS} turns; does the loop change what it tests?"),
+        )
+    }
+
+    /// Does `inside` one level further down.
+    pub(super) fn deeper<T, E: From<Complaint>>(
+        &mut self,
+        at: usize,
+        inside: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if self.depth >= DEEPEST {
+            let problem = format!("this is nested more than {DEEPEST} deep; does a procedure call itself?");
+            return Err(Complaint { at, problem }.into());
+        }
+        self.depth += 1;
+        let result = inside(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn command(&mut self, words: &[Word]) -> Outcome {
+        let name = &words[0].text;
+        if let Some(done) = self.control(words).or_else(|| self.plain(words)) {
+            return done;
+        }
+        if let Some(procedure) = self.procedures.get(name).cloned() {
+            return self.call(&procedure, words);
+        }
+        if let Some(done) = self.host.command(words) {
+            return done.map_err(Stop::Wrong);
+        }
+        let own = COMMANDS.into_iter().chain(self.host.names());
+        let near = nearest(name, own.chain(self.procedures.keys().map(String::as_str)));
+        let cure = near.map_or_else(
+            || "describe nodes, links and LANs here, and traffic in the experiment file".to_owned(),
+            |near| format!("did you mean \"{near}\"?"),
+        );
+        Err(Complaint { at: words[0].at, problem: format!("unknown command \"{name}\"; {cure}") }.into())
+    }
+
+    fn substitute(&mut self, raw: &RawWord) -> Result<Word, Stop> {
+        Ok(Word { text: self.join(&raw.parts)?, at: raw.at, verbatim: raw.verbatim })
+    }
+
+    /// The text of a word's parts.
+    pub(super) fn join(&mut self, parts: &[Part]) -> Outcome {
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                Part::Text(own) => text.push_str(own),
+                part => text.push_str(&self.value(part)?),
+            }
+        }
+        Ok(text)
+    }
+
+    pub(super) fn value(&mut self, part: &Part) -> Outcome {
+        match part {
+            Part::Text(text) => Ok(text.clone()),
+            Part::Script(commands) => self.commands(commands),
+            Part::Variable { at, name, index } => {
+                let name = match index {
+                    Some(index) => format!("{name}({})", self.join(index)?),
+                    None => name.clone(),
+                };
+                let value = self.variables.get(&name).map(str::to_owned);
+                value.map_err(|problem| Complaint { at: *at, problem }.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Commands, words and their parts; the rules are those of Tcl's manual page `Tcl(n)`.
+
+use super::{Complaint, Text, complain};
+
+/// Brackets, braces and parentheses deeper than this are taken for a mistake.
+pub(super) const DEEPEST: usize = 50;
+
+/// Words up to the end of a line or a semicolon.
+pub(super) type Command = Vec<RawWord>;
+
+/// A word before substitution.
+#[derive(Debug, Clone)]
+pub(super) struct RawWord {
+    pub at: usize,
+    pub parts: Vec<Part>,
+    /// In braces: where its text begins.
+    pub verbatim: Option<usize>,
+}
+
+/// A piece of a word.
+#[derive(Debug, Clone)]
+pub(super) enum Part {
+    /// As it stands.
+    Text(String),
+    /// `$name`, `${name}`, or `$name(index)`.
+    Variable { at: usize, name: String, index: Option<Vec<Part>> },
+    /// `[commands]`.
+    Script(Vec<Command>),
+}
+
+/// Reads text from front to back.
+#[derive(Debug, Clone)]
+pub(super) struct Parser<'t> {
+    text: Text<'t>,
+    /// Octets read.
+    pub offset: usize,
+    depth: usize,
+}
+
+/// All commands of a script.
+pub(super) fn script(text: Text<'_>) -> Result<Vec<Command>, Complaint> {
+    Parser::new(text).commands(None)
+}
+
+impl<'t> Parser<'t> {
+    pub fn new(text: Text<'t>) -> Self {
+        Self { text, offset: 0, depth: 0 }
+    }
+
+    /// Where it reads, in the script.
+    pub fn place(&self) -> usize {
+        self.text.place(self.offset)
+    }
+
+    pub fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub fn rest(&self) -> &'t str {
+        &self.text.text[self.offset..]
+    }
+
+    pub fn take(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.offset += next.len_utf8();
+        Some(next)
+    }
+
+    /// Reads `expected` if it comes next.
+    pub fn eat(&mut self, expected: &str) -> bool {
+        let found = self.rest().starts_with(expected);
+        self.offset += if found { expected.len() } else { 0 };
+        found
+    }
+
+    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let length = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        self.offset += length;
+        &rest[..length]
+    }
+
+    /// Commands up to the end, or up to the bracket that closes.
+    fn commands(&mut self, close: Option<char>) -> Result<Vec<Command>, Complaint> {
+        let mut commands = Vec::new();
+        loop {
+            self.take_while(|c| c.is_whitespace() || c == ';');
+            if self.eat("\\\n") {
+                continue;
+            }
+            if self.peek() == Some('#') {
+                self.skip_comment();
+                continue;
+            }
+            match self.peek() {
+                None if close.is_none() => return Ok(commands),
+                None => return complain(self.place(), "the script ends inside [ ]; close the bracket"),
+                Some(']') if close.is_some() => {
+                    self.take();
+                    return Ok(commands);
+                }
+                Some(_) => commands.push(self.command(close)?),
+            }
+        }
+    }
+
+    /// A comment goes on in the next line behind a backslash.
+    fn skip_comment(&mut self) {
+        while let Some(c) = self.take() {
+            match c {
+                '\\' => drop(self.take()),
+                '\n' => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn command(&mut self, close: Option<char>) -> Result<Command, Complaint> {
+        let mut words = Vec::new();
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                None | Some('\n' | ';') => return Ok(words),
+                next if next == close => return Ok(words),
+                Some(_) => words.push(self.word(close)?),
+            }
+        }
+    }
+
+    /// Blanks inside a command; a backslash at the end of a line is one.
+    fn skip_blanks(&mut self) {
+        while !self.take_while(|c| c.is_whitespace() && c != '\n').is_empty() || self.eat("\\\n") {}
+    }
+
+    fn word(&mut self, close: Option<char>) -> Result<RawWord, Complaint> {
+        let at = self.place();
+        if self.peek() == Some('{') {
+            let (text, verbatim) = self.braces()?;
+            self.ends_here(close, "}")?;
+            return Ok(RawWord { at, parts: vec![Part::Text(text)], verbatim });
+        }
+        let parts = if self.eat("\"") {
+            let parts = self.parts(|c| c == '"')?;
+            if !self.eat("\"") {
+                return complain(at, "the quotes that open here are never closed; add a \"");
+            }
+            self.ends_here(close, "\"")?;
+            parts
+        } else {
+            self.parts(|c| c.is_whitespace() || c == ';' || Some(c) == close)?
+        };
+        Ok(RawWord { at, parts, verbatim: None })
+    }
+
+    fn ends_here(&self, close: Option<char>, before: &str) -> Result<(), Complaint> {
+        match self.peek() {
+            None => Ok(()),
+            Some(c) if c.is_whitespace() || c == ';' || Some(c) == close => Ok(()),
+            Some('\\') if self.rest().starts_with("\\\n") => Ok(()),
+            Some(c) => {
+                complain(self.place(), format!("{c:?} follows {before} without a blank; put one between"))
+            }
+        }
+    }
+
+    /// What stands in braces, and where; `None` if a joined line changed it.
+    pub fn braces(&mut self) -> Result<(String, Option<usize>), Complaint> {
+        let open = self.place();
+        self.take();
+        let (start, base) = (self.offset, self.place());
+        let mut depth = 1;
+        while let Some(c) = self.take() {
+            match c {
+                '\\' => drop(self.take()),
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                let text = &self.text.text[start..self.offset - 1];
+                // Joined with a blank each, so that all letters stay where they were.
+                let joined = text.replace("\\\n", "  ");
+                return Ok((joined, Some(base)));
+            }
+        }
+        complain(open, "the brace that opens here is never closed; add a }")
+    }
+
+    /// Pieces up to a letter that ends them.
+    pub fn parts(&mut self, ends: impl Fn(char) -> bool + Copy) -> Result<Vec<Part>, Complaint> {
+        let mut parts = Vec::new();
+        let mut text = String::new();
+        while let Some(c) = self.peek().filter(|c| !ends(*c)) {
+            match c {
+                '$' | '[' => {
+                    if let Some(part) = self.substitution()? {
+                        parts.extend((!text.is_empty()).then(|| Part::Text(std::mem::take(&mut text))));
+                        parts.push(part);
+                    } else {
+                        text.push('$');
+                        self.take();
+                    }
+                }
+                '\\' if self.rest().starts_with("\\\n") && ends(' ') => break,
+                '\\' => text.push(self.escaped()),
+                _ => {
+                    text.push(c);
+                    self.take();
+                }
+            }
+        }
+        parts.extend((!text.is_empty()).then_some(Part::Text(text)));
+        Ok(parts)
+    }
+
+    /// The character that a backslash stands for.
+    fn escaped(&mut self) -> char {
+        self.take();
+        match self.take() {
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('\n') => ' ',
+            Some(c) => c,
+            None => '\\',
+        }
+    }
+
+    /// `$…` or `[…]`; `None` for a dollar sign that is just one.
+    pub fn substitution(&mut self) -> Result<Option<Part>, Complaint> {
+        let at = self.place();
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return complain(at, format!("brackets are nested more than {DEEPEST} deep; use variables"));
+        }
+        let part =
+            if self.eat("[") { Some(Part::Script(self.commands(Some(']'))?)) } else { self.variable(at)? };
+        self.depth -= 1;
+        Ok(part)
+    }
+
+    fn variable(&mut self, at: usize) -> Result<Option<Part>, Complaint> {
+        let start = self.offset;
+        self.take();
+        if self.peek() == Some('{') {
+            let (name, _) = self.braces()?;
+            return Ok(Some(Part::Variable { at, name, index: None }));
+        }
+        let name = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':').to_owned();
+        if name.is_empty() {
+            self.offset = start;
+            return Ok(None);
+        }
+        let index = if self.eat("(") {
+            let index = self.parts(|c| c == ')')?;
+            if !self.eat(")") {
+                return complain(at, format!("the index of ${name}( is never closed; add a )"));
+            }
+            Some(index)
+        } else {
+            None
+        };
+        Ok(Some(Part::Variable { at, name, index }))
+    }
+}

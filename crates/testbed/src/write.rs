@@ -1,0 +1,246 @@
+//! A network as an ns script.
+
+use std::fmt::Write;
+
+use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
+use hol_network::{Discipline, LineId, LossSpec, Medium, RedSpec, Segment, Settings, Topology};
+use hol_wire::Address;
+
+use crate::draft::{DEFAULT_QUEUE, plain_name};
+
+/// Writes the network as a script from which [`Script::read`](crate::Script::read) makes the same graph. What ns has no
+/// words for stands in comments.
+pub fn write(topology: &Topology) -> String {
+    let mut writer = Writer { topology, names: Names::default(), script: String::new() };
+    // A write into a string cannot fail.
+    let _ = writer.network();
+    writer.script
+}
+
+struct Writer<'t> {
+    topology: &'t Topology,
+    names: Names,
+    script: String,
+}
+
+/// The names given out so far, each a variable of the script.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    /// `wanted`, or what is left of it that Tcl and earlier names allow.
+    fn take(&mut self, wanted: &str) -> String {
+        let plain = plain_name(wanted);
+        let numbered = (2..).map(|number| format!("{plain}-{number}"));
+        let free = std::iter::once(plain.clone()).chain(numbered).find(|name| !self.0.contains(name));
+        let free = free.expect("numbers do not end");
+        self.0.push(free.clone());
+        free
+    }
+}
+
+impl<'t> Writer<'t> {
+    fn network(&mut self) -> std::fmt::Result {
+        let simulator = self.simulator();
+        writeln!(self.script, "set {simulator} [new Simulator]\nsource tb_compat.tcl\n")?;
+        let simulator = value(&self.names.take(&simulator));
+        let nodes: Vec<String> =
+            self.topology.node_names().iter().map(|name| self.names.take(name)).collect();
+        for node in &nodes {
+            writeln!(self.script, "set {node} [{simulator} node]")?;
+        }
+        for segment in self.topology.segments() {
+            let label = self.names.take(&segment.label);
+            let members = segment.interfaces.iter().map(|id| self.topology.interfaces()[usize::from(id.0)]);
+            let members: Vec<(String, Address)> =
+                members.map(|member| (value(&nodes[usize::from(member.node.0)]), member.address)).collect();
+            writeln!(self.script)?;
+            self.segment(&simulator, segment, &label, &members)?;
+        }
+        if !self.topology.changes().is_empty() {
+            writeln!(
+                self.script,
+                "\n# ns has no words here for what changes during the run; say it in the experiment"
+            )?;
+        }
+        writeln!(self.script, "\n{simulator} rtproto Static\n{simulator} run")
+    }
+
+    /// A variable for the simulator that is the name of nothing else.
+    fn simulator(&self) -> String {
+        let labels = self.topology.segments().iter().map(|segment| &segment.label);
+        let names: Vec<&String> = self.topology.node_names().iter().chain(labels).collect();
+        let numbered = (2..).map(|number| format!("ns{number}"));
+        let free = std::iter::once("ns".to_owned()).chain(numbered).find(|name| !names.contains(&name));
+        free.expect("numbers do not end")
+    }
+
+    fn segment(
+        &mut self,
+        ns: &str,
+        segment: &Segment,
+        label: &str,
+        members: &[(String, Address)],
+    ) -> std::fmt::Result {
+        let variable = value(label);
+        let kind = match segment.medium {
+            Medium::Link { up, down } => {
+                self.link(ns, label, [&members[0].0, &members[1].0], [up, down])?;
+                "link"
+            }
+            Medium::Lan(line) => {
+                self.lan(ns, label, members, line)?;
+                "lan"
+            }
+        };
+        for (node, address) in members {
+            writeln!(self.script, "tb-set-ip-{kind} {node} {variable} {address}")?;
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, ns: &str, label: &str, [from, to]: [&str; 2], lines: [LineId; 2]) -> std::fmt::Result {
+        let [up, down] = lines.map(|line| self.settings(line));
+        let (speed, time) = (rate(up), up.delay);
+        let discipline = match up.discipline {
+            Discipline::DropTail => "DropTail",
+            Discipline::Red(_) => "RED",
+        };
+        writeln!(self.script, "set {label} [{ns} duplex-link {from} {to} {speed} {time} {discipline}]")?;
+        let variable = value(label);
+        let (there, back) = (loss(up), loss(down));
+        if (down.rate, down.delay) != (up.rate, up.delay) || there != back {
+            for (node, line, share) in [(from, up, there), (to, down, back)] {
+                let (speed, time) = (rate(line), line.delay);
+                writeln!(
+                    self.script,
+                    "tb-set-link-simplex-params {variable} {node} {time} {speed} {}",
+                    share.value()
+                )?;
+            }
+        } else if !there.is_zero() {
+            writeln!(self.script, "tb-set-link-loss {variable} {}", there.value())?;
+        }
+        let red = matches!(up.discipline, Discipline::Red(_));
+        self.queue(&format!("[[{ns} link {from} {to}] queue]"), up, red)?;
+        self.queue(&format!("[[{ns} link {to} {from}] queue]"), down, red)?;
+        self.unsaid(&format!("{label} from {from}"), up)?;
+        self.unsaid(&format!("{label} from {to}"), down)
+    }
+
+    fn lan(
+        &mut self,
+        ns: &str,
+        label: &str,
+        members: &[(String, Address)],
+        line: LineId,
+    ) -> std::fmt::Result {
+        let settings = self.settings(line);
+        let nodes = members.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>().join(" ");
+        writeln!(
+            self.script,
+            "set {label} [{ns} make-lan \"{nodes}\" {} {}]",
+            rate(settings),
+            settings.delay
+        )?;
+        let share = loss(settings);
+        if !share.is_zero() {
+            writeln!(self.script, "tb-set-lan-loss {} {}", value(label), share.value())?;
+        }
+        self.queue(&format!("[{} queue]", value(label)), settings, false)?;
+        self.unsaid(label, settings)
+    }
+
+    /// The attributes of a queue that differ from those which ns gives it; `red` is whether it is one already.
+    fn queue(&mut self, queue: &str, settings: &Settings, red: bool) -> std::fmt::Result {
+        let mut set =
+            |attribute: &str, value: String| writeln!(self.script, "{queue} set {attribute} {value}");
+        match settings.queue {
+            QueueLimit::Packets(DEFAULT_QUEUE) => {}
+            QueueLimit::Packets(limit) => set("limit_", limit.to_string())?,
+            QueueLimit::Bytes(limit) => {
+                set("queue-in-bytes_", "1".to_owned())?;
+                set("limit_", limit.to_string())?;
+            }
+        }
+        match settings.discipline {
+            Discipline::DropTail if red => set("red_", "0".to_owned()),
+            Discipline::DropTail => Ok(()),
+            Discipline::Red(spec) => {
+                let RedSpec { min, max, weight, drop, gentle, packet } = spec;
+                if !red {
+                    set("red_", "1".to_owned())?;
+                }
+                set("gentle_", u8::from(gentle).to_string())?;
+                set("thresh_", packets(min, packet).to_string())?;
+                set("maxthresh_", packets(max, packet).to_string())?;
+                set("q_weight_", weight.to_string())?;
+                set("linterm_", (1.0 / drop.value()).to_string())?;
+                set("mean_pktsize_", packet.0.to_string())
+            }
+        }
+    }
+
+    /// Says in comments what the line does that ns cannot say.
+    fn unsaid(&mut self, place: &str, settings: &Settings) -> std::fmt::Result {
+        let Settings { jitter, loss, duplicate, reorder, reorder_by, corrupt, mtu, overhead, .. } = settings;
+        let mut unsaid = Vec::new();
+        if *jitter > Duration::ZERO {
+            unsaid.push(format!("jitter {jitter}"));
+        }
+        match loss {
+            LossSpec::Independent(_) => {}
+            LossSpec::Bursts(_) => unsaid.push("loss in bursts".to_owned()),
+            LossSpec::Packets(_) => unsaid.push("loss packet by packet".to_owned()),
+        }
+        let shares = [("duplicate", *duplicate), ("corrupt", *corrupt), ("reorder", *reorder)];
+        unsaid.extend(
+            shares
+                .iter()
+                .filter(|(_, share)| !share.is_zero())
+                .map(|(name, share)| format!("{name} {share}")),
+        );
+        if *reorder_by > Duration::ZERO {
+            unsaid.push(format!("reorder_by {reorder_by}"));
+        }
+        if *mtu != Settings::default().mtu {
+            unsaid.push(format!("mtu {mtu}"));
+        }
+        if *overhead != ByteCount(0) {
+            unsaid.push(format!("overhead {overhead}"));
+        }
+        if unsaid.is_empty() {
+            return Ok(());
+        }
+        writeln!(self.script, "# ns has no words for: {place}: {}", unsaid.join(", "))
+    }
+
+    fn settings(&self, line: LineId) -> &'t Settings {
+        &self.topology.lines()[usize::from(line.0)].settings
+    }
+}
+
+/// The value of a variable.
+fn value(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if plain { format!("${name}") } else { format!("${{{name}}}") }
+}
+
+fn rate(settings: &Settings) -> String {
+    settings.rate.to_string().replace("bit", "b")
+}
+
+fn loss(settings: &Settings) -> Ratio {
+    match settings.loss {
+        LossSpec::Independent(ratio) => ratio,
+        LossSpec::Bursts(_) | LossSpec::Packets(_) => Ratio::ZERO,
+    }
+}
+
+/// A threshold as ns counts it: always in packets.
+fn packets(threshold: QueueLimit, packet: ByteCount) -> f64 {
+    match threshold {
+        QueueLimit::Packets(packets) => packets as f64,
+        QueueLimit::Bytes(octets) => octets as f64 / packet.0 as f64,
+    }
+}
