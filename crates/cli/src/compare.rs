@@ -11,8 +11,8 @@ use crate::fill::{stop_on_interrupt, threads};
 use crate::number::positive;
 use crate::progress::Progress;
 use crate::question::Question;
-use crate::row::{NANOSECOND_MS, Row, cells, heads, split};
-use crate::terminal::{grouped, say, table};
+use crate::row::{NANOSECOND_MS, Row, split};
+use crate::terminal::{grouped, say};
 use crate::{ccdf, row};
 
 const TEACH: &str = "compare what? Name two or more transports, as in\n  \
@@ -79,9 +79,7 @@ impl Compare {
 fn page(results: &[PointResult]) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut text = conditions(first) + "\n\n";
-    let mut rows = vec![[vec!["transport".to_owned()], heads()].concat()];
-    rows.extend(results.iter().map(|r| [vec![r.point.label.clone()], cells(r)].concat()));
-    text += &table(&rows);
+    text += &row::points("transport", results, |result| result.point.label.clone());
     text.push('\n');
     for result in &results[1..] {
         text += &(verdict(first, result) + "\n");

@@ -17,6 +17,7 @@ workloads (--workload KIND):
   echo       each message comes back as it is
   pingpong   as echo, but the next message goes out when the reply to the last came back
   oneway     messages without replies
+  bulk       as oneway, each as soon as the transport has taken the last: a greedy sender
 ";
 
 impl List {

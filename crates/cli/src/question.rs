@@ -11,7 +11,7 @@ use crate::number::{positive, whole};
 pub struct Question {
     /// What the application does
     #[arg(long, value_name = "KIND", default_value = "simco")]
-    #[arg(value_parser = ["simco", "echo", "pingpong", "oneway"])]
+    #[arg(value_parser = ["simco", "echo", "pingpong", "oneway", "bulk"])]
     workload: String,
     /// Messages a second [default: 100/s]
     #[arg(long, value_name = "100/s", allow_hyphen_values = true)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use hol_lab::PointResult;
-use hol_measure::SplitMean;
+use hol_measure::{Interval, SplitMean};
 use serde::Serialize;
 
-use crate::terminal::grouped;
+use crate::terminal::{grouped, table};
 
 /// Smaller differences cannot be: time is in whole nanoseconds.
 pub const NANOSECOND_MS: f64 = 1e-6;
@@ -29,7 +29,17 @@ pub struct Row {
     p99_ms: Option<f64>,
     p999_ms: Option<f64>,
     max_ms: Option<f64>,
+    /// From the first message sent to the last delivered, user data only.
     throughput_kbps: Option<f64>,
+    throughput_ci95_kbps: Option<f64>,
+    connect_ms: Option<f64>,
+    connect_ci95_ms: Option<f64>,
+    /// Runs that were never connected, or not in time.
+    unconnected: usize,
+    /// What a flow of the background got.
+    background_kbps: Option<f64>,
+    /// Jain's index of the workload and the background.
+    fairness: Option<f64>,
     packets: u64,
     seed: u64,
     digest: String,
@@ -43,6 +53,7 @@ impl Row {
         let latency = result.latency();
         let quantile = |p| latency.quantile(p).map(|d| d.as_millis_f64());
         let mean = result.mean_ms();
+        let (throughput, connect) = (result.throughput_kbps(), result.connect_ms());
         Self {
             world: point.world.to_string(),
             transport: point.transport.to_string(),
@@ -52,19 +63,30 @@ impl Row {
             completed: result.completed(),
             failed: result.failed(),
             mean_ms: mean.map(|m| m.mean),
-            ci95_ms: mean.map(|m| m.half_width).filter(|half| half.is_finite()),
+            ci95_ms: half_width(mean),
             p50_ms: quantile(0.5),
             p90_ms: quantile(0.9),
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
             max_ms: latency.max().map(|d| d.as_millis_f64()),
-            throughput_kbps: result.throughput_kbps(),
+            throughput_kbps: throughput.map(|t| t.mean),
+            throughput_ci95_kbps: half_width(throughput),
+            connect_ms: connect.map(|c| c.mean),
+            connect_ci95_ms: half_width(connect),
+            unconnected: result.unconnected(),
+            background_kbps: result.background_kbps().map(|b| b.mean),
+            fairness: result.fairness().map(|f| f.mean),
             packets: result.packets(),
             seed: point.seed,
             digest: result.digest().to_string(),
             run_wall_s: result.wall_s(),
         }
     }
+}
+
+/// Half the length of an interval; none with fewer than two samples.
+fn half_width(interval: Option<Interval>) -> Option<f64> {
+    interval.map(|interval| interval.half_width).filter(|half| half.is_finite())
 }
 
 /// A row of a sweep: which point it is, and its numbers.
@@ -92,23 +114,48 @@ pub fn json(row: &impl Serialize) -> String {
     serde_json::to_string(row).expect("a row is JSON") + "\n"
 }
 
-/// The heads of the columns that [`cells`] fills.
-pub fn heads() -> Vec<String> {
-    ["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"].map(str::to_owned).to_vec()
+/// A table of points for people, times in ms, and one of their flows as a whole where there are any. `label` names a
+/// point under `head`.
+pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) -> String) -> String {
+    let tabulate = |heads: &[&str], cells: fn(&PointResult) -> Vec<String>| {
+        let heads = [head].iter().chain(heads).map(|head| (*head).to_owned()).collect();
+        let row = |result| [vec![label(result)], cells(result)].concat();
+        table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
+    };
+    let text = tabulate(&["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"], cells);
+    let one_way = |r: &PointResult| !r.point.workload.has_replies() || !r.point.background.is_empty();
+    if !results.iter().any(one_way) {
+        return text;
+    }
+    text + "\n" + &tabulate(&["kbit/s ± 95 %", "connect ms", "unconnected", "fairness"], flow_cells)
 }
 
-/// The numbers of a point for people, times in ms.
-pub fn cells(result: &PointResult) -> Vec<String> {
+/// The numbers of a point.
+fn cells(result: &PointResult) -> Vec<String> {
     let latency = result.latency();
     let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| short(d.as_millis_f64()));
     vec![
-        result.mean_ms().map_or("-".to_owned(), |mean| mean.to_string()),
+        interval(result.mean_ms()),
         ms(latency.quantile(0.5)),
         ms(latency.quantile(0.99)),
         ms(latency.quantile(0.999)),
         ms(latency.max()),
         grouped(result.failed()),
     ]
+}
+
+/// The numbers of its flows as a whole.
+fn flow_cells(result: &PointResult) -> Vec<String> {
+    vec![
+        interval(result.throughput_kbps()),
+        interval(result.connect_ms()),
+        grouped(result.unconnected() as u64),
+        interval(result.fairness()),
+    ]
+}
+
+fn interval(interval: Option<Interval>) -> String {
+    interval.map_or("-".to_owned(), |interval| interval.to_string())
 }
 
 /// Why runs ended before everything was done, a line for each point where one did.

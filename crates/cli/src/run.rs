@@ -11,8 +11,8 @@ use crate::number::positive;
 use crate::progress::patience;
 use crate::question::set_all;
 use crate::report;
-use crate::row::{SweepRow, cells, heads, json, warnings};
-use crate::terminal::{grouped, say, table};
+use crate::row::{self, SweepRow, json, warnings};
+use crate::terminal::{grouped, say};
 
 /// Run an experiment file: every point of its sweep, repeated, on all cores.
 ///
@@ -103,7 +103,5 @@ pub fn cost(plan: &Plan, jobs: Option<usize>) -> String {
 
 /// A table of all points.
 fn points(results: &Results) -> String {
-    let mut rows = vec![[vec!["point".to_owned()], heads()].concat()];
-    rows.extend(results.points.iter().map(|point| [vec![point.point.to_string()], cells(point)].concat()));
-    table(&rows) + &warnings(&results.points)
+    row::points("point", &results.points, |result| result.point.to_string()) + &warnings(&results.points)
 }

@@ -32,7 +32,7 @@ impl Topology {
     pub fn run(&self) -> Result<(), Failure> {
         let (network, ignored) = self.network()?;
         let place = self.file.display();
-        let network = Network::graph(&network).map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
+        let network = Network::new(&network).map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
         if self.ns.as_deref() == Some(Path::new("-")) {
             say(&write(&network));
             return Ok(());

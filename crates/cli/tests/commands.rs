@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use hol::{failure, ok};
 use serde_json::Value;
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 25] = [
     "world",
     "transport",
     "stack",
@@ -25,6 +25,12 @@ const FIELDS: [&str; 19] = [
     "p999_ms",
     "max_ms",
     "throughput_kbps",
+    "throughput_ci95_kbps",
+    "connect_ms",
+    "connect_ci95_ms",
+    "unconnected",
+    "background_kbps",
+    "fairness",
     "packets",
     "seed",
     "digest",
@@ -165,6 +171,24 @@ fn the_rows_of_a_sweep_say_which_point_they_are() {
     let losses: Vec<&Value> = rows.iter().map(|row| &row["axes"]["network.loss"]).collect();
     assert_eq!(losses, ["0%", "1%"]);
     assert_eq!((&rows[0]["experiment"], &rows[0]["offered"]), (&"a".into(), &20.into()));
+}
+
+#[test]
+fn the_experiment_with_competitors_says_how_the_flows_shared_the_line() {
+    let competing = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/competing.toml");
+    let dir = here();
+    let short = ["--set", "messages=200", "--set", "repetitions=2", "--out", "r"];
+    let rows = rows(&ok(dir.path(), &[&["run", competing.to_str().unwrap(), "--json"], &short[..]].concat()));
+    let (alone, crowded) = (&rows[0], &rows[3]);
+    assert_eq!(
+        (&alone["axes"]["background.count"], &crowded["axes"]["background.count"]),
+        (&"0".into(), &"8".into())
+    );
+    assert!(alone["fairness"].is_null() && crowded["fairness"].as_f64().unwrap() > 0.5, "{crowded}");
+    assert!(crowded["connect_ms"].as_f64() > alone["connect_ms"].as_f64(), "{crowded}");
+    assert!(crowded["throughput_kbps"].as_f64() < alone["throughput_kbps"].as_f64(), "{crowded}");
+    let page = fs::read_to_string(dir.path().join("r/report.html")).unwrap();
+    assert!(page.contains("id=\"flows\"") && page.contains("SCTP unordered background.count=8"));
 }
 
 #[test]

@@ -34,6 +34,7 @@ fn datagrams(network: &str, messages: u64) -> Scenario {
         transport: "udp".parse().unwrap(),
         workload: toml::from_str("kind = 'oneway'\nrate = '1000/s'\nsize = '100B'").unwrap(),
         messages,
+        background: Vec::new(),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use hol_base::Ratio;
 use hol_model::Scenario;
+use hol_sockets::Sysctl;
 use hol_stack::Kind;
+use hol_workloads::WorkloadSpec;
 
 use crate::error::Trouble;
 use crate::image::Image;
@@ -33,8 +35,35 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     netem::plan(&scenario.network)?;
-    let transport = hol_sockets::sysctls(&scenario.transport);
-    transport.map(drop).map_err(|problem| unsupported("transport", problem.to_string()))
+    let settings = |transport, what: &str| {
+        hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))
+    };
+    let mut flows = vec![(&scenario.workload, settings(&scenario.transport, "transport")?)];
+    for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
+        let what = format!("[[background]] number {number}");
+        let own = settings(&entry.transport, &what)?;
+        if let Some(problem) = flows.iter().find_map(|other| quarrel((&entry.workload, &own), other)) {
+            return Err(unsupported(&what, problem));
+        }
+        flows.push((&entry.workload, own));
+    }
+    Ok(())
+}
+
+/// Two flows on one node that need different values of a setting, for a node has but one.
+fn quarrel(
+    (workload, settings): (&WorkloadSpec, &[Sysctl]),
+    (other, others): &(&WorkloadSpec, Vec<Sysctl>),
+) -> Option<String> {
+    let node =
+        [workload.from(), workload.to()].into_iter().find(|n| [other.from(), other.to()].contains(n))?;
+    settings.iter().find_map(|own| {
+        let theirs = others.iter().find(|their| their.name == own.name && their.value != own.value)?;
+        Some(format!(
+            "it needs {} = {} on node {node:?}, where another flow needs {}; let it run between other nodes",
+            own.name, own.value, theirs.value
+        ))
+    })
 }
 
 /// Refuses a run whose own measurements say that its conditions were not those that were asked for.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use hol_base::{Duration, Seed};
+use hol_model::{Background, Scenario};
 use hol_network::NetworkSpec;
+use hol_stack::SpecError;
 use hol_workloads::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +17,40 @@ pub(crate) struct Job {
     pub(crate) transport: String,
     pub(crate) workload: WorkloadSpec,
     pub(crate) messages: u64,
+    pub(crate) background: Vec<BackgroundJob>,
     pub(crate) seed: u64,
     /// Whether the packets are wanted too.
     pub(crate) capture: bool,
+}
+
+/// An entry of the background.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct BackgroundJob {
+    transport: String,
+    workload: WorkloadSpec,
+    count: u16,
+    spread: Duration,
+}
+
+impl Job {
+    pub(crate) fn new(scenario: &Scenario, seed: Seed, capture: bool) -> Self {
+        let Scenario { network, transport, workload, messages, background } = scenario.clone();
+        let background = background.into_iter().map(|Background { transport, workload, count, spread }| {
+            BackgroundJob { transport: transport.to_string(), workload, count, spread }
+        });
+        let (transport, background) = (transport.to_string(), background.collect());
+        Self { network, transport, workload, messages, background, seed: seed.0, capture }
+    }
+
+    /// The scenario as the host had it.
+    pub(crate) fn scenario(&self) -> Result<Scenario, SpecError> {
+        let Self { network, transport, workload, messages, background, .. } = self.clone();
+        let entry = |BackgroundJob { transport, workload, count, spread }: BackgroundJob| {
+            Ok(Background { transport: transport.parse()?, workload, count, spread })
+        };
+        let background = background.into_iter().map(entry).collect::<Result<_, SpecError>>()?;
+        Ok(Scenario { network, transport: transport.parse()?, workload, messages, background })
+    }
 }
 
 /// What became of a job.
@@ -45,10 +79,24 @@ pub struct Facts {
     pub lines: Vec<LineFacts>,
     /// What each line took before the run: what the machine adds to the delays and rates asked for.
     pub floor: Vec<Floor>,
+    /// What became of each flow of the background.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<BackgroundFacts>,
     /// Packets that the endpoints' interfaces sent.
     pub packets: u64,
     /// Data sent again, both endpoints together.
     pub retransmissions: u64,
+}
+
+/// What became of a flow of the background.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundFacts {
+    /// When it was connected, in ns from its first attempt.
+    pub connected: Option<u64>,
+    /// Octets that it delivered while the measured flow's messages were carried.
+    pub octets: u64,
+    /// Why it ended before the measured flow, if it did.
+    pub stopped: Option<String>,
 }
 
 /// What one line did.

@@ -79,9 +79,7 @@ impl World {
         check::possible(scenario, &self.image)?;
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let file = work.path().join("job.json");
-        let Scenario { network, transport, workload, messages } = scenario.clone();
-        let job =
-            Job { network, transport: transport.to_string(), workload, messages, seed: seed.0, capture };
+        let (job, messages) = (Job::new(scenario, seed, capture), scenario.messages);
         let text = serde_json::to_vec(&job).expect("a job is plain data");
         fs::write(&file, text).map_err(|e| KernelError::file("write", &file, e))?;
         let mut machine = self.restore(&file, work.path(), messages)?;

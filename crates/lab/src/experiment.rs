@@ -14,6 +14,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::axes::{Assignment, combinations};
+use crate::background::Background;
 use crate::error::InputError;
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
@@ -69,6 +70,8 @@ struct File {
     network: Spanned<NetworkSpec>,
     #[serde(default = "default_workload")]
     workload: Spanned<WorkloadSpec>,
+    #[serde(default)]
+    background: Vec<Spanned<Background>>,
     /// Axes are taken out before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     _sweep: Option<IgnoredAny>,
@@ -218,11 +221,14 @@ impl File {
     fn misfit(&self, error: &ScenarioError, source: &Source) -> InputError {
         let span = match error {
             ScenarioError::Network(_) => self.network.span(),
-            ScenarioError::Workload(_) => self.workload.span(),
-            ScenarioError::NoMessages => self.messages.span(),
-            ScenarioError::PingpongWithoutReliability | ScenarioError::NoProtocol(_) => {
-                self.transports.span()
+            ScenarioError::Workload(_) | ScenarioError::UnknownEnd { .. } | ScenarioError::SameEnds(_) => {
+                self.workload.span()
             }
+            ScenarioError::Background { index, .. } => self.background[*index].span(),
+            ScenarioError::NoMessages => self.messages.span(),
+            ScenarioError::PingpongWithoutReliability
+            | ScenarioError::NoProtocol(_)
+            | ScenarioError::TooManyConnections(..) => self.transports.span(),
         };
         source.error(&span, error.to_string())
     }
@@ -249,6 +255,7 @@ impl File {
             seed: self.seed,
             network: self.network.get_ref().clone(),
             workload: self.workload.get_ref().clone(),
+            background: self.background.iter().map(|entry| entry.get_ref().clone()).collect(),
             world,
         })
     }

@@ -6,9 +6,11 @@
 //! now or years later.
 
 mod axes;
+mod background;
 mod error;
 mod experiment;
 mod failed;
+mod flows;
 mod manifest;
 mod plan;
 mod point;
@@ -28,6 +30,7 @@ mod validate;
 mod verify;
 mod world;
 
+pub use background::Background;
 pub use error::{InputError, LabError};
 pub use experiment::{Experiment, Keep};
 pub use failed::FailedRun;
@@ -36,7 +39,7 @@ pub use plan::{Finished, Job, Plan};
 pub use point::{Point, PointId, RunKey};
 pub use repetitions::Repetitions;
 pub use results::{PointResult, Results};
-pub use run::{Counts, RunResult};
+pub use run::{Counts, RunResult, Share};
 pub use source::Source;
 pub use stopwatch::Stopwatch;
 pub use store::Store;

@@ -9,6 +9,7 @@ use hol_stack::TransportSpec;
 use hol_workloads::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
+use crate::background::Background;
 use crate::repetitions::Repetitions;
 use crate::world::World;
 
@@ -52,6 +53,9 @@ pub struct Point {
     pub network: NetworkSpec,
     /// What the application does.
     pub workload: WorkloadSpec,
+    /// What competes with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<Background>,
     /// Where it runs.
     #[serde(default, skip_serializing_if = "World::is_model")]
     pub world: World,
@@ -61,13 +65,14 @@ impl Point {
     /// The point with every default spelt out, and the id that belongs to its settings.
     pub(crate) fn settled(mut self) -> Self {
         self.workload = self.workload.settled();
+        self.background = self.background.into_iter().map(Background::settled).collect();
         self.id = self.identity();
         self
     }
 
     /// The id that these settings have in this version of the program.
     pub fn identity(&self) -> PointId {
-        let Self { transport, messages, repetitions, seed, network, workload, world, .. } = self;
+        let Self { transport, messages, repetitions, seed, network, workload, background, world, .. } = self;
         let least = u64::from(repetitions.least);
         let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -78,6 +83,9 @@ impl Point {
             "network": network,
             "workload": workload,
         });
+        if !background.is_empty() {
+            decides["background"] = serde_json::json!(background);
+        }
         if !world.is_model() {
             decides["world"] = world.to_string().into();
             // A kernel is told no more than this: what else the stack file says is about the model.
@@ -113,6 +121,7 @@ impl Point {
             transport: self.transport.clone(),
             workload: self.workload.clone(),
             messages: self.messages_in(repetition),
+            background: self.background.iter().map(Into::into).collect(),
         }
     }
 
@@ -152,9 +161,11 @@ impl TryFrom<String> for PointId {
 }
 
 /// A transport with every behaviour of its stack, so that a result says what it was measured with.
-mod settled {
+pub(crate) mod settled {
     use hol_stack::TransportSpec;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::fmt;
 
     #[derive(Serialize, Deserialize)]
     pub struct Settled {
@@ -173,7 +184,22 @@ mod settled {
     pub fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S::Error> {
         Settled::of(spec).serialize(to)
     }
+
+    /// A specification as its user wrote it, or as a manifest keeps it.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TransportSpec, D::Error> {
-        Settled::deserialize(from)?.spec.parse().map_err(D::Error::custom)
+        struct TextOrTable;
+        impl<'de> Visitor<'de> for TextOrTable {
+            type Value = TransportSpec;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a transport such as \"tcp:sack=off\"")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<TransportSpec, E> {
+                text.parse().map_err(E::custom)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TransportSpec, A::Error> {
+                self.visit_str(&Settled::deserialize(MapAccessDeserializer::new(map))?.spec)
+            }
+        }
+        from.deserialize_any(TextOrTable)
     }
 }

@@ -128,12 +128,6 @@ impl PointResult {
         self.runs.iter().map(|run| run.wall_s).sum()
     }
 
-    /// Octets of completed requests over time, in kbit/s; `None` if no time passed.
-    pub fn throughput_kbps(&self) -> Option<f64> {
-        let seconds: f64 = self.runs.iter().map(|run| run.span.as_secs_f64()).sum();
-        (seconds > 0.0).then(|| self.sum(|run| run.summary.bytes) as f64 * 8.0 / seconds / 1e3)
-    }
-
     /// One digest over all runs.
     pub fn digest(&self) -> Digest {
         digest_of(&self.runs)

@@ -2,10 +2,10 @@
 
 use std::panic::catch_unwind;
 
-use hol_base::{Duration, Time};
-use hol_kernel::Facts;
-use hol_measure::{Record, Summary, summarize};
-use hol_model::Run;
+use hol_base::Duration;
+use hol_kernel::{BackgroundFacts, Facts};
+use hol_measure::{Record, Summary, Transfer, summarize};
+use hol_model::{BackgroundRun, Run};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +24,14 @@ pub struct RunResult {
     pub key: RunKey,
     /// What its records say; the digest is here.
     pub summary: Summary,
-    /// From the first scheduled message to the last delivery.
+    /// From the first message sent to the last delivered.
     pub span: Duration,
+    /// From the workload's start until it was connected; `None` if it never was.
+    #[serde(default)]
+    pub connect_time: Option<Duration>,
+    /// What became of each flow of the background.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<Share>,
     /// Packets that the hosts sent.
     pub packets: u64,
     /// What both endpoints counted together; nothing in the kernel world.
@@ -37,6 +43,17 @@ pub struct RunResult {
     /// In the kernel world: its version, its settings, and what it measured of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Box<Facts>>,
+}
+
+/// What became of a flow of the background.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Octets that it delivered during the run's `span`.
+    pub octets: u64,
+    /// From its start until it was connected; `None` if it never was.
+    pub connect_time: Option<Duration>,
+    /// Why it ended before the workload, if it did.
+    pub stopped: Option<String>,
 }
 
 /// What both endpoints counted together.
@@ -73,6 +90,8 @@ pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Record>), LabError> {
         key: job.key(),
         summary: summarize(&run.records),
         span: span(&run.records),
+        connect_time: run.connect_time,
+        background: run.background.iter().map(Share::of).collect(),
         packets: run.packets,
         counts: Counts::of(&run),
         stopped: run.stopped.reason(),
@@ -96,6 +115,8 @@ fn in_kernel(job: Job<'_>, release: &str) -> Result<(RunResult, Vec<Record>), La
         key: job.key(),
         summary: summarize(&run.records),
         span: span(&run.records),
+        connect_time: run.facts.connected.map(Duration::from_nanos),
+        background: run.facts.background.iter().map(Share::of_kernel).collect(),
         packets: run.facts.packets,
         counts: Counts::default(),
         stopped: run.facts.stopped.clone(),
@@ -106,9 +127,19 @@ fn in_kernel(job: Job<'_>, release: &str) -> Result<(RunResult, Vec<Record>), La
 }
 
 fn span(records: &[Record]) -> Duration {
-    let first = records.iter().map(|r| r.scheduled).min().unwrap_or(Time::ZERO);
-    let ends = records.iter().filter_map(|r| Some(r.scheduled + r.latency()?));
-    ends.max().unwrap_or(first).since(first)
+    Transfer::of(records).map_or(Duration::ZERO, |transfer| transfer.span())
+}
+
+impl Share {
+    fn of(run: &BackgroundRun) -> Self {
+        let BackgroundRun { connect_time, octets, ref stopped } = *run;
+        Self { octets, connect_time, stopped: stopped.map(|why| why.to_string()) }
+    }
+
+    fn of_kernel(facts: &BackgroundFacts) -> Self {
+        let BackgroundFacts { connected, octets, stopped } = facts.clone();
+        Self { octets, connect_time: connected.map(Duration::from_nanos), stopped }
+    }
 }
 
 impl Counts {
@@ -129,6 +160,7 @@ impl Counts {
 impl RunResult {
     /// A run of one message that took this many ms.
     pub(crate) fn with_mean(key: RunKey, ms: u64) -> Self {
+        use hol_base::Time;
         use hol_measure::{Leg, Outcome};
         let end = Time::from_millis(ms);
         let leg = Leg { arrived: end, delivered: end, ..Leg::default() };
@@ -140,6 +172,8 @@ impl RunResult {
             key,
             summary: summarize(&[record]),
             span,
+            connect_time: Some(Duration::ZERO),
+            background: Vec::new(),
             packets: 2,
             counts,
             stopped: None,

@@ -192,7 +192,8 @@ fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<
     (key.span(), value)
 }
 
-/// Puts `value` at `path`, making tables on the way; in a list a number is an index, other words a `name`.
+/// Puts `value` at `path`, making tables on the way; in a list a number is an index, other words a `name`, and
+/// a list of one needs neither.
 pub(crate) fn assign<'s>(
     table: &mut DeTable<'s>,
     path: &[String],
@@ -215,9 +216,13 @@ pub(crate) fn assign<'s>(
         DeValue::Array(list) => {
             let length = list.len();
             let named = list.iter().position(|element| is_called(element, &rest[0]));
-            let index = rest[0].parse().ok().or(named);
-            let element = index.and_then(|index: usize| list.get_mut(index));
-            match (element.map(Spanned::as_mut), &rest[1..]) {
+            let (element, inside) = match rest[0].parse::<usize>().ok().or(named) {
+                Some(index) => (list.get_mut(index), &rest[1..]),
+                // A list of one needs no number.
+                None if length == 1 => (list.first_mut(), rest),
+                None => (None, rest),
+            };
+            match (element.map(Spanned::as_mut), inside) {
                 (Some(DeValue::Table(table)), inside) if !inside.is_empty() => {
                     assign(table, inside, key_span, value)
                 }
@@ -310,6 +315,8 @@ mod tests {
     fn keys_of_lists_are_numbered() {
         let mut source = Source::new("a.toml", "[network]\npaths = [{delay = '1ms'}]\n");
         source.set("--set", "network.paths.0.delay", "5ms").unwrap();
+        assert!(source.table().is_ok());
+        source.set("--set", "network.paths.delay", "6ms").unwrap();
         assert!(source.table().is_ok());
         source.set("--set", "network.paths.7.delay", "5ms").unwrap();
         assert!(source.table().unwrap_err().problem.contains("list of 1"));

@@ -16,6 +16,8 @@ fn row(result: &PointResult) -> Row {
     let PointResult { point, runs, complete } = result;
     let latency = result.latency();
     let mean = result.mean_ms();
+    let [throughput, background] = [result.throughput_kbps(), result.background_kbps()];
+    let connect = result.connect_ms();
     let quantile = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
     let split = result.split_ms().unwrap_or_default();
     let axes = point.axes.iter().map(|(key, value)| (key.clone(), json!(value)));
@@ -46,7 +48,15 @@ fn row(result: &PointResult) -> Row {
             ("recovery_ms", json!(split.recovery)),
             ("network_ms", json!(split.network)),
             ("head_of_line_ms", json!(split.head_of_line)),
-            ("throughput_kbps", json!(result.throughput_kbps())),
+            ("throughput_kbps", json!(throughput.map(|t| t.mean))),
+            ("throughput_ci95_kbps", json!(throughput.map(|t| t.half_width))),
+            ("connect_ms", json!(connect.map(|c| c.mean))),
+            ("connect_ci95_ms", json!(connect.map(|c| c.half_width))),
+            ("unconnected", json!(result.unconnected())),
+            ("background_kbps", json!(background.map(|b| b.mean))),
+            ("background_ci95_kbps", json!(background.map(|b| b.half_width))),
+            ("fairness", json!(result.fairness().map(|f| f.mean))),
+            ("fairness_ci95", json!(result.fairness().map(|f| f.half_width))),
             ("packets", json!(result.packets())),
             ("stopped", json!(result.stopped())),
             ("digest", json!(result.digest().to_string())),

@@ -152,3 +152,53 @@ fn damaged_files_are_errors_and_never_panics() {
         }
     }
 }
+
+const COMPETING: &str = r#"
+transports = ["tcp", "sctp"]
+repetitions = 2
+messages = 20
+[network]
+rate = "400kbit"
+[workload]
+kind = "oneway"
+interval = "20ms"
+start = "3s"
+[[background]]
+transport = "tcp:sack=false,recovery=newreno"
+[sweep]
+"background.count" = [0, 2]
+"#;
+
+#[test]
+fn a_background_is_swept_like_everything_else_and_greedy_by_default() {
+    let points = parse(COMPETING).unwrap().points;
+    assert_eq!(points.len(), 4);
+    assert_eq!(points[1].to_string(), "test: tcp background.count=2");
+    let background = &points[1].background[0];
+    assert_eq!((background.count, background.workload.kind.name()), (2, "bulk"));
+    assert_ne!(points[0].id, points[1].id);
+    let kept = serde_json::to_string(&points[1]).unwrap();
+    assert_eq!(serde_json::from_str::<hol_lab::Point>(&kept).unwrap().identity(), points[1].id);
+}
+
+#[test]
+fn a_background_that_cannot_be_is_refused_at_its_place() {
+    let broken = |from: &str, to: &str| mistake(&COMPETING.replace(from, to));
+    let unknown = broken("[sweep]", "workload = { kind = 'bulk', to = 'sever' }\n[sweep]");
+    assert!(
+        unknown.starts_with("test.toml:11:1: in [[background]] number 1: `to` is \"sever\""),
+        "{unknown}"
+    );
+    assert!(unknown.contains("client, server"), "{unknown}");
+    let paced = broken("[sweep]", "workload = { kind = 'bulk', rate = '5/s' }\n[sweep]");
+    assert!(paced.contains("`rate` has no meaning for the bulk workload"), "{paced}");
+    let unsaid = broken("transport = \"tcp:sack=false,recovery=newreno\"", "");
+    assert!(unsaid.contains("transport"), "{unsaid}");
+    let misspelt = broken("[sweep]", "coutn = 3\n[sweep]");
+    assert!(
+        misspelt.contains("test.toml:13:1") && misspelt.contains("did you mean \"count\"?"),
+        "{misspelt}"
+    );
+    let nonsense = broken("tcp:sack=false,recovery=newreno", "tpc");
+    assert!(nonsense.starts_with("test.toml:12:13") && nonsense.contains("tpc"), "{nonsense}");
+}

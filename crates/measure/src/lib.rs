@@ -16,6 +16,7 @@ mod quantile;
 mod record;
 mod recorder;
 mod summary;
+mod transfer;
 mod trend;
 
 pub use batch::BatchMeans;
@@ -28,4 +29,5 @@ pub use quantile::{CcdfPoint, QuantileInterval};
 pub use record::{Leg, Outcome, Record, Split};
 pub use recorder::Recorder;
 pub use summary::{SplitMean, SplitTotal, Summary, summarize};
+pub use transfer::{Transfer, jain};
 pub use trend::{Direction, Trend, isotonic_fit};

@@ -24,6 +24,7 @@ fn transactions(criterion: &mut Criterion) {
                 transport: transport.parse().expect("a transport"),
                 workload: WorkloadSpec::new(Kind::Simco),
                 messages: TRANSACTIONS,
+                background: Vec::new(),
             };
             group.bench_function(BenchmarkId::new(transport, loss), |bencher| {
                 bencher.iter(|| black_box(run(&scenario, Seed(1), None).expect("it runs")).digest);

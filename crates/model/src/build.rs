@@ -1,27 +1,30 @@
 //! Makes hosts, endpoints, channels and applications from a scenario.
 
+use std::ops::Range;
+
 use hol_base::{ByteCount, Rng, Seed};
-use hol_network::{Network, Tap, Topology};
+use hol_network::{Network, NodeId, Tap, Topology};
 use hol_stack::{Protocol, TransportSpec};
-use hol_transport::Reliability;
-use hol_wire::{Address, Packet, tcp};
-use hol_workloads::{Client, Face, Server};
+use hol_wire::{Packet, tcp};
+use hol_workloads::{Client, ENDLESS, Face, Server, WorkloadSpec};
 
 use crate::channel::Channel;
 use crate::connection::Connection;
 use crate::demux::Demux;
-use crate::flow::{Flow, Role, Side};
+use crate::flow::{Flow, Role, Side, Terms};
+use crate::scenario::BackgroundFlow;
 use crate::world::{Socket, World};
 use crate::{Scenario, ScenarioError};
 
-/// Where servers listen: SIMCO's port. RFC 4540 section 3.
+/// Where the server of the first flow listens: SIMCO's port. RFC 4540 section 3.
 const SERVER_PORT: u16 = 7626;
-/// The first client port, of the dynamic range. RFC 6335 section 6.
+/// The first client port, of the dynamic range, and how many there are. RFC 6335 section 6.
 const FIRST_CLIENT_PORT: u16 = 49152;
+pub(crate) const CLIENT_PORTS: usize = (u16::MAX - FIRST_CLIENT_PORT) as usize + 1;
 /// Without a delivery for so many times the longest retransmission timeout, a run has stalled.
 const STALLED_TIMEOUTS: u64 = 3;
 
-/// The world of `scenario` at the start of the run.
+/// The world of `scenario` at the start of the run: the flow that is measured, then the background.
 pub(crate) fn world<'t>(
     scenario: &Scenario,
     seed: Seed,
@@ -29,136 +32,138 @@ pub(crate) fn world<'t>(
 ) -> Result<World<'t>, ScenarioError> {
     scenario.check()?;
     let topology = Topology::new(&scenario.network)?;
-    let mut builder = Builder { topology: &topology, seed, sockets: Vec::new(), hosts: Vec::new() };
+    let mut builder = Builder { topology: &topology, sockets: Vec::new(), hosts: Vec::new(), clients: 0 };
     builder.hosts.resize_with(topology.nodes(), Demux::default);
-    let flow = builder.flow(scenario)?;
+    let Scenario { transport, workload, messages, .. } = scenario;
+    let mut flows = vec![builder.flow(0, transport, workload, *messages, seed)?];
+    for BackgroundFlow { transport, workload, seed } in scenario.background_flows(seed) {
+        flows.push(builder.flow(flows.len(), transport, &workload, ENDLESS, seed)?);
+    }
     let network = Network::new(&topology, seed, tap);
-    Ok(World::new(network, builder.hosts, builder.sockets, vec![flow]))
+    Ok(World::new(network, builder.hosts, builder.sockets, flows))
 }
 
 struct Builder<'a> {
     topology: &'a Topology,
-    seed: Seed,
     sockets: Vec<Socket>,
     /// By node.
     hosts: Vec<Demux>,
+    /// Client ports that are taken.
+    clients: u16,
+}
+
+/// What the endpoints of a flow have in common.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// The flow's index.
+    flow: usize,
+    seed: Seed,
+    client: NodeId,
+    server: NodeId,
+    /// Where its server listens: each flow has a port of its own.
+    port: u16,
 }
 
 impl Builder<'_> {
-    fn flow(&mut self, scenario: &Scenario) -> Result<Flow, ScenarioError> {
-        let Scenario { transport, workload, messages, .. } = scenario;
+    fn flow(
+        &mut self,
+        index: usize,
+        transport: &TransportSpec,
+        workload: &WorkloadSpec,
+        messages: u64,
+        seed: Seed,
+    ) -> Result<Flow, ScenarioError> {
         let streams = transport.streams();
         let (sessions, patience) = match transport.protocol() {
             Protocol::Tcp { config, connections } => (*connections, config.rto_max),
             Protocol::Sctp { config, .. } => (1, config.rto_max),
             Protocol::Mptcp { .. } | Protocol::Udp => return Err(no_protocol(transport)),
         };
-        let face = Face { streams, sessions };
+        let [client, server] = [workload.from(), workload.to()]
+            .map(|name| self.topology.node(name).expect("a scenario is checked first"));
+        let plan = Plan { flow: index, seed, client, server, port: SERVER_PORT + index as u16 };
         let [client, server] = match transport.protocol() {
             Protocol::Tcp { config, connections } => {
                 let length_of = workload.length_of();
-                self.tcp(config, *connections).map(|endpoints| Channel::tcp(endpoints, length_of))
+                self.tcp(plan, config, *connections).map(|endpoints| Channel::tcp(endpoints, length_of))
             }
             Protocol::Sctp { config, unordered, reliability } => {
-                self.sctp(config).map(|endpoint| Channel::sctp(endpoint, *unordered, *reliability))
+                self.sctp(plan, config).map(|endpoint| Channel::sctp(endpoint, *unordered, *reliability))
             }
             Protocol::Mptcp { .. } | Protocol::Udp => return Err(no_protocol(transport)),
         };
-        let arrivals = self.seed.derive("workload/arrivals").rng();
+        let face = Face { streams, sessions };
+        let arrivals = seed.derive("workload/arrivals").rng();
         Ok(Flow::new(
-            Side::new(Client::new(workload, face, *messages, arrivals), client),
-            Side::new(Server::new(workload, face, *messages), server),
-            *messages,
-            workload.has_replies(),
-            patience * STALLED_TIMEOUTS,
+            Side::new(Client::new(workload, face, messages, arrivals), client),
+            Side::new(Server::new(workload, face, messages), server),
+            Terms::of(workload, messages, patience * STALLED_TIMEOUTS),
         ))
     }
 
     /// Client and server endpoints of parallel TCP connections.
-    fn tcp(&mut self, config: &hol_tcp::Config, connections: u16) -> [std::ops::Range<usize>; 2] {
+    fn tcp(&mut self, plan: Plan, config: &hol_tcp::Config, connections: u16) -> [Range<usize>; 2] {
         let mut config = config.clone();
         let headers = (Packet::IP_HEADER + tcp::Segment::HEADER) as u64;
         let most = u16::try_from(self.topology.smallest_mtu() - headers).unwrap_or(u16::MAX);
         config.mss = config.mss.min(most);
-        let [client, server] = [Role::Client, Role::Server].map(|role| self.addresses(role)[0]);
+        let [client, server] = [plan.client, plan.server].map(|node| self.topology.addresses(node)[0]);
         let first = self.sockets.len();
         for connection in 0..connections {
-            let local = (client, FIRST_CLIENT_PORT + connection);
-            let endpoint = hol_tcp::Endpoint::connect(
-                config.clone(),
-                local,
-                (server, SERVER_PORT),
-                self.rng("client", connection),
-            );
-            self.add(Role::Client, Connection::Tcp(endpoint), local.1);
+            let local = (client, self.client_port());
+            let rng = plan.rng("client", connection);
+            let endpoint = hol_tcp::Endpoint::connect(config.clone(), local, (server, plan.port), rng);
+            self.add_client(plan, Connection::Tcp(endpoint), local.1);
         }
         for connection in 0..connections {
-            let rng = self.rng("server", connection);
-            let endpoint = hol_tcp::Endpoint::listen(config.clone(), (server, SERVER_PORT), rng);
-            self.add(Role::Server, Connection::Tcp(endpoint), SERVER_PORT);
+            let rng = plan.rng("server", connection);
+            let endpoint = hol_tcp::Endpoint::listen(config.clone(), (server, plan.port), rng);
+            self.add_server(plan, Connection::Tcp(endpoint));
         }
         let middle = first + usize::from(connections);
         [first..middle, middle..self.sockets.len()]
     }
 
     /// Client and server endpoint of an SCTP association over all addresses of both.
-    fn sctp(&mut self, config: &hol_sctp::Config) -> [usize; 2] {
+    fn sctp(&mut self, plan: Plan, config: &hol_sctp::Config) -> [usize; 2] {
         let mut config = config.clone();
         config.mtu = ByteCount(config.mtu.0.min(self.topology.smallest_mtu()));
-        let [client, server] = [Role::Client, Role::Server].map(|role| self.addresses(role));
-        let first = self.sockets.len();
-        let endpoint = hol_sctp::Endpoint::connect(
-            config.clone(),
-            client,
-            FIRST_CLIENT_PORT,
-            server.clone(),
-            SERVER_PORT,
-            self.rng("client", 0),
-        );
-        self.add(Role::Client, Connection::Sctp(endpoint), FIRST_CLIENT_PORT);
-        let endpoint = hol_sctp::Endpoint::listen(config, server, SERVER_PORT, self.rng("server", 0));
-        self.add(Role::Server, Connection::Sctp(endpoint), SERVER_PORT);
+        let [client, server] = [plan.client, plan.server].map(|node| self.topology.addresses(node));
+        let (first, port) = (self.sockets.len(), self.client_port());
+        let rng = plan.rng("client", 0);
+        let endpoint =
+            hol_sctp::Endpoint::connect(config.clone(), client, port, server.clone(), plan.port, rng);
+        self.add_client(plan, Connection::Sctp(endpoint), port);
+        let endpoint = hol_sctp::Endpoint::listen(config, server, plan.port, plan.rng("server", 0));
+        self.add_server(plan, Connection::Sctp(endpoint));
         [first, first + 1]
     }
 
-    fn add(&mut self, role: Role, connection: Connection, port: u16) {
-        let node = self.topology.node(role.node()).expect("a topology has both ends");
-        let index = self.sockets.len();
-        let host = &mut self.hosts[usize::from(node.0)];
-        match role {
-            Role::Client => host.bind(port, SERVER_PORT, index),
-            Role::Server => host.listen(port, index),
-        }
-        self.sockets.push(Socket { connection, node, flow: 0, role });
+    fn client_port(&mut self) -> u16 {
+        self.clients += 1;
+        FIRST_CLIENT_PORT + (self.clients - 1)
     }
 
-    fn addresses(&self, role: Role) -> Vec<Address> {
-        self.topology.addresses(self.topology.node(role.node()).expect("a topology has both ends"))
+    fn add_client(&mut self, plan: Plan, connection: Connection, port: u16) {
+        let Plan { flow, client: node, .. } = plan;
+        self.hosts[usize::from(node.0)].bind(port, plan.port, self.sockets.len());
+        self.sockets.push(Socket { connection, node, flow, role: Role::Client });
     }
 
+    fn add_server(&mut self, plan: Plan, connection: Connection) {
+        let Plan { flow, server: node, .. } = plan;
+        self.hosts[usize::from(node.0)].listen(plan.port, self.sockets.len());
+        self.sockets.push(Socket { connection, node, flow, role: Role::Server });
+    }
+}
+
+impl Plan {
     /// Each endpoint has its own random stream, for its initial numbers, tags and heartbeats.
-    fn rng(&self, side: &str, connection: u16) -> Rng {
+    fn rng(self, side: &str, connection: u16) -> Rng {
         self.seed.derive(side).derive_index(connection.into()).rng()
     }
 }
 
 fn no_protocol(transport: &TransportSpec) -> ScenarioError {
     ScenarioError::NoProtocol(transport.kind().name())
-}
-
-impl Role {
-    /// The node on which it runs.
-    const fn node(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
-    }
-}
-
-impl Scenario {
-    /// Whether the transport may give messages up.
-    pub(crate) fn gives_up(&self) -> bool {
-        matches!(self.transport.protocol(), Protocol::Sctp { reliability, .. } if *reliability != Reliability::Full)
-    }
 }

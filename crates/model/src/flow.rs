@@ -1,29 +1,56 @@
 //! One workload over one channel: its two sides and how far it has come.
 
 use hol_base::{Duration, Time};
+use hol_measure::Record;
 use hol_transport::Event;
-use hol_workloads::{Application, Client, Input, Server, Trouble};
+use hol_workloads::{Application, Client, Input, Server, Trouble, WorkloadSpec};
 
 use crate::channel::Channel;
-use crate::{GRACE, Stopped};
+use crate::{Stopped, grace};
 
 /// An application between a client and a server.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) client: Side<Client>,
     pub(crate) server: Side<Server>,
-    pub(crate) messages: u64,
-    has_replies: bool,
+    terms: Terms,
+    /// Whether its start has come.
+    pub(crate) started: bool,
     /// Messages that the transport gave up.
     abandoned: u64,
     /// When every connection was open.
-    pub(crate) connected: Option<Time>,
+    connected: Option<Time>,
     /// The last delivery, or when something got under way after a time with nothing.
     progress: Time,
-    /// So long without a delivery is a stall.
-    patience: Duration,
     /// Why it ended, once it has.
     pub(crate) stopped: Option<Stopped>,
+}
+
+/// When a flow starts and ends.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    messages: u64,
+    has_replies: bool,
+    start: Time,
+    connect_timeout: Option<Duration>,
+    /// So long without a delivery is a stall.
+    patience: Duration,
+    /// So long after the last message was scheduled it ends.
+    grace: Duration,
+}
+
+impl Terms {
+    pub(crate) fn of(workload: &WorkloadSpec, messages: u64, patience: Duration) -> Self {
+        let start = Time::ZERO + workload.start;
+        Self {
+            messages,
+            has_replies: workload.has_replies(),
+            start,
+            connect_timeout: workload.connect_timeout,
+            patience,
+            grace: grace(workload),
+        }
+    }
 }
 
 /// One side of a flow.
@@ -95,24 +122,29 @@ enum Progress {
 }
 
 impl Flow {
-    pub(crate) fn new(
-        client: Side<Client>,
-        server: Side<Server>,
-        messages: u64,
-        has_replies: bool,
-        patience: Duration,
-    ) -> Self {
-        Self {
-            client,
-            server,
-            messages,
-            has_replies,
-            abandoned: 0,
-            connected: None,
-            progress: Time::ZERO,
-            patience,
-            stopped: None,
-        }
+    pub(crate) fn new(client: Side<Client>, server: Side<Server>, terms: Terms) -> Self {
+        let progress = terms.start;
+        Self { client, server, terms, started: false, abandoned: 0, connected: None, progress, stopped: None }
+    }
+
+    /// When it starts.
+    pub(crate) fn start(&self) -> Time {
+        self.terms.start
+    }
+
+    /// From the start until every connection was open.
+    pub(crate) fn connect_time(&self) -> Option<Duration> {
+        self.connected.map(|connected| connected.since(self.terms.start))
+    }
+
+    /// It ended before everything was done: its applications do no more.
+    pub(crate) fn was_given_up(&self) -> bool {
+        self.stopped.is_some_and(|why| why != Stopped::Finished)
+    }
+
+    /// What both sides noted.
+    pub(crate) fn records(&self, workload: &WorkloadSpec, gives_up: bool) -> Vec<Record> {
+        hol_workloads::records(workload, &self.client.application, &self.server.application, gives_up)
     }
 
     /// Takes an event of one of the endpoints of `role`.
@@ -153,7 +185,7 @@ impl Flow {
 
     /// Messages of the schedule that are not settled, whether they came due or not.
     pub(crate) fn outstanding(&self) -> u64 {
-        self.messages.saturating_sub(self.settled())
+        self.terms.messages.saturating_sub(self.settled())
     }
 
     /// When to look again whether it is stuck; [`Time::MAX`] when it has ended.
@@ -161,16 +193,18 @@ impl Flow {
         if self.stopped.is_some() {
             Time::MAX
         } else {
-            (self.progress + self.patience).min(self.end_of_grace())
+            (self.progress + self.terms.patience).min(self.end_of_grace()).min(self.connect_by())
         }
     }
 
     /// Stops the flow if it is stuck.
     pub(crate) fn check(&mut self, now: Time) {
         let outstanding = self.under_way();
-        if now >= self.end_of_grace() {
+        if let (true, Some(within)) = (now >= self.connect_by(), self.terms.connect_timeout) {
+            self.stop(Stopped::NotConnected { within });
+        } else if now >= self.end_of_grace() {
             self.stop(Stopped::OutOfTime { outstanding });
-        } else if now >= self.progress + self.patience {
+        } else if now >= self.progress + self.terms.patience {
             let waits = self.connected.is_none() || self.client.application.awaits_answer();
             if outstanding > 0 || waits {
                 self.stop(Stopped::Stalled { since: self.progress, at: now, outstanding });
@@ -192,7 +226,7 @@ impl Flow {
     }
 
     fn settled(&self) -> u64 {
-        let done = if self.has_replies {
+        let done = if self.terms.has_replies {
             self.client.application.replies()
         } else {
             self.server.application.requests()
@@ -205,10 +239,18 @@ impl Flow {
         self.client.application.sent().saturating_sub(self.settled())
     }
 
+    /// When it has to be connected; [`Time::MAX`] if it is, or may take its time.
+    fn connect_by(&self) -> Time {
+        match (self.connected, self.terms.connect_timeout) {
+            (None, Some(timeout)) => self.terms.start + timeout,
+            _ => Time::MAX,
+        }
+    }
+
     fn end_of_grace(&self) -> Time {
         let client = &self.client.application;
         match client.last_scheduled() {
-            Some(last) if client.sent() == self.messages => last + GRACE,
+            Some(last) if client.sent() == self.terms.messages => last + self.terms.grace,
             _ => Time::MAX,
         }
     }

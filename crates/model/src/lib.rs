@@ -1,7 +1,7 @@
 //! The model world: endpoints and workloads on simulated links under a virtual clock.
 //!
-//! [`run`] puts a [`Scenario`] together and lets it run to its end: hosts with endpoints, one flow between
-//! `client` and `server`, and the network between them. Applications answer as soon as they have read
+//! [`run`] puts a [`Scenario`] together and lets it run to its end: hosts with endpoints, the flow that is measured
+//! and those of the background, and the network between them. Applications answer as soon as they have read
 //! (`wakeup` after the arrival), and a host takes no time to handle a packet; both are limits of the model.
 
 mod build;
@@ -13,58 +13,117 @@ mod scenario;
 mod world;
 
 use hol_base::{Digester, Duration, Seed};
+use hol_measure::Transfer;
+use hol_network::Topology;
 pub use hol_network::{Drops, Fate, Tap, TapPoint};
-pub use scenario::{Run, Scenario, ScenarioError, Stopped};
+use hol_stack::{Protocol, TransportSpec};
+use hol_transport::Reliability;
+use hol_workloads::WorkloadSpec;
+pub use scenario::{Background, BackgroundFlow, BackgroundRun, Run, Scenario, ScenarioError, Stopped};
 
-use crate::flow::Role;
+use crate::flow::{Flow, Role};
+use crate::world::World;
 
-/// How long a run goes on after the last message was scheduled.
-pub const GRACE: Duration = Duration::from_secs(120);
+/// How long a run goes on after the last message was scheduled, at least.
+const GRACE: Duration = Duration::from_secs(120);
+
+/// How long a run goes on after the last message of `workload` was scheduled: as long as one may be late, or 120 s.
+pub fn grace(workload: &WorkloadSpec) -> Duration {
+    GRACE.max(workload.late_limit)
+}
 
 /// Runs `scenario` in the model world; the same scenario and seed give the same run.
 pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result<Run, ScenarioError> {
     let mut world = build::world(scenario, seed, tap)?;
     let ended = world.run();
-    let stopped = world.flow().stopped.expect("a run ends when its flow has");
+    let stopped = world.measured().stopped.expect("a run ends when its flow has");
+    let background = background(scenario, seed, &mut world);
     let closed = if stopped == Stopped::Finished { world.close() } else { None };
 
-    let flow = world.flow();
+    let flow = world.measured();
     flow.client.application.give_up(ended);
-    let (client, server) = (&flow.client.application, &flow.server.application);
-    let records = hol_workloads::records(&scenario.workload, client, server, scenario.gives_up());
-    let connected = flow.connected;
+    let connect_time = flow.connect_time();
+    let records = flow.records(&scenario.workload, gives_up(&scenario.transport));
     let mut digester = Digester::new();
     records.iter().for_each(|record| record.digest(&mut digester));
     Ok(Run {
-        records,
         digest: digester.finish(),
         packets: world.packets(),
         drops: world.drops(),
         client: world.statistics(Role::Client),
         server: world.statistics(Role::Server),
-        connected,
+        connect_time,
         ended,
         closed,
         stopped,
+        background,
+        records,
     })
+}
+
+/// What became of the background so far; closing the measured flow ends it.
+fn background(scenario: &Scenario, seed: Seed, world: &mut World<'_>) -> Vec<BackgroundRun> {
+    if scenario.background.is_empty() {
+        return Vec::new();
+    }
+    let transfer = Transfer::of(&world.measured().records(&scenario.workload, false));
+    let become_of = |(spec, flow): (BackgroundFlow<'_>, &Flow)| BackgroundRun {
+        connect_time: flow.connect_time(),
+        octets: transfer.map_or(0, |meanwhile| meanwhile.octets(&flow.records(&spec.workload, false))),
+        stopped: flow.stopped,
+    };
+    scenario.background_flows(seed).zip(world.background()).map(become_of).collect()
 }
 
 impl Scenario {
     /// Refuses a scenario that contradicts itself.
     pub fn check(&self) -> Result<(), ScenarioError> {
-        self.workload.check()?;
-        self.interfaces()?;
+        let topology = Topology::new(&self.network)?;
         if self.messages == 0 {
             return Err(ScenarioError::NoMessages);
         }
-        if self.workload.waits_for_replies() && self.gives_up() {
-            return Err(ScenarioError::PingpongWithoutReliability);
+        check_flow(&self.workload, &self.transport, &topology)?;
+        let mut connections = usize::from(self.transport.connections());
+        for (index, Background { workload, transport, count, .. }) in self.background.iter().enumerate() {
+            check_flow(workload, transport, &topology)
+                .map_err(|problem| ScenarioError::Background { index, problem: Box::new(problem) })?;
+            connections += usize::from(*count) * usize::from(transport.connections());
+        }
+        if connections > build::CLIENT_PORTS {
+            return Err(ScenarioError::TooManyConnections(connections, build::CLIENT_PORTS));
         }
         Ok(())
     }
 
     /// The names of all interfaces, in the order of [`TapPoint::interface`].
     pub fn interfaces(&self) -> Result<Vec<String>, ScenarioError> {
-        Ok(hol_network::Topology::new(&self.network)?.interface_names())
+        Ok(Topology::new(&self.network)?.interface_names())
     }
+}
+
+fn check_flow(
+    workload: &WorkloadSpec,
+    transport: &TransportSpec,
+    topology: &Topology,
+) -> Result<(), ScenarioError> {
+    workload.check()?;
+    for (key, node) in [("from", workload.from()), ("to", workload.to())] {
+        if topology.node(node).is_none() {
+            let names = topology.node_names();
+            let (known, example) = (names.join(", "), names[0].clone());
+            return Err(ScenarioError::UnknownEnd { key, node: node.to_owned(), known, example });
+        }
+    }
+    if workload.from() == workload.to() {
+        return Err(ScenarioError::SameEnds(workload.from().to_owned()));
+    }
+    if workload.waits_for_replies() && gives_up(transport) {
+        return Err(ScenarioError::PingpongWithoutReliability);
+    }
+    Ok(())
+}
+
+/// Whether the transport may give messages up.
+fn gives_up(transport: &TransportSpec) -> bool {
+    matches!(transport.protocol(), Protocol::Sctp { reliability, .. } if *reliability != Reliability::Full)
 }

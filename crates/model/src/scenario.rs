@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use hol_base::{Digest, Time};
+use hol_base::{Digest, Duration, Seed, Time};
 use hol_measure::Record;
 use hol_network::{Drops, NetworkError, NetworkSpec};
 use hol_stack::TransportSpec;
 use hol_transport::Statistics;
 use hol_workloads::{WorkloadError, WorkloadSpec};
 
-/// One point of an experiment: a workload over a transport over a network.
+/// One point of an experiment: a workload over a transport over a network, and what else goes on there.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// What lies between the endpoints.
@@ -20,6 +20,53 @@ pub struct Scenario {
     pub workload: WorkloadSpec,
     /// How many messages (or transactions) it sends.
     pub messages: u64,
+    /// What competes with it.
+    pub background: Vec<Background>,
+}
+
+/// Traffic that is not what the run is about, though it is counted; it goes on until the workload has ended.
+#[derive(Debug, Clone)]
+pub struct Background {
+    /// How its messages travel.
+    pub transport: TransportSpec,
+    /// What each of the applications does.
+    pub workload: WorkloadSpec,
+    /// How many there are.
+    pub count: u16,
+    /// Each starts at random up to this long after the workload's `start`: flows that start together stay in step
+    /// (Floyd and Jacobson 1992, on phase effects), and every repetition would be the same.
+    pub spread: Duration,
+}
+
+/// A flow of the background, with what is its own.
+#[derive(Debug, Clone)]
+pub struct BackgroundFlow<'s> {
+    /// How its messages travel.
+    pub transport: &'s TransportSpec,
+    /// What the application does; its start is drawn.
+    pub workload: WorkloadSpec,
+    /// Where its randomness comes from: no other flow's numbers depend on it.
+    pub seed: Seed,
+}
+
+impl Scenario {
+    /// Every flow of the background in a run with this seed.
+    pub fn background_flows(&self, seed: Seed) -> impl Iterator<Item = BackgroundFlow<'_>> {
+        let seed = seed.derive("background");
+        self.background.iter().enumerate().flat_map(move |(number, entry)| {
+            let seed = seed.derive_index(number as u64);
+            (0..entry.count).map(move |copy| entry.flow(seed.derive_index(copy.into())))
+        })
+    }
+}
+
+impl Background {
+    fn flow(&self, seed: Seed) -> BackgroundFlow<'_> {
+        let spread = self.spread.as_nanos().saturating_add(1);
+        let late = Duration::from_nanos(seed.derive("start").rng().below(spread));
+        let workload = WorkloadSpec { start: self.workload.start + late, ..self.workload.clone() };
+        BackgroundFlow { transport: &self.transport, workload, seed }
+    }
 }
 
 /// What one run measured.
@@ -37,14 +84,28 @@ pub struct Run {
     pub client: Statistics,
     /// What the server's endpoints counted.
     pub server: Statistics,
-    /// When every connection was open for sending; the schedule starts here.
-    pub connected: Option<Time>,
+    /// From the workload's start until every connection was open for sending, where the schedule starts; `None`
+    /// if that never was.
+    pub connect_time: Option<Duration>,
     /// When the last message was settled, or the run was given up; closing comes after it and is not counted.
     pub ended: Time,
     /// When every connection had closed in an orderly way; `None` if one did not.
     pub closed: Option<Time>,
     /// Why the run ended.
     pub stopped: Stopped,
+    /// What became of each flow of the background, in the order of the scenario.
+    pub background: Vec<BackgroundRun>,
+}
+
+/// What became of a flow of the background.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackgroundRun {
+    /// From its start until it was connected.
+    pub connect_time: Option<Duration>,
+    /// Octets of its messages that were delivered during the measured [`Transfer`](hol_measure::Transfer).
+    pub octets: u64,
+    /// Why it ended, if it did before the measured workload.
+    pub stopped: Option<Stopped>,
 }
 
 /// Why a run ended.
@@ -70,7 +131,12 @@ pub enum Stopped {
         /// Messages not settled.
         outstanding: u64,
     },
-    /// The schedule was over for [`GRACE`](crate::GRACE), and still messages were under way.
+    /// The connections were not open in the time that the workload gives them.
+    NotConnected {
+        /// That time.
+        within: Duration,
+    },
+    /// The schedule was over for the [`grace`](crate::grace) time, and still messages were under way.
     OutOfTime {
         /// Messages not settled.
         outstanding: u64,
@@ -104,7 +170,11 @@ impl fmt::Display for Stopped {
             Self::Stalled { since, at, outstanding } => {
                 write!(f, "stalled: nothing delivered from {since} to {at}, {outstanding} messages under way")
             }
-            Self::OutOfTime { outstanding } => write!(f, "out of time with {outstanding} messages under way"),
+            Self::NotConnected { within } => write!(f, "not connected within {within}"),
+            Self::OutOfTime { outstanding } => write!(
+                f,
+                "out of time with {outstanding} messages under way (--set workload.late_limit=1h gives them an hour)"
+            ),
             Self::Failed { reason } => write!(f, "connection failed: {reason}"),
         }
     }
@@ -119,6 +189,34 @@ pub enum ScenarioError {
     /// The workload table contradicts itself.
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
+    /// The workload runs from or to a node that is not there.
+    #[error(
+        "`{key}` is {node:?}, which is not in the network; name one of {known}, as in {key} = {example:?}"
+    )]
+    UnknownEnd {
+        /// `from` or `to`.
+        key: &'static str,
+        /// The node.
+        node: String,
+        /// The nodes that are there.
+        known: String,
+        /// One of them.
+        example: String,
+    },
+    /// A workload runs between two nodes.
+    #[error("`from` and `to` are both {0:?}; name two nodes")]
+    SameEnds(String),
+    /// Too many connections for the ports.
+    #[error("{0} connections are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`")]
+    TooManyConnections(usize, usize),
+    /// A flow of the background cannot be run.
+    #[error("in [[background]] number {}: {problem}", .index + 1)]
+    Background {
+        /// Its place in the list, from 0.
+        index: usize,
+        /// What is wrong.
+        problem: Box<ScenarioError>,
+    },
     /// The model world has no endpoints of this protocol.
     #[error("the model world has no {0}; the kernel world has (--world kernel)")]
     NoProtocol(&'static str),

@@ -24,6 +24,9 @@ pub(crate) struct World<'t> {
     now: Time,
 }
 
+/// The flow that the run is about is the first.
+const MEASURED: usize = 0;
+
 /// An endpoint and where it belongs.
 pub(crate) struct Socket {
     pub(crate) connection: Connection,
@@ -46,32 +49,31 @@ impl<'t> World<'t> {
         Self { network, hosts, sockets, flows, agenda, now: Time::ZERO }
     }
 
-    /// Opens every connection and goes on until every flow has ended; returns the time.
+    /// Starts every flow at its time and goes on until the measured one has ended; returns the time.
     pub(crate) fn run(&mut self) -> Time {
         for flow in 0..self.flows.len() {
-            self.watch(flow);
-            for socket in self.flows[flow].client.channel.endpoints.clone() {
-                self.command(socket, Command::Connect);
-            }
+            self.agenda.set(self.client_entry(flow), self.flows[flow].start());
         }
-        while self.flows.iter().any(|flow| flow.stopped.is_none()) {
+        while self.measured().stopped.is_none() {
             if !self.step(Time::MAX) {
                 let now = self.now;
-                self.flows.iter_mut().for_each(|flow| flow.deadlock(now));
+                self.measured().deadlock(now);
             }
         }
         self.now
     }
 
-    /// Closes every connection in an orderly way; returns when that was done, `None` if it did not succeed.
+    /// Ends the background at once, then closes the measured flow in an orderly way; returns when that was done,
+    /// `None` if it did not succeed.
     pub(crate) fn close(&mut self) -> Option<Time> {
-        let limit = self.now + Self::CLOSING;
-        for flow in 0..self.flows.len() {
-            for socket in self.flows[flow].client.channel.endpoints.clone() {
-                self.command(socket, Command::Close);
-            }
+        for flow in MEASURED + 1..self.flows.len() {
+            self.abort(flow);
         }
-        while !self.flows.iter().all(|flow| flow.client.is_closed() && flow.server.is_closed()) {
+        let limit = self.now + Self::CLOSING;
+        for socket in self.measured().client.channel.endpoints.clone() {
+            self.command(socket, Command::Close);
+        }
+        while !(self.measured().client.is_closed() && self.measured().server.is_closed()) {
             if !self.step(limit) {
                 return None;
             }
@@ -79,9 +81,14 @@ impl<'t> World<'t> {
         Some(self.now)
     }
 
-    /// The flow of the scenario, which has but one.
-    pub(crate) fn flow(&mut self) -> &mut Flow {
-        &mut self.flows[0]
+    /// The flow that the run is about.
+    pub(crate) fn measured(&mut self) -> &mut Flow {
+        &mut self.flows[MEASURED]
+    }
+
+    /// The other flows.
+    pub(crate) fn background(&self) -> &[Flow] {
+        &self.flows[MEASURED + 1..]
     }
 
     pub(crate) fn packets(&self) -> u64 {
@@ -92,9 +99,9 @@ impl<'t> World<'t> {
         self.network.drops()
     }
 
-    /// What all endpoints of one side have counted.
+    /// What all endpoints of one side of the measured flow have counted.
     pub(crate) fn statistics(&self, role: Role) -> Statistics {
-        let own = self.sockets.iter().filter(|socket| socket.role == role);
+        let own = self.sockets.iter().filter(|socket| socket.flow == MEASURED && socket.role == role);
         own.fold(Statistics::default(), |total, socket| add(total, socket.connection.statistics()))
     }
 
@@ -116,11 +123,13 @@ impl<'t> World<'t> {
             self.serve(component, None);
         } else {
             let flow = (component - self.sockets.len()) / 2;
-            if component == self.client_entry(flow) {
-                self.run_application(flow, Role::Client);
-            } else {
+            if component != self.client_entry(flow) {
                 self.flows[flow].check(next);
                 self.watch(flow);
+            } else if self.flows[flow].started {
+                self.run_application(flow, Role::Client);
+            } else {
+                self.start(flow);
             }
         }
         true
@@ -131,6 +140,25 @@ impl<'t> World<'t> {
         // No endpoint: the port is closed, and in this world nobody asks why.
         if let Some(socket) = self.hosts[usize::from(arrival.node.0)].endpoint(local, remote) {
             self.serve(socket, Some(Input::Packet(arrival.packet)));
+        }
+    }
+
+    /// Opens the connections of a flow.
+    fn start(&mut self, flow: usize) {
+        self.agenda.set(self.client_entry(flow), Time::MAX);
+        self.flows[flow].started = true;
+        self.watch(flow);
+        for socket in self.flows[flow].client.channel.endpoints.clone() {
+            self.command(socket, Command::Connect);
+        }
+    }
+
+    /// Ends a flow at once, or keeps it from starting.
+    fn abort(&mut self, flow: usize) {
+        self.agenda.set(self.client_entry(flow), Time::MAX);
+        let Flow { client, server, .. } = &self.flows[flow];
+        for socket in client.channel.endpoints.clone().chain(server.channel.endpoints.clone()) {
+            self.command(socket, Command::Abort);
         }
     }
 
@@ -184,6 +212,10 @@ impl<'t> World<'t> {
         let now = self.now;
         loop {
             let flow = &mut self.flows[index];
+            if flow.was_given_up() {
+                self.agenda.set(self.client_entry(index), Time::MAX);
+                break;
+            }
             match side(flow).application.poll(now) {
                 Answer::Send(outgoing) => {
                     flow.note_sending(now, role);

@@ -21,6 +21,7 @@ fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Sc
         transport: transport.parse().unwrap(),
         workload: toml::from_str(workload).unwrap(),
         messages,
+        background: Vec::new(),
     }
 }
 
@@ -212,7 +213,7 @@ fn a_server_that_cannot_be_reached_ends_the_run_with_a_reason() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "loss = '100%'", "kind = 'simco'", 5);
         assert!(!matches!(run.stopped, Stopped::Finished), "{transport}");
-        assert_eq!((run.connected, run.records.len()), (None, 5), "{transport}");
+        assert_eq!((run.connect_time, run.records.len()), (None, 5), "{transport}");
     }
 }
 

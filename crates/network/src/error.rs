@@ -33,8 +33,6 @@ pub enum NetworkError {
         "`{key}` belongs to the long form; name the nodes, as in nodes = [\"client\", \"router\", \"server\"]"
     )]
     NodesMissing { key: &'static str },
-    #[error("`nodes` must hold \"{0}\": the workload runs between \"client\" and \"server\"")]
-    EndMissing(&'static str),
     #[error("`nodes` names {0:?} twice")]
     NodeTwice(String),
     #[error("{place} names {node:?}, which is not in `nodes`")]

@@ -30,6 +30,25 @@ pub struct Cell {
     pub split: Option<SplitMean>,
     /// Why a run ended early, if one did.
     pub stopped: Option<String>,
+    /// Its flows as a whole, where messages go one way or there is a background.
+    pub flows: Option<Flows>,
+}
+
+/// What is said of a point's flows as a whole, each number with its interval over the repetitions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flows {
+    /// The point with its axes.
+    pub point: String,
+    /// User data from the first message sent to the last delivered, in kbit/s.
+    pub throughput_kbps: Option<Interval>,
+    /// What a flow of the background got meanwhile, in kbit/s.
+    pub background_kbps: Option<Interval>,
+    /// Jain's index of the workload and the background.
+    pub fairness: Option<Interval>,
+    /// From the workload's start until it was connected, in ms.
+    pub connect_ms: Option<Interval>,
+    /// Runs that were never connected, or not in time.
+    pub unconnected: usize,
 }
 
 /// What differs between the points of an experiment, beside the transport.

@@ -6,7 +6,7 @@ use hol_measure::SplitMean;
 use hol_network::LossSpec;
 use hol_workloads::{Arrivals, Kind};
 
-use crate::data::{Cell, Conditions, Dataset};
+use crate::data::{Cell, Conditions, Dataset, Flows};
 
 impl From<&Results> for Dataset {
     /// Every point with at least one run.
@@ -30,8 +30,23 @@ impl From<&PointResult> for Cell {
             latency: result.latency(),
             split: split(result),
             stopped: result.stopped().map(str::to_owned),
+            flows: flows(result),
         }
     }
+}
+
+/// The flows as a whole; of transactions without a background they would say no more than the rate.
+fn flows(result: &PointResult) -> Option<Flows> {
+    let point = &result.point;
+    let told = !point.workload.has_replies() || !point.background.is_empty();
+    told.then(|| Flows {
+        point: point.to_string(),
+        throughput_kbps: result.throughput_kbps(),
+        background_kbps: result.background_kbps(),
+        fairness: result.fairness(),
+        connect_ms: result.connect_ms(),
+        unconnected: result.unconnected(),
+    })
 }
 
 /// Where the time went. Sockets do not see when a message leaves and arrives: then all of it is the network's.

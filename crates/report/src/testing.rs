@@ -45,6 +45,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         latency,
         split: Some(SplitMean::default()),
         stopped: None,
+        flows: None,
     }
 }
 

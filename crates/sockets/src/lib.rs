@@ -17,6 +17,7 @@ mod progress;
 mod sctp;
 mod sctp_structures;
 mod side;
+mod stop;
 mod system;
 mod tcp;
 mod transceiver;
@@ -27,13 +28,24 @@ mod world;
 use std::io;
 
 pub use plan::{Counts, End, PathChange, Plan, Run, Site, SocketsError};
+pub use stop::Stop;
 pub use tuning::{Sysctl, Unsupported, sysctls};
 
 /// Runs `plan` on this machine's kernel, in its time. `enter` moves the calling thread to the network where
 /// the sockets of an end are to live, first the server's, then the client's, and the thread is left there.
 pub fn run(plan: &Plan, enter: &mut dyn FnMut(End) -> io::Result<()>) -> Result<Run, SocketsError> {
+    run_until(plan, None, enter)
+}
+
+/// As [`run`], but another thread may end it by raising `stop`: then the run has finished.
+pub fn run_until(
+    plan: &Plan,
+    stop: Option<&Stop>,
+    enter: &mut dyn FnMut(End) -> io::Result<()>,
+) -> Result<Run, SocketsError> {
     plan.check()?;
     let mut world = open::world(plan, enter)?;
+    stop.map_or(Ok(()), |stop| world.heed(stop))?;
     let ended = world.run()?;
     world.finish(ended, open::gives_up(plan))
 }

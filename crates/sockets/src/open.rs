@@ -50,7 +50,7 @@ pub(crate) fn world<'p>(
         client_ports: Vec::new(),
         client: Side::new(End::Client, client, connections),
         server: Side::new(End::Server, server, connections),
-        progress: Progress::new(*messages, lossy, patience),
+        progress: Progress::new(workload, *messages, lossy, patience),
         paths: Vec::new(),
         buffer: vec![0; World::BUFFER].into_boxed_slice(),
     };

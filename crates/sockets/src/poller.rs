@@ -18,6 +18,8 @@ pub(crate) struct Poller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token {
     Alarm,
+    /// Another thread wants the run to end.
+    Stop,
     /// The server's listening socket.
     Listener,
     /// The socket of a connection of an end.
@@ -97,8 +99,9 @@ impl Token {
         EventData::new_u64(match self {
             Self::Alarm => 0,
             Self::Listener => 1,
-            Self::Connection(End::Client, index) => 2 + 2 * u64::from(index),
-            Self::Connection(End::Server, index) => 3 + 2 * u64::from(index),
+            Self::Stop => 2,
+            Self::Connection(End::Client, index) => 4 + 2 * u64::from(index),
+            Self::Connection(End::Server, index) => 5 + 2 * u64::from(index),
         })
     }
 
@@ -106,9 +109,10 @@ impl Token {
         match data.u64() {
             0 => Self::Alarm,
             1 => Self::Listener,
+            2 => Self::Stop,
             other => {
                 let end = if other.is_multiple_of(2) { End::Client } else { End::Server };
-                Self::Connection(end, ((other - 2) / 2) as u16)
+                Self::Connection(end, ((other - 4) / 2) as u16)
             }
         }
     }
@@ -123,7 +127,7 @@ mod tests {
         let connections = [0, 1, u16::MAX]
             .into_iter()
             .flat_map(|index| [End::Client, End::Server].map(|end| Token::Connection(end, index)));
-        for token in connections.chain([Token::Alarm, Token::Listener]) {
+        for token in connections.chain([Token::Alarm, Token::Listener, Token::Stop]) {
             assert_eq!(Token::of(token.data()), token);
         }
     }

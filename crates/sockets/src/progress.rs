@@ -1,8 +1,8 @@
 //! When a run is over: the same rules as in the model world, and one more for transports that lose messages.
 
 use hol_base::{Duration, Time};
-use hol_model::{GRACE, Stopped};
-use hol_workloads::Trouble;
+use hol_model::{Stopped, grace};
+use hol_workloads::{Trouble, WorkloadSpec};
 
 /// So long a silence at the end settles what a transport without guarantees still owes.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -17,6 +17,10 @@ pub(crate) struct Progress {
     last: Time,
     /// So long without a delivery is a stall.
     patience: Duration,
+    /// So long it may take to connect.
+    connect_timeout: Option<Duration>,
+    /// So long after the last message was scheduled it ends.
+    grace: Duration,
     pub(crate) connected: Option<Time>,
     pub(crate) stopped: Option<Stopped>,
 }
@@ -33,8 +37,17 @@ pub(crate) struct Tally {
 }
 
 impl Progress {
-    pub(crate) fn new(messages: u64, lossy: bool, patience: Duration) -> Self {
-        Self { messages, lossy, last: Time::ZERO, patience, connected: None, stopped: None }
+    pub(crate) fn new(workload: &WorkloadSpec, messages: u64, lossy: bool, patience: Duration) -> Self {
+        Self {
+            messages,
+            lossy,
+            last: Time::ZERO,
+            patience,
+            connect_timeout: workload.connect_timeout,
+            grace: grace(workload),
+            connected: None,
+            stopped: None,
+        }
     }
 
     /// Every connection is open.
@@ -68,6 +81,11 @@ impl Progress {
         });
     }
 
+    /// Nothing more is wanted.
+    pub(crate) fn end(&mut self) {
+        self.stop(Stopped::Finished);
+    }
+
     /// A connection cannot go on.
     pub(crate) fn fail(&mut self, reason: &'static str) {
         self.stop(Stopped::Failed { reason });
@@ -76,13 +94,15 @@ impl Progress {
     /// When to look again whether it is stuck.
     pub(crate) fn deadline(&self, tally: Tally) -> Time {
         let patience = if self.may_end_silently(tally) { SILENCE } else { self.patience };
-        (self.last + patience).min(self.end_of_grace(tally))
+        (self.last + patience).min(self.end_of_grace(tally)).min(self.connect_by())
     }
 
     /// Stops if it is stuck.
     pub(crate) fn check(&mut self, now: Time, tally: Tally) {
         let outstanding = tally.under_way();
-        if self.may_end_silently(tally) && now >= self.last + SILENCE {
+        if let (true, Some(within)) = (now >= self.connect_by(), self.connect_timeout) {
+            self.stop(Stopped::NotConnected { within });
+        } else if self.may_end_silently(tally) && now >= self.last + SILENCE {
             self.stop(Stopped::Finished);
         } else if now >= self.end_of_grace(tally) {
             self.stop(Stopped::OutOfTime { outstanding });
@@ -104,9 +124,17 @@ impl Progress {
         self.lossy && tally.sent == self.messages
     }
 
+    /// When it has to be connected; [`Time::MAX`] if it is, or may take its time.
+    fn connect_by(&self) -> Time {
+        match (self.connected, self.connect_timeout) {
+            (None, Some(timeout)) => Time::ZERO + timeout,
+            _ => Time::MAX,
+        }
+    }
+
     fn end_of_grace(&self, tally: Tally) -> Time {
         match tally.last_scheduled {
-            Some(last) if tally.sent == self.messages => last + GRACE,
+            Some(last) if tally.sent == self.messages => last + self.grace,
             _ => Time::MAX,
         }
     }
@@ -122,13 +150,16 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hol_workloads::Kind;
+
+    const ONEWAY: WorkloadSpec = WorkloadSpec::new(Kind::Oneway);
 
     fn secs(secs: u64) -> Time {
         Time::from_millis(secs * 1000)
     }
 
     fn after_ten_messages(lossy: bool) -> (Progress, Tally) {
-        let mut progress = Progress::new(10, lossy, Duration::from_secs(60));
+        let mut progress = Progress::new(&ONEWAY, 10, lossy, Duration::from_secs(60));
         let tally = Tally { sent: 10, done: 9, last_scheduled: Some(secs(1)) };
         progress.note_connected(Time::ZERO);
         progress.note_delivery(secs(2), tally);
@@ -154,8 +185,19 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_is_not_open_in_time_ends_the_run() {
+        let within = Duration::from_secs(10);
+        let workload = WorkloadSpec { connect_timeout: Some(within), ..ONEWAY };
+        let mut progress = Progress::new(&workload, 10, false, Duration::from_secs(60));
+        let tally = Tally { sent: 0, done: 0, last_scheduled: None };
+        assert_eq!(progress.deadline(tally), secs(10));
+        progress.check(secs(10), tally);
+        assert_eq!(progress.stopped, Some(Stopped::NotConnected { within }));
+    }
+
+    #[test]
     fn a_slow_schedule_is_no_stall() {
-        let mut progress = Progress::new(10, false, Duration::from_secs(60));
+        let mut progress = Progress::new(&ONEWAY, 10, false, Duration::from_secs(60));
         let tally = Tally { sent: 3, done: 3, last_scheduled: Some(secs(1)) };
         progress.note_connected(Time::ZERO);
         progress.check(secs(61), tally);

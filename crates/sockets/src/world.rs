@@ -7,9 +7,10 @@ use socket2::Socket;
 
 use crate::clock::{Alarm, Clock};
 use crate::plan::{End, PathChange, Plan, Run, SocketsError};
-use crate::poller::{Poller, Ready, Token};
+use crate::poller::{Interest, Poller, Ready, Token};
 use crate::progress::{Progress, Tally};
 use crate::side::{Halt, Side};
+use crate::stop::Stop;
 use crate::transceiver::{Fault, Heard, Opener, refused};
 
 /// Everything that takes part in a run.
@@ -33,6 +34,11 @@ pub(crate) struct World<'p> {
 impl World<'_> {
     /// As much as a datagram may be.
     pub(crate) const BUFFER: usize = 1 << 16;
+
+    /// Ends when `stop` is raised.
+    pub(crate) fn heed(&mut self, stop: &Stop) -> Result<(), SocketsError> {
+        self.poller.add(stop, Token::Stop, Interest::Read).map_err(refused("watch for the end"))
+    }
 
     /// Goes on until the flow has ended; returns the time.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
@@ -78,6 +84,10 @@ impl World<'_> {
                 let (now, tally) = (self.clock.now(), self.tally());
                 self.progress.check(now, tally);
                 return Some(self.serve(End::Client));
+            }
+            Token::Stop => {
+                self.progress.end();
+                return None;
             }
             Token::Listener => self.accept(),
             Token::Connection(End::Client, number) => {

@@ -177,6 +177,14 @@ impl TransportSpec {
     pub const fn behaviour(&self) -> &toml::Table {
         &self.behaviour
     }
+    /// How many connections (associations) it opens.
+    pub const fn connections(&self) -> u16 {
+        match self.protocol {
+            Protocol::Tcp { connections, .. } | Protocol::Mptcp { connections, .. } => connections,
+            Protocol::Sctp { .. } | Protocol::Udp => 1,
+        }
+    }
+
     /// How many streams a workload may spread its messages over: SCTP streams or TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {

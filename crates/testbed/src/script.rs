@@ -47,7 +47,7 @@ impl Script {
         interpreter.run(text).map_err(explain)?;
         let Simulator { draft, ignored, .. } = interpreter.host;
         let network = draft.finish().map_err(explain)?;
-        match Topology::graph(&network) {
+        match Topology::new(&network) {
             Ok(_) => Ok(Self { network, ignored }),
             Err(problem) => Err(ScriptError { place: name.to_owned(), problem: problem.to_string() }),
         }

@@ -95,7 +95,7 @@ proptest! {
         let script = format!("set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 5ms RED\n{soup}");
         match Script::read("soup.ns", &script) {
             Ok(script) => {
-                let written = write(&Topology::graph(&script.network).unwrap());
+                let written = write(&Topology::new(&script.network).unwrap());
                 let again = Script::read("again.ns", &written).unwrap().network;
                 prop_assert_eq!(again, script.network, "{}", written);
             }
@@ -106,7 +106,7 @@ proptest! {
     #[test]
     fn a_network_that_is_written_is_read_as_the_same(script in networks()) {
         let network = Script::read("first.ns", &script).unwrap().network;
-        let written = write(&Topology::graph(&network).unwrap());
+        let written = write(&Topology::new(&network).unwrap());
         let again = Script::read("again.ns", &written).unwrap().network;
         prop_assert_eq!(again, network, "{}", written);
     }

@@ -203,7 +203,7 @@ tb-set-ip-link $node3 $link0 10.1.1.2
 
 #[test]
 fn halves_of_links_add_up_as_in_appendix_a() {
-    let topology = Topology::graph(&read(APPENDIX_A)).unwrap();
+    let topology = Topology::new(&read(APPENDIX_A)).unwrap();
     let [_, halves, queues, lines] = mapping(&topology);
     let rows = |id: &str, rows: &[Vec<String>]| -> Vec<String> {
         let first = rows.iter().position(|row| row[0] == id).unwrap();
@@ -235,7 +235,7 @@ fn halves_of_links_add_up_as_in_appendix_a() {
 fn a_written_script_gives_the_same_network() {
     for text in [FIGURE_2_3, APPENDIX_A] {
         let network = read(text);
-        let written = write(&Topology::graph(&network).unwrap());
+        let written = write(&Topology::new(&network).unwrap());
         assert_eq!(read(&written), network, "{written}");
     }
 }

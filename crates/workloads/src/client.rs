@@ -8,7 +8,7 @@ use crate::contract::{Delivery, Face, Input, Outgoing, Output, Trouble};
 use crate::journal::{Arrived, Asked};
 use crate::padding::{self, Padding};
 use crate::schedule::Schedule;
-use crate::{Kind, WorkloadSpec};
+use crate::{ENDLESS, Kind, WorkloadSpec};
 
 /// The load generator and the application behind it.
 ///
@@ -20,6 +20,7 @@ pub struct Client {
     requests: Requests,
     face: Face,
     schedule: Schedule,
+    endless: bool,
     late_limit: Duration,
     /// SEs still to be sent.
     sessions_to_open: std::ops::Range<u16>,
@@ -40,11 +41,11 @@ enum Requests {
 }
 
 impl Client {
-    /// A client that sends `messages` messages; `rng` draws the arrivals.
+    /// A client that sends `messages` messages, or [`ENDLESS`] ones; `rng` draws the arrivals.
     pub fn new(spec: &WorkloadSpec, face: Face, messages: u64, rng: Rng) -> Self {
         let requests = match spec.kind {
             Kind::Simco => Requests::Simco(Agent::new(face.sessions)),
-            Kind::Echo | Kind::Pingpong | Kind::Oneway => {
+            Kind::Echo | Kind::Pingpong | Kind::Oneway | Kind::Bulk => {
                 Requests::Padding(Padding::new(spec.size() as usize))
             }
         };
@@ -52,13 +53,14 @@ impl Client {
             requests,
             face,
             schedule: Schedule::new(spec, messages, rng),
+            endless: messages == ENDLESS,
             late_limit: spec.late_limit,
             sessions_to_open: 0..0,
             sessions_opening: 0,
             held: None,
             blocked: false,
             trouble: None,
-            journal: Vec::with_capacity(messages.min(1 << 20) as usize),
+            journal: crate::journal::with_room_for(messages),
             replies: 0,
         }
     }
@@ -104,8 +106,11 @@ impl Client {
         Output::Send(self.next_message(now))
     }
 
-    /// Notes the rest of the schedule as never sent: the run is over.
+    /// Notes the rest of the schedule as never sent: the run is over. Without an end there is no rest.
     pub fn give_up(&mut self, now: Time) {
+        if self.endless {
+            return;
+        }
         while self.schedule.left() > 0 {
             if self.schedule.next() == Time::MAX {
                 self.schedule.start(now);
@@ -142,6 +147,9 @@ impl Client {
         let Some(message) = self.held.as_ref().and_then(|outgoing| outgoing.entry) else {
             return Output::Wait(Time::MAX);
         };
+        if !self.schedule.is_open_loop() {
+            return Output::Wait(Time::MAX);
+        }
         let scheduled = self.journal[message].scheduled;
         let limit = scheduled + self.late_limit;
         if now < limit {
@@ -163,8 +171,7 @@ impl Client {
                 (self.stream(number), payload)
             }
         };
-        let scheduled = self.schedule.next();
-        self.schedule.advance();
+        let scheduled = self.schedule.advance(now);
         let size = payload.len() as u32;
         self.journal.push(Asked { scheduled, written: now, stream, size, reply: None });
         Outgoing { stream, payload, entry: Some(entry) }
@@ -208,13 +215,11 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hol_base::{Frequency, Seed};
+    use hol_base::Seed;
     use hol_transport::Passage;
 
     fn client(kind: Kind, streams: u16, messages: u64) -> Client {
-        let rate = (kind != Kind::Pingpong).then(|| Frequency::new(100.0)).flatten();
-        let spec = WorkloadSpec { rate, ..WorkloadSpec::new(kind) };
-        Client::new(&spec, Face { streams, sessions: 1 }, messages, Seed(1).rng())
+        Client::new(&WorkloadSpec::new(kind), Face { streams, sessions: 1 }, messages, Seed(1).rng())
     }
 
     fn ms(millis: u64) -> Time {
@@ -280,6 +285,20 @@ mod tests {
         (0..3).for_each(|_| drop(send(&mut client, ms(900))));
         let times: Vec<_> = client.journal().iter().map(|asked| (asked.scheduled, asked.written)).collect();
         assert_eq!(times, [(ms(10), ms(900)), (ms(20), ms(900)), (ms(30), ms(900))]);
+    }
+
+    #[test]
+    fn a_greedy_client_is_never_late_and_goes_on_when_there_is_room() {
+        let mut client = client(Kind::Bulk, 1, ENDLESS);
+        client.handle(ms(0), Input::Connected);
+        let first = send(&mut client, ms(0));
+        let second = send(&mut client, ms(0));
+        client.handle(ms(0), Input::Full(second));
+        assert_eq!((first.payload.len(), wait(&mut client, ms(9000))), (4096, Time::MAX));
+        client.handle(ms(9000), Input::Writable);
+        (0..3).for_each(|_| drop(send(&mut client, ms(9000))));
+        let scheduled: Vec<Time> = client.journal().iter().map(|asked| asked.scheduled).collect();
+        assert_eq!(scheduled, [ms(0), ms(0), ms(9000), ms(9000)]);
     }
 
     #[test]

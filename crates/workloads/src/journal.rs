@@ -5,7 +5,7 @@ use hol_base::Time;
 use hol_measure::{Leg, Outcome, Record};
 use hol_transport::Passage;
 
-use crate::{Client, Server, WorkloadSpec};
+use crate::{Client, ENDLESS, Server, WorkloadSpec};
 
 /// The client's note on one message.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,12 @@ pub(crate) struct Answered {
 pub(crate) struct Arrived {
     pub(crate) passage: Passage,
     pub(crate) delivered: Time,
+}
+
+/// An empty journal for `messages` messages.
+pub(crate) fn with_room_for<T>(messages: u64) -> Vec<T> {
+    const MOST: u64 = 1 << 20;
+    Vec::with_capacity(if messages == ENDLESS { 0 } else { messages.min(MOST) as usize })
 }
 
 impl Arrived {

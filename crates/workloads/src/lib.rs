@@ -20,12 +20,15 @@ pub use spec::{Arrivals, Kind, WorkloadError, WorkloadSpec};
 
 use hol_transport::FramingError;
 
+/// So many messages has a workload that goes on until something else ends the run.
+pub const ENDLESS: u64 = u64::MAX;
+
 impl WorkloadSpec {
     /// How long a message is, from its first octets: what a byte stream's framer needs.
     pub fn length_of(&self) -> fn(&[u8]) -> Result<Option<usize>, FramingError> {
         match self.kind {
             Kind::Simco => agent::length_of,
-            Kind::Echo | Kind::Pingpong | Kind::Oneway => padding::length_of,
+            Kind::Echo | Kind::Pingpong | Kind::Oneway | Kind::Bulk => padding::length_of,
         }
     }
 }

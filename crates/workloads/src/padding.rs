@@ -1,4 +1,4 @@
-//! Messages of any size that say only who they are: `echo`, `pingpong` and `oneway`.
+//! Messages of any size that say only who they are: `echo`, `pingpong`, `oneway` and `bulk`.
 
 use bytes::{Bytes, BytesMut};
 use hol_transport::FramingError;

@@ -2,12 +2,14 @@
 
 use hol_base::{Duration, Rng, Time};
 
+use crate::spec::Pace;
 use crate::{Arrivals, WorkloadSpec};
 
 /// The due time of one message after the other.
 ///
 /// Open loop: the times are fixed by the rate alone, whatever the transport does, so a slow transport cannot
-/// hide its delay by slowing the load down. Closed loop (`pingpong`): the next is due when the reply came.
+/// hide its delay by slowing the load down. Closed loop (`pingpong`): the next is due when the reply came. Greedy
+/// (`bulk`): the next is due when the transport has taken the last.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     gaps: Gaps,
@@ -19,27 +21,25 @@ pub(crate) struct Schedule {
 enum Gaps {
     Constant(Duration),
     Exponential { mean: Duration, rng: Rng },
+    UntilTaken,
     UntilReply,
 }
 
 impl Schedule {
     /// A schedule of `messages` messages that has not started.
     pub(crate) fn new(spec: &WorkloadSpec, messages: u64, rng: Rng) -> Self {
-        let gaps = match (spec.rate(), spec.arrivals()) {
-            (None, _) => Gaps::UntilReply,
-            (Some(rate), Arrivals::Periodic) => Gaps::Constant(rate.period()),
-            (Some(rate), Arrivals::Poisson) => Gaps::Exponential { mean: rate.period(), rng },
+        let gaps = match (spec.pace(), spec.arrivals()) {
+            (Pace::Replied, _) => Gaps::UntilReply,
+            (Pace::Taken, _) => Gaps::UntilTaken,
+            (Pace::Every(interval), Arrivals::Periodic) => Gaps::Constant(interval),
+            (Pace::Every(mean), Arrivals::Poisson) => Gaps::Exponential { mean, rng },
         };
         Self { gaps, left: messages, next: Time::MAX }
     }
 
-    /// The first message is due one gap from now; in a closed loop now.
+    /// The first message is due one gap from now; now, if not time alone makes it due.
     pub(crate) fn start(&mut self, now: Time) {
-        self.next = match self.gaps {
-            _ if self.left == 0 => Time::MAX,
-            Gaps::UntilReply => now,
-            _ => now + self.gap(),
-        };
+        self.next = if self.left == 0 { Time::MAX } else { now + self.gap() };
     }
 
     /// How many messages have not come due.
@@ -52,14 +52,22 @@ impl Schedule {
         self.next
     }
 
-    /// The message that is due has been made; the next is due a gap after it was.
-    pub(crate) fn advance(&mut self) {
+    /// The message that is due is made at `now`; returns when it was due. The next is due a gap after it was.
+    pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.left -= 1;
+        // Who asks at the transport's pace asks when the last message has been taken.
+        let due = if matches!(self.gaps, Gaps::UntilTaken) { now } else { self.next };
         self.next = match self.gaps {
             Gaps::UntilReply => Time::MAX,
             _ if self.left == 0 => Time::MAX,
-            _ => self.next + self.gap(),
+            _ => due + self.gap(),
         };
+        due
+    }
+
+    /// Whether messages can be late: only what time makes due.
+    pub(crate) fn is_open_loop(&self) -> bool {
+        matches!(self.gaps, Gaps::Constant(_) | Gaps::Exponential { .. })
     }
 
     /// A reply came.
@@ -73,7 +81,7 @@ impl Schedule {
         match &mut self.gaps {
             Gaps::Constant(gap) => *gap,
             Gaps::Exponential { mean, rng } => Duration::from_secs_f64(rng.exponential(mean.as_secs_f64())),
-            Gaps::UntilReply => Duration::ZERO,
+            Gaps::UntilTaken | Gaps::UntilReply => Duration::ZERO,
         }
     }
 }
@@ -92,12 +100,7 @@ mod tests {
         };
         let mut schedule = Schedule::new(&spec, count, Seed(2).rng());
         schedule.start(Time::from_millis(20));
-        let next = |schedule: &mut Schedule| {
-            let due = schedule.next();
-            schedule.advance();
-            due
-        };
-        let due = (0..count).map(|_| next(&mut schedule)).collect();
+        let due = (0..count).map(|_| schedule.advance(Time::ZERO)).collect();
         assert_eq!(schedule.next(), Time::MAX);
         due
     }
@@ -118,15 +121,23 @@ mod tests {
     }
 
     #[test]
+    fn at_the_transports_pace_a_message_is_due_when_it_is_asked_for() {
+        let mut schedule = Schedule::new(&WorkloadSpec::new(Kind::Bulk), 3, Seed(2).rng());
+        schedule.start(Time::from_millis(1));
+        let due = [1, 1, 8].map(|ms| schedule.advance(Time::from_millis(ms)));
+        assert_eq!((due, schedule.next()), ([1, 1, 8].map(Time::from_millis), Time::MAX));
+    }
+
+    #[test]
     fn a_closed_loop_waits_for_the_reply() {
         let mut schedule = Schedule::new(&WorkloadSpec::new(Kind::Pingpong), 2, Seed(2).rng());
         schedule.start(Time::from_millis(1));
         assert_eq!(schedule.next(), Time::from_millis(1));
-        schedule.advance();
+        schedule.advance(Time::ZERO);
         assert_eq!(schedule.next(), Time::MAX);
         schedule.replied(Time::from_millis(5));
         assert_eq!(schedule.next(), Time::from_millis(5));
-        schedule.advance();
+        schedule.advance(Time::ZERO);
         schedule.replied(Time::from_millis(9));
         assert_eq!(schedule.next(), Time::MAX);
     }

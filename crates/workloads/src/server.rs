@@ -44,14 +44,14 @@ impl Server {
                 middleboxes: (0..face.sessions).map(|_| middlebox()).collect(),
             },
             Kind::Echo | Kind::Pingpong => Answers::Echo,
-            Kind::Oneway => Answers::Silence,
+            Kind::Oneway | Kind::Bulk => Answers::Silence,
         };
         Self {
             answers,
             outbox: VecDeque::new(),
             blocked: false,
             trouble: None,
-            journal: Vec::with_capacity(messages.min(1 << 20) as usize),
+            journal: crate::journal::with_room_for(messages),
         }
     }
 

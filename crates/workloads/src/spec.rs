@@ -9,16 +9,33 @@ use serde::{Deserialize, Serialize};
 pub struct WorkloadSpec {
     /// The application.
     pub kind: Kind,
+    /// The node whose application connects and sends by the schedule. Default `client`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The node whose application listens. Default `server`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// When it connects, since the start of the run. Default at once.
+    #[serde(default)]
+    pub start: Duration,
+    /// The run is over when it is not connected after this time. Default as long as the transport tries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_timeout: Option<Duration>,
     /// Messages a second; not for `pingpong`, which sends when the reply comes. Default 100/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
+    /// The time between messages, instead of `rate`; `"0s"`: each as soon as the transport has taken the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
     /// How the messages are spaced; not for `pingpong`. Default periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Octets of a message, and of its reply; not for `simco`, whose messages have their own. Default 128.
+    /// Octets of a message, and of its reply; not for `simco`, whose messages have their own. Default 128, of
+    /// `bulk` 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<ByteCount>,
-    /// The run is aborted when a message cannot be handed to the transport this long after its scheduled time.
+    /// The run is aborted when a message cannot be handed to the transport this long after its scheduled time;
+    /// nothing is late where the transport sets the pace. For so long, but 120 s at least, the last may take to arrive.
     #[serde(default = "default_late_limit")]
     pub late_limit: Duration,
 }
@@ -35,6 +52,19 @@ pub enum Kind {
     Pingpong,
     /// Messages without replies.
     Oneway,
+    /// A greedy sender: messages without replies, each as soon as the transport has taken the last.
+    Bulk,
+}
+
+/// What makes the next message due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Pace {
+    /// Time alone: an open loop.
+    Every(Duration),
+    /// The transport has taken the last message.
+    Taken,
+    /// The reply to the last message has come.
+    Replied,
 }
 
 /// How the messages are spaced in time.
@@ -61,6 +91,9 @@ pub enum WorkloadError {
         /// Why it means nothing.
         reason: &'static str,
     },
+    /// Two keys say the same.
+    #[error("`rate` and `interval` are two names of one thing; remove one")]
+    RateAndInterval,
     /// A message must have room for its length and number.
     #[error(
         "`size` is {size} but a message needs at least {} octets and at most {}; choose one between",
@@ -81,13 +114,48 @@ impl WorkloadSpec {
 
     /// The workload called `kind` with every default.
     pub const fn new(kind: Kind) -> Self {
-        Self { kind, rate: None, arrivals: None, size: None, late_limit: default_late_limit() }
+        Self {
+            kind,
+            from: None,
+            to: None,
+            start: Duration::ZERO,
+            connect_timeout: None,
+            rate: None,
+            interval: None,
+            arrivals: None,
+            size: None,
+            late_limit: default_late_limit(),
+        }
     }
 
-    /// Messages a second; `None` for a closed loop.
+    /// The node whose application sends by the schedule.
+    pub fn from(&self) -> &str {
+        self.from.as_deref().unwrap_or("client")
+    }
+
+    /// The node whose application listens.
+    pub fn to(&self) -> &str {
+        self.to.as_deref().unwrap_or("server")
+    }
+
+    /// Messages a second; `None` where something else than time makes them due.
     pub fn rate(&self) -> Option<Frequency> {
-        let default = || Frequency::new(100.0).expect("above zero");
-        (self.kind != Kind::Pingpong).then(|| self.rate.unwrap_or_else(default))
+        match (self.pace(), self.rate) {
+            (Pace::Every(_), Some(rate)) => Some(rate),
+            (Pace::Every(interval), None) => Frequency::new(1.0 / interval.as_secs_f64()),
+            (Pace::Taken | Pace::Replied, _) => None,
+        }
+    }
+
+    /// What makes the next message due.
+    pub(crate) fn pace(&self) -> Pace {
+        const DEFAULT: Duration = Duration::from_millis(10);
+        match (self.kind, self.interval) {
+            (Kind::Pingpong, _) => Pace::Replied,
+            (Kind::Bulk, _) | (_, Some(Duration::ZERO)) => Pace::Taken,
+            (_, Some(interval)) => Pace::Every(interval),
+            (_, None) => Pace::Every(self.rate.map_or(DEFAULT, Frequency::period)),
+        }
     }
 
     /// How the messages are spaced.
@@ -97,26 +165,31 @@ impl WorkloadSpec {
 
     /// Octets of a message of the kinds whose messages are padding.
     pub fn size(&self) -> u64 {
-        self.size.map_or(128, |size| size.0)
+        let default = if self.kind == Kind::Bulk { 4096 } else { 128 };
+        self.size.map_or(default, |size| size.0)
     }
 
     /// Whether each message is answered.
     pub fn has_replies(&self) -> bool {
-        self.kind != Kind::Oneway
+        !matches!(self.kind, Kind::Oneway | Kind::Bulk)
     }
 
     /// Whether the next message waits for the reply to the last one.
     pub fn waits_for_replies(&self) -> bool {
-        self.kind == Kind::Pingpong
+        self.pace() == Pace::Replied
     }
 
     /// The same workload with every default spelt out.
     pub fn settled(&self) -> Self {
-        let open_loop = self.rate();
         Self {
             kind: self.kind,
-            rate: open_loop,
-            arrivals: open_loop.map(|_| self.arrivals()),
+            from: Some(self.from().to_owned()),
+            to: Some(self.to().to_owned()),
+            start: self.start,
+            connect_timeout: self.connect_timeout,
+            rate: self.rate().filter(|_| self.interval.is_none()),
+            interval: self.interval,
+            arrivals: self.rate().map(|_| self.arrivals()),
             size: (self.kind != Kind::Simco).then(|| ByteCount(self.size())),
             late_limit: self.late_limit,
         }
@@ -126,14 +199,20 @@ impl WorkloadSpec {
     pub fn check(&self) -> Result<(), WorkloadError> {
         let kind = self.kind.name();
         let meaningless = |key, reason| Err(WorkloadError::Meaningless { key, kind, reason });
-        match self.kind {
-            Kind::Pingpong if self.rate.is_some() => {
-                meaningless("rate", "the next message waits for the reply")
+        let pacing = [
+            ("rate", self.rate.is_some()),
+            ("interval", self.interval.is_some()),
+            ("arrivals", self.arrivals.is_some()),
+        ];
+        let given = pacing.into_iter().find_map(|(key, given)| given.then_some(key));
+        match (self.kind, given) {
+            (Kind::Pingpong, Some(key)) => meaningless(key, "the next message waits for the reply"),
+            (Kind::Bulk, Some(key)) => meaningless(key, "the transport sets the pace"),
+            _ if self.rate.is_some() && self.interval.is_some() => Err(WorkloadError::RateAndInterval),
+            _ if self.pace() == Pace::Taken && self.arrivals.is_some() => {
+                meaningless("arrivals", "the transport sets the pace")
             }
-            Kind::Pingpong if self.arrivals.is_some() => {
-                meaningless("arrivals", "the next message waits for the reply")
-            }
-            Kind::Simco if self.size.is_some() => {
+            (Kind::Simco, _) if self.size.is_some() => {
                 meaningless("size", "RFC 4540 gives its messages their sizes")
             }
             _ if !(Self::MIN_SIZE..=Self::MAX_SIZE).contains(&self.size()) => {
@@ -152,6 +231,7 @@ impl Kind {
             Self::Echo => "echo",
             Self::Pingpong => "pingpong",
             Self::Oneway => "oneway",
+            Self::Bulk => "bulk",
         }
     }
 }
@@ -176,11 +256,23 @@ mod tests {
 
     #[test]
     fn the_settled_table_names_every_default_and_stays_valid() {
-        for kind in [Kind::Simco, Kind::Echo, Kind::Pingpong, Kind::Oneway] {
+        for kind in [Kind::Simco, Kind::Echo, Kind::Pingpong, Kind::Oneway, Kind::Bulk] {
             let settled = WorkloadSpec::new(kind).settled();
             assert_eq!(settled.check(), Ok(()));
             assert_eq!(settled.size.is_none(), kind == Kind::Simco);
-            assert_eq!(settled.rate.is_none(), kind == Kind::Pingpong);
+            assert_eq!(settled.rate.is_none(), matches!(kind, Kind::Pingpong | Kind::Bulk));
         }
+    }
+
+    #[test]
+    fn an_interval_stands_for_a_rate_and_none_at_all_for_the_transports_own_pace() {
+        let every = |interval| WorkloadSpec { interval: Some(interval), ..WorkloadSpec::new(Kind::Oneway) };
+        let (twenty, none) = (every(Duration::from_millis(20)), every(Duration::ZERO));
+        assert_eq!((twenty.rate(), none.rate()), (Frequency::new(50.0), None));
+        assert_eq!((twenty.settled().check(), none.settled().check()), (Ok(()), Ok(())));
+        let both = WorkloadSpec { rate: Frequency::new(50.0), ..twenty };
+        assert_eq!(both.check(), Err(WorkloadError::RateAndInterval));
+        let greedy = WorkloadSpec { interval: Some(Duration::ZERO), ..WorkloadSpec::new(Kind::Bulk) };
+        assert!(greedy.check().unwrap_err().to_string().contains("`interval`"));
     }
 }

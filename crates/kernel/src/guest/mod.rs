@@ -10,6 +10,7 @@ mod door;
 mod emulator;
 mod entropy;
 mod filter;
+mod flow;
 mod namespace;
 mod netlink;
 mod offload;

@@ -50,12 +50,13 @@ struct Router {
 /// Packets by line that entered it and left it.
 pub(super) type Counts = Vec<(u64, u64)>;
 
-/// Builds what `plan` says, with lines that take their time but do nothing else yet; `seed` is the run's.
-pub(super) fn build(plan: &Plan, seed: Seed) -> Result<Topology, Trouble> {
+/// Builds what `plan` says, with lines that take their time but do nothing else yet; `seed` is the run's, `ends` name
+/// the client's node and the server's.
+pub(super) fn build(plan: &Plan, seed: Seed, ends: [&str; 2]) -> Result<Topology, Trouble> {
     let network = &plan.network;
     let nodes = network.node_names().iter().map(|_| Namespace::new()).collect::<Result<_, _>>()?;
     let end = |name| network.node(name).ok_or_else(|| format!("there is no {name}"));
-    let (client, server) = (end("client")?, end("server")?);
+    let (client, server) = (end(ends[0])?, end(ends[1])?);
     let (cables, routers, chains) = (Vec::new(), Vec::new(), Vec::new());
     let mut topology = Topology { nodes, client, server, cables, routers, chains };
     for segment in network.segments() {
@@ -69,21 +70,9 @@ pub(super) fn build(plan: &Plan, seed: Seed) -> Result<Topology, Trouble> {
 }
 
 impl Topology {
-    /// Where the client is.
-    pub(super) fn client(&self) -> &Namespace {
-        self.node(self.client)
-    }
-
-    /// Where the server is.
-    pub(super) fn server(&self) -> &Namespace {
-        self.node(self.server)
-    }
-
-    /// The addresses of both ends: client, server.
-    pub(super) fn addresses(&self) -> [Vec<Ipv4Addr>; 2] {
-        [self.client, self.server].map(|end| {
-            self.cables.iter().filter(|cable| cable.node == end).map(|cable| cable.address).collect()
-        })
+    /// The addresses of a node.
+    pub(super) fn addresses(&self, node: NodeId) -> Vec<Ipv4Addr> {
+        self.cables.iter().filter(|cable| cable.node == node).map(|cable| cable.address).collect()
     }
 
     /// The interfaces of both ends: their places in the network, the namespaces, the kernel's numbers.

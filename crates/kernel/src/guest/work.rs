@@ -3,20 +3,17 @@
 use std::collections::BTreeMap;
 
 use hol_base::Seed;
-use hol_sockets::{End, Site, sysctls};
-use hol_stack::TransportSpec;
+use hol_model::Scenario;
+use hol_network::NodeId;
+use hol_sockets::sysctls;
 
 use super::capture::Capture;
 use super::namespace;
 use super::topology::{self, Topology};
-use super::{Trouble, entropy, probe, schedule, text};
+use super::{Trouble, entropy, flow, probe, schedule, text};
 use crate::job::{Answer, Facts, Job};
 use crate::mailbox::Mail;
 use crate::{netem, packed};
-
-/// Where servers listen, and where clients' ports begin: as in the model world.
-const SERVER_PORT: u16 = 7626;
-const FIRST_CLIENT_PORT: u16 = 49152;
 
 /// Settings of both ends whatever the transport: nothing is remembered from one connection to the next.
 const ALWAYS: [(&str, &str); 1] = [("net/ipv4/tcp_no_metrics_save", "1")];
@@ -25,28 +22,18 @@ const ALWAYS: [(&str, &str); 1] = [("net/ipv4/tcp_no_metrics_save", "1")];
 pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let seed = Seed(job.seed);
     entropy::inject(seed)?;
-    let plan = netem::plan(&job.network)?;
-    let mut topology = topology::build(&plan, seed)?;
-    let transport: TransportSpec = job.transport.parse()?;
-    let sysctls = settle(&topology, &transport)?;
+    let scenario = job.scenario()?;
+    let plan = netem::plan(&scenario.network)?;
+    let mut topology = topology::build(&plan, seed, [scenario.workload.from(), scenario.workload.to()])?;
+    let sysctls = settle(&topology, &plan, &scenario)?;
     let floor = probe::floors(&topology, &plan)?;
     topology.begin()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
-    let [client, server] = topology.addresses();
-    let sockets = hol_sockets::Plan {
-        transport,
-        workload: job.workload.clone(),
-        messages: job.messages,
-        seed,
-        client: Site { addresses: client, port: FIRST_CLIENT_PORT },
-        server: Site { addresses: server, port: SERVER_PORT },
-    };
+    let chains = topology.take_chains();
+    let flows = flow::all(&topology, &plan.network, &scenario, seed);
     let capture = job.capture.then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
-    schedule::start(plan.changes.clone(), topology.take_chains())?;
-    let run = hol_sockets::run(&sockets, &mut |end| match end {
-        End::Client => topology.client().enter(),
-        End::Server => topology.server().enter(),
-    })?;
+    schedule::start(plan.changes.clone(), chains)?;
+    let (run, background) = flow::run(&flows)?;
     let capture = capture.map(|capture| capture.finish(run.epoch)).transpose()?;
     let facts = Facts {
         kernel: namespace::get("kernel/osrelease").unwrap_or_default()
@@ -59,6 +46,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         ended: run.ended.as_nanos(),
         lines: topology.lines(&plan, &before.1)?,
         floor,
+        background,
         packets: topology.packets()?.saturating_sub(before.0),
         retransmissions: run.client.retransmissions + run.server.retransmissions,
     };
@@ -69,19 +57,32 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     })
 }
 
-/// Makes the settings of both ends; returns what the kernel then says they are.
-fn settle(topology: &Topology, transport: &TransportSpec) -> Result<BTreeMap<String, String>, Trouble> {
-    let asked = sysctls(transport)?;
-    let asked = asked.iter().map(|sysctl| (sysctl.name, sysctl.value.as_str())).chain(ALWAYS);
+/// Makes the settings of the ends of every flow; returns what the kernel then says those of the measured are.
+fn settle(
+    topology: &Topology,
+    plan: &netem::Plan,
+    scenario: &Scenario,
+) -> Result<BTreeMap<String, String>, Trouble> {
+    let background = scenario.background.iter().filter(|entry| entry.count > 0);
+    let background = background.map(|entry| (&entry.transport, &entry.workload));
     let mut settled = BTreeMap::new();
-    for (name, value) in asked {
-        for end in [topology.client(), topology.server()] {
-            end.enter()?;
-            namespace::set(name, value)?;
+    // The measured flow last, so that its settings are what is told.
+    for (transport, workload) in background.chain([(&scenario.transport, &scenario.workload)]) {
+        settled.clear();
+        let asked = sysctls(transport)?;
+        for (name, value) in asked.iter().map(|sysctl| (sysctl.name, sysctl.value.as_str())).chain(ALWAYS) {
+            for end in [workload.from(), workload.to()] {
+                topology.node(node(plan, end)).enter()?;
+                namespace::set(name, value)?;
+            }
+            settled.insert(name.to_owned(), namespace::get(name).unwrap_or_default());
         }
-        settled.insert(name.to_owned(), namespace::get(name).unwrap_or_default());
     }
     Ok(settled)
+}
+
+fn node(plan: &netem::Plan, name: &str) -> NodeId {
+    plan.network.node(name).expect("the host has checked the scenario")
 }
 
 fn clocksource() -> String {

@@ -53,7 +53,8 @@ impl Streams {
         let streams = transport.streams();
         let network = toml::from_str("loss = \"5%\"").map_err(|e| format!("{e}"))?;
         let workload = toml::from_str("kind = \"simco\"").map_err(|e| format!("{e}"))?;
-        let scenario = Scenario { network, transport, workload, messages: self.messages };
+        let scenario =
+            Scenario { network, transport, workload, messages: self.messages, background: Vec::new() };
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| e.to_string())?;
         Ok((streams, run.records))
     }

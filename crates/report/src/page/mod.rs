@@ -2,6 +2,7 @@
 
 mod claims;
 mod figures;
+mod flows;
 mod provenance;
 mod split;
 mod summary;
@@ -30,6 +31,7 @@ pub fn html(report: &Report) -> String {
     let sections: Vec<Section> = [
         ("summary", "Summary", summary::html(report)),
         ("figures", "Figures", figures::html(report)),
+        ("flows", "Throughput", flows::html(report)),
         ("claims", "Claims", claims::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
         ("theory", "Closed form", theory::html(report)),

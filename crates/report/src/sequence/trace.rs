@@ -72,6 +72,7 @@ pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, ScenarioError> {
         transport,
         workload: toml::from_str::<WorkloadSpec>(WORKLOAD).expect("a workload of ours"),
         messages: MESSAGES,
+        background: Vec::new(),
     };
     // A first run tells which packet carries the message.
     let mut watch = Watch::default();

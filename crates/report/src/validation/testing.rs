@@ -15,6 +15,8 @@ pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
             key: RunKey { point: point.id, repetition },
             summary: summary(&[*ms as f64]),
             span: hol_base::Duration::from_millis(*ms),
+            connect_time: None,
+            background: Vec::new(),
             packets: 2,
             counts: hol_lab::Counts::default(),
             stopped: None,

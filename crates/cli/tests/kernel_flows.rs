@@ -1,0 +1,72 @@
+//! Several flows in the kernel world. Without QEMU or a kernel these tests say so and pass, unless
+//! `HOL_REQUIRE_KERNEL` is set.
+
+mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
+
+use std::path::Path;
+
+use hol::{BIN, failure, ok};
+use kernel::kernels;
+use serde_json::Value;
+
+/// 500-octet messages each 10 ms over 400 kbit/s, beside `background`.
+const CONDITIONS: [&str; 22] = [
+    "--world=kernel",
+    "--json",
+    "--workload=oneway",
+    "--size=500B",
+    "--count=300",
+    "--repetitions=1",
+    "--bandwidth=400kbit",
+    "--delay=25ms",
+    "--queue=12p",
+    "--set",
+    "workload.interval=10ms",
+    "--set",
+    "workload.start=2s",
+    "--set",
+    "workload.connect_timeout=10s",
+    "--set",
+    "workload.late_limit=1h",
+    "--set",
+    "network.nodes=['client', 'other', 'server']",
+    "--set",
+    "network.links=[{ from = 'client', to = 'server' }, { from = 'other', to = 'client', rate = '100Mbit', delay = '0ms' }]",
+    "--set",
+];
+
+fn arguments<'a>(transport: &'a str, background: &'a str) -> Vec<&'a str> {
+    [&["compare", transport][..], &CONDITIONS, &[background]].concat()
+}
+
+fn beside(transport: &str, background: &str) -> Value {
+    let line = ok(Path::new("."), &arguments(transport, background));
+    serde_json::from_str(line.trim()).expect(&line)
+}
+
+#[test]
+fn a_greedy_connection_takes_its_share_and_the_run_repeats_itself() {
+    if kernels("a_greedy_connection_takes_its_share_and_the_run_repeats_itself").is_some() {
+        let alone = beside("tcp", "background=[]");
+        let throughput = |row: &Value| row["throughput_kbps"].as_f64().unwrap();
+        assert!((330.0..=390.0).contains(&throughput(&alone)), "{alone}");
+        let greedy =
+            "background=[{ transport = 'tcp', count = 2, workload = { kind = 'bulk', from = 'other' } }]";
+        let [row, again] = [(); 2].map(|()| beside("tcp", greedy));
+        assert!(throughput(&row) < 0.8 * throughput(&alone), "{row}");
+        assert!(row["background_kbps"].as_f64().unwrap() > 40.0, "{row}");
+        assert!(row["connect_ms"].as_f64().unwrap() > 52.0, "{row}");
+        assert_eq!(row["digest"], again["digest"]);
+    }
+}
+
+#[test]
+fn one_node_with_two_minds_about_a_setting_is_refused() {
+    if kernels("one_node_with_two_minds_about_a_setting_is_refused").is_some() {
+        let deaf = "background=[{ transport = 'tcp:sack=false' }]";
+        let refused = failure(Path::new("."), &arguments("tcp", deaf)).1;
+        assert!(refused.contains("[[background]] number 1") && refused.contains("tcp_sack"), "{refused}");
+    }
+}

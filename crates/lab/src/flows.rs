@@ -1,0 +1,50 @@
+//! What a point says of its flows as a whole: throughput, how they share it, and how long they took to connect.
+
+use hol_measure::{CONFIDENCE, Interval, jain};
+
+use crate::results::PointResult;
+use crate::run::RunResult;
+
+impl PointResult {
+    /// Octets of completed requests over the time from the first message sent to the last delivered, in kbit/s, with
+    /// its 95 % interval over the repetitions; `None` if nothing completed.
+    pub fn throughput_kbps(&self) -> Option<Interval> {
+        self.over_runs(|run| kbps(run, run.summary.bytes))
+    }
+
+    /// What a flow of the background got meanwhile, in kbit/s: the mean of all; `None` without a background.
+    pub fn background_kbps(&self) -> Option<Interval> {
+        self.over_runs(|run| {
+            let octets: u64 = run.background.iter().map(|share| share.octets).sum();
+            let flows = run.background.len();
+            kbps(run, octets).filter(|_| flows > 0).map(|all| all / flows as f64)
+        })
+    }
+
+    /// Jain's index of what the workload and each flow of the background got; `None` without a background.
+    pub fn fairness(&self) -> Option<Interval> {
+        self.over_runs(|run| {
+            let shares = run.background.iter().map(|share| share.octets as f64);
+            let shares: Vec<f64> = shares.chain([run.summary.bytes as f64]).collect();
+            jain(&shares).filter(|_| shares.len() > 1)
+        })
+    }
+
+    /// From the workload's start until it was connected, in ms; `None` if no run was.
+    pub fn connect_ms(&self) -> Option<Interval> {
+        self.over_runs(|run| run.connect_time.map(|time| time.as_millis_f64()))
+    }
+
+    /// Runs whose workload was never connected, or not in time.
+    pub fn unconnected(&self) -> usize {
+        self.runs.iter().filter(|run| run.connect_time.is_none()).count()
+    }
+
+    fn over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
+        Interval::of(&self.runs.iter().filter_map(value).collect::<Vec<_>>(), CONFIDENCE)
+    }
+}
+
+fn kbps(run: &RunResult, octets: u64) -> Option<f64> {
+    (!run.span.is_zero()).then(|| octets as f64 * 8.0 / run.span.as_secs_f64() / 1e3)
+}

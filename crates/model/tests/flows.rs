@@ -1,0 +1,145 @@
+//! Several flows over one bottleneck: the testbed of Eklund's thesis (Karlstad 2004, chapters 4 and 5).
+
+use hol_base::{Duration, Seed};
+use hol_measure::{Transfer, jain};
+use hol_model::{Background, Run, Scenario, ScenarioError, Stopped, run};
+
+/// Messages of 500 B over 400 kbit/s, as the thesis' fourth chapter has them; `queue` in packets, `delay` and
+/// `interval` in ms.
+fn eklund(transport: &str, delay: u64, queue: u64, interval: u64) -> Scenario {
+    let network = format!("rate = '400kbit'\ndelay = '{delay}ms'\nqueue = '{queue}p'\noverhead = '0B'");
+    let workload =
+        format!("kind = 'oneway'\nsize = '500B'\ninterval = '{interval}ms'\nlate_limit = '1h'\nstart = '5s'");
+    Scenario {
+        network: toml::from_str(&network).unwrap(),
+        transport: transport.parse().unwrap(),
+        workload: toml::from_str(&workload).unwrap(),
+        messages: 1000,
+        background: Vec::new(),
+    }
+}
+
+fn greedy(transport: &str, count: u16) -> Background {
+    Background {
+        transport: transport.parse().unwrap(),
+        workload: toml::from_str("kind = 'bulk'").unwrap(),
+        count,
+        spread: Duration::from_secs(1),
+    }
+}
+
+#[track_caller]
+fn done(scenario: &Scenario, seed: u64) -> Run {
+    let run = run(scenario, Seed(seed), None).unwrap();
+    assert_eq!(run.stopped, Stopped::Finished);
+    run
+}
+
+fn kbps(run: &Run) -> f64 {
+    let octets: u64 = run.records.iter().map(|record| u64::from(record.size)).sum();
+    octets as f64 * 8.0 / Transfer::of(&run.records).unwrap().span().as_secs_f64() / 1e3
+}
+
+/// Claims ekl-1 and ekl-2: below the capacity every transport carries what it is given; 1000 messages in a time
+/// of 999 intervals and the way of the last.
+#[test]
+fn at_20_and_30_ms_the_throughput_is_on_the_reference_line() {
+    for (delay, queue) in [(25, 6), (25, 32), (75, 12), (75, 32)] {
+        for interval in [20, 30] {
+            let seconds = (999 * interval + delay) as f64 / 1e3 + 548.0 * 8.0 / 400e3;
+            let reference = 1000.0 * 500.0 * 8.0 / 1e3 / seconds;
+            // With Nagle the last message waits for a delayed SACK: 200 ms of 20 s.
+            for (transport, margin) in [
+                ("tcp", 0.01),
+                ("tcp:nagle", 0.01),
+                ("sctp", 0.01),
+                ("sctp:unordered", 0.01),
+                ("sctp:nagle", 0.02),
+            ] {
+                let measured = kbps(&done(&eklund(transport, delay, queue, interval), 1));
+                let off = (measured / reference - 1.0).abs();
+                assert!(off <= margin, "{transport} {delay} {queue} {interval}: {measured}");
+            }
+        }
+    }
+}
+
+/// Claim ekl-7: "around 95 %" of 400 kbit/s.
+#[test]
+fn tcp_at_25_ms_with_a_buffer_of_32_packets_and_10_ms_carries_370_to_390_kbps() {
+    let measured = kbps(&done(&eklund("tcp", 25, 32, 10), 1));
+    assert!((370.0..=390.0).contains(&measured), "{measured} kbit/s");
+}
+
+#[test]
+fn greedy_flows_fill_the_bottleneck_and_share_it_fairly() {
+    for (delay, queue) in [(25, 32), (75, 32)] {
+        let scenario =
+            Scenario { background: vec![greedy("tcp:cc=reno", 3)], ..eklund("tcp:cc=reno", delay, queue, 0) };
+        let run = done(&scenario, 3);
+        let transfer = Transfer::of(&run.records).unwrap();
+        let mut octets: Vec<u64> = run.background.iter().map(|flow| flow.octets).collect();
+        octets.push(1000 * 500);
+        let shares: Vec<f64> = octets.iter().map(|octets| *octets as f64).collect();
+        let kbps = shares.iter().sum::<f64>() * 8.0 / transfer.span().as_secs_f64() / 1e3;
+        assert!((350.0..=400.0).contains(&kbps), "{delay} {queue}: {kbps} kbit/s together");
+        let index = jain(&shares).unwrap();
+        assert!(index > 0.8, "{delay} {queue}: {index} of {octets:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_digest_and_another_seed_another_background() {
+    let scenario = Scenario { background: vec![greedy("tcp", 2)], ..eklund("sctp", 25, 6, 20) };
+    let [one, again, other] = [1, 1, 2].map(|seed| done(&scenario, seed));
+    assert_eq!((one.digest, &one.background), (again.digest, &again.background));
+    assert_ne!(one.digest, other.digest);
+}
+
+/// Flows that never meet the measured one leave its random numbers, and so its digest, as they were.
+#[test]
+fn a_background_elsewhere_moves_nobodys_numbers() {
+    let network = "nodes = ['client', 'server', 'a', 'b']\nlinks = [{ from = 'client', to = 'server', loss = '2%' }, \
+                   { from = 'client', to = 'a' }, { from = 'a', to = 'b', rate = '1Mbit' }]";
+    let alone = Scenario {
+        network: toml::from_str(network).unwrap(),
+        workload: toml::from_str("kind = 'echo'\narrivals = 'poisson'").unwrap(),
+        ..eklund("sctp:streams=4", 0, 1, 0)
+    };
+    let mut elsewhere = greedy("tcp", 3);
+    (elsewhere.workload.from, elsewhere.workload.to) = (Some("a".to_owned()), Some("b".to_owned()));
+    let beside = Scenario { background: vec![elsewhere], ..alone.clone() };
+    let (alone, beside) = (done(&alone, 7), done(&beside, 7));
+    assert_eq!(alone.digest, beside.digest);
+    assert!(beside.background.iter().all(|flow| flow.octets > 0 && flow.stopped.is_none()));
+    assert!(beside.closed.is_some());
+}
+
+/// Claim ekl-14: behind full buffers it takes long to connect, sometimes too long.
+#[test]
+fn a_connection_that_is_not_open_in_time_is_a_result() {
+    let mut scenario = eklund("tcp", 25, 6, 10);
+    assert_eq!(done(&scenario, 1).connect_time.unwrap().as_millis(), 52);
+    scenario.workload.connect_timeout = Some(Duration::from_millis(30));
+    let late = run(&scenario, Seed(1), None).unwrap();
+    let within = Duration::from_millis(30);
+    assert_eq!((late.stopped, late.connect_time), (Stopped::NotConnected { within }, None));
+    assert_eq!((late.records.len(), late.ended.as_millis()), (1000, 5030));
+}
+
+#[test]
+fn ends_that_are_not_there_are_refused_with_the_nodes_that_are() {
+    let mut scenario = eklund("tcp", 25, 6, 10);
+    scenario.workload.to = Some("sever".to_owned());
+    let problem = scenario.check().unwrap_err().to_string();
+    assert!(problem.contains("`to` is \"sever\"") && problem.contains("client, server"), "{problem}");
+    scenario.workload.to = Some("client".to_owned());
+    assert_eq!(scenario.check(), Err(ScenarioError::SameEnds("client".to_owned())));
+    let mut greedy = greedy("tcp", 1);
+    greedy.workload.size = Some("3B".parse().unwrap());
+    let scenario = Scenario { background: vec![greedy], ..eklund("tcp", 25, 6, 10) };
+    let problem = scenario.check().unwrap_err().to_string();
+    assert!(problem.starts_with("in [[background]] number 1: in [workload]: `size` is 3"), "{problem}");
+    let crowd = Scenario { background: vec![self::greedy("tcp", 17_000)], ..scenario };
+    assert!(crowd.check().unwrap_err().to_string().contains("lower a `count`"));
+}

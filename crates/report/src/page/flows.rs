@@ -1,0 +1,35 @@
+//! Flows as a whole: throughput, what the background got meanwhile, connecting. One row a point.
+
+use hol_measure::Interval;
+
+use crate::data::{Cell, Flows};
+use crate::plot::escape;
+use crate::report::Report;
+
+const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>a flow of the background, kbit/s</th>\
+                    <th>fairness (Jain)</th><th>connected after, ms</th><th>runs not connected</th></tr>";
+
+pub fn html(report: &Report) -> String {
+    let rows: String = report.data.cells.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<p class=\"soft\">User data from the first message sent to the last delivered; ± 95 % over the repetitions.</p>\
+         <div class=\"scroll\"><table class=\"numbers\">{HEAD}{rows}</table></div>"
+    )
+}
+
+fn row(cell: &Cell) -> Option<String> {
+    let Flows { point, throughput_kbps, background_kbps, fairness, connect_ms, unconnected } =
+        cell.flows.as_ref()?;
+    let cells: String = [throughput_kbps, background_kbps, fairness, connect_ms]
+        .map(|of| format!("<td>{}</td>", shown(*of)))
+        .concat();
+    let runs = cell.runs.len();
+    Some(format!("<tr><th>{}</th>{cells}<td>{unconnected} of {runs}</td></tr>", escape(point)))
+}
+
+fn shown(interval: Option<Interval>) -> String {
+    interval.map_or("–".to_owned(), |interval| interval.to_string())
+}
