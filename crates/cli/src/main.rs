@@ -8,6 +8,7 @@ mod failure;
 mod fill;
 mod kernel;
 mod list;
+mod ns2;
 mod number;
 mod progress;
 mod question;

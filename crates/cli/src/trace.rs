@@ -10,10 +10,12 @@ use clap::Args;
 use hol_base::Time;
 use hol_kernel::Sighting;
 use hol_lab::{Experiment, Point, Source};
-use hol_model::{Fate, Tap, TapPoint};
+use hol_model::{Crossing, Fate, Tap, TapPoint};
+use hol_network::Topology;
 use hol_wire::{Packet, PcapngWriter};
 
 use crate::failure::Failure;
+use crate::ns2::Ns2Trace;
 use crate::question::{Question, set_all};
 use crate::terminal::say;
 
@@ -45,6 +47,9 @@ pub struct Trace {
     /// Write a capture (pcapng) for Wireshark and tshark instead of text
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Write the classic trace format of ns-2 instead, for awk
+    #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
+    ns2: Option<PathBuf>,
 }
 
 impl Trace {
@@ -55,9 +60,10 @@ impl Trace {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
             return Err(Failure::Usage(format!("{problem}, counted from 0")));
         }
-        match &self.pcap {
-            Some(path) => self.capture(&point, path),
-            None => self.look(&point, &mut Text),
+        match (&self.pcap, &self.ns2) {
+            (Some(path), _) => self.capture(&point, path),
+            (None, Some(path)) => self.trace_as_ns2(&point, path),
+            (None, None) => self.look(&point, &mut Text),
         }
     }
 
@@ -82,11 +88,11 @@ impl Trace {
     }
 
     fn capture(&self, point: &Point, path: &Path) -> Result<(), Failure> {
-        let wrong = |e: io::Error| Failure::failed(format!("{}: cannot write: {e}", path.display()));
+        let wrong = |error| cannot_write(path, &error);
         let mut names = point.scenario(self.repetition).interfaces().map_err(Failure::failed)?;
         names.push("dropped".to_owned());
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let comment = format!("hol {point}, repetition {}, seed {}", self.repetition, point.seed);
+        let comment = self.which_run(point);
         let file = BufWriter::new(File::create(path).map_err(wrong)?);
         let writer = PcapngWriter::new(file, &comment, &names).map_err(wrong)?;
         let mut capture = Capture { writer, dropped: names.len() as u32 - 1, packets: 0, failed: None };
@@ -97,6 +103,28 @@ impl Trace {
         capture.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
         say(&format!("{}: {} packets of {comment}\n", path.display(), capture.packets));
         Ok(())
+    }
+
+    fn trace_as_ns2(&self, point: &Point, path: &Path) -> Result<(), Failure> {
+        if !point.world.is_model() {
+            let problem =
+                "the kernel world sees packets at the ends only, not hop by hop as in a trace of ns-2";
+            return Err(Failure::Usage(format!("--ns2: {problem}; take --world model, or --pcap")));
+        }
+        let wrong = |error| cannot_write(path, &error);
+        let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
+        let topology = Topology::new(&scenario.network).map_err(Failure::failed)?;
+        let file = BufWriter::new(File::create(path).map_err(wrong)?);
+        let mut trace = Ns2Trace::new(file, &topology);
+        hol_model::run(&scenario, seed, Some(&mut trace)).map_err(Failure::failed)?;
+        let packets = trace.packets;
+        trace.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
+        say(&format!("{}: {packets} packets of {}\n", path.display(), self.which_run(point)));
+        Ok(())
+    }
+
+    fn which_run(&self, point: &Point) -> String {
+        format!("hol {point}, repetition {}, seed {}", self.repetition, point.seed)
     }
 
     /// Does the run in its world and shows `witness` every packet.
@@ -113,6 +141,10 @@ impl Trace {
         }
         Ok(())
     }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::failed(format!("{}: cannot write: {error}", path.display()))
 }
 
 /// Whoever wants to know of packets, in whatever world.
@@ -151,8 +183,11 @@ impl fmt::Display for Seen<'_> {
 struct AsTap<'w, W>(&'w mut W);
 
 impl<W: Witness> Tap for AsTap<'_, W> {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate) {
-        self.0.see(now, point, fate, &Seen::Value(packet));
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
+        // As at a network card: how long a packet waited in the queue is not seen.
+        if fate != Fate::Dequeued {
+            self.0.see(now, point, fate, &Seen::Value(&crossing.packet));
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use hol::{BIN, ok};
+use hol::{BIN, failure, ok};
 use kernel::kernels;
 
 /// `hol trace` of one run, as text.
@@ -93,6 +93,16 @@ fn a_capture_repeats_itself_and_has_no_wrong_checksum_and_no_malformed_packet() 
         }
         let bad = "_ws.malformed || ip.checksum.status == 0 || tcp.checksum.status == 0 || sctp.checksum.status == 0";
         assert_eq!(dissect(&first, "frame.number", bad), Some(Vec::new()), "{transport}");
+    }
+}
+
+#[test]
+fn a_trace_of_ns_2_is_refused_because_only_the_ends_are_seen() {
+    if kernels("a_trace_of_ns_2_is_refused_because_only_the_ends_are_seen").is_some() {
+        let directory = tempfile::tempdir().unwrap();
+        let (code, message) =
+            failure(directory.path(), &["trace", "tcp", "--world", "kernel", "--ns2", "run.tr"]);
+        assert!(code == 2 && message.contains("take --world model, or --pcap"), "{message}");
     }
 }
 

@@ -24,6 +24,14 @@ pub(crate) const CLIENT_PORTS: usize = (u16::MAX - FIRST_CLIENT_PORT) as usize +
 /// Without a delivery for so many times the longest retransmission timeout, a run has stalled.
 const STALLED_TIMEOUTS: u64 = 3;
 
+/// Which flow of a run a packet belongs to: 0 is measured, from 1 on those of the background in the order of
+/// [`Scenario::background_flows`].
+pub fn flow_of(packet: &Packet) -> usize {
+    // Of the two ports the server's is the lower, and each flow has its own.
+    let (source, destination) = packet.ports();
+    usize::from(source.min(destination) - SERVER_PORT)
+}
+
 /// The world of `scenario` at the start of the run: the flow that is measured, then the background.
 pub(crate) fn world<'t>(
     scenario: &Scenario,

@@ -2,7 +2,6 @@
 
 use hol_base::Time;
 use hol_transport::{Endpoint, Input, Output, Statistics};
-use hol_wire::{Packet, Transport};
 
 /// A closed set, so that the inner loop needs no virtual calls.
 #[derive(Debug)]
@@ -41,13 +40,5 @@ impl Endpoint for Connection {
             Self::Tcp(endpoint) => endpoint.statistics(),
             Self::Sctp(endpoint) => endpoint.statistics(),
         }
-    }
-}
-
-/// Destination and source port of a packet.
-pub(crate) fn ports(packet: &Packet) -> (u16, u16) {
-    match &packet.transport {
-        Transport::Tcp(segment) => (segment.destination_port, segment.source_port),
-        Transport::Sctp(packet) => (packet.destination_port, packet.source_port),
     }
 }

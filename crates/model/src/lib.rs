@@ -12,10 +12,11 @@ mod flow;
 mod scenario;
 mod world;
 
+pub use build::flow_of;
 use hol_base::{Digester, Duration, Seed};
 use hol_measure::Transfer;
 use hol_network::Topology;
-pub use hol_network::{Drops, Fate, Tap, TapPoint};
+pub use hol_network::{Crossing, Drops, Fate, Tap, TapPoint};
 use hol_stack::{Protocol, TransportSpec};
 use hol_transport::Reliability;
 use hol_workloads::WorkloadSpec;

@@ -5,7 +5,7 @@ use hol_network::{Agenda, Arrival, Drops, Network, NodeId};
 use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
 use hol_workloads::{Application, Output as Answer};
 
-use crate::connection::{Connection, ports};
+use crate::connection::Connection;
 use crate::demux::Demux;
 use crate::flow::{Flow, Role, Side};
 
@@ -136,7 +136,7 @@ impl<'t> World<'t> {
     }
 
     fn receive(&mut self, arrival: Arrival) {
-        let (local, remote) = ports(&arrival.packet);
+        let (remote, local) = arrival.packet.ports();
         // No endpoint: the port is closed, and in this world nobody asks why.
         if let Some(socket) = self.hosts[usize::from(arrival.node.0)].endpoint(local, remote) {
             self.serve(socket, Some(Input::Packet(arrival.packet)));

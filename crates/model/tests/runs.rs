@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Seed, Time};
 use hol_measure::{Leg, Outcome, Record};
-use hol_model::{Fate, Run, Scenario, Stopped, Tap, TapPoint, run};
+use hol_model::{Crossing, Fate, Run, Scenario, Stopped, Tap, TapPoint, run};
 
 /// Every transport that promises to deliver everything in order.
 const RELIABLE: &[&str] = &[
@@ -276,9 +276,10 @@ struct Counts {
 }
 
 impl Tap for Counts {
-    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &hol_wire::Packet, fate: Fate) {
+    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Crossing, fate: Fate) {
         match fate {
             Fate::Sent => self.sent += 1,
+            Fate::Dequeued => (),
             Fate::Received => self.received += 1,
             _ => self.dropped += 1,
         }

@@ -22,7 +22,7 @@ mod transmitter;
 
 pub use agenda::Agenda;
 pub use error::NetworkError;
-pub use line::Change;
+pub use line::{Change, Crossing};
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Network};
 pub use red::{Discipline, RedSpec};

@@ -15,12 +15,17 @@ use crate::tap::Fate;
 use crate::transmitter::Transmitter;
 use crate::{InterfaceId, Settings};
 
-/// A packet on its way from one interface to another.
+/// A packet on one hop, from one interface to another.
 #[derive(Debug)]
-pub(crate) struct Crossing {
-    pub(crate) from: InterfaceId,
-    pub(crate) to: InterfaceId,
-    pub(crate) packet: Packet,
+pub struct Crossing {
+    /// Where the hop begins.
+    pub from: InterfaceId,
+    /// Where it ends.
+    pub to: InterfaceId,
+    /// The packet's number among those that nodes have sent, from 0: the same on every hop.
+    pub number: u32,
+    /// The packet.
+    pub packet: Packet,
 }
 
 impl Crossing {
@@ -166,6 +171,7 @@ impl Line {
     }
 
     fn transmit(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
+        observer.see(now, crossing.from, &crossing, Fate::Dequeued);
         self.in_service = crossing.length();
         let departs = self.transmitter.transmit(now, self.in_service);
         // Every effect draws for every packet, or one effect would shift the luck of another.
@@ -184,8 +190,8 @@ impl Line {
         };
         crossing.packet.corrupted |= corrupted;
         if duplicated {
-            let Crossing { from, to, ref packet } = crossing;
-            self.fly(arrives, Crossing { from, to, packet: packet.clone() });
+            let Crossing { from, to, number, ref packet } = crossing;
+            self.fly(arrives, Crossing { from, to, number, packet: packet.clone() });
         }
         self.fly(arrives, crossing);
     }

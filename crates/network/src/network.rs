@@ -71,8 +71,9 @@ impl<'t> Network<'t> {
 
     /// `node` sends a packet.
     pub fn send(&mut self, now: Time, node: NodeId, packet: Packet) {
+        let number = self.packets as u32;
         self.packets += 1;
-        self.forward(now, node, packet);
+        self.forward(now, node, number, packet);
     }
 
     /// What happens up to `now`, until the next packet reaches its node; `None` when there is nothing more.
@@ -103,24 +104,25 @@ impl<'t> Network<'t> {
             self.observer.reject(now, &crossing);
             return None;
         }
-        self.observer.see(now, crossing.to, &crossing.packet, Fate::Received);
+        self.observer.see(now, crossing.to, &crossing, Fate::Received);
         if here {
             return Some(Arrival { node, packet: crossing.packet });
         }
-        self.forward(now, node, crossing.packet);
+        self.forward(now, node, crossing.number, crossing.packet);
         None
     }
 
-    fn forward(&mut self, now: Time, node: NodeId, packet: Packet) {
+    fn forward(&mut self, now: Time, node: NodeId, number: u32, packet: Packet) {
         let routes = &self.routes[usize::from(node.0)];
         let Ok(route) = routes.binary_search_by_key(&packet.destination, |route| route.destination) else {
             panic!("{node:?} sends to {}, which is not in the network", packet.destination);
         };
         let Route { line, from, to, .. } = routes[route];
-        self.observer.see(now, from, &packet, Fate::Sent);
+        let crossing = Crossing { from, to, number, packet };
+        self.observer.see(now, from, &crossing, Fate::Sent);
         let line_index = usize::from(line.0);
         let line = &mut self.lines[line_index];
-        line.offer(now, Crossing { from, to, packet }, &mut self.observer);
+        line.offer(now, crossing, &mut self.observer);
         self.agenda.set(line_index, line.next_action());
     }
 

@@ -1,7 +1,6 @@
 //! Counts the packets that are dropped, and shows every packet to the tap.
 
 use hol_base::Time;
-use hol_wire::Packet;
 
 use crate::InterfaceId;
 use crate::line::Crossing;
@@ -22,25 +21,25 @@ impl<'t> Observer<'t> {
         self.drops
     }
 
-    /// A packet passes an interface.
+    /// A packet passes an interface at one of the ends of its hop.
     #[inline]
-    pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, packet: &Packet, fate: Fate) {
+    pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, crossing: &Crossing, fate: Fate) {
         if let Some(tap) = &mut self.tap {
             let interface = usize::from(interface.0);
-            tap.packet(now, TapPoint { interface, name: &self.names[interface] }, packet, fate);
+            tap.packet(now, TapPoint { interface, name: &self.names[interface] }, crossing, fate);
         }
     }
 
     /// A packet ends before it reaches the other interface.
     pub(crate) fn lose(&mut self, now: Time, crossing: &Crossing, fate: Fate) {
         self.count(fate);
-        self.see(now, crossing.from, &crossing.packet, fate);
+        self.see(now, crossing.from, crossing, fate);
     }
 
     /// A packet arrives, but its checksum is wrong.
     pub(crate) fn reject(&mut self, now: Time, crossing: &Crossing) {
         self.count(Fate::Corrupted);
-        self.see(now, crossing.to, &crossing.packet, Fate::Corrupted);
+        self.see(now, crossing.to, crossing, Fate::Corrupted);
     }
 
     fn count(&mut self, fate: Fate) {
@@ -51,7 +50,7 @@ impl<'t> Observer<'t> {
             Fate::Corrupted => corrupt,
             Fate::TooLong => mtu,
             Fate::LinkDown => down,
-            Fate::Sent | Fate::Received => return,
+            Fate::Sent | Fate::Dequeued | Fate::Received => return,
         } += 1;
     }
 }

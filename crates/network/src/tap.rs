@@ -1,12 +1,13 @@
 //! Looking at packets as they pass, for captures and diagrams.
 
 use hol_base::Time;
-use hol_wire::Packet;
+
+use crate::line::Crossing;
 
 /// Sees every packet of a run. Without a tap the run costs nothing more.
 pub trait Tap {
-    /// A packet passes `point`, or ends there.
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate);
+    /// A packet passes `point`, which is an end of the hop that it makes, or ends there.
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate);
 }
 
 /// An interface of a node.
@@ -23,6 +24,8 @@ pub struct TapPoint<'a> {
 pub enum Fate {
     /// The node handed it to the interface.
     Sent,
+    /// The interface began to transmit it, at once or after a wait in the queue.
+    Dequeued,
     /// It arrived whole.
     Received,
     /// The line lost it; noted at the sending interface when its transmission began.
@@ -42,13 +45,14 @@ pub enum Fate {
 impl Fate {
     /// The packet has come to its end.
     pub fn is_drop(self) -> bool {
-        !matches!(self, Self::Sent | Self::Received)
+        !matches!(self, Self::Sent | Self::Dequeued | Self::Received)
     }
 
     /// In a few words, for captures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sent => "sent",
+            Self::Dequeued => "dequeued",
             Self::Received => "received",
             Self::Lost => "lost on the line",
             Self::QueueFull => "dropped: queue full",

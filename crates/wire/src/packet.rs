@@ -62,6 +62,14 @@ impl Packet {
             }
     }
 
+    /// Source and destination port.
+    pub fn ports(&self) -> (u16, u16) {
+        match &self.transport {
+            Transport::Tcp(segment) => (segment.source_port, segment.destination_port),
+            Transport::Sctp(packet) => (packet.source_port, packet.destination_port),
+        }
+    }
+
     /// The packet's octets from the IPv4 header on, with all checksums. A corrupted packet has the last bit
     /// flipped behind them.
     ///

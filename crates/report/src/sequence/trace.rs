@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Seed, Time};
 use hol_measure::Record;
-use hol_model::{Fate, Scenario, ScenarioError, Tap, TapPoint, run};
+use hol_model::{Crossing, Fate, Scenario, ScenarioError, Tap, TapPoint, run};
 use hol_network::NetworkSpec;
 use hol_stack::TransportSpec;
 use hol_wire::Packet;
@@ -103,20 +103,18 @@ struct Seen {
     forward: bool,
     sent: Time,
     arrived: Option<Time>,
-    ended: bool,
 }
 
 impl Tap for Watch {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, packet: &Packet, fate: Fate) {
-        if fate == Fate::Sent {
-            let (packet, forward) = (packet.clone(), point.name.starts_with("client"));
-            self.seen.push(Seen { packet, forward, sent: now, arrived: None, ended: false });
-            return;
-        }
-        // Two equal packets are told apart by their order, for links keep it.
-        if let Some(seen) = self.seen.iter_mut().find(|seen| !seen.ended && seen.packet == *packet) {
-            seen.ended = true;
-            seen.arrived = (fate == Fate::Received).then_some(now);
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
+        match fate {
+            Fate::Sent => {
+                let (packet, forward) = (crossing.packet.clone(), point.name.starts_with("client"));
+                self.seen.push(Seen { packet, forward, sent: now, arrived: None });
+            }
+            // One link and nothing sent before it: a packet's number is its place.
+            Fate::Received => self.seen[crossing.number as usize].arrived = Some(now),
+            _ => (),
         }
     }
 }

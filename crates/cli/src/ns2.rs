@@ -1,0 +1,135 @@
+//! The classic trace format of ns-2, which half a literature's awk scripts read.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use hol_base::Time;
+use hol_model::{Crossing, Fate, Tap, TapPoint, flow_of};
+use hol_network::{InterfaceId, NodeId, Topology};
+use hol_wire::sctp::Chunk;
+use hol_wire::tcp::Flags;
+use hol_wire::{Address, Packet, Transport};
+
+/// Writes a line for every event of a packet on a hop:
+///
+/// ```text
+/// event time from to type size flags flow source destination sequence packet
+/// +     0.1  0    1  tcp  552  ------- 0  0.49152 2.7626     1        3
+/// ```
+///
+/// Events are enqueued (`+`), dequeued (`-`), received (`r`) and dropped (`d`). Time is in seconds, nodes are numbered as
+/// in the network, size is that of the IP packet in octets. Flow 0 is measured; source and destination are node.port;
+/// the sequence number counts octets of TCP and TSNs of SCTP, 1 being the first of the data and -1 none; a packet
+/// keeps its number on every hop.
+pub struct Ns2Trace<W> {
+    out: W,
+    nodes: Nodes,
+    /// The number before the first of the data, by source and destination.
+    origins: BTreeMap<(End, End), u32>,
+    /// How many packets were sent.
+    pub packets: u64,
+    /// The first error; nothing is written after it.
+    failed: Option<io::Error>,
+}
+
+/// A node and a port: an association has several addresses, but one of these at each end.
+type End = (NodeId, u16);
+
+impl<W: Write> Ns2Trace<W> {
+    /// A trace of what happens on `topology`.
+    pub fn new(out: W, topology: &Topology) -> Self {
+        Self { out, nodes: Nodes::new(topology), origins: BTreeMap::new(), packets: 0, failed: None }
+    }
+
+    /// What was written to, or the error that ended it.
+    pub fn finish(self) -> io::Result<W> {
+        self.failed.map_or(Ok(self.out), Err)
+    }
+
+    fn line(&mut self, now: Time, crossing: &Crossing, event: char) -> io::Result<()> {
+        let Crossing { from, to, number, packet } = crossing;
+        let [from, to] = [from, to].map(|interface| self.nodes.of_interface(*interface).0);
+        let (nanos, kind, size, flow) = (now.as_nanos(), kind(packet), packet.length(), flow_of(packet));
+        let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+        let ends = self.nodes.ends(packet);
+        let sequence = self.sequence(ends, packet).map_or(-1, i64::from);
+        let ((source, source_port), (destination, destination_port)) = (ends.0, ends.1);
+        let ends = format!("{}.{source_port} {}.{destination_port}", source.0, destination.0);
+        writeln!(
+            self.out,
+            "{event} {seconds}.{nanos:09} {from} {to} {kind} {size} ------- {flow} {ends} {sequence} {number}"
+        )
+    }
+
+    /// The packet's sequence number, counted from the first that its sender used.
+    fn sequence(&mut self, ends: (End, End), packet: &Packet) -> Option<u32> {
+        let (number, origin) = match &packet.transport {
+            // The SYN takes a number of its own. RFC 9293 section 3.4.
+            Transport::Tcp(segment) => (segment.seq.0, segment.seq.0),
+            Transport::Sctp(packet) => {
+                let tsn = packet.chunks.iter().find_map(tsn)?;
+                (tsn, tsn.wrapping_sub(1))
+            }
+        };
+        Some(number.wrapping_sub(*self.origins.entry(ends).or_insert(origin)))
+    }
+}
+
+impl<W: Write> Tap for Ns2Trace<W> {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
+        if self.failed.is_none() {
+            self.packets = self.packets.max(u64::from(crossing.number) + 1);
+            self.failed = self.line(now, crossing, event(fate)).err();
+        }
+    }
+}
+
+fn event(fate: Fate) -> char {
+    match fate {
+        Fate::Sent => '+',
+        Fate::Dequeued => '-',
+        Fate::Received => 'r',
+        _ => 'd',
+    }
+}
+
+/// What ns-2 calls a packet: `tcp` with user data or a SYN or FIN, `ack` without, and `sctp`.
+fn kind(packet: &Packet) -> &'static str {
+    match &packet.transport {
+        Transport::Sctp(_) => "sctp",
+        Transport::Tcp(segment) if segment.sequence_length() > 0 || segment.flags.contains(Flags::RST) => {
+            "tcp"
+        }
+        Transport::Tcp(_) => "ack",
+    }
+}
+
+fn tsn(chunk: &Chunk) -> Option<u32> {
+    if let Chunk::Data(data) = chunk { Some(data.tsn.0) } else { None }
+}
+
+/// Whose an interface or an address is.
+struct Nodes {
+    by_interface: Vec<NodeId>,
+    by_address: BTreeMap<Address, NodeId>,
+}
+
+impl Nodes {
+    fn new(topology: &Topology) -> Self {
+        let interfaces = topology.interfaces();
+        Self {
+            by_interface: interfaces.iter().map(|interface| interface.node).collect(),
+            by_address: interfaces.iter().map(|interface| (interface.address, interface.node)).collect(),
+        }
+    }
+
+    fn of_interface(&self, interface: InterfaceId) -> NodeId {
+        self.by_interface[usize::from(interface.0)]
+    }
+
+    /// Source and destination of a packet.
+    fn ends(&self, packet: &Packet) -> (End, End) {
+        let (source, destination) = packet.ports();
+        ((self.by_address[&packet.source], source), (self.by_address[&packet.destination], destination))
+    }
+}
