@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
-use hol_network::{Drops, Fate, Network, NodeId, Tap, TapPoint, Topology};
+use hol_network::{Crossing, Drops, Fate, Network, NodeId, Tap, TapPoint, Topology};
 use hol_wire::{Address, Packet, Transport, tcp};
 
 const CLIENT: NodeId = NodeId(0);
@@ -230,8 +230,10 @@ fn packets_cross_a_router_and_a_lan() {
     drop(network);
     let expected = [
         ("client:1", Fate::Sent),
+        ("client:1", Fate::Dequeued),
         ("router:1", Fate::Received),
         ("router:2", Fate::Sent),
+        ("router:2", Fate::Dequeued),
         ("server:2", Fate::Received),
     ];
     assert_eq!(seen.0, expected.map(|(name, fate)| (name.to_owned(), fate)));
@@ -241,7 +243,7 @@ fn packets_cross_a_router_and_a_lan() {
 struct Fates(Vec<(String, Fate)>);
 
 impl Tap for Fates {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Packet, fate: Fate) {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Crossing, fate: Fate) {
         self.0.push((point.name.to_owned(), fate));
     }
 }
