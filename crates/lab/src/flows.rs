@@ -12,6 +12,17 @@ impl PointResult {
         self.over_runs(|run| kbps(run, run.summary.bytes))
     }
 
+    /// The throughput of each repetition in kbit/s; `None` where a message is missing.
+    pub fn throughputs(&self) -> Vec<Option<f64>> {
+        let whole = |run: &&RunResult| run.summary.failed() == 0;
+        self.runs.iter().map(|run| Some(run).filter(whole).and_then(|run| kbps(run, run.summary.bytes))).collect()
+    }
+
+    /// How long each repetition took to connect, in ms; `None` where it was not connected in time.
+    pub fn connect_times_ms(&self) -> Vec<Option<f64>> {
+        self.runs.iter().map(|run| run.connect_time.map(|time| time.as_millis_f64())).collect()
+    }
+
     /// What a flow of the background got meanwhile, in kbit/s: the mean of all; `None` without a background.
     pub fn background_kbps(&self) -> Option<Interval> {
         self.over_runs(|run| {

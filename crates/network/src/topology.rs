@@ -173,6 +173,17 @@ impl Topology {
         &self.routes[usize::from(node.0)]
     }
 
+    /// The lines from one node to another, to the first of its addresses; empty if it is the same node.
+    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<&LinePlan> {
+        let mut path = Vec::new();
+        let (mut node, goal) = (from, self.addresses(to)[0]);
+        while let Some(route) = self.routes(node).iter().find(|route| route.destination == goal) {
+            path.push(&self.lines[usize::from(route.line.0)]);
+            node = self.interfaces[usize::from(route.to.0)].node;
+        }
+        path
+    }
+
     /// What happens during the run, in the order of time.
     pub fn changes(&self) -> &[ScheduledChange] {
         &self.changes

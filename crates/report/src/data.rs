@@ -1,6 +1,10 @@
 //! What the report draws and judges: the points of a study, whoever measured them.
 
-use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, Summary};
+use std::collections::BTreeMap;
+
+use hol_measure::{Distribution, Interval, SplitMean, Summary};
+
+use crate::metric::Metric;
 
 /// All points of all experiments.
 #[derive(Debug, Clone, Default)]
@@ -39,16 +43,18 @@ pub struct Cell {
 pub struct Flows {
     /// The point with its axes.
     pub point: String,
-    /// User data from the first message sent to the last delivered, in kbit/s.
-    pub throughput_kbps: Option<Interval>,
+    /// User data from the first message sent to the last delivered, in kbit/s, of each repetition that delivered
+    /// everything.
+    pub throughputs: Vec<Option<f64>>,
+    /// The most that the path carries of it with the transport's headers, in kbit/s; `None` where there is no closed
+    /// form.
+    pub ceiling_kbps: Option<f64>,
     /// What a flow of the background got meanwhile, in kbit/s.
     pub background_kbps: Option<Interval>,
     /// Jain's index of the workload and the background.
     pub fairness: Option<Interval>,
-    /// From the workload's start until it was connected, in ms.
-    pub connect_ms: Option<Interval>,
-    /// Runs that were never connected, or not in time.
-    pub unconnected: usize,
+    /// From the workload's start until it was connected, in ms, of each repetition that was in time.
+    pub connects: Vec<Option<f64>>,
 }
 
 /// What differs between the points of an experiment, beside the transport.
@@ -64,6 +70,8 @@ pub struct Conditions {
     pub workload: String,
     /// Messages come at random (Poisson), not at equal distances.
     pub poisson: bool,
+    /// The swept keys with their values as written, in the order of the file.
+    pub axes: Vec<(String, String)>,
 }
 
 /// Which points: an empty list or an absent range takes all.
@@ -80,12 +88,17 @@ pub struct Filter {
     pub delay_ms: Option<f64>,
     /// The workload, as in `simco` or `echo 100B`.
     pub workload: Option<String>,
+    /// Values of swept keys, as written: `"workload.interval" = ["20ms", "30ms"]`.
+    pub axes: BTreeMap<String, Vec<String>>,
 }
 
 impl Filter {
     /// Whether a point is one of those.
     pub fn takes(&self, cell: &Cell) -> bool {
         let Conditions { loss, rate, delay_ms, ref workload, .. } = cell.conditions;
+        let on_axis = |(key, values): (&String, &Vec<String>)| {
+            cell.conditions.axis(key).is_some_and(|value| values.iter().any(|wanted| wanted == value))
+        };
         let inside = |range: Option<[f64; 2]>, value: f64| {
             range.is_none_or(|[min, max]| value >= min * (1.0 - 1e-9) && value <= max * (1.0 + 1e-9))
         };
@@ -94,6 +107,7 @@ impl Filter {
             && inside(self.rate, rate)
             && inside(self.delay_ms.map(|delay| [delay, delay]), delay_ms)
             && self.workload.as_ref().is_none_or(|wanted| wanted == workload)
+            && self.axes.iter().all(on_axis)
     }
 }
 
@@ -102,15 +116,17 @@ impl Conditions {
     pub fn rtt_ms(&self) -> f64 {
         2.0 * self.delay_ms
     }
+
+    /// The value of a swept key, as written.
+    pub fn axis(&self, key: &str) -> Option<&str> {
+        self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
 }
 
 impl Cell {
-    /// The mean response time in ms over the repetitions; `None` where nothing completed.
-    ///
-    /// A point whose runs lost messages for good has no honest mean, for the missing ones are the slowest.
+    /// The mean response time in ms over the repetitions; `None` where messages are missing.
     pub fn mean(&self) -> Option<Interval> {
-        self.stopped.is_none().then_some(())?;
-        Interval::of(&self.means()?, CONFIDENCE)
+        Metric::ResponseTime.mean(self)
     }
 
     /// The mean response time in ms of each repetition; `None` if one of them delivered nothing.
@@ -123,10 +139,15 @@ impl Cell {
         self.latency.quantile(p).map(|latency| latency.as_millis_f64())
     }
 
-    /// Where this point stands, for people: `exp1, 1 % loss, 100/s`.
+    /// Where this point stands, for people: `exp1, 1 % loss, 100/s`, or by what else was swept: `grid, queue 12p`.
     pub fn place(&self) -> String {
-        let Conditions { loss, rate, .. } = self.conditions;
+        let Conditions { loss, rate, ref axes, .. } = self.conditions;
         let number = crate::plot::number;
+        if axes.iter().any(|(key, _)| !["network.loss", "workload.rate"].contains(&key.as_str())) {
+            let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+            let axes = axes.iter().map(|(key, value)| format!(", {} {value}", last(key)));
+            return self.experiment.clone() + &axes.collect::<String>();
+        }
         format!("{}, {} % loss, {}/s", self.experiment, number(loss), number(rate))
     }
 }

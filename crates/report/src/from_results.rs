@@ -6,6 +6,7 @@ use hol_measure::SplitMean;
 use hol_network::LossSpec;
 use hol_workloads::{Arrivals, Kind};
 
+use crate::ceiling::ceiling_kbps;
 use crate::data::{Cell, Conditions, Dataset, Flows};
 
 impl From<&Results> for Dataset {
@@ -41,11 +42,11 @@ fn flows(result: &PointResult) -> Option<Flows> {
     let told = !point.workload.has_replies() || !point.background.is_empty();
     told.then(|| Flows {
         point: point.to_string(),
-        throughput_kbps: result.throughput_kbps(),
+        throughputs: result.throughputs(),
+        ceiling_kbps: ceiling_kbps(point),
         background_kbps: result.background_kbps(),
         fairness: result.fairness(),
-        connect_ms: result.connect_ms(),
-        unconnected: result.unconnected(),
+        connects: result.connect_times_ms(),
     })
 }
 
@@ -73,6 +74,7 @@ fn conditions(point: &Point) -> Conditions {
             kind => format!("{} {}B", kind.name(), workload.size()),
         },
         poisson: workload.arrivals() == Arrivals::Poisson,
+        axes: point.axes.clone(),
     }
 }
 

@@ -3,11 +3,13 @@
 //! [`write()`] turns a result directory into `report.html` and its figures; everything on the page is
 //! computed from the stored runs, the study's `figures.toml` and its `claims.toml`.
 
+mod ceiling;
 pub mod claims;
 mod closed_form;
 pub mod data;
 pub mod figures;
 mod from_results;
+pub mod metric;
 mod page;
 pub mod plot;
 mod provenance;

@@ -4,7 +4,7 @@ use hol_base::{Digest, Duration};
 use hol_measure::{Distribution, Recorder, SplitMean, SplitTotal, Summary};
 
 use crate::claims::View;
-use crate::data::{Cell, Conditions, Dataset};
+use crate::data::{Cell, Conditions, Dataset, Flows};
 use crate::figures::StackView;
 use crate::provenance::Provenance;
 
@@ -17,6 +17,21 @@ pub fn cell(transport: &str, loss: f64, rate: f64, means: &[f64]) -> Cell {
 /// A point with one repetition of many transactions.
 pub fn cell_with(transport: &str, loss: f64, rate: f64, latencies: &[f64]) -> Cell {
     of_runs(transport, loss, rate, vec![summary(latencies)])
+}
+
+/// A point of one-way messages where these keys were swept, with the throughput of each repetition.
+pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling_kbps: f64) -> Cell {
+    let mut cell = cell(transport, 0.0, 0.0, &vec![10.0; throughputs.len()]);
+    cell.conditions.axes = axes.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    cell.flows = Some(Flows {
+        point: cell.place(),
+        throughputs: throughputs.iter().copied().map(Some).collect(),
+        ceiling_kbps: Some(ceiling_kbps),
+        background_kbps: None,
+        fairness: None,
+        connects: vec![Some(100.0); throughputs.len()],
+    });
+    cell
 }
 
 /// All of them.
@@ -40,7 +55,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         transport: transport.into(),
         spec: kind,
         streams,
-        conditions: Conditions { loss, rate, delay_ms: 10.0, workload: "simco".into(), poisson: false },
+        conditions: Conditions { loss, rate, delay_ms: 10.0, workload: "simco".into(), ..Conditions::default() },
         runs,
         latency,
         split: Some(SplitMean::default()),

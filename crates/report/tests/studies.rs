@@ -40,7 +40,7 @@ fn every_figure_names_an_experiment_and_transports_that_exist_on_every_stack() {
 #[test]
 fn figures_and_claims_have_each_number_once() {
     for (study, figures, claims) in studies() {
-        let numbers: BTreeSet<u32> = figures.figures.iter().map(|figure| figure.number).collect();
+        let numbers: BTreeSet<String> = figures.figures.iter().map(|f| f.number.to_string()).collect();
         assert_eq!(numbers.len(), figures.figures.len(), "{}", study.name);
         let ids: BTreeSet<&str> = claims.claims.iter().map(|claim| claim.id.as_str()).collect();
         assert_eq!(ids.len(), claims.claims.len(), "{}", study.name);

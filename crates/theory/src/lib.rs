@@ -4,6 +4,7 @@
 //! closed form, [`mechanistic::simulate`] plays the same rules out event by event, and [`applies`] says
 //! where the two part. Means are in ms.
 
+mod ceiling;
 mod detection;
 pub mod failover;
 mod limits;
@@ -15,5 +16,6 @@ pub mod queueing;
 mod resequencing;
 mod transfer;
 
+pub use ceiling::Stream;
 pub use limits::{Limit, applies};
 pub use transfer::{Arrivals, Recovery, Transfer};

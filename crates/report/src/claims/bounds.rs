@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
+use crate::metric::Metric;
 
 /// Means lie within the paper's axis.
 #[derive(Debug, Clone, Deserialize)]
@@ -12,8 +13,11 @@ pub struct Inside {
     transports: Vec<String>,
     #[serde(default)]
     at: Filter,
-    /// The ends of the axis in ms.
+    /// The ends of the axis in ms (kbit/s).
     axis: [f64; 2],
+    /// What is compared.
+    #[serde(default)]
+    metric: Metric,
 }
 
 impl Inside {
@@ -26,12 +30,12 @@ impl Inside {
         }
         let (inside, outside): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| self.takes(cell));
         let [low, high] = self.axis;
-        let text = format!("{} of {} means within {low}–{high} ms", inside.len(), cells.len());
+        let text = format!("{} of {} means within {low}–{high} {}", inside.len(), cells.len(), self.metric.unit());
         if outside.is_empty() {
             return Finding::new(true, text);
         }
-        let row = |cell: &&Cell| match cell.mean() {
-            Some(mean) => format!("{} at {}: {mean} ms, off the axis", cell.transport, cell.place()),
+        let row = |cell: &&Cell| match self.metric.mean(cell) {
+            Some(mean) => format!("{} at {}: {mean} {}, off the axis", cell.transport, cell.place(), self.metric.unit()),
             None => format!("{} at {}: the load was not carried", cell.transport, cell.place()),
         };
         Finding::unknown(text + "; the others are off the paper's axis and cannot be compared")
@@ -41,7 +45,7 @@ impl Inside {
     fn takes(&self, cell: &Cell) -> bool {
         // A floor that equals the end of the axis lies on it: the RTT and a little serialization.
         let [low, high] = self.axis;
-        cell.mean().is_some_and(|mean| mean.high() >= low * 0.99 && mean.low() <= high * 1.01)
+        self.metric.mean(cell).is_some_and(|mean| mean.high() >= low * 0.99 && mean.low() <= high * 1.01)
     }
 }
 
@@ -52,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_mean_off_the_axis_leaves_the_claim_open() {
-        let check = Inside { transports: vec!["TCP".into()], at: Filter::default(), axis: [20.0, 50.0] };
+        let check = Inside { transports: vec!["TCP".into()], at: Filter::default(), axis: [20.0, 50.0], metric: Metric::default() };
         let inside = cell("TCP", 1.0, 100.0, &[23.0, 24.0]);
         let outside = cell("TCP", 5.0, 100.0, &[80.0, 81.0]);
         assert_eq!(check.evaluate(&view(&dataset(vec![inside.clone()]))).holds, Some(true));

@@ -6,8 +6,9 @@ use serde::Deserialize;
 use super::view::compare;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
+use crate::metric::Metric;
 
-/// Each of `transports` has a lower mean than `than`.
+/// Each of `transports` is faster than `than`: it has a lower time, or a higher throughput.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Faster {
@@ -18,6 +19,9 @@ pub struct Faster {
     /// The share of the points at which it has to be significant; nowhere may the opposite be.
     #[serde(default = "nine_tenths")]
     share: f64,
+    /// What is compared.
+    #[serde(default)]
+    metric: Metric,
 }
 
 /// Two transports of the data, named with their stacks, have different means.
@@ -28,6 +32,9 @@ pub struct Differ {
     right: String,
     #[serde(default)]
     at: Filter,
+    /// What is compared.
+    #[serde(default)]
+    metric: Metric,
 }
 
 const fn nine_tenths() -> f64 {
@@ -45,12 +52,13 @@ impl Faster {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let beside = |cell: &Cell| view.beside(cell, &self.than);
-        let pairs = pairs(&cells, |cell| compare(cell, beside(cell)?, 0.0));
+        let pairs = pairs(&cells, |cell| compare(self.metric, cell, beside(cell)?, 0.0));
         if pairs.is_empty() {
             return Finding::no_points();
         }
-        let faster = pairs.iter().filter(|p| p.significant && p.comparison.difference.mean < 0.0).count();
-        let slower = pairs.iter().filter(|p| p.significant && p.comparison.difference.mean > 0.0).count();
+        let gain = |pair: &Pair<'_>| self.metric.gain(pair.comparison.difference.mean);
+        let faster = pairs.iter().filter(|pair| pair.significant && gain(pair) > 0.0).count();
+        let slower = pairs.iter().filter(|pair| pair.significant && gain(pair) < 0.0).count();
         let left_out = cells.len() - pairs.len();
         let holds = slower == 0 && faster as f64 >= self.share * pairs.len() as f64;
         let text = format!(
@@ -60,7 +68,7 @@ impl Faster {
             pairs.len() - faster - slower,
             if left_out > 0 { format!(" ({left_out} more did not carry the load)") } else { String::new() },
         );
-        Finding::new(holds, text).with_rows(rows(pairs, &self.than))
+        Finding::new(holds, text).with_rows(rows(self.metric, pairs, &self.than))
     }
 }
 
@@ -71,14 +79,14 @@ impl Differ {
             return Finding::no_points();
         }
         let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
-        let pairs = pairs(&cells, |cell| compare(cell, view.data.beside(cell, &self.right)?, 0.0));
+        let pairs = pairs(&cells, |cell| compare(self.metric, cell, view.data.beside(cell, &self.right)?, 0.0));
         if pairs.is_empty() {
             return Finding::no_points();
         }
         let different = pairs.iter().filter(|pair| pair.significant).count();
         let text =
             format!("{} and {} differ at {different} of {} points", self.left, self.right, pairs.len());
-        Finding::new(2 * different > pairs.len(), text).with_rows(rows(pairs, &self.right))
+        Finding::new(2 * different > pairs.len(), text).with_rows(rows(self.metric, pairs, &self.right))
     }
 }
 
@@ -95,12 +103,14 @@ fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) 
 }
 
 /// The comparisons in words, the least favourable first.
-fn rows(mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
-    pairs.sort_by(|a, b| b.comparison.difference.mean.total_cmp(&a.comparison.difference.mean));
+fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
+    let gain = |pair: &Pair<'_>| metric.gain(pair.comparison.difference.mean);
+    pairs.sort_by(|a, b| gain(a).total_cmp(&gain(b)));
+    let unit = metric.unit();
     let row = |pair: &Pair<'_>| {
         let sign = if pair.significant { "" } else { " (not significant)" };
         let (cell, difference) = (pair.cell, pair.comparison.difference);
-        format!("{} − {than}: {difference} ms at {}{sign}", cell.transport, cell.place())
+        format!("{} − {than}: {difference} {unit} at {}{sign}", cell.transport, cell.place())
     };
     pairs.iter().map(row).collect()
 }
@@ -111,7 +121,7 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     fn check(share: f64) -> Faster {
-        Faster { transports: vec!["SCTP-8".into()], than: "TCP".into(), at: Filter::default(), share }
+        Faster { transports: vec!["SCTP-8".into()], than: "TCP".into(), at: Filter::default(), share, metric: Metric::default() }
     }
 
     #[test]

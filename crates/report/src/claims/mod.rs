@@ -1,8 +1,10 @@
 //! Claims of a paper, declared in its study's `claims.toml`, judged by code on the measured points.
 
 mod bounds;
+mod ceiling;
 mod compare;
 mod crossover;
+mod dip;
 mod enough;
 mod explained;
 mod finding;
@@ -85,6 +87,10 @@ pub enum Check {
     SameWorkloads(same::SameWorkloads),
     /// Means lie within the paper's axis.
     Inside(bounds::Inside),
+    /// Throughput is what the line carries.
+    Ceiling(ceiling::Ceiling),
+    /// Throughput falls at one place of an axis.
+    Dip(dip::Dip),
     /// Means are the round-trip time and little more.
     Floor(floor::Floor),
     /// Means only fall, or only rise, along an axis.
@@ -190,6 +196,8 @@ impl Check {
             Self::Same(check) => check.evaluate(view),
             Self::SameWorkloads(check) => check.evaluate(view),
             Self::Inside(check) => check.evaluate(view),
+            Self::Ceiling(check) => check.evaluate(view),
+            Self::Dip(check) => check.evaluate(view),
             Self::Floor(check) => check.evaluate(view),
             Self::Monotone(check) => check.evaluate(view),
             Self::QuantileOrder(check) => check.evaluate(view),

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::view::compare;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
+use crate::metric::Metric;
 
 /// Each of `transports` has the same mean as `like`.
 #[derive(Debug, Clone, Deserialize)]
@@ -16,8 +17,15 @@ pub struct SameTransports {
     like: String,
     #[serde(default)]
     at: Filter,
-    /// The largest difference that counts as none, in ms.
+    /// The largest difference that counts as none, in ms …
+    #[serde(default)]
     margin_ms: f64,
+    /// … or as a share of the mean, whichever is larger.
+    #[serde(default)]
+    margin_share: f64,
+    /// What is compared.
+    #[serde(default)]
+    metric: Metric,
 }
 
 /// Each of `transports` behaves the same under two workloads.
@@ -40,10 +48,12 @@ pub struct SameWorkloads {
 impl SameTransports {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
-            let comparison = compare(cell, view.beside(cell, &self.like)?, self.margin_ms)?;
-            Some(Compared { cell, comparison, distance: 0.0, margin: self.margin_ms })
+            let like = view.beside(cell, &self.like)?;
+            let margin = self.margin_ms.max(self.margin_share * self.metric.mean(like)?.mean);
+            let comparison = compare(self.metric, cell, like, margin)?;
+            Some(Compared { cell, comparison, distance: 0.0, margin })
         });
-        finding(&compared.collect::<Vec<_>>(), f64::INFINITY)
+        finding(self.metric, &compared.collect::<Vec<_>>(), f64::INFINITY)
     }
 }
 
@@ -57,10 +67,10 @@ impl SameWorkloads {
                 let other = others.iter().find(|other| same_path(cell, other))?;
                 let margin = self.margin_ms.max(self.margin_share * other.mean()?.mean);
                 let distance = distance(&cell.latency, &other.latency, self.margin_ms)?;
-                Some(Compared { cell, comparison: compare(cell, other, margin)?, distance, margin })
+                Some(Compared { cell, comparison: compare(Metric::ResponseTime, cell, other, margin)?, distance, margin })
             })
         });
-        finding(&compared.collect::<Vec<_>>(), self.distance)
+        finding(Metric::ResponseTime, &compared.collect::<Vec<_>>(), self.distance)
     }
 }
 
@@ -90,16 +100,17 @@ fn same_path(one: &Cell, other: &Cell) -> bool {
     (one.loss, one.rate, one.delay_ms) == (other.loss, other.rate, other.delay_ms)
 }
 
-fn finding(compared: &[Compared<'_>], distance: f64) -> Finding {
+fn finding(metric: Metric, compared: &[Compared<'_>], distance: f64) -> Finding {
     if compared.is_empty() {
         return Finding::no_points();
     }
+    let unit = metric.unit();
     let equivalent =
         |one: &&Compared<'_>| one.comparison.p_equivalent < 1.0 - CONFIDENCE && one.distance < distance;
     let same = compared.iter().filter(equivalent).count();
     let largest = compared.iter().map(|one| one.comparison.difference.mean.abs()).fold(0.0, f64::max);
     let mut text =
-        format!("equivalent at {same} of {} points; largest difference {largest:.3} ms", compared.len());
+        format!("equivalent at {same} of {} points; largest difference {largest:.3} {unit}", compared.len());
     if distance.is_finite() {
         let furthest = compared.iter().map(|one| one.distance).fold(0.0, f64::max);
         text += &format!(", largest Kolmogorov–Smirnov distance {furthest:.4}");
@@ -107,7 +118,7 @@ fn finding(compared: &[Compared<'_>], distance: f64) -> Finding {
     let row = |one: &Compared<'_>| {
         let (cell, difference) = (one.cell, one.comparison.difference);
         format!(
-            "{} at {}: difference {difference} ms, margin {:.2} ms",
+            "{} at {}: difference {difference} {unit}, margin {:.2} {unit}",
             cell.transport,
             cell.place(),
             one.margin
@@ -131,7 +142,7 @@ mod tests {
 
     fn check() -> SameTransports {
         let (transports, like) = (vec!["SCTP-1".into()], "TCP".into());
-        SameTransports { transports, like, at: Filter::default(), margin_ms: 1.0 }
+        SameTransports { transports, like, at: Filter::default(), margin_ms: 1.0, margin_share: 0.0, metric: Metric::default() }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use hol_measure::{CONFIDENCE, Comparison, compare_paired};
 
 use crate::data::{Cell, Dataset, Filter};
 use crate::figures::StackView;
+use crate::metric::Metric;
 
 /// The points as one stack measured them.
 #[derive(Debug, Clone, Copy)]
@@ -38,11 +39,9 @@ impl<'a> View<'a> {
 
 /// The mean of `first` less that of `second`, over repetitions that met the same losses.
 ///
-/// `None` if one of them did not carry the load, for then the slowest messages are missing.
-pub fn compare(first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
-    first.mean()?;
-    second.mean()?;
-    let (first, second) = (first.means()?, second.means()?);
-    let pairs = first.len().min(second.len());
-    Some(compare_paired(&first[..pairs], &second[..pairs], margin, CONFIDENCE))
+/// `None` if they have no value in common: one of them did not carry the load, or delivered nothing.
+pub fn compare(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
+    let pairs = metric.of_runs(first).into_iter().zip(metric.of_runs(second));
+    let (first, second): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
+    (!first.is_empty()).then(|| compare_paired(&first, &second, margin, CONFIDENCE))
 }

@@ -6,6 +6,7 @@ use hol_measure::{CONFIDENCE, Interval};
 use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
 use crate::closed_form;
 use crate::data::{Cell, Dataset, Filter};
+use crate::metric::Metric;
 use crate::plot::{Ccdf, Look, Point, Series, number};
 
 /// Stands for zero on a logarithmic axis: far below its end.
@@ -27,7 +28,7 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         return None;
     }
     Some(Figure {
-        id: format!("fig{:02}", spec.number),
+        id: spec.number.id(),
         name: format!("Figure {}", spec.number),
         caption: spec.caption.clone(),
         basis: basis(&filter, data),
@@ -36,10 +37,11 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         is_ccdf: spec.kind == Kind::Ccdf,
         panels,
         x_label: match spec.kind {
-            Kind::Loss => "packet loss in each direction (%)",
-            Kind::Streams => "number of SCTP streams",
-            Kind::Rate => "transactions a second",
-            Kind::Ccdf => "response time (ms)",
+            Kind::Loss => "packet loss in each direction (%)".to_owned(),
+            Kind::Streams => "number of SCTP streams".to_owned(),
+            Kind::Rate => "transactions a second".to_owned(),
+            Kind::Ccdf => "response time (ms)".to_owned(),
+            Kind::Axis => axis_label(&spec.over, &filter, data),
         },
         spec: spec.clone(),
     })
@@ -57,19 +59,23 @@ fn curves(
         let full = format!("{label}{}", view.suffix);
         data.cells.iter().filter(|cell| cell.transport == full && filter.takes(cell)).collect()
     };
+    let means = |x: &dyn Fn(&Cell) -> f64| -> Vec<Series> {
+        labels.iter().map(|label| over(spec.metric, label, &cells(label), x)).collect()
+    };
     match spec.kind {
-        Kind::Loss => Curves::Means(
-            labels.iter().map(|label| over(label, &cells(label), |cell| cell.conditions.loss)).collect(),
-        ),
-        Kind::Rate => Curves::Means(
-            labels.iter().map(|label| over(label, &cells(label), |cell| cell.conditions.rate)).collect(),
-        ),
+        Kind::Loss => Curves::Means(means(&|cell| cell.conditions.loss)),
+        Kind::Rate => Curves::Means(means(&|cell| cell.conditions.rate)),
+        Kind::Axis => {
+            let mut series = means(&|cell| place(cell, &spec.over).0);
+            series.extend(reference(&spec.reference));
+            Curves::Means(series)
+        }
         Kind::Streams => {
             let all: Vec<&Cell> = labels.iter().flat_map(|label| cells(label)).collect();
             let level = |(index, loss): (usize, &f64)| {
                 let at_loss: Vec<&Cell> =
                     all.iter().copied().filter(|cell| close(cell.conditions.loss, *loss)).collect();
-                let series = over(&format!("{} %", number(*loss)), &at_loss, |cell| f64::from(cell.streams));
+                let series = over(spec.metric, &format!("{} %", number(*loss)), &at_loss, |cell| f64::from(cell.streams));
                 Series { look: Look::of_level(index), ..series }
             };
             Curves::Means(spec.loss.iter().enumerate().map(level).collect())
@@ -108,20 +114,40 @@ fn labels(
 }
 
 /// A curve of means, ascending in `x`.
-fn over(label: &str, cells: &[&Cell], x: impl Fn(&Cell) -> f64) -> Series {
+fn over(metric: Metric, label: &str, cells: &[&Cell], x: impl Fn(&Cell) -> f64) -> Series {
     let mut points: Vec<Point> = cells
         .iter()
         .filter_map(|cell| {
-            let mean = cell.mean()?;
+            let mean = metric.mean(cell)?;
             let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
             Some(Point { x: x(cell), y: mean.mean, half_width, n: mean.n })
         })
         .collect();
     let mut theory: Vec<(f64, f64)> =
-        cells.iter().filter_map(|cell| Some((x(cell), closed_form::mean(cell)?))).collect();
+        cells.iter().filter_map(|cell| Some((x(cell), metric.closed_form(cell)?))).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     theory.sort_by(|a, b| a.0.total_cmp(&b.0));
     Series { label: label.to_owned(), look: Look::of_transport(label), points, theory }
+}
+
+/// Where a point stands on a swept axis, and in which unit: `10ms` is 10 and `ms`.
+fn place<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
+    let text = cell.conditions.axis(key).unwrap_or_default();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    (text[..text.len() - unit.len()].parse().unwrap_or(f64::NAN), unit)
+}
+
+fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
+    let name = key.rsplit('.').next().unwrap_or_default();
+    let unit = data.cells.iter().find(|cell| filter.takes(cell)).map_or("", |cell| place(cell, key).1);
+    if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
+}
+
+/// The line that the paper draws for orientation.
+fn reference(points: &[(f64, f64)]) -> Option<Series> {
+    let look = Look::of_transport("reference");
+    let series = Series { label: "reference".to_owned(), look, points: Vec::new(), theory: points.to_vec() };
+    (!points.is_empty()).then_some(series)
 }
 
 /// A distribution, with the interval that the repetitions give at each of its corners.

@@ -43,13 +43,14 @@ fn panel(figure: &Figure, frame: Frame) -> Panel {
     let (x, y) = match figure.spec.kind {
         Kind::Streams => (Scale::Steps(figure.xs()), Scale::Linear { min, max }),
         Kind::Loss | Kind::Rate => (log, Scale::Linear { min, max }),
+        Kind::Axis => (Scale::Linear { min: x_min, max: x_max }, Scale::Linear { min, max }),
         Kind::Ccdf => (log, Scale::Log { min, max }),
     };
     let y_label = match figure.spec.kind {
-        Kind::Ccdf => "share of transactions that took longer",
-        _ => "mean response time (ms)",
+        Kind::Ccdf => "share of transactions that took longer".to_owned(),
+        _ => format!("{} ({})", figure.spec.metric.name(), figure.spec.metric.unit()),
     };
-    Panel { frame, x: Axis::new(x, figure.x_label), y: Axis::new(y, y_label) }
+    Panel { frame, x: Axis::new(x, &figure.x_label), y: Axis::new(y, &y_label) }
 }
 
 fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
@@ -71,8 +72,11 @@ fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 
 /// The name of a curve, at the height where it leaves the panel.
 fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
-    let last = series.points.iter().rfind(|p| panel.x.scale.contains(p.x))?;
-    Some((series.label.clone(), series.look, panel.at(last.x, last.y)))
+    let measured = series.points.iter().map(|point| (point.x, point.y));
+    // A line of reference has no points.
+    let all: Vec<(f64, f64)> = if series.points.is_empty() { series.theory.clone() } else { measured.collect() };
+    let &(x, y) = all.iter().rfind(|(x, _)| panel.x.scale.contains(*x))?;
+    Some((series.label.clone(), series.look, panel.at(x, y)))
 }
 
 fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {

@@ -29,7 +29,7 @@ pub struct Figure {
     pub is_ccdf: bool,
     /// One panel for each stack.
     pub panels: Vec<PanelData>,
-    x_label: &'static str,
+    x_label: String,
     spec: FigureSpec,
 }
 

@@ -1,8 +1,12 @@
 //! What a study's `figures.toml` says.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use serde::Deserialize;
 
 use crate::data::{Cell, Dataset, Filter};
+use crate::metric::Metric;
 
 /// The file: the stacks that stand side by side, and the figures by their numbers in the paper.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -65,7 +69,7 @@ pub struct StackView {
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
     /// Its number in the paper.
-    pub number: u32,
+    pub number: Number,
     /// Its caption in the paper.
     pub caption: String,
     /// The experiment whose points it shows.
@@ -80,6 +84,18 @@ pub struct FigureSpec {
     pub loss: Vec<f64>,
     /// Rate in 1/s, where one point has to be chosen.
     pub rate: Option<f64>,
+    /// The swept key that is drawn over, such as `workload.interval`, where `kind` is `axis`.
+    #[serde(default)]
+    pub over: String,
+    /// What is drawn.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Values of other swept keys, where points have to be chosen.
+    #[serde(default)]
+    pub axes: BTreeMap<String, Vec<String>>,
+    /// A line that the paper draws beside its measurements: places and values.
+    #[serde(default)]
+    pub reference: Vec<(f64, f64)>,
     /// The paper's horizontal axis.
     pub x: [f64; 2],
     /// The paper's vertical axis.
@@ -89,6 +105,16 @@ pub struct FigureSpec {
     pub overlay: bool,
     /// Where it differs from the paper.
     pub note: Option<String>,
+}
+
+/// As the paper counts: `4`, or by chapter `5.1`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Number {
+    /// Counted through.
+    Whole(u32),
+    /// Of a chapter or an appendix.
+    Dotted(String),
 }
 
 /// What is drawn over what.
@@ -103,6 +129,27 @@ pub enum Kind {
     Rate,
     /// The complementary distribution of the response time.
     Ccdf,
+    /// The metric over any swept key.
+    Axis,
+}
+
+impl Number {
+    /// A file name and an anchor: `fig04`, `fig5-1`.
+    pub(super) fn id(&self) -> String {
+        match self {
+            Self::Whole(number) => format!("fig{number:02}"),
+            Self::Dotted(number) => format!("fig{}", number.replace('.', "-")),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(number) => number.fmt(f),
+            Self::Dotted(number) => f.write_str(number),
+        }
+    }
 }
 
 impl StudyFigures {
@@ -127,6 +174,7 @@ impl FigureSpec {
             experiments: vec![self.experiment.clone()],
             loss,
             rate: self.rate.map(|rate| [rate, rate]),
+            axes: self.axes.clone(),
             ..Filter::default()
         }
     }
@@ -146,9 +194,10 @@ pub fn automatic(data: &Dataset) -> StudyFigures {
         let cells: Vec<&Cell> = data.cells.iter().filter(|cell| cell.experiment == experiment).collect();
         let loss = range(cells.iter().map(|cell| cell.conditions.loss));
         let rate = range(cells.iter().map(|cell| cell.conditions.rate));
-        let number = figures.len() as u32 + 1;
+        let next = |figures: &[FigureSpec]| Number::Whole(figures.len() as u32 + 1);
+        let number = next(&figures);
         let mean = |kind, x: [f64; 2], caption: &str| FigureSpec {
-            number,
+            number: number.clone(),
             caption: caption.to_owned(),
             kind,
             x,
@@ -161,7 +210,7 @@ pub fn automatic(data: &Dataset) -> StudyFigures {
             figures.push(mean(Kind::Rate, log_axis(rate), "Mean response time over rate"));
         }
         figures.push(FigureSpec {
-            number: figures.len() as u32 + 1,
+            number: next(&figures),
             caption: format!("CCDF at {} % loss, {}/s", loss[1], rate[1]),
             kind: Kind::Ccdf,
             loss: vec![loss[1]],
@@ -177,13 +226,17 @@ pub fn automatic(data: &Dataset) -> StudyFigures {
 
 fn blank(experiment: &str) -> FigureSpec {
     FigureSpec {
-        number: 0,
+        number: Number::Whole(0),
         caption: String::new(),
         experiment: experiment.to_owned(),
         kind: Kind::Loss,
         transports: Vec::new(),
         loss: Vec::new(),
         rate: None,
+        over: String::new(),
+        metric: Metric::default(),
+        axes: BTreeMap::new(),
+        reference: Vec::new(),
         x: [0.0, 1.0],
         y: [0.0, 1.0],
         overlay: false,

@@ -3,14 +3,16 @@
 use std::fmt::Write;
 
 use super::{Curves, Figure};
+use crate::metric::Metric;
 use crate::plot::{Series, number};
 
 /// One row for each x and series: `panel,series,x,mean,ci95` or `panel,series,ms,share,low,high`.
 pub fn csv(figure: &Figure) -> String {
-    let mut text = String::from(if figure.is_ccdf {
-        "panel,series,response_ms,share_longer,low95,high95\n"
-    } else {
-        "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n\n"
+    let mut text = String::from(match (figure.is_ccdf, figure.spec.metric) {
+        (true, _) => "panel,series,response_ms,share_longer,low95,high95\n",
+        (_, Metric::ResponseTime) => "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n\n",
+        (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n\n",
+        (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n\n",
     });
     for panel in &figure.panels {
         let title = &panel.title;
@@ -49,10 +51,13 @@ pub fn html(figure: &Figure) -> String {
         let head: String = xs.iter().map(|x| format!("<th>{}</th>", number(*x))).collect();
         let _ = write!(
             text,
-            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}: mean response time in ms, ± 95 %</caption><tr><th>{}</th>{head}</tr>",
-            panel.title, figure.x_label
+            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}: {} in {}, ± 95 %</caption><tr><th>{}</th>{head}</tr>",
+            panel.title,
+            figure.spec.metric.name(),
+            figure.spec.metric.unit(),
+            figure.x_label
         );
-        for one in series {
+        for one in series.iter().filter(|one| !one.points.is_empty()) {
             let _ = write!(text, "<tr><th>{}</th>", one.label);
             for x in &xs {
                 let _ = match one.points.iter().find(|p| p.x == *x) {

@@ -3,6 +3,7 @@
 use hol_measure::Interval;
 
 use crate::data::{Cell, Flows};
+use crate::metric::Metric;
 use crate::plot::escape;
 use crate::report::Report;
 
@@ -21,12 +22,12 @@ pub fn html(report: &Report) -> String {
 }
 
 fn row(cell: &Cell) -> Option<String> {
-    let Flows { point, throughput_kbps, background_kbps, fairness, connect_ms, unconnected } =
-        cell.flows.as_ref()?;
-    let cells: String = [throughput_kbps, background_kbps, fairness, connect_ms]
-        .map(|of| format!("<td>{}</td>", shown(*of)))
+    let Flows { point, background_kbps, fairness, connects, .. } = cell.flows.as_ref()?;
+    let [throughput, connect] = [Metric::Throughput, Metric::ConnectTime].map(|metric| metric.mean(cell));
+    let cells: String = [throughput, *background_kbps, *fairness, connect]
+        .map(|of| format!("<td>{}</td>", shown(of)))
         .concat();
-    let runs = cell.runs.len();
+    let (runs, unconnected) = (connects.len(), connects.iter().filter(|time| time.is_none()).count());
     Some(format!("<tr><th>{}</th>{cells}<td>{unconnected} of {runs}</td></tr>", escape(point)))
 }
 

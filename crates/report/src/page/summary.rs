@@ -6,6 +6,7 @@ use hol_measure::{Comparison, Verdict as Compared};
 
 use crate::claims::{Answer, Verdict, View, compare};
 use crate::figures::StackView;
+use crate::metric::Metric;
 use crate::plot::{escape, number};
 use crate::report::Report;
 
@@ -98,7 +99,7 @@ fn at(report: &Report, stack: &StackView, answer: &Answer) -> Option<Compare> {
     let view = View { data: &report.data, stack };
     let cell = *view.cells(&answer.transport, &answer.at).first()?;
     let other = view.beside(cell, &answer.than)?;
-    let comparison = compare(cell, other, answer.margin_ms)?;
+    let comparison = compare(Metric::ResponseTime, cell, other, answer.margin_ms)?;
     Some(Compare { comparison, mean: cell.mean()?.mean, other: other.mean()?.mean })
 }
 

@@ -38,7 +38,7 @@ const fn look(class: &'static str, marker: Marker, dash: &'static str) -> Look {
 }
 
 /// The looks of the transports of the paper, by label without its stack.
-const TRANSPORTS: [(&str, Look); 7] = [
+const TRANSPORTS: [(&str, Look); 9] = [
     ("TCP", look("c-vermilion", Marker::Cross, "")),
     ("SCTP-1", look("c-ink", Marker::Disc, "")),
     ("SCTP-2", look("c-purple", Marker::Square, "7 2")),
@@ -46,6 +46,8 @@ const TRANSPORTS: [(&str, Look); 7] = [
     ("SCTP-8", look("c-green", Marker::Up, "")),
     ("SCTP-16", look("c-sky", Marker::Down, "4 2")),
     ("SCTP-1024", look("c-blue", Marker::Ring, "")),
+    ("SCTP-ordered", look("c-blue", Marker::Disc, "")),
+    ("SCTP-unordered", look("c-green", Marker::Up, "")),
 ];
 
 /// The looks of a series of levels, from weak to strong.
@@ -60,11 +62,12 @@ const LEVELS: [Look; 6] = [
 
 impl Look {
     /// The look of a transport, found by its label; labels that differ behind a blank name the same
-    /// transport on another stack.
+    /// transport on another stack, behind a plus sign with another option.
     pub fn of_transport(label: &str) -> Self {
-        let base = label.split(' ').next().unwrap_or(label);
+        let base = label.split([' ', '+']).next().unwrap_or(label);
         let known = TRANSPORTS.iter().find(|(name, _)| *name == base);
-        known.map_or(look("c-grey", Marker::Disc, ""), |(_, look)| *look)
+        let look = known.map_or(look("c-grey", Marker::Disc, ""), |(_, look)| *look);
+        if label.contains('+') { look.elsewhere() } else { look }
     }
 
     /// The look of the same transport on another stack, where both stand in one panel.

@@ -1,0 +1,53 @@
+//! The throughput that a point cannot exceed: its bottleneck's rate less the transport's headers.
+
+use hol_base::Duration;
+use hol_lab::Point;
+use hol_network::{Settings, Topology};
+use hol_stack::{Kind, TransportSpec};
+use hol_theory::Stream;
+
+/// Octets of an IPv4 header without options (RFC 791 section 3.1).
+const IP: u64 = 20;
+
+/// In kbit/s; `None` where messages do not go one way over one path.
+pub fn ceiling_kbps(point: &Point) -> Option<f64> {
+    let (workload, topology) = (&point.workload, Topology::new(&point.network).ok()?);
+    if workload.has_replies() || !point.network.paths.is_empty() {
+        return None;
+    }
+    let [from, to] = [workload.from(), workload.to()].map(|name| topology.node(name));
+    let path: Vec<&Settings> = topology.path(from?, to?).into_iter().map(|line| &line.settings).collect();
+    let bottleneck = *path.iter().min_by_key(|line| line.rate.bits_per_second())?;
+    let delays = path.iter().map(|line| line.delay.as_secs_f64());
+    let stream = Stream {
+        messages: point.messages_in(0),
+        size: workload.size(),
+        on_wire: on_wire(&point.transport, workload.size(), bottleneck)?,
+        interval: workload.rate().map_or(Duration::ZERO, |rate| rate.period()),
+        rate: bottleneck.rate,
+        delay: Duration::from_secs_f64(delays.sum()),
+    };
+    Some(stream.ceiling_kbps())
+}
+
+/// Octets that a message takes on the line where packets are as full as they can be.
+fn on_wire(transport: &TransportSpec, size: u64, line: &Settings) -> Option<f64> {
+    let (mtu, overhead) = (line.mtu.0, line.overhead.0);
+    let packet = match transport.kind() {
+        // RFC 9293 section 3.1; the timestamps option with its padding (RFC 7323 appendix A).
+        Kind::Tcp => {
+            let options = if transport.behaviour().get("timestamps")?.as_bool()? { 12 } else { 0 };
+            let payload = mtu - IP - 20 - options;
+            return Some(size as f64 * (mtu + overhead) as f64 / payload as f64);
+        }
+        // A chunk for each message, as many as fit (RFC 9260 sections 3.3.1 and 6.10).
+        Kind::Sctp => {
+            let chunk = 16 + size.next_multiple_of(4);
+            let bundled = (mtu - IP - 12) / chunk;
+            (bundled > 0).then(|| (IP + 12 + overhead) as f64 / bundled as f64 + chunk as f64)
+        }
+        Kind::Udp => Some((IP + 8 + size + overhead) as f64),
+        Kind::Mptcp => None,
+    };
+    packet
+}

@@ -1,0 +1,58 @@
+//! Throughput as high as the line allows: its rate less the transport's headers.
+
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+use crate::metric::Metric;
+
+/// Each of `transports` has the throughput that its headers leave, or that the sender asks for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+    /// How far below the ceiling a mean may lie, as a share of it.
+    within: f64,
+}
+
+impl Ceiling {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let reached = |cell: &&Cell| {
+            let (mean, ceiling) = (Metric::Throughput.mean(cell)?, cell.flows.as_ref()?.ceiling_kbps?);
+            let row =
+                format!("{} at {}: {mean} of {ceiling:.1} kbit/s", cell.transport, cell.place());
+            Some((mean.mean / ceiling, row))
+        };
+        let mut shares: Vec<(f64, String)> =
+            view.cells_of(&self.transports, &self.at).iter().filter_map(reached).collect();
+        shares.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        let Some(&(least, _)) = shares.first() else { return Finding::no_points() };
+        let near = shares.iter().filter(|(share, _)| *share >= 1.0 - self.within).count();
+        let text = format!(
+            "{near} of {} points within {} % of what the line carries; the least has {:.2} %",
+            shares.len(),
+            100.0 * self.within,
+            100.0 * least
+        );
+        Finding::new(near == shares.len(), text).with_rows(shares.into_iter().map(|(_, row)| row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dataset, flow, view};
+
+    #[test]
+    fn a_point_far_below_what_the_line_carries_refutes_the_claim() {
+        let check = Ceiling { transports: vec!["TCP".into()], at: Filter::default(), within: 0.01 };
+        let near = flow("TCP", &[("interval", "20ms")], &[199.0, 199.1], 199.8);
+        let far = flow("TCP", &[("interval", "10ms")], &[370.0, 371.0], 385.0);
+        assert_eq!(check.evaluate(&view(&dataset(vec![near.clone()]))).holds, Some(true));
+        let finding = check.evaluate(&view(&dataset(vec![near, far])));
+        assert_eq!(finding.holds, Some(false));
+        assert!(finding.rows[0].contains("interval 10ms"), "the worst first: {finding:?}");
+    }
+}

@@ -1,0 +1,70 @@
+//! The most that a line carries of a one-way stream of equal messages: nothing is lost, no window is ever too small.
+
+use hol_base::{BitRate, Duration};
+
+/// Messages of one size, sent at equal intervals through one bottleneck.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stream {
+    /// How many there are.
+    pub messages: u64,
+    /// Octets of each.
+    pub size: u64,
+    /// Octets that each takes on the bottleneck, with its share of the headers.
+    pub on_wire: f64,
+    /// From one to the next; zero sends each as soon as the last has been taken.
+    pub interval: Duration,
+    /// The bottleneck's rate.
+    pub rate: BitRate,
+    /// One way, without queues.
+    pub delay: Duration,
+}
+
+impl Stream {
+    /// User data from the first message sent to the last delivered, in kbit/s.
+    pub fn ceiling_kbps(&self) -> f64 {
+        let serialization = self.on_wire * 8.0 / self.rate.bits_per_second() as f64;
+        // The slower of the sender and the bottleneck sets the pace between the first message and the last.
+        let pace = serialization.max(self.interval.as_secs_f64());
+        let span = (self.messages - 1) as f64 * pace + serialization + self.delay.as_secs_f64();
+        (self.messages * self.size) as f64 * 8.0 / span / 1e3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kbps(messages: u64, on_wire: f64, interval_ms: u64, delay_ms: u64) -> f64 {
+        let rate = BitRate::from_bits_per_second(400_000).unwrap();
+        let [interval, delay] = [interval_ms, delay_ms].map(Duration::from_millis);
+        Stream { messages, size: 500, on_wire, interval, rate, delay }.ceiling_kbps()
+    }
+
+    // Eklund 2004, 400 kbit/s and messages of 500 octets, in packets without headers, with those of SCTP (548), and in
+    // TCP segments of 1448 octets.
+    #[test]
+    fn a_full_line_carries_its_rate_less_headers_and_one_delay() {
+        let tcp = 500.0 * 1500.0 / 1448.0;
+        for (messages, on_wire, delay, expected) in [
+            (100, 500.0, 75, 372.0),
+            (100, 548.0, 75, 341.5),
+            (1000, 500.0, 75, 397.0),
+            (1000, 548.0, 75, 362.5),
+            (1000, tcp, 75, 383.4),
+            (1000, 548.0, 25, 364.1),
+            (1000, tcp, 25, 385.2),
+        ] {
+            let full = kbps(messages, on_wire, 0, delay);
+            assert!((full - expected).abs() < 0.2, "{full} instead of {expected}");
+            assert!((kbps(messages, on_wire, 10, delay) - full).abs() < 0.2, "10 ms is more than it carries");
+        }
+    }
+
+    #[test]
+    fn a_slow_sender_sets_the_pace() {
+        for (interval, delay, expected) in [(20, 75, 199.3), (30, 75, 133.1), (20, 25, 199.8), (30, 25, 133.3)] {
+            let slow = kbps(1000, 548.0, interval, delay);
+            assert!((slow - expected).abs() < 0.06, "{slow} instead of {expected}");
+        }
+    }
+}
