@@ -15,7 +15,10 @@ impl PointResult {
     /// The throughput of each repetition in kbit/s; `None` where a message is missing.
     pub fn throughputs(&self) -> Vec<Option<f64>> {
         let whole = |run: &&RunResult| run.summary.failed() == 0;
-        self.runs.iter().map(|run| Some(run).filter(whole).and_then(|run| kbps(run, run.summary.bytes))).collect()
+        self.runs
+            .iter()
+            .map(|run| Some(run).filter(whole).and_then(|run| kbps(run, run.summary.bytes)))
+            .collect()
     }
 
     /// How long each repetition took to connect, in ms; `None` where it was not connected in time.

@@ -55,7 +55,13 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         transport: transport.into(),
         spec: kind,
         streams,
-        conditions: Conditions { loss, rate, delay_ms: 10.0, workload: "simco".into(), ..Conditions::default() },
+        conditions: Conditions {
+            loss,
+            rate,
+            delay_ms: 10.0,
+            workload: "simco".into(),
+            ..Conditions::default()
+        },
         runs,
         latency,
         split: Some(SplitMean::default()),

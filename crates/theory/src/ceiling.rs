@@ -62,7 +62,9 @@ mod tests {
 
     #[test]
     fn a_slow_sender_sets_the_pace() {
-        for (interval, delay, expected) in [(20, 75, 199.3), (30, 75, 133.1), (20, 25, 199.8), (30, 25, 133.3)] {
+        for (interval, delay, expected) in
+            [(20, 75, 199.3), (30, 75, 133.1), (20, 25, 199.8), (30, 25, 133.3)]
+        {
             let slow = kbps(1000, 548.0, interval, delay);
             assert!((slow - expected).abs() < 0.06, "{slow} instead of {expected}");
         }

@@ -30,12 +30,15 @@ impl Inside {
         }
         let (inside, outside): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| self.takes(cell));
         let [low, high] = self.axis;
-        let text = format!("{} of {} means within {low}–{high} {}", inside.len(), cells.len(), self.metric.unit());
+        let text =
+            format!("{} of {} means within {low}–{high} {}", inside.len(), cells.len(), self.metric.unit());
         if outside.is_empty() {
             return Finding::new(true, text);
         }
         let row = |cell: &&Cell| match self.metric.mean(cell) {
-            Some(mean) => format!("{} at {}: {mean} {}, off the axis", cell.transport, cell.place(), self.metric.unit()),
+            Some(mean) => {
+                format!("{} at {}: {mean} {}, off the axis", cell.transport, cell.place(), self.metric.unit())
+            }
             None => format!("{} at {}: the load was not carried", cell.transport, cell.place()),
         };
         Finding::unknown(text + "; the others are off the paper's axis and cannot be compared")
@@ -56,7 +59,12 @@ mod tests {
 
     #[test]
     fn a_mean_off_the_axis_leaves_the_claim_open() {
-        let check = Inside { transports: vec!["TCP".into()], at: Filter::default(), axis: [20.0, 50.0], metric: Metric::default() };
+        let check = Inside {
+            transports: vec!["TCP".into()],
+            at: Filter::default(),
+            axis: [20.0, 50.0],
+            metric: Metric::default(),
+        };
         let inside = cell("TCP", 1.0, 100.0, &[23.0, 24.0]);
         let outside = cell("TCP", 5.0, 100.0, &[80.0, 81.0]);
         assert_eq!(check.evaluate(&view(&dataset(vec![inside.clone()]))).holds, Some(true));

@@ -21,8 +21,7 @@ impl Ceiling {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reached = |cell: &&Cell| {
             let (mean, ceiling) = (Metric::Throughput.mean(cell)?, cell.flows.as_ref()?.ceiling_kbps?);
-            let row =
-                format!("{} at {}: {mean} of {ceiling:.1} kbit/s", cell.transport, cell.place());
+            let row = format!("{} at {}: {mean} of {ceiling:.1} kbit/s", cell.transport, cell.place());
             Some((mean.mean / ceiling, row))
         };
         let mut shares: Vec<(f64, String)> =

@@ -79,7 +79,8 @@ impl Differ {
             return Finding::no_points();
         }
         let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
-        let pairs = pairs(&cells, |cell| compare(self.metric, cell, view.data.beside(cell, &self.right)?, 0.0));
+        let pairs =
+            pairs(&cells, |cell| compare(self.metric, cell, view.data.beside(cell, &self.right)?, 0.0));
         if pairs.is_empty() {
             return Finding::no_points();
         }
@@ -121,7 +122,13 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     fn check(share: f64) -> Faster {
-        Faster { transports: vec!["SCTP-8".into()], than: "TCP".into(), at: Filter::default(), share, metric: Metric::default() }
+        Faster {
+            transports: vec!["SCTP-8".into()],
+            than: "TCP".into(),
+            at: Filter::default(),
+            share,
+            metric: Metric::default(),
+        }
     }
 
     #[test]

@@ -67,7 +67,12 @@ impl SameWorkloads {
                 let other = others.iter().find(|other| same_path(cell, other))?;
                 let margin = self.margin_ms.max(self.margin_share * other.mean()?.mean);
                 let distance = distance(&cell.latency, &other.latency, self.margin_ms)?;
-                Some(Compared { cell, comparison: compare(Metric::ResponseTime, cell, other, margin)?, distance, margin })
+                Some(Compared {
+                    cell,
+                    comparison: compare(Metric::ResponseTime, cell, other, margin)?,
+                    distance,
+                    margin,
+                })
             })
         });
         finding(Metric::ResponseTime, &compared.collect::<Vec<_>>(), self.distance)
@@ -142,7 +147,14 @@ mod tests {
 
     fn check() -> SameTransports {
         let (transports, like) = (vec!["SCTP-1".into()], "TCP".into());
-        SameTransports { transports, like, at: Filter::default(), margin_ms: 1.0, margin_share: 0.0, metric: Metric::default() }
+        SameTransports {
+            transports,
+            like,
+            at: Filter::default(),
+            margin_ms: 1.0,
+            margin_share: 0.0,
+            metric: Metric::default(),
+        }
     }
 
     #[test]

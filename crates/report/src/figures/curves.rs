@@ -75,7 +75,9 @@ fn curves(
             let level = |(index, loss): (usize, &f64)| {
                 let at_loss: Vec<&Cell> =
                     all.iter().copied().filter(|cell| close(cell.conditions.loss, *loss)).collect();
-                let series = over(spec.metric, &format!("{} %", number(*loss)), &at_loss, |cell| f64::from(cell.streams));
+                let series = over(spec.metric, &format!("{} %", number(*loss)), &at_loss, |cell| {
+                    f64::from(cell.streams)
+                });
                 Series { look: Look::of_level(index), ..series }
             };
             Curves::Means(spec.loss.iter().enumerate().map(level).collect())

@@ -74,7 +74,8 @@ fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
     let measured = series.points.iter().map(|point| (point.x, point.y));
     // A line of reference has no points.
-    let all: Vec<(f64, f64)> = if series.points.is_empty() { series.theory.clone() } else { measured.collect() };
+    let all: Vec<(f64, f64)> =
+        if series.points.is_empty() { series.theory.clone() } else { measured.collect() };
     let &(x, y) = all.iter().rfind(|(x, _)| panel.x.scale.contains(*x))?;
     Some((series.label.clone(), series.look, panel.at(x, y)))
 }
