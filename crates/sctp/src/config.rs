@@ -19,6 +19,8 @@ pub struct Config {
     pub send_buffer: ByteCount,
     /// What each chunk takes from the send buffer beside its user data.
     pub send_buffer_overhead: ByteCount,
+    /// The user data itself is counted as the block of memory that Linux keeps it in.
+    pub send_buffer_blocks: bool,
 
     /// RTO.Initial. RFC 9260 section 16.
     pub rto_initial: Duration,
@@ -50,6 +52,8 @@ pub struct Config {
 
     /// Hold back a small packet while data is in flight. RFC 9260 section 6.1.
     pub nagle: bool,
+    /// Packets leave in trains of up to half of cwnd. Nagle's rule and the one packet of a fast retransmit mean a train.
+    pub segmentation_offload: bool,
     /// Nagle's rule holds back small retransmissions too.
     pub nagle_delays_retransmissions: bool,
     /// Miss indications that start a fast retransmit: 3 in RFC 9260 section 7.2.4, 4 in RFC 2960.

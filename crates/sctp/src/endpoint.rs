@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::flight::Flight;
 use crate::path::{Path, Paths};
 use crate::reassembly::Reassembly;
+use crate::send_buffer::SendBuffer;
 use crate::state::State;
 use crate::streams_in::StreamsIn;
 use crate::streams_out::StreamsOut;
@@ -123,7 +124,7 @@ impl Endpoint {
             paths: Paths::default(),
             error_count: 0,
             control: VecDeque::new(),
-            streams_out: StreamsOut::new(config.streams, config.send_buffer.0, config.send_buffer_overhead.0),
+            streams_out: StreamsOut::new(config.streams, SendBuffer::new(&config)),
             flight: Flight::new(initial_tsn),
             peer_rwnd: 0,
             fast_recovery: None,
@@ -289,7 +290,7 @@ impl hol_transport::Endpoint for Endpoint {
     }
 
     fn can_send(&self, length: usize) -> bool {
-        !self.ended && self.state.takes_messages() && self.streams_out.has_room(length)
+        !self.ended && self.state.takes_messages() && self.streams_out.buffer.has_room(length)
     }
 
     fn statistics(&self) -> &Statistics {

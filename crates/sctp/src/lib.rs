@@ -24,6 +24,7 @@ mod receive;
 mod recover;
 mod rtt;
 mod send;
+mod send_buffer;
 mod state;
 mod streams_in;
 mod streams_out;

@@ -46,7 +46,7 @@ impl Endpoint {
                 self.acknowledge(now, 0);
             }
             let Some(sent) = self.flight.pop() else { return };
-            self.streams_out.release(sent.data.payload.len());
+            self.streams_out.buffer.release(sent.data.payload.len());
             // R3 speaks of outstanding chunks: neither lost nor given up. Section 6.3.2.
             self.paths.list[sent.path].restart_t3 |= sent.fate == Fate::GapAcked;
         }
@@ -279,7 +279,7 @@ impl Endpoint {
 
     /// Less may be outstanding now: is there room for the application?
     pub(crate) fn offer_room(&mut self) {
-        if self.state.takes_messages() && self.streams_out.room_again() {
+        if self.state.takes_messages() && self.streams_out.buffer.room_again() {
             self.event(Event::Writable);
         }
     }

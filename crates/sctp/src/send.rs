@@ -9,12 +9,15 @@ use crate::Endpoint;
 use crate::flight::{FastRetransmit, Fate, Sent};
 use crate::state::State;
 
-/// A packet in the making.
+/// Octets of a train of packets at most (Linux: GSO_LEGACY_MAX_SIZE).
+const MAX_TRAIN: u64 = 65536;
+
+/// A packet in the making; with segmentation offload, a train of them.
 #[derive(Debug)]
 struct Bundle {
     path: usize,
     chunks: SmallVec<[Chunk; 2]>,
-    /// Octets of the IP packet.
+    /// Octets of the chunks behind the headers of one IP packet.
     length: usize,
     has_data: bool,
     has_sack: bool,
@@ -108,7 +111,7 @@ impl Endpoint {
                 break;
             }
             self.bundle_sack(bundle);
-            if bundle.length + length > self.config.mtu.0 as usize {
+            if self.is_full_for(bundle, length) {
                 let full = bundle.has_data;
                 self.transmit(bundle);
                 if full && one_packet {
@@ -179,7 +182,7 @@ impl Endpoint {
                 return;
             }
             self.bundle_sack(bundle);
-            if bundle.length + Data::HEADER + size.next_multiple_of(4) > self.config.mtu.0 as usize {
+            if self.is_full_for(bundle, Data::HEADER + size.next_multiple_of(4)) {
                 if bundle.has_cookie_echo {
                     return;
                 }
@@ -259,6 +262,15 @@ impl Endpoint {
         path.t3_rtx = Some(self.clock.expiry(now, path.rtt.rto()));
     }
 
+    /// Has the bundle no room for another chunk?
+    fn is_full_for(&self, bundle: &Bundle, length: usize) -> bool {
+        let mut room = self.config.mtu.0;
+        if self.config.segmentation_offload {
+            room = room.max(MAX_TRAIN.min(self.paths.list[bundle.path].cwnd() / 2));
+        }
+        bundle.length + length > room as usize
+    }
+
     /// Goes on with a packet to `path`.
     fn switch(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
@@ -267,12 +279,26 @@ impl Endpoint {
         }
     }
 
-    /// Sends the packet, if there is anything in it, and begins another to the same path.
+    /// Sends what is in the bundle, if anything, in as few packets as hold it, and begins another to the same path.
     fn transmit(&mut self, bundle: &mut Bundle) {
-        if bundle.chunks.is_empty() {
+        let full = std::mem::replace(bundle, Bundle::new(bundle.path));
+        if full.length <= self.config.mtu.0 as usize {
+            return self.transmit_one(full);
+        }
+        let mut packet = Bundle::new(full.path);
+        for chunk in full.chunks {
+            if packet.length + chunk.length() > self.config.mtu.0 as usize {
+                self.transmit_one(std::mem::replace(&mut packet, Bundle::new(full.path)));
+            }
+            packet.push(chunk);
+        }
+        self.transmit_one(packet);
+    }
+
+    fn transmit_one(&mut self, Bundle { path, chunks, .. }: Bundle) {
+        if chunks.is_empty() {
             return;
         }
-        let Bundle { path, chunks, .. } = std::mem::replace(bundle, Bundle::new(bundle.path));
         let path = &self.paths.list[path];
         let (source, destination) = (path.source, path.address);
         let packet = sctp::Packet {

@@ -1,6 +1,5 @@
 //! Messages on their way to their first transmission. RFC 9260 sections 6.5 and 6.9.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use hol_wire::Stamp;
 use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 
 use crate::flight::Limit;
+use crate::send_buffer::SendBuffer;
 
 /// A fragment that has no TSN yet.
 #[derive(Debug)]
@@ -30,25 +30,12 @@ pub(crate) struct StreamsOut {
     next_ssn: Vec<Ssn>,
     /// Octets of the chunks in the queue, headers included.
     queued: usize,
-    /// Octets that count against the send buffer, until acknowledged.
-    buffered: usize,
-    buffer: usize,
-    overhead: usize,
-    /// The application asked for room for so much and did not get it.
-    wanted: Cell<Option<usize>>,
+    pub(crate) buffer: SendBuffer,
 }
 
 impl StreamsOut {
-    pub(crate) fn new(streams: u16, buffer: u64, overhead: u64) -> Self {
-        Self {
-            queue: VecDeque::new(),
-            next_ssn: vec![Ssn(0); usize::from(streams)],
-            queued: 0,
-            buffered: 0,
-            buffer: buffer as usize,
-            overhead: overhead as usize,
-            wanted: Cell::new(None),
-        }
+    pub(crate) fn new(streams: u16, buffer: SendBuffer) -> Self {
+        Self { queue: VecDeque::new(), next_ssn: vec![Ssn(0); usize::from(streams)], queued: 0, buffer }
     }
 
     pub(crate) fn count(&self) -> u16 {
@@ -65,27 +52,8 @@ impl StreamsOut {
 
     /// Forgets everything: the association has restarted. RFC 9260 section 5.2.4.
     pub(crate) fn clear(&mut self) {
-        let (buffer, overhead) = (self.buffer as u64, self.overhead as u64);
-        *self = Self::new(self.count(), buffer, overhead);
-    }
-
-    pub(crate) fn has_room(&self, length: usize) -> bool {
-        let room = self.buffered == 0 || self.buffered + length <= self.buffer;
-        if !room {
-            self.wanted.set(Some(self.wanted.get().map_or(length, |wanted| wanted.min(length))));
-        }
-        room
-    }
-
-    /// True once after there is room for what was refused before.
-    pub(crate) fn room_again(&self) -> bool {
-        let Some(wanted) = self.wanted.take() else { return false };
-        self.has_room(wanted)
-    }
-
-    /// A chunk of `length` octets has left the buffer.
-    pub(crate) fn release(&mut self, length: usize) {
-        self.buffered -= length + self.overhead;
+        self.buffer.clear();
+        *self = Self::new(self.count(), self.buffer.clone());
     }
 
     /// Takes a message in fragments of at most `most` octets. Section 6.9.
@@ -98,7 +66,7 @@ impl StreamsOut {
         while !rest.is_empty() {
             let fragment = rest.split_to(rest.len().min(most));
             let end = if rest.is_empty() { DataFlags::END } else { DataFlags::default() };
-            self.buffered += fragment.len() + self.overhead;
+            self.buffer.charge(fragment.len());
             let can_delay = payload.len() < most;
             let unsent = Unsent { flags: flags | end, stream, ppid, payload: fragment, limit, can_delay };
             self.queued += unsent.length();
@@ -141,7 +109,7 @@ impl StreamsOut {
             let length = unsent.payload.len();
             self.queued -= unsent.length();
             self.queue.pop_front();
-            self.release(length);
+            self.buffer.release(length);
         }
         self.pop()
     }
@@ -150,7 +118,7 @@ impl StreamsOut {
     pub(crate) fn drop_message(&mut self) {
         while let Some(unsent) = self.queue.pop_front() {
             self.queued -= unsent.length();
-            self.release(unsent.payload.len());
+            self.buffer.release(unsent.payload.len());
             if unsent.flags.contains(DataFlags::END) {
                 return;
             }
@@ -189,7 +157,7 @@ mod tests {
     #[test]
     fn fragments_share_a_stream_sequence_number() {
         // RFC 9260 section 6.9.
-        let mut streams = StreamsOut::new(1, 10_000, 0);
+        let mut streams = StreamsOut::new(1, SendBuffer::new(&crate::fixtures::rfc()));
         streams.push(&message(25), 10, Time::ZERO);
         streams.push(&message(5), 10, Time::ZERO);
         let sent: Vec<(u8, u16)> =
@@ -198,18 +166,8 @@ mod tests {
     }
 
     #[test]
-    fn room_comes_back_once() {
-        let mut streams = StreamsOut::new(1, 100, 10);
-        streams.push(&message(60), 1000, Time::ZERO);
-        assert!(!streams.has_room(50) && streams.has_room(20));
-        assert!(!streams.room_again());
-        streams.release(60);
-        assert!(streams.room_again() && !streams.room_again());
-    }
-
-    #[test]
     fn a_partly_sent_message_uses_up_its_sequence_number_and_an_unsent_one_does_not() {
-        let mut streams = StreamsOut::new(1, 1000, 0);
+        let mut streams = StreamsOut::new(1, SendBuffer::new(&crate::fixtures::rfc()));
         for length in [25, 25, 5] {
             streams.push(&message(length), 10, Time::ZERO);
         }

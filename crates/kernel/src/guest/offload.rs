@@ -1,4 +1,7 @@
 //! Turns an interface's offloads off: what is counted, delayed and lost shall be packets.
+//!
+//! SCTP still builds trains of packets, as on every Linux, for these switches do not reach `tx-sctp-segmentation`; they
+//! are cut before they leave the sender.
 
 use std::os::fd::AsRawFd;
 

@@ -238,6 +238,24 @@ fn linux_delays_even_retransmissions_by_nagle() {
 }
 
 #[test]
+fn linux_sends_a_train_again_where_the_rfc_says_a_packet() {
+    // Section 7.2.4 step 3; the linux-6.12 stack lets a train take half of cwnd, which is 6000 octets here.
+    for (offload, expected) in
+        [(false, vec![(0, vec![1, 2])]), (true, vec![(0, vec![1, 2]), (0, vec![3, 4])])]
+    {
+        let mut script = Script::established(Config { segmentation_offload: offload, ..config() });
+        for _ in 0..7 {
+            script.send(0, 700);
+        }
+        script.take_data();
+        for last in 5..=7 {
+            script.sack(0, &[(5, last)]);
+        }
+        assert_eq!(script.take_data(), expected);
+    }
+}
+
+#[test]
 fn too_many_timeouts_end_the_association() {
     // Section 8.1: Association.Max.Retrans.
     let mut script = in_flight(Config { association_max_retrans: 2, ..config() }, 1);

@@ -108,6 +108,23 @@ fn nagle_holds_a_small_packet_back_while_data_is_in_flight() {
 }
 
 #[test]
+fn in_a_train_a_small_packet_does_not_wait_for_nagle() {
+    // The linux-6.12 stack: a train takes half of cwnd, 2940 octets here, as one packet would.
+    for (offload, third) in [(false, None), (true, Some((0, vec![29])))] {
+        let stack = Config { nagle: true, segmentation_offload: offload, ..config() };
+        let mut script = Script::established(stack);
+        for length in [[1452].repeat(4), [100].repeat(30)].concat() {
+            script.send(0, length);
+        }
+        assert_eq!(script.take_data().len(), 4, "cwnd is full");
+        script.sack(4, &[]);
+        let sent = script.take_data();
+        assert_eq!(sent[..2], [(0, (5..=16).collect()), (0, (17..=28).collect())]);
+        assert_eq!(sent.get(2), third.as_ref());
+    }
+}
+
+#[test]
 fn a_long_message_is_cut_into_chunks_and_made_whole_again() {
     // Section 6.9.
     let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
