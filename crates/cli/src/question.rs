@@ -9,10 +9,9 @@ use crate::number::{positive, whole};
 /// What is sent over what.
 #[derive(Debug, Args)]
 pub struct Question {
-    /// What the application does
-    #[arg(long, value_name = "KIND", default_value = "simco")]
-    #[arg(value_parser = ["simco", "echo", "pingpong", "oneway", "bulk"])]
-    workload: String,
+    /// What the application does [default: simco]
+    #[arg(long, value_name = "KIND", value_parser = ["simco", "echo", "pingpong", "oneway", "bulk"])]
+    workload: Option<String>,
     /// Messages a second [default: 100/s]
     #[arg(long, value_name = "100/s", allow_hyphen_values = true)]
     rate: Option<String>,
@@ -22,9 +21,9 @@ pub struct Question {
     /// Octets of a message, not for simco [default: 128B]
     #[arg(long, value_name = "128B", allow_hyphen_values = true)]
     size: Option<String>,
-    /// Messages over all repetitions together
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole, allow_negative_numbers = true)]
-    count: u64,
+    /// Messages over all repetitions together [default: 10000]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    count: Option<u64>,
     /// One-way delay, in both directions [default: 10ms]
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     delay: Option<String>,
@@ -37,19 +36,28 @@ pub struct Question {
     /// What the queue before the link holds [default: 1000p]
     #[arg(long, value_name = "1000p", allow_hyphen_values = true)]
     queue: Option<String>,
-    /// Independent repetitions, each with its own losses; all transports meet the same ones
-    #[arg(long, value_name = "R", default_value_t = 10, value_parser = positive, allow_negative_numbers = true)]
-    repetitions: usize,
-    /// Where all randomness comes from
-    #[arg(long, value_name = "S", default_value_t = 1, value_parser = whole, allow_negative_numbers = true)]
-    pub seed: u64,
+    /// Independent repetitions, each with its own losses; all transports meet the same ones [default: 10]
+    #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true)]
+    repetitions: Option<usize>,
+    /// Where all randomness comes from [default: 1]
+    #[arg(long, value_name = "S", value_parser = whole, allow_negative_numbers = true)]
+    seed: Option<u64>,
     /// Where it runs: model (our endpoints, simulated links), kernel (Linux in a virtual machine), or kernel:6.1
-    #[arg(long, default_value = "model")]
-    pub world: String,
+    /// [default: model]
+    #[arg(long)]
+    world: Option<String>,
     /// Any other key of an experiment file, as in network.jitter=2ms
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
 }
+
+/// The flags that an experiment of flags has without being told.
+const DEFAULTS: [(&str, &str, &str); 4] = [
+    ("--count", "messages", "10000"),
+    ("--repetitions", "repetitions", "10"),
+    ("--seed", "seed", "1"),
+    ("--workload", "workload.kind", "\"simco\""),
+];
 
 impl Question {
     /// The experiment that these flags describe.
@@ -60,37 +68,36 @@ impl Question {
         }
         let mut source = Source::new("command line", "");
         source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
-        let numbers = [
-            ("--count", "messages", self.count),
-            ("--repetitions", "repetitions", self.repetitions as u64),
-            ("--seed", "seed", self.seed),
-        ];
-        for (flag, key, value) in numbers {
-            source.set(&format!("{flag} {value}"), key, &value.to_string())?;
+        for (flag, key, value) in DEFAULTS {
+            set_flag(&mut source, flag, key, value)?;
         }
-        let texts = [
-            ("--workload", "workload.kind", Some(&self.workload)),
-            ("--rate", "workload.rate", self.rate.as_ref()),
-            ("--arrivals", "workload.arrivals", self.arrivals.as_ref()),
-            ("--size", "workload.size", self.size.as_ref()),
-            ("--delay", "network.delay", self.delay.as_ref()),
-            ("--loss", "network.loss", self.loss.as_ref()),
-            ("--bandwidth", "network.rate", self.bandwidth.as_ref()),
-            ("--queue", "network.queue", self.queue.as_ref()),
-            ("--world", "world", Some(&self.world)),
-        ];
-        for (flag, key, value) in texts {
-            if let Some(value) = value {
-                source.set(&format!("{flag} {value}"), key, &format!("{value:?}"))?;
-            }
-        }
-        set_all(&mut source, &self.settings)?;
+        self.apply(&mut source)?;
         Experiment::parse("compare", &source)
     }
 
-    /// The `--set` options.
-    pub fn settings(&self) -> &[String] {
-        &self.settings
+    /// Sets what the given flags say, over what the source says.
+    pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
+        let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
+        let flags = [
+            ("--count", "messages", self.count.map(|count| count.to_string())),
+            ("--repetitions", "repetitions", self.repetitions.map(|count| count.to_string())),
+            ("--seed", "seed", self.seed.map(|seed| seed.to_string())),
+            ("--workload", "workload.kind", text(&self.workload)),
+            ("--rate", "workload.rate", text(&self.rate)),
+            ("--arrivals", "workload.arrivals", text(&self.arrivals)),
+            ("--size", "workload.size", text(&self.size)),
+            ("--delay", "network.delay", text(&self.delay)),
+            ("--loss", "network.loss", text(&self.loss)),
+            ("--bandwidth", "network.rate", text(&self.bandwidth)),
+            ("--queue", "network.queue", text(&self.queue)),
+            ("--world", "world", text(&self.world)),
+        ];
+        for (flag, key, value) in flags {
+            if let Some(value) = value {
+                set_flag(source, flag, key, &value)?;
+            }
+        }
+        set_all(source, &self.settings)
     }
 }
 
@@ -104,6 +111,10 @@ pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputErro
         source.set(&origin, key.trim(), value.trim())?;
     }
     Ok(())
+}
+
+fn set_flag(source: &mut Source, flag: &str, key: &str, value: &str) -> Result<(), InputError> {
+    source.set(&format!("{flag} {}", value.trim_matches('"')), key, value)
 }
 
 fn wrong(place: &str, problem: String) -> InputError {

@@ -16,7 +16,7 @@ use hol_wire::{Packet, PcapngWriter};
 
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
-use crate::question::{Question, set_all};
+use crate::question::Question;
 use crate::terminal::say;
 
 /// Show the packets of one run, or write them to a capture file.
@@ -71,7 +71,7 @@ impl Trace {
         let experiment = match (&self.experiment, &self.transport) {
             (Some(file), _) => {
                 let mut source = Source::read(file)?;
-                set_all(&mut source, self.question.settings())?;
+                self.question.apply(&mut source)?;
                 let name = file.file_stem().unwrap_or_default().to_string_lossy();
                 Experiment::parse(&name, &source)?
             }

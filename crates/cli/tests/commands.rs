@@ -121,7 +121,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--workload", "simco", "--size", "64B"], "--workload simco: "),
         (&["compare", "tcp", "--set", "network.jiter=1ms"], "did you mean \"jitter\"?"),
         (&["compare", "tcp", "--set", "jitter"], "write key=value"),
-        (&["reproduce", "ikr35"], "known are fidelity, ikr53"),
+        (&["reproduce", "ikr35"], "known are eklund2004, fidelity, ikr53"),
         (&["reproduce", "fidelity"], "hol validate fidelity"),
         (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
         (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
@@ -252,6 +252,13 @@ fn a_run_of_an_experiment_file_can_be_traced() {
     ok(dir.path(), &[&trace[..], &["1"]].concat());
     let (code, message) = failure(dir.path(), &[&trace[..], &["2"]].concat());
     assert!(code == 2 && message.contains("counted from 0"), "{message}");
+    let elsewhere = ok(dir.path(), &[&trace[..], &["1", "--delay", "30ms", "--seed", "7"]].concat());
+    assert!(
+        elsewhere.lines().nth(1).unwrap().starts_with("0.0300"),
+        "a flag goes over the file: {elsewhere}"
+    );
+    let (_, message) = failure(dir.path(), &[&trace[..], &["1", "--world", "nowhere"]].concat());
+    assert!(message.contains("--world nowhere"), "{message}");
 }
 
 #[test]
