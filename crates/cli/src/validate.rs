@@ -8,6 +8,7 @@ use hol_base::Ratio;
 use hol_lab::{
     BothWorlds, Experiment, Finished, Manifest, Plan, Point, Results, Source, Store, Study, World,
 };
+use hol_report::metric::Metric;
 use hol_report::validation::{Check, Compared, Validation};
 
 use crate::failure::Failure;
@@ -43,6 +44,9 @@ pub struct Validate {
     /// Runs at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
+    /// Judge by the throughput, within 3 %, or 10 % where it is shared, and not by the response times
+    #[arg(long)]
+    throughput: bool,
     /// The share of points that have to agree
     #[arg(long, value_name = "SHARE", default_value = "90%")]
     require: Ratio,
@@ -68,11 +72,12 @@ impl Validate {
         let kernel = self.fill(Store::extend(&out.join("kernel"), kernel)?, &chosen)?;
 
         // The page has all that is there; what is said here, and the verdict, is of the chosen points.
-        Validation::gather(&title, &kernel, &model).write(&out).map_err(Failure::failed)?;
+        let metric = if self.throughput { Metric::Throughput } else { Metric::ResponseTime };
+        Validation::gather(&title, &kernel, &model, metric).write(&out).map_err(Failure::failed)?;
         let whole =
             complete(&model, &out.join("model")).and_then(|()| complete(&kernel, &out.join("kernel")));
         let [kernel, model] = [kernel, model].map(|results| narrowed(results, &chosen));
-        let validation = Validation::gather(&title, &kernel, &model);
+        let validation = Validation::gather(&title, &kernel, &model, metric);
         say(&text(&validation));
         say(&format!("\n{} has every point: {}\n", out.display(), out.join("validation.html").display()));
         if stop.load(Ordering::Relaxed) {
@@ -157,9 +162,12 @@ fn narrowed(mut results: Results, chosen: &[bool]) -> Results {
 
 /// The worst points, and how many agree.
 fn text(validation: &Validation) -> String {
-    let heads =
-        ["worst first", "kernel mean", "model", "off", "kernel p99", "model", "off", "resent ‰", "W1 ms", ""];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let judged: &[&str] = match validation.metric {
+        Metric::Throughput => &["kernel kbit/s", "model", "off"],
+        _ => &["kernel mean", "model", "off", "kernel p99", "model", "off"],
+    };
+    let heads = [&["worst first"], judged, &["resent ‰", "W1 ms", ""]].concat();
+    let mut rows = vec![heads.into_iter().map(str::to_owned).collect()];
     rows.extend(validation.points.iter().take(SHOWN).map(row));
     let mut text = table(&rows);
     let more = validation.points.len().saturating_sub(SHOWN);
@@ -185,9 +193,9 @@ fn text(validation: &Validation) -> String {
 }
 
 fn row(compared: &Compared) -> Vec<String> {
-    let Compared { point, kernel, model, mean, p99, .. } = compared;
+    let Compared { point, kernel, model, .. } = compared;
     let mut row = vec![point.to_string()];
-    for check in [mean, p99] {
+    for check in compared.judged() {
         row.extend(check.as_ref().map_or(["-", "-", "-"].map(str::to_owned), numbers));
     }
     let moved = compared.wasserstein_ms.map_or("-".to_owned(), short);

@@ -5,36 +5,40 @@ use hol_measure::Interval;
 /// How far the model may be from the kernel: the greater of the two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
-    /// In ms.
-    pub ms: f64,
+    /// In the number's unit.
+    pub absolute: f64,
     /// As a share of the kernel's number.
     pub share: f64,
 }
 
 /// For means.
-pub const MEAN: Tolerance = Tolerance { ms: 0.5, share: 0.03 };
+pub const MEAN: Tolerance = Tolerance { absolute: 0.5, share: 0.03 };
 /// For 99 % quantiles.
-pub const P99: Tolerance = Tolerance { ms: 1.0, share: 0.05 };
+pub const P99: Tolerance = Tolerance { absolute: 1.0, share: 0.05 };
+/// For the throughput of what is alone on its line.
+pub const ALONE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
+/// For the throughput of what competes.
+pub const SHARED: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
 
-/// A number in both worlds, in ms, with 95 % intervals over the repetitions.
+/// A number in both worlds, with 95 % intervals over the repetitions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Check {
     /// In the kernel.
     pub kernel: Interval,
     /// In the model.
     pub model: Interval,
-    /// How far the two may be apart, in ms.
+    /// How far the two may be apart.
     pub tolerance: f64,
 }
 
 impl Check {
     /// Holds the model to the kernel.
     pub fn new(kernel: Interval, model: Interval, tolerance: Tolerance) -> Self {
-        let Tolerance { ms, share } = tolerance;
-        Self { kernel, model, tolerance: ms.max(share * kernel.mean) }
+        let Tolerance { absolute, share } = tolerance;
+        Self { kernel, model, tolerance: absolute.max(share * kernel.mean) }
     }
 
-    /// Model less kernel, in ms.
+    /// Model less kernel.
     pub fn difference(&self) -> f64 {
         self.model.mean - self.kernel.mean
     }

@@ -1,11 +1,13 @@
 //! A point in both worlds.
 
 use hol_lab::{Point, PointResult};
+use hol_measure::Interval;
 
 use super::check::{self, Check};
 use super::measured::Measured;
 use crate::closed_form;
 use crate::data::{Cell, Conditions};
+use crate::metric::Metric;
 
 /// A point in both worlds, side by side.
 #[derive(Debug, Clone)]
@@ -20,6 +22,10 @@ pub struct Compared {
     pub mean: Option<Check>,
     /// The 99 % quantiles; `None` where a world has none.
     pub p99: Option<Check>,
+    /// The throughputs in kbit/s; `None` where a world completed nothing.
+    pub throughput: Option<Check>,
+    /// What the verdict is about: the mean and the 99 % quantile of the response time, or the throughput.
+    pub metric: Metric,
     /// The mean that the closed form gives, in ms, where it applies.
     pub closed_form: Option<f64>,
     /// Kolmogorov–Smirnov distance of the distributions.
@@ -33,18 +39,21 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Compares the runs of one point.
-    pub fn of(kernel: &PointResult, model: &PointResult) -> Self {
+    /// Compares the runs of one point by their response times or by their throughput.
+    pub fn of(kernel: &PointResult, model: &PointResult, metric: Metric) -> Self {
         let cell = Cell::from(kernel);
         let point = kernel.point.clone();
         let furthest = furthest(kernel, model);
         let closed_form = closed_form::mean(&cell);
         let [kernel, model] = [kernel, model].map(Measured::of);
+        let throughput = if point.background.is_empty() { check::ALONE } else { check::SHARED };
         let both = |a, b, tolerance| Option::zip(a, b).map(|(a, b)| Check::new(a, b, tolerance));
         Self {
             point,
             mean: both(kernel.mean, model.mean, check::MEAN),
             p99: both(kernel.p99, model.p99, check::P99),
+            throughput: both(kernel.throughput, model.throughput, throughput),
+            metric,
             closed_form,
             ks: kernel.latency.ks_distance(&model.latency),
             wasserstein_ms: kernel.latency.wasserstein_ms(&model.latency),
@@ -55,12 +64,16 @@ impl Compared {
         }
     }
 
-    /// Both numbers agree; one that neither world has agrees too.
+    /// All that is judged agrees; a number that neither world has agrees too.
     pub fn agrees(&self) -> bool {
         let Self { kernel, model, .. } = self;
-        let same = |check: Option<Check>, neither| check.map_or(neither, |check| check.agrees());
-        same(self.mean, kernel.mean.is_none() && model.mean.is_none())
-            && same(self.p99, kernel.p99.is_none() && model.p99.is_none())
+        let same = |check: Option<Check>, of: fn(&Measured) -> Option<Interval>| {
+            check.map_or(of(kernel).is_none() && of(model).is_none(), |check| check.agrees())
+        };
+        if self.metric == Metric::Throughput {
+            return same(self.throughput, |world| world.throughput);
+        }
+        same(self.mean, |world| world.mean) && same(self.p99, |world| world.p99)
     }
 
     /// Whether they agree and whether that says much, in words.
@@ -78,10 +91,10 @@ impl Compared {
         self.checks().any(|check| check.says_little())
     }
 
-    /// The larger of the two differences in units of its tolerance; infinite where a world has no number.
+    /// The largest of the judged differences in units of its tolerance; infinite where a world has no number.
     pub fn excess(&self) -> f64 {
         let known = self.checks().map(|check| check.excess()).fold(0.0, f64::max);
-        if self.agrees() || self.checks().count() == 2 { known } else { f64::INFINITY }
+        if self.agrees() || self.checks().count() == self.judged().len() { known } else { f64::INFINITY }
     }
 
     /// Repetitions of the kernel until both intervals are as narrow as the tolerance, going by those that there are.
@@ -90,7 +103,12 @@ impl Compared {
     }
 
     fn checks(&self) -> impl Iterator<Item = Check> {
-        [self.mean, self.p99].into_iter().flatten()
+        self.judged().into_iter().flatten()
+    }
+
+    /// The numbers that the verdict is about; `None` where a world has none.
+    pub fn judged(&self) -> Vec<Option<Check>> {
+        if self.metric == Metric::Throughput { vec![self.throughput] } else { vec![self.mean, self.p99] }
     }
 }
 
@@ -101,4 +119,21 @@ fn furthest(kernel: &PointResult, model: &PointResult) -> u32 {
         (run.key.repetition, distance)
     });
     runs.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(repetition, _)| repetition)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::compared;
+    use super::*;
+
+    #[test]
+    fn a_throughput_that_is_shared_may_differ_by_a_tenth() {
+        let text = "transports = ['tcp']\nmessages = 2\nrepetitions = 2\n";
+        for (background, agrees) in [("", false), ("[[background]]\ntransport = 'tcp'", true)] {
+            let mut compared = compared(&format!("{text}{background}"), &[21, 21], &[20, 20]);
+            assert!(!compared.agrees(), "1 ms of 21 is too much for a mean");
+            compared.metric = Metric::Throughput;
+            assert_eq!(compared.agrees(), agrees, "5 % of a throughput: {:?}", compared.throughput);
+        }
+    }
 }

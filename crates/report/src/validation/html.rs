@@ -6,6 +6,7 @@ use hol_measure::Interval;
 
 use super::figures::distributions;
 use super::{Check, Compared, Measured, Tally, Validation};
+use crate::metric::Metric;
 use crate::page::{Section, document};
 use crate::plot::escape;
 
@@ -51,9 +52,17 @@ fn summary(validation: &Validation) -> String {
             validation.missing
         );
     }
-    text += "<p class=\"soft\">A point agrees if the model's mean is within 0.5 ms or 3 % of the kernel's, or inside the \
-             95 % interval of the kernel's, and its 99 % quantile within 1 ms or 5 %, or inside the kernel's interval. It says \
-             little if the kernel's interval is wider than that, or the model's many repetitions spread so far that \
+    text += match validation.metric {
+        Metric::Throughput => {
+            "<p class=\"soft\">A point agrees if the model's throughput is within 3 % of the kernel's, 10 % where \
+             it is shared with a background, or inside the 95 % interval of the kernel's. It says "
+        }
+        _ => {
+            "<p class=\"soft\">A point agrees if the model's mean is within 0.5 ms or 3 % of the kernel's, or inside the \
+             95 % interval of the kernel's, and its 99 % quantile within 1 ms or 5 %, or inside the kernel's interval. It says "
+        }
+    };
+    text += "little if the kernel's interval is wider than that, or the model's many repetitions spread so far that \
              as many as the kernel's would have such an interval.</p>";
     text + &matrix(validation)
 }
@@ -139,25 +148,13 @@ fn chip(compared: &Compared) -> String {
 }
 
 fn points(validation: &Validation) -> String {
-    const HEADS: [&str; 16] = [
-        "point",
-        "verdict",
-        "mean, Linux",
-        "model",
-        "off",
-        "closed form",
-        "p99, Linux",
-        "model",
-        "off",
-        "median",
-        "p99.9",
-        "failed",
-        "resent ‰",
-        "D",
-        "W1 (ms)",
-        "repetitions",
-    ];
-    let head: String = HEADS.iter().map(|head| format!("<th>{head}</th>")).collect();
+    let judged: &[&str] = match validation.metric {
+        Metric::Throughput => &["kbit/s, Linux", "model", "off"],
+        _ => &["mean, Linux", "model", "off", "p99, Linux", "model", "off"],
+    };
+    let others = ["closed form", "median", "p99.9", "failed", "resent ‰", "D", "W1 (ms)", "repetitions"];
+    let heads = [&["point", "verdict"], judged, &others].concat();
+    let head: String = heads.iter().map(|head| format!("<th>{head}</th>")).collect();
     let rows: String = validation.points.iter().map(row).collect();
     format!(
         "<p class=\"soft\">Times in ms. Off: model less Linux, and in units of the tolerance. Where two numbers stand with a \
@@ -170,16 +167,15 @@ fn points(validation: &Validation) -> String {
 }
 
 fn row(compared: &Compared) -> String {
-    let Compared { point, kernel, model, mean, p99, closed_form, ks, wasserstein_ms, .. } = compared;
+    let Compared { point, kernel, model, closed_form, ks, wasserstein_ms, .. } = compared;
     let [kernel_trace, model_trace] = compared.traces();
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
     let pair = |of: fn(&Measured) -> Option<Interval>| {
         [kernel, model].map(|world| number(of(world).map(|interval| interval.mean))).join(" / ")
     };
-    let mut cells = checked(mean).to_vec();
-    cells.push(number(*closed_form));
-    cells.extend(checked(p99));
+    let mut cells: Vec<String> = compared.judged().iter().flat_map(checked).collect();
     cells.extend([
+        number(*closed_form),
         pair(|world| world.median),
         pair(|world| world.p999),
         format!("{} / {}", kernel.failed, model.failed),

@@ -23,6 +23,8 @@ pub struct Measured {
     pub p99: Option<Interval>,
     /// What one message of a thousand exceeds.
     pub p999: Option<Interval>,
+    /// User data from the first message sent to the last delivered, in kbit/s; `None` if nothing completed.
+    pub throughput: Option<Interval>,
     /// Packets with data that were sent again, for a thousand messages.
     pub sent_again: f64,
     /// Response times of all repetitions together.
@@ -43,6 +45,7 @@ impl Measured {
             median: quantile(result, 0.5),
             p99: quantile(result, 0.99),
             p999: quantile(result, 0.999),
+            throughput: result.throughput_kbps(),
             sent_again: again as f64 * 1000.0 / result.offered().max(1) as f64,
             latency: result.latency(),
             wall_s: result.wall_s(),

@@ -16,9 +16,10 @@ use std::path::Path;
 
 use hol_lab::{PointResult, Results};
 
+use crate::metric::Metric;
 use crate::report::ReportError;
 
-pub use check::{Check, MEAN, P99, Tolerance};
+pub use check::{ALONE, Check, MEAN, P99, SHARED, Tolerance};
 pub use compared::Compared;
 pub use measured::Measured;
 pub use tally::Tally;
@@ -28,6 +29,8 @@ pub use tally::Tally;
 pub struct Validation {
     /// One line for people.
     pub title: String,
+    /// What the verdicts are about.
+    pub metric: Metric,
     /// Every point with runs in both worlds: those that disagree first, and the furthest of each first.
     pub points: Vec<Compared>,
     /// Points that have no run in both worlds yet.
@@ -40,17 +43,17 @@ pub struct Validation {
 
 impl Validation {
     /// Compares two result directories whose points are the same in the same order.
-    pub fn gather(title: &str, kernel: &Results, model: &Results) -> Self {
+    pub fn gather(title: &str, kernel: &Results, model: &Results, metric: Metric) -> Self {
         let pairs = kernel.points.iter().zip(&model.points);
         let there = |(kernel, model): &(&PointResult, &PointResult)| {
             !kernel.runs.is_empty() && !model.runs.is_empty()
         };
         let mut points: Vec<Compared> =
-            pairs.filter(there).map(|(kernel, model)| Compared::of(kernel, model)).collect();
+            pairs.filter(there).map(|(kernel, model)| Compared::of(kernel, model, metric)).collect();
         let missing = kernel.points.len() - points.len();
         points.sort_by(|a, b| a.agrees().cmp(&b.agrees()).then(b.excess().total_cmp(&a.excess())));
         let (kernel, model) = (kernel.manifest.world.clone(), model.manifest.version.clone());
-        Self { title: title.to_owned(), points, missing, kernel, model }
+        Self { title: title.to_owned(), metric, points, missing, kernel, model }
     }
 
     /// Writes the page, its figures, and the table as CSV and JSON into `dir`.

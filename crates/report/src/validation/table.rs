@@ -18,9 +18,9 @@ impl Validation {
     }
 }
 
-/// The same columns in the same order for every point; times are in ms.
+/// The same columns in the same order for every point.
 fn columns(compared: &Compared) -> Row {
-    let Compared { point, kernel, model, mean, p99, conditions, .. } = compared;
+    let Compared { point, kernel, model, mean, p99, throughput, conditions, .. } = compared;
     let check = |check: &Option<Check>, of: fn(&Check) -> f64| check.as_ref().map(of);
     let [kernel_trace, model_trace] = compared.traces();
     let mut columns: Vec<(String, Value)> = [
@@ -37,6 +37,8 @@ fn columns(compared: &Compared) -> Row {
         ("mean_tolerance_ms", json!(check(mean, |check| check.tolerance))),
         ("p99_difference_ms", json!(check(p99, Check::difference))),
         ("p99_tolerance_ms", json!(check(p99, |check| check.tolerance))),
+        ("throughput_difference_kbps", json!(check(throughput, Check::difference))),
+        ("throughput_tolerance_kbps", json!(check(throughput, |check| check.tolerance))),
         ("closed_form_ms", json!(compared.closed_form)),
         ("ks_distance", json!(compared.ks)),
         ("wasserstein_ms", json!(compared.wasserstein_ms)),
@@ -52,16 +54,23 @@ fn columns(compared: &Compared) -> Row {
 
 /// One world's columns.
 fn world(name: &str, measured: &Measured) -> Row {
-    let Measured { repetitions, offered, failed, mean, median, p99, p999, sent_again, wall_s, .. } = measured;
+    let Measured { repetitions, offered, failed, sent_again, wall_s, .. } = measured;
+    let numbers = [
+        ("mean", "ms", measured.mean),
+        ("median", "ms", measured.median),
+        ("p99", "ms", measured.p99),
+        ("p999", "ms", measured.p999),
+        ("throughput", "kbps", measured.throughput),
+    ];
     let mut columns = Vec::new();
     let mut add = |column: &str, value| columns.push((format!("{name}_{column}"), value));
     add("repetitions", json!(repetitions));
     add("offered", json!(offered));
     add("failed", json!(failed));
-    for (column, interval) in [("mean", mean), ("median", median), ("p99", p99), ("p999", p999)] {
+    for (column, unit, interval) in numbers {
         let half_width = |interval: Interval| Some(interval.half_width).filter(|half| half.is_finite());
-        add(&format!("{column}_ms"), json!(interval.map(|interval| interval.mean)));
-        add(&format!("{column}_ci95_ms"), json!(interval.and_then(half_width)));
+        add(&format!("{column}_{unit}"), json!(interval.map(|interval| interval.mean)));
+        add(&format!("{column}_ci95_{unit}"), json!(interval.and_then(half_width)));
     }
     add("sent_again_per_1000", json!(sent_again));
     add("wall_s", json!(wall_s));

@@ -1,8 +1,10 @@
 //! Synthetic points for tests.
 
 use hol_lab::{Experiment, PointResult, RunKey, RunResult, Source};
+use hol_measure::Summary;
 
 use super::{Compared, Validation};
+use crate::metric::Metric;
 use crate::testing::summary;
 
 /// The only point of the experiment `text`, with repetitions of one message that took so many ms in each world.
@@ -13,7 +15,7 @@ pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
         let point = experiment.points[0].clone();
         let run = |(repetition, ms): (u32, &u64)| RunResult {
             key: RunKey { point: point.id, repetition },
-            summary: summary(&[*ms as f64]),
+            summary: Summary { bytes: 1000, ..summary(&[*ms as f64]) },
             span: hol_base::Duration::from_millis(*ms),
             connect_time: None,
             background: Vec::new(),
@@ -26,10 +28,17 @@ pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
         let runs = (0..).zip(millis).map(run).collect();
         PointResult { point, runs, complete: true }
     };
-    Compared::of(&result(kernel_ms), &result(model_ms))
+    Compared::of(&result(kernel_ms), &result(model_ms), Metric::ResponseTime)
 }
 
 /// Points as they come.
 pub fn validation(points: Vec<Compared>) -> Validation {
-    Validation { title: "A & B".to_owned(), points, missing: 0, kernel: String::new(), model: String::new() }
+    Validation {
+        title: "A & B".to_owned(),
+        metric: Metric::ResponseTime,
+        points,
+        missing: 0,
+        kernel: String::new(),
+        model: String::new(),
+    }
 }
