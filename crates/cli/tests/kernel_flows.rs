@@ -63,6 +63,17 @@ fn a_greedy_connection_takes_its_share_and_the_run_repeats_itself() {
 }
 
 #[test]
+fn two_associations_carry_every_message_and_the_run_repeats_itself() {
+    if kernels("two_associations_carry_every_message_and_the_run_repeats_itself").is_some() {
+        let [one, row, again] =
+            ["sctp", "sctp:associations=2", "sctp:associations=2"].map(|t| beside(t, "background=[]"));
+        assert!(row["failed"] == 0 && row["unconnected"] == 0, "{row}");
+        assert_eq!(row["digest"], again["digest"]);
+        assert_ne!(row["digest"], one["digest"]);
+    }
+}
+
+#[test]
 fn one_node_with_two_minds_about_a_setting_is_refused() {
     if kernels("one_node_with_two_minds_about_a_setting_is_refused").is_some() {
         let deaf = "background=[{ transport = 'tcp:sack=false' }]";

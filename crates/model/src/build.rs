@@ -82,9 +82,9 @@ impl Builder<'_> {
         seed: Seed,
     ) -> Result<Flow, ScenarioError> {
         let streams = transport.streams();
-        let (sessions, patience) = match transport.protocol() {
-            Protocol::Tcp { config, connections } => (*connections, config.rto_max),
-            Protocol::Sctp { config, .. } => (1, config.rto_max),
+        let patience = match transport.protocol() {
+            Protocol::Tcp { config, .. } => config.rto_max,
+            Protocol::Sctp { config, .. } => config.rto_max,
             Protocol::Mptcp { .. } | Protocol::Udp => return Err(no_protocol(transport)),
         };
         let [client, server] = [workload.from(), workload.to()]
@@ -95,12 +95,13 @@ impl Builder<'_> {
                 let length_of = workload.length_of();
                 self.tcp(plan, config, *connections).map(|endpoints| Channel::tcp(endpoints, length_of))
             }
-            Protocol::Sctp { config, unordered, reliability } => {
-                self.sctp(plan, config).map(|endpoint| Channel::sctp(endpoint, *unordered, *reliability))
+            Protocol::Sctp { config, associations, unordered, reliability } => {
+                let endpoints = self.sctp(plan, config, *associations);
+                endpoints.map(|endpoints| Channel::sctp(endpoints, *unordered, *reliability))
             }
             Protocol::Mptcp { .. } | Protocol::Udp => return Err(no_protocol(transport)),
         };
-        let face = Face { streams, sessions };
+        let face = Face { streams, sessions: transport.connections() };
         let arrivals = seed.derive("workload/arrivals").rng();
         Ok(Flow::new(
             Side::new(Client::new(workload, face, messages, arrivals), client),
@@ -116,35 +117,54 @@ impl Builder<'_> {
         let most = u16::try_from(self.topology.smallest_mtu() - headers).unwrap_or(u16::MAX);
         config.mss = config.mss.min(most);
         let [client, server] = [plan.client, plan.server].map(|node| self.topology.addresses(node)[0]);
-        let first = self.sockets.len();
-        for connection in 0..connections {
-            let local = (client, self.client_port());
-            let rng = plan.rng("client", connection);
-            let endpoint = hol_tcp::Endpoint::connect(config.clone(), local, (server, plan.port), rng);
-            self.add_client(plan, Connection::Tcp(endpoint), local.1);
-        }
-        for connection in 0..connections {
-            let rng = plan.rng("server", connection);
-            let endpoint = hol_tcp::Endpoint::listen(config.clone(), (server, plan.port), rng);
-            self.add_server(plan, Connection::Tcp(endpoint));
-        }
-        let middle = first + usize::from(connections);
-        [first..middle, middle..self.sockets.len()]
+        let remote = (server, plan.port);
+        let connect = |port, rng| {
+            Connection::Tcp(hol_tcp::Endpoint::connect(config.clone(), (client, port), remote, rng))
+        };
+        let listen = |rng| Connection::Tcp(hol_tcp::Endpoint::listen(config.clone(), remote, rng));
+        self.pairs(plan, connections, connect, listen)
     }
 
-    /// Client and server endpoint of an SCTP association over all addresses of both.
-    fn sctp(&mut self, plan: Plan, config: &hol_sctp::Config) -> [usize; 2] {
+    /// Client and server endpoints of parallel SCTP associations, each over all addresses of both.
+    fn sctp(&mut self, plan: Plan, config: &hol_sctp::Config, associations: u16) -> [Range<usize>; 2] {
         let mut config = config.clone();
         config.mtu = ByteCount(config.mtu.0.min(self.topology.smallest_mtu()));
         let [client, server] = [plan.client, plan.server].map(|node| self.topology.addresses(node));
-        let (first, port) = (self.sockets.len(), self.client_port());
-        let rng = plan.rng("client", 0);
-        let endpoint =
-            hol_sctp::Endpoint::connect(config.clone(), client, port, server.clone(), plan.port, rng);
-        self.add_client(plan, Connection::Sctp(endpoint), port);
-        let endpoint = hol_sctp::Endpoint::listen(config, server, plan.port, plan.rng("server", 0));
-        self.add_server(plan, Connection::Sctp(endpoint));
-        [first, first + 1]
+        let connect = |port, rng| {
+            let (client, server) = (client.clone(), server.clone());
+            Connection::Sctp(hol_sctp::Endpoint::connect(
+                config.clone(),
+                client,
+                port,
+                server,
+                plan.port,
+                rng,
+            ))
+        };
+        let listen = |rng| {
+            Connection::Sctp(hol_sctp::Endpoint::listen(config.clone(), server.clone(), plan.port, rng))
+        };
+        self.pairs(plan, associations, connect, listen)
+    }
+
+    /// As many client endpoints, which connect from ports of their own, and as many that listen for them.
+    fn pairs(
+        &mut self,
+        plan: Plan,
+        count: u16,
+        connect: impl Fn(u16, Rng) -> Connection,
+        listen: impl Fn(Rng) -> Connection,
+    ) -> [Range<usize>; 2] {
+        let first = self.sockets.len();
+        for number in 0..count {
+            let port = self.client_port();
+            self.add_client(plan, connect(port, plan.rng("client", number)), port);
+        }
+        for number in 0..count {
+            self.add_server(plan, listen(plan.rng("server", number)));
+        }
+        let middle = first + usize::from(count);
+        [first..middle, middle..self.sockets.len()]
     }
 
     fn client_port(&mut self) -> u16 {

@@ -1,4 +1,4 @@
-//! One face for all transports: messages on streams, over an association or over parallel connections.
+//! One face for all transports: messages on streams, over associations or over parallel connections.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) struct Channel {
 enum Kind {
     /// Each stream is a connection; its framer cuts the octets into messages.
     Tcp(Vec<Framer>),
-    /// The streams are those of the association.
+    /// The streams are those of the associations, which take them in turn.
     Sctp { unordered: bool, reliability: Reliability },
 }
 
@@ -30,16 +30,13 @@ impl Channel {
         Self { endpoints, kind: Kind::Tcp(framers) }
     }
 
-    pub(crate) fn sctp(endpoint: usize, unordered: bool, reliability: Reliability) -> Self {
-        Self { endpoints: endpoint..endpoint + 1, kind: Kind::Sctp { unordered, reliability } }
+    pub(crate) fn sctp(endpoints: Range<usize>, unordered: bool, reliability: Reliability) -> Self {
+        Self { endpoints, kind: Kind::Sctp { unordered, reliability } }
     }
 
     /// The endpoint that carries a stream.
     pub(crate) fn endpoint(&self, stream: u16) -> usize {
-        match self.kind {
-            Kind::Tcp(_) => self.endpoints.start + usize::from(stream),
-            Kind::Sctp { .. } => self.endpoints.start,
-        }
+        self.endpoints.start + usize::from(stream) % self.endpoints.len()
     }
 
     /// The command that sends a message; the payload is shared, not copied.
@@ -50,7 +47,8 @@ impl Channel {
                 Message { stream: 0, unordered: false, reliability: Reliability::Full, ppid: 0, payload }
             }
             Kind::Sctp { unordered, reliability } => {
-                Message { stream: outgoing.stream, unordered, reliability, ppid: 0, payload }
+                let stream = outgoing.stream / self.endpoints.len() as u16;
+                Message { stream, unordered, reliability, ppid: 0, payload }
             }
         })
     }
@@ -63,11 +61,12 @@ impl Channel {
         mut deliver: impl FnMut(Delivery),
     ) -> Result<(), FramingError> {
         let Received { stream, payload, passage, .. } = received;
+        let connection = endpoint - self.endpoints.start;
         let Kind::Tcp(framers) = &mut self.kind else {
+            let stream = stream * self.endpoints.len() as u16 + connection as u16;
             deliver(Delivery { stream, payload, passage });
             return Ok(());
         };
-        let connection = endpoint - self.endpoints.start;
         let framer = &mut framers[connection];
         framer.push(payload, passage);
         while let Some(framed) = framer.next()? {

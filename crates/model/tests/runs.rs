@@ -13,6 +13,7 @@ const RELIABLE: &[&str] = &[
     "sctp",
     "sctp:streams=8",
     "sctp:stack=rfc,streams=3",
+    "sctp:associations=2,streams=3",
 ];
 
 fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {

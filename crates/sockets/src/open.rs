@@ -28,12 +28,11 @@ pub(crate) fn world<'p>(
     enter: &mut dyn FnMut(End) -> std::io::Result<()>,
 ) -> Result<World<'p>, SocketsError> {
     let Plan { transport, workload, messages, seed, .. } = plan;
-    let (connections, patience) = match transport.protocol() {
-        Protocol::Tcp { config, connections } | Protocol::Mptcp { config, connections } => {
-            (*connections, config.rto_max * STALLED_TIMEOUTS)
-        }
-        Protocol::Sctp { config, .. } => (1, config.rto_max * STALLED_TIMEOUTS),
-        Protocol::Udp => (1, STALLED_DATAGRAMS),
+    let connections = transport.connections();
+    let patience = match transport.protocol() {
+        Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.rto_max * STALLED_TIMEOUTS,
+        Protocol::Sctp { config, .. } => config.rto_max * STALLED_TIMEOUTS,
+        Protocol::Udp => STALLED_DATAGRAMS,
     };
     let face = Face { streams: transport.streams(), sessions: connections };
     let arrivals = seed.derive("workload/arrivals").rng();
@@ -73,9 +72,12 @@ fn opener(plan: &Plan) -> Box<dyn Opener> {
         Protocol::Mptcp { config, .. } => {
             Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of }))
         }
-        Protocol::Sctp { config, unordered, reliability } => {
-            Box::new(Sctp { config: config.clone(), unordered: *unordered, reliability: *reliability })
-        }
+        Protocol::Sctp { config, associations, unordered, reliability } => Box::new(Sctp {
+            config: config.clone(),
+            associations: *associations,
+            unordered: *unordered,
+            reliability: *reliability,
+        }),
         Protocol::Udp => Box::new(Udp),
     }
 }

@@ -1,4 +1,4 @@
-//! SCTP in the one-to-one style (RFC 6458 section 4): one association, and the kernel keeps messages whole.
+//! SCTP in the one-to-one style (RFC 6458 section 4): a socket an association, and the kernel keeps messages whole.
 
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -17,6 +17,8 @@ use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, 
 #[derive(Debug)]
 pub(crate) struct Sctp {
     pub(crate) config: hol_sctp::Config,
+    /// How many take the streams in turn.
+    pub(crate) associations: u16,
     pub(crate) unordered: bool,
     pub(crate) reliability: Reliability,
 }
@@ -51,7 +53,7 @@ impl Sctp {
 impl Opener for Sctp {
     fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
         let socket = self.socket(server)?;
-        socket.listen(1).map_err(refused("listen"))?;
+        socket.listen(self.associations.into()).map_err(refused("listen"))?;
         Ok(socket)
     }
 
@@ -62,16 +64,26 @@ impl Opener for Sctp {
         Ok(socket)
     }
 
-    fn transceiver(&self, socket: Socket, _stream: u16, peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, number: u16, peer: &Site) -> Box<dyn Transceiver> {
         let control = structures::send_information(self.unordered, self.reliability);
-        Box::new(Association { socket, primary: peer.addresses[0], control, partial: BytesMut::new() })
+        let primary = peer.addresses[0];
+        let turn = Turn { number, of: self.associations };
+        Box::new(Association { socket, turn, primary, control, partial: BytesMut::new() })
     }
+}
+
+/// Which of several associations it is: they take the workload's streams in turn.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    number: u16,
+    of: u16,
 }
 
 /// One end of an association.
 #[derive(Debug)]
 struct Association {
     socket: Socket,
+    turn: Turn,
     /// The peer's address that is to be used while it works.
     primary: Ipv4Addr,
     /// What goes with each message, but for the stream.
@@ -92,7 +104,7 @@ impl Transceiver for Association {
     }
 
     fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
-        structures::set_stream(&mut self.control, message.stream);
+        structures::set_stream(&mut self.control, message.stream / self.turn.of);
         let parts = [IoSlice::new(&message.payload)];
         let message = MsgHdr::new().with_buffers(&parts).with_control(&self.control);
         whole_or_nothing(self.socket.sendmsg(&message, libc::MSG_NOSIGNAL))
@@ -110,7 +122,8 @@ impl Transceiver for Association {
         }
         self.partial.extend_from_slice(data);
         if read.flags & libc::MSG_EOR != 0 {
-            let stream = structures::stream(&control[..read.control_length]);
+            let own = structures::stream(&control[..read.control_length]);
+            let stream = own * self.turn.of + self.turn.number;
             let payload = self.partial.split().freeze();
             take(Heard::Message(Delivery { stream, payload, passage: Passage::default() }));
         }

@@ -133,7 +133,7 @@ impl<A: Application> Side<A> {
 
     /// Sends a message; one that the transport does not take goes back to the application.
     fn send(&mut self, poller: &Poller, outgoing: Outgoing, now: Time) -> Result<(), Fault> {
-        // The streams of an association share its socket; parallel connections are streams themselves.
+        // Parallel connections (associations) take the streams in turn.
         let number = usize::from(outgoing.stream) % self.connections.len();
         let Some(connection) = &mut self.connections[number] else {
             return Err(Fault::Protocol("a message for a connection that was never opened"));

@@ -17,9 +17,8 @@ pub(crate) trait Opener {
     /// A socket that is connecting to the server; it is writable when that is done.
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError>;
 
-    /// The transceiver of a socket that is connected to `peer`, or is going to be; its messages are those of
-    /// `stream` if the protocol has no streams.
-    fn transceiver(&self, socket: Socket, stream: u16, peer: &Site) -> Box<dyn Transceiver>;
+    /// The transceiver of connection `number`, whose socket is connected to `peer`, or is going to be.
+    fn transceiver(&self, socket: Socket, number: u16, peer: &Site) -> Box<dyn Transceiver>;
 }
 
 /// One end of a connection.

@@ -33,10 +33,12 @@ pub enum Protocol {
         /// Parallel connections; messages take them in turn.
         connections: u16,
     },
-    /// One SCTP association.
+    /// One or several SCTP associations.
     Sctp {
         /// Behaviour of both ends.
         config: hol_sctp::Config,
+        /// Parallel associations, each with its own streams; messages take them in turn.
+        associations: u16,
         /// Messages are sent unordered.
         unordered: bool,
         /// When the sender gives a message up.
@@ -108,7 +110,8 @@ pub enum SpecError {
 
 /// Options that belong to the application's use of a transport, not to the stack's behaviour.
 const TCP_USE: [(&str, &str); 1] = [("connections", "parallel connections, 1 to 1024")];
-const SCTP_USE: [(&str, &str); 3] = [
+const SCTP_USE: [(&str, &str); 4] = [
+    ("associations", "parallel associations, 1 to 1024"),
     ("unordered", "deliver each message on arrival"),
     ("lifetime", "give a message up after this time (RFC 3758)"),
     ("retransmissions", "give a message up after so many retransmissions (RFC 7496)"),
@@ -181,15 +184,16 @@ impl TransportSpec {
     pub const fn connections(&self) -> u16 {
         match self.protocol {
             Protocol::Tcp { connections, .. } | Protocol::Mptcp { connections, .. } => connections,
-            Protocol::Sctp { .. } | Protocol::Udp => 1,
+            Protocol::Sctp { associations, .. } => associations,
+            Protocol::Udp => 1,
         }
     }
 
-    /// How many streams a workload may spread its messages over: SCTP streams or TCP connections.
+    /// How many streams a workload may spread its messages over: those of all SCTP associations, or TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. } | Protocol::Mptcp { connections, .. } => *connections,
-            Protocol::Sctp { config, .. } => config.streams,
+            Protocol::Sctp { config, associations, .. } => config.streams * *associations,
             Protocol::Udp => 1,
         }
     }
@@ -235,11 +239,17 @@ impl FromStr for TransportSpec {
                 }
             }
             Kind::Sctp => {
+                let associations = options.parse_or("associations", 1, 1..=1024)?;
                 let unordered = options.flag("unordered")?;
                 let reliability = options.reliability()?;
                 let config: hol_sctp::Config = options.settle(kind, &mut behaviour)?;
                 misfit(config.check(), &behaviour)?;
-                Protocol::Sctp { config, unordered, reliability }
+                if config.streams.checked_mul(associations).is_none() {
+                    let problem =
+                        format!("the {associations} associations have more than 65535 streams together");
+                    return Err(bad_value("streams", &behaviour["streams"], problem));
+                }
+                Protocol::Sctp { config, associations, unordered, reliability }
             }
             Kind::Udp => options.settle::<Nothing>(kind, &mut behaviour).map(|Nothing {}| Protocol::Udp)?,
         };
@@ -437,6 +447,8 @@ mod tests {
         assert_eq!((config.rto_min, *unordered), (Duration::from_millis(200), false));
         let spec: TransportSpec = "tcp:cc=reno,stack=linux-2.6,connections=4".parse().unwrap();
         assert_eq!((spec.streams(), spec.stack()), (4, "linux-2.6"));
+        let spec: TransportSpec = "sctp:streams=8,associations=3".parse().unwrap();
+        assert_eq!((spec.streams(), spec.connections()), (24, 3));
     }
 
     #[test]
@@ -476,6 +488,7 @@ mod tests {
         assert!(error("sctp:streams").contains("needs a value"));
         assert!(error("sctp:streams=8,streams=9").contains("twice"));
         assert!(error("tcp:connections=0").contains("between 1 and 1024"));
+        assert!(error("sctp:streams=6554,associations=10").contains("streams=6554: the 10 associations"));
         assert!(error("tcp:mss=0").contains("mss=0: mss has to be 88 octets at least"));
         assert!(error("sctp:rto_min=5s,rto_max=1s").contains("rto_min exceeds rto_max"));
     }

@@ -73,7 +73,7 @@ pub enum Trouble {
 /// What the application sees of the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Face {
-    /// Streams of an association, or parallel connections; messages take them in turn.
+    /// Streams of all associations, or parallel connections; messages take them in turn.
     pub streams: u16,
     /// Sessions of an application that has any: one for each connection or association.
     pub sessions: u16,
