@@ -79,11 +79,13 @@ struct File {
     _zip: Option<IgnoredAny>,
 }
 
-/// `"sctp:streams=8"`, or `{ spec = "sctp:streams=8", label = "SCTP-8" }`.
+/// `"sctp:streams=8"`, or `{ spec = "sctp:streams=8", label = "SCTP-8", sources = 8 }`.
 #[derive(Debug, Clone)]
 struct Named {
     spec: TransportSpec,
     label: String,
+    /// The workload's `sources` over this transport: an application may have one for each stream.
+    sources: Option<u16>,
 }
 
 const fn default_seed() -> u64 {
@@ -240,7 +242,9 @@ impl File {
         axes: Vec<(String, String)>,
         source: &Source,
     ) -> Result<Point, InputError> {
-        let Named { spec, label } = self.transports.get_ref()[transport].clone();
+        let Named { spec, label, sources } = self.transports.get_ref()[transport].clone();
+        let workload = self.workload.get_ref().clone();
+        let workload = WorkloadSpec { sources: sources.unwrap_or(workload.sources), ..workload };
         let world = self.world.get_ref().settled();
         let world = world.map_err(|problem| source.error(&self.world.span(), problem))?;
         Ok(Point {
@@ -254,7 +258,7 @@ impl File {
             precision: self.precision.as_ref().map(|precision| *precision.get_ref()),
             seed: self.seed,
             network: self.network.get_ref().clone(),
-            workload: self.workload.get_ref().clone(),
+            workload,
             background: self.background.iter().map(|entry| entry.get_ref().clone()).collect(),
             world,
         })
@@ -268,6 +272,7 @@ impl<'de> Deserialize<'de> for Named {
         struct Table {
             spec: String,
             label: Option<String>,
+            sources: Option<u16>,
         }
         struct TextOrTable;
         impl<'de> Visitor<'de> for TextOrTable {
@@ -277,12 +282,12 @@ impl<'de> Deserialize<'de> for Named {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Named, E> {
                 let spec: TransportSpec = text.parse().map_err(E::custom)?;
-                Ok(Named { label: spec.to_string(), spec })
+                Ok(Named { label: spec.to_string(), spec, sources: None })
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Named, A::Error> {
-                let Table { spec, label } = Table::deserialize(MapAccessDeserializer::new(map))?;
+                let Table { spec, label, sources } = Table::deserialize(MapAccessDeserializer::new(map))?;
                 let named = self.visit_str::<A::Error>(&spec)?;
-                Ok(Named { label: label.unwrap_or(named.label), ..named })
+                Ok(Named { label: label.unwrap_or(named.label), sources, ..named })
             }
         }
         deserializer.deserialize_any(TextOrTable)

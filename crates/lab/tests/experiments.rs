@@ -40,6 +40,18 @@ fn transports_are_the_first_axis_and_every_combination_is_a_point() {
 }
 
 #[test]
+fn a_transport_may_say_how_many_sources_use_it_and_else_the_workload_does() {
+    let text = "transports = ['sctp', { spec = 'sctp:streams=2', label = 'two sources', sources = 2 }]\n\
+                [workload]\nkind = 'oneway'";
+    let sources =
+        |text: &str| parse(text).unwrap().points.iter().map(|p| p.workload.sources).collect::<Vec<_>>();
+    assert_eq!(sources(text), [1, 2]);
+    assert_eq!(sources(&format!("{text}\nsources = 3")), [3, 2]);
+    let error = parse(&text.replace("sources = 2", "sources = 0")).unwrap_err().to_string();
+    assert!(error.contains("`sources` is 0"), "{error}");
+}
+
+#[test]
 fn every_point_has_its_own_id_and_ids_do_not_depend_on_names() {
     let points = parse(WHOLE).unwrap().points;
     let mut ids: Vec<_> = points.iter().map(|p| p.id).collect();

@@ -23,7 +23,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
         messages: point.messages_in(0),
         size: workload.size(),
         on_wire: on_wire(&point.transport, workload.size(), bottleneck)?,
-        interval: workload.rate().map_or(Duration::ZERO, |rate| rate.period()),
+        interval: workload.rate().map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.sources)),
         rate: bottleneck.rate,
         delay: Duration::from_secs_f64(delays.sum()),
     };

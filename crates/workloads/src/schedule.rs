@@ -9,10 +9,14 @@ use crate::{Arrivals, WorkloadSpec};
 ///
 /// Open loop: the times are fixed by the rate alone, whatever the transport does, so a slow transport cannot
 /// hide its delay by slowing the load down. Closed loop (`pingpong`): the next is due when the reply came. Greedy
-/// (`bulk`): the next is due when the transport has taken the last.
+/// (`bulk`): the next is due when the transport has taken the last. Several sources keep step: as many messages are
+/// due at a time.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     gaps: Gaps,
+    sources: u16,
+    /// How many of them have had their message of this step.
+    served: u16,
     left: u64,
     next: Time,
 }
@@ -34,7 +38,7 @@ impl Schedule {
             (Pace::Every(interval), Arrivals::Periodic) => Gaps::Constant(interval),
             (Pace::Every(mean), Arrivals::Poisson) => Gaps::Exponential { mean, rng },
         };
-        Self { gaps, left: messages, next: Time::MAX }
+        Self { gaps, sources: spec.sources, served: 0, left: messages, next: Time::MAX }
     }
 
     /// The first message is due one gap from now; now, if not time alone makes it due.
@@ -52,14 +56,17 @@ impl Schedule {
         self.next
     }
 
-    /// The message that is due is made at `now`; returns when it was due. The next is due a gap after it was.
+    /// The message that is due is made at `now`; returns when it was due. When each source has had its own, the next is
+    /// due a gap after it was.
     pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.left -= 1;
         // Who asks at the transport's pace asks when the last message has been taken.
         let due = if matches!(self.gaps, Gaps::UntilTaken) { now } else { self.next };
+        self.served = (self.served + 1) % self.sources;
         self.next = match self.gaps {
             Gaps::UntilReply => Time::MAX,
             _ if self.left == 0 => Time::MAX,
+            _ if self.served > 0 => due,
             _ => due + self.gap(),
         };
         due
@@ -109,6 +116,16 @@ mod tests {
     fn periodic_messages_start_one_period_after_the_connection() {
         let expected = [30, 40, 50].map(Time::from_millis);
         assert_eq!(due_times(Arrivals::Periodic, 100.0, 3), expected);
+    }
+
+    #[test]
+    fn sources_in_step_have_a_message_due_each_at_a_time() {
+        let spec = WorkloadSpec { sources: 2, ..WorkloadSpec::new(Kind::Oneway) };
+        let mut schedule = Schedule::new(&spec, 5, Seed(2).rng());
+        schedule.start(Time::ZERO);
+        let due: Vec<Time> = (0..5).map(|_| schedule.advance(Time::ZERO)).collect();
+        assert_eq!(due, [10, 10, 20, 20, 30].map(Time::from_millis));
+        assert_eq!(schedule.next(), Time::MAX);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct WorkloadSpec {
     /// How the messages are spaced; not for `pingpong`. Default periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
+    /// Sources that send in step, each by this `rate`: as many messages are due at once. Not for `pingpong`. Default 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub sources: u16,
     /// Octets of a message, and of its reply; not for `simco`, whose messages have their own. Default 128, of
     /// `bulk` 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,6 +97,9 @@ pub enum WorkloadError {
     /// Two keys say the same.
     #[error("`rate` and `interval` are two names of one thing; remove one")]
     RateAndInterval,
+    /// Nobody sends.
+    #[error("`sources` is 0; a workload needs at least one")]
+    NoSources,
     /// A message must have room for its length and number.
     #[error(
         "`size` is {size} but a message needs at least {} octets and at most {}; choose one between",
@@ -123,6 +129,7 @@ impl WorkloadSpec {
             rate: None,
             interval: None,
             arrivals: None,
+            sources: 1,
             size: None,
             late_limit: default_late_limit(),
         }
@@ -138,7 +145,7 @@ impl WorkloadSpec {
         self.to.as_deref().unwrap_or("server")
     }
 
-    /// Messages a second; `None` where something else than time makes them due.
+    /// Messages a second of each source; `None` where something else than time makes them due.
     pub fn rate(&self) -> Option<Frequency> {
         match (self.pace(), self.rate) {
             (Pace::Every(_), Some(rate)) => Some(rate),
@@ -190,6 +197,7 @@ impl WorkloadSpec {
             rate: self.rate().filter(|_| self.interval.is_none()),
             interval: self.interval,
             arrivals: self.rate().map(|_| self.arrivals()),
+            sources: self.sources,
             size: (self.kind != Kind::Simco).then(|| ByteCount(self.size())),
             late_limit: self.late_limit,
         }
@@ -203,6 +211,7 @@ impl WorkloadSpec {
             ("rate", self.rate.is_some()),
             ("interval", self.interval.is_some()),
             ("arrivals", self.arrivals.is_some()),
+            ("sources", self.sources > 1),
         ];
         let given = pacing.into_iter().find_map(|(key, given)| given.then_some(key));
         match (self.kind, given) {
@@ -212,6 +221,10 @@ impl WorkloadSpec {
             _ if self.pace() == Pace::Taken && self.arrivals.is_some() => {
                 meaningless("arrivals", "the transport sets the pace")
             }
+            _ if self.pace() == Pace::Taken && self.sources > 1 => {
+                meaningless("sources", "the transport sets the pace")
+            }
+            _ if self.sources == 0 => Err(WorkloadError::NoSources),
             (Kind::Simco, _) if self.size.is_some() => {
                 meaningless("size", "RFC 4540 gives its messages their sizes")
             }
@@ -236,6 +249,15 @@ impl Kind {
     }
 }
 
+const fn one() -> u16 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_one(number: &u16) -> bool {
+    *number == 1
+}
+
 const fn default_late_limit() -> Duration {
     Duration::from_secs(1)
 }
@@ -247,6 +269,9 @@ mod tests {
     #[test]
     fn keys_without_meaning_are_refused() {
         let with_rate = |kind| WorkloadSpec { rate: Frequency::new(10.0), ..WorkloadSpec::new(kind) };
+        let two = |kind| WorkloadSpec { sources: 2, ..WorkloadSpec::new(kind) };
+        assert!(two(Kind::Bulk).check().unwrap_err().to_string().contains("`sources`"));
+        assert_eq!(two(Kind::Oneway).check(), Ok(()));
         let with_size = |kind, size| WorkloadSpec { size: Some(ByteCount(size)), ..WorkloadSpec::new(kind) };
         assert!(with_rate(Kind::Pingpong).check().unwrap_err().to_string().contains("`rate`"));
         assert!(with_size(Kind::Simco, 64).check().is_err());
