@@ -5,6 +5,7 @@ use hol_base::{Duration, Rng, Time};
 
 use crate::agent::{Agent, Answered};
 use crate::contract::{Delivery, Face, Input, Outgoing, Output, Trouble};
+use crate::held::Held;
 use crate::journal::{Arrived, Asked};
 use crate::padding::{self, Padding};
 use crate::schedule::Schedule;
@@ -14,7 +15,8 @@ use crate::{ENDLESS, Kind, WorkloadSpec};
 ///
 /// Messages leave in the order of the schedule. When the transport's buffer is full, the one it refused and
 /// all that come due after it wait; if that takes longer than the late limit the run is given up, because
-/// from then on it would measure the backlog and not the transport (Kiesel et al. 2006, section 3.2).
+/// from then on it would measure the backlog and not the transport (Kiesel et al. 2006, section 3.2). Where the
+/// transport sets the pace each connection sets its own: a full one does not hold up those beside it.
 #[derive(Debug)]
 pub struct Client {
     requests: Requests,
@@ -25,9 +27,7 @@ pub struct Client {
     /// SEs still to be sent.
     sessions_to_open: std::ops::Range<u16>,
     sessions_opening: u16,
-    /// What the transport refused.
-    held: Option<Outgoing>,
-    blocked: bool,
+    held: Held,
     trouble: Option<Trouble>,
     journal: Vec<Asked>,
     replies: u64,
@@ -57,8 +57,7 @@ impl Client {
             late_limit: spec.late_limit,
             sessions_to_open: 0..0,
             sessions_opening: 0,
-            held: None,
-            blocked: false,
+            held: Held::default(),
             trouble: None,
             journal: crate::journal::with_room_for(messages),
             replies: 0,
@@ -74,11 +73,8 @@ impl Client {
             }
             Input::Connected => self.schedule.start(now),
             Input::Message(delivery) => self.take_reply(now, &delivery),
-            Input::Full(outgoing) => {
-                self.held = Some(outgoing);
-                self.blocked = true;
-            }
-            Input::Writable => self.blocked = false,
+            Input::Full(outgoing) => self.held.refused(outgoing),
+            Input::Writable => self.held.retry(),
         }
     }
 
@@ -87,14 +83,14 @@ impl Client {
         if let Some(trouble) = self.trouble {
             return Output::Stop(trouble);
         }
-        if self.blocked {
-            return self.wait_for_room(now);
-        }
-        if let Some(outgoing) = self.held.take() {
+        if let Some(outgoing) = self.held.next() {
             if let Some(entry) = outgoing.entry {
                 self.journal[entry].written = now;
             }
             return Output::Send(outgoing);
+        }
+        if self.is_blocked() {
+            return self.wait_for_room(now);
         }
         if let Some(session) = self.sessions_to_open.next() {
             let (tid, payload) = Agent::open(session);
@@ -143,8 +139,14 @@ impl Client {
         &self.journal
     }
 
+    /// No connection takes the next message.
+    fn is_blocked(&self) -> bool {
+        let most = if self.schedule.is_open_loop() { 1 } else { usize::from(self.face.sessions) };
+        self.held.len() >= most
+    }
+
     fn wait_for_room(&self, now: Time) -> Output {
-        let Some(message) = self.held.as_ref().and_then(|outgoing| outgoing.entry) else {
+        let Some(message) = self.held.oldest().and_then(|outgoing| outgoing.entry) else {
             return Output::Wait(Time::MAX);
         };
         if !self.schedule.is_open_loop() {
@@ -177,9 +179,13 @@ impl Client {
         Outgoing { stream, payload, entry: Some(entry) }
     }
 
-    /// Transactions take the streams in turn: TID modulo the number of streams.
+    /// Transactions take the streams in turn, TID modulo the number of streams, but for those of a full connection.
     fn stream(&self, tid: u32) -> u16 {
-        (tid % u32::from(self.face.streams)) as u16
+        let Face { streams, sessions } = self.face;
+        let streams = u32::from(streams);
+        let turn = |skipped| ((tid % streams + skipped) % streams) as u16;
+        let has_room = |stream: &u16| !self.held.waits_for(stream % sessions, sessions);
+        (0..streams).map(turn).find(has_room).unwrap_or(turn(0))
     }
 
     fn take_reply(&mut self, now: Time, delivery: &Delivery) {
@@ -299,6 +305,24 @@ mod tests {
         (0..3).for_each(|_| drop(send(&mut client, ms(9000))));
         let scheduled: Vec<Time> = client.journal().iter().map(|asked| asked.scheduled).collect();
         assert_eq!(scheduled, [ms(0), ms(0), ms(9000), ms(9000)]);
+    }
+
+    #[test]
+    fn a_full_connection_does_not_hold_up_a_greedy_client_on_another() {
+        let face = Face { streams: 4, sessions: 2 };
+        let mut client = Client::new(&WorkloadSpec::new(Kind::Bulk), face, ENDLESS, Seed(1).rng());
+        client.handle(ms(0), Input::Connected);
+        let first = send(&mut client, ms(0));
+        assert_eq!(first.stream, 0);
+        client.handle(ms(0), Input::Full(first));
+        let streams = [(); 4].map(|()| send(&mut client, ms(0)).stream);
+        assert_eq!(streams, [1, 3, 3, 1], "streams 0 and 2 are those of the full connection");
+        let last = send(&mut client, ms(0));
+        client.handle(ms(0), Input::Full(last));
+        assert_eq!(wait(&mut client, ms(0)), Time::MAX);
+        client.handle(ms(7), Input::Writable);
+        let again = send(&mut client, ms(7));
+        assert_eq!((again.stream, again.entry), (0, Some(0)));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod agent;
 mod client;
 mod contract;
+mod held;
 mod journal;
 mod padding;
 mod schedule;

@@ -1,0 +1,46 @@
+//! What the transport refused, until it has room.
+
+use std::collections::VecDeque;
+
+use crate::contract::Outgoing;
+
+/// At most one message for each connection, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    messages: VecDeque<Outgoing>,
+    /// How many of them are to be tried again.
+    to_retry: usize,
+}
+
+impl Held {
+    /// The transport refused `message`.
+    pub(crate) fn refused(&mut self, message: Outgoing) {
+        self.messages.push_back(message);
+    }
+
+    /// Some connection has room again; which one is only known by trying.
+    pub(crate) fn retry(&mut self) {
+        self.to_retry = self.messages.len();
+    }
+
+    /// The next that is to be tried again.
+    pub(crate) fn next(&mut self) -> Option<Outgoing> {
+        self.to_retry = self.to_retry.checked_sub(1)?;
+        self.messages.pop_front()
+    }
+
+    /// The message that has been waiting longest.
+    pub(crate) fn oldest(&self) -> Option<&Outgoing> {
+        self.messages.front()
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether one waits for `connection` of `connections`, which take the streams in turn.
+    pub(crate) fn waits_for(&self, connection: u16, connections: u16) -> bool {
+        self.messages.iter().any(|message| message.stream % connections == connection)
+    }
+}
