@@ -33,12 +33,12 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
 /// Octets that a message takes on the line where packets are as full as they can be.
 fn on_wire(transport: &TransportSpec, size: u64, line: &Settings) -> Option<f64> {
     let (mtu, overhead) = (line.mtu.0, line.overhead.0);
-    let packet = match transport.kind() {
+    match transport.kind() {
         // RFC 9293 section 3.1; the timestamps option with its padding (RFC 7323 appendix A).
         Kind::Tcp => {
             let options = if transport.behaviour().get("timestamps")?.as_bool()? { 12 } else { 0 };
             let payload = mtu - IP - 20 - options;
-            return Some(size as f64 * (mtu + overhead) as f64 / payload as f64);
+            Some(size as f64 * (mtu + overhead) as f64 / payload as f64)
         }
         // A chunk for each message, as many as fit (RFC 9260 sections 3.3.1 and 6.10).
         Kind::Sctp => {
@@ -48,6 +48,5 @@ fn on_wire(transport: &TransportSpec, size: u64, line: &Settings) -> Option<f64>
         }
         Kind::Udp => Some((IP + 8 + size + overhead) as f64),
         Kind::Mptcp => None,
-    };
-    packet
+    }
 }
