@@ -37,11 +37,12 @@ impl PointResult {
 
     /// Jain's index of what the workload and each flow of the background got; `None` without a background.
     pub fn fairness(&self) -> Option<Interval> {
-        self.over_runs(|run| {
-            let shares = run.background.iter().map(|share| share.octets as f64);
-            let shares: Vec<f64> = shares.chain([run.summary.bytes as f64]).collect();
-            jain(&shares).filter(|_| shares.len() > 1)
-        })
+        self.over_runs(fairness)
+    }
+
+    /// Jain's index of each repetition; `None` without a background.
+    pub fn fairnesses(&self) -> Vec<Option<f64>> {
+        self.runs.iter().map(fairness).collect()
     }
 
     /// From the workload's start until it was connected, in ms; `None` if no run was.
@@ -57,6 +58,12 @@ impl PointResult {
     fn over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
         Interval::of(&self.runs.iter().filter_map(value).collect::<Vec<_>>(), CONFIDENCE)
     }
+}
+
+fn fairness(run: &RunResult) -> Option<f64> {
+    let shares = run.background.iter().map(|share| share.octets as f64);
+    let shares: Vec<f64> = shares.chain([run.summary.bytes as f64]).collect();
+    jain(&shares).filter(|_| shares.len() > 1)
 }
 
 fn kbps(run: &RunResult, octets: u64) -> Option<f64> {

@@ -26,6 +26,9 @@ pub fn ccdf(cell: &Cell) -> Vec<(f64, f64)> {
 
 /// The transfer of a point, or why the closed form is not expected to describe it.
 pub fn applicable(cell: &Cell) -> Result<Transfer, String> {
+    if cell.flows.is_some() {
+        return Err("the closed form is of transactions that have the line for themselves".to_owned());
+    }
     let transfer = transfer(cell).ok_or("no closed form for this transport")?;
     applies(&transfer).map_err(|limit| limit.to_string())?;
     Ok(transfer)

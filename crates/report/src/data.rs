@@ -51,8 +51,8 @@ pub struct Flows {
     pub ceiling_kbps: Option<f64>,
     /// What a flow of the background got meanwhile, in kbit/s.
     pub background_kbps: Option<Interval>,
-    /// Jain's index of the workload and the background.
-    pub fairness: Option<Interval>,
+    /// Jain's index of the workload and the background, of each repetition.
+    pub fairnesses: Vec<Option<f64>>,
     /// From the workload's start until it was connected, in ms, of each repetition that was in time.
     pub connects: Vec<Option<f64>>,
 }

@@ -45,7 +45,7 @@ fn flows(result: &PointResult) -> Option<Flows> {
         throughputs: result.throughputs(),
         ceiling_kbps: ceiling_kbps(point),
         background_kbps: result.background_kbps(),
-        fairness: result.fairness(),
+        fairnesses: result.fairnesses(),
         connects: result.connect_times_ms(),
     })
 }

@@ -17,6 +17,8 @@ pub enum Metric {
     Throughput,
     /// How long it took to connect, in ms.
     ConnectTime,
+    /// Jain's index of the workload and each flow of the background.
+    Fairness,
 }
 
 impl Metric {
@@ -29,6 +31,7 @@ impl Metric {
             Self::ResponseTime => cell.means().unwrap_or_default().into_iter().map(Some).collect(),
             Self::Throughput => flows().map(|flows| flows.throughputs.clone()).unwrap_or_default(),
             Self::ConnectTime => flows().map(|flows| flows.connects.clone()).unwrap_or_default(),
+            Self::Fairness => flows().map(|flows| flows.fairnesses.clone()).unwrap_or_default(),
         }
     }
 
@@ -42,7 +45,7 @@ impl Metric {
         match self {
             Self::ResponseTime => closed_form::mean(cell),
             Self::Throughput => cell.flows.as_ref()?.ceiling_kbps,
-            Self::ConnectTime => None,
+            Self::ConnectTime | Self::Fairness => None,
         }
     }
 
@@ -51,6 +54,7 @@ impl Metric {
         match self {
             Self::ResponseTime | Self::ConnectTime => "ms",
             Self::Throughput => "kbit/s",
+            Self::Fairness => "of 1",
         }
     }
 
@@ -60,14 +64,23 @@ impl Metric {
             Self::ResponseTime => "mean response time",
             Self::Throughput => "throughput",
             Self::ConnectTime => "time to connect",
+            Self::Fairness => "Jain's fairness index",
         }
     }
 
-    /// How much faster the first of two is, given what it has more.
+    /// What the first of two is if it gains, and if it loses.
+    pub const fn comparatives(self) -> [&'static str; 2] {
+        match self {
+            Self::Fairness => ["fairer", "less fair"],
+            _ => ["faster", "slower"],
+        }
+    }
+
+    /// How much faster (fairer) the first of two is, given what it has more.
     pub fn gain(self, difference: f64) -> f64 {
         match self {
             Self::ResponseTime | Self::ConnectTime => -difference,
-            Self::Throughput => difference,
+            Self::Throughput | Self::Fairness => difference,
         }
     }
 }

@@ -28,7 +28,7 @@ pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling
         throughputs: throughputs.iter().copied().map(Some).collect(),
         ceiling_kbps: Some(ceiling_kbps),
         background_kbps: None,
-        fairness: None,
+        fairnesses: Vec::new(),
         connects: vec![Some(100.0); throughputs.len()],
     });
     cell

@@ -61,8 +61,9 @@ impl Faster {
         let slower = pairs.iter().filter(|pair| pair.significant && gain(pair) < 0.0).count();
         let left_out = cells.len() - pairs.len();
         let holds = slower == 0 && faster as f64 >= self.share * pairs.len() as f64;
+        let [better, worse] = self.metric.comparatives();
         let text = format!(
-            "{} points: faster than {} at {faster}, slower at {slower}, undecided at {}{}",
+            "{} points: {better} than {} at {faster}, {worse} at {slower}, undecided at {}{}",
             pairs.len(),
             self.than,
             pairs.len() - faster - slower,

@@ -13,6 +13,7 @@ pub fn csv(figure: &Figure) -> String {
         (_, Metric::ResponseTime) => "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n\n",
         (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n\n",
         (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n\n",
+        (_, Metric::Fairness) => "panel,series,x,fairness,ci95,,n\n",
     });
     for panel in &figure.panels {
         let title = &panel.title;

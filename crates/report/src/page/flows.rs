@@ -22,9 +22,10 @@ pub fn html(report: &Report) -> String {
 }
 
 fn row(cell: &Cell) -> Option<String> {
-    let Flows { point, background_kbps, fairness, connects, .. } = cell.flows.as_ref()?;
-    let [throughput, connect] = [Metric::Throughput, Metric::ConnectTime].map(|metric| metric.mean(cell));
-    let cells: String = [throughput, *background_kbps, *fairness, connect]
+    let Flows { point, background_kbps, connects, .. } = cell.flows.as_ref()?;
+    let [throughput, fairness, connect] =
+        [Metric::Throughput, Metric::Fairness, Metric::ConnectTime].map(|metric| metric.mean(cell));
+    let cells: String = [throughput, *background_kbps, fairness, connect]
         .map(|of| format!("<td>{}</td>", shown(of)))
         .concat();
     let (runs, unconnected) = (connects.len(), connects.iter().filter(|time| time.is_none()).count());
