@@ -1,5 +1,6 @@
 //! Claims of a paper, declared in its study's `claims.toml`, judged by code on the measured points.
 
+mod blocking;
 mod bounds;
 mod ceiling;
 mod compare;
@@ -10,6 +11,7 @@ mod explained;
 mod finding;
 mod floor;
 mod order;
+mod ratio;
 mod same;
 mod scale;
 mod streams;
@@ -87,6 +89,8 @@ pub enum Check {
     SameWorkloads(same::SameWorkloads),
     /// Means lie within the paper's axis.
     Inside(bounds::Inside),
+    /// A transport has so many times what another has.
+    Ratio(ratio::Ratio),
     /// Throughput is what the line carries.
     Ceiling(ceiling::Ceiling),
     /// Throughput falls at one place of an axis.
@@ -115,6 +119,8 @@ pub enum Check {
     Covers(scale::Covers),
     /// Every message took the stream it should, and streams kept their order.
     Streams(streams::Streams),
+    /// No message waits for another file's.
+    Blocking(blocking::Blocking),
     /// Nothing that this world can tell.
     NotHere(NotHere),
 }
@@ -196,6 +202,7 @@ impl Check {
             Self::Same(check) => check.evaluate(view),
             Self::SameWorkloads(check) => check.evaluate(view),
             Self::Inside(check) => check.evaluate(view),
+            Self::Ratio(check) => check.evaluate(view),
             Self::Ceiling(check) => check.evaluate(view),
             Self::Dip(check) => check.evaluate(view),
             Self::Floor(check) => check.evaluate(view),
@@ -210,6 +217,7 @@ impl Check {
             Self::Aborts(check) => check.evaluate(view),
             Self::Covers(check) => check.evaluate(view),
             Self::Streams(check) => check.evaluate(view),
+            Self::Blocking(check) => check.evaluate(view),
             Self::NotHere(check) => Finding::unknown(check.reason.clone()),
         }
     }

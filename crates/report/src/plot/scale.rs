@@ -17,7 +17,7 @@ pub enum Scale {
         /// The value at its end.
         max: f64,
     },
-    /// One equal step for each listed value, with room for a break "//" before the last:
+    /// One equal step for each listed value, with room for a break "//" before a last that is far from the others:
     /// the axis of stream counts in the paper, 1, 2, 4, 8, 16 // 1024.
     Steps(Vec<f64>),
 }
@@ -40,9 +40,9 @@ impl Scale {
             Self::Steps(values) => {
                 let step = values.iter().position(|listed| *listed >= value).unwrap_or(values.len());
                 // Half a step of margin on both sides, and half a step for the break.
-                let broken = step + 1 >= values.len();
-                let place = step as f64 + 0.5 + if broken { 0.5 } else { 0.0 };
-                place / (values.len() as f64 + 0.5)
+                let room = if is_broken(values) { 0.5 } else { 0.0 };
+                let beyond = if step + 1 >= values.len() { room } else { 0.0 };
+                (step as f64 + 0.5 + beyond) / (values.len() as f64 + room)
             }
         }
     }
@@ -55,7 +55,9 @@ impl Scale {
     /// The fraction at which the axis is broken, if it is.
     pub fn gap(&self) -> Option<f64> {
         match self {
-            Self::Steps(values) => Some((values.len() as f64 - 0.75) / (values.len() as f64 + 0.5)),
+            Self::Steps(values) if is_broken(values) => {
+                Some((values.len() as f64 - 0.75) / (values.len() as f64 + 0.5))
+            }
             _ => None,
         }
     }
@@ -68,6 +70,11 @@ impl Scale {
             Self::Steps(values) => values.iter().map(|&value| Tick { value, label: number(value) }).collect(),
         }
     }
+}
+
+/// Whether the last value is much further than the one before it, so that an equal step would mislead.
+fn is_broken(values: &[f64]) -> bool {
+    matches!(values, [.., before, last] if *last > 4.0 * before)
 }
 
 /// Four to eight marks at multiples of 1, 2 or 5 times a power of ten.
@@ -147,6 +154,7 @@ mod tests {
         assert!(scale.contains(1.0) && scale.contains(1024.0));
         let (a, b) = (scale.fraction(2.0) - scale.fraction(1.0), scale.fraction(16.0) - scale.fraction(8.0));
         assert!((a - b).abs() < 1e-12);
+        assert_eq!(Scale::Steps(vec![1.0, 2.0, 4.0, 8.0]).gap(), None);
     }
 
     #[test]

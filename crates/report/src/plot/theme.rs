@@ -37,8 +37,8 @@ const fn look(class: &'static str, marker: Marker, dash: &'static str) -> Look {
     Look { class, marker, dash }
 }
 
-/// The looks of the transports of the paper, by label without its stack.
-const TRANSPORTS: [(&str, Look); 9] = [
+/// The looks of the transports of the papers, by label without its stack.
+const TRANSPORTS: [(&str, Look); 11] = [
     ("TCP", look("c-vermilion", Marker::Cross, "")),
     ("SCTP-1", look("c-ink", Marker::Disc, "")),
     ("SCTP-2", look("c-purple", Marker::Square, "7 2")),
@@ -48,6 +48,8 @@ const TRANSPORTS: [(&str, Look); 9] = [
     ("SCTP-1024", look("c-blue", Marker::Ring, "")),
     ("SCTP-ordered", look("c-blue", Marker::Disc, "")),
     ("SCTP-unordered", look("c-green", Marker::Up, "")),
+    ("2×SCTP-1", look("c-orange", Marker::Diamond, "")),
+    ("2×TCP", look("c-sky", Marker::Down, "4 2")),
 ];
 
 /// The looks of a series of levels, from weak to strong.

@@ -1,0 +1,145 @@
+//! "Head-of-line blocking does not happen in case of using multiple streams", checked message by message.
+
+use hol_base::{Seed, Time};
+use hol_measure::Record;
+use hol_model::Scenario;
+use serde::Deserialize;
+
+use super::{Finding, View};
+
+/// Messages are parts of several files in turn. With a stream for each file no message waits for one of another file;
+/// with one for all, some do. Each transport has a run of its own in the model world, at 5 % loss.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blocking {
+    /// Specifications with a stream for each file, such as `sctp:streams=2`.
+    transports: Vec<String>,
+    /// Specifications with one for all.
+    than: Vec<String>,
+    /// How many files.
+    files: usize,
+    /// Messages a run.
+    messages: u64,
+}
+
+/// What the messages of a run met.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Waits {
+    /// Came while a message of another file was missing.
+    exposed: usize,
+    /// Waited for it.
+    waited: usize,
+}
+
+impl Blocking {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        // The specifications name their stacks themselves, so the question is asked once.
+        if !view.stack.suffix.is_empty() {
+            return Finding::no_points();
+        }
+        let runs = |transports: &[String]| -> Result<Vec<(String, Waits)>, String> {
+            transports.iter().map(|transport| Ok((transport.clone(), self.run(transport)?))).collect()
+        };
+        let (apart, together) = match (runs(&self.transports), runs(&self.than)) {
+            (Ok(apart), Ok(together)) => (apart, together),
+            (Err(problem), _) | (_, Err(problem)) => return Finding::unknown(problem),
+        };
+        let row = |(transport, waits): &(String, Waits)| {
+            let Waits { exposed, waited } = waits;
+            format!(
+                "{transport}: {exposed} messages came while another file missed one, {waited} of them waited"
+            )
+        };
+        let rows = apart.iter().chain(&together).map(row).collect();
+        let waited = |runs: &[(String, Waits)]| runs.iter().map(|(_, waits)| waits.waited).sum::<usize>();
+        let tells = apart.iter().all(|(_, waits)| waits.exposed > 0);
+        let holds = waited(&apart) == 0 && together.iter().all(|(_, waits)| waits.waited > 0);
+        let text = format!(
+            "{} messages waited for another stream's, {} for another file's on the same stream (runs of the model world, \
+             {} messages each, 5 % loss)",
+            waited(&apart),
+            waited(&together),
+            self.messages
+        );
+        let finding = if tells { Finding::new(holds, text) } else { Finding::unknown(text) };
+        finding.with_rows(rows)
+    }
+
+    fn run(&self, transport: &str) -> Result<Waits, String> {
+        let problem = |e: &dyn std::fmt::Display| format!("{transport}: {e}");
+        let network = toml::from_str("loss = \"5%\"").map_err(|e| problem(&e))?;
+        let workload = toml::from_str("kind = \"oneway\"\nrate = \"200/s\"\nlate_limit = \"1h\"")
+            .map_err(|e| problem(&e))?;
+        let transport = transport.parse().map_err(|e| problem(&e))?;
+        let scenario =
+            Scenario { network, transport, workload, messages: self.messages, background: Vec::new() };
+        let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| problem(&e))?;
+        Ok(waits(&run.records, self.files))
+    }
+}
+
+/// A message need not be given to the application before all earlier ones of its file have arrived; what comes after
+/// that is waiting for another file.
+fn waits(records: &[Record], files: usize) -> Waits {
+    // When all messages so far had arrived, for each file.
+    let mut arrived = vec![Time::ZERO; files];
+    let mut waits = Waits::default();
+    for (number, record) in records.iter().enumerate() {
+        let Some(request) = record.request else { continue };
+        let own = number % files;
+        arrived[own] = arrived[own].max(request.arrived);
+        let others = arrived.iter().enumerate().filter(|(file, _)| *file != own).map(|(_, arrived)| *arrived);
+        waits.exposed += usize::from(others.max().is_some_and(|last| last > arrived[own]));
+        waits.waited += usize::from(request.delivered > arrived[own]);
+    }
+    waits
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_measure::{Leg, Outcome};
+
+    use super::*;
+
+    fn records(times: &[(u64, u64)]) -> Vec<Record> {
+        let record = |(id, &(arrived, delivered)): (usize, &(u64, u64))| {
+            let [arrived, delivered] = [arrived, delivered].map(Time::from_millis);
+            let request = Some(Leg { arrived, delivered, ..Leg::default() });
+            let (id, stream, size) = (id as u64, (id % 2) as u16, 64);
+            Record {
+                id,
+                stream,
+                size,
+                scheduled: Time::ZERO,
+                request,
+                reply: None,
+                outcome: Outcome::Completed,
+            }
+        };
+        times.iter().enumerate().map(record).collect()
+    }
+
+    #[test]
+    fn waiting_for_ones_own_file_is_no_waiting_for_another() {
+        // The first is lost and arrives at 50: the third is of its file, the second and the fourth are not.
+        let apart = records(&[(50, 50), (11, 11), (12, 50), (13, 13)]);
+        assert_eq!(waits(&apart, 2), Waits { exposed: 2, waited: 0 });
+        let together = records(&[(50, 50), (11, 50), (12, 50), (13, 50)]);
+        assert_eq!(waits(&together, 2), Waits { exposed: 2, waited: 2 });
+    }
+
+    #[test]
+    fn a_stream_for_each_file_ends_the_waiting_and_one_for_all_does_not() {
+        let check = |apart: &str, together: &str| Blocking {
+            transports: vec![apart.into()],
+            than: vec![together.into()],
+            files: 2,
+            messages: 1000,
+        };
+        let view =
+            |check: &Blocking| check.evaluate(&crate::testing::view(&crate::testing::dataset(vec![]))).holds;
+        assert_eq!(view(&check("sctp:streams=2", "sctp")), Some(true));
+        assert_eq!(view(&check("sctp", "tcp")), Some(false));
+        assert_eq!(view(&check("sctp:streams=2", "sctp:streams=4")), Some(false));
+    }
+}

@@ -1,0 +1,89 @@
+//! Claims of a factor: one transport has so many times what another has.
+
+use hol_measure::{CONFIDENCE, Interval};
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+use crate::metric::Metric;
+
+/// At every point each of `transports` has so many times what `of` has.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ratio {
+    transports: Vec<String>,
+    of: String,
+    #[serde(default)]
+    at: Filter,
+    /// The least and the greatest factor that agree with the paper.
+    between: [f64; 2],
+    /// What is compared.
+    #[serde(default)]
+    metric: Metric,
+}
+
+impl Ratio {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let cells = view.cells_of(&self.transports, &self.at);
+        let factor = |cell: &Cell| factor(self.metric, cell, view.beside(cell, &self.of)?);
+        let mut factors: Vec<(&Cell, Interval)> =
+            cells.into_iter().filter_map(|cell| Some((cell, factor(cell)?))).collect();
+        factors.sort_by(|(_, a), (_, b)| b.mean.total_cmp(&a.mean));
+        let (Some((_, most)), Some((_, least))) = (factors.first(), factors.last()) else {
+            return Finding::no_points();
+        };
+        let [low, high] = self.between;
+        let agree = factors.iter().filter(|(_, factor)| (low..=high).contains(&factor.mean)).count();
+        let text = format!(
+            "{}: {:.2} to {:.2} times the {} of {}; {low} to {high} times at {agree} of {} points",
+            self.transports.join(", "),
+            least.mean,
+            most.mean,
+            self.metric.name(),
+            self.of,
+            factors.len()
+        );
+        let row = |(cell, factor): &(&Cell, Interval)| {
+            format!("{} / {} = {factor} at {}", cell.transport, self.of, cell.place())
+        };
+        Finding::new(agree == factors.len(), text).with_rows(factors.iter().map(row).collect())
+    }
+}
+
+/// The factor over repetitions that met the same losses; `None` if the points have no value in common.
+fn factor(metric: Metric, cell: &Cell, of: &Cell) -> Option<Interval> {
+    let pairs = metric.of_runs(cell).into_iter().zip(metric.of_runs(of));
+    let factors: Vec<f64> = pairs.filter_map(|(one, other)| Some(one? / other?)).collect();
+    Interval::of(&factors, CONFIDENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dataset, flow, view};
+
+    #[test]
+    fn every_point_has_to_have_the_factor() {
+        let check = Ratio {
+            transports: vec!["SCTP-2".into()],
+            of: "SCTP-1".into(),
+            at: Filter::default(),
+            between: [1.9, 2.0],
+            metric: Metric::Throughput,
+        };
+        let points = |loss, factor: f64| {
+            let axes = [("loss", loss)];
+            let of = flow("SCTP-1", &axes, &[500.0, 510.0], 1000.0);
+            [flow("SCTP-2", &axes, &[500.0 * factor, 510.0 * factor], 1000.0), of]
+        };
+        let mut cells = points("0%", 1.95).to_vec();
+        assert_eq!(check.evaluate(&view(&dataset(cells.clone()))).holds, Some(true));
+        cells.extend(points("1%", 1.0));
+        let finding = check.evaluate(&view(&dataset(cells)));
+        assert_eq!(finding.holds, Some(false));
+        assert!(finding.text.contains("SCTP-2: 1.00 to 1.95 times the throughput of SCTP-1;"), "{finding:?}");
+        assert!(finding.text.ends_with("at 1 of 2 points"), "{finding:?}");
+        assert!(finding.rows[0].ends_with("at exp1, loss 0%"), "the most first: {finding:?}");
+        assert_eq!(check.evaluate(&view(&dataset(vec![]))).holds, None);
+    }
+}
