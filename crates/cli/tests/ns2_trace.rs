@@ -50,6 +50,22 @@ const ALONE: &str = "
     interval = '200ms'
 ";
 
+/// A point of the study nayak2019: 5.09 Mbit/s in full packets from node 0 to node 1.
+const CONSTANT_BIT_RATE: &str = "
+    messages = 2000
+    repetitions = 1
+    [network]
+    rate = '10Mbit'
+    delay = '10ms'
+    loss = '1%'
+    overhead = '0B'
+    [workload]
+    kind = 'oneway'
+    size = '1452B'
+    rate = '438.2/s'
+    late_limit = '1h'
+";
+
 /// Writes the trace of an experiment's only run to `run.tr`, and does the same run.
 fn traced(dir: &Path, transport: &str, experiment: &str) -> Run {
     let file = dir.join("a.toml");
@@ -64,7 +80,8 @@ fn traced(dir: &Path, transport: &str, experiment: &str) -> Run {
 
 /// The numbers that a script prints.
 fn awk(dir: &Path, script: &str) -> Vec<f64> {
-    let output = Command::new("awk").current_dir(dir).args([script, "run.tr"]).output().unwrap();
+    let ends = ["-v", "from=0", "-v", "to=1", "-v", "headers=48"];
+    let output = Command::new("awk").current_dir(dir).args(ends).args([script, "run.tr"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     text.split_whitespace().map(|number| number.parse().unwrap()).collect()
@@ -153,6 +170,33 @@ fn the_queue_by_awk_is_as_long_as_its_limit_allows() {
         queue < 0 { wrong++ }
         END { print least_at_drop, most_at_drop, wrong + 0 }"#;
     assert_eq!(awk(dir.path(), script), [6.0, 6.0, 0.0]);
+}
+
+#[test]
+fn the_scripts_of_the_study_give_its_throughput_delay_and_loss() {
+    let dir = tempfile::tempdir().unwrap();
+    for transport in ["sctp:wakeup=0s,streams=2", "sctp:wakeup=0s,associations=2"] {
+        let run = traced(dir.path(), transport, CONSTANT_BIT_RATE);
+        let number = |script| awk(dir.path(), script)[0];
+
+        let span = Transfer::of(&run.records).unwrap().span().as_secs_f64();
+        let throughput = f64::from(2000 * 1452 * 8) / span / 1e3;
+        let by_awk = number(include_str!("../../../studies/nayak2019/throughput.awk"));
+        assert!((by_awk - throughput).abs() < 1e-3, "{transport}: {by_awk} {throughput}");
+        let on_wire = number(include_str!("../../../studies/nayak2019/wire.awk"));
+        let headers = 1500.0 / 1452.0;
+        assert!(on_wire > throughput * headers - 1e-3, "{transport}: {on_wire} {throughput}");
+
+        let delay = |leg: hol_measure::Leg| leg.arrived.since(leg.first_sent).as_millis_f64();
+        let delays = run.records.iter().map(|record| delay(record.request.unwrap()));
+        let mean = delays.sum::<f64>() / run.records.len() as f64;
+        let by_awk = number(include_str!("../../../studies/nayak2019/delay.awk"));
+        assert!((by_awk - mean).abs() < 1e-5, "{transport}: {by_awk} {mean}");
+
+        let loss = 100.0 * run.drops.loss as f64 / run.packets as f64;
+        let by_awk = number(include_str!("../../../studies/nayak2019/loss.awk"));
+        assert!((by_awk - loss).abs() < 1e-5 && loss > 0.5, "{transport}: {by_awk} {loss}");
+    }
 }
 
 #[test]

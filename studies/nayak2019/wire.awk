@@ -1,0 +1,6 @@
+# The same as throughput.awk with every octet of each packet with data, whether it had come before or not: the wire's
+# rate, in kbit/s.
+$8 != 0 || $11 < 1 { next }
+$1 == "+" && $3 == from && !started++ { first = $2 }
+$1 == "r" && $4 == to { octets += $6; last = $2 }
+END { printf "%.3f\n", 8 * octets / (last - first) / 1000 }
