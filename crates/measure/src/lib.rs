@@ -18,6 +18,7 @@ mod recorder;
 mod summary;
 mod transfer;
 mod trend;
+mod variance;
 
 pub use batch::BatchMeans;
 pub use compare::{Comparison, Verdict, compare_paired, compare_unpaired, holm};
@@ -31,3 +32,4 @@ pub use recorder::Recorder;
 pub use summary::{SplitMean, SplitTotal, Summary, summarize};
 pub use transfer::{Transfer, jain};
 pub use trend::{Direction, Trend, isotonic_fit};
+pub use variance::{Block, Part, Variance};

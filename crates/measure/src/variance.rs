@@ -1,0 +1,168 @@
+//! Which of two factors matters more: analysis of variance, two-way with fixed effects.
+
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+/// Samples under the same conditions but for two factors: by the level of the first, of the second, then the
+/// repetitions, equally many everywhere.
+pub type Block = Vec<Vec<Vec<f64>>>;
+
+/// The variance within blocks, by cause.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Variance {
+    /// What the first factor explains.
+    pub first: Part,
+    /// What the second explains.
+    pub second: Part,
+    /// What only both together explain.
+    pub interaction: Part,
+    /// What differs between repetitions.
+    pub error: Part,
+}
+
+/// A part of the variance.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Part {
+    /// Sum of squares.
+    pub squares: f64,
+    /// Degrees of freedom.
+    pub freedom: f64,
+}
+
+impl Variance {
+    /// Pools the parts of all blocks; differences between blocks are nobody's effect. `None` if the samples leave
+    /// nothing to explain, or no repetition to tell chance by.
+    pub fn within(blocks: &[Block]) -> Option<Self> {
+        let variance = blocks.iter().map(of_block).fold(Self::default(), |total, block| Self {
+            first: total.first + block.first,
+            second: total.second + block.second,
+            interaction: total.interaction + block.interaction,
+            error: total.error + block.error,
+        });
+        (variance.total() > 0.0 && variance.error.freedom > 0.0).then_some(variance)
+    }
+
+    /// The share of the variance that `part` explains: eta squared.
+    pub fn share(&self, part: Part) -> f64 {
+        part.squares / self.total()
+    }
+
+    /// Fisher's F of `part`: how much larger it is than chance alone would make it.
+    pub fn f(&self, part: Part) -> f64 {
+        (part.squares / part.freedom) / (self.error.squares / self.error.freedom)
+    }
+
+    /// The probability of an F so large or larger if `part` had no effect.
+    pub fn p(&self, part: Part) -> f64 {
+        let null = FisherSnedecor::new(part.freedom, self.error.freedom);
+        null.map_or(f64::NAN, |null| null.sf(self.f(part)))
+    }
+
+    fn total(&self) -> f64 {
+        [self.first, self.second, self.interaction, self.error].iter().map(|part| part.squares).sum()
+    }
+}
+
+impl std::ops::Add for Part {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { squares: self.squares + other.squares, freedom: self.freedom + other.freedom }
+    }
+}
+
+fn of_block(block: &Block) -> Variance {
+    let (rows, columns) = (block.len(), block.first().map_or(0, Vec::len));
+    let repetitions = block.iter().flatten().map(Vec::len).next().unwrap_or(0);
+    let alike =
+        |row: &Vec<Vec<f64>>| row.len() == columns && row.iter().all(|cell| cell.len() == repetitions);
+    assert!(block.iter().all(alike), "a block has equally many repetitions everywhere");
+    let cells: Vec<Vec<f64>> = block.iter().map(|row| row.iter().map(|cell| mean(cell)).collect()).collect();
+    let by_row: Vec<f64> = cells.iter().map(|row| mean(row)).collect();
+    let by_column: Vec<f64> =
+        (0..columns).map(|at| mean(&cells.iter().map(|row| row[at]).collect::<Vec<_>>())).collect();
+    let grand = mean(&by_row);
+
+    let [n, r, c] = [repetitions, rows, columns].map(|count| count as f64);
+    let part = |squares: f64, freedom: f64| Part { squares, freedom };
+    let first = part(n * c * spread(&by_row, grand), r - 1.0);
+    let second = part(n * r * spread(&by_column, grand), c - 1.0);
+    let between = n * cells.iter().map(|row| spread(row, grand)).sum::<f64>();
+    let samples = block.iter().flatten().zip(cells.iter().flatten());
+    let error = samples.map(|(cell, mean)| spread(cell, *mean)).sum();
+    Variance {
+        first,
+        second,
+        interaction: part(between - first.squares - second.squares, (r - 1.0) * (c - 1.0)),
+        error: part(error, r * c * (n - 1.0)),
+    }
+}
+
+fn mean(samples: &[f64]) -> f64 {
+    samples.iter().sum::<f64>() / samples.len() as f64
+}
+
+/// The sum of squared distances from `centre`.
+fn spread(samples: &[f64], centre: f64) -> f64 {
+    samples.iter().map(|x| (x - centre) * (x - centre)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(ours: f64, scipy: f64) -> bool {
+        (ours / scipy - 1.0).abs() < 1e-9
+    }
+
+    // python3 -c "from scipy.stats import f_oneway; print(*f_oneway([41,43,39,44], [45,47,46,49], [40,42,44,41]))"
+    // 9.302325581395335 0.0064516545795524375
+    #[test]
+    fn one_factor_agrees_with_scipy() {
+        let block = [[41.0, 43.0, 39.0, 44.0], [45.0, 47.0, 46.0, 49.0], [40.0, 42.0, 44.0, 41.0]];
+        let block: Block = block.map(|level| vec![level.to_vec()]).to_vec();
+        let variance = Variance::within(&[block]).unwrap();
+        assert!(close(variance.f(variance.first), 9.302325581395335));
+        assert!(close(variance.p(variance.first), 0.0064516545795524375));
+    }
+
+    /// The samples of the two tests below.
+    fn block() -> Block {
+        let block = [
+            [[41.0, 43.0, 39.0], [44.0, 48.0, 47.0]],
+            [[35.0, 31.0, 36.0], [45.0, 41.0, 44.0]],
+            [[40.0, 39.0, 38.0], [50.0, 47.0, 49.0]],
+        ];
+        block.map(|row| row.map(|cell| cell.to_vec()).to_vec()).to_vec()
+    }
+
+    // What a linear model loses when a factor is taken out of it: residual sums of squares of scipy.linalg.lstsq on
+    // indicator variables, and scipy.stats.f.sf.
+    #[test]
+    fn two_factors_agree_with_linear_models_in_scipy() {
+        let variance = Variance::within(&[block()]).unwrap();
+        for (part, share, f, p) in [
+            (variance.first, 0.22344893795751827, 13.492753623188406, 0.0008504882945338999),
+            (variance.second, 0.6395055802232089, 77.23188405797103, 1.4188292072292548e-06),
+            (variance.interaction, 0.037681507260290466, 2.2753623188405836, 0.14527316461258885),
+        ] {
+            assert!(close(variance.share(part), share), "{share}");
+            assert!(close(variance.f(part), f), "{f}");
+            assert!(close(variance.p(part), p), "{p}");
+        }
+    }
+
+    #[test]
+    fn what_differs_between_blocks_is_no_effect() {
+        let mut higher = block();
+        higher.iter_mut().flatten().flatten().for_each(|sample| *sample += 100.0);
+        let [one, two] =
+            [vec![block()], vec![block(), higher]].map(|blocks| Variance::within(&blocks).unwrap());
+        assert!(close(two.share(two.first), one.share(one.first)));
+        assert_eq!(two.error.freedom, 2.0 * one.error.freedom);
+    }
+
+    #[test]
+    fn without_repetitions_there_is_no_answer() {
+        assert_eq!(Variance::within(&[]), None);
+        assert_eq!(Variance::within(&[vec![vec![vec![1.0], vec![2.0]]]]), None);
+    }
+}
