@@ -52,8 +52,9 @@ fn transport(kind: Kind) -> String {
     let mut text = format!("\ntransport {}", kind.name());
     match kind {
         Kind::Mptcp => return text + ", in the kernel world only, options as in tcp\n",
-        Kind::Udp => return text + ", in the kernel world only, no options\n",
-        Kind::Tcp | Kind::Sctp => text += &format!(", options as in {}:KEY=VALUE,KEY=VALUE:\n", kind.name()),
+        Kind::Tcp | Kind::Sctp | Kind::Udp => {
+            text += &format!(", options as in {}:KEY=VALUE,KEY=VALUE:\n", kind.name())
+        }
     }
     for (name, meaning) in kind.uses() {
         text += &format!("  {name:<36} {meaning}\n");

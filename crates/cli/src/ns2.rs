@@ -70,6 +70,8 @@ impl<W: Write> Ns2Trace<W> {
                 let tsn = packet.chunks.iter().find_map(tsn)?;
                 (tsn, tsn.wrapping_sub(1))
             }
+            // Datagrams have no numbers.
+            Transport::Udp(_) => return None,
         };
         Some(number.wrapping_sub(*self.origins.entry(ends).or_insert(origin)))
     }
@@ -93,10 +95,11 @@ fn event(fate: Fate) -> char {
     }
 }
 
-/// What ns-2 calls a packet: `tcp` with user data or a SYN or FIN, `ack` without, and `sctp`.
+/// What ns-2 calls a packet: `tcp` with user data or a SYN or FIN, `ack` without, `sctp`, and `udp`.
 fn kind(packet: &Packet) -> &'static str {
     match &packet.transport {
         Transport::Sctp(_) => "sctp",
+        Transport::Udp(_) => "udp",
         Transport::Tcp(segment) if segment.sequence_length() > 0 || segment.flags.contains(Flags::RST) => {
             "tcp"
         }

@@ -223,9 +223,11 @@ impl File {
     fn misfit(&self, error: &ScenarioError, source: &Source) -> InputError {
         let span = match error {
             ScenarioError::Network(_) => self.network.span(),
-            ScenarioError::Workload(_) | ScenarioError::UnknownEnd { .. } | ScenarioError::SameEnds(_) => {
-                self.workload.span()
-            }
+            ScenarioError::Workload(_)
+            | ScenarioError::UnknownEnd { .. }
+            | ScenarioError::SameEnds(_)
+            | ScenarioError::NothingSetsThePace
+            | ScenarioError::TooLongForDatagram { .. } => self.workload.span(),
             ScenarioError::Background { index, .. } => self.background[*index].span(),
             ScenarioError::NoMessages => self.messages.span(),
             ScenarioError::PingpongWithoutReliability

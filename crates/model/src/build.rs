@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
-use hol_base::{ByteCount, Rng, Seed};
+use hol_base::{ByteCount, Duration, Rng, Seed};
 use hol_network::{Network, NodeId, Tap, Topology};
 use hol_stack::{Protocol, TransportSpec};
+use hol_transport::Reliability;
+use hol_udp::Sip;
+use hol_wire::udp::Datagram;
 use hol_wire::{Packet, tcp};
 use hol_workloads::{Client, ENDLESS, Face, Server, WorkloadSpec};
 
@@ -23,6 +26,9 @@ const FIRST_CLIENT_PORT: u16 = 49152;
 pub(crate) const CLIENT_PORTS: usize = (u16::MAX - FIRST_CLIENT_PORT) as usize + 1;
 /// Without a delivery for so many times the longest retransmission timeout, a run has stalled.
 const STALLED_TIMEOUTS: u64 = 3;
+
+/// UDP has no timeout of its own; a SIP transaction gives up after 32 s (RFC 3261 table 4).
+const PATIENCE_WITH_DATAGRAMS: Duration = Duration::from_secs(32);
 
 /// Which flow of a run a packet belongs to: 0 is measured, from 1 on those of the background in the order of
 /// [`Scenario::background_flows`].
@@ -85,7 +91,8 @@ impl Builder<'_> {
         let patience = match transport.protocol() {
             Protocol::Tcp { config, .. } => config.rto_max,
             Protocol::Sctp { config, .. } => config.rto_max,
-            Protocol::Mptcp { .. } | Protocol::Udp => return Err(no_protocol(transport)),
+            Protocol::Udp { .. } => PATIENCE_WITH_DATAGRAMS,
+            Protocol::Mptcp { .. } => return Err(ScenarioError::NoProtocol(transport.kind().name())),
         };
         let [client, server] = [workload.from(), workload.to()]
             .map(|name| self.topology.node(name).expect("a scenario is checked first"));
@@ -97,16 +104,20 @@ impl Builder<'_> {
             }
             Protocol::Sctp { config, associations, unordered, reliability } => {
                 let endpoints = self.sctp(plan, config, *associations);
-                endpoints.map(|endpoints| Channel::sctp(endpoints, *unordered, *reliability))
+                endpoints.map(|endpoints| Channel::messages(endpoints, *unordered, *reliability))
             }
-            Protocol::Mptcp { .. } | Protocol::Udp => return Err(no_protocol(transport)),
+            Protocol::Udp { config } => {
+                let endpoints = self.udp(plan, config, workload)?;
+                endpoints.map(|endpoints| Channel::messages(endpoints, true, Reliability::Full))
+            }
+            Protocol::Mptcp { .. } => return Err(ScenarioError::NoProtocol(transport.kind().name())),
         };
         let face = Face { streams, sessions: transport.connections() };
         let arrivals = seed.derive("workload/arrivals").rng();
         Ok(Flow::new(
             Side::new(Client::new(workload, face, messages, arrivals), client),
             Side::new(Server::new(workload, face, messages), server),
-            Terms::of(workload, messages, patience * STALLED_TIMEOUTS),
+            Terms::of(workload, messages, patience * STALLED_TIMEOUTS, nobody_repeats(transport)),
         ))
     }
 
@@ -167,6 +178,25 @@ impl Builder<'_> {
         [first..middle, middle..self.sockets.len()]
     }
 
+    /// Client and server endpoint of a flow of datagrams.
+    fn udp(
+        &mut self,
+        plan: Plan,
+        config: &hol_udp::Config,
+        workload: &WorkloadSpec,
+    ) -> Result<[Range<usize>; 2], ScenarioError> {
+        let (size, mtu) = (workload.size(), self.topology.smallest_mtu());
+        if size + (Packet::IP_HEADER + Datagram::HEADER) as u64 > mtu {
+            return Err(ScenarioError::TooLongForDatagram { size, mtu });
+        }
+        let [client, server] = [plan.client, plan.server].map(|node| self.topology.addresses(node)[0]);
+        let connect = |port, _| {
+            Connection::Udp(hol_udp::Endpoint::connect(config.clone(), (client, port), (server, plan.port)))
+        };
+        let listen = |_| Connection::Udp(hol_udp::Endpoint::listen(config.clone(), (server, plan.port)));
+        Ok(self.pairs(plan, 1, connect, listen))
+    }
+
     fn client_port(&mut self) -> u16 {
         self.clients += 1;
         FIRST_CLIENT_PORT + (self.clients - 1)
@@ -185,13 +215,14 @@ impl Builder<'_> {
     }
 }
 
+/// What is lost stays lost: the run ends in silence.
+fn nobody_repeats(transport: &TransportSpec) -> bool {
+    matches!(transport.protocol(), Protocol::Udp { config } if config.sip == Sip::Off)
+}
+
 impl Plan {
     /// Each endpoint has its own random stream, for its initial numbers, tags and heartbeats.
     fn rng(self, side: &str, connection: u16) -> Rng {
         self.seed.derive(side).derive_index(connection.into()).rng()
     }
-}
-
-fn no_protocol(transport: &TransportSpec) -> ScenarioError {
-    ScenarioError::NoProtocol(transport.kind().name())
 }

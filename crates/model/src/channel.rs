@@ -17,8 +17,8 @@ pub(crate) struct Channel {
 enum Kind {
     /// Each stream is a connection; its framer cuts the octets into messages.
     Tcp(Vec<Framer>),
-    /// The streams are those of the associations, which take them in turn.
-    Sctp { unordered: bool, reliability: Reliability },
+    /// The streams are those of the endpoints, which take them in turn, and messages stay whole.
+    Messages { unordered: bool, reliability: Reliability },
 }
 
 /// Tells a message's length from its first octets.
@@ -30,8 +30,8 @@ impl Channel {
         Self { endpoints, kind: Kind::Tcp(framers) }
     }
 
-    pub(crate) fn sctp(endpoints: Range<usize>, unordered: bool, reliability: Reliability) -> Self {
-        Self { endpoints, kind: Kind::Sctp { unordered, reliability } }
+    pub(crate) fn messages(endpoints: Range<usize>, unordered: bool, reliability: Reliability) -> Self {
+        Self { endpoints, kind: Kind::Messages { unordered, reliability } }
     }
 
     /// The endpoint that carries a stream.
@@ -46,7 +46,7 @@ impl Channel {
             Kind::Tcp(_) => {
                 Message { stream: 0, unordered: false, reliability: Reliability::Full, ppid: 0, payload }
             }
-            Kind::Sctp { unordered, reliability } => {
+            Kind::Messages { unordered, reliability } => {
                 let stream = outgoing.stream / self.endpoints.len() as u16;
                 Message { stream, unordered, reliability, ppid: 0, payload }
             }

@@ -9,6 +9,7 @@ use hol_transport::{Endpoint, Input, Output, Statistics};
 pub(crate) enum Connection {
     Tcp(hol_tcp::Endpoint),
     Sctp(hol_sctp::Endpoint),
+    Udp(hol_udp::Endpoint),
 }
 
 impl Endpoint for Connection {
@@ -17,6 +18,7 @@ impl Endpoint for Connection {
         match self {
             Self::Tcp(endpoint) => endpoint.handle(now, input),
             Self::Sctp(endpoint) => endpoint.handle(now, input),
+            Self::Udp(endpoint) => endpoint.handle(now, input),
         }
     }
 
@@ -25,6 +27,7 @@ impl Endpoint for Connection {
         match self {
             Self::Tcp(endpoint) => endpoint.poll(now),
             Self::Sctp(endpoint) => endpoint.poll(now),
+            Self::Udp(endpoint) => endpoint.poll(now),
         }
     }
 
@@ -32,6 +35,7 @@ impl Endpoint for Connection {
         match self {
             Self::Tcp(endpoint) => endpoint.can_send(length),
             Self::Sctp(endpoint) => endpoint.can_send(length),
+            Self::Udp(endpoint) => endpoint.can_send(length),
         }
     }
 
@@ -39,6 +43,7 @@ impl Endpoint for Connection {
         match self {
             Self::Tcp(endpoint) => endpoint.statistics(),
             Self::Sctp(endpoint) => endpoint.statistics(),
+            Self::Udp(endpoint) => endpoint.statistics(),
         }
     }
 }

@@ -6,7 +6,7 @@ use hol_transport::Event;
 use hol_workloads::{Application, Client, Input, Server, Trouble, WorkloadSpec};
 
 use crate::channel::Channel;
-use crate::{Stopped, grace};
+use crate::{SILENCE, Stopped, grace};
 
 /// An application between a client and a server.
 #[derive(Debug)]
@@ -37,10 +37,17 @@ pub(crate) struct Terms {
     patience: Duration,
     /// So long after the last message was scheduled it ends.
     grace: Duration,
+    /// What is lost stays lost: once everything has been sent, silence is an end like any other.
+    ends_silently: bool,
 }
 
 impl Terms {
-    pub(crate) fn of(workload: &WorkloadSpec, messages: u64, patience: Duration) -> Self {
+    pub(crate) fn of(
+        workload: &WorkloadSpec,
+        messages: u64,
+        patience: Duration,
+        ends_silently: bool,
+    ) -> Self {
         let start = Time::ZERO + workload.start;
         Self {
             messages,
@@ -49,6 +56,7 @@ impl Terms {
             connect_timeout: workload.connect_timeout,
             patience,
             grace: grace(workload),
+            ends_silently,
         }
     }
 }
@@ -193,7 +201,8 @@ impl Flow {
         if self.stopped.is_some() {
             Time::MAX
         } else {
-            (self.progress + self.terms.patience).min(self.end_of_grace()).min(self.connect_by())
+            let patience = if self.may_end_silently() { SILENCE } else { self.terms.patience };
+            (self.progress + patience).min(self.end_of_grace()).min(self.connect_by())
         }
     }
 
@@ -202,6 +211,8 @@ impl Flow {
         let outstanding = self.under_way();
         if let (true, Some(within)) = (now >= self.connect_by(), self.terms.connect_timeout) {
             self.stop(Stopped::NotConnected { within });
+        } else if self.may_end_silently() && now >= self.progress + SILENCE {
+            self.stop(Stopped::Finished);
         } else if now >= self.end_of_grace() {
             self.stop(Stopped::OutOfTime { outstanding });
         } else if now >= self.progress + self.terms.patience {
@@ -237,6 +248,10 @@ impl Flow {
     /// Messages that came due and are not settled.
     fn under_way(&self) -> u64 {
         self.client.application.sent().saturating_sub(self.settled())
+    }
+
+    fn may_end_silently(&self) -> bool {
+        self.terms.ends_silently && self.client.application.sent() == self.terms.messages
     }
 
     /// When it has to be connected; [`Time::MAX`] if it is, or may take its time.

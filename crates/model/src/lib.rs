@@ -17,7 +17,7 @@ use hol_base::{Digester, Duration, Seed};
 use hol_measure::Transfer;
 use hol_network::Topology;
 pub use hol_network::{Crossing, Drops, Fate, Tap, TapPoint};
-use hol_stack::{Protocol, TransportSpec};
+use hol_stack::{Kind, Protocol, TransportSpec};
 use hol_transport::Reliability;
 use hol_workloads::WorkloadSpec;
 pub use scenario::{Background, BackgroundFlow, BackgroundRun, Run, Scenario, ScenarioError, Stopped};
@@ -27,6 +27,9 @@ use crate::world::World;
 
 /// How long a run goes on after the last message was scheduled, at least.
 const GRACE: Duration = Duration::from_secs(120);
+
+/// So long a silence at the end settles what a transport without guarantees still owes.
+pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long a run goes on after the last message of `workload` was scheduled: as long as one may be late, or 120 s.
 pub fn grace(workload: &WorkloadSpec) -> Duration {
@@ -118,6 +121,9 @@ fn check_flow(
     if workload.from() == workload.to() {
         return Err(ScenarioError::SameEnds(workload.from().to_owned()));
     }
+    if transport.kind() == Kind::Udp && workload.rate().is_none() && !workload.waits_for_replies() {
+        return Err(ScenarioError::NothingSetsThePace);
+    }
     if workload.waits_for_replies() && gives_up(transport) {
         return Err(ScenarioError::PingpongWithoutReliability);
     }
@@ -126,5 +132,9 @@ fn check_flow(
 
 /// Whether the transport may give messages up.
 fn gives_up(transport: &TransportSpec) -> bool {
-    matches!(transport.protocol(), Protocol::Sctp { reliability, .. } if *reliability != Reliability::Full)
+    match transport.protocol() {
+        Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
+        Protocol::Udp { .. } => true,
+        Protocol::Tcp { .. } | Protocol::Mptcp { .. } => false,
+    }
 }

@@ -220,6 +220,20 @@ pub enum ScenarioError {
     /// The model world has no endpoints of this protocol.
     #[error("the model world has no {0}; the kernel world has (--world kernel)")]
     NoProtocol(&'static str),
+    /// The transport would take any number of messages at once.
+    #[error("UDP does not set the pace of a greedy sender; give `interval` or `rate` a value above zero")]
+    NothingSetsThePace,
+    /// A datagram is not cut into fragments.
+    #[error(
+        "a message of {size} octets and its headers do not fit into {mtu} octets, and the model world has no \
+         fragmentation; lower `size`"
+    )]
+    TooLongForDatagram {
+        /// Octets of a message.
+        size: u64,
+        /// The smallest MTU of the network.
+        mtu: u64,
+    },
     /// The next message waits for a reply that may never come.
     #[error(
         "pingpong over a transport that gives messages up would end with the first one; \

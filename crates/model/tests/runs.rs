@@ -153,16 +153,46 @@ fn partially_reliable_messages_arrive_or_are_abandoned() {
     assert!((20..400).contains(&abandoned), "{abandoned}");
 }
 
-/// Claim ikr53-26: the generator gives up when it falls a second behind.
 #[test]
 fn a_protocol_without_endpoints_here_is_refused_by_name() {
-    for transport in ["mptcp", "udp"] {
-        let scenario = scenario(transport, "delay = \"10ms\"", "kind = \"echo\"", 10);
-        let error = run(&scenario, Seed(7), None).unwrap_err().to_string();
-        assert!(error.contains(&format!("no {transport}; the kernel world has")), "{error}");
+    let scenario = scenario("mptcp", "delay = \"10ms\"", "kind = \"echo\"", 10);
+    let error = run(&scenario, Seed(7), None).unwrap_err().to_string();
+    assert!(error.contains("no mptcp; the kernel world has"), "{error}");
+}
+
+#[test]
+fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
+    let run = run_of("udp", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
+    assert_eq!(run.stopped, Stopped::Finished);
+    let lost = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
+    assert_eq!(lost as u64, run.drops.loss);
+    assert!((60..140).contains(&lost), "{lost}");
+}
+
+/// RFC 3261 section 17.1.2.2: the first copy comes after T1.
+#[test]
+fn sip_repeats_what_is_lost_after_half_a_second() {
+    let run =
+        run_of("udp:sip=request", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
+    assert_eq!(run.stopped, Stopped::Finished);
+    assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
+    let late =
+        run.records.iter().filter(|record| record.latency() > Some(Duration::from_millis(500))).count();
+    assert!((60..140).contains(&late), "{late}");
+}
+
+#[test]
+fn a_greedy_sender_and_a_message_in_fragments_have_no_datagrams() {
+    for (workload, cure) in
+        [("kind = 'bulk'", "give `interval`"), ("kind = 'oneway'\nsize = '1473B'", "lower `size`")]
+    {
+        let error =
+            run(&scenario("udp", "delay = '10ms'", workload, 10), Seed(7), None).unwrap_err().to_string();
+        assert!(error.contains(cure), "{error}");
     }
 }
 
+/// Claim ikr53-26: the generator gives up when it falls a second behind.
 #[test]
 fn a_load_beyond_the_link_falls_behind_schedule() {
     for transport in ["tcp", "sctp"] {

@@ -32,7 +32,7 @@ pub(crate) fn world<'p>(
     let patience = match transport.protocol() {
         Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.rto_max * STALLED_TIMEOUTS,
         Protocol::Sctp { config, .. } => config.rto_max * STALLED_TIMEOUTS,
-        Protocol::Udp => STALLED_DATAGRAMS,
+        Protocol::Udp { .. } => STALLED_DATAGRAMS,
     };
     let face = Face { streams: transport.streams(), sessions: connections };
     let arrivals = seed.derive("workload/arrivals").rng();
@@ -78,7 +78,7 @@ fn opener(plan: &Plan) -> Box<dyn Opener> {
             unordered: *unordered,
             reliability: *reliability,
         }),
-        Protocol::Udp => Box::new(Udp),
+        Protocol::Udp { .. } => Box::new(Udp),
     }
 }
 

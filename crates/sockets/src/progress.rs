@@ -1,11 +1,8 @@
 //! When a run is over: the same rules as in the model world, and one more for transports that lose messages.
 
 use hol_base::{Duration, Time};
-use hol_model::{Stopped, grace};
+use hol_model::{SILENCE, Stopped, grace};
 use hol_workloads::{Trouble, WorkloadSpec};
-
-/// So long a silence at the end settles what a transport without guarantees still owes.
-const SILENCE: Duration = Duration::from_secs(10);
 
 /// How far a flow has come.
 #[derive(Debug)]

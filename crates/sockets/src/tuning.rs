@@ -59,6 +59,7 @@ use Means::{Fixed, Milliseconds, NewSysctl, Socket, Sysctl as Setting};
 
 const BUILT_IN: &str = "it is built into Linux, as stack linux-6.12 says; remove it or use the model world";
 const ROUTE: &str = "Linux takes it from the route, which is not set here; remove it or use the model world";
+const APPLICATION: &str = "sockets have no SIP on top; remove it or use the model world";
 const AUTOTUNED: &str = "Linux adapts it as it goes and counts its own bookkeeping; remove it";
 
 /// Behaviours of TCP, and of MPTCP's subflows.
@@ -156,6 +157,13 @@ const SCTP: &[(&str, Means)] = &[
     ("valid_cookie_life", Milliseconds),
 ];
 
+const UDP: &[(&str, Means)] = &[
+    ("sip", Fixed(APPLICATION)),
+    ("t1", Fixed(APPLICATION)),
+    ("t2", Fixed(APPLICATION)),
+    ("response", Fixed(APPLICATION)),
+];
+
 fn text(value: &Value) -> Option<String> {
     Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
@@ -248,7 +256,7 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
                 return Err(Unsupported { option, why: "Linux counts it in whole milliseconds, from 1ms" });
             }
         }
-        Protocol::Udp => {}
+        Protocol::Udp { .. } => {}
     }
     Ok(())
 }
@@ -304,7 +312,7 @@ fn means(kind: Kind, key: &str) -> Means {
     let table = match kind {
         Kind::Tcp | Kind::Mptcp => TCP,
         Kind::Sctp => SCTP,
-        Kind::Udp => &[],
+        Kind::Udp => UDP,
     };
     // A behaviour that is new and not in the table is one that the kernel is not told of.
     table.iter().find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
@@ -330,7 +338,7 @@ mod tests {
 
     #[test]
     fn every_behaviour_is_in_the_table_and_every_entry_is_a_behaviour() {
-        for (kind, table) in [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Udp, &[])] {
+        for (kind, table) in [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Udp, UDP)] {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();
             let usual = usual(kind);
@@ -372,6 +380,7 @@ mod tests {
     fn what_the_kernel_cannot_do_is_refused_by_name() {
         for (text, option) in [
             ("tcp:hystart=false", "hystart=false"),
+            ("udp:sip=invite", "sip=invite"),
             ("tcp:initial_window=3", "initial_window=3"),
             ("tcp:recovery=newreno", "recovery=newreno"),
             ("sctp:missing_reports=4", "missing_reports=4"),

@@ -19,7 +19,7 @@ pub enum Kind {
     Sctp,
     /// Multipath TCP, RFC 8684; not in the model world.
     Mptcp,
-    /// User Datagram Protocol: a message is a datagram; not in the model world.
+    /// User Datagram Protocol: a message is a datagram.
     Udp,
 }
 
@@ -51,8 +51,11 @@ pub enum Protocol {
         /// Parallel connections; messages take them in turn.
         connections: u16,
     },
-    /// Datagrams; those that are lost stay lost.
-    Udp,
+    /// Datagrams; those that are lost stay lost, unless SIP repeats them.
+    Udp {
+        /// Behaviour of both ends.
+        config: hol_udp::Config,
+    },
 }
 
 /// A transport as the user names it, settled: protocol, stack and every behaviour.
@@ -136,7 +139,7 @@ impl Kind {
         match self {
             Self::Tcp | Self::Mptcp => stack.table("tcp"),
             Self::Sctp => stack.table("sctp"),
-            Self::Udp => toml::Table::new(),
+            Self::Udp => stack.table("udp"),
         }
     }
 
@@ -169,7 +172,7 @@ impl TransportSpec {
             Protocol::Tcp { .. } => Kind::Tcp,
             Protocol::Sctp { .. } => Kind::Sctp,
             Protocol::Mptcp { .. } => Kind::Mptcp,
-            Protocol::Udp => Kind::Udp,
+            Protocol::Udp { .. } => Kind::Udp,
         }
     }
     /// The name of the stack.
@@ -185,7 +188,7 @@ impl TransportSpec {
         match self.protocol {
             Protocol::Tcp { connections, .. } | Protocol::Mptcp { connections, .. } => connections,
             Protocol::Sctp { associations, .. } => associations,
-            Protocol::Udp => 1,
+            Protocol::Udp { .. } => 1,
         }
     }
 
@@ -194,7 +197,7 @@ impl TransportSpec {
         match &self.protocol {
             Protocol::Tcp { connections, .. } | Protocol::Mptcp { connections, .. } => *connections,
             Protocol::Sctp { config, associations, .. } => config.streams * *associations,
-            Protocol::Udp => 1,
+            Protocol::Udp { .. } => 1,
         }
     }
 }
@@ -251,15 +254,15 @@ impl FromStr for TransportSpec {
                 }
                 Protocol::Sctp { config, associations, unordered, reliability }
             }
-            Kind::Udp => options.settle::<Nothing>(kind, &mut behaviour).map(|Nothing {}| Protocol::Udp)?,
+            Kind::Udp => {
+                let config: hol_udp::Config = options.settle(kind, &mut behaviour)?;
+                misfit(config.check(), &behaviour)?;
+                Protocol::Udp { config }
+            }
         };
         Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour, protocol })
     }
 }
-
-/// What UDP can be told.
-#[derive(Deserialize)]
-struct Nothing {}
 
 fn named_stack(name: Option<&str>) -> Result<&'static Stack, SpecError> {
     let name = name.unwrap_or(DEFAULT_STACK);
@@ -481,6 +484,7 @@ mod tests {
     fn errors_name_the_cure() {
         assert!(error("quic").contains("known are \"tcp\", \"sctp\""));
         assert!(error("udp:streams=8").contains("udp has no option \"streams\""));
+        assert!(error("udp:t2=100ms").contains("t2=100ms: t2 is shorter than t1"));
         assert!(error("sctp:stream=8").contains("did you mean \"streams\"?"));
         assert!(error("tcp:stack=bsd").contains("linux-6.12, linux-2.6, rfc"));
         assert!(error("sctp:rto_min=200").contains("rto_min=200: \"200\" is not a time such as \"10ms\""));

@@ -3,12 +3,12 @@
 /// The stack of a specification that names none.
 pub const DEFAULT_STACK: &str = "linux-6.12";
 
-/// A named set of behaviours for both protocols.
+/// A named set of behaviours for every protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
     /// Its name, as in `tcp:stack=linux-2.6`.
     pub name: &'static str,
-    /// The text of its file: tables `[tcp]` and `[sctp]`, each value with its reason.
+    /// The text of its file: tables `[tcp]`, `[sctp]` and `[udp]`, each value with its reason.
     pub text: &'static str,
 }
 
@@ -28,7 +28,7 @@ pub fn stack(name: &str) -> Option<&'static Stack> {
 }
 
 impl Stack {
-    /// The behaviours of one protocol (`"tcp"` or `"sctp"`) as the file names them.
+    /// The behaviours of one protocol (`"tcp"`, `"sctp"` or `"udp"`) as the file names them.
     ///
     /// # Panics
     /// If a file that comes with the program is broken; a test reads them all.

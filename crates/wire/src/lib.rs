@@ -10,6 +10,7 @@ mod packet;
 mod pcapng;
 pub mod sctp;
 pub mod tcp;
+pub mod udp;
 
 pub use error::ParseError;
 pub use ipv4::Ipv4Header;

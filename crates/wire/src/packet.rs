@@ -1,4 +1,4 @@
-//! An IPv4 packet that carries one TCP segment or one SCTP packet. RFC 791.
+//! An IPv4 packet that carries one TCP segment, SCTP packet or UDP datagram. RFC 791.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use hol_base::Time;
 
-use crate::{Ipv4Header, ParseError, sctp, tcp};
+use crate::{Ipv4Header, ParseError, sctp, tcp, udp};
 
 /// A network address.
 pub type Address = Ipv4Addr;
@@ -31,6 +31,8 @@ pub enum Transport {
     Tcp(tcp::Segment),
     /// IP protocol 132.
     Sctp(sctp::Packet),
+    /// IP protocol 17.
+    Udp(udp::Datagram),
 }
 
 /// When the payload that this packet carries was sent: measurement only, never on the wire.
@@ -59,6 +61,7 @@ impl Packet {
             + match &self.transport {
                 Transport::Tcp(segment) => segment.length(),
                 Transport::Sctp(packet) => packet.length(),
+                Transport::Udp(datagram) => datagram.length(),
             }
     }
 
@@ -67,6 +70,7 @@ impl Packet {
         match &self.transport {
             Transport::Tcp(segment) => (segment.source_port, segment.destination_port),
             Transport::Sctp(packet) => (packet.source_port, packet.destination_port),
+            Transport::Udp(datagram) => (datagram.source_port, datagram.destination_port),
         }
     }
 
@@ -91,6 +95,7 @@ impl Packet {
         match &self.transport {
             Transport::Tcp(segment) => segment.emit(self.source, self.destination, &mut out),
             Transport::Sctp(packet) => packet.emit(&mut out),
+            Transport::Udp(datagram) => datagram.emit(self.source, self.destination, &mut out),
         }
         debug_assert_eq!(out.len(), length, "{self}");
         if self.corrupted {
@@ -106,6 +111,7 @@ impl Packet {
         let transport = match protocol {
             Transport::TCP => Transport::Tcp(tcp::Segment::parse(octets, source, destination)?),
             Transport::SCTP => Transport::Sctp(sctp::Packet::parse(octets)?),
+            Transport::UDP => Transport::Udp(udp::Datagram::parse(octets, source, destination)?),
             other => return Err(ParseError::Protocol(other)),
         };
         Ok(Self::new(source, destination, transport))
@@ -115,6 +121,7 @@ impl Packet {
     pub fn without_stamps(mut self) -> Self {
         match &mut self.transport {
             Transport::Tcp(segment) => segment.stamp = Stamp::default(),
+            Transport::Udp(datagram) => datagram.stamp = Stamp::default(),
             Transport::Sctp(packet) => {
                 for chunk in &mut packet.chunks {
                     if let sctp::Chunk::Data(data) = chunk {
@@ -132,12 +139,15 @@ impl Transport {
     pub const TCP: u8 = 6;
     /// IP protocol number of SCTP.
     pub const SCTP: u8 = 132;
+    /// IP protocol number of UDP.
+    pub const UDP: u8 = 17;
 
     /// The IP protocol number.
     pub fn protocol(&self) -> u8 {
         match self {
             Self::Tcp(_) => Self::TCP,
             Self::Sctp(_) => Self::SCTP,
+            Self::Udp(_) => Self::UDP,
         }
     }
 }
@@ -146,17 +156,12 @@ impl fmt::Display for Packet {
     /// Prints as tcpdump does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, destination, transport, corrupted } = self;
+        let (source_port, destination_port) = self.ports();
+        write!(f, "IP {source}.{source_port} > {destination}.{destination_port}: ")?;
         match transport {
-            Transport::Tcp(tcp) => {
-                write!(f, "IP {source}.{} > {destination}.{}: {tcp}", tcp.source_port, tcp.destination_port)?;
-            }
-            Transport::Sctp(sctp) => {
-                write!(
-                    f,
-                    "IP {source}.{} > {destination}.{}: {sctp}",
-                    sctp.source_port, sctp.destination_port
-                )?;
-            }
+            Transport::Tcp(segment) => segment.fmt(f)?,
+            Transport::Sctp(packet) => packet.fmt(f)?,
+            Transport::Udp(datagram) => datagram.fmt(f)?,
         }
         if *corrupted { f.write_str(" (corrupted)") } else { Ok(()) }
     }

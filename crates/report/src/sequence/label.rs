@@ -35,6 +35,7 @@ impl Origin {
                 self.seq = self.seq.or(first);
                 first.is_some()
             }
+            Transport::Udp(_) => true,
         }
     }
 
@@ -43,6 +44,7 @@ impl Origin {
         match &packet.transport {
             Transport::Sctp(packet) => self.sctp(packet),
             Transport::Tcp(segment) => self.tcp(segment),
+            Transport::Udp(datagram) => datagram.to_string(),
         }
     }
 

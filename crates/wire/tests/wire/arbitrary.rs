@@ -7,13 +7,18 @@ use hol_wire::sctp::{
     Tsn,
 };
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
+use hol_wire::udp::Datagram;
 use hol_wire::{Packet, Stamp, Transport};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
 pub fn packet() -> impl Strategy<Value = Packet> {
-    let transport = prop_oneof![segment().prop_map(Transport::Tcp), sctp_packet().prop_map(Transport::Sctp)];
+    let transport = prop_oneof![
+        segment().prop_map(Transport::Tcp),
+        sctp_packet().prop_map(Transport::Sctp),
+        datagram().prop_map(Transport::Udp)
+    ];
     (any::<u32>(), any::<u32>(), transport).prop_map(|(source, destination, transport)| {
         Packet::new(source.into(), destination.into(), transport)
     })
@@ -37,6 +42,17 @@ fn segment() -> impl Strategy<Value = Segment> {
             stamp,
         })
     })
+}
+
+fn datagram() -> impl Strategy<Value = Datagram> {
+    (any::<u16>(), any::<u16>(), octets(), stamp()).prop_map(
+        |(source_port, destination_port, payload, stamp)| Datagram {
+            source_port,
+            destination_port,
+            payload,
+            stamp,
+        },
+    )
 }
 
 fn syn_options() -> impl Strategy<Value = Options> {

@@ -11,10 +11,11 @@ use hol_wire::sctp::{
     Tsn,
 };
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
+use hol_wire::udp::Datagram;
 use hol_wire::{Address, Packet, PcapngWriter, Stamp, Transport};
 use smallvec::smallvec;
 
-/// One packet for every TCP option and every chunk kind.
+/// One packet for every TCP option and every chunk kind, and a datagram.
 fn packets() -> Vec<Packet> {
     let transports = segments().into_iter().map(Transport::Tcp);
     let bundles = chunks().into_iter().map(|chunk| {
@@ -26,7 +27,17 @@ fn packets() -> Vec<Packet> {
         })
     });
     let (source, destination) = (Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2));
-    transports.chain(bundles).map(|transport| Packet::new(source, destination, transport)).collect()
+    let datagram = Transport::Udp(Datagram {
+        source_port: 40000,
+        destination_port: 5001,
+        payload: Bytes::from_static(b"hello"),
+        stamp: Stamp::default(),
+    });
+    transports
+        .chain(bundles)
+        .chain([datagram])
+        .map(|transport| Packet::new(source, destination, transport))
+        .collect()
 }
 
 fn segments() -> Vec<Segment> {
@@ -136,7 +147,8 @@ fn dissect(packets: &[Packet], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     writer.finish().unwrap();
     let mut command = Command::new("tshark");
     command.args(["-n", "-r"]).arg(file.path());
-    for preference in ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "sctp.checksum:CRC 32c"] {
+    let verified = ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE"];
+    for preference in verified.into_iter().chain(["sctp.checksum:CRC 32c"]) {
         command.args(["-o", preference]);
     }
     command.args(["-T", "fields", "-E", "separator=|"]);
@@ -158,7 +170,8 @@ fn dissect(packets: &[Packet], fields: &[&str]) -> Option<Vec<Vec<String>>> {
 }
 
 /// Wireshark's status of a checksum: 0 is bad, 1 is good.
-const CHECKSUMS: [&str; 3] = ["ip.checksum.status", "tcp.checksum.status", "sctp.checksum.status"];
+const CHECKSUMS: [&str; 4] =
+    ["ip.checksum.status", "tcp.checksum.status", "sctp.checksum.status", "udp.checksum.status"];
 
 #[test]
 fn wireshark_finds_every_packet_well_formed() {
@@ -168,12 +181,14 @@ fn wireshark_finds_every_packet_well_formed() {
     assert_eq!(rows.len(), packets.len());
     for ((row, packet), i) in rows.iter().zip(&packets).zip(0..) {
         let transport = match packet.transport {
-            Transport::Tcp(_) => ["1", ""],
-            Transport::Sctp(_) => ["", "1"],
+            Transport::Tcp(_) => ["1", "", ""],
+            Transport::Sctp(_) => ["", "1", ""],
+            Transport::Udp(_) => ["", "", "1"],
         };
         let time = format!("{}.{i:09}", 1_577_836_800 + i);
         let interface = ["up", "down"][i % 2];
-        assert_eq!(row[..], ["1", transport[0], transport[1], "", &time, interface], "{packet}");
+        assert_eq!(row[..4], [&["1"][..], &transport].concat(), "{packet}");
+        assert_eq!(row[4..], ["", &time, interface], "{packet}");
     }
 }
 

@@ -1,0 +1,196 @@
+//! One end: datagrams out and in, and the transactions that repeat them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_transport::{Command, Event, Input, Message, Output, Passage, Received, Statistics};
+use hol_wire::udp::Datagram;
+use hol_wire::{Address, Packet, Stamp, Transport};
+
+use crate::transaction::Transaction;
+use crate::{Config, Sip};
+
+/// The first octets of a message, by which every workload tells its messages apart; SIP has a branch for that.
+/// RFC 3261 section 17.1.3.
+type Name = [u8; 8];
+
+/// How a response begins, before the name of its request; no request begins like that. RFC 3261 section 7.2.
+const RESPONSE: &[u8; 8] = b"SIP/2.0 ";
+
+/// An address and a port.
+type Site = (Address, u16);
+
+/// One end of a flow of datagrams.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: Config,
+    local: Site,
+    /// A server learns it from the first datagram.
+    peer: Option<Site>,
+    /// What there is to do at once, in order.
+    ready: VecDeque<Output>,
+    /// Requests without a response.
+    open: BTreeMap<Name, Transaction>,
+    /// When each of them is due.
+    timers: BTreeSet<(Time, Name)>,
+    /// What has arrived: the network, or a transaction, may send it twice.
+    seen: BTreeSet<Name>,
+    closing: bool,
+    statistics: Statistics,
+}
+
+impl Endpoint {
+    /// The end that sends first.
+    pub fn connect(config: Config, local: Site, peer: Site) -> Self {
+        Self::new(config, local, Some(peer))
+    }
+
+    /// The end that answers whoever sends first.
+    pub fn listen(config: Config, local: Site) -> Self {
+        Self::new(config, local, None)
+    }
+
+    fn new(config: Config, local: Site, peer: Option<Site>) -> Self {
+        Self {
+            config,
+            local,
+            peer,
+            ready: VecDeque::new(),
+            open: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            seen: BTreeSet::new(),
+            closing: false,
+            statistics: Statistics::default(),
+        }
+    }
+
+    fn command(&mut self, now: Time, command: Command) {
+        match command {
+            // There is nobody to ask.
+            Command::Connect => self.tell(Event::Connected),
+            Command::Send(message) => self.send(now, message),
+            Command::Close => {
+                self.closing = true;
+                self.close_when_done();
+            }
+            Command::Abort => {
+                self.open.clear();
+                self.timers.clear();
+                self.ready.clear();
+            }
+            Command::SetPrimary(_) => {}
+        }
+    }
+
+    fn send(&mut self, now: Time, Message { payload, stream, .. }: Message) {
+        self.statistics.data_sent += 1;
+        self.transmit(payload.clone(), Stamp { first_sent: now, sent: now });
+        if self.config.sip == Sip::Off {
+            return;
+        }
+        let Some(name) = payload.first_chunk().copied() else { return };
+        let transaction = Transaction::begin(&self.config, now, payload, stream);
+        self.timers.insert((transaction.due(now), name));
+        self.open.insert(name, transaction);
+    }
+
+    fn receive(&mut self, now: Time, packet: Packet) {
+        let Packet { source, transport: Transport::Udp(datagram), corrupted: false, .. } = packet else {
+            return;
+        };
+        self.statistics.packets_received += 1;
+        let Datagram { source_port, payload, stamp, .. } = datagram;
+        self.peer.get_or_insert((source, source_port));
+        let response = payload.strip_prefix(RESPONSE).and_then(|rest| rest.first_chunk().copied());
+        match response.filter(|_| self.config.sip != Sip::Off) {
+            Some(name) => self.end(name),
+            None => self.deliver(now, payload, stamp),
+        }
+    }
+
+    fn deliver(&mut self, now: Time, payload: Bytes, stamp: Stamp) {
+        let Some(name) = payload.first_chunk().copied() else { return };
+        if self.config.sip != Sip::Off {
+            // A server transaction answers every copy. RFC 3261 section 17.2.2.
+            let mut response = [RESPONSE.as_slice(), &name].concat();
+            response.resize(self.config.response.0 as usize, b' ');
+            self.transmit(response.into(), Stamp { first_sent: now, sent: now });
+        }
+        if !self.seen.insert(name) {
+            self.statistics.duplicates_received += 1;
+            return;
+        }
+        let passage = Passage::new(stamp, now);
+        self.tell(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
+    }
+
+    /// Sends again, or gives up, what is due.
+    fn fire(&mut self, now: Time) {
+        while let Some(&(due, name)) = self.timers.first().filter(|(due, _)| *due <= now) {
+            self.timers.remove(&(due, name));
+            // A transaction that has its response left its timer behind.
+            let Some(transaction) = self.open.get_mut(&name) else { continue };
+            if transaction.is_over(now) {
+                let stream = transaction.stream;
+                self.end(name);
+                self.tell(Event::Abandoned { stream });
+                continue;
+            }
+            transaction.back_off(&self.config);
+            let (request, first_sent) = (transaction.request.clone(), transaction.first_sent);
+            self.timers.insert((transaction.due(now), name));
+            self.statistics.timeouts += 1;
+            self.statistics.timeout_retransmissions += 1;
+            self.transmit(request, Stamp { first_sent, sent: now });
+        }
+    }
+
+    fn end(&mut self, name: Name) {
+        self.open.remove(&name);
+        self.close_when_done();
+    }
+
+    fn close_when_done(&mut self) {
+        if self.closing && self.open.is_empty() {
+            self.closing = false;
+            self.tell(Event::Closed);
+        }
+    }
+
+    fn transmit(&mut self, payload: Bytes, stamp: Stamp) {
+        let (source, source_port) = self.local;
+        let (destination, destination_port) = self.peer.expect("a server sends nothing before it is asked");
+        let datagram = Datagram { source_port, destination_port, payload, stamp };
+        self.statistics.packets_sent += 1;
+        self.ready.push_back(Output::Transmit(Packet::new(source, destination, Transport::Udp(datagram))));
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.ready.push_back(Output::Event(event));
+    }
+}
+
+impl hol_transport::Endpoint for Endpoint {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Packet(packet) => self.receive(now, packet),
+            Input::Command(command) => self.command(now, command),
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        self.fire(now);
+        let next = || Output::Wait(self.timers.first().map(|(due, _)| *due));
+        self.ready.pop_front().unwrap_or_else(next)
+    }
+
+    /// The network takes what it can and drops the rest.
+    fn can_send(&self, _length: usize) -> bool {
+        true
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+}

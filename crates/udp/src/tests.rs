@@ -1,0 +1,134 @@
+//! Scripts: datagrams in, datagrams out.
+
+use bytes::Bytes;
+use hol_base::{ByteCount, Duration, Time};
+use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability, drain};
+use hol_wire::{Address, Packet, Transport};
+
+use crate::{Config, Endpoint, Sip};
+
+const CLIENT: (Address, u16) = (Address::new(10, 0, 0, 1), 40000);
+const SERVER: (Address, u16) = (Address::new(10, 0, 0, 2), 5060);
+
+/// The timers of RFC 3261 table 4.
+fn config(sip: Sip) -> Config {
+    let [t1, t2] = [500, 4000].map(Duration::from_millis);
+    Config { sip, t1, t2, response: ByteCount(300) }
+}
+
+fn ms(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+/// Hands an input over; what is sent and told at that time, and the deadline.
+fn step(endpoint: &mut Endpoint, now: Time, input: Option<Input>) -> (Vec<Packet>, Vec<Event>, Option<Time>) {
+    let (mut packets, mut events) = (Vec::new(), Vec::new());
+    if let Some(input) = input {
+        endpoint.handle(now, input);
+    }
+    let deadline = drain(endpoint, now, |_, output| match output {
+        Output::Transmit(packet) => packets.push(packet),
+        Output::Event(event) => events.push(event),
+        Output::Wait(_) => unreachable!("drain keeps it"),
+    });
+    (packets, events, deadline)
+}
+
+fn send(payload: &'static [u8]) -> Option<Input> {
+    let payload = Bytes::from_static(payload);
+    let message = Message { stream: 3, unordered: false, reliability: Reliability::Full, ppid: 0, payload };
+    Some(Input::Command(Command::Send(message)))
+}
+
+fn client(sip: Sip) -> Endpoint {
+    Endpoint::connect(config(sip), CLIENT, SERVER)
+}
+
+fn server(sip: Sip) -> Endpoint {
+    Endpoint::listen(config(sip), SERVER)
+}
+
+/// When the request goes out without a response, in ms, and when it is given up.
+fn copies(sip: Sip) -> (Vec<u64>, u64) {
+    let mut client = client(sip);
+    let (_, _, mut deadline) = step(&mut client, ms(0), send(b"message1"));
+    let mut copies = Vec::new();
+    while let Some(now) = deadline {
+        let (packets, events, next) = step(&mut client, now, None);
+        let millis = now.as_nanos() / 1_000_000;
+        if events.contains(&Event::Abandoned { stream: 3 }) {
+            assert_eq!((packets.len(), next), (0, None));
+            return (copies, millis);
+        }
+        assert_eq!(packets.len(), 1);
+        copies.push(millis);
+        deadline = next;
+    }
+    panic!("it waits for ever after {copies:?}");
+}
+
+/// RFC 3261 section 17.1.1.2: timer A doubles; timer B ends the transaction after 64 T1.
+#[test]
+fn an_invite_is_repeated_after_twice_the_time_again_and_again() {
+    assert_eq!(copies(Sip::Invite), (vec![500, 1500, 3500, 7500, 15_500, 31_500], 32_000));
+}
+
+/// RFC 3261 section 17.1.2.2: "intervals of 500 ms, 1 s, 2 s, 4 s, 4 s, 4 s, etc."; timer F.
+#[test]
+fn another_request_is_repeated_every_t2_at_least() {
+    let expected = vec![500, 1500, 3500, 7500, 11_500, 15_500, 19_500, 23_500, 27_500, 31_500];
+    assert_eq!(copies(Sip::Request), (expected, 32_000));
+}
+
+#[test]
+fn a_datagram_alone_is_sent_once_and_never_again() {
+    let mut client = client(Sip::Off);
+    let (packets, events, deadline) = step(&mut client, ms(0), send(b"message1"));
+    assert_eq!((packets.len(), events.len(), deadline), (1, 0, None));
+}
+
+/// RFC 3261 section 17.2.2: a copy is answered again, but the application is told once.
+#[test]
+fn a_response_ends_the_transaction_and_a_copy_is_told_once() {
+    let (mut client, mut server) = (client(Sip::Request), server(Sip::Request));
+    let (request, ..) = step(&mut client, ms(0), send(b"message1"));
+    let mut told = Vec::new();
+    let mut answers = Vec::new();
+    for _ in 0..2 {
+        let (packets, events, deadline) = step(&mut server, ms(25), Some(Input::Packet(request[0].clone())));
+        assert_eq!(deadline, None);
+        answers.extend(packets);
+        told.extend(events);
+    }
+    assert_eq!((answers.len(), told.len()), (2, 1));
+    assert_eq!(answers[0].length(), 20 + 8 + 300);
+    let [Event::Received(received)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((received.payload.as_ref(), received.passage.sent), (&b"message1"[..], ms(0)));
+    for answer in answers {
+        let (packets, events, _) = step(&mut client, ms(50), Some(Input::Packet(answer)));
+        assert_eq!((packets.len(), events.len()), (0, 0));
+    }
+    // The timer finds nothing to repeat.
+    assert_eq!(step(&mut client, ms(500), None), (vec![], vec![], None));
+    assert_eq!(server.statistics().duplicates_received, 1);
+}
+
+#[test]
+fn closing_waits_for_the_last_response() {
+    let (mut client, mut server) = (client(Sip::Invite), server(Sip::Invite));
+    let (request, ..) = step(&mut client, ms(0), send(b"message1"));
+    let close = || Some(Input::Command(Command::Close));
+    assert_eq!(step(&mut client, ms(1), close()).1, []);
+    let (response, ..) = step(&mut server, ms(25), Some(Input::Packet(request[0].clone())));
+    assert_eq!(step(&mut client, ms(50), Some(Input::Packet(response[0].clone()))).1, [Event::Closed]);
+    assert_eq!(step(&mut server, ms(60), close()).1, [Event::Closed]);
+}
+
+#[test]
+fn a_corrupted_datagram_is_dropped() {
+    let (mut client, mut server) = (client(Sip::Request), server(Sip::Request));
+    let (request, ..) = step(&mut client, ms(0), send(b"message1"));
+    let packet = Packet { corrupted: true, ..request[0].clone() };
+    assert!(matches!(packet.transport, Transport::Udp(_)));
+    assert_eq!(step(&mut server, ms(25), Some(Input::Packet(packet))), (vec![], vec![], None));
+}
