@@ -55,6 +55,11 @@ impl Framer {
         self.rest_passage = passage;
     }
 
+    /// True if the stream has stopped within a message.
+    pub fn is_midway(&self) -> bool {
+        !self.partial.is_empty()
+    }
+
     /// The next whole message, if there is one.
     #[expect(
         clippy::should_implement_trait,
@@ -107,12 +112,14 @@ mod tests {
         for cuts in 0u32..1 << (stream.len() - 1) {
             let mut framer = Framer::new(length_of);
             let (mut messages, mut start) = (Vec::new(), 0);
+            let ends = [3, 4, 6, stream.len()];
             for end in 1..=stream.len() {
                 if end == stream.len() || cuts >> (end - 1) & 1 == 1 {
                     framer.push(stream.slice(start..end), Passage::default());
                     while let Some(framed) = framer.next().unwrap() {
                         messages.push(framed.payload);
                     }
+                    assert_eq!(framer.is_midway(), !ends.contains(&end), "cuts {cuts:b}, octet {end}");
                     start = end;
                 }
             }
