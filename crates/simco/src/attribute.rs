@@ -101,7 +101,7 @@ impl Sink for Vec<u8> {
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident, $kind:literal) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub struct $name(pub u32);
 
         impl Attribute for $name {
@@ -183,6 +183,13 @@ opaque!(
     /// The agent that owns a policy rule, as the middlebox names it. RFC 4540 section 4.3.7.
     Owner, 0x0008, 255
 );
+
+impl Token {
+    /// Says "I cannot authenticate myself". RFC 4540 section 7.2.
+    pub fn empty() -> Self {
+        Self::new(Bytes::new())
+    }
+}
 
 /// Protocol version. RFC 4540 section 4.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

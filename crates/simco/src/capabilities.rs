@@ -2,8 +2,8 @@
 
 use bytes::BufMut;
 
-use crate::Lifetime;
 use crate::attribute::Attribute;
+use crate::{IpVersion, Lifetime};
 
 /// The capabilities attribute of an SE reply.
 ///
@@ -47,6 +47,8 @@ impl Capabilities {
     pub const PERSISTENT: u8 = 0x10;
     /// IIV and EIV: IPv4 on both sides.
     pub const IPV4: u8 = 0b0101;
+    /// IIV and EIV: IPv6 on both sides.
+    pub const IPV6: u8 = 0b1010;
 
     /// A pure firewall for IPv4 that takes every wildcard.
     pub const fn firewall(max_lifetime: Lifetime) -> Self {
@@ -57,6 +59,21 @@ impl Capabilities {
     /// True if every bit of `flags` is set.
     pub const fn allow(&self, flags: u8) -> bool {
         self.flags & flags == flags
+    }
+
+    /// True if every bit of the MB type `function` is set.
+    pub const fn include(&self, function: u8) -> bool {
+        self.middlebox_type & function == function
+    }
+
+    /// True if internal addresses may have this IP version.
+    pub const fn serve_inside(&self, version: IpVersion) -> bool {
+        self.flags >> 2 & version.code() != 0
+    }
+
+    /// True if external addresses may have this IP version.
+    pub const fn serve_outside(&self, version: IpVersion) -> bool {
+        self.flags & version.code() != 0
     }
 }
 

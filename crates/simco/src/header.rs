@@ -2,11 +2,13 @@
 
 use bytes::BufMut;
 
+use crate::Challenge;
+
 /// Where a middlebox listens, TCP and SCTP. RFC 4540 section 3.
 pub const PORT: u16 = 7626;
 
 /// Transaction identifier: a reply repeats its request's. RFC 4540 section 4.2.5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tid(pub u32);
 
 /// The eight octets that start every message.
@@ -75,6 +77,13 @@ impl Header {
     /// Octets of the whole message.
     pub fn message_length(&self) -> usize {
         Self::LENGTH + usize::from(self.body_length)
+    }
+
+    /// False if no request is so long: the longest is SE with a challenge.
+    pub fn may_be_request(&self) -> bool {
+        const VERSION: usize = 8;
+        const CHALLENGE: usize = 4 + Challenge::LIMIT;
+        usize::from(self.body_length) <= VERSION + CHALLENGE
     }
 
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {

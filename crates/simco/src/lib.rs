@@ -1,32 +1,65 @@
 //! SIMCO 3.0, RFC 4540: how an agent asks a middlebox to let flows pass.
 //!
-//! [`Message::parse`] and [`Message::to_bytes`] are the codec, [`length_of`] cuts a byte stream into messages,
-//! and [`Middlebox`] answers the requests of one session. Bytes and time are arguments throughout.
+//! [`Message::parse`] and [`Message::to_bytes`] are the codec. [`Middlebox`] serves all sessions of a firewall or NAT,
+//! [`Agent`] is one session from the other side. Bytes, time and randomness are arguments throughout.
 //!
 //! Names are the RFC's: SE, SA and ST control the session; PRR, PER, PEA, PDR, PLC, PRS and PRL the policy rules.
+//! Where the RFC contradicts itself, `docs/simco.md` says what we chose.
+//!
+//! ```
+//! use hol_base::Time;
+//! use hol_simco::{Batch, Framing, Lifetime, Message, Middlebox, Request, Tid, Underlay, Version};
+//!
+//! let mut middlebox = Middlebox::firewall(Lifetime(3600));
+//! let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Stream));
+//! let establish = Request::Se { version: Version::SIMCO_3_0, challenge: None };
+//! let octets = Message::request(Tid(1), establish).to_bytes();
+//!
+//! let mut batch = Batch::default();
+//! middlebox.receive(Time::ZERO, session, octets, &mut batch);
+//! assert!(batch.changes().is_empty(), "what a packet filter and a store would have to do");
+//! assert_eq!(batch.release().count(), 1, "what may be sent then");
+//! ```
 
+mod agent;
 mod attribute;
+mod authentication;
+mod batch;
 mod capabilities;
 mod codes;
+mod config;
 mod header;
 mod message;
 mod middlebox;
+mod nat;
 mod parameters;
 mod policy;
+mod prefix;
 mod refusal;
 mod reply;
 mod request;
+mod rule;
+mod rules;
+mod secret;
 mod tuple;
 
+pub use agent::{Agent, AgentError, Heard};
 pub use attribute::{Challenge, Gid, Lifetime, Owner, Pid, Token, Version};
+pub use authentication::{Authentication, Credentials, Exchange, Unauthenticated};
+pub use batch::{Batch, Change, Output, SessionId};
 pub use capabilities::Capabilities;
+pub use config::{Config, ConfigError};
 pub use header::{Header, PORT, Tid, length_of};
 pub use message::{Body, Message, Notification, ParseError};
-pub use middlebox::{Answer, Middlebox};
+pub use middlebox::{Framing, Middlebox, RestoreError, Underlay};
 pub use parameters::{
     Direction, IpChoice, NatMode, PerParameters, PortParity, PrrParameters, ReservedParity,
 };
+pub use policy::{AgentId, Policy, PolicyError, Right};
+pub use prefix::{Prefix, PrefixError};
 pub use refusal::Refusal;
 pub use reply::{DisabledRule, EnabledRule, Granted, Reply};
 pub use request::{Enable, Request};
+pub use rule::{Action, Binding, Rule};
+pub use secret::{Nonces, Secret, SecretError, SharedSecret, SharedSecrets};
 pub use tuple::{AddressTuple, Addresses, IpVersion, Location};

@@ -125,18 +125,23 @@ impl Message {
     /// # Panics
     /// If the body is longer than its length field can say: 65,535 octets.
     pub fn to_bytes(&self) -> Bytes {
-        let body_length = self.body.length();
-        let header = Header {
-            basic_type: self.body.basic_type(),
-            sub_type: self.body.sub_type(),
-            body_length: u16::try_from(body_length).expect("a body is at most 65535 octets"),
-            tid: self.tid,
-        };
-        let mut out = Vec::with_capacity(Header::LENGTH + body_length);
-        header.emit(&mut out);
-        self.body.add_to(&mut out);
-        debug_assert_eq!(out.len(), Header::LENGTH + body_length, "{self:?}");
+        let mut out = Vec::with_capacity(self.length());
+        self.append_to(&mut out);
         out.into()
+    }
+
+    /// Appends the octets of the message.
+    ///
+    /// # Panics
+    /// As [`to_bytes`](Self::to_bytes).
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let (basic_type, sub_type) = (self.body.basic_type(), self.body.sub_type());
+        Header { basic_type, sub_type, body_length: 0, tid: self.tid }.emit(out);
+        self.body.add_to(out);
+        let body_length = out.len() - start - Header::LENGTH;
+        let body_length = u16::try_from(body_length).expect("a body is at most 65535 octets");
+        out[start + 2..start + 4].copy_from_slice(&body_length.to_be_bytes());
     }
 }
 

@@ -1,216 +1,254 @@
-//! The middlebox's side of one session: a pure firewall without a packet filter behind it.
+//! The middlebox: sessions and requests in; changes and messages out. RFC 4540 sections 6 to 8.
 //!
-//! It serves measurements, so it answers SE, ST, PER, PLC, PRS and PRL of one agent, refuses PRR, PEA and PDR as
-//! "transaction not supported", does not authenticate, and announces no expiries.
+//! One [`Middlebox`] serves all sessions, one request after the other, so requests are atomic (RFC 3989 section
+//! 2.1.4). It knows no socket, no packet filter and no disk: what is to happen it puts into a [`Batch`].
 
-use hol_base::Time;
-use smallvec::{SmallVec, smallvec};
+mod disable;
+mod enable;
+mod existing;
+mod receipt;
+mod reserve;
+mod session;
+mod transaction;
+mod tuples;
 
-use crate::header::{basic_type, sub_type};
-use crate::policy::Rules;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+
+pub use session::{Framing, Underlay};
+
+use crate::batch::Cause;
+use crate::nat::{Nat, Pool};
+use crate::rules::Rules;
 use crate::{
-    Addresses, Body, Capabilities, Direction, Enable, EnabledRule, Gid, Granted, Header, Lifetime, Location,
-    Message, Notification, Owner, ParseError, Pid, Refusal, Reply, Request, Tid, Version,
+    AgentId, Authentication, Batch, Capabilities, Change, Config, ConfigError, Gid, Lifetime, Location,
+    Notification, Pid, Policy, Rule, SessionId, Unauthenticated,
 };
+use session::Session;
 
-/// A middlebox with one session at most.
+/// A middlebox with its sessions and rules.
 #[derive(Debug)]
 pub struct Middlebox {
-    capabilities: Capabilities,
-    session: Session,
+    config: Config,
+    policy: Policy,
+    authentication: Box<dyn Authentication>,
+    sessions: BTreeMap<SessionId, Session>,
+    last_session: u32,
+    /// Sessions that are to do something, and until when.
+    impatient: BTreeSet<(Time, SessionId)>,
+    /// Open sessions whose agent may access an owner's rules.
+    listeners: BTreeMap<AgentId, BTreeSet<SessionId>>,
     rules: Rules,
-    notifications: u32,
+    nat: Nat,
 }
 
-/// RFC 4540 section 7.1, figure 41; without authentication there is no NOAUTH.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Session {
-    Closed,
-    Open,
-}
-
-/// What the middlebox sends back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The messages, in order.
-    pub messages: SmallVec<[Message; 1]>,
-    /// The middlebox closes the connection behind them.
-    pub close: bool,
-}
-
-impl Answer {
-    fn to(tid: Tid, body: Body) -> Self {
-        Self { messages: smallvec![Message { tid, body }], close: false }
-    }
-
-    fn closing(self) -> Self {
-        Self { close: true, ..self }
-    }
+/// Why a rule of an earlier time contradicts those that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// Another rule has its PID.
+    #[error("policy rule {}: there is another with this identifier", .0.0)]
+    PidInUse(Pid),
+    /// Its group has another owner. RFC 3989 section 2.1.5.
+    #[error("policy rule {}: its group {} belongs to another agent", .0.0, .1.0)]
+    GroupOfAnother(Pid, Gid),
+    /// Another rule has its addresses.
+    #[error("policy rule {}: its addresses or ports at the middlebox are taken, or are none", .0.0)]
+    AddressesInUse(Pid),
 }
 
 impl Middlebox {
-    /// A middlebox that waits for a session.
-    pub fn new(capabilities: Capabilities) -> Self {
-        Self { capabilities, session: Session::Closed, rules: Rules::default(), notifications: 0 }
-    }
+    /// How long half a message, or a connection without a session, is waited for. RFC 4540 section 6, step 2.
+    pub const PATIENCE: Duration = Duration::from_secs(60);
+    /// Rules taken out in one go, so that many that end together hold nobody up.
+    const MOST_ENDS: usize = 64;
 
-    /// Answers one message, cut from the stream by [`length_of`](crate::length_of). RFC 4540 section 6.
-    pub fn handle(&mut self, now: Time, octets: &[u8]) -> Answer {
-        let is_whole = |header: &Header| header.message_length() == octets.len();
-        let Some(header) = Header::parse(octets).filter(is_whole) else {
-            return self.report_broken_header();
-        };
-        match self.check_format(header, octets) {
-            Ok(request) => self.answer(now, header.tid, request),
-            Err(refusal) => {
-                let close = self.session == Session::Closed;
-                Answer { close, ..Answer::to(header.tid, Body::Refusal(refusal)) }
-            }
-        }
-    }
-
-    /// RFC 4540 section 6, steps 3 to 5; without a session only SE passes them.
-    fn check_format(&self, header: Header, octets: &[u8]) -> Result<Request, Refusal> {
-        if header.basic_type != basic_type::REQUEST {
-            return Err(Refusal::WrongBasicType);
-        }
-        if self.session == Session::Closed && header.sub_type != sub_type::SE {
-            return Err(Refusal::WrongSubType);
-        }
-        Request::parse(header.sub_type, &octets[Header::LENGTH..]).map_err(|error| match error {
-            ParseError::SubType(_) => Refusal::WrongSubType,
-            _ => Refusal::BadlyFormed,
+    /// A middlebox without sessions and rules.
+    pub fn new(
+        config: Config,
+        policy: Policy,
+        authentication: Box<dyn Authentication>,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
+        let outside = pool(Location::Outside, &config.outside);
+        let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
+        Ok(Self {
+            config,
+            policy,
+            authentication,
+            sessions: BTreeMap::new(),
+            last_session: 0,
+            impatient: BTreeSet::new(),
+            listeners: BTreeMap::new(),
+            rules: Rules::default(),
+            nat,
         })
     }
 
-    /// BFM, and AST if a session ends by it. RFC 4540 section 6, step 1.
-    fn report_broken_header(&mut self) -> Answer {
-        let mut messages = smallvec![self.notify(Notification::Bfm)];
-        if self.session == Session::Open {
-            messages.push(self.notify(Notification::Ast));
-        }
-        self.session = Session::Closed;
-        Answer { messages, close: true }
+    /// A pure firewall that asks nobody who they are: for measurements.
+    pub fn firewall(max_lifetime: Lifetime) -> Self {
+        let config = Config::firewall(max_lifetime);
+        Self::new(config, Policy::open(), Box::new(Unauthenticated)).expect("a pure firewall is consistent")
     }
 
-    fn notify(&mut self, notification: Notification) -> Message {
-        self.notifications = self.notifications.wrapping_add(1);
-        Message::notification(Tid(self.notifications), notification)
+    /// An agent has connected.
+    pub fn connect(&mut self, now: Time, underlay: Underlay) -> SessionId {
+        let id = self.unused_session();
+        self.sessions.insert(id, Session::new(underlay));
+        self.watch(now, id);
+        id
     }
 
-    fn answer(&mut self, now: Time, tid: Tid, request: Request) -> Answer {
-        let outcome = match request {
-            Request::Se { version, challenge } => return self.establish(tid, version, challenge.is_some()),
-            Request::St => {
-                self.session = Session::Closed;
-                return Answer::to(tid, Body::Reply(Reply::St)).closing();
+    fn unused_session(&mut self) -> SessionId {
+        loop {
+            self.last_session = self.last_session.wrapping_add(1);
+            let id = SessionId(self.last_session);
+            if !self.sessions.contains_key(&id) {
+                return id;
             }
-            Request::Sa { .. } => Err(Refusal::NotApplicable),
-            Request::Per { enable, gid } => self.enable(now, enable, gid),
-            Request::Plc { pid, lifetime } => self.change_lifetime(now, pid, lifetime),
-            Request::Prs { pid } => self.status(now, pid),
-            Request::Prl => self.list(now),
-            Request::Prr { .. } | Request::Pea { .. } | Request::Pdr { .. } => Err(Refusal::NotSupported),
-        };
-        Answer::to(tid, outcome.map_or_else(Body::Refusal, Body::Reply))
-    }
-
-    /// RFC 4540 section 7.2.
-    fn establish(&mut self, tid: Tid, version: Version, challenged: bool) -> Answer {
-        if self.session == Session::Open {
-            return Answer::to(tid, Body::Refusal(Refusal::NotApplicable));
         }
-        if version != Version::SIMCO_3_0 {
-            return Answer::to(tid, Body::VersionMismatch(Version::SIMCO_3_0)).closing();
+    }
+
+    /// The connection is lost. Its session ends, its rules live on. RFC 3989 sections 2.2.3 and 2.2.4.
+    pub fn disconnect(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        if let Some(deadline) = session.deadline {
+            self.impatient.remove(&(deadline, id));
         }
-        if challenged {
-            return Answer::to(tid, Body::Refusal(Refusal::AuthenticationFailed)).closing();
+        if let Some(agent) = session.agent() {
+            for owner in self.policy.accessible(agent) {
+                if let Some(listeners) = self.listeners.get_mut(&owner) {
+                    listeners.remove(&id);
+                }
+            }
         }
-        self.session = Session::Open;
-        Answer::to(tid, Body::Reply(Reply::Se { capabilities: self.capabilities }))
     }
 
-    /// PER on a pure firewall: the tuples come back as the other side sees them. RFC 4540 section 8.3.2.
-    fn enable(&mut self, now: Time, enable: Enable, gid: Option<Gid>) -> Result<Reply, Refusal> {
-        if gid.is_some_and(|gid| !self.rules.knows_group(gid)) {
-            return Err(Refusal::NoSuchGroup);
+    /// Octets have arrived: any part of the stream, or one whole message, as the connection's [`Framing`] says.
+    pub fn receive(&mut self, now: Time, id: SessionId, octets: Bytes, batch: &mut Batch) {
+        self.end_rules(now, batch);
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        match &mut session.framer {
+            None => self.take_message(now, id, &octets, batch),
+            Some(framer) => {
+                framer.push(octets, Default::default());
+                self.take_messages(now, id, batch);
+            }
         }
-        check(&enable, &self.capabilities)?;
-        let lifetime = self.grant(enable.lifetime);
-        if lifetime == Lifetime(0) {
-            return Err(Refusal::ConfigurationFailed);
+        self.watch(now, id);
+    }
+
+    /// Takes the messages that have arrived whole, as long as there is a session.
+    fn take_messages(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
+        while let Some(framer) = self.sessions.get_mut(&id).and_then(|session| session.framer.as_mut()) {
+            match framer.next() {
+                Ok(Some(framed)) => self.take_message(now, id, &framed.payload, batch),
+                Ok(None) => return,
+                Err(_) => self.report_broken(id, batch),
+            }
         }
-        let (pid, gid) = self.rules.add(now, enable, gid, lifetime);
-        let outside = enable.internal.seen_from(Location::Outside);
-        let inside = Some(enable.external.seen_from(Location::Inside));
-        Ok(Reply::Per(Granted { pid, gid, lifetime, outside, inside }))
     }
 
-    /// RFC 4540 section 8.5.
-    fn change_lifetime(&mut self, now: Time, pid: Pid, lifetime: Lifetime) -> Result<Reply, Refusal> {
-        let lifetime = self.grant(lifetime);
-        if !self.rules.change_lifetime(now, pid, lifetime) {
-            return Err(Refusal::NoSuchRule);
+    /// Does what time demands: lifetimes end, and so does patience. Call it at [`wake_at`](Self::wake_at).
+    pub fn advance(&mut self, now: Time, batch: &mut Batch) {
+        self.end_rules(now, batch);
+        while let Some(&(deadline, id)) = self.impatient.first()
+            && deadline <= now
+        {
+            self.give_up(id, batch);
         }
-        Ok(if lifetime == Lifetime(0) { Reply::Prd } else { Reply::Plc { lifetime } })
     }
 
-    /// RFC 4540 section 8.6; every rule here is an enabled one.
-    fn status(&self, now: Time, pid: Pid) -> Result<Reply, Refusal> {
-        let rule = self.rules.get(now, pid).ok_or(Refusal::NoSuchRule)?;
-        let Enable { parameters, internal, external, lifetime: _ } = rule.enable;
-        Ok(Reply::Pes(Box::new(EnabledRule {
-            pid,
-            gid: rule.gid,
-            parameters,
-            internal,
-            inside: external.seen_from(Location::Inside),
-            outside: internal.seen_from(Location::Outside),
-            external,
-            lifetime: rule.remaining(now),
-            owner: Owner::new(Vec::new()),
-        })))
+    /// When to [`advance`](Self::advance) next; [`Time::MAX`] if only inputs can change anything.
+    pub fn wake_at(&self) -> Time {
+        let ends = self.rules.first_to_end().map(|(end, _)| end);
+        let patience = self.impatient.first().map(|(deadline, _)| *deadline);
+        ends.into_iter().chain(patience).min().unwrap_or(Time::MAX)
     }
 
-    /// RFC 4540 section 8.7.
-    fn list(&self, now: Time) -> Result<Reply, Refusal> {
-        /// As many as a 16-bit length can tell, at eight octets each.
-        const MOST: usize = u16::MAX as usize / 8;
-        let pids: Vec<Pid> = self.rules.pids(now).take(MOST + 1).collect();
-        if pids.len() > MOST { Err(Refusal::ReplyTooBig) } else { Ok(Reply::Prl(pids)) }
+    /// Ends a rule for a reason of the middlebox's own; false if there is none. RFC 4540 section 8.9.
+    pub fn end_rule(&mut self, now: Time, pid: Pid, batch: &mut Batch) -> bool {
+        let is_in_force = self.rules.get(now, pid).is_some();
+        if is_in_force {
+            self.end(pid, Cause::Ended(pid), batch);
+        }
+        is_in_force
     }
 
-    /// RFC 4540 section 8.3.1: no longer than asked for, no longer than the maximum.
-    fn grant(&self, requested: Lifetime) -> Lifetime {
-        Lifetime(requested.0.min(self.capabilities.max_lifetime.0))
+    /// Ends every session, as before a shutdown; rules stay. RFC 4540 section 7.5.
+    pub fn end_sessions(&mut self, batch: &mut Batch) {
+        while let Some((&id, session)) = self.sessions.first_key_value() {
+            batch.begin(Cause::Session);
+            if session.is_established() {
+                self.notify(id, Notification::Ast, batch);
+            }
+            self.close(id, batch);
+        }
     }
-}
 
-/// The checks of a PER request, in the order of RFC 4540 section 8.3.1.
-fn check(enable: &Enable, capabilities: &Capabilities) -> Result<(), Refusal> {
-    let Enable { parameters, internal, external, lifetime: _ } = enable;
-    let port_range = |addresses| match addresses {
-        Addresses::Full { port_range, .. } => Some(port_range),
-        Addresses::ProtocolsOnly(_) => None,
-    };
-    if (internal.location, external.location) != (Location::Internal, Location::External)
-        || internal.protocol != external.protocol
-        || port_range(internal.addresses) != port_range(external.addresses)
-    {
-        return Err(Refusal::Inconsistent);
+    /// Takes over a rule from before a restart, before agents connect. Its lifetime may have ended meanwhile:
+    /// [`advance`](Self::advance) then ends it. `owner` replaces [`Rule::owner`], which the restart has made void.
+    pub fn restore(&mut self, rule: Rule, owner: &str) -> Result<(), RestoreError> {
+        let rule = Rule { owner: self.policy.owner(owner), ..rule };
+        if !self.rules.has_room_for(rule.pid) {
+            return Err(RestoreError::PidInUse(rule.pid));
+        }
+        if let Some(gid) = rule.gid()
+            && self.rules.owner_of_group(gid).is_some_and(|owner| owner != rule.owner)
+        {
+            return Err(RestoreError::GroupOfAnother(rule.pid, gid));
+        }
+        if !self.nat.is_free(&rule.binding()) {
+            return Err(RestoreError::AddressesInUse(rule.pid));
+        }
+        self.apply(&Change::begin(rule));
+        Ok(())
     }
-    let internal_wildcard = internal.has_address_wildcard();
-    let external_wildcard = external.has_address_wildcard();
-    let port_wildcard = internal.has_port_wildcard() || external.has_port_wildcard();
-    if internal_wildcard && !capabilities.allow(Capabilities::INTERNAL_WILDCARD)
-        || external_wildcard && !capabilities.allow(Capabilities::EXTERNAL_WILDCARD)
-        || port_wildcard && !capabilities.allow(Capabilities::PORT_WILDCARD)
-    {
-        return Err(Refusal::WildcardNotSupported);
+
+    /// Every rule in force, in no order.
+    pub fn rules(&self, now: Time) -> impl Iterator<Item = &Rule> {
+        self.rules.in_force(now)
     }
-    let any_wildcard = internal_wildcard || external_wildcard || port_wildcard;
-    if parameters.direction == Direction::BiDirectional && any_wildcard {
-        return Err(Refusal::Inconsistent);
+
+    /// Who may do what.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
-    Ok(())
+
+    /// What agents are told of this middlebox.
+    pub fn capabilities(&self) -> Capabilities {
+        self.config.capabilities
+    }
+
+    /// Ends rules whose lifetime has passed.
+    fn end_rules(&mut self, now: Time, batch: &mut Batch) {
+        for _ in 0..Self::MOST_ENDS {
+            match self.rules.first_to_end() {
+                Some((end, pid)) if end <= now => self.end(pid, Cause::Expired(pid), batch),
+                _ => return,
+            }
+        }
+    }
+
+    /// Ends a rule that no request is about: everybody who may access it is told. RFC 4540 section 8.9.
+    fn end(&mut self, pid: Pid, cause: Cause, batch: &mut Batch) {
+        batch.begin(cause);
+        if let Some(&rule) = self.rules.lingering(pid) {
+            self.change(Change::end(rule), batch);
+            self.announce(pid, rule.owner, Lifetime(0), None, batch);
+        }
+    }
+
+    #[inline]
+    fn change(&mut self, change: Change, batch: &mut Batch) {
+        batch.changes.push(change);
+        self.apply(&batch.changes[batch.changes.len() - 1]);
+    }
+
+    fn apply(&mut self, change: &Change) {
+        self.rules.apply(change);
+        self.nat.apply(change);
+    }
 }

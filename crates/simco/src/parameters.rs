@@ -114,6 +114,11 @@ pub struct PrrParameters {
     pub port_range: u16,
 }
 
+impl PrrParameters {
+    /// The port range that stands for all ports of the protocol.
+    pub const ALL_PORTS: u16 = 0xFFFF;
+}
+
 impl Attribute for PrrParameters {
     const KIND: u16 = 0x000A;
 

@@ -1,92 +1,282 @@
-//! The policy rules of a middlebox: which are in force, and until when. RFC 4540 section 8.1.
+//! Who may do what: the middlebox's policy on agents. RFC 3989 section 2.1.5.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
-use hol_base::{Duration, Time};
+use hol_base::nearest;
+use serde::Deserialize;
 
-use crate::{Enable, Gid, Lifetime, Pid};
+use crate::{AddressTuple, Owner, Prefix};
 
-/// An enabled rule.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule {
-    pub enable: Enable,
-    pub gid: Gid,
-    pub expires: Time,
+/// An agent that the policy knows, or that owns rules of an earlier time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AgentId(u16);
+
+/// A transaction that an agent may or may not request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Right {
+    /// PRR.
+    Reserve,
+    /// PER and PEA.
+    Enable,
+    /// PDR.
+    Disable,
+    /// PLC.
+    Lifetime,
+    /// PRS.
+    Status,
+    /// PRL.
+    List,
 }
 
-/// Rules by PID. PIDs are given out in turn, so a rule's place follows from its PID.
-#[derive(Debug, Default)]
-pub(crate) struct Rules {
-    /// The PID of the front rule.
-    first: u32,
-    /// Ended rules stay until they reach the front.
-    rules: VecDeque<Rule>,
-    groups: u32,
+/// Which agents there are, what they may request, and whose rules they may touch.
+///
+/// ```toml
+/// secure-only = true              # refuse sessions without TLS or IPsec; default false
+/// anonymous = "guest"             # whom a session without authentication acts as; default: it must authenticate
+///
+/// [agents.call-server]            # reserves, enables, changes, asks and lists; its own rules only
+/// internal = ["10.0.0.0/8"]       # hosts that its rules may be about; default: all
+///
+/// [agents.operator]
+/// may = ["disable", "lifetime", "status", "list"]
+/// access = "all"                  # or a list of agents, beside itself
+///
+/// [agents.guest]
+/// may = ["list"]
+/// ```
+#[derive(Debug, Clone)]
+pub struct Policy {
+    agents: Vec<Permit>,
+    anonymous: Option<AgentId>,
+    secure_only: bool,
 }
 
-impl Rule {
-    fn is_in_force(&self, now: Time) -> bool {
-        self.expires > now
-    }
+/// What one agent may.
+#[derive(Debug, Clone)]
+struct Permit {
+    name: String,
+    may: Vec<Right>,
+    accesses: Accesses,
+    /// Hosts that its rules may be about; `None` is all.
+    internal: Option<Vec<Prefix>>,
+    external: Option<Vec<Prefix>>,
+}
 
-    /// What remains, in whole seconds that have begun.
-    pub fn remaining(&self, now: Time) -> Lifetime {
-        let nanos = self.expires.saturating_since(now).as_nanos();
-        Lifetime(u32::try_from(nanos.div_ceil(1_000_000_000)).expect("a lifetime was 32 bits of seconds"))
+#[derive(Debug, Clone)]
+enum Accesses {
+    All,
+    Agents(Vec<AgentId>),
+}
+
+/// Why a text is no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// The text is not TOML, or has keys that a policy has not.
+    #[error("{0}")]
+    Syntax(String),
+    /// A name that no `[agents.…]` defines.
+    #[error("{place}: there is no agent `{name}`{hint}", hint = hint(.nearest))]
+    UnknownAgent {
+        /// The key that names it.
+        place: String,
+        /// The name.
+        name: String,
+        /// The agent that may be meant.
+        nearest: Option<String>,
+    },
+    /// More agents than there are identifiers.
+    #[error("[agents] has {0} agents; the most are {most}", most = u16::MAX)]
+    TooManyAgents(usize),
+    /// The name does not fit into an owner attribute.
+    #[error("[agents.{0}]: the name has more than {limit} octets; shorten it", limit = Owner::LIMIT)]
+    LongName(String),
+}
+
+fn hint(nearest: &Option<String>) -> String {
+    nearest.as_ref().map_or(", define it".to_owned(), |name| format!("; did you mean `{name}`?"))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PolicyFile {
+    #[serde(default)]
+    secure_only: bool,
+    /// The agent that a session without any authentication acts as.
+    anonymous: Option<String>,
+    agents: BTreeMap<String, AgentTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentTable {
+    may: Option<Vec<Right>>,
+    access: Option<AccessList>,
+    internal: Option<Vec<PrefixText>>,
+    external: Option<Vec<PrefixText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "`access` is \"all\" or a list of agents")]
+enum AccessList {
+    All(All),
+    Agents(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum All {
+    All,
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct PrefixText(Prefix);
+
+impl TryFrom<String> for PrefixText {
+    type Error = crate::PrefixError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse().map(Self)
     }
 }
 
-impl Rules {
-    /// Puts a rule in force, in its own group unless `gid` names one.
-    pub fn add(&mut self, now: Time, enable: Enable, gid: Option<Gid>, lifetime: Lifetime) -> (Pid, Gid) {
-        self.forget_ended(now);
-        let gid = gid.unwrap_or_else(|| {
-            self.groups += 1;
-            Gid(self.groups)
-        });
-        let pid = Pid(self.first.wrapping_add(self.rules.len() as u32));
-        self.rules.push_back(Rule { enable, gid, expires: now + seconds(lifetime) });
-        (pid, gid)
+/// What an agent may if the file does not say: all but to block others.
+const USUAL: [Right; 5] = [Right::Reserve, Right::Enable, Right::Lifetime, Right::Status, Right::List];
+
+impl Policy {
+    /// Anybody may do anything without authentication.
+    pub fn open() -> Self {
+        let may = USUAL.into_iter().chain([Right::Disable]).collect();
+        let anybody = Permit { may, accesses: Accesses::All, ..Permit::nothing("") };
+        Self { agents: vec![anybody], anonymous: Some(AgentId(0)), secure_only: false }
     }
 
-    /// The rule, if it is in force.
-    pub fn get(&self, now: Time, pid: Pid) -> Option<&Rule> {
-        self.rules.get(self.place(pid)).filter(|rule| rule.is_in_force(now))
-    }
-
-    /// Lets the rule end `lifetime` from now; false if it is not in force. RFC 4540 section 8.5.
-    pub fn change_lifetime(&mut self, now: Time, pid: Pid, lifetime: Lifetime) -> bool {
-        let place = self.place(pid);
-        let Some(rule) = self.rules.get_mut(place).filter(|rule| rule.is_in_force(now)) else {
-            return false;
-        };
-        rule.expires = now + seconds(lifetime);
-        true
-    }
-
-    /// The PIDs of all rules in force.
-    pub fn pids(&self, now: Time) -> impl Iterator<Item = Pid> {
-        let numbered = self.rules.iter().zip(0u32..);
-        numbered.filter(move |(rule, _)| rule.is_in_force(now)).map(|(_, i)| Pid(self.first.wrapping_add(i)))
-    }
-
-    /// Whether such a group was ever given out.
-    pub fn knows_group(&self, gid: Gid) -> bool {
-        (1..=self.groups).contains(&gid.0)
-    }
-
-    fn place(&self, pid: Pid) -> usize {
-        pid.0.wrapping_sub(self.first) as usize
-    }
-
-    fn forget_ended(&mut self, now: Time) {
-        while self.rules.front().is_some_and(|rule| !rule.is_in_force(now)) {
-            self.rules.pop_front();
-            self.first = self.first.wrapping_add(1);
+    /// Reads a policy file.
+    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+        let file: PolicyFile =
+            toml::from_str(text).map_err(|error| PolicyError::Syntax(error.to_string()))?;
+        if file.agents.len() > usize::from(u16::MAX) {
+            return Err(PolicyError::TooManyAgents(file.agents.len()));
         }
+        let names: Vec<&str> = file.agents.keys().map(String::as_str).collect();
+        let id = |place: &str, name: &str| find(&names, place, name);
+        let anonymous = file.anonymous.as_ref().map(|name| id("anonymous", name)).transpose()?;
+        let agents: Result<_, _> = file.agents.iter().map(|(name, table)| table.permit(name, &id)).collect();
+        Ok(Self { agents: agents?, anonymous, secure_only: file.secure_only })
+    }
+
+    /// The agent with this name.
+    pub fn agent(&self, name: &str) -> Option<AgentId> {
+        self.ids().find(|agent| self.permit(*agent).name == name)
+    }
+
+    /// The agent with this name; one that the policy does not know may nothing, but owns the rules that it had.
+    pub fn owner(&mut self, name: &str) -> AgentId {
+        self.agent(name).unwrap_or_else(|| {
+            self.agents.push(Permit::nothing(name));
+            AgentId(u16::try_from(self.agents.len() - 1).expect("fewer than 65536 agents"))
+        })
+    }
+
+    /// The agent's name, as an attribute of its rules.
+    pub fn name(&self, agent: AgentId) -> Owner {
+        Owner::new(self.permit(agent).name.clone())
+    }
+
+    /// The agent that a session without authentication acts as; `None` if every agent must authenticate itself.
+    pub fn anonymous(&self) -> Option<AgentId> {
+        self.anonymous
+    }
+
+    /// True if sessions need security below SIMCO. RFC 4540 section 7.2.
+    pub fn is_secure_only(&self) -> bool {
+        self.secure_only
+    }
+
+    /// True if the agent may request such transactions.
+    pub fn permits(&self, agent: AgentId, right: Right) -> bool {
+        self.permit(agent).may.contains(&right)
+    }
+
+    /// True if the agent may do anything at all.
+    pub fn admits(&self, agent: AgentId) -> bool {
+        !self.permit(agent).may.is_empty()
+    }
+
+    /// True if the agent may touch and see the owner's rules.
+    pub fn may_access(&self, agent: AgentId, owner: AgentId) -> bool {
+        agent == owner
+            || match &self.permit(agent).accesses {
+                Accesses::All => true,
+                Accesses::Agents(owners) => owners.contains(&owner),
+            }
+    }
+
+    /// Everybody whose rules the agent may touch and see.
+    pub fn accessible(&self, agent: AgentId) -> impl Iterator<Item = AgentId> {
+        self.ids().filter(move |&owner| self.may_access(agent, owner))
+    }
+
+    /// True if the agent's rules may be about these hosts.
+    pub fn covers(&self, agent: AgentId, internal: &AddressTuple, external: &AddressTuple) -> bool {
+        let permit = self.permit(agent);
+        let covered = |allowed: &Option<Vec<Prefix>>, tuple: &AddressTuple| {
+            allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|prefix| prefix.covers(&tuple.prefix())))
+        };
+        covered(&permit.internal, internal) && covered(&permit.external, external)
+    }
+
+    fn permit(&self, agent: AgentId) -> &Permit {
+        &self.agents[usize::from(agent.0)]
+    }
+
+    fn ids(&self) -> impl Iterator<Item = AgentId> + use<> {
+        (0..self.agents.len() as u16).map(AgentId)
     }
 }
 
-fn seconds(lifetime: Lifetime) -> Duration {
-    Duration::from_secs(u64::from(lifetime.0))
+impl Permit {
+    fn nothing(name: &str) -> Self {
+        let accesses = Accesses::Agents(Vec::new());
+        Self { name: name.to_owned(), may: Vec::new(), accesses, internal: None, external: None }
+    }
+}
+
+impl AgentTable {
+    fn permit(
+        &self,
+        name: &str,
+        id: &impl Fn(&str, &str) -> Result<AgentId, PolicyError>,
+    ) -> Result<Permit, PolicyError> {
+        if name.len() > Owner::LIMIT {
+            return Err(PolicyError::LongName(name.to_owned()));
+        }
+        let place = format!("[agents.{name}] access");
+        let accesses = match &self.access {
+            Some(AccessList::All(All::All)) => Accesses::All,
+            Some(AccessList::Agents(names)) => {
+                Accesses::Agents(names.iter().map(|other| id(&place, other)).collect::<Result<_, _>>()?)
+            }
+            None => Accesses::Agents(Vec::new()),
+        };
+        let prefixes =
+            |list: &Option<Vec<PrefixText>>| Some(list.as_ref()?.iter().map(|text| text.0).collect());
+        Ok(Permit {
+            name: name.to_owned(),
+            may: self.may.clone().unwrap_or(USUAL.to_vec()),
+            accesses,
+            internal: prefixes(&self.internal),
+            external: prefixes(&self.external),
+        })
+    }
+}
+
+fn find(names: &[&str], place: &str, name: &str) -> Result<AgentId, PolicyError> {
+    let found = names.iter().position(|other| *other == name).and_then(|at| u16::try_from(at).ok());
+    found.map(AgentId).ok_or_else(|| PolicyError::UnknownAgent {
+        place: place.to_owned(),
+        name: name.to_owned(),
+        nearest: nearest(name, names.iter().copied()).map(str::to_owned),
+    })
 }

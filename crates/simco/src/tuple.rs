@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use bytes::BufMut;
 
+use crate::Prefix;
 use crate::attribute::Attribute;
 use crate::codes::codes;
 
@@ -88,14 +89,59 @@ impl AddressTuple {
         Self { location, ..self }
     }
 
-    /// True if it stands for more than one address. RFC 4540 section 4.3.8.
-    pub fn has_address_wildcard(&self) -> bool {
-        self.prefix_length < self.addresses.ip_version().address_bits()
+    /// IP version of the addresses.
+    pub fn ip_version(&self) -> IpVersion {
+        self.addresses.ip_version()
     }
 
-    /// True if it stands for every port. RFC 4540 section 4.3.8.
+    /// The addresses; all of the version if it names protocols only. RFC 4540 section 8.3.1.
+    pub fn prefix(&self) -> Prefix {
+        match self.addresses {
+            Addresses::Full { address, .. } => {
+                Prefix::new(address, self.prefix_length).expect("a prefix is no longer than its address")
+            }
+            Addresses::ProtocolsOnly(version) => Prefix::all(version),
+        }
+    }
+
+    /// First and last port; all of them if ports are a wildcard. The last lies beyond 65,535 if there are not so
+    /// many ports as the tuple wants.
+    pub fn ports(&self) -> (u32, u32) {
+        match self.addresses {
+            Addresses::Full { port, port_range, .. } if self.protocol != 0 && port != 0 => {
+                (u32::from(port), u32::from(port) + u32::from(port_range) - 1)
+            }
+            _ => (0, u32::from(u16::MAX)),
+        }
+    }
+
+    /// True if it stands for more than one address. RFC 4540 section 8.3.1.
+    pub fn has_address_wildcard(&self) -> bool {
+        match self.addresses {
+            Addresses::Full { .. } => self.prefix_length < self.ip_version().address_bits(),
+            Addresses::ProtocolsOnly(_) => true,
+        }
+    }
+
+    /// True if it stands for every protocol, and so for every port. RFC 4540 section 8.3.1.
+    pub fn has_protocol_wildcard(&self) -> bool {
+        self.protocol == 0
+    }
+
+    /// True if it stands for every port of its protocol. RFC 4540 section 8.3.1.
     pub fn has_port_wildcard(&self) -> bool {
-        matches!(self.addresses, Addresses::Full { port: 0, .. })
+        let names_no_port =
+            matches!(self.addresses, Addresses::Full { port: 0, .. } | Addresses::ProtocolsOnly(_));
+        names_no_port && !self.has_protocol_wildcard()
+    }
+
+    /// True if some packet matches both tuples. RFC 4540 section 8.8.1.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let either_protocol = self.has_protocol_wildcard() || other.has_protocol_wildcard();
+        let ((first, last), (other_first, other_last)) = (self.ports(), other.ports());
+        (either_protocol || self.protocol == other.protocol)
+            && (first <= other_last && other_first <= last)
+            && self.prefix().overlaps(&other.prefix())
     }
 }
 
@@ -103,15 +149,23 @@ impl Addresses {
     /// The IP version.
     pub fn ip_version(&self) -> IpVersion {
         match self {
-            Self::Full { address: IpAddr::V4(_), .. } => IpVersion::V4,
-            Self::Full { address: IpAddr::V6(_), .. } => IpVersion::V6,
+            Self::Full { address, .. } => IpVersion::of(*address),
             Self::ProtocolsOnly(version) => *version,
         }
     }
 }
 
 impl IpVersion {
-    const fn address_bits(self) -> u8 {
+    /// The version of an address.
+    pub const fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
+    /// Bits of an address.
+    pub const fn address_bits(self) -> u8 {
         match self {
             Self::V4 => 32,
             Self::V6 => 128,
@@ -222,12 +276,37 @@ mod tests {
         assert_eq!(AddressTuple::parse(&good[..11]), None);
     }
 
-    /// RFC 4540 section 4.3.8: port 0 and short prefixes are wildcards.
+    /// RFC 4540 section 8.3.1. A wildcard protocol makes the ports irrelevant, so port 0 adds nothing to it.
     #[test]
     fn wildcards_are_recognized() {
         let any_port = AddressTuple::of_host(Location::External, 17, "198.51.100.7:0".parse().unwrap());
         assert!(any_port.has_port_wildcard() && !any_port.has_address_wildcard());
         let net = AddressTuple { prefix_length: 24, ..any_port };
         assert!(net.has_address_wildcard());
+        let any_protocol = AddressTuple { protocol: 0, ..any_port };
+        assert!(any_protocol.has_protocol_wildcard() && !any_protocol.has_port_wildcard());
+        let protocol_only = AddressTuple {
+            addresses: Addresses::ProtocolsOnly(IpVersion::V4),
+            prefix_length: 32,
+            ..any_port
+        };
+        assert!(protocol_only.has_address_wildcard() && protocol_only.has_port_wildcard());
+    }
+
+    /// RFC 4540 section 8.8.1: the example of an attacker, and near misses in address, port and protocol.
+    #[test]
+    fn tuples_overlap_if_a_packet_matches_both() {
+        let host = |host: &str| AddressTuple::of_host(Location::External, 17, host.parse().unwrap());
+        let anybody = AddressTuple { prefix_length: 0, ..host("0.0.0.0:0") };
+        let attacker = host("192.0.2.100:0");
+        assert!(anybody.overlaps(&attacker) && attacker.overlaps(&anybody));
+        assert!(attacker.overlaps(&host("192.0.2.100:7")));
+        assert!(!attacker.overlaps(&host("192.0.2.101:7")));
+        assert!(!attacker.overlaps(&AddressTuple { protocol: 6, ..attacker }));
+        assert!(attacker.overlaps(&AddressTuple { protocol: 0, ..attacker }));
+        let mut ten_ports = host("192.0.2.100:7");
+        let Addresses::Full { port_range, .. } = &mut ten_ports.addresses else { unreachable!() };
+        *port_range = 10;
+        assert!(ten_ports.overlaps(&host("192.0.2.100:16")) && !ten_ports.overlaps(&host("192.0.2.100:17")));
     }
 }

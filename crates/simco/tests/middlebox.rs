@@ -1,221 +1,245 @@
-//! One session with the middlebox. RFC 4540 sections 6 to 8.
+//! Rules of a pure firewall, one agent. RFC 4540 section 8.
 
-use hol_base::Time;
+mod world;
+
 use hol_simco::*;
-
-const UDP: u8 = 17;
-const START: Time = Time::ZERO;
-
-/// A middlebox that grants at most an hour, with its session open.
-fn open() -> Middlebox {
-    let mut middlebox = Middlebox::new(Capabilities::firewall(Lifetime(3600)));
-    let reply = ask(&mut middlebox, START, se());
-    assert_eq!(reply, Body::Reply(Reply::Se { capabilities: Capabilities::firewall(Lifetime(3600)) }));
-    middlebox
-}
-
-fn se() -> Request {
-    Request::Se { version: Version::SIMCO_3_0, challenge: None }
-}
-
-fn enable(lifetime: u32) -> Enable {
-    Enable {
-        parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
-        internal: AddressTuple::of_host(Location::Internal, UDP, "192.0.2.1:5004".parse().unwrap()),
-        external: AddressTuple::of_host(Location::External, UDP, "198.51.100.7:0".parse().unwrap()),
-        lifetime: Lifetime(lifetime),
-    }
-}
-
-fn per(lifetime: u32) -> Request {
-    Request::Per { enable: enable(lifetime), gid: None }
-}
-
-/// The body of the only message that answers `request`; it repeats the TID.
-fn ask(middlebox: &mut Middlebox, now: Time, request: Request) -> Body {
-    let answer = middlebox.handle(now, &Message::request(Tid(7), request).to_bytes());
-    let [Message { tid: Tid(7), body }] = &answer.messages[..] else { panic!("{answer:?}") };
-    body.clone()
-}
-
-fn granted(body: &Body) -> Granted {
-    let Body::Reply(Reply::Per(granted)) = body else { panic!("{body:?}") };
-    *granted
-}
+use world::*;
 
 /// Section 8.3.2: the internal tuple comes back as outside, the external one as inside.
 #[test]
 fn a_firewall_gives_the_tuples_back_from_the_other_side() {
-    let rule = granted(&ask(&mut open(), START, per(60)));
-    assert_eq!(rule.outside, enable(60).internal.seen_from(Location::Outside));
-    assert_eq!(rule.inside, Some(enable(60).external.seen_from(Location::Inside)));
+    let (mut world, agent) = World::firewall();
+    let rule = world.granted(START, agent, per(60));
+    assert_eq!(rule.outside, pinhole(60).internal.seen_from(Location::Outside));
+    assert_eq!(rule.inside, Some(pinhole(60).external.seen_from(Location::Inside)));
     assert_eq!(rule.lifetime, Lifetime(60));
 }
 
 /// Sections 8.1 and 8.3: every rule has its own PID, and its own group unless it names one.
 #[test]
 fn rules_and_groups_are_told_apart() {
-    let mut middlebox = open();
-    let first = granted(&ask(&mut middlebox, START, per(60)));
-    let second = granted(&ask(&mut middlebox, START, per(60)));
+    let (mut world, agent) = World::firewall();
+    let first = world.granted(START, agent, per(60));
+    let second = world.granted(START, agent, per(60));
     assert!(first.pid != second.pid && first.gid != second.gid);
-    let join = Request::Per { enable: enable(60), gid: Some(first.gid) };
-    assert_eq!(granted(&ask(&mut middlebox, START, join)).gid, first.gid);
-    let nowhere = Request::Per { enable: enable(60), gid: Some(Gid(99)) };
-    assert_eq!(ask(&mut middlebox, START, nowhere), Body::Refusal(Refusal::NoSuchGroup));
+    let join = |gid| Request::Per { enable: pinhole(60), gid: Some(gid) };
+    assert_eq!(world.granted(START, agent, join(first.gid)).gid, first.gid);
+    assert_eq!(world.refused(agent, join(Gid(99))), Refusal::NoSuchGroup);
+}
+
+/// RFC 3989 section 2.3.3: a group lives as long as its last member.
+#[test]
+fn a_group_ends_with_its_last_member() {
+    let (mut world, agent) = World::firewall();
+    let first = world.granted(START, agent, per(60));
+    let join = Request::Per { enable: pinhole(60), gid: Some(first.gid) };
+    let second = world.granted(START, agent, join.clone());
+    world.ask(START, agent, plc(first.pid, 0));
+    world.granted(START, agent, join.clone());
+    world.ask(START, agent, plc(second.pid, 0));
+    world.advance(at(60));
+    assert_eq!(world.ask(at(60), agent, join), Body::Refusal(Refusal::NoSuchGroup));
 }
 
 /// Section 8.3.1: at most the requested and at most the maximal lifetime, and never zero.
 #[test]
 fn the_granted_lifetime_is_limited() {
-    let mut middlebox = open();
-    assert_eq!(granted(&ask(&mut middlebox, START, per(7200))).lifetime, Lifetime(3600));
-    assert_eq!(ask(&mut middlebox, START, per(0)), Body::Refusal(Refusal::ConfigurationFailed));
+    let (mut world, agent) = World::firewall();
+    assert_eq!(world.granted(START, agent, per(7200)).lifetime, HOUR);
+    assert_eq!(world.granted(START, agent, prr(7200)).lifetime, HOUR);
+    assert_eq!(world.refused(agent, per(0)), Refusal::ConfigurationFailed);
+    assert_eq!(world.refused(agent, prr(0)), Refusal::ConfigurationFailed);
+}
+
+fn refused(config: Config, change: impl Fn(&mut Enable)) -> Refusal {
+    let mut world = World::with_agents(config);
+    let agent = world.open(Some("alice"));
+    let mut enable = pinhole(60);
+    change(&mut enable);
+    world.refused(agent, Request::Per { enable, gid: None })
+}
+
+fn set_port_range(tuple: &mut AddressTuple, range: u16) {
+    let Addresses::Full { port_range, port, .. } = &mut tuple.addresses else { panic!("no ports") };
+    (*port_range, *port) = (range, (*port).max(1));
 }
 
 /// Section 8.3.1, in its order.
 #[test]
 fn an_inconsistent_per_is_refused() {
-    let refused = |change: fn(&mut Enable)| {
-        let mut enable = enable(60);
-        change(&mut enable);
-        let Body::Refusal(refusal) = ask(&mut open(), START, Request::Per { enable, gid: None }) else {
-            panic!()
-        };
-        refusal
-    };
+    let refused = |change: fn(&mut Enable)| refused(Config::firewall(HOUR), change);
     assert_eq!(refused(|e| e.internal.location = Location::Inside), Refusal::Inconsistent);
-    assert_eq!(refused(|e| e.external.protocol = 6), Refusal::Inconsistent);
+    assert_eq!(refused(|e| e.external.location = Location::Outside), Refusal::Inconsistent);
+    assert_eq!(refused(|e| e.external.protocol = TCP), Refusal::Inconsistent);
     assert_eq!(refused(|e| e.parameters.direction = Direction::BiDirectional), Refusal::Inconsistent);
-    let two_ports = |e: &mut Enable| {
-        let Addresses::Full { port_range, .. } = &mut e.internal.addresses else { panic!() };
-        *port_range = 2;
+    let one_and_two_ports = |e: &mut Enable| {
+        set_port_range(&mut e.internal, 2);
+        set_port_range(&mut e.external, 1);
     };
-    assert_eq!(refused(two_ports), Refusal::Inconsistent);
+    assert_eq!(refused(one_and_two_ports), Refusal::Inconsistent);
 }
 
-/// Sections 4.3.3 and 8.3.1.
+/// Codes that section 4.2.3 lists and section 8 does not place: they follow the checks of 8.3.1.
+#[test]
+fn a_per_for_no_host_no_port_or_another_ip_version_is_refused() {
+    let refused = |change: fn(&mut Enable)| refused(Config::firewall(HOUR), change);
+    assert_eq!(refused(|e| e.internal = internal(UDP, "0.0.0.0:1")), Refusal::IllegalAddress);
+    assert_eq!(refused(|e| e.external = external(UDP, "255.255.255.255:1")), Refusal::IllegalAddress);
+    assert_eq!(refused(|e| e.internal = internal(UDP, "[2001:db8::1]:1")), Refusal::IpVersionMismatch);
+    assert_eq!(refused(|e| set_port_range(&mut e.internal, 65_000)), Refusal::IllegalPortCount);
+    let v6 = |e: &mut Enable| {
+        (e.internal, e.external) = (internal(UDP, "[2001:db8::1]:1"), external(UDP, "[2001:db8::2]:1"));
+    };
+    assert_eq!(refused(v6), Refusal::IpVersionMismatch, "the firewall serves IPv4");
+}
+
+/// Sections 4.3.3 and 8.3.1: each kind of wildcard needs its capability.
 #[test]
 fn a_wildcard_needs_the_capability() {
-    let capabilities = Capabilities { flags: Capabilities::IPV4, ..Capabilities::firewall(Lifetime(60)) };
-    let mut middlebox = Middlebox::new(capabilities);
-    ask(&mut middlebox, START, se());
-    assert_eq!(ask(&mut middlebox, START, per(60)), Body::Refusal(Refusal::WildcardNotSupported));
+    type Widen = fn(&mut Enable);
+    let internal_net: Widen = |e| e.internal.prefix_length = 24;
+    let external_net: Widen = |e| e.external.prefix_length = 24;
+    let any_port: Widen = |e| e.internal = internal(UDP, "192.0.2.1:0");
+    let any_protocol: Widen = |e| (e.internal.protocol, e.external.protocol) = (0, 0);
+    let no_addresses: Widen = |e| e.external.addresses = Addresses::ProtocolsOnly(IpVersion::V4);
+    let cases = [
+        (internal_net, Capabilities::INTERNAL_WILDCARD),
+        (external_net, Capabilities::EXTERNAL_WILDCARD),
+        (any_port, Capabilities::PORT_WILDCARD),
+        (any_protocol, Capabilities::PORT_WILDCARD),
+        (no_addresses, Capabilities::EXTERNAL_WILDCARD),
+    ];
+    for (widen, needed) in cases {
+        let ask = |flags: u8| {
+            let mut config = Config::firewall(HOUR);
+            config.capabilities.flags = flags;
+            let mut world = World::with_agents(config);
+            let agent = world.open(Some("alice"));
+            let mut enable = pinhole(60);
+            enable.external = external(UDP, "198.51.100.7:9");
+            widen(&mut enable);
+            world.ask(START, agent, Request::Per { enable, gid: None })
+        };
+        let all = Capabilities::firewall(HOUR).flags;
+        assert!(matches!(ask(all), Body::Reply(Reply::Per(_))));
+        assert_eq!(ask(all & !needed), Body::Refusal(Refusal::WildcardNotSupported), "{needed:#x}");
+    }
+}
+
+/// Section 8.3.1: bi-directional data may have any protocol, and no other wildcard.
+#[test]
+fn only_the_protocol_may_be_a_wildcard_of_bidirectional_data() {
+    let (mut world, agent) = World::firewall();
+    let mut enable = pinhole(60);
+    enable.parameters.direction = Direction::BiDirectional;
+    (enable.internal.protocol, enable.external.protocol) = (0, 0);
+    world.granted(START, agent, Request::Per { enable, gid: None });
+    enable.external.prefix_length = 8;
+    assert_eq!(world.refused(agent, Request::Per { enable, gid: None }), Refusal::Inconsistent);
+}
+
+/// Section 8.2.2: a pure firewall reserves nothing but a PID.
+#[test]
+fn a_firewall_reserves_protocols_only() {
+    let (mut world, agent) = World::firewall();
+    let rule = world.granted(START, agent, prr(60));
+    assert_eq!(rule.inside, None);
+    let AddressTuple { location, protocol, prefix_length, addresses } = rule.outside;
+    assert_eq!((location, protocol, prefix_length), (Location::Outside, UDP, 0));
+    assert_eq!(addresses, Addresses::ProtocolsOnly(IpVersion::V4));
+    let v6 = PrrParameters { outside: IpChoice::V6, ..two_even_ports() };
+    let v6 = Request::Prr { parameters: v6, lifetime: HOUR, gid: None };
+    assert_eq!(world.refused(agent, v6), Refusal::IpVersionMismatch);
+}
+
+/// Sections 8.1 and 8.4.2: PEA turns RESERVED into ENABLED; PID and group stay.
+#[test]
+fn a_reservation_is_enabled_once() {
+    let (mut world, agent) = World::firewall();
+    let reserved = world.granted(START, agent, prr(60));
+    let pea = |pid| Request::Pea { enable: pinhole(30), pid };
+    assert_eq!(world.refused(agent, pea(Pid(99))), Refusal::NoSuchRule);
+    let enabled = world.granted(at(10), agent, pea(reserved.pid));
+    assert_eq!((enabled.pid, enabled.gid, enabled.lifetime), (reserved.pid, reserved.gid, Lifetime(30)));
+    assert_eq!(world.refused(agent, pea(reserved.pid)), Refusal::Inconsistent);
+    let status = world.ask(at(15), agent, Request::Prs { pid: enabled.pid });
+    assert!(matches!(status, Body::Reply(Reply::Pes(rule)) if rule.lifetime == Lifetime(25)));
+}
+
+/// Section 8.1: a failed request changes nothing.
+#[test]
+fn a_reservation_outlives_a_failed_pea() {
+    let (mut world, agent) = World::firewall();
+    let reserved = world.granted(START, agent, prr(60));
+    let mut enable = pinhole(60);
+    enable.external.protocol = TCP;
+    assert_eq!(world.refused(agent, Request::Pea { enable, pid: reserved.pid }), Refusal::Inconsistent);
+    let status = world.ask(at(5), agent, Request::Prs { pid: reserved.pid });
+    let left = Granted { lifetime: Lifetime(55), ..reserved };
+    assert_eq!(status, Body::Reply(Reply::Prs { rule: left, owner: Owner::new("") }));
 }
 
 /// Section 8.5: a positive lifetime counts from the request, zero deletes.
 #[test]
 fn a_lifetime_change_extends_and_deletes() {
-    let mut middlebox = open();
-    let Granted { pid, .. } = granted(&ask(&mut middlebox, START, per(60)));
-    let change = |seconds| Request::Plc { pid, lifetime: Lifetime(seconds) };
-    let later = Time::from_millis(59_999);
-    assert_eq!(ask(&mut middlebox, later, change(10)), Body::Reply(Reply::Plc { lifetime: Lifetime(10) }));
-    let still_later = Time::from_millis(69_998);
-    assert_eq!(ask(&mut middlebox, still_later, change(0)), Body::Reply(Reply::Prd));
-    assert_eq!(ask(&mut middlebox, still_later, change(10)), Body::Refusal(Refusal::NoSuchRule));
+    let (mut world, agent) = World::firewall();
+    let Granted { pid, .. } = world.granted(START, agent, per(60));
+    assert_eq!(world.ask(at(59), agent, plc(pid, 10)), Body::Reply(Reply::Plc { lifetime: Lifetime(10) }));
+    assert_eq!(world.ask(at(68), agent, plc(pid, 9999)), Body::Reply(Reply::Plc { lifetime: HOUR }));
+    assert_eq!(world.ask(at(69), agent, plc(pid, 0)), Body::Reply(Reply::Prd));
+    assert_eq!(world.ask(at(69), agent, plc(pid, 10)), Body::Refusal(Refusal::NoSuchRule));
 }
 
-/// Sections 8.1 and 8.6: a rule whose lifetime has passed does not exist.
+/// Section 8.6: the tuples are those of the request and of the reply, and a rule that has ended does not exist.
 #[test]
 fn the_status_of_a_rule_counts_down_to_its_end() {
-    let mut middlebox = open();
-    let Granted { pid, .. } = granted(&ask(&mut middlebox, START, per(60)));
-    let Body::Reply(Reply::Pes(rule)) = ask(&mut middlebox, Time::from_millis(20_500), Request::Prs { pid })
+    let (mut world, agent) = World::firewall();
+    let granted = world.granted(START, agent, per(60));
+    let prs = Request::Prs { pid: granted.pid };
+    let Body::Reply(Reply::Pes(rule)) = world.ask(hol_base::Time::from_millis(20_500), agent, prs.clone())
     else {
         panic!("no status");
     };
-    assert_eq!((rule.pid, rule.lifetime), (pid, Lifetime(40)));
-    assert_eq!((rule.internal, rule.external), (enable(60).internal, enable(60).external));
-    let end = Time::from_millis(60_000);
-    assert_eq!(ask(&mut middlebox, end, Request::Prs { pid }), Body::Refusal(Refusal::NoSuchRule));
+    assert_eq!((rule.pid, rule.gid, rule.lifetime), (granted.pid, granted.gid, Lifetime(40)));
+    assert_eq!((rule.internal, rule.external), (pinhole(60).internal, pinhole(60).external));
+    assert_eq!((rule.outside, Some(rule.inside)), (granted.outside, granted.inside));
+    assert_eq!(world.ask(at(60), agent, prs), Body::Refusal(Refusal::NoSuchRule));
 }
 
-/// Section 8.7: all rules in force, unless the reply would be too long.
+/// Section 8.7: all rules in force.
 #[test]
 fn the_list_has_the_rules_in_force() {
-    let mut middlebox = open();
-    let pids: Vec<Pid> = (1..=4).map(|i| granted(&ask(&mut middlebox, START, per(10 * i))).pid).collect();
-    ask(&mut middlebox, START, Request::Plc { pid: pids[2], lifetime: Lifetime(0) });
-    let listed = ask(&mut middlebox, Time::from_millis(10_000), Request::Prl);
-    assert_eq!(listed, Body::Reply(Reply::Prl(vec![pids[1], pids[3]])));
-    for _ in 0..8192 {
-        ask(&mut middlebox, START, per(60));
+    let (mut world, agent) = World::firewall();
+    let pids: Vec<Pid> = (1..=4).map(|i| world.granted(START, agent, per(10 * i)).pid).collect();
+    world.ask(START, agent, plc(pids[2], 0));
+    let reserved = world.granted(START, agent, prr(60)).pid;
+    let listed = world.ask(at(10), agent, Request::Prl);
+    assert_eq!(listed, Body::Reply(Reply::Prl(vec![pids[1], pids[3], reserved])));
+}
+
+/// "No resources available for this transaction", 0x0342, has no rule in the RFC: we send it when the table is full.
+#[test]
+fn a_full_table_takes_no_more_rules_until_one_ends() {
+    let mut world = World::with_agents(Config { most_rules: 2, ..blocking_firewall() });
+    let agent = world.open(Some("operator"));
+    world.granted(START, agent, per(60));
+    let reserved = world.granted(START, agent, prr(60));
+    for request in [per(60), prr(60), pdr("192.0.2.100:0", 60)] {
+        assert_eq!(world.refused(agent, request), Refusal::NoResources);
     }
-    assert_eq!(ask(&mut middlebox, START, Request::Prl), Body::Refusal(Refusal::ReplyTooBig));
+    world.granted(START, agent, Request::Pea { enable: pinhole(90), pid: reserved.pid });
+    world.granted(at(60), agent, per(60));
 }
 
-/// PIDs keep their rules when earlier rules have been forgotten.
+/// Many rules that end together are taken out bit by bit; to agents they all have ended.
 #[test]
-fn a_rule_keeps_its_pid_when_older_ones_end() {
-    let mut middlebox = open();
-    ask(&mut middlebox, START, per(1));
-    let kept = granted(&ask(&mut middlebox, START, per(60)));
-    let later = Time::from_millis(2_000);
-    let newest = granted(&ask(&mut middlebox, later, per(60)));
-    assert_eq!(ask(&mut middlebox, later, Request::Prl), Body::Reply(Reply::Prl(vec![kept.pid, newest.pid])));
-}
-
-/// Section 7.2: the version decides, and a session is opened once.
-#[test]
-fn a_session_opens_once_and_for_version_3_0() {
-    let mut middlebox = Middlebox::new(Capabilities::firewall(Lifetime(60)));
-    let version = Version { major: 2, minor: 9 };
-    let old = Message::request(Tid(1), Request::Se { version, challenge: None });
-    let answer = middlebox.handle(START, &old.to_bytes());
-    assert_eq!(answer.messages[0].body, Body::VersionMismatch(Version::SIMCO_3_0));
-    assert!(answer.close);
-    assert_eq!(ask(&mut open(), START, se()), Body::Refusal(Refusal::NotApplicable));
-}
-
-/// Sections 7.2 and 4.3.2: we cannot authenticate ourselves.
-#[test]
-fn a_challenge_is_refused() {
-    let mut middlebox = Middlebox::new(Capabilities::firewall(Lifetime(60)));
-    let se = Request::Se { version: Version::SIMCO_3_0, challenge: Some(Challenge::new("prove it")) };
-    assert_eq!(ask(&mut middlebox, START, se), Body::Refusal(Refusal::AuthenticationFailed));
-}
-
-/// Section 7.4: ST is answered, then the middlebox closes; section 6, step 4: without a session only SE counts.
-#[test]
-fn a_closed_session_takes_no_requests() {
-    let mut middlebox = open();
-    let answer = middlebox.handle(START, &Message::request(Tid(2), Request::St).to_bytes());
-    assert_eq!((&answer.messages[0].body, answer.close), (&Body::Reply(Reply::St), true));
-    let (list, malformed_status) = ([1, 0x22, 0, 0, 0, 0, 0, 3], [1, 0x21, 0, 0, 0, 0, 0, 4]);
-    for request in [list, malformed_status] {
-        let answer = middlebox.handle(START, &request);
-        assert_eq!((&answer.messages[0].body, answer.close), (&Body::Refusal(Refusal::WrongSubType), true));
+fn ten_thousand_rules_end_at_their_time() {
+    let (mut world, agent) = World::firewall();
+    let pids: Vec<Pid> = (0..10_000).map(|_| world.granted(START, agent, per(60)).pid).collect();
+    assert_eq!(world.ask(at(60), agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
+    assert_eq!(world.ask(at(60), agent, plc(pids[9_999], 1)), Body::Refusal(Refusal::NoSuchRule));
+    while world.middlebox.wake_at() <= at(60) {
+        world.advance(at(60));
     }
-}
-
-/// RFC 4540 section 2 leaves these to others; our answer is 0x0340.
-#[test]
-fn transactions_that_we_do_not_serve_are_refused() {
-    let Enable { internal, external, lifetime, .. } = enable(60);
-    let pdr = Request::Pdr { internal, external, lifetime };
-    for request in [pdr, Request::Pea { enable: enable(60), pid: Pid(1) }] {
-        assert_eq!(ask(&mut open(), START, request), Body::Refusal(Refusal::NotSupported));
-    }
-    assert_eq!(ask(&mut open(), START, Request::Sa { token: None }), Body::Refusal(Refusal::NotApplicable));
-}
-
-/// Section 6, steps 1 and 3 to 5.
-#[test]
-fn format_errors_are_answered_in_the_order_of_section_6() {
-    let answer = |octets: &[u8]| open().handle(START, octets);
-    let refusal = |octets: &[u8]| {
-        let answer = answer(octets);
-        assert!(!answer.close, "the session is open");
-        answer.messages[0].body.clone()
-    };
-    assert_eq!(refusal(&[2, 3, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::WrongBasicType));
-    assert_eq!(refusal(&[2, 0x21, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::WrongBasicType));
-    assert_eq!(refusal(&[9, 3, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::WrongBasicType));
-    assert_eq!(refusal(&[1, 0x16, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::WrongSubType));
-    assert_eq!(refusal(&[1, 0x21, 0, 0, 0, 0, 0, 1]), Body::Refusal(Refusal::BadlyFormed));
-    let broken = answer(&[1, 0x21, 0, 9, 0, 0, 0, 1]);
-    let bodies: Vec<_> = broken.messages.iter().map(|message| message.body.clone()).collect();
-    assert_eq!(bodies, [Notification::Bfm, Notification::Ast].map(Body::Notification));
-    assert!(broken.close && broken.messages[0].tid != broken.messages[1].tid);
+    assert_eq!(world.changes.iter().filter(|change| change.after.is_none()).count(), 10_000);
 }

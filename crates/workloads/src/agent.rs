@@ -80,19 +80,24 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 mod tests {
     use super::*;
     use hol_base::Time;
-    use hol_simco::{Capabilities, Middlebox};
+    use hol_simco::{Batch, Framing, Middlebox, Output, Underlay};
 
-    /// RFC 4540 sections 5.3.3 and 5.3.11: sizes with IPv4 tuples.
+    /// RFC 4540 sections 5.3.3 and 5.3.10: sizes with IPv4 tuples.
     #[test]
     fn a_request_takes_56_octets_and_its_reply_64() {
         let agent = Agent::new(1);
-        let mut middlebox = Middlebox::new(Capabilities::firewall(Lifetime(3600)));
-        let answer = middlebox.handle(Time::ZERO, &Agent::open(0).1);
-        assert_eq!(agent.reply(&answer.messages[0].to_bytes()), Ok(Answered::Session));
+        let mut middlebox = Middlebox::firewall(Lifetime(3600));
+        let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Messages));
+        let mut answer = |request| {
+            let mut batch = Batch::default();
+            middlebox.receive(Time::ZERO, session, request, &mut batch);
+            let Some(Output::Send(_, reply)) = batch.release().next() else { panic!("no reply") };
+            reply.to_bytes()
+        };
+        assert_eq!(agent.reply(&answer(Agent::open(0).1)), Ok(Answered::Session));
         let (tid, request) = agent.request(41);
         assert_eq!((tid, request.len(), agent.number(&request)), (Tid(42), 56, Some(41)));
-        let answer = middlebox.handle(Time::ZERO, &request);
-        let reply = answer.messages[0].to_bytes();
+        let reply = answer(request);
         assert_eq!((reply.len(), agent.reply(&reply)), (64, Ok(Answered::Rule(41))));
     }
 }

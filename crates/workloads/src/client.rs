@@ -354,10 +354,9 @@ mod tests {
         let establishment = send(&mut client, ms(0));
         assert_eq!(establishment.stream, 0);
         assert_eq!(wait(&mut client, ms(0)), Time::MAX);
-        let mut middlebox =
-            hol_simco::Middlebox::new(hol_simco::Capabilities::firewall(hol_simco::Lifetime(60)));
-        let answer = middlebox.handle(ms(10), &establishment.payload);
-        reply(&mut client, ms(20), answer.messages[0].to_bytes());
+        let capabilities = hol_simco::Capabilities::firewall(hol_simco::Lifetime(60));
+        let granted = hol_simco::Message::reply(hol_simco::Tid(0), hol_simco::Reply::Se { capabilities });
+        reply(&mut client, ms(20), granted.to_bytes());
         assert_eq!(wait(&mut client, ms(20)), ms(30));
         assert_eq!(send(&mut client, ms(30)).stream, 1);
     }

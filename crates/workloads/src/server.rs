@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_simco::{Capabilities, Lifetime, Middlebox};
+use hol_simco::{
+    Batch, Body, Framing, Lifetime, Message, Middlebox, Output as SimcoOutput, SessionId, Underlay,
+};
 
 use crate::agent::Agent;
 use crate::contract::{Delivery, Face, Input, Outgoing, Output, Trouble};
@@ -28,7 +30,9 @@ enum Answers {
     /// One middlebox for each session.
     Simco {
         agent: Agent,
-        middleboxes: Vec<Middlebox>,
+        middleboxes: Vec<(Middlebox, SessionId)>,
+        /// Empty between requests.
+        batch: Batch,
     },
     Echo,
     Silence,
@@ -37,11 +41,16 @@ enum Answers {
 impl Server {
     /// A server that expects `messages` messages.
     pub fn new(spec: &WorkloadSpec, face: Face, messages: u64) -> Self {
-        let middlebox = || Middlebox::new(Capabilities::firewall(Lifetime(3600)));
+        let middlebox = || {
+            let mut middlebox = Middlebox::firewall(Lifetime(3600));
+            let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Messages));
+            (middlebox, session)
+        };
         let answers = match spec.kind {
             Kind::Simco => Answers::Simco {
                 agent: Agent::new(face.sessions),
                 middleboxes: (0..face.sessions).map(|_| middlebox()).collect(),
+                batch: Batch::default(),
             },
             Kind::Echo | Kind::Pingpong => Answers::Echo,
             Kind::Oneway | Kind::Bulk => Answers::Silence,
@@ -114,15 +123,22 @@ impl Server {
         match &mut self.answers {
             Answers::Silence => Ok(None),
             Answers::Echo => Ok(Some(request)),
-            Answers::Simco { middleboxes, .. } => {
+            Answers::Simco { middleboxes, batch, .. } => {
                 let session = usize::from(stream) % middleboxes.len();
-                let answer = middleboxes[session].handle(now, &request);
-                match &answer.messages[..] {
-                    [reply] => Ok(Some(reply.to_bytes())),
-                    _ => Err("not a SIMCO request"),
-                }
+                let (middlebox, session) = &mut middleboxes[session];
+                middlebox.receive(now, *session, request, batch);
+                let mut replies = batch.release().filter_map(reply_of);
+                replies.next().map(|reply| Some(reply.to_bytes())).ok_or("not a SIMCO request")
             }
         }
+    }
+}
+
+/// A reply; what the middlebox tells unasked is not part of the exchange that is measured.
+fn reply_of(output: SimcoOutput) -> Option<Message> {
+    match output {
+        SimcoOutput::Send(_, message) => Some(message).filter(|m| !matches!(m.body, Body::Notification(_))),
+        SimcoOutput::Close(_) => None,
     }
 }
 

@@ -1,0 +1,216 @@
+//! The agent's side of one session. RFC 4540 sections 3, 5.2 and 7.
+
+use std::collections::BTreeMap;
+
+use crate::header::sub_type;
+use crate::{
+    Body, Capabilities, Credentials, Exchange, Lifetime, Message, Notification, ParseError, Pid, Refusal,
+    Reply, Request, Tid, Token, Version,
+};
+
+/// One session of an agent: requests to octets, octets to what the middlebox said.
+#[derive(Debug)]
+pub struct Agent {
+    state: State,
+    credentials: Box<dyn Credentials>,
+    last_tid: u32,
+    /// Sub-types of the requests that have no reply yet.
+    pending: BTreeMap<Tid, u8>,
+}
+
+/// Figure 41 from the agent's side.
+#[derive(Debug)]
+enum State {
+    Closed,
+    /// SE or SA is under way.
+    Establishing(Exchange),
+    Open,
+    /// ST is under way.
+    Terminating,
+}
+
+/// What a message of the middlebox means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// The session is open.
+    Open(Capabilities),
+    /// The middlebox wants to know who we are: send this.
+    Authenticate(Message),
+    /// The answer to a request about rules.
+    Answer(Tid, Result<Reply, Refusal>),
+    /// A rule was established, changed, or ended (zero) without this session's asking. RFC 4540 section 5.3.19.
+    RuleEvent(Pid, Lifetime),
+    /// The middlebox could not read what we sent; it closes the connection. RFC 4540 section 5.1.1.
+    BadlyFormed,
+    /// The session is over: by ST, or because the middlebox wants it.
+    Closed,
+}
+
+/// Why a session cannot go on, or cannot do what it should.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AgentError {
+    /// Requests need an open session, SE needs a closed one.
+    #[error("the session is not {0}")]
+    State(&'static str),
+    /// SE, SA and ST have their own functions.
+    #[error("session control is not a request about rules")]
+    SessionControl,
+    /// All TIDs have been used; a session uses each once. RFC 4540 section 4.2.5.
+    #[error("the session has used all transaction identifiers; open another")]
+    NoTidLeft,
+    /// The middlebox refuses the session.
+    #[error("the middlebox refuses the session: {0:?}")]
+    Refused(Refusal),
+    /// The middlebox speaks another version.
+    #[error("the middlebox speaks SIMCO {}.{}, not 3.0", .0.major, .0.minor)]
+    Version(Version),
+    /// The middlebox did not prove that it is ours.
+    #[error("the middlebox did not authenticate itself; check the secret, and whom you are connected to")]
+    Impostor,
+    /// The octets are no message.
+    #[error("the middlebox sent no SIMCO message: {0}")]
+    Malformed(#[from] ParseError),
+    /// A reply to no request, of the wrong kind, or a request.
+    #[error("the middlebox sent a message that answers nothing: TID {}", .0.0)]
+    Unexpected(Tid),
+}
+
+impl Agent {
+    /// A session that is not established.
+    pub fn new(credentials: Box<dyn Credentials>) -> Self {
+        Self { state: State::Closed, credentials, last_tid: 0, pending: BTreeMap::new() }
+    }
+
+    /// SE.
+    pub fn establish(&mut self) -> Result<Message, AgentError> {
+        let State::Closed = self.state else { return Err(AgentError::State("closed")) };
+        let challenge = self.credentials.challenge();
+        let exchange = Exchange { of_agent: challenge.clone(), of_middlebox: None };
+        let se = self.send(Request::Se { version: Version::SIMCO_3_0, challenge })?;
+        self.state = State::Establishing(exchange);
+        Ok(se)
+    }
+
+    /// A request about rules. Any number may be under way.
+    pub fn ask(&mut self, request: Request) -> Result<Message, AgentError> {
+        match (&self.state, &request) {
+            (_, Request::Se { .. } | Request::Sa { .. } | Request::St) => Err(AgentError::SessionControl),
+            (State::Open, _) => self.send(request),
+            _ => Err(AgentError::State("open")),
+        }
+    }
+
+    /// ST. Requests that are under way are still answered.
+    pub fn terminate(&mut self) -> Result<Message, AgentError> {
+        let (State::Open | State::Establishing(_)) = self.state else {
+            return Err(AgentError::State("open"));
+        };
+        let st = self.send(Request::St)?;
+        self.state = State::Terminating;
+        Ok(st)
+    }
+
+    /// Requests that have no reply yet.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// A whole message of the middlebox. After an error or [`Heard::Closed`] the connection is to be closed.
+    pub fn receive(&mut self, octets: &[u8]) -> Result<Heard, AgentError> {
+        let Message { tid, body } = Message::parse(octets)?;
+        let body = match body {
+            Body::Notification(notification) => return Ok(self.notice(notification)),
+            Body::Request(_) => return Err(AgentError::Unexpected(tid)),
+            body => body,
+        };
+        let asked = self.pending.remove(&tid).ok_or(AgentError::Unexpected(tid))?;
+        match body {
+            Body::VersionMismatch(version) if asked == sub_type::SE => Err(AgentError::Version(version)),
+            Body::Refusal(refusal) if is_session_control(asked) => Err(AgentError::Refused(refusal)),
+            Body::Refusal(refusal) => Ok(Heard::Answer(tid, Err(refusal))),
+            Body::Reply(reply) if answers(&reply, asked) => self.granted(tid, reply),
+            _ => Err(AgentError::Unexpected(tid)),
+        }
+    }
+
+    fn notice(&mut self, notification: Notification) -> Heard {
+        match notification {
+            Notification::Are { pid, lifetime } => Heard::RuleEvent(pid, lifetime),
+            Notification::Bfm => Heard::BadlyFormed,
+            Notification::Ast => {
+                self.state = State::Closed;
+                Heard::Closed
+            }
+        }
+    }
+
+    fn granted(&mut self, tid: Tid, reply: Reply) -> Result<Heard, AgentError> {
+        match reply {
+            Reply::Se { capabilities } => self.opened(tid, capabilities),
+            Reply::Sa { challenge, token } => {
+                let State::Establishing(exchange) = &mut self.state else {
+                    return Err(AgentError::Unexpected(tid));
+                };
+                exchange.of_middlebox = challenge;
+                check_middlebox(&*self.credentials, exchange, token.as_ref())?;
+                // It has proved itself, so the SE reply need not.
+                let challenged = exchange.of_middlebox.is_some();
+                let token = challenged.then(|| self.credentials.prove(exchange));
+                exchange.of_agent = None;
+                self.send(Request::Sa { token }).map(Heard::Authenticate)
+            }
+            Reply::St => {
+                self.state = State::Closed;
+                Ok(Heard::Closed)
+            }
+            reply => Ok(Heard::Answer(tid, Ok(reply))),
+        }
+    }
+
+    /// Who asked for a proof does not open the session without one.
+    fn opened(&mut self, tid: Tid, capabilities: Capabilities) -> Result<Heard, AgentError> {
+        match &self.state {
+            State::Establishing(exchange) if exchange.of_agent.is_none() => {
+                self.state = State::Open;
+                Ok(Heard::Open(capabilities))
+            }
+            State::Establishing(_) => Err(AgentError::Impostor),
+            // ST overtook it.
+            State::Terminating => Ok(Heard::Open(capabilities)),
+            State::Closed | State::Open => Err(AgentError::Unexpected(tid)),
+        }
+    }
+
+    fn send(&mut self, request: Request) -> Result<Message, AgentError> {
+        self.last_tid = self.last_tid.checked_add(1).ok_or(AgentError::NoTidLeft)?;
+        let tid = Tid(self.last_tid);
+        self.pending.insert(tid, request.sub_type());
+        Ok(Message::request(tid, request))
+    }
+}
+
+fn check_middlebox(
+    credentials: &dyn Credentials,
+    exchange: &Exchange,
+    token: Option<&Token>,
+) -> Result<(), AgentError> {
+    let is_ours =
+        exchange.of_agent.is_none() || token.is_some_and(|token| credentials.recognizes(exchange, token));
+    if is_ours { Ok(()) } else { Err(AgentError::Impostor) }
+}
+
+fn is_session_control(asked: u8) -> bool {
+    matches!(asked, sub_type::SE | sub_type::SA | sub_type::ST)
+}
+
+/// Whether a request of this sub-type may have this reply. RFC 4540 sections 7 and 8.
+fn answers(reply: &Reply, asked: u8) -> bool {
+    match asked {
+        sub_type::SE => matches!(reply, Reply::Se { .. } | Reply::Sa { .. }),
+        sub_type::SA => matches!(reply, Reply::Se { .. }),
+        sub_type::PEA => matches!(reply, Reply::Per(_)),
+        sub_type::PLC => matches!(reply, Reply::Plc { .. } | Reply::Prd),
+        sub_type::PRS => matches!(reply, Reply::Prs { .. } | Reply::Pes(_) | Reply::Pds(_)),
+        same => reply.sub_type() == same,
+    }
+}

@@ -1,0 +1,73 @@
+//! Who is at the other end? Challenges and tokens, RFC 4540 sections 4.3.2 and 7.2.
+//!
+//! The RFC says where they travel and leaves to others what is in them. The traits are that place; a [shared
+//! secret](crate::SharedSecrets) is one way to fill it.
+
+use std::fmt;
+
+use crate::{Challenge, Token};
+
+/// The challenges of one session establishment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// In the SE request.
+    pub of_agent: Option<Challenge>,
+    /// In the SA reply.
+    pub of_middlebox: Option<Challenge>,
+}
+
+/// How a middlebox proves itself, and recognizes agents.
+pub trait Authentication: fmt::Debug + Send {
+    /// A challenge that was never used before.
+    fn challenge(&mut self) -> Challenge;
+
+    /// Answers the agent's challenge; the empty token if it cannot.
+    fn prove(&self, exchange: &Exchange) -> Token;
+
+    /// The name of the agent that answered our challenge with this token; `None` if nobody can tell.
+    fn recognize(&self, exchange: &Exchange, token: &Token) -> Option<String>;
+}
+
+/// How an agent proves itself, and recognizes its middlebox.
+pub trait Credentials: fmt::Debug + Send {
+    /// A challenge that was never used before; `None` if the agent does not ask who the middlebox is.
+    fn challenge(&mut self) -> Option<Challenge>;
+
+    /// Answers the middlebox's challenge; the empty token if it cannot.
+    fn prove(&self, exchange: &Exchange) -> Token;
+
+    /// True if the token answers our challenge.
+    fn recognizes(&self, exchange: &Exchange, token: &Token) -> bool;
+}
+
+/// Nobody proves anything: for agents and middleboxes that are known by the layers below, or not at all.
+#[derive(Debug, Clone, Copy)]
+pub struct Unauthenticated;
+
+impl Authentication for Unauthenticated {
+    fn challenge(&mut self) -> Challenge {
+        Challenge::new(Vec::new())
+    }
+
+    fn prove(&self, _: &Exchange) -> Token {
+        Token::empty()
+    }
+
+    fn recognize(&self, _: &Exchange, _: &Token) -> Option<String> {
+        None
+    }
+}
+
+impl Credentials for Unauthenticated {
+    fn challenge(&mut self) -> Option<Challenge> {
+        None
+    }
+
+    fn prove(&self, _: &Exchange) -> Token {
+        Token::empty()
+    }
+
+    fn recognizes(&self, _: &Exchange, _: &Token) -> bool {
+        false
+    }
+}

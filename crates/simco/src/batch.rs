@@ -1,0 +1,154 @@
+//! What requests come to, before it is true: changes to be made, and messages that wait for them.
+
+use crate::{AgentId, Message, Pid, Request, Rule, Tid};
+
+/// A connection to the middlebox, as long as it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionId(pub u32);
+
+/// A rule begins, is replaced or ends. A packet filter puts it in force, a store writes it down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The rule that goes.
+    pub before: Option<Rule>,
+    /// The rule that comes; it has the PID of the one before.
+    pub after: Option<Rule>,
+}
+
+impl Change {
+    pub(crate) fn begin(rule: Rule) -> Self {
+        Self { before: None, after: Some(rule) }
+    }
+
+    pub(crate) fn replace(before: Rule, after: Rule) -> Self {
+        Self { before: Some(before), after: Some(after) }
+    }
+
+    pub(crate) fn end(rule: Rule) -> Self {
+        Self { before: Some(rule), after: None }
+    }
+
+    /// What takes it back.
+    pub fn inverse(self) -> Self {
+        Self { before: self.after, after: self.before }
+    }
+
+    /// The rule that it is about, as it last was.
+    pub(crate) fn rule(&self) -> &Rule {
+        self.after.as_ref().or(self.before.as_ref()).expect("a change is about a rule")
+    }
+}
+
+/// What is to happen on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// The message goes out.
+    Send(SessionId, Message),
+    /// The connection is closed behind what went out.
+    Close(SessionId),
+}
+
+/// The steps that inputs led to, each with its changes and its messages.
+///
+/// A positive reply promises that a rule is in force, so make the [`changes`](Self::changes) first, then
+/// [`release`](Self::release) the messages. If a change cannot be made, hand the step to
+/// [`Middlebox::refuse`](crate::Middlebox::refuse).
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) outputs: Vec<Output>,
+}
+
+/// Where a step's changes and outputs begin; they end where those of the next begin.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub cause: Cause,
+    pub first_change: usize,
+    pub first_output: usize,
+}
+
+/// What a step came of.
+#[derive(Debug, Clone)]
+pub(crate) enum Cause {
+    /// A request of an open session.
+    Asked(Asked),
+    /// The lifetime of a rule.
+    Expired(Pid),
+    /// The will of whoever runs the middlebox.
+    Ended(Pid),
+    /// Session control, which changes no rule.
+    Session,
+}
+
+/// A request of an open session.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub session: SessionId,
+    pub agent: AgentId,
+    pub tid: Tid,
+    pub request: Request,
+}
+
+impl Batch {
+    /// All changes, in order.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// How many steps there are.
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The changes of one step: all of them are to be made, or none.
+    ///
+    /// # Panics
+    /// If there are fewer steps.
+    pub fn step(&self, step: usize) -> &[Change] {
+        let end = self.steps.get(step + 1).map_or(self.changes.len(), |next| next.first_change);
+        &self.changes[self.steps[step].first_change..end]
+    }
+
+    /// What is to be sent and closed, in order, now that every change is in force and recorded. Empties the batch.
+    pub fn release(&mut self) -> impl Iterator<Item = Output> {
+        self.steps.clear();
+        self.changes.clear();
+        self.outputs.drain(..)
+    }
+
+    /// Begins a step: what is added from now on is its own.
+    pub(crate) fn begin(&mut self, cause: Cause) {
+        self.end_step(self.here(), cause);
+    }
+
+    /// Ends a step that began [here](Self::here).
+    pub(crate) fn end_step(&mut self, (first_change, first_output): (usize, usize), cause: Cause) {
+        self.steps.push(Step { cause, first_change, first_output });
+    }
+
+    /// The ends of the changes and of the outputs.
+    pub(crate) fn here(&self) -> (usize, usize) {
+        (self.changes.len(), self.outputs.len())
+    }
+
+    /// Takes out the steps from this one on, each with what it said.
+    pub(crate) fn split_off(&mut self, step: usize) -> Vec<(Cause, Vec<Output>)> {
+        let mut steps = self.steps.split_off(step);
+        let from_behind = steps.drain(..).rev().map(|step| {
+            self.changes.truncate(step.first_change);
+            (step.cause, self.outputs.split_off(step.first_output))
+        });
+        let mut taken: Vec<_> = from_behind.collect();
+        taken.reverse();
+        taken
+    }
+
+    pub(crate) fn send(&mut self, session: SessionId, message: Message) {
+        self.outputs.push(Output::Send(session, message));
+    }
+
+    pub(crate) fn close(&mut self, session: SessionId) {
+        self.outputs.push(Output::Close(session));
+    }
+}

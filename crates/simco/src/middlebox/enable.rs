@@ -1,0 +1,159 @@
+//! PER and PEA: data may pass. RFC 4540 sections 8.3 and 8.4.
+
+use hol_base::Time;
+
+use super::Middlebox;
+use super::tuples::has_wildcard_but_protocol;
+use crate::nat::{Wanted, WantedPorts};
+use crate::{
+    Action, AddressTuple, Addresses, AgentId, Batch, Binding, Capabilities, Change, Direction, Enable, Gid,
+    IpVersion, Pid, PortParity, Refusal, Reply, ReservedParity, Right, Rule,
+};
+
+impl Middlebox {
+    /// PER.
+    pub(super) fn enable(
+        &mut self,
+        now: Time,
+        agent: AgentId,
+        enable: Enable,
+        gid: Option<Gid>,
+        batch: &mut Batch,
+    ) -> Result<Reply, Refusal> {
+        self.authorize_for(agent, Right::Enable)?;
+        self.check_group(agent, gid)?;
+        self.check_enable(now, agent, &enable)?;
+        let lifetime = self.grant(enable.lifetime)?;
+        self.make_room()?;
+        let binding = self.bind(&enable)?;
+        let pid = self.rules.unused_pid();
+        let gid = gid.unwrap_or(Gid(pid.0));
+        let action = enable_with(&enable, gid, binding);
+        Ok(self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch))
+    }
+
+    /// PEA. The rule keeps its PID, its group, and so its owner: a group has one.
+    pub(super) fn enable_reserved(
+        &mut self,
+        now: Time,
+        agent: AgentId,
+        enable: Enable,
+        pid: Pid,
+        batch: &mut Batch,
+    ) -> Result<Reply, Refusal> {
+        self.authorize_for(agent, Right::Enable)?;
+        let reserved = *self.rules.get(now, pid).ok_or(Refusal::NoSuchRule)?;
+        let Action::Reserve { gid, binding, parameters } = reserved.action else {
+            return Err(Refusal::Inconsistent);
+        };
+        self.check_access(agent, &reserved)?;
+        self.check_enable(now, agent, &enable)?;
+        if let Some(outside) = binding.outside {
+            check_hosts(&enable, binding.inside.is_some())?;
+            check_reservation(&enable, &outside, parameters.protocol)?;
+        }
+        let expires = self.grant(enable.lifetime)?.end(now);
+        let rule = Rule { expires, action: enable_with(&enable, gid, binding), ..reserved };
+        self.change(Change::replace(reserved, rule), batch);
+        Ok(rule.reply(now))
+    }
+
+    /// The group exists, and takes rules of this agent. RFC 4540 section 8.3.1; RFC 3989 section 2.1.5: all members
+    /// of a group have one owner.
+    pub(super) fn check_group(&self, agent: AgentId, gid: Option<Gid>) -> Result<(), Refusal> {
+        let Some(gid) = gid else { return Ok(()) };
+        let owner = self.rules.owner_of_group(gid).ok_or(Refusal::NoSuchGroup)?;
+        if owner == agent { Ok(()) } else { Err(Refusal::GroupNotAuthorized) }
+    }
+
+    /// What PER and PEA have in common. RFC 4540 sections 8.3.1 and 8.4.1.
+    fn check_enable(&self, now: Time, agent: AgentId, enable: &Enable) -> Result<(), Refusal> {
+        let Enable { parameters, internal, external, lifetime: _ } = enable;
+        self.check_tuples(agent, internal, external)?;
+        if parameters.direction == Direction::BiDirectional && has_wildcard_but_protocol(internal, external) {
+            return Err(Refusal::Inconsistent);
+        }
+        let is_blocked = self
+            .rules
+            .disabling(now)
+            .filter_map(Rule::ends)
+            .any(|(a0, a3)| a0.overlaps(internal) && a3.overlaps(external));
+        if is_blocked { Err(Refusal::Conflict) } else { Ok(()) }
+    }
+
+    /// Addresses of a NAT for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
+    fn bind(&self, enable: &Enable) -> Result<Binding, Refusal> {
+        let Enable { parameters, internal, external, lifetime: _ } = enable;
+        let capabilities = self.config.capabilities;
+        if !capabilities.include(Capabilities::NAT) {
+            return Ok(Binding::default());
+        }
+        let is_twice = capabilities.include(Capabilities::TWICE_NAT);
+        check_hosts(enable, is_twice)?;
+        check_translatable(internal.protocol)?;
+        // A2 stands for A0 among external hosts, A1 for A3 among internal ones; each keeps its own port's parity.
+        let outside = wanted(external.ip_version(), internal, parameters.parity);
+        let inside = wanted(internal.ip_version(), external, parameters.parity);
+        Ok(Binding {
+            outside: Some(self.nat.outside.find(outside)?),
+            inside: if is_twice { Some(self.nat.inside.find(inside)?) } else { None },
+        })
+    }
+}
+
+fn enable_with(enable: &Enable, gid: Gid, binding: Binding) -> Action {
+    let Enable { parameters, internal, external, lifetime: _ } = *enable;
+    Action::Enable { gid, parameters, internal, external, binding }
+}
+
+fn wanted(version: IpVersion, tuple: &AddressTuple, parity: PortParity) -> Wanted {
+    let ports = match tuple.addresses {
+        Addresses::Full { port, port_range, .. } if port != 0 => {
+            let parity = match parity {
+                PortParity::Any => ReservedParity::Any,
+                PortParity::Same if port % 2 == 1 => ReservedParity::Odd,
+                PortParity::Same => ReservedParity::Even,
+            };
+            WantedPorts::Range(port_range, parity)
+        }
+        _ => WantedPorts::All,
+    };
+    Wanted { version, protocol: tuple.protocol, ports }
+}
+
+/// A binding stands for one host; capabilities may allow a wildcard nevertheless, for PDR.
+fn check_hosts(enable: &Enable, is_twice: bool) -> Result<(), Refusal> {
+    let has_wildcard =
+        enable.internal.has_address_wildcard() || is_twice && enable.external.has_address_wildcard();
+    if has_wildcard { Err(Refusal::WildcardNotSupported) } else { Ok(()) }
+}
+
+/// A NAT translates protocols with ports, and whole addresses: TCP, UDP, DCCP, SCTP, UDP-Lite, 0.
+pub(super) fn check_translatable(protocol: u8) -> Result<(), Refusal> {
+    if matches!(protocol, 0 | 6 | 17 | 33 | 132 | 136) { Ok(()) } else { Err(Refusal::ProtocolNotSupported) }
+}
+
+/// What was reserved serves what is enabled. RFC 4540 lists these codes without saying when.
+fn check_reservation(enable: &Enable, outside: &AddressTuple, protocol: u8) -> Result<(), Refusal> {
+    let Enable { parameters, internal, external, lifetime: _ } = enable;
+    if external.ip_version() != outside.ip_version() {
+        return Err(Refusal::IpVersionMismatch);
+    }
+    if protocol == 0 {
+        return Ok(());
+    }
+    if internal.protocol != protocol {
+        return Err(Refusal::ProtocolMismatch);
+    }
+    let ((first, last), (reserved_first, reserved_last)) = (internal.ports(), outside.ports());
+    if last - first > reserved_last - reserved_first {
+        return Err(Refusal::IllegalPortCount);
+    }
+    if parameters.parity == PortParity::Same
+        && !outside.has_port_wildcard()
+        && first % 2 != reserved_first % 2
+    {
+        return Err(Refusal::ParityMismatch);
+    }
+    Ok(())
+}

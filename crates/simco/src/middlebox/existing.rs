@@ -1,0 +1,56 @@
+//! PLC, PRS and PRL: rules that there are. RFC 4540 sections 8.5 to 8.7.
+
+use hol_base::Time;
+
+use super::Middlebox;
+use crate::{AgentId, Batch, Change, Lifetime, Pid, Refusal, Reply, Right, Rule};
+
+impl Middlebox {
+    /// PLC; zero deletes the rule.
+    pub(super) fn change_lifetime(
+        &mut self,
+        now: Time,
+        agent: AgentId,
+        pid: Pid,
+        lifetime: Lifetime,
+        batch: &mut Batch,
+    ) -> Result<Reply, Refusal> {
+        self.authorize_for(agent, Right::Lifetime)?;
+        let rule = *self.accessible(now, agent, pid)?;
+        if lifetime == Lifetime(0) {
+            self.change(Change::end(rule), batch);
+            return Ok(Reply::Prd);
+        }
+        let lifetime = self.grant(lifetime)?;
+        self.change(Change::replace(rule, Rule { expires: lifetime.end(now), ..rule }), batch);
+        Ok(Reply::Plc { lifetime })
+    }
+
+    /// PRS.
+    pub(super) fn status(&self, now: Time, agent: AgentId, pid: Pid) -> Result<Reply, Refusal> {
+        self.authorize_for(agent, Right::Status)?;
+        let rule = self.accessible(now, agent, pid)?;
+        Ok(rule.status(now, self.policy.name(rule.owner)))
+    }
+
+    /// PRL.
+    pub(super) fn list(&self, now: Time, agent: AgentId) -> Result<Reply, Refusal> {
+        /// As many as a 16-bit length can tell, at eight octets each; the message then has 65,536 octets.
+        const MOST: usize = u16::MAX as usize / 8;
+        self.authorize_for(agent, Right::List)?;
+        let rules = self.policy.accessible(agent).flat_map(|owner| self.rules.of(now, owner));
+        let mut pids: Vec<Pid> = rules.map(|rule| rule.pid).take(MOST + 1).collect();
+        pids.sort_unstable();
+        if pids.len() > MOST { Err(Refusal::ReplyTooBig) } else { Ok(Reply::Prl(pids)) }
+    }
+
+    fn accessible(&self, now: Time, agent: AgentId, pid: Pid) -> Result<&Rule, Refusal> {
+        let rule = self.rules.get(now, pid).ok_or(Refusal::NoSuchRule)?;
+        self.check_access(agent, rule)?;
+        Ok(rule)
+    }
+
+    pub(super) fn check_access(&self, agent: AgentId, rule: &Rule) -> Result<(), Refusal> {
+        if self.policy.may_access(agent, rule.owner) { Ok(()) } else { Err(Refusal::RuleNotAuthorized) }
+    }
+}

@@ -1,0 +1,61 @@
+//! What happens to every message first. RFC 4540 section 6, in its order.
+
+use hol_base::Time;
+
+use super::Middlebox;
+use crate::batch::{Asked, Cause};
+use crate::header::{basic_type, sub_type};
+use crate::{Batch, Header, Message, ParseError, Refusal, Request, SessionId};
+
+impl Middlebox {
+    pub(super) fn take_message(&mut self, now: Time, id: SessionId, octets: &[u8], batch: &mut Batch) {
+        let is_whole = |header: &Header| header.message_length() == octets.len() && header.may_be_request();
+        let Some(header) = Header::parse(octets).filter(is_whole) else {
+            return self.report_broken(id, batch);
+        };
+        let session = &self.sessions[&id];
+        let agent = session.agent();
+        let tid = header.tid;
+        match (check(header, &octets[Header::LENGTH..], session.is_established()), agent) {
+            (Ok(request), Some(agent)) if !is_session_control(header.sub_type) => {
+                self.transact(now, Asked { session: id, agent, tid, request }, batch);
+            }
+            (outcome, agent) => {
+                batch.begin(Cause::Session);
+                match outcome {
+                    Ok(request) => self.control(id, header, request, batch),
+                    Err(refusal) if agent.is_some() => batch.send(id, Message::refusal(tid, refusal)),
+                    Err(refusal) => self.refuse_session(id, tid, refusal, batch),
+                }
+            }
+        }
+    }
+
+    /// Session control; requests about rules come here only if the session is not open. RFC 4540 section 7.1.
+    fn control(&mut self, id: SessionId, header: Header, request: Request, batch: &mut Batch) {
+        match request {
+            Request::Se { version, challenge } => self.establish(id, header.tid, version, challenge, batch),
+            Request::Sa { token } => self.conclude(id, header.tid, token, batch),
+            Request::St => self.terminate(id, header.tid, batch),
+            _ => batch.send(id, Message::refusal(header.tid, Refusal::NotApplicable)),
+        }
+    }
+}
+
+/// Steps 3 to 5. Without a session only SE passes step 4; with one, every sub-type that a request can have.
+fn check(header: Header, body: &[u8], is_established: bool) -> Result<Request, Refusal> {
+    if header.basic_type != basic_type::REQUEST {
+        return Err(Refusal::WrongBasicType);
+    }
+    if !is_established && header.sub_type != sub_type::SE {
+        return Err(Refusal::WrongSubType);
+    }
+    Request::parse(header.sub_type, body).map_err(|error| match error {
+        ParseError::SubType(_) => Refusal::WrongSubType,
+        _ => Refusal::BadlyFormed,
+    })
+}
+
+fn is_session_control(sub_type: u8) -> bool {
+    matches!(sub_type, sub_type::SE | sub_type::SA | sub_type::ST)
+}

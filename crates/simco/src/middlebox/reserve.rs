@@ -1,0 +1,78 @@
+//! PRR: addresses are kept for later. RFC 4540 section 8.2.
+
+use hol_base::Time;
+
+use super::Middlebox;
+use super::enable::check_translatable;
+use crate::nat::{Wanted, WantedPorts};
+use crate::{
+    Action, AgentId, Batch, Binding, Capabilities, Gid, IpChoice, IpVersion, Lifetime, NatMode,
+    PrrParameters, Refusal, Reply, Right, Rule,
+};
+
+impl Middlebox {
+    /// PRR.
+    pub(super) fn reserve(
+        &mut self,
+        now: Time,
+        agent: AgentId,
+        parameters: PrrParameters,
+        lifetime: Lifetime,
+        gid: Option<Gid>,
+        batch: &mut Batch,
+    ) -> Result<Reply, Refusal> {
+        self.authorize_for(agent, Right::Reserve)?;
+        self.check_group(agent, gid)?;
+        let capabilities = self.config.capabilities;
+        let inside = choose(parameters.inside, |version| capabilities.serve_inside(version))?;
+        let outside = choose(parameters.outside, |version| capabilities.serve_outside(version))?;
+        let is_nat = capabilities.include(Capabilities::NAT);
+        if is_nat {
+            check_translatable(parameters.protocol)?;
+            self.check_nat_mode(parameters.nat_mode)?;
+        }
+        let lifetime = self.grant(lifetime)?;
+        self.make_room()?;
+        let binding = if is_nat { self.keep(&parameters, inside, outside)? } else { Binding::default() };
+        let pid = self.rules.unused_pid();
+        let gid = gid.unwrap_or(Gid(pid.0));
+        let action = Action::Reserve { gid, parameters, binding };
+        Ok(self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch))
+    }
+
+    /// A twice NAT can be asked for either kind of service. RFC 3989 section 2.3.8.
+    fn check_nat_mode(&self, mode: NatMode) -> Result<(), Refusal> {
+        let is_twice = self.config.capabilities.include(Capabilities::TWICE_NAT);
+        if mode == NatMode::Traditional || is_twice { Ok(()) } else { Err(Refusal::NatModeNotSupported) }
+    }
+
+    /// RFC 4540 section 8.2.3: A2, and for the service of a twice NAT A1.
+    fn keep(
+        &self,
+        parameters: &PrrParameters,
+        inside: IpVersion,
+        outside: IpVersion,
+    ) -> Result<Binding, Refusal> {
+        let protocol = parameters.protocol;
+        let ports = match parameters.port_range {
+            PrrParameters::ALL_PORTS => WantedPorts::All,
+            count => WantedPorts::Range(count, parameters.parity),
+        };
+        let is_twice = parameters.nat_mode == NatMode::Twice;
+        let wanted = |version| Wanted { version, protocol, ports };
+        Ok(Binding {
+            outside: Some(self.nat.outside.find(wanted(outside))?),
+            inside: if is_twice { Some(self.nat.inside.find(wanted(inside))?) } else { None },
+        })
+    }
+}
+
+/// The IP version that was asked for, if it is served; of either, IPv4 first.
+fn choose(choice: IpChoice, is_served: impl Fn(IpVersion) -> bool) -> Result<IpVersion, Refusal> {
+    let choices: &[IpVersion] = match choice {
+        IpChoice::Any => &[IpVersion::V4, IpVersion::V6],
+        IpChoice::V4 => &[IpVersion::V4],
+        IpChoice::V6 => &[IpVersion::V6],
+    };
+    choices.iter().copied().find(|version| is_served(*version)).ok_or(Refusal::IpVersionMismatch)
+}

@@ -1,0 +1,260 @@
+//! Sessions: SE, SA, ST and AST. RFC 4540 section 7.
+
+use hol_base::Time;
+use hol_transport::{Framer, FramingError};
+
+use super::Middlebox;
+use crate::batch::Cause;
+use crate::{
+    AgentId, Batch, Body, Challenge, Exchange, Header, Message, Notification, Refusal, Reply, SessionId, Tid,
+    Token, Version,
+};
+
+/// What the connection below a session is.
+#[derive(Debug, Clone)]
+pub struct Underlay {
+    /// How it carries messages.
+    pub framing: Framing,
+    /// False if SIMCO is not to run over it: SE is refused as a "transport protocol problem".
+    pub is_acceptable: bool,
+    /// TLS or IPsec protects it.
+    pub is_secure: bool,
+    /// The agent's name, if the layers below have authenticated it.
+    pub agent: Option<String>,
+}
+
+/// How a connection carries messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// TCP: a stream of octets, cut by the messages' own length.
+    Stream,
+    /// SCTP: a user message is a message.
+    Messages,
+}
+
+impl Underlay {
+    /// A connection that tells nothing about who is there.
+    pub fn plain(framing: Framing) -> Self {
+        Self { framing, is_acceptable: true, is_secure: false, agent: None }
+    }
+}
+
+/// A connection and its session.
+#[derive(Debug)]
+pub(super) struct Session {
+    state: State,
+    underlay: Underlay,
+    /// Cuts the stream into messages; `None` if they arrive whole.
+    pub framer: Option<Framer>,
+    /// The TID of the last notification.
+    notifications: u32,
+    /// Until when something has to arrive.
+    pub deadline: Option<Time>,
+}
+
+/// RFC 4540 section 7.1, figure 41.
+#[derive(Debug)]
+enum State {
+    Closed,
+    /// The agent is whoever the layers below say, or else has been challenged.
+    NoAuth {
+        agent: Option<AgentId>,
+        exchange: Exchange,
+    },
+    Open(AgentId),
+}
+
+impl Session {
+    pub fn new(underlay: Underlay) -> Self {
+        let framer = match underlay.framing {
+            Framing::Stream => Some(Framer::new(length_of_request)),
+            Framing::Messages => None,
+        };
+        Self { state: State::Closed, underlay, framer, notifications: 0, deadline: None }
+    }
+
+    /// The agent, if the session is open.
+    pub fn agent(&self) -> Option<AgentId> {
+        match self.state {
+            State::Open(agent) => Some(agent),
+            State::Closed | State::NoAuth { .. } => None,
+        }
+    }
+
+    /// True in NOAUTH and OPEN.
+    pub fn is_established(&self) -> bool {
+        !matches!(self.state, State::Closed)
+    }
+
+    /// A TID of our own for a notification. RFC 4540 section 4.2.5.
+    pub fn next_notification(&mut self) -> Tid {
+        self.notifications = self.notifications.wrapping_add(1);
+        Tid(self.notifications)
+    }
+
+    fn is_midway(&self) -> bool {
+        self.framer.as_ref().is_some_and(Framer::is_midway)
+    }
+}
+
+/// RFC 4540 section 6, step 1: the header is wrong if it promises more than any request has.
+fn length_of_request(octets: &[u8]) -> Result<Option<usize>, FramingError> {
+    match Header::parse(octets) {
+        Some(header) if !header.may_be_request() => Err(FramingError("longer than any SIMCO request")),
+        header => Ok(header.map(|header| header.message_length())),
+    }
+}
+
+impl Middlebox {
+    /// Processing of SE. RFC 4540 section 7.2, in its order.
+    pub(super) fn establish(
+        &mut self,
+        id: SessionId,
+        tid: Tid,
+        version: Version,
+        challenge: Option<Challenge>,
+        batch: &mut Batch,
+    ) {
+        let session = &self.sessions[&id];
+        if session.is_established() {
+            return batch.send(id, Message::refusal(tid, Refusal::NotApplicable));
+        }
+        let established = self.sessions.values().filter(|other| other.is_established()).count();
+        let refusal = if established >= self.config.most_sessions {
+            Some(Body::Refusal(Refusal::LackOfResources))
+        } else if !session.underlay.is_acceptable {
+            Some(Body::Refusal(Refusal::TransportProblem))
+        } else if self.policy.is_secure_only() && !session.underlay.is_secure {
+            Some(Body::Refusal(Refusal::InsufficientSecurity))
+        } else if version != Version::SIMCO_3_0 {
+            Some(Body::VersionMismatch(Version::SIMCO_3_0))
+        } else {
+            None
+        };
+        if let Some(body) = refusal {
+            batch.send(id, Message { tid, body });
+            return self.close(id, batch);
+        }
+        match self.agent_below(id) {
+            Err(refusal) => self.refuse_session(id, tid, refusal, batch),
+            Ok(Some(agent)) if challenge.is_none() => self.open(id, tid, agent, batch),
+            Ok(agent) => self.authenticate(id, tid, agent, challenge, batch),
+        }
+    }
+
+    /// Who the agent is without its saying so; `None` if it has to say.
+    fn agent_below(&self, id: SessionId) -> Result<Option<AgentId>, Refusal> {
+        let Some(name) = &self.sessions[&id].underlay.agent else { return Ok(self.policy.anonymous()) };
+        self.authorize(name).map(Some)
+    }
+
+    fn authorize(&self, name: &str) -> Result<AgentId, Refusal> {
+        let agent = self.policy.agent(name).filter(|agent| self.policy.admits(*agent));
+        agent.ok_or(Refusal::NoAuthorization)
+    }
+
+    /// Answers SE by SA: challenges an agent that is not known, and proves who we are if it asks.
+    fn authenticate(
+        &mut self,
+        id: SessionId,
+        tid: Tid,
+        agent: Option<AgentId>,
+        of_agent: Option<Challenge>,
+        batch: &mut Batch,
+    ) {
+        let of_middlebox = agent.is_none().then(|| self.authentication.challenge());
+        let exchange = Exchange { of_agent, of_middlebox };
+        let token = exchange.of_agent.is_some().then(|| self.authentication.prove(&exchange));
+        let challenge = exchange.of_middlebox.clone();
+        batch.send(id, Message::reply(tid, Reply::Sa { challenge, token }));
+        self.session(id).state = State::NoAuth { agent, exchange };
+    }
+
+    /// Processing of SA. RFC 4540 section 7.3.
+    pub(super) fn conclude(&mut self, id: SessionId, tid: Tid, token: Option<Token>, batch: &mut Batch) {
+        let agent = match &self.sessions[&id].state {
+            State::Closed | State::Open(_) => {
+                return batch.send(id, Message::refusal(tid, Refusal::NotApplicable));
+            }
+            State::NoAuth { agent: Some(agent), .. } => Ok(*agent),
+            State::NoAuth { agent: None, exchange } => {
+                let name = token.and_then(|token| self.authentication.recognize(exchange, &token));
+                name.ok_or(Refusal::AuthenticationFailed).and_then(|name| self.authorize(&name))
+            }
+        };
+        match agent {
+            Ok(agent) => self.open(id, tid, agent, batch),
+            Err(refusal) => self.refuse_session(id, tid, refusal, batch),
+        }
+    }
+
+    fn open(&mut self, id: SessionId, tid: Tid, agent: AgentId, batch: &mut Batch) {
+        for owner in self.policy.accessible(agent) {
+            self.listeners.entry(owner).or_default().insert(id);
+        }
+        self.session(id).state = State::Open(agent);
+        batch.send(id, Message::reply(tid, Reply::Se { capabilities: self.config.capabilities }));
+    }
+
+    /// Processing of ST. RFC 4540 section 7.4; what follows it finds no session.
+    pub(super) fn terminate(&mut self, id: SessionId, tid: Tid, batch: &mut Batch) {
+        batch.send(id, Message::reply(tid, Reply::St));
+        self.close(id, batch);
+    }
+
+    /// Refuses, and closes the connection.
+    pub(super) fn refuse_session(&mut self, id: SessionId, tid: Tid, refusal: Refusal, batch: &mut Batch) {
+        batch.send(id, Message::refusal(tid, refusal));
+        self.close(id, batch);
+    }
+
+    /// BFM, and AST if that ends a session. RFC 4540 section 6, steps 1 and 2.
+    pub(super) fn report_broken(&mut self, id: SessionId, batch: &mut Batch) {
+        batch.begin(Cause::Session);
+        self.notify(id, Notification::Bfm, batch);
+        if self.sessions[&id].agent().is_some() {
+            self.notify(id, Notification::Ast, batch);
+        }
+        self.close(id, batch);
+    }
+
+    /// Nothing arrived for too long.
+    pub(super) fn give_up(&mut self, id: SessionId, batch: &mut Batch) {
+        if self.sessions[&id].is_midway() {
+            return self.report_broken(id, batch);
+        }
+        batch.begin(Cause::Session);
+        if self.sessions[&id].is_established() {
+            self.notify(id, Notification::Ast, batch);
+        }
+        self.close(id, batch);
+    }
+
+    pub(super) fn notify(&mut self, id: SessionId, notification: Notification, batch: &mut Batch) {
+        let tid = self.session(id).next_notification();
+        batch.send(id, Message::notification(tid, notification));
+    }
+
+    pub(super) fn close(&mut self, id: SessionId, batch: &mut Batch) {
+        self.disconnect(id);
+        batch.close(id);
+    }
+
+    /// Sets until when something has to arrive: the rest of a message, or an agent's next step to an open session.
+    pub(super) fn watch(&mut self, now: Time, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let waits = session.agent().is_none() || session.is_midway();
+        let deadline = waits.then(|| now + Self::PATIENCE);
+        if deadline != session.deadline {
+            let before = std::mem::replace(&mut session.deadline, deadline);
+            before.into_iter().for_each(|before| {
+                self.impatient.remove(&(before, id));
+            });
+            self.impatient.extend(deadline.map(|deadline| (deadline, id)));
+        }
+    }
+
+    fn session(&mut self, id: SessionId) -> &mut Session {
+        self.sessions.get_mut(&id).expect("the session is there while its message is processed")
+    }
+}

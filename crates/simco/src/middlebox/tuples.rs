@@ -1,0 +1,86 @@
+//! The checks of the address tuples of PER, PEA and PDR. RFC 4540 sections 8.3.1, 8.4.1 and 8.8.2.
+
+use super::Middlebox;
+use crate::{AddressTuple, Addresses, AgentId, Capabilities, Location, Refusal};
+
+impl Middlebox {
+    /// All checks that need nothing but the tuples: the RFC's in its order, then those whose codes it lists without a
+    /// rule, then the policy's.
+    pub(super) fn check_tuples(
+        &self,
+        agent: AgentId,
+        internal: &AddressTuple,
+        external: &AddressTuple,
+    ) -> Result<(), Refusal> {
+        check_consistency(internal, external)?;
+        check_wildcards(internal, external, &self.config.capabilities)?;
+        check_versions(internal, external, &self.config.capabilities)?;
+        check_values(internal)?;
+        check_values(external)?;
+        // Section 8.3.2: "the pinhole would conflict with high-level firewall policies".
+        if self.policy.covers(agent, internal, external) { Ok(()) } else { Err(Refusal::ConfigurationFailed) }
+    }
+}
+
+fn check_consistency(internal: &AddressTuple, external: &AddressTuple) -> Result<(), Refusal> {
+    let are_consistent = (internal.location, external.location) == (Location::Internal, Location::External)
+        && internal.protocol == external.protocol
+        && match (port_range(internal), port_range(external)) {
+            (Some(internal), Some(external)) => internal == external,
+            _ => true,
+        };
+    if are_consistent { Ok(()) } else { Err(Refusal::Inconsistent) }
+}
+
+/// `None` where section 8.3.1 calls the range irrelevant.
+fn port_range(tuple: &AddressTuple) -> Option<u16> {
+    match tuple.addresses {
+        Addresses::Full { port, port_range, .. } if port != 0 && tuple.protocol != 0 => Some(port_range),
+        _ => None,
+    }
+}
+
+fn check_wildcards(
+    internal: &AddressTuple,
+    external: &AddressTuple,
+    capabilities: &Capabilities,
+) -> Result<(), Refusal> {
+    let needs = |tuple: &AddressTuple, addresses: u8| {
+        let for_addresses = if tuple.has_address_wildcard() { addresses } else { 0 };
+        let is_any_port = tuple.has_port_wildcard() || tuple.has_protocol_wildcard();
+        for_addresses | if is_any_port { Capabilities::PORT_WILDCARD } else { 0 }
+    };
+    let needed =
+        needs(internal, Capabilities::INTERNAL_WILDCARD) | needs(external, Capabilities::EXTERNAL_WILDCARD);
+    if capabilities.allow(needed) { Ok(()) } else { Err(Refusal::WildcardNotSupported) }
+}
+
+/// RFC 3989 section 2.3.6: one version on each side; and on both, unless a NAT translates it.
+fn check_versions(
+    internal: &AddressTuple,
+    external: &AddressTuple,
+    capabilities: &Capabilities,
+) -> Result<(), Refusal> {
+    let are_served = capabilities.serve_inside(internal.ip_version())
+        && capabilities.serve_outside(external.ip_version())
+        && (internal.ip_version() == external.ip_version()
+            || capabilities.include(Capabilities::PROTOCOL_TRANSLATION));
+    if are_served { Ok(()) } else { Err(Refusal::IpVersionMismatch) }
+}
+
+/// No host has the unspecified or the broadcast address, and there are 65,535 ports.
+fn check_values(tuple: &AddressTuple) -> Result<(), Refusal> {
+    if let Addresses::Full { address, .. } = tuple.addresses
+        && !tuple.has_address_wildcard()
+        && (address.is_unspecified() || address == std::net::Ipv4Addr::BROADCAST)
+    {
+        return Err(Refusal::IllegalAddress);
+    }
+    let (_, last) = tuple.ports();
+    if last > u32::from(u16::MAX) { Err(Refusal::IllegalPortCount) } else { Ok(()) }
+}
+
+/// True if the rule wants more than single hosts and ports, beside all protocols. RFC 4540 section 8.3.1.
+pub(super) fn has_wildcard_but_protocol(internal: &AddressTuple, external: &AddressTuple) -> bool {
+    [internal, external].iter().any(|tuple| tuple.has_address_wildcard() || tuple.has_port_wildcard())
+}

@@ -1,0 +1,285 @@
+//! The addresses and ports that a NAT has to give away. RFC 4540 sections 8.2.3 and 8.3.3.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use crate::{AddressTuple, Addresses, Binding, Change, IpVersion, Location, Refusal, ReservedParity, Rule};
+
+/// The translator's addresses at both sides.
+#[derive(Debug)]
+pub(crate) struct Nat {
+    pub outside: Pool,
+    pub inside: Pool,
+}
+
+/// Addresses at one side.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    location: Location,
+    ports: RangeInclusive<u16>,
+    addresses: Vec<(IpAddr, Address)>,
+}
+
+/// What is taken of an address: all of it, or ports of protocols.
+#[derive(Debug, Default)]
+struct Address {
+    whole: bool,
+    protocols: BTreeMap<u8, Ports>,
+}
+
+/// Taken ports of one protocol, a bit each.
+#[derive(Debug)]
+struct Ports {
+    taken: Box<[u64; 1024]>,
+    count: u32,
+    /// Where to look next: a port that was just given back is not given to another at once.
+    next: u32,
+}
+
+/// What a rule needs of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub version: IpVersion,
+    /// IP protocol number; 0 takes the whole address.
+    pub protocol: u8,
+    pub ports: WantedPorts,
+}
+
+/// Ports that a rule needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WantedPorts {
+    /// All ports of the protocol.
+    All,
+    /// So many consecutive ports, the first of this parity.
+    Range(u16, ReservedParity),
+}
+
+impl Wanted {
+    /// True if it takes an address, for all protocols or for one.
+    fn is_address(&self) -> bool {
+        self.protocol == 0 || matches!(self.ports, WantedPorts::All)
+    }
+}
+
+impl Nat {
+    /// Gives back what the change ends, and takes what it begins.
+    pub fn apply(&mut self, change: &Change) {
+        if self.outside.addresses.is_empty() {
+            return;
+        }
+        let binding = |rule: Option<Rule>| rule.map_or(Binding::default(), |rule| rule.binding());
+        let (before, after) = (binding(change.before), binding(change.after));
+        if before != after {
+            before.outside.iter().for_each(|tuple| self.outside.mark(tuple, false));
+            before.inside.iter().for_each(|tuple| self.inside.mark(tuple, false));
+            after.outside.iter().for_each(|tuple| self.outside.mark(tuple, true));
+            after.inside.iter().for_each(|tuple| self.inside.mark(tuple, true));
+        }
+    }
+
+    /// True if no rule has any of these addresses and ports; of addresses that are no longer ours, nobody has any.
+    pub fn is_free(&self, binding: &Binding) -> bool {
+        let is_free =
+            |pool: &Pool, tuple: &Option<AddressTuple>| tuple.as_ref().is_none_or(|t| pool.is_free(t));
+        is_free(&self.outside, &binding.outside) && is_free(&self.inside, &binding.inside)
+    }
+}
+
+impl Pool {
+    pub fn new(location: Location, addresses: &[IpAddr], ports: RangeInclusive<u16>) -> Self {
+        let addresses = addresses.iter().map(|address| (*address, Address::default())).collect();
+        Self { location, ports, addresses }
+    }
+
+    /// Addresses and ports that are free. RFC 4540 lists "lack of IP addresses" and "lack of port numbers" without
+    /// saying when: ports are lacking if there is an address that gives some.
+    pub fn find(&self, wanted: Wanted) -> Result<AddressTuple, Refusal> {
+        let mut refusal = Refusal::LackOfAddresses;
+        for (address, taken) in &self.addresses {
+            if IpVersion::of(*address) != wanted.version || taken.whole {
+                continue;
+            }
+            if let Some((port, port_range)) = taken.find(wanted, &self.ports) {
+                let addresses = Addresses::Full { address: *address, port, port_range };
+                let (location, protocol) = (self.location, wanted.protocol);
+                let prefix_length = wanted.version.address_bits();
+                return Ok(AddressTuple { location, protocol, prefix_length, addresses });
+            }
+            if !wanted.is_address() {
+                refusal = Refusal::LackOfPorts;
+            }
+        }
+        Err(refusal)
+    }
+
+    fn is_free(&self, tuple: &AddressTuple) -> bool {
+        let Addresses::Full { address, .. } = tuple.addresses else { return false };
+        let Some((_, state)) = self.addresses.iter().find(|(ours, _)| *ours == address) else { return true };
+        let (first, last) = tuple.ports();
+        let are_free = |ports: &Ports| (first..=last).all(|port| !ports.is_taken(port));
+        !state.whole
+            && last <= u32::from(u16::MAX)
+            && match state.protocols.get(&tuple.protocol) {
+                _ if tuple.has_protocol_wildcard() => state.protocols.is_empty(),
+                ports => ports.is_none_or(are_free),
+            }
+    }
+
+    fn mark(&mut self, tuple: &AddressTuple, taken: bool) {
+        let Addresses::Full { address, .. } = tuple.addresses else { return };
+        let Some((_, state)) = self.addresses.iter_mut().find(|(ours, _)| *ours == address) else { return };
+        if tuple.has_protocol_wildcard() {
+            state.whole = taken;
+            return;
+        }
+        let ports = state.protocols.entry(tuple.protocol).or_default();
+        ports.mark(tuple.ports(), taken);
+        if ports.count == 0 {
+            state.protocols.remove(&tuple.protocol);
+        }
+    }
+}
+
+impl Address {
+    /// First port and number of ports; port 0 stands for all of them, as in any tuple.
+    fn find(&self, wanted: Wanted, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
+        const ALL: (u16, u16) = (0, 1);
+        if wanted.protocol == 0 {
+            return self.protocols.is_empty().then_some(ALL);
+        }
+        match (self.protocols.get(&wanted.protocol), wanted.ports) {
+            (taken, WantedPorts::All) => taken.is_none().then_some(ALL),
+            (Some(taken), WantedPorts::Range(count, parity)) => {
+                Some((taken.find(usable, count.into(), parity)?, count))
+            }
+            (None, WantedPorts::Range(count, parity)) => {
+                Some((Ports::default().find(usable, count.into(), parity)?, count))
+            }
+        }
+    }
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        Self { taken: Box::new([0; 1024]), count: 0, next: 0 }
+    }
+}
+
+impl Ports {
+    /// The first port of a free run: behind the one that was found last, or else from the beginning.
+    fn find(&self, usable: &RangeInclusive<u16>, count: u32, parity: ReservedParity) -> Option<u16> {
+        let (first, last) = (u32::from(*usable.start()), u32::from(*usable.end()));
+        let from = |start| self.find_from(start, last, count, parity);
+        from(self.next.max(first)).or_else(|| from(first))
+    }
+
+    fn find_from(&self, mut start: u32, last: u32, count: u32, parity: ReservedParity) -> Option<u16> {
+        loop {
+            let is_odd = start % 2 == 1;
+            start += u32::from(match parity {
+                ReservedParity::Any => false,
+                ReservedParity::Odd => !is_odd,
+                ReservedParity::Even => is_odd,
+            });
+            if start + count > last + 1 {
+                return None;
+            }
+            let Some(taken) = (start..start + count).find(|&port| self.is_taken(port)) else {
+                return u16::try_from(start).ok();
+            };
+            start = self.next_free(taken)?;
+        }
+    }
+
+    fn is_taken(&self, port: u32) -> bool {
+        self.taken[port as usize / 64] >> (port % 64) & 1 == 1
+    }
+
+    /// The first free port from here on, 64 ports a look.
+    fn next_free(&self, port: u32) -> Option<u32> {
+        let word = port as usize / 64;
+        let rest = !self.taken[word] >> (port % 64);
+        if rest != 0 {
+            return Some(port + rest.trailing_zeros());
+        }
+        let further = self.taken[word + 1..].iter().position(|&taken| taken != u64::MAX)? + word + 1;
+        Some(further as u32 * 64 + self.taken[further].trailing_ones())
+    }
+
+    fn mark(&mut self, (first, last): (u32, u32), taken: bool) {
+        for port in first..=last {
+            let bit = 1 << (port % 64);
+            let word = &mut self.taken[port as usize / 64];
+            assert_eq!(*word & bit == 0, taken, "port {port} is taken once and given back once");
+            *word ^= bit;
+        }
+        let ports = last - first + 1;
+        if taken {
+            self.count += ports;
+            self.next = last + 1;
+        } else {
+            self.count -= ports;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(ports: RangeInclusive<u16>) -> Pool {
+        Pool::new(Location::Outside, &["192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap()], ports)
+    }
+
+    fn udp(count: u16, parity: ReservedParity) -> Wanted {
+        Wanted { version: IpVersion::V4, protocol: 17, ports: WantedPorts::Range(count, parity) }
+    }
+
+    fn take(pool: &mut Pool, wanted: Wanted) -> Result<String, Refusal> {
+        let tuple = pool.find(wanted)?;
+        pool.mark(&tuple, true);
+        let Addresses::Full { address, port, .. } = tuple.addresses else { unreachable!() };
+        Ok(format!("{address}:{port}"))
+    }
+
+    /// RFC 4540 section 4.3.9.
+    #[test]
+    fn a_run_of_ports_has_the_parity_that_was_asked_for() {
+        let mut pool = pool(1001..=1010);
+        assert_eq!(take(&mut pool, udp(2, ReservedParity::Even)), Ok("192.0.2.1:1002".into()));
+        assert_eq!(take(&mut pool, udp(1, ReservedParity::Odd)), Ok("192.0.2.1:1005".into()));
+        assert_eq!(take(&mut pool, udp(4, ReservedParity::Any)), Ok("192.0.2.1:1006".into()));
+        assert_eq!(take(&mut pool, udp(4, ReservedParity::Any)), Ok("192.0.2.2:1001".into()));
+        assert_eq!(take(&mut pool, udp(1, ReservedParity::Any)), Ok("192.0.2.1:1010".into()));
+    }
+
+    /// RFC 4540 section 4.2.3, codes 0x48 and 0x49.
+    #[test]
+    fn what_is_lacking_is_told_apart() {
+        let mut pool = pool(1..=2);
+        assert_eq!(take(&mut pool, udp(3, ReservedParity::Any)), Err(Refusal::LackOfPorts));
+        let v6 = Wanted { version: IpVersion::V6, ..udp(1, ReservedParity::Any) };
+        assert_eq!(take(&mut pool, v6), Err(Refusal::LackOfAddresses));
+        let whole = Wanted { protocol: 0, ..udp(1, ReservedParity::Any) };
+        assert_eq!(take(&mut pool, whole), Ok("192.0.2.1:0".into()));
+        let all_ports = Wanted { ports: WantedPorts::All, ..udp(1, ReservedParity::Any) };
+        assert_eq!(take(&mut pool, all_ports), Ok("192.0.2.2:0".into()));
+        assert_eq!(take(&mut pool, whole), Err(Refusal::LackOfAddresses));
+        assert_eq!(take(&mut pool, all_ports), Err(Refusal::LackOfAddresses));
+        assert_eq!(take(&mut pool, udp(1, ReservedParity::Any)), Err(Refusal::LackOfPorts));
+    }
+
+    #[test]
+    fn a_port_given_back_is_found_again() {
+        let mut pool = pool(60_000..=65_535);
+        let one = udp(1, ReservedParity::Any);
+        let first = pool.find(one).unwrap();
+        for _ in 0..2 * 5536 {
+            take(&mut pool, one).unwrap();
+        }
+        assert_eq!(take(&mut pool, one), Err(Refusal::LackOfPorts));
+        pool.mark(&first, false);
+        assert_eq!(take(&mut pool, one), Ok("192.0.2.1:60000".into()));
+    }
+}

@@ -1,0 +1,98 @@
+//! IP addresses that share their first bits.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use crate::IpVersion;
+
+/// All addresses of one IP version that begin like this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prefix {
+    address: IpAddr,
+    length: u8,
+}
+
+/// Not a prefix.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no address prefix; write an address, a slash and a number of bits: 10.0.0.0/8, 2001:db8::/32"
+)]
+pub struct PrefixError(String);
+
+impl Prefix {
+    /// The addresses that share the first `length` bits of `address`; `None` if it has fewer.
+    pub fn new(address: IpAddr, length: u8) -> Option<Self> {
+        (length <= IpVersion::of(address).address_bits()).then_some(Self { address, length })
+    }
+
+    /// Every address of this version.
+    pub const fn all(version: IpVersion) -> Self {
+        let address = match version {
+            IpVersion::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpVersion::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        Self { address, length: 0 }
+    }
+
+    /// True if every address of `other` is one of these.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.length <= other.length && self.shares_bits(other, self.length)
+    }
+
+    /// True if some address is in both.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.shares_bits(other, self.length.min(other.length))
+    }
+
+    fn shares_bits(&self, other: &Self, length: u8) -> bool {
+        let differing = match (self.address, other.address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => u128::from(a.to_bits() ^ b.to_bits()) << 96,
+            (IpAddr::V6(a), IpAddr::V6(b)) => a.to_bits() ^ b.to_bits(),
+            _ => return false,
+        };
+        differing.leading_zeros() >= u32::from(length)
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let parse = || {
+            let (address, length) = text.split_once('/')?;
+            Self::new(address.parse().ok()?, length.parse().ok()?)
+        };
+        parse().ok_or_else(|| PrefixError(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefix(text: &str) -> Prefix {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn prefixes_overlap_if_one_covers_the_other() {
+        let (net, host) = (prefix("10.1.0.0/16"), prefix("10.1.2.3/32"));
+        assert!(net.covers(&host) && !host.covers(&net));
+        assert!(net.overlaps(&host) && host.overlaps(&net));
+        assert!(!net.overlaps(&prefix("10.2.0.0/16")));
+        assert!(prefix("::/0").covers(&prefix("2001:db8::/32")));
+    }
+
+    #[test]
+    fn ip_versions_have_no_address_in_common() {
+        assert!(!prefix("0.0.0.0/0").overlaps(&prefix("::/0")));
+    }
+
+    #[test]
+    fn a_broken_prefix_is_named_with_its_cure() {
+        for text in ["10.0.0.0", "10.0.0.0/33", "::/129", "ten/8", "/8"] {
+            let error = text.parse::<Prefix>().unwrap_err().to_string();
+            assert!(error.contains(text) && error.contains("10.0.0.0/8"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Policy rules. RFC 4540 section 8.1, and 8.8.1 for disable rules.
+
+use hol_base::{Duration, Time};
+
+use crate::{
+    AddressTuple, Addresses, AgentId, DisabledRule, EnabledRule, Gid, Granted, IpChoice, IpVersion, Lifetime,
+    Location, Owner, PerParameters, Pid, PrrParameters, Reply,
+};
+
+/// A policy rule in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// Its identifier.
+    pub pid: Pid,
+    /// The agent that established it.
+    pub owner: AgentId,
+    /// When its lifetime ends.
+    pub expires: Time,
+    /// What it does.
+    pub action: Action,
+}
+
+/// What a rule does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Keeps addresses for later: the state RESERVED.
+    Reserve {
+        /// The group of the rule.
+        gid: Gid,
+        /// What was asked for.
+        parameters: PrrParameters,
+        /// What is kept.
+        binding: Binding,
+    },
+    /// Lets data pass: the state ENABLED.
+    Enable {
+        /// The group of the rule.
+        gid: Gid,
+        /// Parity and direction.
+        parameters: PerParameters,
+        /// A0.
+        internal: AddressTuple,
+        /// A3.
+        external: AddressTuple,
+        /// What stands for A0 and A3 at the other side.
+        binding: Binding,
+    },
+    /// Blocks data: the state ENABLED of a rule that PDR made. It belongs to no group.
+    Disable {
+        /// A0.
+        internal: AddressTuple,
+        /// A3.
+        external: AddressTuple,
+    },
+}
+
+/// Addresses of the middlebox that a NAT gives to a rule; a pure firewall gives none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Binding {
+    /// A2, what external hosts see in place of A0.
+    pub outside: Option<AddressTuple>,
+    /// A1, what internal hosts see in place of A3: only of a twice NAT.
+    pub inside: Option<AddressTuple>,
+}
+
+impl Rule {
+    /// True until its lifetime ends.
+    pub fn is_in_force(&self, now: Time) -> bool {
+        self.expires > now
+    }
+
+    /// What remains, in whole seconds that have begun.
+    pub fn remaining(&self, now: Time) -> Lifetime {
+        let nanos = self.expires.saturating_since(now).as_nanos();
+        Lifetime(u32::try_from(nanos.div_ceil(1_000_000_000)).unwrap_or(u32::MAX))
+    }
+
+    /// The group that it belongs to.
+    pub fn gid(&self) -> Option<Gid> {
+        match self.action {
+            Action::Reserve { gid, .. } | Action::Enable { gid, .. } => Some(gid),
+            Action::Disable { .. } => None,
+        }
+    }
+
+    /// Its addresses at the middlebox.
+    pub fn binding(&self) -> Binding {
+        match self.action {
+            Action::Reserve { binding, .. } | Action::Enable { binding, .. } => binding,
+            Action::Disable { .. } => Binding::default(),
+        }
+    }
+
+    /// A0 and A3, unless it is a reservation.
+    pub fn ends(&self) -> Option<(AddressTuple, AddressTuple)> {
+        match self.action {
+            Action::Reserve { .. } => None,
+            Action::Enable { internal, external, .. } | Action::Disable { internal, external } => {
+                Some((internal, external))
+            }
+        }
+    }
+
+    /// The positive reply to the request that established it. RFC 4540 sections 5.3.9, 5.3.10 and 5.3.17.
+    pub fn reply(&self, now: Time) -> Reply {
+        let lifetime = self.remaining(now);
+        match self.action {
+            Action::Reserve { .. } => Reply::Prr(self.granted(lifetime)),
+            Action::Enable { .. } => Reply::Per(self.granted(lifetime)),
+            Action::Disable { .. } => Reply::Pdr { pid: self.pid, lifetime },
+        }
+    }
+
+    /// The reply to PRS: all about the rule. RFC 4540 section 8.6.
+    pub fn status(&self, now: Time, owner: Owner) -> Reply {
+        let (pid, lifetime) = (self.pid, self.remaining(now));
+        match self.action {
+            Action::Reserve { .. } => Reply::Prs { rule: self.granted(lifetime), owner },
+            Action::Enable { gid, parameters, internal, external, binding } => {
+                Reply::Pes(Box::new(EnabledRule {
+                    pid,
+                    gid,
+                    parameters,
+                    internal,
+                    inside: binding.inside.unwrap_or(external.seen_from(Location::Inside)),
+                    outside: binding.outside.unwrap_or(internal.seen_from(Location::Outside)),
+                    external,
+                    lifetime,
+                    owner,
+                }))
+            }
+            Action::Disable { internal, external } => {
+                Reply::Pds(Box::new(DisabledRule { pid, internal, external, lifetime, owner }))
+            }
+        }
+    }
+
+    fn granted(&self, lifetime: Lifetime) -> Granted {
+        let gid = self.gid().expect("a granted rule has a group");
+        let Binding { outside, inside } = self.binding();
+        let (outside, inside) = match (self.action, outside) {
+            (_, Some(outside)) => (outside, inside),
+            (Action::Reserve { parameters, .. }, None) => (nothing_reserved(&parameters), None),
+            (Action::Enable { internal, external, .. } | Action::Disable { internal, external }, None) => {
+                (internal.seen_from(Location::Outside), Some(external.seen_from(Location::Inside)))
+            }
+        };
+        Granted { pid: self.pid, gid, lifetime, outside, inside }
+    }
+}
+
+/// What a pure firewall reserves. RFC 4540 section 8.2.2. The tuple has no code for "any IP version": IPv4.
+fn nothing_reserved(parameters: &PrrParameters) -> AddressTuple {
+    let version = if parameters.outside == IpChoice::V6 { IpVersion::V6 } else { IpVersion::V4 };
+    AddressTuple {
+        location: Location::Outside,
+        protocol: parameters.protocol,
+        prefix_length: 0,
+        addresses: Addresses::ProtocolsOnly(version),
+    }
+}
+
+impl Lifetime {
+    /// The moment when it ends, if it begins now.
+    pub fn end(self, now: Time) -> Time {
+        now + Duration::from_secs(u64::from(self.0))
+    }
+}

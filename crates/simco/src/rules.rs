@@ -1,0 +1,253 @@
+//! The rules of a middlebox by PID, by end, by owner and by group.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use hol_base::{Duration, Time};
+
+use crate::{Action, AgentId, Change, Gid, Pid, Rule};
+
+/// The rule table. [`apply`](Self::apply) is the only way to change it, so every change can be taken back.
+///
+/// A PID is the number of a slot and how often the slot has been used: nothing is searched, however many rules there
+/// are.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    slots: Vec<Slot>,
+    /// Slots that may be empty, those that have been for longest first.
+    resting: VecDeque<usize>,
+    held: usize,
+    /// By the second in which they end.
+    ends: BTreeMap<u64, Vec<Pid>>,
+    owned: BTreeMap<AgentId, Vec<Pid>>,
+    /// Groups that have or had more than one member. A rule that is alone is in the group with the number of its PID.
+    groups: BTreeMap<Gid, Group>,
+    disabling: BTreeSet<Pid>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    /// The last PID that it had.
+    pid: Pid,
+    entry: Option<Entry>,
+}
+
+/// A rule, and where the lists of its second and of its owner have it.
+#[derive(Debug)]
+struct Entry {
+    rule: Rule,
+    place_in_second: u32,
+    place_at_owner: u32,
+}
+
+/// All members have one owner. RFC 3989 section 2.1.5.
+#[derive(Debug)]
+struct Group {
+    owner: AgentId,
+    members: u32,
+}
+
+/// PIDs of one slot are so far apart.
+const SLOTS: u32 = 1 << 24;
+/// A slot rests until so many others do, so that the PID of a rule that has ended soon means no other.
+const RESTING: usize = 64;
+
+fn slot_of(pid: Pid) -> usize {
+    (pid.0 % SLOTS) as usize
+}
+
+/// The second at whose beginning a rule has ended.
+fn second_of(end: Time) -> u64 {
+    end.as_nanos().div_ceil(1_000_000_000)
+}
+
+impl Rules {
+    /// The most rules that a table can hold.
+    pub const MOST: usize = SLOTS as usize - RESTING - 1;
+
+    /// The rule, if it is in force.
+    pub fn get(&self, now: Time, pid: Pid) -> Option<&Rule> {
+        self.lingering(pid).filter(|rule| rule.is_in_force(now))
+    }
+
+    /// The rule, even if its lifetime has ended, as long as it has not been taken out.
+    pub fn lingering(&self, pid: Pid) -> Option<&Rule> {
+        self.entry(pid).map(|entry| &entry.rule)
+    }
+
+    /// True if a rule with this PID can be put in.
+    pub fn has_room_for(&self, pid: Pid) -> bool {
+        self.slots.get(slot_of(pid)).is_none_or(|slot| slot.entry.is_none())
+    }
+
+    /// Rules in the table, also those that have ended but have not been taken out.
+    pub fn len(&self) -> usize {
+        self.held
+    }
+
+    /// Every rule in force.
+    pub fn in_force(&self, now: Time) -> impl Iterator<Item = &Rule> {
+        let entries = self.slots.iter().filter_map(|slot| slot.entry.as_ref());
+        entries.map(|entry| &entry.rule).filter(move |rule| rule.is_in_force(now))
+    }
+
+    /// The rules in force that this agent owns.
+    pub fn of(&self, now: Time, owner: AgentId) -> impl Iterator<Item = &Rule> {
+        self.owned.get(&owner).into_iter().flatten().filter_map(move |&pid| self.get(now, pid))
+    }
+
+    /// The disable rules in force.
+    pub fn disabling(&self, now: Time) -> impl Iterator<Item = &Rule> {
+        self.disabling.iter().filter_map(move |&pid| self.get(now, pid))
+    }
+
+    /// Who owns the members of a group; `None` if it has none. RFC 3989 section 2.3.3.
+    pub fn owner_of_group(&self, gid: Gid) -> Option<AgentId> {
+        let alone =
+            || self.lingering(Pid(gid.0)).filter(|rule| rule.gid() == Some(gid)).map(|rule| rule.owner);
+        self.groups.get(&gid).map(|group| group.owner).or_else(alone)
+    }
+
+    /// A rule that ends before those of later seconds, and the beginning of the second in which it has ended.
+    pub fn first_to_end(&self) -> Option<(Time, Pid)> {
+        let (second, pids) = self.ends.first_key_value()?;
+        Some((Time::ZERO + Duration::from_secs(*second), *pids.last()?))
+    }
+
+    /// A PID in the state UNUSED, for a rule that is put in at once. No group has its number.
+    pub fn unused_pid(&mut self) -> Pid {
+        loop {
+            let slot = if self.resting.len() > RESTING { self.resting.pop_front() } else { None };
+            let slot = slot.unwrap_or_else(|| self.add_slot());
+            let Slot { pid, entry } = &self.slots[slot];
+            let pid = Pid(pid.0.wrapping_add(SLOTS));
+            match entry {
+                None if !self.groups.contains_key(&Gid(pid.0)) => return pid,
+                None => self.resting.push_back(slot),
+                // A rule has come back to it.
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn add_slot(&mut self) -> usize {
+        let slot = self.slots.len();
+        assert!(slot < SLOTS as usize, "no more rules than there are slots");
+        // Its first PID is one round later: its number.
+        let pid = Pid((slot as u32).wrapping_sub(SLOTS));
+        self.slots.push(Slot { pid, entry: None });
+        slot
+    }
+
+    /// Takes out the rule before the change, and puts in the one after it.
+    pub fn apply(&mut self, change: &Change) {
+        match (&change.before, &change.after) {
+            (Some(before), Some(after)) => self.replace(before, after),
+            (Some(before), None) => self.remove(before),
+            (None, Some(after)) => self.insert(after),
+            (None, None) => {}
+        }
+    }
+
+    fn insert(&mut self, rule: &Rule) {
+        let slot = slot_of(rule.pid);
+        while self.slots.len() <= slot {
+            let skipped = self.add_slot();
+            if skipped != slot {
+                self.resting.push_back(skipped);
+            }
+        }
+        let owned = self.owned.entry(rule.owner).or_default();
+        owned.push(rule.pid);
+        let entry = Entry { rule: *rule, place_at_owner: owned.len() as u32 - 1, place_in_second: 0 };
+        let replaced = self.slots[slot].entry.replace(entry);
+        assert!(replaced.is_none(), "{:?} begins while another has its slot", rule.pid);
+        self.slots[slot].pid = rule.pid;
+        self.held += 1;
+        self.put_into_second(rule);
+        self.join_group(rule);
+        if let Action::Disable { .. } = rule.action {
+            self.disabling.insert(rule.pid);
+        }
+    }
+
+    fn remove(&mut self, rule: &Rule) {
+        self.take_out_of_second(rule);
+        let slot = slot_of(rule.pid);
+        let place_at_owner = self.entry_mut(rule.pid).place_at_owner;
+        debug_assert_eq!(
+            self.lingering(rule.pid),
+            Some(rule),
+            "the rule that ends is the one that was in force"
+        );
+        self.slots[slot].entry = None;
+        self.resting.push_back(slot);
+        self.held -= 1;
+        let owned = self.owned.get_mut(&rule.owner).expect("its owner has it");
+        owned.swap_remove(place_at_owner as usize);
+        if let Some(&moved) = owned.get(place_at_owner as usize) {
+            self.entry_mut(moved).place_at_owner = place_at_owner;
+        }
+        self.leave_group(rule);
+        self.disabling.remove(&rule.pid);
+    }
+
+    /// The same PID, owner and group: only what it does and when it ends may differ.
+    fn replace(&mut self, before: &Rule, after: &Rule) {
+        debug_assert_eq!((before.pid, before.owner, before.gid()), (after.pid, after.owner, after.gid()));
+        self.take_out_of_second(before);
+        let entry = self.entry_mut(after.pid);
+        debug_assert_eq!(entry.rule, *before, "the rule that is replaced is the one that was in force");
+        entry.rule = *after;
+        self.put_into_second(after);
+    }
+
+    fn put_into_second(&mut self, rule: &Rule) {
+        let ending = self.ends.entry(second_of(rule.expires)).or_default();
+        ending.push(rule.pid);
+        let place = ending.len() as u32 - 1;
+        self.entry_mut(rule.pid).place_in_second = place;
+    }
+
+    fn take_out_of_second(&mut self, rule: &Rule) {
+        let place = self.entry_mut(rule.pid).place_in_second;
+        let second = second_of(rule.expires);
+        let ending = self.ends.get_mut(&second).expect("its second has it");
+        ending.swap_remove(place as usize);
+        match ending.get(place as usize) {
+            Some(&moved) => self.entry_mut(moved).place_in_second = place,
+            None if ending.is_empty() => drop(self.ends.remove(&second)),
+            None => {}
+        }
+    }
+
+    fn join_group(&mut self, rule: &Rule) {
+        let Some(gid) = rule.gid() else { return };
+        if let Some(group) = self.groups.get_mut(&gid) {
+            group.members += 1;
+        } else if gid.0 != rule.pid.0 {
+            let founder = self.lingering(Pid(gid.0)).filter(|founder| founder.gid() == Some(gid));
+            let members = if founder.is_some() { 2 } else { 1 };
+            self.groups.insert(gid, Group { owner: rule.owner, members });
+        }
+    }
+
+    fn leave_group(&mut self, rule: &Rule) {
+        if let Some(gid) = rule.gid()
+            && let Some(group) = self.groups.get_mut(&gid)
+        {
+            group.members -= 1;
+            if group.members == 0 {
+                self.groups.remove(&gid);
+            }
+        }
+    }
+
+    fn entry(&self, pid: Pid) -> Option<&Entry> {
+        self.slots.get(slot_of(pid))?.entry.as_ref().filter(|entry| entry.rule.pid == pid)
+    }
+
+    fn entry_mut(&mut self, pid: Pid) -> &mut Entry {
+        let entry = self.slots[slot_of(pid)].entry.as_mut();
+        entry.filter(|entry| entry.rule.pid == pid).expect("the lists name rules that there are")
+    }
+}

@@ -1,0 +1,302 @@
+//! Authentication by a secret that agent and middlebox share: HMAC-SHA-256 over both challenges, RFC 2104.
+//!
+//! An agent's challenge is a nonce and the agent's name; a middlebox's is a nonce. A token is a MAC, and the agent's
+//! ends with its name:
+//!
+//! ```text
+//! MAC(secret, role | length, agent's challenge | length, middlebox's challenge | name)
+//! ```
+//!
+//! The role keeps a token from being sent back to whoever made it, and both challenges tie it to this session. The
+//! exchange protects the beginning of a session, not what follows: for that there is TLS or IPsec (section 9).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::{Authentication, Challenge, Credentials, Exchange, Owner, Token};
+
+/// Octets of a nonce and of a MAC.
+const NONCE: usize = 32;
+const MAC: usize = 32;
+
+/// Where nonces come from: 32 octets that nobody can foretell and that never come again.
+pub type Nonces = Box<dyn FnMut() -> [u8; NONCE] + Send>;
+
+/// A secret of an agent and its middlebox.
+#[derive(Clone)]
+pub struct Secret(Vec<u8>);
+
+/// The agents' secrets, as a middlebox knows them.
+pub struct SharedSecrets {
+    secrets: BTreeMap<String, Secret>,
+    /// Stands for the secret of an agent that there is not, so that nobody learns which agents there are.
+    decoy: Secret,
+    nonces: Nonces,
+}
+
+/// One agent's secret, as the agent knows it.
+pub struct SharedSecret {
+    name: String,
+    secret: Secret,
+    nonces: Nonces,
+}
+
+/// Why a text is no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SecretError {
+    /// The file is not a TOML table of strings.
+    #[error("line {line}: {message}; write a line an agent: name = \"secret\"")]
+    Syntax {
+        /// Where.
+        line: usize,
+        /// What is wrong, without what is secret.
+        message: String,
+    },
+    /// Guessing would be too easy.
+    #[error("the secret of `{name}` has {octets} octets; {least} or more random ones are needed", least = Secret::LEAST)]
+    TooShort {
+        /// The agent.
+        name: String,
+        /// Octets that the secret has.
+        octets: usize,
+    },
+    /// The name does not fit into an owner attribute.
+    #[error("the agent's name `{0}` is empty or has more than {limit} octets", limit = Owner::LIMIT)]
+    Name(String),
+}
+
+impl Secret {
+    /// The fewest octets of a secret.
+    pub const LEAST: usize = 16;
+
+    /// The secret that the agent of this name shares with its middlebox.
+    pub fn new(name: &str, octets: &[u8]) -> Result<Self, SecretError> {
+        if name.is_empty() || name.len() > Owner::LIMIT {
+            Err(SecretError::Name(name.to_owned()))
+        } else if octets.len() < Self::LEAST {
+            Err(SecretError::TooShort { name: name.to_owned(), octets: octets.len() })
+        } else {
+            Ok(Self(octets.to_vec()))
+        }
+    }
+
+    fn mac(&self, role: Role, exchange: &Exchange, name: &str) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
+        mac.update(role.label());
+        for challenge in [&exchange.of_agent, &exchange.of_middlebox] {
+            // A challenge has 4096 octets at most, so this length says that there is none.
+            let length = challenge.as_ref().map_or(u16::MAX, |challenge| challenge.octets().len() as u16);
+            mac.update(&length.to_be_bytes());
+            mac.update(challenge.as_ref().map_or(&[], Challenge::octets));
+        }
+        mac.update(name.as_bytes());
+        mac
+    }
+
+    fn token(&self, role: Role, exchange: &Exchange, name: &str) -> Vec<u8> {
+        self.mac(role, exchange, name).finalize().into_bytes().to_vec()
+    }
+
+    /// Takes as long for a wrong token as for a right one.
+    fn verify(&self, role: Role, exchange: &Exchange, name: &str, mac: &[u8]) -> bool {
+        self.mac(role, exchange, name).verify_slice(mac).is_ok()
+    }
+}
+
+impl SecretError {
+    /// The parser's own report would show the line.
+    fn syntax(text: &str, error: &toml::de::Error) -> Self {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        Self::Syntax { line: 1 + before.matches('\n').count(), message: error.message().to_owned() }
+    }
+}
+
+/// Secrets are not for logs.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Whose token it is.
+#[derive(Clone, Copy)]
+enum Role {
+    Agent,
+    Middlebox,
+}
+
+impl Role {
+    fn label(self) -> &'static [u8] {
+        match self {
+            Self::Agent => b"SIMCO agent",
+            Self::Middlebox => b"SIMCO middlebox",
+        }
+    }
+}
+
+impl SharedSecrets {
+    /// Reads a file of secrets, a line an agent: `call-server = "…"`.
+    pub fn parse(text: &str, mut nonces: Nonces) -> Result<Self, SecretError> {
+        let table: BTreeMap<String, String> =
+            toml::from_str(text).map_err(|error| SecretError::syntax(text, &error))?;
+        let secrets = table.into_iter().map(|(name, text)| {
+            let secret = Secret::new(&name, text.as_bytes())?;
+            Ok((name, secret))
+        });
+        Ok(Self { secrets: secrets.collect::<Result<_, _>>()?, decoy: Secret(nonces().to_vec()), nonces })
+    }
+
+    fn secret(&self, name: &str) -> &Secret {
+        self.secrets.get(name).unwrap_or(&self.decoy)
+    }
+}
+
+impl fmt::Debug for SharedSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedSecrets").field("secrets", &self.secrets).finish_non_exhaustive()
+    }
+}
+
+impl Authentication for SharedSecrets {
+    fn challenge(&mut self) -> Challenge {
+        Challenge::new((self.nonces)().to_vec())
+    }
+
+    fn prove(&self, exchange: &Exchange) -> Token {
+        let challenged_by = |challenge: &Challenge| {
+            let (_nonce, name) = challenge.octets().split_at_checked(NONCE)?;
+            String::from_utf8(name.to_vec()).ok()
+        };
+        match exchange.of_agent.as_ref().and_then(challenged_by) {
+            Some(name) => Token::new(self.secret(&name).token(Role::Middlebox, exchange, &name)),
+            None => Token::empty(),
+        }
+    }
+
+    fn recognize(&self, exchange: &Exchange, token: &Token) -> Option<String> {
+        let (mac, name) = token.octets().split_at_checked(MAC)?;
+        let name = std::str::from_utf8(name).ok()?;
+        let is_right = self.secret(name).verify(Role::Agent, exchange, name, mac);
+        (is_right && self.secrets.contains_key(name)).then(|| name.to_owned())
+    }
+}
+
+impl SharedSecret {
+    /// The secret of the agent with this name.
+    pub fn new(name: &str, secret: Secret, nonces: Nonces) -> Self {
+        Self { name: name.to_owned(), secret, nonces }
+    }
+}
+
+impl fmt::Debug for SharedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedSecret").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Credentials for SharedSecret {
+    fn challenge(&mut self) -> Option<Challenge> {
+        Some(Challenge::new([&(self.nonces)()[..], self.name.as_bytes()].concat()))
+    }
+
+    fn prove(&self, exchange: &Exchange) -> Token {
+        let mac = self.secret.token(Role::Agent, exchange, &self.name);
+        Token::new([&mac[..], self.name.as_bytes()].concat())
+    }
+
+    fn recognizes(&self, exchange: &Exchange, token: &Token) -> bool {
+        self.secret.verify(Role::Middlebox, exchange, &self.name, token.octets())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "call-server = '0123456789abcdef'\nbackup = 'fedcba9876543210'";
+
+    /// Nonces that can be told apart, which is all that a test needs of them.
+    fn nonces(mut next: u8) -> Nonces {
+        Box::new(move || {
+            next += 1;
+            [next; NONCE]
+        })
+    }
+
+    fn agent(name: &str, secret: &str) -> SharedSecret {
+        SharedSecret::new(name, Secret::new(name, secret.as_bytes()).unwrap(), nonces(0))
+    }
+
+    fn exchange(agent: &mut SharedSecret, middlebox: &mut SharedSecrets) -> Exchange {
+        let of_middlebox = Some(Authentication::challenge(middlebox));
+        Exchange { of_agent: Credentials::challenge(agent), of_middlebox }
+    }
+
+    /// RFC 4540 section 7.2: both sides may ask.
+    #[test]
+    fn agent_and_middlebox_recognize_each_other() {
+        let mut middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
+        let mut agent = agent("backup", "fedcba9876543210");
+        let exchange = exchange(&mut agent, &mut middlebox);
+        assert!(agent.recognizes(&exchange, &Authentication::prove(&middlebox, &exchange)));
+        let token = Credentials::prove(&agent, &exchange);
+        assert_eq!(middlebox.recognize(&exchange, &token).as_deref(), Some("backup"));
+    }
+
+    #[test]
+    fn a_token_is_worth_nothing_elsewhere() {
+        let mut middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
+        let mut agent = agent("backup", "fedcba9876543210");
+        let exchange = exchange(&mut agent, &mut middlebox);
+        let token = Credentials::prove(&agent, &exchange);
+        let later =
+            Exchange { of_middlebox: Some(Authentication::challenge(&mut middlebox)), ..exchange.clone() };
+        assert_eq!(middlebox.recognize(&later, &token), None, "another session");
+        let mut forged = token.octets().to_vec();
+        forged[0] ^= 1;
+        assert_eq!(middlebox.recognize(&exchange, &Token::new(forged)), None, "a changed MAC");
+        let renamed = [&token.octets()[..MAC], b"call-server"].concat();
+        assert_eq!(middlebox.recognize(&exchange, &Token::new(renamed)), None, "another agent");
+        let reflected = Authentication::prove(&middlebox, &exchange);
+        let reflected = [reflected.octets(), b"backup"].concat();
+        assert_eq!(middlebox.recognize(&exchange, &Token::new(reflected)), None, "the middlebox's own");
+        assert_eq!(middlebox.recognize(&exchange, &Token::empty()), None);
+    }
+
+    /// RFC 4540 section 7.2: the empty token says "cannot"; but which agents there are is not for strangers.
+    #[test]
+    fn a_stranger_gets_a_token_that_proves_nothing() {
+        let mut middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
+        let mut stranger = agent("stranger", "0123456789abcdef");
+        let exchange = exchange(&mut stranger, &mut middlebox);
+        let token = Authentication::prove(&middlebox, &exchange);
+        assert_eq!(token.octets().len(), MAC);
+        assert!(!stranger.recognizes(&exchange, &token));
+        assert_eq!(middlebox.recognize(&exchange, &Credentials::prove(&stranger, &exchange)), None);
+        let foreign = Exchange { of_agent: Some(Challenge::new("not of this scheme")), of_middlebox: None };
+        assert_eq!(Authentication::prove(&middlebox, &foreign), Token::empty());
+    }
+
+    /// RFC 4231, test case 2, through the same crates.
+    #[test]
+    fn the_mac_is_that_of_the_rfc() {
+        let mut mac = Hmac::<Sha256>::new_from_slice(b"Jefe").unwrap();
+        mac.update(b"what do ya want for nothing?");
+        let expected = 0x5bdc_c146_bf60_754e_6a04_2426_0895_75c7_u128.to_be_bytes();
+        assert_eq!(mac.finalize().into_bytes()[..16], expected);
+    }
+
+    #[test]
+    fn a_secret_stays_secret_and_has_a_least_length() {
+        let middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
+        assert!(!format!("{middlebox:?}").contains("0123"));
+        let error = SharedSecrets::parse("x = 'short'", nonces(0)).unwrap_err().to_string();
+        assert!(error.contains("`x`") && error.contains("16") && !error.contains("short'"), "{error}");
+        let error =
+            SharedSecrets::parse("# x\nx = hunter2hunter2hunter2", nonces(0)).unwrap_err().to_string();
+        assert!(error.starts_with("line 2: ") && !error.contains("hunter2"), "{error}");
+    }
+}

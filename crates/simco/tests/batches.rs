@@ -1,0 +1,240 @@
+//! No positive reply before its rule is in force and recorded; a failed request changes nothing. RFC 4540 section 8.1,
+//! RFC 3989 section 2.1.4.
+
+mod world;
+
+use hol_simco::*;
+use proptest::prelude::*;
+use world::*;
+
+/// Requests wait in one batch; the filter takes none of the steps that `fails` names.
+fn run(world: &mut World, fails: impl Fn(&[Change]) -> bool) {
+    let mut step = 0;
+    while step < world.batch.steps() {
+        if !world.batch.step(step).is_empty() && fails(world.batch.step(step)) {
+            world.middlebox.refuse(START, step, &mut world.batch);
+        }
+        step += 1;
+    }
+    world.release();
+}
+
+fn submit(world: &mut World, id: SessionId, tid: u32, request: Request) {
+    world.middlebox.receive(START, id, Message::request(Tid(tid), request).to_bytes(), &mut world.batch);
+}
+
+/// Section 8.3.2: 0x034A, and everything is as before.
+#[test]
+fn a_rule_that_the_filter_refuses_does_not_exist() {
+    let (mut world, agent) = World::firewall();
+    submit(&mut world, agent, 1, per(60));
+    assert_eq!(world.batch.changes().len(), 1);
+    run(&mut world, |_| true);
+    assert_eq!(world.heard(agent), [Some(Body::Refusal(Refusal::ConfigurationFailed))]);
+    assert!(world.changes.is_empty());
+    assert_eq!(world.ask(START, agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
+    assert_eq!(world.middlebox.wake_at(), hol_base::Time::MAX);
+}
+
+/// Requests behind the failed one are done as if it had failed at once: here, nothing is blocked.
+#[test]
+fn a_refused_step_is_as_if_it_had_never_been() {
+    let mut world = World::with_agents(blocking_firewall());
+    let operator = world.open(Some("operator"));
+    let Granted { pid, .. } = world.granted(START, operator, per(60));
+    submit(&mut world, operator, 1, pdr("198.51.100.7:0", 60));
+    submit(&mut world, operator, 2, plc(pid, 30));
+    submit(&mut world, operator, 3, per(60));
+    submit(&mut world, operator, 4, Request::St);
+    world.heard(operator);
+    run(&mut world, |changes| matches!(changes[0].after, Some(rule) if rule.gid().is_none()));
+    let heard = world.heard(operator);
+    assert_eq!(heard[0], Some(Body::Refusal(Refusal::ConfigurationFailed)));
+    assert_eq!(heard[1], Some(Body::Reply(Reply::Plc { lifetime: Lifetime(30) })));
+    assert!(matches!(heard[2], Some(Body::Reply(Reply::Per(_)))));
+    assert_eq!(heard[3..], [Some(Body::Reply(Reply::St)), None]);
+}
+
+/// Ports that a refused step had taken are free again.
+#[test]
+fn a_refused_step_gives_its_ports_back() {
+    let mut world = World::with_agents(nat(0));
+    let agent = world.open(Some("alice"));
+    for tid in 0..5 {
+        submit(&mut world, agent, tid, prr(60));
+    }
+    run(&mut world, |_| true);
+    let refused = Some(Body::Refusal(Refusal::ConfigurationFailed));
+    assert!(world.heard(agent).into_iter().all(|heard| heard == refused));
+    for _ in 0..5 {
+        world.granted(START, agent, prr(60));
+    }
+}
+
+/// The filter's own timeout ends the rule, so a rule whose end the filter refuses has ended all the same.
+#[test]
+fn a_rule_that_ended_of_itself_stays_ended() {
+    let (mut world, agent) = World::firewall();
+    world.granted(START, agent, per(60));
+    world.middlebox.advance(at(60), &mut world.batch);
+    run(&mut world, |changes| changes[0].after.is_none());
+    assert_eq!(world.heard(agent).len(), 1, "it is told");
+    assert_eq!(world.ask(at(60), agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
+}
+
+/// Rules of before a restart keep PID, group, owner, ports and end; what has ended meanwhile ends now.
+#[test]
+fn rules_come_back_after_a_restart() {
+    let mut before = World::with_agents(nat(0));
+    let agent = before.open(Some("alice"));
+    let granted: Vec<Granted> =
+        [10, 60, 70].map(|lifetime| before.granted(START, agent, prr(lifetime))).to_vec();
+    let rules: Vec<Rule> = before.middlebox.rules(START).copied().collect();
+
+    let mut world = World::with_agents(nat(0));
+    for (rule, owner) in rules.iter().zip(["alice", "alice", "gone"]) {
+        assert_eq!(world.middlebox.restore(*rule, owner), Ok(()));
+        assert_eq!(world.middlebox.restore(*rule, owner), Err(RestoreError::PidInUse(rule.pid)));
+        let pid = Pid(rule.pid.0 + 100);
+        assert_eq!(
+            world.middlebox.restore(Rule { pid, ..*rule }, owner),
+            Err(RestoreError::AddressesInUse(pid))
+        );
+        let of_bob = Err(RestoreError::GroupOfAnother(pid, rule.gid().unwrap()));
+        assert_eq!(world.middlebox.restore(Rule { pid, ..*rule }, "bob"), of_bob);
+    }
+    let [alice, operator] = ["alice", "operator"].map(|name| world.open(Some(name)));
+    world.advance(at(20));
+    assert_eq!(world.events(operator)[..], [(granted[0].pid, 0)][..]);
+    assert_eq!(world.ask(at(20), alice, Request::Prl), Body::Reply(Reply::Prl(vec![granted[1].pid])));
+    assert_eq!(world.refused(alice, plc(granted[2].pid, 0)), Refusal::RuleNotAuthorized);
+    assert_eq!(
+        world.ask(at(20), operator, plc(granted[2].pid, 9)),
+        Body::Reply(Reply::Plc { lifetime: Lifetime(9) })
+    );
+    let third = world.granted(at(20), alice, prr(60));
+    assert!(third.outside != granted[1].outside && third.outside != granted[2].outside);
+    assert!(granted.iter().all(|old| old.pid != third.pid && old.gid != third.gid));
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Ask(usize, Request),
+    Pass(u64),
+    Reconnect(usize),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        8 => (0usize..3, request()).prop_map(|(agent, request)| Act::Ask(agent, request)),
+        2 => (0u64..40).prop_map(Act::Pass),
+        1 => (0usize..3).prop_map(Act::Reconnect),
+    ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let enable = (0u8..4, 0u32..60).prop_map(|(host, lifetime)| Enable {
+        internal: internal(UDP, &format!("10.0.0.{host}:5004")),
+        external: external(UDP, &format!("198.51.100.{host}:6000")),
+        ..pinhole(lifetime)
+    });
+    let (pid, gid) = (|| (0u32..12).prop_map(Pid), prop::option::of((0u32..6).prop_map(Gid)));
+    prop_oneof![
+        4 => (enable.clone(), gid.clone()).prop_map(|(enable, gid)| Request::Per { enable, gid }),
+        2 => (enable, pid()).prop_map(|(enable, pid)| Request::Pea { enable, pid }),
+        3 => (0u32..60, gid).prop_map(|(lifetime, gid)| Request::Prr {
+            parameters: two_even_ports(), lifetime: Lifetime(lifetime), gid
+        }),
+        1 => (0u8..4, 0u32..60).prop_map(|(host, lifetime)| pdr(&format!("198.51.100.{host}:0"), lifetime)),
+        3 => (pid(), 0u32..60).prop_map(|(pid, lifetime)| plc(pid, lifetime)),
+        1 => pid().prop_map(|pid| Request::Prs { pid }),
+        1 => Just(Request::Prl),
+    ]
+}
+
+/// The rules that the changes come to: what a filter holds that made them all.
+fn held_by_filter(changes: &[Change]) -> Vec<Rule> {
+    let mut held = std::collections::BTreeMap::new();
+    for change in changes {
+        let pid = change.before.or(change.after).expect("a change is about a rule").pid;
+        let before = match change.after {
+            Some(after) => held.insert(pid, after),
+            None => held.remove(&pid),
+        };
+        assert_eq!(before, change.before, "a change says what was before");
+    }
+    held.into_values().collect()
+}
+
+fn check_invariants(world: &World, now: hol_base::Time) {
+    let mut rules: Vec<Rule> = world.middlebox.rules(now).copied().collect();
+    rules.sort_by_key(|rule| rule.pid);
+    let held: Vec<Rule> =
+        held_by_filter(&world.changes).into_iter().filter(|rule| rule.is_in_force(now)).collect();
+    assert_eq!(held, rules, "the filter holds what the middlebox says");
+    for (at, rule) in rules.iter().enumerate() {
+        for other in &rules[at + 1..] {
+            assert!(rule.gid().is_none() || rule.gid() != other.gid() || rule.owner == other.owner);
+            if let (Some(a), Some(b)) = (rule.binding().outside, other.binding().outside) {
+                assert!(!a.overlaps(&b), "ports are given once");
+            }
+            if let (Action::Enable { .. }, Action::Disable { .. })
+            | (Action::Disable { .. }, Action::Enable { .. }) = (rule.action, other.action)
+            {
+                let ((a0, a3), (b0, b3)) = (rule.ends().unwrap(), other.ends().unwrap());
+                assert!(!(a0.overlaps(&b0) && a3.overlaps(&b3)), "what is blocked is not enabled");
+            }
+        }
+    }
+    assert!(world.middlebox.wake_at() > now, "everything due is done");
+}
+
+proptest! {
+    /// Whatever agents ask, whatever the filter refuses.
+    #[test]
+    fn filter_and_middlebox_agree_whatever_happens(
+        acts in prop::collection::vec(act(), 1..60),
+        translates in any::<bool>(),
+        batch_size in 1usize..6,
+        failing in 0u64..8,
+    ) {
+        let mut config = if translates { nat(Capabilities::PDR) } else { blocking_firewall() };
+        config.capabilities.flags |= Capabilities::INTERNAL_WILDCARD | Capabilities::EXTERNAL_WILDCARD;
+        let mut world = World::with_agents(config);
+        let names = ["alice", "bob", "operator"];
+        let mut agents = names.map(|name| world.open(Some(name)));
+        let (mut now, mut waiting, mut turn) = (START, 0, 0u64);
+        for (tid, act) in (0..).zip(acts) {
+            match act {
+                Act::Ask(agent, request) => {
+                    let octets = Message::request(Tid(tid), request).to_bytes();
+                    world.middlebox.receive(now, agents[agent], octets, &mut world.batch);
+                    waiting += 1;
+                    if waiting < batch_size {
+                        continue;
+                    }
+                }
+                Act::Pass(seconds) => {
+                    now += hol_base::Duration::from_secs(seconds);
+                    world.middlebox.advance(now, &mut world.batch);
+                }
+                Act::Reconnect(agent) => {
+                    world.middlebox.disconnect(agents[agent]);
+                    agents[agent] = world.open(Some(names[agent]));
+                }
+            }
+            waiting = 0;
+            let mut step = 0;
+            while step < world.batch.steps() {
+                turn += 1;
+                let is_end = world.batch.step(step).iter().all(|change| change.after.is_none());
+                if turn % 8 < failing && !is_end {
+                    world.middlebox.refuse(now, step, &mut world.batch);
+                }
+                step += 1;
+            }
+            world.release();
+            check_invariants(&world, now);
+        }
+    }
+}
