@@ -50,12 +50,10 @@ fn purpose(text: &str) -> &str {
 /// A transport's options with the values that they have when none is given.
 fn transport(kind: Kind) -> String {
     let mut text = format!("\ntransport {}", kind.name());
-    match kind {
-        Kind::Mptcp => return text + ", in the kernel world only, options as in tcp\n",
-        Kind::Tcp | Kind::Sctp | Kind::Udp => {
-            text += &format!(", options as in {}:KEY=VALUE,KEY=VALUE:\n", kind.name())
-        }
+    if kind == Kind::Mptcp {
+        return text + ", in the kernel world only, options as in tcp\n";
     }
+    text += &format!(", options as in {}:KEY=VALUE,KEY=VALUE:\n", kind.name());
     for (name, meaning) in kind.uses() {
         text += &format!("  {name:<36} {meaning}\n");
     }
