@@ -191,7 +191,7 @@ pub(crate) mod settled {
         impl<'de> Visitor<'de> for TextOrTable {
             type Value = TransportSpec;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a transport such as \"tcp:sack=off\"")
+                f.write_str("a transport such as \"tcp:sack=false\"")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<TransportSpec, E> {
                 text.parse().map_err(E::custom)

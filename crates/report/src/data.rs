@@ -144,12 +144,16 @@ impl Cell {
         let Conditions { loss, rate, ref axes, .. } = self.conditions;
         let number = crate::plot::number;
         if axes.iter().any(|(key, _)| !["network.loss", "workload.rate"].contains(&key.as_str())) {
-            let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-            let axes = axes.iter().map(|(key, value)| format!(", {} {value}", last(key)));
+            let axes = axes.iter().map(|(key, value)| format!(", {} {value}", short(key)));
             return self.experiment.clone() + &axes.collect::<String>();
         }
         format!("{}, {} % loss, {}/s", self.experiment, number(loss), number(rate))
     }
+}
+
+/// A swept key for people: `interval` of `workload.interval`.
+pub fn short(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or_default()
 }
 
 impl Dataset {

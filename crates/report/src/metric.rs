@@ -1,6 +1,7 @@
 //! What points are judged and drawn by.
 
-use hol_measure::{CONFIDENCE, Interval};
+use hol_base::Duration;
+use hol_measure::{CONFIDENCE, Distribution, Interval, Recorder, Summary};
 use serde::Deserialize;
 
 use crate::closed_form;
@@ -19,6 +20,8 @@ pub enum Metric {
     ConnectTime,
     /// Jain's index of the workload and each flow of the background.
     Fairness,
+    /// The share of the messages that arrived, in percent.
+    Delivered,
 }
 
 impl Metric {
@@ -32,6 +35,10 @@ impl Metric {
             Self::Throughput => flows().map(|flows| flows.throughputs.clone()).unwrap_or_default(),
             Self::ConnectTime => flows().map(|flows| flows.connects.clone()).unwrap_or_default(),
             Self::Fairness => flows().map(|flows| flows.fairnesses.clone()).unwrap_or_default(),
+            Self::Delivered => {
+                let share = |run: &Summary| 100.0 * run.completed as f64 / run.offered as f64;
+                cell.runs.iter().map(share).map(Some).collect()
+            }
         }
     }
 
@@ -40,12 +47,44 @@ impl Metric {
         Interval::of(&self.of_runs(cell).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
     }
 
+    /// How many repetitions have no value: a mean is over the others only.
+    pub fn missing(self, cell: &Cell) -> usize {
+        self.of_runs(cell).iter().filter(|value| value.is_none()).count()
+    }
+
+    /// The distribution of a time: over all messages, or over all repetitions where each connects but once.
+    pub fn distribution(self, cell: &Cell) -> Distribution {
+        match self {
+            Self::ResponseTime => cell.latency.clone(),
+            Self::Throughput | Self::Delivered | Self::Fairness => Distribution::default(),
+            Self::ConnectTime => {
+                let mut recorder = Recorder::new();
+                for value in self.of_runs(cell) {
+                    match value {
+                        Some(ms) => recorder.complete(Duration::from_secs_f64(ms / 1000.0)),
+                        None => recorder.miss(),
+                    }
+                }
+                recorder.finish()
+            }
+        }
+    }
+
     /// What the closed form says; `None` where it does not apply.
     pub fn closed_form(self, cell: &Cell) -> Option<f64> {
         match self {
             Self::ResponseTime => closed_form::mean(cell),
             Self::Throughput => cell.flows.as_ref()?.ceiling_kbps,
-            Self::ConnectTime | Self::Fairness => None,
+            Self::ConnectTime | Self::Delivered | Self::Fairness => None,
+        }
+    }
+
+    /// What the closed form is, if there is one.
+    pub const fn theory(self) -> Option<&'static str> {
+        match self {
+            Self::ResponseTime => Some("the closed form, where it applies"),
+            Self::Throughput => Some("the most that the line carries with the headers of this transport"),
+            Self::ConnectTime | Self::Delivered | Self::Fairness => None,
         }
     }
 
@@ -55,6 +94,7 @@ impl Metric {
             Self::ResponseTime | Self::ConnectTime => "ms",
             Self::Throughput => "kbit/s",
             Self::Fairness => "of 1",
+            Self::Delivered => "%",
         }
     }
 
@@ -65,6 +105,25 @@ impl Metric {
             Self::Throughput => "throughput",
             Self::ConnectTime => "time to connect",
             Self::Fairness => "Jain's fairness index",
+            Self::Delivered => "messages delivered",
+        }
+    }
+
+    /// What the axis of its distribution is called.
+    pub const fn time_axis(self) -> &'static str {
+        match self {
+            Self::ResponseTime | Self::Throughput | Self::Delivered | Self::Fairness => "response time (ms)",
+            Self::ConnectTime => "time to connect (ms)",
+        }
+    }
+
+    /// What the share above a time is called.
+    pub const fn share_axis(self) -> &'static str {
+        match self {
+            Self::ResponseTime | Self::Throughput | Self::Delivered | Self::Fairness => {
+                "share of transactions that took longer"
+            }
+            Self::ConnectTime => "share of runs that took longer",
         }
     }
 
@@ -80,7 +139,29 @@ impl Metric {
     pub fn gain(self, difference: f64) -> f64 {
         match self {
             Self::ResponseTime | Self::ConnectTime => -difference,
-            Self::Throughput | Self::Fairness => difference,
+            Self::Throughput | Self::Delivered | Self::Fairness => difference,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::flow;
+
+    #[test]
+    fn a_run_that_did_not_end_is_in_no_mean_but_counted() {
+        let mut cell = flow("TCP", &[], &[100.0, 110.0, 120.0], 385.0);
+        cell.flows.as_mut().unwrap().throughputs[2] = None;
+        let mean = Metric::Throughput.mean(&cell).unwrap();
+        assert_eq!((mean.mean, mean.n, Metric::Throughput.missing(&cell)), (105.0, 2, 1));
+    }
+
+    #[test]
+    fn a_run_that_never_connects_takes_longer_than_any_time() {
+        let mut cell = flow("TCP", &[], &[100.0, 110.0], 385.0);
+        cell.flows.as_mut().unwrap().connects = vec![Some(50.0), None];
+        let connects = Metric::ConnectTime.distribution(&cell);
+        assert_eq!((connects.offered(), connects.share_above(Duration::from_secs(60))), (2, Some(0.5)));
     }
 }

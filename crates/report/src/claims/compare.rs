@@ -4,16 +4,16 @@ use hol_measure::{CONFIDENCE, Comparison, holm};
 use serde::Deserialize;
 
 use super::view::compare;
-use super::{Finding, View};
+use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use crate::metric::Metric;
 
-/// Each of `transports` is faster than `than`: it has a lower time, or a higher throughput.
+/// Each of `transports` is faster than another, or than itself elsewhere: it has a lower time, or a higher throughput.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Faster {
     transports: Vec<String>,
-    than: String,
+    than: Other,
     #[serde(default)]
     at: Filter,
     /// The share of the points at which it has to be significant; nowhere may the opposite be.
@@ -51,8 +51,8 @@ struct Pair<'a> {
 impl Faster {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let beside = |cell: &Cell| view.beside(cell, &self.than);
-        let pairs = pairs(&cells, |cell| compare(self.metric, cell, beside(cell)?, 0.0));
+        let other = |cell: &Cell| view.other(cell, &self.than);
+        let pairs = pairs(&cells, |cell| compare(self.metric, cell, other(cell)?, 0.0));
         if pairs.is_empty() {
             return Finding::no_points();
         }
@@ -69,7 +69,10 @@ impl Faster {
             pairs.len() - faster - slower,
             if left_out > 0 { format!(" ({left_out} more did not carry the load)") } else { String::new() },
         );
-        Finding::new(holds, text).with_rows(rows(self.metric, pairs, &self.than))
+        let used = pairs.iter().map(|pair| pair.comparison.difference.n).sum();
+        let all = pairs.iter().map(|pair| pair.cell.runs.len() as u64).sum();
+        let rows = rows(self.metric, pairs, &self.than.to_string());
+        Finding::new(holds, text).of_repetitions(used, all).with_rows(rows)
     }
 }
 
@@ -125,7 +128,7 @@ mod tests {
     fn check(share: f64) -> Faster {
         Faster {
             transports: vec!["SCTP-8".into()],
-            than: "TCP".into(),
+            than: Other::Transport("TCP".into()),
             at: Filter::default(),
             share,
             metric: Metric::default(),

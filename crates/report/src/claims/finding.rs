@@ -27,6 +27,14 @@ impl Finding {
         Self::unknown("no measured point to judge")
     }
 
+    /// With what is not in its means: of `all` repetitions only `used` have a value.
+    pub fn of_repetitions(mut self, used: u64, all: u64) -> Self {
+        if used < all {
+            self.text += &format!(" ({} of {all} repetitions did not end and are in no mean)", all - used);
+        }
+        self
+    }
+
     /// With the lines behind it.
     pub fn with_rows(mut self, rows: Vec<String>) -> Self {
         self.rows = rows;
@@ -42,7 +50,9 @@ impl Finding {
                     (None, _) | (_, None) => None,
                     _ => Some(true),
                 };
-                one.text = format!("{}; {}", one.text, other.text);
+                if !one.text.ends_with(&other.text) {
+                    one.text = format!("{}; {}", one.text, other.text);
+                }
                 one.rows.extend(other.rows);
                 one
             })

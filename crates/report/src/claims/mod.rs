@@ -10,21 +10,28 @@ mod enough;
 mod explained;
 mod finding;
 mod floor;
+mod late;
+mod matters;
 mod order;
 mod ratio;
 mod same;
 mod scale;
 mod streams;
 mod tail;
+mod text;
+mod verdict;
 mod view;
+mod wider;
 
 use serde::Deserialize;
 
 use crate::data::{Dataset, Filter};
 use crate::figures::StackView;
+use crate::metric::Metric;
 
 pub use finding::Finding;
-pub use view::{View, compare};
+pub use verdict::Verdict;
+pub use view::{Other, View, compare};
 
 /// The file.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -52,9 +59,12 @@ pub struct Answer {
     pub than: String,
     /// The point.
     pub at: Filter,
-    /// The largest difference that counts as none, in ms.
+    /// What is compared.
     #[serde(default)]
-    pub margin_ms: f64,
+    pub metric: Metric,
+    /// The largest difference that counts as none, in the unit of what is compared.
+    #[serde(default)]
+    pub margin: f64,
 }
 
 /// One statement of the paper and how it is checked.
@@ -121,6 +131,18 @@ pub enum Check {
     Streams(streams::Streams),
     /// No message waits for another file's.
     Blocking(blocking::Blocking),
+    /// A swept key matters more than the choice of transport.
+    MattersMore(matters::MattersMore),
+    /// Repetitions differ more than elsewhere.
+    WiderInterval(wider::WiderInterval),
+    /// It takes too long to connect.
+    ConnectsLate(late::ConnectsLate),
+    /// A product of numbers is what the paper says.
+    Product(text::Product),
+    /// All runs one after the other take so long.
+    Lasts(text::Lasts),
+    /// The text alone tells.
+    Reading(text::Reading),
     /// Nothing that this world can tell.
     NotHere(NotHere),
 }
@@ -131,21 +153,6 @@ pub enum Check {
 pub struct NotHere {
     /// What would be needed.
     reason: String,
-}
-
-/// What is to be said about a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// It holds on the first stack, today's.
-    Reproduced,
-    /// It holds only with the settings of the paper's time.
-    PeriodOnly,
-    /// It does not hold today; the stack of the paper's time is not in this world.
-    NotToday,
-    /// It does not hold.
-    NotReproduced,
-    /// The paper's text, or this world, does not tell.
-    NotDecidable,
 }
 
 /// A claim with its verdict and the numbers behind it.
@@ -168,7 +175,7 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
     let judged = |claim: &Claim| {
         let mut findings: Vec<_> =
             views.iter().map(|stack| (stack.title.clone(), on(claim, stack))).collect();
-        let verdict = verdict(&findings, absent.is_empty());
+        let verdict = Verdict::of(&findings, absent.is_empty());
         let missing = |stack: &StackView| (stack.title.clone(), Finding::unknown(MODEL_ONLY));
         findings.extend(absent.iter().map(missing));
         Judged { claim: claim.clone(), verdict, findings }
@@ -178,21 +185,6 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
 
 /// What is said of a stack that is not here.
 const MODEL_ONLY: &str = "needs the stack of the paper's time: model world only";
-
-/// The verdict on a claim; `whole`: every stack was asked.
-fn verdict(findings: &[(String, Finding)], whole: bool) -> Verdict {
-    let mut holds = findings.iter().map(|(_, finding)| finding.holds);
-    match holds.next().flatten() {
-        Some(true) => Verdict::Reproduced,
-        modern if holds.clone().any(|period| period == Some(true)) => {
-            debug_assert!(modern != Some(true));
-            Verdict::PeriodOnly
-        }
-        None if holds.all(|period| period.is_none()) => Verdict::NotDecidable,
-        _ if !whole => Verdict::NotToday,
-        _ => Verdict::NotReproduced,
-    }
-}
 
 impl Check {
     fn evaluate(&self, view: &View<'_>) -> Finding {
@@ -218,76 +210,13 @@ impl Check {
             Self::Covers(check) => check.evaluate(view),
             Self::Streams(check) => check.evaluate(view),
             Self::Blocking(check) => check.evaluate(view),
+            Self::MattersMore(check) => check.evaluate(view),
+            Self::WiderInterval(check) => check.evaluate(view),
+            Self::ConnectsLate(check) => check.evaluate(view),
+            Self::Product(check) => check.evaluate(),
+            Self::Lasts(check) => check.evaluate(view),
+            Self::Reading(check) => check.evaluate(),
             Self::NotHere(check) => Finding::unknown(check.reason.clone()),
         }
-    }
-}
-
-impl Verdict {
-    /// All verdicts, best first.
-    pub const ALL: [Self; 5] =
-        [Self::Reproduced, Self::PeriodOnly, Self::NotToday, Self::NotReproduced, Self::NotDecidable];
-
-    /// In words.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Reproduced => "reproduced",
-            Self::PeriodOnly => "reproduced only with period stack settings",
-            Self::NotToday => "not reproduced today",
-            Self::NotReproduced => "not reproduced",
-            Self::NotDecidable => "not decidable",
-        }
-    }
-
-    /// In a word or two, for a column.
-    pub const fn short(self) -> &'static str {
-        match self {
-            Self::PeriodOnly => "period stack only",
-            other => other.text(),
-        }
-    }
-
-    /// The CSS class that colours it.
-    pub const fn class(self) -> &'static str {
-        match self {
-            Self::Reproduced => "v-good",
-            Self::PeriodOnly => "v-period",
-            Self::NotToday | Self::NotReproduced => "v-bad",
-            Self::NotDecidable => "v-unknown",
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(holds: &[Option<bool>]) -> Verdict {
-        among(holds, true)
-    }
-
-    fn among(holds: &[Option<bool>], whole: bool) -> Verdict {
-        let finding = |holds: &Option<bool>| {
-            (String::new(), Finding { holds: *holds, text: String::new(), rows: Vec::new() })
-        };
-        verdict(&holds.iter().map(finding).collect::<Vec<_>>(), whole)
-    }
-
-    #[test]
-    fn without_the_period_stack_nothing_is_said_about_it() {
-        assert_eq!(among(&[Some(true)], false), Verdict::Reproduced);
-        assert_eq!(among(&[Some(false)], false), Verdict::NotToday);
-        assert_eq!(among(&[None], false), Verdict::NotDecidable);
-    }
-
-    #[test]
-    fn the_first_stack_decides_and_the_period_stack_may_rescue() {
-        assert_eq!(of(&[Some(true), Some(false)]), Verdict::Reproduced);
-        assert_eq!(of(&[Some(false), Some(true)]), Verdict::PeriodOnly);
-        assert_eq!(of(&[None, Some(true)]), Verdict::PeriodOnly);
-        assert_eq!(of(&[Some(false), Some(false)]), Verdict::NotReproduced);
-        assert_eq!(of(&[Some(false), None]), Verdict::NotReproduced);
-        assert_eq!(of(&[None, Some(false)]), Verdict::NotReproduced);
-        assert_eq!(of(&[None, None]), Verdict::NotDecidable);
     }
 }

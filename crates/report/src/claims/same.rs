@@ -5,16 +5,16 @@ use hol_measure::{CONFIDENCE, Comparison, Distribution};
 use serde::Deserialize;
 
 use super::view::compare;
-use super::{Finding, View};
+use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use crate::metric::Metric;
 
-/// Each of `transports` has the same mean as `like`.
+/// Each of `transports` has the same mean as another, or as itself elsewhere.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SameTransports {
     transports: Vec<String>,
-    like: String,
+    like: Other,
     #[serde(default)]
     at: Filter,
     /// The largest difference that counts as none, in ms …
@@ -48,7 +48,7 @@ pub struct SameWorkloads {
 impl SameTransports {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
-            let like = view.beside(cell, &self.like)?;
+            let like = view.other(cell, &self.like)?;
             let margin = self.margin_ms.max(self.margin_share * self.metric.mean(like)?.mean);
             let comparison = compare(self.metric, cell, like, margin)?;
             Some(Compared { cell, comparison, distance: 0.0, margin })
@@ -130,14 +130,17 @@ fn finding(metric: Metric, compared: &[Compared<'_>], distance: f64) -> Finding 
         )
     };
     let rows = compared.iter().map(row).collect();
+    let used = compared.iter().map(|one| one.comparison.difference.n).sum();
+    let all = compared.iter().map(|one| one.cell.runs.len() as u64).sum();
     let apart = |one: &Compared<'_>| {
         let difference = one.comparison.difference;
         difference.mean.abs() - difference.half_width > one.margin || one.distance >= distance
     };
     if same < compared.len() && !compared.iter().any(apart) {
-        return Finding::unknown(format!("{text}; the intervals are too wide to tell")).with_rows(rows);
+        let text = format!("{text}; the intervals are too wide to tell");
+        return Finding::unknown(text).of_repetitions(used, all).with_rows(rows);
     }
-    Finding::new(same == compared.len(), text).with_rows(rows)
+    Finding::new(same == compared.len(), text).of_repetitions(used, all).with_rows(rows)
 }
 
 #[cfg(test)]
@@ -146,7 +149,7 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     fn check() -> SameTransports {
-        let (transports, like) = (vec!["SCTP-1".into()], "TCP".into());
+        let (transports, like) = (vec!["SCTP-1".into()], Other::Transport("TCP".into()));
         SameTransports {
             transports,
             like,

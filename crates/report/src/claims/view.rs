@@ -1,8 +1,12 @@
 //! The points of one stack, by the transports' names without the stack.
 
-use hol_measure::{CONFIDENCE, Comparison, compare_paired};
+use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::data::{Cell, Dataset, Filter};
+use hol_measure::{CONFIDENCE, Comparison, compare_paired};
+use serde::Deserialize;
+
+use crate::data::{Cell, Dataset, Filter, short};
 use crate::figures::StackView;
 use crate::metric::Metric;
 
@@ -32,8 +36,48 @@ impl<'a> View<'a> {
         self.data.beside(like, &self.label(transport))
     }
 
+    /// The point that `like` is held against.
+    pub fn other(&self, like: &Cell, than: &Other) -> Option<&'a Cell> {
+        let values = match than {
+            Other::Transport(transport) => return self.beside(like, transport),
+            Other::Axes(values) => values,
+        };
+        // What else the conditions say follows from the axes.
+        let mut axes = like.conditions.axes.clone();
+        for (key, value) in &mut axes {
+            *value = values.get(key).unwrap_or(value).clone();
+        }
+        self.data.cells.iter().find(|cell| {
+            (&cell.experiment, &cell.transport) == (&like.experiment, &like.transport)
+                && cell.conditions.axes == axes
+        })
+    }
+
     fn label(&self, transport: &str) -> String {
         format!("{transport}{}", self.stack.suffix)
+    }
+}
+
+/// What a point is held against, all else equal: another transport (`"TCP"`), or other values of swept keys
+/// (`{ "workload.interval" = "0ms" }`).
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Other {
+    /// Without the stack.
+    Transport(String),
+    /// As written.
+    Axes(BTreeMap<String, String>),
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transport(transport) => f.write_str(transport),
+            Self::Axes(values) => {
+                let named = values.iter().map(|(key, value)| format!("{} {value}", short(key)));
+                f.write_str(&named.collect::<Vec<_>>().join(", "))
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use hol_measure::{CONFIDENCE, Interval};
 
 use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
 use crate::closed_form;
-use crate::data::{Cell, Dataset, Filter};
+use crate::data::{Cell, Dataset, Filter, short};
 use crate::metric::Metric;
 use crate::plot::{Ccdf, Look, Point, Series, number};
 
@@ -31,7 +31,7 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         id: spec.number.id(),
         name: format!("Figure {}", spec.number),
         caption: spec.caption.clone(),
-        basis: basis(&filter, data),
+        basis: basis(spec, &filter, data),
         note: spec.note.clone(),
         experiment: spec.experiment.clone(),
         is_ccdf: spec.kind == Kind::Ccdf,
@@ -40,7 +40,7 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
             Kind::Loss => "packet loss in each direction (%)".to_owned(),
             Kind::Streams => "number of SCTP streams".to_owned(),
             Kind::Rate => "transactions a second".to_owned(),
-            Kind::Ccdf => "response time (ms)".to_owned(),
+            Kind::Ccdf => spec.metric.time_axis().to_owned(),
             Kind::Axis => axis_label(&spec.over, &filter, data),
         },
         spec: spec.clone(),
@@ -86,7 +86,8 @@ fn curves(
             labels
                 .iter()
                 .filter_map(|label| {
-                    Some(ccdf(label, cells(label).first()?, study.closed_form.contains(label)))
+                    let with_theory = study.closed_form.contains(label);
+                    Some(ccdf(spec.metric, label, cells(label).first()?, with_theory))
                 })
                 .collect(),
         ),
@@ -122,7 +123,7 @@ fn over(metric: Metric, label: &str, cells: &[&Cell], x: impl Fn(&Cell) -> f64) 
         .filter_map(|cell| {
             let mean = metric.mean(cell)?;
             let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
-            Some(Point { x: x(cell), y: mean.mean, half_width, n: mean.n })
+            Some(Point { x: x(cell), y: mean.mean, half_width, n: mean.n, missing: metric.missing(cell) })
         })
         .collect();
     let mut theory: Vec<(f64, f64)> =
@@ -140,7 +141,7 @@ fn place<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
 }
 
 fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
-    let name = key.rsplit('.').next().unwrap_or_default();
+    let name = short(key);
     let unit = data.cells.iter().find(|cell| filter.takes(cell)).map_or("", |cell| place(cell, key).1);
     if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
 }
@@ -152,16 +153,21 @@ fn reference(points: &[(f64, f64)]) -> Option<Series> {
     (!points.is_empty()).then_some(series)
 }
 
-/// A distribution, with the interval that the repetitions give at each of its corners.
-fn ccdf(label: &str, cell: &Cell, with_theory: bool) -> Ccdf {
+/// A distribution, with an interval at each of its corners.
+fn ccdf(metric: Metric, label: &str, cell: &Cell, with_theory: bool) -> Ccdf {
     const PER_DECADE: u32 = 24;
-    let corners = cell.latency.ccdf(PER_DECADE, CONFIDENCE);
+    let distribution = metric.distribution(cell);
+    let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
     let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
     // Where every transaction took the same time there is one step, down to nothing.
-    if let (true, Some(most)) = (points.is_empty(), cell.latency.max()) {
+    if let (true, Some(most)) = (points.is_empty(), distribution.max()) {
         points.push((most.as_millis_f64(), TINY));
     }
-    let band = points.iter().map(|&(ms, share)| band(cell, ms, share)).collect();
+    let band = match metric {
+        // Messages of one repetition depend on each other; repetitions do not.
+        Metric::ResponseTime => points.iter().map(|&(ms, share)| band(cell, ms, share)).collect(),
+        _ => corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(TINY), c.high)).collect(),
+    };
     let theory = if with_theory { closed_form::ccdf(cell) } else { Vec::new() };
     Ccdf { label: label.to_owned(), look: Look::of_transport(label), points, band, theory }
 }
@@ -190,8 +196,8 @@ fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
     vec![PanelData { title: "Two stacks".to_owned(), curves: Curves::Means(all) }]
 }
 
-/// How much was measured for a figure.
-fn basis(filter: &Filter, data: &Dataset) -> String {
+/// How much was measured for a figure, and how much of it is not in its means.
+fn basis(spec: &FigureSpec, filter: &Filter, data: &Dataset) -> String {
     let cells: Vec<&Cell> = data.cells.iter().filter(|cell| filter.takes(cell)).collect();
     let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();
     let repetitions = |pick: fn(std::slice::Iter<'_, usize>) -> Option<usize>| {
@@ -200,8 +206,15 @@ fn basis(filter: &Filter, data: &Dataset) -> String {
     };
     let (least, most) = (repetitions(|c| c.min().copied()), repetitions(|c| c.max().copied()));
     let repetitions = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let missing: usize = cells.iter().map(|cell| spec.metric.missing(cell)).sum();
+    let left_out = match missing {
+        // A distribution is over all of them.
+        _ if spec.kind == Kind::Ccdf => String::new(),
+        0 => String::new(),
+        _ => format!("; {} repetitions that did not end are in no mean", number(missing as f64)),
+    };
     format!(
-        "{} points, {} transactions, {repetitions} repetitions a point",
+        "{} points, {} transactions, {repetitions} repetitions a point{left_out}",
         cells.len(),
         number(messages as f64)
     )

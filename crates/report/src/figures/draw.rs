@@ -10,30 +10,47 @@ const LEFT: f64 = 56.0;
 const TOP: f64 = 34.0;
 /// Below the panels: tick labels and the name of the axis.
 const BOTTOM: f64 = 46.0;
-/// Right of a panel, for the names of its curves.
+/// Right of a panel, for the names of its curves, at least.
 const NAMES: f64 = 110.0;
+/// Before a name, and what a letter of it takes.
+const LEADER: f64 = 18.0;
+const LETTER: f64 = 7.0;
 /// Between two panels that share one key.
 const GAP: f64 = 58.0;
 
 pub fn figure(figure: &Figure) -> Svg {
     let title = format!("{}: {}", figure.name, figure.caption);
     let mut svg = Svg::new(&figure.id, WIDTH, HEIGHT, &title);
-    let count = figure.panels.len() as f64;
+    let count = figure.panels.len();
     let height = HEIGHT - TOP - BOTTOM;
     // Names stand beside each panel of means; distributions share one key at the right.
-    let between = if figure.is_ccdf { GAP } else { NAMES + GAP / 2.0 };
-    let width = ((WIDTH - LEFT - NAMES - between * (count - 1.0)) / count).min(560.0);
+    let beside = |(index, panel): (usize, &PanelData)| match index + 1 == count {
+        true => names(panel),
+        false if figure.is_ccdf => GAP,
+        false => names(panel) + GAP / 2.0,
+    };
+    let beside: Vec<f64> = figure.panels.iter().enumerate().map(beside).collect();
+    let width = ((WIDTH - LEFT - beside.iter().sum::<f64>()) / count as f64).min(560.0);
+    let mut left = LEFT;
     for (index, data) in figure.panels.iter().enumerate() {
-        let left = LEFT + (width + between) * index as f64;
         let panel = panel(figure, Frame { left, top: TOP, width, height });
         panel.draw(&mut svg, &data.title, index == 0);
         curves(&mut svg, &panel, data);
-    }
-    if figure.is_ccdf {
-        let left = LEFT + (width + between) * (count - 1.0) + width + 16.0;
-        shared_key(&mut svg, figure, left);
+        if figure.is_ccdf && index + 1 == count {
+            shared_key(&mut svg, figure, left + width + 16.0);
+        }
+        left += width + beside[index];
     }
     svg
+}
+
+/// What the names of a panel's curves take beside it.
+fn names(panel: &PanelData) -> f64 {
+    let letters = match &panel.curves {
+        Curves::Means(series) => series.iter().map(|one| one.label.len()).max(),
+        Curves::Ccdfs(_) => None,
+    };
+    letters.map_or(NAMES, |letters| (LEADER + LETTER * letters as f64).max(NAMES))
 }
 
 fn panel(figure: &Figure, frame: Frame) -> Panel {
@@ -47,7 +64,7 @@ fn panel(figure: &Figure, frame: Frame) -> Panel {
         Kind::Ccdf => (log, Scale::Log { min, max }),
     };
     let y_label = match figure.spec.kind {
-        Kind::Ccdf => "share of transactions that took longer".to_owned(),
+        Kind::Ccdf => figure.spec.metric.share_axis().to_owned(),
         _ => format!("{} ({})", figure.spec.metric.name(), figure.spec.metric.unit()),
     };
     Panel { frame, x: Axis::new(x, &figure.x_label), y: Axis::new(y, &y_label) }
@@ -163,7 +180,7 @@ mod tests {
         let csv = figures()[0].csv();
         let rows: Vec<&str> = csv.lines().collect();
         assert_eq!(rows.len(), 5, "{csv}");
-        assert_eq!(rows[0], "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n");
-        assert!(rows[1].starts_with("today,TCP,1,24.0000,") && rows[1].ends_with(",2"), "{csv}");
+        assert_eq!(rows[0], "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n,missing");
+        assert!(rows[1].starts_with("today,TCP,1,24.0000,") && rows[1].ends_with(",2,0"), "{csv}");
     }
 }

@@ -62,6 +62,15 @@ impl Figure {
         draw::figure(self)
     }
 
+    /// What its dashed lines are, if it has any.
+    pub fn theory(&self) -> Option<&'static str> {
+        let drawn = |panel: &PanelData| match &panel.curves {
+            Curves::Means(series) => series.iter().any(|one| !one.theory.is_empty()),
+            Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
+        };
+        self.spec.metric.theory().filter(|_| self.panels.iter().any(drawn))
+    }
+
     /// Every place on the horizontal axis that has a point, ascending.
     fn xs(&self) -> Vec<f64> {
         let mut xs: Vec<f64> = Vec::new();

@@ -4,16 +4,17 @@ use std::fmt::Write;
 
 use super::{Curves, Figure};
 use crate::metric::Metric;
-use crate::plot::{Series, number};
+use crate::plot::{Point, Series, number};
 
 /// One row for each x and series: `panel,series,x,mean,ci95` or `panel,series,ms,share,low,high`.
 pub fn csv(figure: &Figure) -> String {
     let mut text = String::from(match (figure.is_ccdf, figure.spec.metric) {
         (true, _) => "panel,series,response_ms,share_longer,low95,high95\n",
-        (_, Metric::ResponseTime) => "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n\n",
-        (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n\n",
-        (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n\n",
-        (_, Metric::Fairness) => "panel,series,x,fairness,ci95,,n\n",
+        (_, Metric::ResponseTime) => "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n,missing\n",
+        (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n,missing\n",
+        (_, Metric::Delivered) => "panel,series,x,delivered_percent,ci95,,n,missing\n",
+        (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n,missing\n",
+        (_, Metric::Fairness) => "panel,series,x,fairness,ci95,,n,missing\n",
     });
     for panel in &figure.panels {
         let title = &panel.title;
@@ -36,8 +37,8 @@ fn mean_rows(text: &mut String, title: &str, series: &Series) {
     for point in &series.points {
         let theory = series.theory.iter().find(|(x, _)| *x == point.x);
         let theory = theory.map(|(_, y)| format!("{y:.4}")).unwrap_or_default();
-        let (x, y, half, n) = (point.x, point.y, point.half_width, point.n);
-        let _ = writeln!(text, "{title},{},{x},{y:.4},{half:.4},{theory},{n}", series.label);
+        let Point { x, y, half_width, n, missing } = *point;
+        let _ = writeln!(text, "{title},{},{x},{y:.4},{half_width:.4},{theory},{n},{missing}", series.label);
     }
 }
 
@@ -62,7 +63,9 @@ pub fn html(figure: &Figure) -> String {
             let _ = write!(text, "<tr><th>{}</th>", one.label);
             for x in &xs {
                 let _ = match one.points.iter().find(|p| p.x == *x) {
-                    Some(p) => write!(text, "<td>{:.2}<small> ± {:.2}</small></td>", p.y, p.half_width),
+                    Some(p) => {
+                        write!(text, "<td>{:.2}<small> ± {:.2}{}</small></td>", p.y, p.half_width, of(p))
+                    }
                     None => write!(text, "<td>–</td>"),
                 };
             }
@@ -71,4 +74,10 @@ pub fn html(figure: &Figure) -> String {
         text.push_str("</table></div>");
     }
     text
+}
+
+/// How many repetitions a mean is of, where some have no value.
+fn of(point: &Point) -> String {
+    let Point { n, missing, .. } = *point;
+    if missing > 0 { format!(", {n} of {}", n + missing as u64) } else { String::new() }
 }

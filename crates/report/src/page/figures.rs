@@ -1,5 +1,6 @@
 //! The figures by experiment, and the sequence diagrams.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::figures::Figure;
@@ -10,21 +11,42 @@ pub fn html(report: &Report) -> String {
     if report.figures.is_empty() {
         return String::new();
     }
-    let mut text = String::from(
-        "<p class=\"soft\">Axes are the paper's. Dashed: the closed form, where it applies. Bars: 95 %. A triangle ▲ at the upper edge is a mean off the axis; its value is in the tooltip and in the table.</p>",
+    let mut text = format!(
+        "<p class=\"soft\">Axes are the paper's, where it shows them. Dashed: {}. Bars: 95 %. A triangle ▲ at the upper edge is a mean off the axis; its value is in the tooltip and in the table.</p>",
+        theory(report)
     );
-    for (name, title, ..) in &report.provenance.experiments {
-        let of = |figure: &&Figure| figure.experiment == *name;
+    for (name, title) in experiments(report) {
+        let of = |figure: &&Figure| figure.experiment == name;
         let means: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| !f.is_ccdf).collect();
         let ccdfs: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| f.is_ccdf).collect();
-        if means.is_empty() && ccdfs.is_empty() {
-            continue;
-        }
         let _ = write!(text, "<h3 id=\"{name}\">{}</h3>", escape(title));
         means.iter().for_each(|figure| text.push_str(&one(figure)));
         text.push_str(&distributions(&ccdfs, means.is_empty()));
     }
     text
+}
+
+/// The experiments with their titles, in the order of the figures.
+fn experiments(report: &Report) -> Vec<(&str, &str)> {
+    let mut ordered: Vec<(&str, &str)> = Vec::new();
+    for Figure { experiment, .. } in &report.figures {
+        let known = report.provenance.experiments.iter().find(|(name, ..)| name == experiment);
+        ordered.extend(known.map(|(name, title, ..)| (name.as_str(), title.as_str())));
+    }
+    let mut seen = BTreeSet::new();
+    ordered.retain(|(name, _)| seen.insert(*name));
+    ordered
+}
+
+/// What the dashed lines are, for each kind of figure.
+fn theory(report: &Report) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for kind in report.figures.iter().filter_map(Figure::theory) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.join("; ")
 }
 
 /// Distributions are many: they open on demand, unless there is nothing else.
@@ -37,7 +59,7 @@ fn distributions(figures: &[&Figure], open: bool) -> String {
     let body: String = figures.iter().map(|figure| one(figure)).collect();
     let open = if open { " open" } else { "" };
     format!(
-        "<details class=\"group\"{open}><summary>{numbers}: distributions of the response time (CCDF)</summary>{body}</details>"
+        "<details class=\"group\"{open}><summary>{numbers}: distributions (CCDF)</summary>{body}</details>"
     )
 }
 

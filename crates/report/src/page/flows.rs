@@ -7,18 +7,40 @@ use crate::metric::Metric;
 use crate::plot::escape;
 use crate::report::Report;
 
+/// So many points are shown at once.
+const FEW: usize = 24;
+
 const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>a flow of the background, kbit/s</th>\
-                    <th>fairness (Jain)</th><th>connected after, ms</th><th>runs not connected</th></tr>";
+                    <th>fairness (Jain)</th><th>connected after, ms</th><th>runs</th><th>not connected</th>\
+                    <th>not ended</th></tr>";
 
 pub fn html(report: &Report) -> String {
-    let rows: String = report.data.cells.iter().filter_map(row).collect();
-    if rows.is_empty() {
+    let tables: String =
+        report.provenance.experiments.iter().filter_map(|(name, ..)| table(report, name)).collect();
+    if tables.is_empty() {
         return String::new();
     }
     format!(
-        "<p class=\"soft\">User data from the first message sent to the last delivered; ± 95 % over the repetitions.</p>\
-         <div class=\"scroll\"><table class=\"numbers\">{HEAD}{rows}</table></div>"
+        "<p class=\"soft\">User data from the first message sent to the last delivered; ± 95 % over the repetitions. A run \
+         that was not connected in time, or did not deliver every message, has no throughput: it is counted in the \
+         last columns.</p>\
+         {tables}"
     )
+}
+
+/// Points are many: they open on demand.
+fn table(report: &Report, experiment: &str) -> Option<String> {
+    let cells: Vec<&Cell> = report.data.cells.iter().filter(|cell| cell.experiment == experiment).collect();
+    let rows: String = cells.iter().filter_map(|cell| row(cell)).collect();
+    let open = if cells.len() > FEW { "" } else { " open" };
+    (!rows.is_empty()).then(|| {
+        format!(
+            "<details{open}><summary>{}: {} points</summary><div class=\"scroll\"><table class=\"numbers\">{HEAD}{rows}\
+             </table></div></details>",
+            escape(experiment),
+            cells.len()
+        )
+    })
 }
 
 fn row(cell: &Cell) -> Option<String> {
@@ -28,8 +50,13 @@ fn row(cell: &Cell) -> Option<String> {
     let cells: String = [throughput, *background_kbps, fairness, connect]
         .map(|of| format!("<td>{}</td>", shown(of)))
         .concat();
-    let (runs, unconnected) = (connects.len(), connects.iter().filter(|time| time.is_none()).count());
-    Some(format!("<tr><th>{}</th>{cells}<td>{unconnected} of {runs}</td></tr>", escape(point)))
+    let [unconnected, unended] = [Metric::ConnectTime, Metric::Throughput].map(|metric| metric.missing(cell));
+    let why = cell.stopped.as_ref().map(|why| format!(" title=\"{}\"", escape(why))).unwrap_or_default();
+    Some(format!(
+        "<tr><th>{}</th>{cells}<td>{}</td><td>{unconnected}</td><td{why}>{unended}</td></tr>",
+        escape(point),
+        connects.len()
+    ))
 }
 
 fn shown(interval: Option<Interval>) -> String {

@@ -6,7 +6,6 @@ use hol_measure::{Comparison, Verdict as Compared};
 
 use crate::claims::{Answer, Verdict, View, compare};
 use crate::figures::StackView;
-use crate::metric::Metric;
 use crate::plot::{escape, number};
 use crate::report::Report;
 
@@ -99,8 +98,11 @@ fn at(report: &Report, stack: &StackView, answer: &Answer) -> Option<Compare> {
     let view = View { data: &report.data, stack };
     let cell = *view.cells(&answer.transport, &answer.at).first()?;
     let other = view.beside(cell, &answer.than)?;
-    let comparison = compare(Metric::ResponseTime, cell, other, answer.margin_ms)?;
-    Some(Compare { comparison, mean: cell.mean()?.mean, other: other.mean()?.mean })
+    let Answer { metric, margin, .. } = *answer;
+    // Faster is a lower time, but a higher throughput.
+    let (first, second) = if metric.gain(1.0) < 0.0 { (cell, other) } else { (other, cell) };
+    let comparison = compare(metric, first, second, margin)?;
+    Some(Compare { comparison, mean: metric.mean(cell)?.mean, other: metric.mean(other)?.mean })
 }
 
 /// One row for each situation, one column for each stack.
@@ -119,17 +121,18 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let Some(Compare { comparison, mean, other }) = at(report, stack, answer) else {
         return missing(report, stack, answer);
     };
+    let unit = answer.metric.unit();
     let mut by = comparison.difference;
     let slower = by.mean > 0.0;
     by.mean = by.mean.abs();
     let verdict = match comparison.verdict {
         Compared::NoDifference => "<span class=\"even\">as fast as</span>".to_owned(),
         Compared::Undecided => "<span class=\"even\">not distinguishable from</span>".to_owned(),
-        _ if slower => format!("<span class=\"slower\">{by} ms slower</span> than"),
-        _ => format!("<span class=\"faster\">{by} ms faster</span> than"),
+        _ if slower => format!("<span class=\"slower\">{by} {unit} slower</span> than"),
+        _ => format!("<span class=\"faster\">{by} {unit} faster</span> than"),
     };
     let Answer { transport, than, .. } = answer;
-    format!("{transport} is {verdict} {than}<br><small>{mean:.2} against {other:.2} ms</small>")
+    format!("{transport} is {verdict} {than}<br><small>{mean:.2} against {other:.2} {unit}</small>")
 }
 
 /// Why two transports cannot be compared.

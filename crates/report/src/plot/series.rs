@@ -11,8 +11,10 @@ pub struct Point {
     pub y: f64,
     /// Half width of its 95 % interval; zero draws no bar.
     pub half_width: f64,
-    /// Repetitions behind it.
+    /// Repetitions behind it …
     pub n: u64,
+    /// … and those that have no value.
+    pub missing: usize,
 }
 
 /// A named curve.
@@ -87,8 +89,10 @@ impl Series {
 }
 
 fn tooltip(label: &str, point: &Point) -> String {
-    let Point { x, y, half_width, .. } = *point;
-    format!("{label} at {}: {y:.2} ± {half_width:.2}", super::scale::number(x))
+    let Point { x, y, half_width, n, missing } = *point;
+    let of =
+        if missing > 0 { format!(" ({n} of {} repetitions)", n + missing as u64) } else { String::new() };
+    format!("{label} at {}: {y:.2} ± {half_width:.2}{of}", super::scale::number(x))
 }
 
 /// Draws the shape of a point in the current colour.

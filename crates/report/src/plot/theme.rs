@@ -38,8 +38,9 @@ const fn look(class: &'static str, marker: Marker, dash: &'static str) -> Look {
 }
 
 /// The looks of the transports of the papers, by label without its stack.
-const TRANSPORTS: [(&str, Look); 11] = [
+const TRANSPORTS: [(&str, Look); 16] = [
     ("TCP", look("c-vermilion", Marker::Cross, "")),
+    ("TCP-8", look("c-vermilion", Marker::Down, "5 2")),
     ("SCTP-1", look("c-ink", Marker::Disc, "")),
     ("SCTP-2", look("c-purple", Marker::Square, "7 2")),
     ("SCTP-4", look("c-orange", Marker::Diamond, "5 2")),
@@ -50,6 +51,10 @@ const TRANSPORTS: [(&str, Look); 11] = [
     ("SCTP-unordered", look("c-green", Marker::Up, "")),
     ("2×SCTP-1", look("c-orange", Marker::Diamond, "")),
     ("2×TCP", look("c-sky", Marker::Down, "4 2")),
+    ("SCTP", look("c-blue", Marker::Disc, "")),
+    ("UDP", look("c-orange", Marker::Diamond, "5 2")),
+    ("SIP-request", look("c-purple", Marker::Square, "7 2")),
+    ("SIP-invite", look("c-sky", Marker::Down, "4 2")),
 ];
 
 /// The looks of a series of levels, from weak to strong.

@@ -129,7 +129,7 @@ fn series<'c>(
 ) -> Series {
     let point = |(compared, mean): (&&Compared, Interval)| {
         let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
-        Point { x: (along.of)(&compared.conditions), y: mean.mean, half_width, n: mean.n }
+        Point { x: (along.of)(&compared.conditions), y: mean.mean, half_width, n: mean.n, missing: 0 }
     };
     let mut points: Vec<Point> = means.map(point).filter(|point| point.x > 0.0).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));

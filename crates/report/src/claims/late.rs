@@ -1,0 +1,71 @@
+//! Connecting takes too long.
+
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+
+/// Each of `transports` takes longer than a limit to connect, or never is, in some of its runs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectsLate {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+    /// What is reasonable.
+    within_ms: f64,
+    /// Where nothing hinders it: the claim holds if no run is late.
+    #[serde(default)]
+    none: bool,
+}
+
+impl ConnectsLate {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let shares: Vec<(usize, usize, &Cell)> = view
+            .cells_of(&self.transports, &self.at)
+            .into_iter()
+            .filter_map(|cell| {
+                let connects = &cell.flows.as_ref()?.connects;
+                let late = connects.iter().filter(|time| time.is_none_or(|ms| ms > self.within_ms));
+                Some((late.count(), connects.len(), cell))
+            })
+            .collect();
+        if shares.is_empty() {
+            return Finding::no_points();
+        }
+        let (late, runs) = shares.iter().fold((0, 0), |(late, runs), (l, r, _)| (late + l, runs + r));
+        let text = format!(
+            "{late} of {runs} runs, {:.1} %, were not connected within {} s",
+            100.0 * late as f64 / runs as f64,
+            self.within_ms / 1000.0
+        );
+        let row = |(late, runs, cell): &(usize, usize, &Cell)| {
+            format!("{} at {}: {late} of {runs} late", cell.transport, cell.place())
+        };
+        let holds = shares.iter().all(|(late, ..)| (*late == 0) == self.none);
+        Finding::new(holds, text).with_rows(shares.iter().map(row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dataset, flow, view};
+
+    fn holds(none: bool, last: Option<f64>) -> Option<bool> {
+        let mut cell = flow("TCP", &[("count", "8")], &[100.0, 100.0], 385.0);
+        cell.flows.as_mut().unwrap().connects = vec![Some(50.0), last];
+        let check =
+            ConnectsLate { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 10_000.0, none };
+        check.evaluate(&view(&dataset(vec![cell]))).holds
+    }
+
+    #[test]
+    fn a_run_that_never_connects_is_late() {
+        assert_eq!(
+            [holds(false, Some(60.0)), holds(false, Some(21_000.0)), holds(false, None)],
+            [Some(false), Some(true), Some(true)]
+        );
+        assert_eq!([holds(true, Some(60.0)), holds(true, None)], [Some(true), Some(false)]);
+    }
+}

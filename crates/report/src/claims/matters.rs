@@ -1,0 +1,121 @@
+//! Which matters more, the transport or something else? An analysis of variance.
+
+use std::collections::BTreeMap;
+
+use hol_measure::{Block, CONFIDENCE, Part, Variance};
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+use crate::metric::Metric;
+
+/// A swept key explains more of the variance than the choice between `transports` does.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MattersMore {
+    transports: Vec<String>,
+    /// The swept key.
+    factor: String,
+    #[serde(default)]
+    at: Filter,
+    /// Whose variance.
+    #[serde(default)]
+    metric: Metric,
+}
+
+impl MattersMore {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let blocks: Vec<Block> =
+            self.blocks(view).values().filter_map(|cells| self.block(view, cells)).collect();
+        let Some(variance) = Variance::within(&blocks) else { return Finding::no_points() };
+        let Variance { first: transport, second: factor, interaction, error } = variance;
+        let told = |name: &str, part: Part| {
+            let (share, f, p) = (100.0 * variance.share(part), variance.f(part), variance.p(part));
+            format!("{name}: {share:.1} % of the variance, F = {f:.1}, p = {p:.2e}")
+        };
+        let rows = vec![
+            told(&self.factor, factor),
+            told("transport", transport),
+            told("both together", interaction),
+            format!("chance: {:.1} % of the variance", 100.0 * variance.share(error)),
+        ];
+        let text = format!(
+            "{} explains {:.1} % of the variance of the {} and the transport {:.1} %, in {} settings with everything \
+             else equal",
+            self.factor,
+            100.0 * variance.share(factor),
+            self.metric.name(),
+            100.0 * variance.share(transport),
+            blocks.len()
+        );
+        let significant = variance.p(factor) < 1.0 - CONFIDENCE;
+        Finding::new(significant && factor.squares > transport.squares, text).with_rows(rows)
+    }
+
+    /// The points of the first transport, by what else is equal.
+    fn blocks<'a>(&self, view: &View<'a>) -> BTreeMap<(String, Vec<String>), Vec<&'a Cell>> {
+        let mut blocks: BTreeMap<_, Vec<&Cell>> = BTreeMap::new();
+        for cell in self.transports.first().map(|first| view.cells(first, &self.at)).unwrap_or_default() {
+            let others = cell.conditions.axes.iter().filter(|(key, _)| *key != self.factor);
+            let others = others.map(|(_, value)| value.clone()).collect();
+            blocks.entry((cell.experiment.clone(), others)).or_default().push(cell);
+        }
+        blocks
+    }
+
+    /// The repetitions that have a value for every transport and level: those that are missing somewhere would tip
+    /// the balance.
+    fn block(&self, view: &View<'_>, levels: &[&Cell]) -> Option<Block> {
+        let of = |transport: &String| -> Option<Vec<Vec<Option<f64>>>> {
+            levels.iter().map(|cell| Some(self.metric.of_runs(view.beside(cell, transport)?))).collect()
+        };
+        let runs: Vec<Vec<Vec<Option<f64>>>> = self.transports.iter().map(of).collect::<Option<_>>()?;
+        let count = runs.iter().flatten().map(Vec::len).min()?;
+        let whole: Vec<usize> =
+            (0..count).filter(|&at| runs.iter().flatten().all(|cell| cell[at].is_some())).collect();
+        let kept = |cell: &Vec<Option<f64>>| whole.iter().filter_map(|&at| cell[at]).collect();
+        (whole.len() > 1).then(|| runs.iter().map(|row| row.iter().map(kept).collect()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dataset, flow, view};
+
+    fn holds(means: [[f64; 2]; 2]) -> Option<bool> {
+        let mut cells = Vec::new();
+        for (transport, row) in ["TCP", "SCTP-1"].iter().zip(means) {
+            for (sack, mean) in ["on", "off"].iter().zip(row) {
+                let runs = [mean - 1.0, mean + 1.0, mean];
+                cells.push(flow(transport, &[("background.sack", sack), ("queue", "6p")], &runs, 385.0));
+            }
+        }
+        let check = MattersMore {
+            transports: vec!["TCP".into(), "SCTP-1".into()],
+            factor: "background.sack".into(),
+            at: Filter::default(),
+            metric: Metric::Throughput,
+        };
+        check.evaluate(&view(&dataset(cells))).holds
+    }
+
+    #[test]
+    fn the_larger_part_of_the_variance_matters_more() {
+        assert_eq!(holds([[100.0, 150.0], [102.0, 152.0]]), Some(true));
+        assert_eq!(holds([[100.0, 103.0], [150.0, 153.0]]), Some(false));
+        assert_eq!(holds([[100.0, 100.0], [100.0, 100.0]]), Some(false), "chance alone is no factor");
+    }
+
+    #[test]
+    fn a_single_transport_has_nothing_beside_it() {
+        let check = MattersMore {
+            transports: vec!["TCP".into(), "SCTP-1".into()],
+            factor: "queue".into(),
+            at: Filter::default(),
+            metric: Metric::Throughput,
+        };
+        let data = dataset(vec![flow("TCP", &[("queue", "6p")], &[100.0, 101.0], 385.0)]);
+        assert_eq!(check.evaluate(&view(&data)).holds, None);
+    }
+}

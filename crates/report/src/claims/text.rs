@@ -1,0 +1,115 @@
+//! Claims that the paper's text decides, without a measurement.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::Filter;
+use crate::metric::Metric;
+use crate::plot::number;
+
+/// A product of numbers that the paper, or an RFC, states is what the paper says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Product {
+    /// The factors by their meaning.
+    of: BTreeMap<String, f64>,
+    /// What the paper says.
+    is: f64,
+    /// How far off it may be, as a share.
+    #[serde(default)]
+    within: f64,
+}
+
+/// A reading of the text says whether it holds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    holds: bool,
+    /// Why.
+    reason: String,
+}
+
+/// Sending everything takes so long, one run after the other.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lasts {
+    transports: Vec<String>,
+    #[serde(default)]
+    at: Filter,
+    at_most_days: f64,
+}
+
+impl Product {
+    pub(super) fn evaluate(&self) -> Finding {
+        let product: f64 = self.of.values().product();
+        let factors: Vec<String> = self.of.values().map(|factor| number(*factor)).collect();
+        let holds = (product - self.is).abs() <= (self.within + 1e-9) * self.is.abs();
+        let text =
+            format!("{} = {}; the paper has {}", factors.join(" × "), number(product), number(self.is));
+        let row = |(meaning, factor): (&String, &f64)| format!("{meaning}: {}", number(*factor));
+        Finding::new(holds, text).with_rows(self.of.iter().map(row).collect())
+    }
+}
+
+impl Reading {
+    pub(super) fn evaluate(&self) -> Finding {
+        Finding::new(self.holds, self.reason.clone())
+    }
+}
+
+impl Lasts {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let cells = view.cells_of(&self.transports, &self.at);
+        let (mut seconds, mut runs, mut missing) = (0.0, 0, 0);
+        for cell in &cells {
+            for (run, kbps) in cell.runs.iter().zip(Metric::Throughput.of_runs(cell)) {
+                runs += 1;
+                match kbps {
+                    Some(kbps) => seconds += run.bytes as f64 * 8.0 / kbps / 1e3,
+                    None => missing += 1,
+                }
+            }
+        }
+        if runs == 0 {
+            return Finding::no_points();
+        }
+        let days = seconds / 86_400.0;
+        let text = format!(
+            "{runs} runs send for {days:.1} days one after the other ({missing} of them did not end); the paper has {}",
+            number(self.at_most_days)
+        );
+        Finding::new(days <= self.at_most_days, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dataset, flow, view};
+
+    #[test]
+    fn a_product_is_what_the_paper_says_or_not() {
+        let product = |is| {
+            let of = [("round trip, s".into(), 0.05), ("octets a second".into(), 50_000.0)].into();
+            Product { of, is, within: 0.0 }.evaluate()
+        };
+        assert_eq!(product(2500.0).holds, Some(true));
+        assert_eq!(product(2600.0).holds, Some(false));
+        assert!(product(2600.0).text.contains("= 2500; the paper has 2600"), "{:?}", product(2600.0));
+    }
+
+    #[test]
+    fn days_are_those_of_all_runs_one_after_the_other() {
+        let mut cell = flow("TCP", &[], &[400.0, 200.0], 400.0);
+        // 43.2 and 86.4 million seconds.
+        cell.runs.iter_mut().for_each(|run| run.bytes = 2_160_000_000_000);
+        let lasts = |at_most_days| {
+            let check = Lasts { transports: vec!["TCP".into()], at: Filter::default(), at_most_days };
+            check.evaluate(&view(&dataset(vec![cell.clone()])))
+        };
+        assert_eq!(lasts(1501.0).holds, Some(true), "{:?}", lasts(1501.0));
+        assert_eq!(lasts(1499.0).holds, Some(false));
+    }
+}

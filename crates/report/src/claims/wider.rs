@@ -1,0 +1,67 @@
+//! Repetitions differ more under some conditions than under others.
+
+use hol_measure::Interval;
+use serde::Deserialize;
+
+use super::{Finding, Other, View};
+use crate::data::{Cell, Filter};
+use crate::metric::Metric;
+
+/// The intervals of `transports` are wider, as a share of the mean, than elsewhere on the axis.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WiderInterval {
+    transports: Vec<String>,
+    at: Filter,
+    than: Other,
+    #[serde(default)]
+    metric: Metric,
+}
+
+impl WiderInterval {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let known = |cell: &Cell| self.metric.mean(cell).filter(|mean| mean.half_width.is_finite());
+        let pair = |cell: &&Cell| -> Option<(Interval, Interval, String)> {
+            let (here, there) = (known(cell)?, known(view.other(cell, &self.than)?)?);
+            let (transport, place, than) = (&cell.transport, cell.place(), &self.than);
+            let unit = self.metric.unit();
+            let row = format!("{transport} at {place}: {here} {unit}, against {there} {unit} at {than}");
+            Some((here, there, row))
+        };
+        let pairs: Vec<_> = view.cells_of(&self.transports, &self.at).iter().filter_map(pair).collect();
+        if pairs.is_empty() {
+            return Finding::no_points();
+        }
+        let wider = pairs.iter().filter(|(here, there, _)| here.relative() > there.relative()).count();
+        let widest = pairs.iter().map(|(here, ..)| here.relative()).fold(0.0, f64::max);
+        let text = format!(
+            "wider than at {} at {wider} of {} points; the widest is ± {:.0} % of its mean",
+            self.than,
+            pairs.len(),
+            100.0 * widest
+        );
+        Finding::new(wider == pairs.len(), text).with_rows(pairs.into_iter().map(|(.., row)| row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dataset, flow, view};
+
+    #[test]
+    fn repetitions_that_differ_more_have_a_wider_interval() {
+        let check = WiderInterval {
+            transports: vec!["TCP".into()],
+            at: Filter { axes: [("count".into(), vec!["2".into()])].into(), ..Filter::default() },
+            than: Other::Axes([("count".into(), "0".into())].into()),
+            metric: Metric::Throughput,
+        };
+        let alone = flow("TCP", &[("count", "0")], &[200.0, 200.0, 200.1], 200.0);
+        let competing = flow("TCP", &[("count", "2")], &[100.0, 150.0, 120.0], 200.0);
+        let steady = flow("TCP", &[("count", "2")], &[100.0, 100.0, 100.0], 200.0);
+        let holds = |cells| check.evaluate(&view(&dataset(cells))).holds;
+        assert_eq!(holds(vec![alone.clone(), competing]), Some(true));
+        assert_eq!(holds(vec![alone, steady]), Some(false));
+    }
+}
