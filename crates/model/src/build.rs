@@ -87,38 +87,44 @@ impl Builder<'_> {
         messages: u64,
         seed: Seed,
     ) -> Result<Flow, ScenarioError> {
-        let streams = transport.streams();
-        let patience = match transport.protocol() {
-            Protocol::Tcp { config, .. } => config.rto_max,
-            Protocol::Sctp { config, .. } => config.rto_max,
-            Protocol::Udp { .. } => PATIENCE_WITH_DATAGRAMS,
-            Protocol::Mptcp { .. } => return Err(ScenarioError::NoProtocol(transport.kind().name())),
-        };
         let [client, server] = [workload.from(), workload.to()]
             .map(|name| self.topology.node(name).expect("a scenario is checked first"));
         let plan = Plan { flow: index, seed, client, server, port: SERVER_PORT + index as u16 };
-        let [client, server] = match transport.protocol() {
-            Protocol::Tcp { config, connections } => {
-                let length_of = workload.length_of();
-                self.tcp(plan, config, *connections).map(|endpoints| Channel::tcp(endpoints, length_of))
-            }
-            Protocol::Sctp { config, associations, unordered, reliability } => {
-                let endpoints = self.sctp(plan, config, *associations);
-                endpoints.map(|endpoints| Channel::messages(endpoints, *unordered, *reliability))
-            }
-            Protocol::Udp { config } => {
-                let endpoints = self.udp(plan, config, workload)?;
-                endpoints.map(|endpoints| Channel::messages(endpoints, true, Reliability::Full))
-            }
-            Protocol::Mptcp { .. } => return Err(ScenarioError::NoProtocol(transport.kind().name())),
-        };
-        let face = Face { streams, sessions: transport.connections() };
+        let ([client, server], patience) = self.channels(plan, transport, workload)?;
+        let face = Face { streams: transport.streams(), sessions: transport.connections() };
         let arrivals = seed.derive("workload/arrivals").rng();
         Ok(Flow::new(
             Side::new(Client::new(workload, face, messages, arrivals), client),
             Side::new(Server::new(workload, face, messages), server),
             Terms::of(workload, messages, patience * STALLED_TIMEOUTS, nobody_repeats(transport)),
         ))
+    }
+
+    /// What client and server talk through, and the longest that the transport may be silent and yet recover.
+    fn channels(
+        &mut self,
+        plan: Plan,
+        transport: &TransportSpec,
+        workload: &WorkloadSpec,
+    ) -> Result<([Channel; 2], Duration), ScenarioError> {
+        Ok(match transport.protocol() {
+            Protocol::Tcp { config, connections } => {
+                let endpoints = self.tcp(plan, config, *connections);
+                let length_of = workload.length_of();
+                (endpoints.map(|endpoints| Channel::tcp(endpoints, length_of)), config.rto_max)
+            }
+            Protocol::Sctp { config, associations, unordered, reliability } => {
+                let endpoints = self.sctp(plan, config, *associations);
+                let channel = |endpoints| Channel::messages(endpoints, *unordered, *reliability);
+                (endpoints.map(channel), config.rto_max)
+            }
+            Protocol::Udp { config } => {
+                let endpoints = self.udp(plan, config, workload)?;
+                let channel = |endpoints| Channel::messages(endpoints, true, Reliability::Full);
+                (endpoints.map(channel), PATIENCE_WITH_DATAGRAMS)
+            }
+            Protocol::Mptcp { .. } => return Err(ScenarioError::NoProtocol(transport.kind().name())),
+        })
     }
 
     /// Client and server endpoints of parallel TCP connections.
