@@ -153,7 +153,10 @@ impl Cell {
 
 /// A swept key for people: `interval` of `workload.interval`.
 pub fn short(key: &str) -> &str {
-    key.rsplit('.').next().unwrap_or_default()
+    match key {
+        "background.count" => "competitors",
+        _ => key.rsplit('.').next().unwrap_or_default(),
+    }
 }
 
 impl Dataset {

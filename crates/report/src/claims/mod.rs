@@ -75,6 +75,8 @@ pub struct Claim {
     pub id: String,
     /// The paper's words, shortened.
     pub quote: String,
+    /// Which of its meanings is checked, if it has several.
+    pub reading: Option<String>,
     /// The class of the check: S strict, D directional, D0 no difference, B bound, A arithmetic, F feature,
     /// X not expected to hold on today's stacks.
     pub class: String,

@@ -26,14 +26,16 @@ fn one(judged: &Judged) -> String {
     if let Some(note) = &claim.note {
         let _ = write!(body, "<p class=\"soft\">{}</p>", escape(note));
     }
+    let reading = claim.reading.as_ref().map(|reading| format!(" <small>{}</small>", escape(reading)));
     format!(
-        "<details class=\"claim\" id=\"{}\"><summary><span class=\"chip {}\" title=\"{}\">{}</span><span class=\"id\">{}</span><span>{}</span></summary><div class=\"body\">{body}</div></details>\n",
+        "<details class=\"claim\" id=\"{}\"><summary><span class=\"chip {}\" title=\"{}\">{}</span><span class=\"id\">{}</span><span>{}{}</span></summary><div class=\"body\">{body}</div></details>\n",
         claim.id,
         verdict.class(),
         verdict.text(),
         verdict.short(),
         claim.id,
-        escape(&claim.quote)
+        escape(&claim.quote),
+        reading.unwrap_or_default()
     )
 }
 

@@ -58,7 +58,7 @@ fn lead(report: &Report) -> String {
     let total = report.judged.len();
     let of = |wanted| report.judged.iter().filter(|judged| judged.verdict == wanted).count();
     let period = match of(Verdict::PeriodOnly) {
-        _ if !report.absent.is_empty() => String::new(),
+        _ if report.layout.views.len() < 2 || !report.absent.is_empty() => String::new(),
         period => format!(" and {period} more with the stack of its time"),
     };
     sentences.push(format!(
@@ -107,6 +107,9 @@ fn at(report: &Report, stack: &StackView, answer: &Answer) -> Option<Compare> {
 
 /// One row for each situation, one column for each stack.
 fn answers(report: &Report) -> String {
+    if report.claims.answers.is_empty() {
+        return String::new();
+    }
     let stacks = &report.layout.views;
     let head: String = stacks.iter().map(|stack| format!("<th>{}</th>", escape(&stack.title))).collect();
     let rows = report.claims.answers.iter().map(|answer| {
