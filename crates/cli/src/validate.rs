@@ -186,6 +186,10 @@ fn text(validation: &Validation) -> String {
         tally.agree - tally.say_little_and_agree,
         tally.points - tally.say_little,
     );
+    let rank = validation.rank_in_words();
+    if !rank.is_empty() {
+        text += &format!("{rank}\n");
+    }
     if validation.missing > 0 {
         text += &format!("{} points have no run in both worlds yet\n", validation.missing);
     }

@@ -5,6 +5,7 @@ use hol_measure::Interval;
 
 use super::check::{self, Check};
 use super::measured::Measured;
+use super::rank::ranks;
 use crate::closed_form;
 use crate::data::{Cell, Conditions};
 use crate::metric::Metric;
@@ -34,6 +35,8 @@ pub struct Compared {
     pub wasserstein_ms: Option<f64>,
     /// The repetition in which the kernel is furthest from the model's mean: the one to look into.
     pub furthest: u32,
+    /// Where each repetition of the kernel stands among the model's.
+    pub ranks: Vec<(u32, f64)>,
     /// What the network and the workload were.
     pub conditions: Conditions,
 }
@@ -45,14 +48,19 @@ impl Compared {
         let point = kernel.point.clone();
         let furthest = furthest(kernel, model);
         let closed_form = closed_form::mean(&cell);
+        let results = (kernel, model);
         let [kernel, model] = [kernel, model].map(Measured::of);
-        let throughput = if point.background.is_empty() { check::ALONE } else { check::SHARED };
+        let shared = if point.background.is_empty() { check::ALONE } else { check::SHARED };
         let both = |a, b, tolerance| Option::zip(a, b).map(|(a, b)| Check::new(a, b, tolerance));
+        let mean = both(kernel.mean, model.mean, check::MEAN);
+        let throughput = both(kernel.throughput, model.throughput, shared);
+        let ranked = if metric == Metric::Throughput { throughput } else { mean };
         Self {
             point,
-            mean: both(kernel.mean, model.mean, check::MEAN),
+            mean,
             p99: both(kernel.p99, model.p99, check::P99),
-            throughput: both(kernel.throughput, model.throughput, throughput),
+            throughput,
+            ranks: ranked.map_or(Vec::new(), |check| ranks(results, metric, check.tolerance)),
             metric,
             closed_form,
             ks: kernel.latency.ks_distance(&model.latency),

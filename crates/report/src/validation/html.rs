@@ -45,6 +45,10 @@ fn summary(validation: &Validation) -> String {
         tally.agree - tally.say_little_and_agree,
         tally.points - tally.say_little,
     );
+    let rank = validation.rank_in_words();
+    if !rank.is_empty() {
+        let _ = write!(text, "<p>And whatever the means of a few rare runs are: {rank}.</p>");
+    }
     if validation.missing > 0 {
         let _ = write!(
             text,

@@ -5,6 +5,7 @@ mod compared;
 mod figures;
 mod html;
 mod measured;
+mod rank;
 mod table;
 mod tally;
 #[cfg(test)]

@@ -39,6 +39,7 @@ fn columns(compared: &Compared) -> Row {
         ("p99_tolerance_ms", json!(check(p99, |check| check.tolerance))),
         ("throughput_difference_kbps", json!(check(throughput, Check::difference))),
         ("throughput_tolerance_kbps", json!(check(throughput, |check| check.tolerance))),
+        ("kernel_rank", json!(compared.rank())),
         ("closed_form_ms", json!(compared.closed_form)),
         ("ks_distance", json!(compared.ks)),
         ("wasserstein_ms", json!(compared.wasserstein_ms)),
