@@ -59,7 +59,7 @@ pub enum AgentError {
     #[error("the session has used all transaction identifiers; open another")]
     NoTidLeft,
     /// The middlebox refuses the session.
-    #[error("the middlebox refuses the session: {0:?}")]
+    #[error("the middlebox refuses the session: {0}")]
     Refused(Refusal),
     /// The middlebox speaks another version.
     #[error("the middlebox speaks SIMCO {}.{}, not 3.0", .0.major, .0.minor)]
@@ -113,6 +113,11 @@ impl Agent {
     /// Requests that have no reply yet.
     pub fn pending(&self) -> usize {
         self.pending.len()
+    }
+
+    /// True if this request has no reply yet.
+    pub fn awaits(&self, tid: Tid) -> bool {
+        self.pending.contains_key(&tid)
     }
 
     /// A whole message of the middlebox. After an error or [`Heard::Closed`] the connection is to be closed.

@@ -1,13 +1,14 @@
 //! Enumerations whose members are numbers on the wire.
 
-/// Defines an enumeration with its codes: `code()` for emitting, `from_code()` for parsing.
+/// Defines an enumeration with its codes: `code()` for emitting, `from_code()` for parsing. What documents a member is
+/// what people are told of it.
 macro_rules! codes {
-    ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $code:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $meaning:literal])* $member:ident = $code:literal,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
         pub enum $name {
-            $($(#[$member_doc])* $member = $code,)*
+            $($(#[doc = $meaning])* $member = $code,)*
         }
 
         impl $name {
@@ -20,6 +21,12 @@ macro_rules! codes {
                 match code {
                     $($code => Some(Self::$member),)*
                     _ => None,
+                }
+            }
+            /// What it means, in a few words.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$member => concat!($($meaning),*).trim().trim_end_matches('.'),)*
                 }
             }
         }

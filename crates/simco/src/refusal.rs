@@ -1,5 +1,7 @@
 //! Why a request is refused. RFC 4540 section 4.2.3.
 
+use std::fmt;
+
 use crate::codes::codes;
 
 codes!(
@@ -77,3 +79,21 @@ codes!(
         ParityMismatch = 0x58,
     }
 );
+
+/// The RFC's number for it and what it means: "0x0343 Specified policy rule does not exist".
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x03{:02X} {}", self.code(), self.meaning())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_its_number_and_its_meaning() {
+        assert_eq!(Refusal::NoSuchRule.to_string(), "0x0343 Specified policy rule does not exist");
+        assert_eq!(Refusal::ConfigurationFailed.to_string(), "0x034A Middlebox configuration failed");
+    }
+}

@@ -63,6 +63,9 @@ pub enum SecretError {
         /// Octets that the secret has.
         octets: usize,
     },
+    /// The file has secrets, but not this agent's.
+    #[error("there is no secret of `{0}`; add a line {0} = \"…\", as in the middlebox's file")]
+    Missing(String),
     /// The name does not fit into an owner attribute.
     #[error("the agent's name `{0}` is empty or has more than {limit} octets", limit = Owner::LIMIT)]
     Name(String),
@@ -137,16 +140,21 @@ impl Role {
     }
 }
 
+/// A line an agent: `call-server = "…"`.
+fn parse(text: &str) -> Result<BTreeMap<String, Secret>, SecretError> {
+    let table: BTreeMap<String, String> =
+        toml::from_str(text).map_err(|error| SecretError::syntax(text, &error))?;
+    let secrets = table.into_iter().map(|(name, text)| {
+        let secret = Secret::new(&name, text.as_bytes())?;
+        Ok((name, secret))
+    });
+    secrets.collect()
+}
+
 impl SharedSecrets {
     /// Reads a file of secrets, a line an agent: `call-server = "…"`.
     pub fn parse(text: &str, mut nonces: Nonces) -> Result<Self, SecretError> {
-        let table: BTreeMap<String, String> =
-            toml::from_str(text).map_err(|error| SecretError::syntax(text, &error))?;
-        let secrets = table.into_iter().map(|(name, text)| {
-            let secret = Secret::new(&name, text.as_bytes())?;
-            Ok((name, secret))
-        });
-        Ok(Self { secrets: secrets.collect::<Result<_, _>>()?, decoy: Secret(nonces().to_vec()), nonces })
+        Ok(Self { secrets: parse(text)?, decoy: Secret(nonces().to_vec()), nonces })
     }
 
     fn secret(&self, name: &str) -> &Secret {
@@ -188,6 +196,12 @@ impl SharedSecret {
     /// The secret of the agent with this name.
     pub fn new(name: &str, secret: Secret, nonces: Nonces) -> Self {
         Self { name: name.to_owned(), secret, nonces }
+    }
+
+    /// Reads the secret of the agent with this name from a file as the middlebox has it, or a part of that.
+    pub fn parse(name: &str, text: &str, nonces: Nonces) -> Result<Self, SecretError> {
+        let secret = parse(text)?.remove(name).ok_or_else(|| SecretError::Missing(name.to_owned()))?;
+        Ok(Self::new(name, secret, nonces))
     }
 }
 
@@ -287,6 +301,16 @@ mod tests {
         mac.update(b"what do ya want for nothing?");
         let expected = 0x5bdc_c146_bf60_754e_6a04_2426_0895_75c7_u128.to_be_bytes();
         assert_eq!(mac.finalize().into_bytes()[..16], expected);
+    }
+
+    #[test]
+    fn an_agent_finds_its_secret_in_the_file_of_the_middlebox() {
+        let mut middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
+        let mut agent = SharedSecret::parse("backup", FILE, nonces(0)).unwrap();
+        let exchange = exchange(&mut agent, &mut middlebox);
+        assert!(agent.recognizes(&exchange, &Authentication::prove(&middlebox, &exchange)));
+        let error = SharedSecret::parse("back-up", FILE, nonces(0)).unwrap_err().to_string();
+        assert!(error.contains("no secret of `back-up`"), "{error}");
     }
 
     #[test]
