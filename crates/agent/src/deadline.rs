@@ -1,0 +1,30 @@
+//! Until when to wait, in real time.
+#![expect(clippy::disallowed_types, reason = "an agent waits for its middlebox by the wall clock")]
+
+use std::time::Instant;
+
+use hol_base::Duration;
+
+/// A moment, or never.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    pub fn never() -> Self {
+        Self(None)
+    }
+
+    pub fn after(patience: Duration) -> Self {
+        Self(Instant::now().checked_add(standard(patience)))
+    }
+
+    /// What is left of the time, zero if it is over; `None` if it never is.
+    pub fn remaining(self) -> Option<std::time::Duration> {
+        self.0.map(|end| end.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// As the standard library has it.
+pub(crate) fn standard(time: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(time.as_nanos())
+}

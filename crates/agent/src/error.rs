@@ -1,0 +1,57 @@
+//! Why a session does not do what it should.
+
+use std::io;
+
+use hol_base::Duration;
+use hol_simco::{AgentError, ParseError, Refusal};
+
+use crate::Server;
+
+/// Why there is no session, or no answer, or not the wanted one. After [`Refused`](Self::Refused) the session goes on,
+/// after everything else it is of no more use.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The server's name is unknown.
+    #[error("{host}: {source}; check the name of the server")]
+    UnknownHost {
+        /// The name.
+        host: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Nobody answers there.
+    #[error("cannot connect to {server}: {source}; does the middlebox run there, and listen?")]
+    Connect {
+        /// Where.
+        server: Box<Server>,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The kernel has no such sockets.
+    #[error("this kernel has no SCTP; load its module (modprobe sctp), or use TCP")]
+    NoSctp,
+    /// The protocol says no: the session is refused, or the middlebox is not what it should be.
+    #[error(transparent)]
+    Protocol(#[from] AgentError),
+    /// The middlebox refuses one request.
+    #[error("the middlebox refuses: {0}")]
+    Refused(Refusal),
+    /// The middlebox could not read what we sent. RFC 4540 section 5.1.1.
+    #[error("the middlebox says that it got a badly formed message; is that a SIMCO 3.0 middlebox?")]
+    BadlyFormed,
+    /// The middlebox ended the session. RFC 4540 section 7.5.
+    #[error("the middlebox has ended the session; rules live on until their lifetimes end")]
+    Ended,
+    /// The connection broke.
+    #[error("the connection to the middlebox is lost: {0}; rules live on until their lifetimes end")]
+    Lost(#[from] io::Error),
+    /// Nothing came in time.
+    #[error("the middlebox has not answered for {0}; allow more time, or look after it")]
+    Silent(Duration),
+}
+
+impl From<ParseError> for SessionError {
+    fn from(error: ParseError) -> Self {
+        Self::Protocol(error.into())
+    }
+}

@@ -1,0 +1,99 @@
+//! Secrets from files that only their owner reads, and nonces from the operating system.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use hol_simco::Nonces;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// Why a file of secrets is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretFileError {
+    /// It cannot be read.
+    #[error("{}: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Its secrets may be known.
+    #[error("{path}: others may access it (mode {mode:03o}); `chmod 600 {path}`, and change its secrets", path = .path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// Whoever owns it can change it.
+    #[error("{path}: it belongs to another user (uid {owner}); `chown` it to the one who reads it", path = .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+}
+
+/// The text of a file that belongs to this user, or to root, and that nobody else may access.
+pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
+    let path = path.to_owned();
+    let read = || {
+        let mut file = File::open(&path)?;
+        // Of the open file: the name may come to mean another one.
+        let metadata = file.metadata()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        Ok((metadata, text))
+    };
+    match read() {
+        Err(source) => Err(SecretFileError::Unreadable { path, source }),
+        Ok((metadata, _)) if metadata.mode() & 0o077 != 0 => {
+            Err(SecretFileError::Exposed { path, mode: metadata.mode() & 0o777 })
+        }
+        Ok((metadata, _)) if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) => {
+            Err(SecretFileError::Foreign { path, owner: metadata.uid() })
+        }
+        Ok((_, text)) => Ok(text),
+    }
+}
+
+/// Nonces of the kernel's random number generator.
+pub fn nonces() -> Nonces {
+    Box::new(|| {
+        let mut nonce = [0; 32];
+        let length = getrandom(&mut nonce, GetRandomFlags::empty());
+        assert_eq!(length, Ok(nonce.len()), "up to 256 octets come whole, once there are any");
+        nonce
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_file_that_others_may_access_is_refused_with_the_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secrets.toml");
+        fs::write(&path, "a = 'b'").unwrap();
+        for (mode, is_safe) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o610, false)]
+        {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let error = read_secrets(&path).err().map(|error| error.to_string());
+            assert_eq!(error.is_none(), is_safe, "{mode:o} {error:?}");
+            assert!(error.is_none_or(|error| error.contains("chmod 600")), "{mode:o}");
+        }
+        assert!(read_secrets(&dir.path().join("none")).unwrap_err().to_string().contains("none: "));
+    }
+
+    #[test]
+    fn no_nonce_comes_twice() {
+        let mut nonces = nonces();
+        assert_ne!(nonces(), nonces());
+    }
+}

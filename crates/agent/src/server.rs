@@ -1,0 +1,122 @@
+//! Where a middlebox is, and how to talk to it.
+
+use std::fmt;
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+use hol_base::Duration;
+use hol_simco::PORT;
+
+use crate::SessionError;
+
+/// A middlebox that an agent can connect to, written `HOST`, `HOST:PORT` or `[IPV6]:PORT`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// A name or an IP address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What carries the session.
+    pub transport: Transport,
+    /// How long to wait for the connection, and then for each answer.
+    pub patience: Duration,
+}
+
+/// What carries a session. RFC 4540 section 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A stream of octets.
+    Tcp,
+    /// A message a message, on streams that do not wait for each other.
+    Sctp,
+}
+
+/// Not a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no server; write HOST, HOST:PORT or [IPV6]:PORT")]
+pub struct ServerError(String);
+
+impl Server {
+    /// The middlebox on this host: port 7626 of the loopback interface, over TCP.
+    pub fn here() -> Self {
+        Self::new("127.0.0.1", PORT)
+    }
+
+    fn new(host: &str, port: u16) -> Self {
+        let patience = Duration::from_secs(10);
+        Self { host: host.to_owned(), port, transport: Transport::Tcp, patience }
+    }
+
+    /// Every address that its name stands for.
+    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
+        let resolved = (self.host.as_str(), self.port).to_socket_addrs();
+        let unknown = |source| SessionError::UnknownHost { host: self.host.clone(), source };
+        Ok(resolved.map_err(unknown)?.collect())
+    }
+}
+
+impl FromStr for Server {
+    type Err = ServerError;
+
+    fn from_str(text: &str) -> Result<Self, ServerError> {
+        let parse = || {
+            if let Some((host, port)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+                host.parse::<Ipv6Addr>().ok()?;
+                let port = if port.is_empty() { PORT } else { port.strip_prefix(':')?.parse().ok()? };
+                return Some(Self::new(host, port));
+            }
+            match text.split_once(':') {
+                // An IPv6 address may do without brackets if there is no port.
+                Some(_) if text.parse::<Ipv6Addr>().is_ok() => Some(Self::new(text, PORT)),
+                Some((host, port)) => Some(Self::new(host, port.parse().ok()?)),
+                None => Some(Self::new(text, PORT)),
+            }
+        };
+        let is_possible = |server: &Self| !server.host.is_empty() && server.port != 0;
+        parse().filter(is_possible).ok_or_else(|| ServerError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port, transport, .. } = self;
+        let over = transport.name();
+        if host.contains(':') {
+            write!(f, "[{host}]:{port} ({over})")
+        } else {
+            write!(f, "{host}:{port} ({over})")
+        }
+    }
+}
+
+impl Transport {
+    /// As people write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Sctp => "SCTP",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_a_host_with_or_without_a_port() {
+        for (text, host, port) in [
+            ("fw1", "fw1", 7626),
+            ("fw1:99", "fw1", 99),
+            ("::1", "::1", 7626),
+            ("[::1]", "::1", 7626),
+            ("[::1]:99", "::1", 99),
+        ] {
+            assert_eq!(text.parse(), Ok(Server::new(host, port)), "{text}");
+        }
+        for text in ["", ":99", "fw1:", "fw1:0", "fw1:65536", "[::1", "[fw1]:99", "[::1]99", "a:b:c"] {
+            let error = text.parse::<Server>().unwrap_err().to_string();
+            assert!(error.contains(&format!("`{text}`")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A session with a middlebox.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use hol_base::Duration;
+use hol_simco::{Agent, Capabilities, Credentials, Heard, Lifetime, Pid, Refusal, Reply, Request, Tid};
+
+use crate::connection::Connection;
+use crate::deadline::Deadline;
+use crate::{Server, SessionError};
+
+/// What the middlebox answers to one request.
+pub type Answer = Result<Reply, Refusal>;
+
+/// Something happened to a rule that this session did not ask for. RFC 4540 section 5.3.19.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleEvent {
+    /// The rule.
+    pub pid: Pid,
+    /// What remains; zero if it has ended.
+    pub lifetime: Lifetime,
+}
+
+/// An open session. Dropping it closes the connection; rules live on.
+#[derive(Debug)]
+pub struct Session {
+    connection: Connection,
+    agent: Agent,
+    capabilities: Capabilities,
+    patience: Duration,
+    /// Answers that nobody has taken yet.
+    answers: BTreeMap<Tid, Answer>,
+    events: VecDeque<RuleEvent>,
+}
+
+impl Session {
+    /// Requests that may be under way at a time; so few that neither side ever waits for the other to read.
+    pub const WINDOW: usize = 256;
+    /// Events that are kept until somebody takes them; of more, the oldest are forgotten.
+    pub const MOST_EVENTS: usize = 1 << 16;
+
+    /// Connects, and establishes a session: SE, and SA if either side wants to know who the other is.
+    pub fn open(server: &Server, credentials: Box<dyn Credentials>) -> Result<Self, SessionError> {
+        let mut connection = Connection::open(server)?;
+        let mut agent = Agent::new(credentials);
+        let capabilities = establish(&mut connection, &mut agent, server.patience)?;
+        let (answers, events) = (BTreeMap::new(), VecDeque::new());
+        Ok(Self { connection, agent, capabilities, patience: server.patience, answers, events })
+    }
+
+    /// What the middlebox can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// Sends a request about rules, and waits for its answer.
+    pub fn ask(&mut self, request: Request) -> Result<Reply, SessionError> {
+        let tid = self.send(request)?;
+        self.answer(tid)?.map_err(SessionError::Refused)
+    }
+
+    /// Sends a request about rules, and waits only if [`WINDOW`](Self::WINDOW) are under way.
+    pub fn send(&mut self, request: Request) -> Result<Tid, SessionError> {
+        while self.agent.pending() >= Self::WINDOW {
+            self.hear_in_time()?;
+        }
+        let message = self.agent.ask(request)?;
+        self.connection.send(&message)?;
+        Ok(message.tid)
+    }
+
+    /// Waits for the answer to a request that was [sent](Self::send).
+    ///
+    /// # Panics
+    /// If there was no such request, or its answer was taken before.
+    pub fn answer(&mut self, tid: Tid) -> Result<Answer, SessionError> {
+        loop {
+            if let Some(answer) = self.answers.remove(&tid) {
+                return Ok(answer);
+            }
+            assert!(self.agent.awaits(tid), "request {} was not sent, or its answer was taken before", tid.0);
+            self.hear_in_time()?;
+        }
+    }
+
+    /// What happened to a rule without this session's asking; `None` if nothing does for `patience`, which may be
+    /// for ever.
+    pub fn next_event(&mut self, patience: Option<Duration>) -> Result<Option<RuleEvent>, SessionError> {
+        let deadline = patience.map_or(Deadline::never(), Deadline::after);
+        while self.events.is_empty() {
+            if !self.hear(deadline)? {
+                return Ok(None);
+            }
+        }
+        Ok(self.events.pop_front())
+    }
+
+    /// Ends the session by ST and waits until the middlebox agrees. Answers that are still under way are lost.
+    pub fn close(mut self) -> Result<(), SessionError> {
+        let message = self.agent.terminate()?;
+        self.connection.send(&message)?;
+        loop {
+            match self.hear_in_time() {
+                Ok(()) => {}
+                Err(SessionError::Ended) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn hear_in_time(&mut self) -> Result<(), SessionError> {
+        let heard = self.hear(Deadline::after(self.patience))?;
+        if heard { Ok(()) } else { Err(SessionError::Silent(self.patience)) }
+    }
+
+    /// Takes the next message of the middlebox; false if there is none by the deadline.
+    fn hear(&mut self, deadline: Deadline) -> Result<bool, SessionError> {
+        let Some(message) = self.connection.receive(deadline)? else { return Ok(false) };
+        match self.agent.receive(&message)? {
+            Heard::Answer(tid, answer) => {
+                self.answers.insert(tid, answer);
+            }
+            Heard::RuleEvent(pid, lifetime) => self.note(RuleEvent { pid, lifetime }),
+            Heard::BadlyFormed => return Err(SessionError::BadlyFormed),
+            Heard::Closed => return Err(SessionError::Ended),
+            Heard::Open(_) | Heard::Authenticate(_) => unreachable!("the session was established before"),
+        }
+        Ok(true)
+    }
+
+    fn note(&mut self, event: RuleEvent) {
+        if self.events.len() == Self::MOST_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+}
+
+fn establish(
+    connection: &mut Connection,
+    agent: &mut Agent,
+    patience: Duration,
+) -> Result<Capabilities, SessionError> {
+    connection.send(&agent.establish()?)?;
+    let deadline = Deadline::after(patience);
+    loop {
+        let message = connection.receive(deadline)?.ok_or(SessionError::Silent(patience))?;
+        match agent.receive(&message)? {
+            Heard::Open(capabilities) => return Ok(capabilities),
+            Heard::Authenticate(message) => connection.send(&message)?,
+            Heard::BadlyFormed => return Err(SessionError::BadlyFormed),
+            Heard::Closed => return Err(SessionError::Ended),
+            Heard::RuleEvent(..) => {}
+            Heard::Answer(..) => unreachable!("no request about rules has been sent"),
+        }
+    }
+}
