@@ -106,7 +106,7 @@ fn conditions(result: &PointResult) -> String {
     let world = if point.world.is_model() { String::new() } else { format!(" in {}", point.world) };
     format!(
         "{}{rate}{world}, {} each way, loss {}, {}, queue {}; {} messages in {} repetitions, seed {}",
-        point.workload.kind.name(),
+        point.workload,
         network.delay,
         serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss)),
         network.rate,

@@ -13,7 +13,7 @@ pub struct List {}
 
 const WORKLOADS: &str = "\
 workloads (--workload KIND):
-  simco      policy enable requests to a middlebox, which grants them (RFC 4540)
+  simco      requests to a middlebox, which grants them (RFC 4540): to enable a rule, or --mix enable=2,lifetime=1,delete=1
   echo       each message comes back as it is
   pingpong   as echo, but the next message goes out when the reply to the last came back
   oneway     messages without replies

@@ -21,6 +21,9 @@ pub struct Question {
     /// Octets of a message, not for simco [default: 128B]
     #[arg(long, value_name = "128B", allow_hyphen_values = true)]
     size: Option<String>,
+    /// What simco asks for, as weights [default: enable=1]
+    #[arg(long, value_name = "enable=2,lifetime=1,delete=1")]
+    mix: Option<String>,
     /// Messages over all repetitions together [default: 10000]
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     count: Option<u64>,
@@ -86,6 +89,7 @@ impl Question {
             ("--rate", "workload.rate", text(&self.rate)),
             ("--arrivals", "workload.arrivals", text(&self.arrivals)),
             ("--size", "workload.size", text(&self.size)),
+            ("--mix", "workload.mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
             ("--delay", "network.delay", text(&self.delay)),
             ("--loss", "network.loss", text(&self.loss)),
             ("--bandwidth", "network.rate", text(&self.bandwidth)),

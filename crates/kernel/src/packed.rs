@@ -43,6 +43,7 @@ fn record(octets: &[u8]) -> Option<Record> {
         flag if flag == Outcome::Completed as u8 => Outcome::Completed,
         flag if flag == Outcome::Unfinished as u8 => Outcome::Unfinished,
         flag if flag == Outcome::Abandoned as u8 => Outcome::Abandoned,
+        flag if flag == Outcome::Refused as u8 => Outcome::Refused,
         _ => return None,
     };
     Some(Record {
@@ -93,6 +94,7 @@ mod tests {
             record(0, Some(leg), Some(leg), Outcome::Completed),
             record(1, Some(leg), None, Outcome::Unfinished),
             record(1_000_000, None, None, Outcome::Abandoned),
+            record(1_000_001, Some(leg), Some(leg), Outcome::Refused),
         ];
         assert_eq!(unpack(&pack(&records)), Some(records.clone()));
         assert_eq!(unpack(&pack(&records)[1..]), None);

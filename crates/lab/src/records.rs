@@ -45,6 +45,7 @@ const fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Completed => "completed",
         Outcome::Unfinished => "unfinished",
         Outcome::Abandoned => "abandoned",
+        Outcome::Refused => "refused",
     }
 }
 

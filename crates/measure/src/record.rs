@@ -45,6 +45,8 @@ pub enum Outcome {
     Unfinished,
     /// The transport gave it up (partial reliability).
     Abandoned,
+    /// The other side answered, but did not do what was asked for.
+    Refused,
 }
 
 /// Where a message's time went. The parts add up to the whole.

@@ -16,6 +16,9 @@ pub struct Summary {
     pub unfinished: u64,
     /// Messages that the transport gave up (partial reliability).
     pub abandoned: u64,
+    /// Messages that the other side refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused: u64,
     /// Octets of the completed requests.
     pub bytes: u64,
     /// Latencies from the scheduled time.
@@ -62,7 +65,7 @@ pub fn summarize(records: &[Record]) -> Summary {
     let mut recorder = Recorder::new();
     let mut digester = Digester::new();
     let mut split = SplitTotal::default();
-    let (mut completed, mut abandoned, mut bytes) = (0, 0, 0);
+    let (mut completed, mut abandoned, mut refused, mut bytes) = (0, 0, 0, 0);
     for record in records {
         record.digest(&mut digester);
         match record.split() {
@@ -75,13 +78,15 @@ pub fn summarize(records: &[Record]) -> Summary {
             None => recorder.miss(),
         }
         abandoned += u64::from(record.outcome == Outcome::Abandoned);
+        refused += u64::from(record.outcome == Outcome::Refused);
     }
     let offered = records.len() as u64;
     Summary {
         offered,
         completed,
-        unfinished: offered - completed - abandoned,
+        unfinished: offered - completed - abandoned - refused,
         abandoned,
+        refused,
         bytes,
         latency: recorder.finish(),
         split,
@@ -133,6 +138,11 @@ impl SplitTotal {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// A digest as 32 hexadecimal digits.
 mod as_text {
     use hol_base::Digest;
@@ -170,16 +180,17 @@ mod tests {
             delivered(1, 10, [10, 10, 10, 20, 41]),
             lost(2, Outcome::Unfinished),
             lost(3, Outcome::Abandoned),
+            lost(4, Outcome::Refused),
         ]
     }
 
     #[test]
     fn every_record_is_counted_once() {
         let summary = summarize(&records());
-        assert_eq!((summary.offered, summary.completed, summary.failed()), (4, 2, 2));
-        assert_eq!((summary.unfinished, summary.abandoned, summary.bytes), (1, 1, 128));
-        assert_eq!((summary.latency.offered(), summary.latency.mean_ms()), (4, Some(36.0)));
-        assert_eq!(summary.latency.quantile(0.75), None);
+        assert_eq!((summary.offered, summary.completed, summary.failed()), (5, 2, 3));
+        assert_eq!((summary.unfinished, summary.abandoned, summary.refused), (1, 1, 1));
+        assert_eq!((summary.latency.offered(), summary.latency.mean_ms()), (5, Some(36.0)));
+        assert_eq!((summary.bytes, summary.latency.quantile(0.75)), (128, None));
     }
 
     #[test]

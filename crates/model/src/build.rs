@@ -92,9 +92,8 @@ impl Builder<'_> {
         let plan = Plan { flow: index, seed, client, server, port: SERVER_PORT + index as u16 };
         let ([client, server], patience) = self.channels(plan, transport, workload)?;
         let face = Face { streams: transport.streams(), sessions: transport.connections() };
-        let arrivals = seed.derive("workload/arrivals").rng();
         Ok(Flow::new(
-            Side::new(Client::new(workload, face, messages, arrivals), client),
+            Side::new(Client::new(workload, face, messages, seed), client),
             Side::new(Server::new(workload, face, messages), server),
             Terms::of(workload, messages, patience * STALLED_TIMEOUTS, nobody_repeats(transport)),
         ))

@@ -101,6 +101,31 @@ fn the_same_seed_gives_the_same_digest_with_and_without_a_tap() {
     }
 }
 
+#[test]
+fn rules_are_enabled_changed_and_deleted_over_every_transport_and_nothing_is_refused() {
+    for &transport in RELIABLE {
+        let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1, delete = 1 }";
+        let run = run_of(transport, "loss = '2%'", workload, 900);
+        assert_reliable(&run, 900, transport);
+        // PER, and PLC with a lifetime or none. RFC 4540 sections 5.3.3 and 5.3.5.
+        let of_size = |size| run.records.iter().filter(|record| record.size == size).count();
+        let (enabled, changed) = (of_size(56), of_size(24));
+        assert!(enabled + changed == 900 && (270..400).contains(&enabled), "{transport}: {enabled}");
+    }
+}
+
+#[test]
+fn what_a_middlebox_refuses_is_counted_as_failed_and_the_run_goes_on() {
+    // Rules that are to get more time end while nobody reaches the middlebox.
+    let network = "events = [{ at = '3s', down = true }, { at = '20s', down = false }]";
+    let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1 }\nlate_limit = '1h'";
+    let run = run_of("tcp", network, workload, 600);
+    let refused = run.records.iter().filter(|record| record.outcome == Outcome::Refused);
+    assert!(refused.clone().count() > 50, "{}", refused.count());
+    assert!(refused.clone().all(|record| record.latency().is_none() && record.reply.is_some()));
+    assert_eq!((run.stopped, run.records.len()), (Stopped::Finished, 600));
+}
+
 /// Property: under any mix of impairments no stream loses, repeats or reorders a message.
 ///
 /// `HOL_SEEDS` says how many mixes; the seed that fails is in the message.

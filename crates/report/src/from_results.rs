@@ -4,7 +4,7 @@ use hol_base::Ratio;
 use hol_lab::{Point, PointResult, Results};
 use hol_measure::SplitMean;
 use hol_network::LossSpec;
-use hol_workloads::{Arrivals, Kind};
+use hol_workloads::Arrivals;
 
 use crate::ceiling::ceiling_kbps;
 use crate::data::{Cell, Conditions, Dataset, Flows};
@@ -69,10 +69,7 @@ fn conditions(point: &Point) -> Conditions {
         loss: (loss * 1e8).round() / 1e6,
         rate: workload.rate().map_or(0.0, |rate| rate.per_second()),
         delay_ms: point.network.delay.as_millis_f64(),
-        workload: match workload.kind {
-            Kind::Simco => "simco".to_owned(),
-            kind => format!("{} {}B", kind.name(), workload.size()),
-        },
+        workload: workload.to_string(),
         poisson: workload.arrivals() == Arrivals::Poisson,
         axes: point.axes.clone(),
     }

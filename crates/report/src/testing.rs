@@ -82,6 +82,7 @@ pub fn summary(latencies_ms: &[f64]) -> Summary {
         completed: count,
         unfinished: 0,
         abandoned: 0,
+        refused: 0,
         bytes: 0,
         latency: recorder.finish(),
         split: SplitTotal::default(),

@@ -35,8 +35,7 @@ pub(crate) fn world<'p>(
         Protocol::Udp { .. } => STALLED_DATAGRAMS,
     };
     let face = Face { streams: transport.streams(), sessions: connections };
-    let arrivals = seed.derive("workload/arrivals").rng();
-    let client = Client::new(workload, face, *messages, arrivals);
+    let client = Client::new(workload, face, *messages, *seed);
     let server = Server::new(workload, face, *messages);
     let lossy = transport.kind() == Kind::Udp || gives_up(plan);
     let mut world = World {

@@ -21,7 +21,7 @@ pub struct Plan {
     pub workload: WorkloadSpec,
     /// How many messages (or transactions) it sends.
     pub messages: u64,
-    /// Draws the arrivals, as in the model world.
+    /// Draws what the workload leaves open, as in the model world.
     pub seed: Seed,
     /// Where the client is.
     pub client: Site,

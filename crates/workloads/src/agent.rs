@@ -1,18 +1,45 @@
-//! The SIMCO agent's requests: one session per connection or association, then policy enable rules. RFC 4540.
+//! The SIMCO agent's requests: one session per connection or association, then requests about rules. RFC 4540.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
+use hol_base::{Duration, Rng, Time};
 use hol_simco::{
-    AddressTuple, Body, Direction, Enable, Lifetime, Location, Message, PerParameters, PortParity, Reply,
-    Request, Tid, Version,
+    AddressTuple, Body, Direction, Enable, Header, Lifetime, Location, Message, PerParameters, Pid,
+    PortParity, Reply, Request, Tid, Version,
 };
 use hol_transport::FramingError;
 
-/// Asks for a rule a message, as a call server would for the media of its calls.
+use crate::Mix;
+use crate::mix::Wish;
+
+/// Asks as a call server would: for rules for the media of its calls, for more time for them, for their end.
 #[derive(Debug)]
 pub(crate) struct Agent {
     sessions: u16,
+    mix: Mix,
+    rng: Rng,
+    /// Rules that no request is about, those that end first in front: requests on several streams overtake each other,
+    /// those about one rule must not.
+    idle: VecDeque<Idle>,
+    /// Requests about rules that there are, by the number of their message; all others enable one.
+    changes: BTreeMap<u32, Change>,
+}
+
+/// A rule that is in force.
+#[derive(Debug)]
+struct Idle {
+    pid: Pid,
+    /// After this it is left to its end: a request that has to be sent again might come too late.
+    until: Time,
+}
+
+/// What is to become of a rule.
+#[derive(Debug)]
+enum Change {
+    Lifetime(Pid),
+    Delete,
 }
 
 /// What a reply answers.
@@ -20,8 +47,10 @@ pub(crate) struct Agent {
 pub(crate) enum Answered {
     /// The session is established.
     Session,
-    /// The rule with this number is enabled.
-    Rule(u32),
+    /// What the message with this number asked for is done.
+    Message(u32),
+    /// It is not: it was refused, or the reply is that to another request.
+    Refused(u32),
 }
 
 impl Agent {
@@ -29,9 +58,12 @@ impl Agent {
     const UDP: u8 = 17;
     /// Long enough for any delay, short enough to keep the middlebox's table small.
     const LIFETIME: Lifetime = Lifetime(10);
+    /// For so long requests about a rule may begin.
+    const CHANGEABLE: Duration = Duration::from_secs(5);
 
-    pub(crate) fn new(sessions: u16) -> Self {
-        Self { sessions }
+    /// `rng` draws what is asked for.
+    pub(crate) fn new(sessions: u16, mix: Mix, rng: Rng) -> Self {
+        Self { sessions, mix, rng, idle: VecDeque::new(), changes: BTreeMap::new() }
     }
 
     /// SE for one of the sessions; their TIDs come first. RFC 4540 section 5.2.1.
@@ -40,9 +72,30 @@ impl Agent {
         (tid, Message::request(tid, Request::Se { version: Version::SIMCO_3_0, challenge: None }).to_bytes())
     }
 
-    /// PER, 56 octets. RFC 4540 section 5.3.3.
-    pub(crate) fn request(&self, number: u32) -> (Tid, Bytes) {
+    /// The request of a message. As long as there is no rule to change, it enables one.
+    pub(crate) fn request(&mut self, now: Time, number: u32) -> (Tid, Bytes) {
         let tid = Tid(number.wrapping_add(self.sessions.into()));
+        let request = if self.mix.only_enables() { Self::enable(number) } else { self.mixed(now, number) };
+        (tid, Message::request(tid, request).to_bytes())
+    }
+
+    fn mixed(&mut self, now: Time, number: u32) -> Request {
+        while self.idle.front().is_some_and(|rule| rule.until <= now) {
+            self.idle.pop_front();
+        }
+        let wish = self.mix.draw(&mut self.rng);
+        let rule = if wish == Wish::Enable { None } else { self.idle.pop_front() };
+        let Some(Idle { pid, .. }) = rule else { return Self::enable(number) };
+        let (change, lifetime) = match wish {
+            Wish::Delete => (Change::Delete, Lifetime(0)),
+            _ => (Change::Lifetime(pid), Self::LIFETIME),
+        };
+        self.changes.insert(number, change);
+        Request::Plc { pid, lifetime }
+    }
+
+    /// PER, 56 octets. RFC 4540 section 5.3.3.
+    fn enable(number: u32) -> Request {
         let [.., high, low] = number.to_be_bytes();
         let host = |net: u8| SocketAddr::from((Ipv4Addr::new(10, net, high, low), 5004));
         let enable = Enable {
@@ -51,24 +104,39 @@ impl Agent {
             external: AddressTuple::of_host(Location::External, Self::UDP, host(201)),
             lifetime: Self::LIFETIME,
         };
-        (tid, Message::request(tid, Request::Per { enable, gid: None }).to_bytes())
+        Request::Per { enable, gid: None }
     }
 
-    /// Reads a reply of the middlebox; it must be the positive one.
-    pub(crate) fn reply(&self, octets: &[u8]) -> Result<Answered, &'static str> {
+    /// Reads a reply of the middlebox.
+    pub(crate) fn reply(&mut self, now: Time, octets: &[u8]) -> Result<Answered, &'static str> {
         let Message { tid, body } = Message::parse(octets).map_err(|_| "not a SIMCO message")?;
-        match body {
-            Body::Reply(Reply::Se { .. }) => Ok(Answered::Session),
-            Body::Reply(Reply::Per(_)) => Ok(Answered::Rule(tid.0.wrapping_sub(self.sessions.into()))),
-            _ => Err("the middlebox refused"),
+        let Some(number) = tid.0.checked_sub(self.sessions.into()) else {
+            return match body {
+                Body::Reply(Reply::Se { .. }) => Ok(Answered::Session),
+                _ => Err("the middlebox refused the session"),
+            };
+        };
+        match (self.changes.remove(&number), body) {
+            (None, Body::Reply(Reply::Per(rule))) => self.keep(now, rule.pid),
+            (Some(Change::Lifetime(pid)), Body::Reply(Reply::Plc { .. })) => self.keep(now, pid),
+            (Some(Change::Delete), Body::Reply(Reply::Prd)) => {}
+            _ => return Ok(Answered::Refused(number)),
+        }
+        Ok(Answered::Message(number))
+    }
+
+    /// A rule has begun, or has got more time.
+    fn keep(&mut self, now: Time, pid: Pid) {
+        if !self.mix.only_enables() {
+            self.idle.push_back(Idle { pid, until: now + Self::CHANGEABLE });
         }
     }
+}
 
-    /// The number of the message that a request came from; `None` for session control.
-    pub(crate) fn number(&self, octets: &[u8]) -> Option<u32> {
-        let tid = hol_simco::Header::parse(octets)?.tid;
-        tid.0.checked_sub(self.sessions.into())
-    }
+/// The number of the message that a request came from; `None` for session control.
+pub(crate) fn number(octets: &[u8], sessions: usize) -> Option<u32> {
+    let tid = Header::parse(octets)?.tid;
+    tid.0.checked_sub(u32::try_from(sessions).ok()?)
 }
 
 /// The length of the message that starts with `octets`. RFC 4540 section 4.2.
@@ -79,25 +147,86 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hol_base::Time;
-    use hol_simco::{Batch, Framing, Middlebox, Output, Underlay};
+    use hol_base::Seed;
+    use hol_simco::{Batch, Framing, Middlebox, Output, Refusal, SessionId, Underlay};
+
+    const CHANGES_ONLY: Mix = Mix { enable: 1, lifetime: 1_000_000, delete: 0 };
+
+    fn agent(mix: Mix) -> Agent {
+        Agent::new(1, mix, Seed(1).rng())
+    }
+
+    /// A middlebox with one session.
+    struct Peer(Middlebox, SessionId);
+
+    impl Peer {
+        fn new() -> Self {
+            let mut middlebox = Middlebox::firewall(Lifetime(3600));
+            let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Messages));
+            let mut opened = Self(middlebox, session);
+            opened.answer(Time::ZERO, Agent::open(0).1);
+            opened
+        }
+
+        fn answer(&mut self, now: Time, request: Bytes) -> Bytes {
+            let mut batch = Batch::default();
+            self.0.receive(now, self.1, request, &mut batch);
+            let Some(Output::Send(_, reply)) = batch.release().next() else { panic!("no reply") };
+            reply.to_bytes()
+        }
+    }
 
     /// RFC 4540 sections 5.3.3 and 5.3.10: sizes with IPv4 tuples.
     #[test]
     fn a_request_takes_56_octets_and_its_reply_64() {
-        let agent = Agent::new(1);
-        let mut middlebox = Middlebox::firewall(Lifetime(3600));
-        let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Messages));
-        let mut answer = |request| {
-            let mut batch = Batch::default();
-            middlebox.receive(Time::ZERO, session, request, &mut batch);
-            let Some(Output::Send(_, reply)) = batch.release().next() else { panic!("no reply") };
-            reply.to_bytes()
-        };
-        assert_eq!(agent.reply(&answer(Agent::open(0).1)), Ok(Answered::Session));
-        let (tid, request) = agent.request(41);
-        assert_eq!((tid, request.len(), agent.number(&request)), (Tid(42), 56, Some(41)));
-        let reply = answer(request);
-        assert_eq!((reply.len(), agent.reply(&reply)), (64, Ok(Answered::Rule(41))));
+        let (mut agent, mut middlebox) = (agent(Mix::default()), Peer::new());
+        let (tid, request) = agent.request(Time::ZERO, 41);
+        assert_eq!((tid, request.len(), number(&request, 1)), (Tid(42), 56, Some(41)));
+        let reply = middlebox.answer(Time::ZERO, request);
+        assert_eq!((reply.len(), agent.reply(Time::ZERO, &reply)), (64, Ok(Answered::Message(41))));
+        assert!(agent.idle.is_empty());
+    }
+
+    #[test]
+    fn what_is_enabled_is_changed_and_deleted_and_nothing_is_refused() {
+        let mut agent = agent(Mix { enable: 1, lifetime: 1, delete: 1 });
+        let mut middlebox = Peer::new();
+        let mut sizes = [0; 3];
+        for number in 0..3000 {
+            let now = Time::from_millis(10 * u64::from(number));
+            let (_, request) = agent.request(now, number);
+            let reply = middlebox.answer(now, request);
+            assert_eq!(agent.reply(now, &reply), Ok(Answered::Message(number)));
+            // The replies to PER, PLC and its special case PRD. RFC 4540 sections 5.3.10 to 5.3.12.
+            sizes[[64, 16, 8].iter().position(|size| *size == reply.len()).expect("a reply")] += 1;
+        }
+        assert!(sizes.iter().all(|count| *count > 900), "{sizes:?}");
+        assert!(agent.changes.is_empty());
+    }
+
+    #[test]
+    fn a_rule_that_a_request_is_about_is_left_alone_and_so_is_one_that_may_end_soon() {
+        let (mut agent, mut middlebox) = (agent(CHANGES_ONLY), Peer::new());
+        let enable = |agent: &mut Agent, now, number| agent.request(now, number).1.len() == 56;
+        let (_, first) = agent.request(Time::ZERO, 0);
+        assert!(enable(&mut agent, Time::ZERO, 1), "there is no rule yet");
+        let reply = middlebox.answer(Time::ZERO, first);
+        agent.reply(Time::ZERO, &reply).unwrap();
+        assert!(!enable(&mut agent, Time::ZERO, 2));
+        assert!(enable(&mut agent, Time::ZERO, 3), "the only rule is being changed");
+        agent.keep(Time::ZERO, Pid(7));
+        assert!(enable(&mut agent, Time::ZERO + Agent::CHANGEABLE, 4));
+    }
+
+    #[test]
+    fn a_refusal_and_the_reply_to_another_request_say_which_message_failed() {
+        let mut agent = agent(CHANGES_ONLY);
+        agent.keep(Time::ZERO, Pid(7));
+        agent.request(Time::ZERO, 0);
+        let deleted = Message::reply(Tid(1), Reply::Prd).to_bytes();
+        assert_eq!(agent.reply(Time::ZERO, &deleted), Ok(Answered::Refused(0)));
+        let refusal = Message::refusal(Tid(2), Refusal::NoSuchRule).to_bytes();
+        assert_eq!(agent.reply(Time::ZERO, &refusal), Ok(Answered::Refused(1)));
+        assert!(agent.idle.is_empty(), "nothing is known of that rule any more");
     }
 }

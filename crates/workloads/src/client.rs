@@ -1,7 +1,7 @@
 //! The side that sends messages by the schedule and counts the replies.
 
 use bytes::Bytes;
-use hol_base::{Duration, Rng, Time};
+use hol_base::{Duration, Seed, Time};
 
 use crate::agent::{Agent, Answered};
 use crate::contract::{Delivery, Face, Input, Outgoing, Output, Trouble};
@@ -41,10 +41,11 @@ enum Requests {
 }
 
 impl Client {
-    /// A client that sends `messages` messages, or [`ENDLESS`] ones; `rng` draws the arrivals.
-    pub fn new(spec: &WorkloadSpec, face: Face, messages: u64, rng: Rng) -> Self {
+    /// A client that sends `messages` messages, or [`ENDLESS`] ones; of `seed` come the arrivals and what is asked for.
+    pub fn new(spec: &WorkloadSpec, face: Face, messages: u64, seed: Seed) -> Self {
+        let draws = |what| seed.derive(what).rng();
         let requests = match spec.kind {
-            Kind::Simco => Requests::Simco(Agent::new(face.sessions)),
+            Kind::Simco => Requests::Simco(Agent::new(face.sessions, spec.mix, draws("workload/mix"))),
             Kind::Echo | Kind::Pingpong | Kind::Oneway | Kind::Bulk => {
                 Requests::Padding(Padding::new(spec.size() as usize))
             }
@@ -52,7 +53,7 @@ impl Client {
         Self {
             requests,
             face,
-            schedule: Schedule::new(spec, messages, rng),
+            schedule: Schedule::new(spec, messages, draws("workload/arrivals")),
             endless: messages == ENDLESS,
             late_limit: spec.late_limit,
             sessions_to_open: 0..0,
@@ -165,7 +166,7 @@ impl Client {
         let number = entry as u32;
         let (stream, payload) = match &mut self.requests {
             Requests::Simco(agent) => {
-                let (tid, payload) = agent.request(number);
+                let (tid, payload) = agent.request(now, number);
                 (self.stream(tid.0), payload)
             }
             Requests::Padding(padding) => {
@@ -175,7 +176,7 @@ impl Client {
         };
         let scheduled = self.schedule.advance(now);
         let size = payload.len() as u32;
-        self.journal.push(Asked { scheduled, written: now, stream, size, reply: None });
+        self.journal.push(Asked { scheduled, written: now, stream, size, reply: None, refused: false });
         Outgoing { stream, payload, entry: Some(entry) }
     }
 
@@ -189,30 +190,38 @@ impl Client {
     }
 
     fn take_reply(&mut self, now: Time, delivery: &Delivery) {
-        match self.answered(&delivery.payload) {
-            Ok(Answered::Session) => {
-                self.sessions_opening -= 1;
-                if self.sessions_opening == 0 {
-                    self.schedule.start(now);
-                }
+        let (number, refused) = match self.answered(now, &delivery.payload) {
+            Ok(Answered::Session) => return self.session_opened(now),
+            Ok(Answered::Message(number)) => (number, false),
+            Ok(Answered::Refused(number)) => (number, true),
+            Err(reason) => {
+                self.trouble = Some(Trouble::Nonsense(reason));
+                return;
             }
-            Ok(Answered::Rule(number)) => match self.journal.get_mut(number as usize) {
-                Some(asked) if asked.reply.is_none() => {
-                    asked.reply = Some(Arrived { passage: delivery.passage, delivered: now });
-                    self.replies += 1;
-                    self.schedule.replied(now);
-                }
-                _ => self.trouble = Some(Trouble::Nonsense("a reply to no request")),
-            },
-            Err(reason) => self.trouble = Some(Trouble::Nonsense(reason)),
+        };
+        match self.journal.get_mut(number as usize) {
+            Some(asked) if asked.reply.is_none() => {
+                asked.reply = Some(Arrived { passage: delivery.passage, delivered: now });
+                asked.refused = refused;
+                self.replies += 1;
+                self.schedule.replied(now);
+            }
+            _ => self.trouble = Some(Trouble::Nonsense("a reply to no request")),
         }
     }
 
-    fn answered(&self, payload: &Bytes) -> Result<Answered, &'static str> {
-        match &self.requests {
-            Requests::Simco(agent) => agent.reply(payload),
+    fn session_opened(&mut self, now: Time) {
+        self.sessions_opening -= 1;
+        if self.sessions_opening == 0 {
+            self.schedule.start(now);
+        }
+    }
+
+    fn answered(&mut self, now: Time, payload: &Bytes) -> Result<Answered, &'static str> {
+        match &mut self.requests {
+            Requests::Simco(agent) => agent.reply(now, payload),
             Requests::Padding(_) => {
-                padding::number(payload).map(Answered::Rule).ok_or("a message without a number")
+                padding::number(payload).map(Answered::Message).ok_or("a message without a number")
             }
         }
     }
@@ -225,7 +234,7 @@ mod tests {
     use hol_transport::Passage;
 
     fn client(kind: Kind, streams: u16, messages: u64) -> Client {
-        Client::new(&WorkloadSpec::new(kind), Face { streams, sessions: 1 }, messages, Seed(1).rng())
+        Client::new(&WorkloadSpec::new(kind), Face { streams, sessions: 1 }, messages, Seed(1))
     }
 
     fn ms(millis: u64) -> Time {
@@ -310,7 +319,7 @@ mod tests {
     #[test]
     fn a_full_connection_does_not_hold_up_a_greedy_client_on_another() {
         let face = Face { streams: 4, sessions: 2 };
-        let mut client = Client::new(&WorkloadSpec::new(Kind::Bulk), face, ENDLESS, Seed(1).rng());
+        let mut client = Client::new(&WorkloadSpec::new(Kind::Bulk), face, ENDLESS, Seed(1));
         client.handle(ms(0), Input::Connected);
         let first = send(&mut client, ms(0));
         assert_eq!(first.stream, 0);
@@ -359,6 +368,17 @@ mod tests {
         reply(&mut client, ms(20), granted.to_bytes());
         assert_eq!(wait(&mut client, ms(20)), ms(30));
         assert_eq!(send(&mut client, ms(30)).stream, 1);
+    }
+
+    #[test]
+    fn a_refused_request_is_answered_and_the_run_goes_on() {
+        use hol_simco::{Message, Refusal, Tid};
+        let mut client = client(Kind::Simco, 1, 2);
+        client.schedule.start(ms(0));
+        send(&mut client, ms(10));
+        reply(&mut client, ms(30), Message::refusal(Tid(1), Refusal::ConfigurationFailed).to_bytes());
+        assert_eq!((client.replies(), client.journal()[0].refused), (1, true));
+        send(&mut client, ms(30));
     }
 
     #[test]

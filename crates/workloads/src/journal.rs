@@ -15,6 +15,8 @@ pub(crate) struct Asked {
     pub(crate) stream: u16,
     pub(crate) size: u32,
     pub(crate) reply: Option<Arrived>,
+    /// The reply says no.
+    pub(crate) refused: bool,
 }
 
 /// The server's note on one message.
@@ -69,7 +71,9 @@ pub fn records(spec: &WorkloadSpec, client: &Client, server: &Server, gives_up: 
         let asked = &client.journal()[answered.number as usize];
         record.request = Some(answered.request.leg(asked.written));
         record.reply = asked.reply.map(|reply| reply.leg(answered.reply_written));
-        if record.reply.is_some() || !spec.has_replies() {
+        if asked.refused {
+            record.outcome = Outcome::Refused;
+        } else if record.reply.is_some() || !spec.has_replies() {
             record.outcome = Outcome::Completed;
         }
     }

@@ -6,8 +6,10 @@
 mod agent;
 mod client;
 mod contract;
+mod firewall;
 mod held;
 mod journal;
+mod mix;
 mod padding;
 mod schedule;
 mod server;
@@ -16,6 +18,7 @@ mod spec;
 pub use client::Client;
 pub use contract::{Application, Delivery, Face, Input, Outgoing, Output, Trouble};
 pub use journal::records;
+pub use mix::Mix;
 pub use server::Server;
 pub use spec::{Arrivals, Kind, WorkloadError, WorkloadSpec};
 

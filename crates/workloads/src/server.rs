@@ -4,12 +4,10 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_simco::{
-    Batch, Body, Framing, Lifetime, Message, Middlebox, Output as SimcoOutput, SessionId, Underlay,
-};
 
-use crate::agent::Agent;
+use crate::agent;
 use crate::contract::{Delivery, Face, Input, Outgoing, Output, Trouble};
+use crate::firewall::Firewall;
 use crate::journal::{Answered, Arrived};
 use crate::{Kind, WorkloadSpec, padding};
 
@@ -27,13 +25,7 @@ pub struct Server {
 
 #[derive(Debug)]
 enum Answers {
-    /// One middlebox for each session.
-    Simco {
-        agent: Agent,
-        middleboxes: Vec<(Middlebox, SessionId)>,
-        /// Empty between requests.
-        batch: Batch,
-    },
+    Simco(Box<Firewall>),
     Echo,
     Silence,
 }
@@ -41,17 +33,8 @@ enum Answers {
 impl Server {
     /// A server that expects `messages` messages.
     pub fn new(spec: &WorkloadSpec, face: Face, messages: u64) -> Self {
-        let middlebox = || {
-            let mut middlebox = Middlebox::firewall(Lifetime(3600));
-            let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Messages));
-            (middlebox, session)
-        };
         let answers = match spec.kind {
-            Kind::Simco => Answers::Simco {
-                agent: Agent::new(face.sessions),
-                middleboxes: (0..face.sessions).map(|_| middlebox()).collect(),
-                batch: Batch::default(),
-            },
+            Kind::Simco => Answers::Simco(Box::new(Firewall::new(face.sessions))),
             Kind::Echo | Kind::Pingpong => Answers::Echo,
             Kind::Oneway | Kind::Bulk => Answers::Silence,
         };
@@ -104,7 +87,7 @@ impl Server {
     fn answer(&mut self, now: Time, delivery: Delivery) {
         let Delivery { stream, payload, passage } = delivery;
         let number = match &self.answers {
-            Answers::Simco { agent, .. } => agent.number(&payload),
+            Answers::Simco(firewall) => agent::number(&payload, firewall.sessions.len()),
             Answers::Echo | Answers::Silence => padding::number(&payload),
         };
         let entry = number.map(|number| {
@@ -123,22 +106,10 @@ impl Server {
         match &mut self.answers {
             Answers::Silence => Ok(None),
             Answers::Echo => Ok(Some(request)),
-            Answers::Simco { middleboxes, batch, .. } => {
-                let session = usize::from(stream) % middleboxes.len();
-                let (middlebox, session) = &mut middleboxes[session];
-                middlebox.receive(now, *session, request, batch);
-                let mut replies = batch.release().filter_map(reply_of);
-                replies.next().map(|reply| Some(reply.to_bytes())).ok_or("not a SIMCO request")
+            Answers::Simco(firewall) => {
+                firewall.answer(now, stream, request).map(Some).ok_or("not a SIMCO request")
             }
         }
-    }
-}
-
-/// A reply; what the middlebox tells unasked is not part of the exchange that is measured.
-fn reply_of(output: SimcoOutput) -> Option<Message> {
-    match output {
-        SimcoOutput::Send(_, message) => Some(message).filter(|m| !matches!(m.body, Body::Notification(_))),
-        SimcoOutput::Close(_) => None,
     }
 }
 
@@ -187,23 +158,5 @@ mod tests {
             assert_eq!(padding::number(&reply.payload), Some(number));
         }
         assert!(server.journal().iter().all(|answered| answered.reply_written == Time::from_millis(3)));
-    }
-
-    /// RFC 4540 section 7: each TCP connection is a session of its own.
-    #[test]
-    fn each_connection_has_its_own_session() {
-        let mut server = server(Kind::Simco, 2);
-        for session in 0..2 {
-            let (tid, payload) = Agent::open(session);
-            deliver(&mut server, tid.0 as u16, payload);
-            assert!(matches!(server.poll(Time::ZERO), Output::Send(_)));
-        }
-        let agent = Agent::new(2);
-        for number in 0..4 {
-            let (tid, payload) = agent.request(number);
-            deliver(&mut server, (tid.0 % 2) as u16, payload);
-            let Output::Send(reply) = server.poll(Time::ZERO) else { panic!("no reply") };
-            assert_eq!(agent.reply(&reply.payload), Ok(crate::agent::Answered::Rule(number)));
-        }
     }
 }

@@ -1,7 +1,11 @@
 //! The `[workload]` table of an experiment.
 
+use std::fmt;
+
 use hol_base::{ByteCount, Duration, Frequency};
 use serde::{Deserialize, Serialize};
+
+use crate::Mix;
 
 /// What the application does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +41,10 @@ pub struct WorkloadSpec {
     /// `bulk` 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<ByteCount>,
+    /// What the requests ask for, as weights: `{ enable = 2, lifetime = 1, delete = 1 }`; only for `simco`. A request
+    /// about a rule enables one as long as there is none. Default `enable` alone.
+    #[serde(default, skip_serializing_if = "Mix::only_enables")]
+    pub mix: Mix,
     /// The run is aborted when a message cannot be handed to the transport this long after its scheduled time;
     /// nothing is late where the transport sets the pace. For so long, but 120 s at least, the last may take to arrive.
     #[serde(default = "default_late_limit")]
@@ -47,7 +55,7 @@ pub struct WorkloadSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Policy enable requests to a middlebox, which grants them. RFC 4540.
+    /// Requests to a middlebox, which grants them: to enable a rule, or as the `mix` says. RFC 4540.
     Simco,
     /// Each message comes back as it is.
     Echo,
@@ -100,6 +108,13 @@ pub enum WorkloadError {
     /// Nobody sends.
     #[error("`sources` is 0; a workload needs at least one")]
     NoSources,
+    /// Rules that are deleted have to be enabled first.
+    #[error(
+        "`mix` enables {} and deletes {}: nothing would be left to delete; raise `enable`, or lower `delete`",
+        .0.enable,
+        .0.delete
+    )]
+    Mix(Mix),
     /// A message must have room for its length and number.
     #[error(
         "`size` is {size} but a message needs at least {} octets and at most {}; choose one between",
@@ -131,6 +146,7 @@ impl WorkloadSpec {
             arrivals: None,
             sources: 1,
             size: None,
+            mix: Mix::ENABLE,
             late_limit: default_late_limit(),
         }
     }
@@ -199,6 +215,7 @@ impl WorkloadSpec {
             arrivals: self.rate().map(|_| self.arrivals()),
             sources: self.sources,
             size: (self.kind != Kind::Simco).then(|| ByteCount(self.size())),
+            mix: self.mix,
             late_limit: self.late_limit,
         }
     }
@@ -225,13 +242,28 @@ impl WorkloadSpec {
                 meaningless("sources", "the transport sets the pace")
             }
             _ if self.sources == 0 => Err(WorkloadError::NoSources),
+            (Kind::Simco, _) if !self.mix.is_sustainable() => Err(WorkloadError::Mix(self.mix)),
             (Kind::Simco, _) if self.size.is_some() => {
                 meaningless("size", "RFC 4540 gives its messages their sizes")
+            }
+            (kind, _) if kind != Kind::Simco && !self.mix.only_enables() => {
+                meaningless("mix", "it is about the rules of SIMCO")
             }
             _ if !(Self::MIN_SIZE..=Self::MAX_SIZE).contains(&self.size()) => {
                 Err(WorkloadError::Size { size: self.size() })
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// What the application does, in a few words.
+impl fmt::Display for WorkloadSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Simco if self.mix.only_enables() => f.write_str(self.kind.name()),
+            Kind::Simco => write!(f, "{} {}", self.kind.name(), self.mix),
+            kind => write!(f, "{} {}B", kind.name(), self.size()),
         }
     }
 }
@@ -277,6 +309,19 @@ mod tests {
         assert!(with_size(Kind::Simco, 64).check().is_err());
         assert_eq!(with_size(Kind::Echo, 7).check(), Err(WorkloadError::Size { size: 7 }));
         assert_eq!(with_size(Kind::Echo, 8).check(), Ok(()));
+    }
+
+    #[test]
+    fn a_mix_is_of_simco_and_deletes_what_it_enables() {
+        let mixed = |kind, enable, delete| {
+            let mix = Mix { enable, lifetime: 1, delete };
+            WorkloadSpec { mix, ..WorkloadSpec::new(kind) }.check()
+        };
+        assert_eq!(mixed(Kind::Simco, 2, 2), Ok(()));
+        assert!(mixed(Kind::Simco, 0, 0).is_err());
+        let error = mixed(Kind::Simco, 1, 2).unwrap_err().to_string();
+        assert!(error.contains("enables 1 and deletes 2"), "{error}");
+        assert!(mixed(Kind::Echo, 2, 1).unwrap_err().to_string().contains("`mix`"));
     }
 
     #[test]

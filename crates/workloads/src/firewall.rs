@@ -1,0 +1,66 @@
+//! The middlebox that answers the agent: a pure firewall with a session for each connection or association.
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_simco::{Batch, Body, Framing, Lifetime, Message, Middlebox, Output, SessionId, Underlay};
+
+/// A middlebox without a packet filter behind it.
+#[derive(Debug)]
+pub(crate) struct Firewall {
+    middlebox: Middlebox,
+    pub(crate) sessions: Vec<SessionId>,
+    /// Empty between requests.
+    batch: Batch,
+}
+
+impl Firewall {
+    const MAX_LIFETIME: Lifetime = Lifetime(3600);
+
+    pub(crate) fn new(sessions: u16) -> Self {
+        let mut middlebox = Middlebox::firewall(Self::MAX_LIFETIME);
+        let underlay = || Underlay::plain(Framing::Messages);
+        let sessions = (0..sessions).map(|_| middlebox.connect(Time::ZERO, underlay())).collect();
+        Self { middlebox, sessions, batch: Batch::default() }
+    }
+
+    /// The reply to a request that came on `stream`; `None` if it makes no sense.
+    pub(crate) fn answer(&mut self, now: Time, stream: u16, request: Bytes) -> Option<Bytes> {
+        let session = self.sessions[usize::from(stream) % self.sessions.len()];
+        self.middlebox.receive(now, session, request, &mut self.batch);
+        let reply = self.batch.release().filter_map(reply_of).next();
+        reply.map(|reply| reply.to_bytes())
+    }
+}
+
+/// A reply; what the middlebox tells unasked is not part of the exchange that is measured.
+fn reply_of(output: Output) -> Option<Message> {
+    match output {
+        Output::Send(_, message) => Some(message).filter(|m| !matches!(m.body, Body::Notification(_))),
+        Output::Close(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mix;
+    use crate::agent::{Agent, Answered};
+    use hol_base::Seed;
+
+    /// RFC 4540 section 7: each TCP connection is a session of its own.
+    #[test]
+    fn each_connection_has_its_own_session_and_all_have_one_table_of_rules() {
+        let mut firewall = Firewall::new(2);
+        let mut agent = Agent::new(2, Mix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
+        let mut ask = |session, request| firewall.answer(Time::ZERO, session, request).expect("a reply");
+        for session in 0..2 {
+            let reply = ask(session, Agent::open(session).1);
+            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Session));
+        }
+        for number in 0..100 {
+            let (tid, request) = agent.request(Time::ZERO, number);
+            let reply = ask((tid.0 % 2) as u16, request);
+            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Message(number)));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What the requests of the `simco` workload ask for.
+
+use std::fmt;
+
+use hol_base::Rng;
+use serde::{Deserialize, Serialize};
+
+/// How often each request is made, as weights: of `{ enable = 2, lifetime = 1, delete = 1 }` half enable a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "weights such as { enable = 2, lifetime = 1, delete = 1 }")]
+pub struct Mix {
+    /// A new rule (PER).
+    pub enable: u32,
+    /// More time for a rule (PLC).
+    #[serde(default)]
+    pub lifetime: u32,
+    /// The end of a rule (PLC with a lifetime of zero).
+    #[serde(default)]
+    pub delete: u32,
+}
+
+/// What one request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Enable,
+    Lifetime,
+    Delete,
+}
+
+impl Default for Mix {
+    fn default() -> Self {
+        Self::ENABLE
+    }
+}
+
+impl Mix {
+    /// New rules alone.
+    pub(crate) const ENABLE: Self = Self { enable: 1, lifetime: 0, delete: 0 };
+
+    /// Whether rules are only enabled, and left to their end.
+    pub const fn only_enables(&self) -> bool {
+        self.lifetime == 0 && self.delete == 0
+    }
+
+    /// Whether there are rules to delete in the long run.
+    pub(crate) const fn is_sustainable(&self) -> bool {
+        self.enable > 0 && self.delete <= self.enable
+    }
+
+    pub(crate) fn draw(&self, rng: &mut Rng) -> Wish {
+        let [enable, lifetime, delete] = [self.enable, self.lifetime, self.delete].map(u64::from);
+        let drawn = rng.below(enable + lifetime + delete);
+        if drawn < enable {
+            Wish::Enable
+        } else if drawn < enable + lifetime {
+            Wish::Lifetime
+        } else {
+            Wish::Delete
+        }
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { enable, lifetime, delete } = self;
+        write!(f, "enable={enable},lifetime={lifetime},delete={delete}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Seed;
+
+    #[test]
+    fn wishes_come_as_often_as_their_weights_say() {
+        let (mix, mut rng) = (Mix { enable: 3, lifetime: 2, delete: 1 }, Seed(4).rng());
+        let drawn: Vec<Wish> = (0..60_000).map(|_| mix.draw(&mut rng)).collect();
+        let share = |wish| drawn.iter().filter(|drawn| **drawn == wish).count() as f64 / 10_000.0;
+        for (wish, expected) in [(Wish::Enable, 3.0), (Wish::Lifetime, 2.0), (Wish::Delete, 1.0)] {
+            assert!((share(wish) - expected).abs() < 0.05, "{wish:?}: {}", share(wish));
+        }
+    }
+}
