@@ -35,6 +35,7 @@ mod nat;
 mod parameters;
 mod policy;
 mod prefix;
+mod recorded;
 mod refusal;
 mod reply;
 mod request;
@@ -57,6 +58,7 @@ pub use parameters::{
 };
 pub use policy::{AgentId, Policy, PolicyError, Right};
 pub use prefix::{Prefix, PrefixError};
+pub use recorded::Recorded;
 pub use refusal::Refusal;
 pub use reply::{DisabledRule, EnabledRule, Granted, Reply};
 pub use request::{Enable, Request};

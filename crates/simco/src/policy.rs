@@ -11,6 +11,11 @@ use crate::{AddressTuple, Owner, Prefix};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgentId(u16);
 
+impl AgentId {
+    /// Stands for the owner of a rule where no policy says who that is. [`Policy`] has fewer agents.
+    pub const NOBODY: Self = Self(u16::MAX);
+}
+
 /// A transaction that an agent may or may not request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,0 +1,95 @@
+//! The end of a segment that grows: all of a frame is appended, or nothing.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use crate::{Durability, JournalError};
+
+/// A segment that grows.
+#[derive(Debug)]
+pub(crate) struct Appender {
+    file: File,
+    path: PathBuf,
+    /// Octets of whole frames.
+    end: u64,
+    /// Why nobody knows what is on the disk.
+    broken: Option<String>,
+}
+
+impl Appender {
+    /// Goes on behind the first `end` octets of a file, which are all that it has.
+    pub fn new(file: File, path: PathBuf, end: u64) -> Self {
+        Self { file, path, end, broken: None }
+    }
+
+    /// Writes a frame; it is as durable as wanted on return.
+    pub fn append(&mut self, frame: &[u8], durability: Durability) -> Result<(), JournalError> {
+        self.check()?;
+        if let Err(source) = self.file.write_all_at(frame, self.end) {
+            self.take_back()?;
+            return Err(JournalError::Refused { path: self.path.clone(), source });
+        }
+        if durability == Durability::Synced {
+            self.sync()?;
+        }
+        self.end += frame.len() as u64;
+        Ok(())
+    }
+
+    /// Has the disk keep what was written.
+    pub fn sync(&mut self) -> Result<(), JournalError> {
+        self.check()?;
+        self.file.sync_data().map_err(|error| self.give_up("fdatasync", &error))
+    }
+
+    /// Cuts off what a failed write has left.
+    fn take_back(&mut self) -> Result<(), JournalError> {
+        self.file.set_len(self.end).map_err(|error| self.give_up("ftruncate", &error))
+    }
+
+    fn check(&self) -> Result<(), JournalError> {
+        let broken = |why: &String| JournalError::Broken { path: self.path.clone(), why: why.clone() };
+        self.broken.as_ref().map_or(Ok(()), |why| Err(broken(why)))
+    }
+
+    fn give_up(&mut self, failed: &str, error: &io::Error) -> JournalError {
+        let why = format!("{failed} has failed: {error}");
+        self.broken = Some(why.clone());
+        JournalError::Broken { path: self.path.clone(), why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn appender(path: &str) -> Appender {
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        Appender::new(file, path.into(), 0)
+    }
+
+    /// /dev/null takes octets, but cannot be synced.
+    #[test]
+    fn after_a_failed_sync_nothing_is_recorded_any_more_though_it_would_seem_to_succeed() {
+        let mut appender = appender("/dev/null");
+        appender.append(b"frame", Durability::Buffered).unwrap();
+        let error = appender.append(b"frame", Durability::Synced).unwrap_err();
+        assert!(
+            error.to_string().contains("/dev/null: what is on the disk is unknown, since fdatasync"),
+            "{error}"
+        );
+        let again = appender.append(b"frame", Durability::Buffered).unwrap_err();
+        assert_eq!(again.to_string(), error.to_string());
+        assert_eq!(appender.end, 5);
+    }
+
+    /// /dev/full has no room, and cannot be cut.
+    #[test]
+    fn what_cannot_be_taken_back_breaks_the_journal() {
+        let mut appender = appender("/dev/full");
+        let error = appender.append(b"frame", Durability::Buffered).unwrap_err();
+        assert!(matches!(error, JournalError::Broken { .. }), "{error}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Segments: the files of a journal, numbered in the order in which they were begun.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::JournalError;
+use crate::frame::Frames;
+
+/// Octets before the first frame.
+pub(crate) const HEADER: usize = 16;
+/// The version of the format.
+pub(crate) const VERSION: u8 = 1;
+
+const MAGIC: [u8; 8] = *b"hol:rule";
+const PREFIX: &str = "journal.";
+/// Ends the name of a segment that is not on the disk yet.
+const UNFINISHED: &str = ".new";
+
+/// Which rules hold before a segment's first frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// None: the segments before it mean nothing any more.
+    Nothing,
+    /// Those at the end of the segment before it.
+    Before,
+}
+
+pub(crate) fn path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("{PREFIX}{number:010}"))
+}
+
+/// The numbers of the segments in a directory, in order. Unfinished ones are removed.
+pub(crate) fn list(dir: &Path) -> Result<Vec<u64>, JournalError> {
+    let mut numbers = Vec::new();
+    for file in fs::read_dir(dir).map_err(JournalError::io("read", dir))? {
+        let file = file.map_err(JournalError::io("read", dir))?;
+        let name = file.file_name();
+        let Some(number) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+        if let Some(number) = number.strip_suffix(UNFINISHED)
+            && number.parse::<u64>().is_ok()
+        {
+            remove(&file.path())?;
+        } else if let Ok(number) = number.parse() {
+            numbers.push(number);
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+pub(crate) fn remove(path: &Path) -> Result<(), JournalError> {
+    fs::remove_file(path).map_err(JournalError::io("remove", path))
+}
+
+/// Makes a segment in place of any other of this number. It has its name only when all that `fill` writes is on the
+/// disk, so a segment always has a whole header. Returns the file.
+pub(crate) fn create(
+    dir: &Path,
+    number: u64,
+    start: Start,
+    fill: impl FnOnce(&mut File) -> Result<(), JournalError>,
+) -> Result<File, JournalError> {
+    let path = path(dir, number);
+    let unfinished = dir.join(format!("{PREFIX}{number:010}{UNFINISHED}"));
+    let file = create_unfinished(&unfinished, start, fill).inspect_err(|_| {
+        // It may hold the room that others lack. Opening the journal clears it away, too.
+        let _ = fs::remove_file(&unfinished);
+    })?;
+    fs::rename(&unfinished, &path).map_err(JournalError::io("create", &path))?;
+    sync_directory(dir)?;
+    Ok(file)
+}
+
+fn create_unfinished(
+    path: &Path,
+    start: Start,
+    fill: impl FnOnce(&mut File) -> Result<(), JournalError>,
+) -> Result<File, JournalError> {
+    let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
+    let mut file = options.open(path).map_err(JournalError::io("create", path))?;
+    file.write_all(&header(start)).map_err(JournalError::io("write", path))?;
+    fill(&mut file)?;
+    file.sync_all().map_err(JournalError::io("sync", path))?;
+    Ok(file)
+}
+
+/// A name is on the disk only when its directory is.
+fn sync_directory(dir: &Path) -> Result<(), JournalError> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(JournalError::io("sync", dir))
+}
+
+/// Opens a segment for reading.
+pub(crate) fn read(path: &Path) -> Result<(Start, Frames<BufReader<File>>), JournalError> {
+    let mut file = File::open(path).map_err(JournalError::io("open", path))?;
+    let length = file.metadata().map_err(JournalError::io("read", path))?.len();
+    let mut octets = [0; HEADER];
+    let damaged = |what| JournalError::Damaged { path: path.to_owned(), offset: 0, what };
+    file.read_exact(&mut octets).map_err(|_| damaged("the file ends within its header"))?;
+    let start = parse_header(octets).map_err(|error| match error {
+        HeaderError::Version(version) => JournalError::Version { path: path.to_owned(), version },
+        HeaderError::Malformed => damaged("this is no header of a journal"),
+    })?;
+    Ok((start, Frames::new(BufReader::with_capacity(1 << 16, file), HEADER as u64, length)))
+}
+
+fn header(start: Start) -> [u8; HEADER] {
+    let mut octets = [0; HEADER];
+    octets[..8].copy_from_slice(&MAGIC);
+    octets[8] = VERSION;
+    octets[9] = match start {
+        Start::Nothing => 0,
+        Start::Before => 1,
+    };
+    let checksum = crc32c::crc32c(&octets[..12]);
+    octets[12..].copy_from_slice(&checksum.to_be_bytes());
+    octets
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum HeaderError {
+    Malformed,
+    Version(u8),
+}
+
+fn parse_header(octets: [u8; HEADER]) -> Result<Start, HeaderError> {
+    // Other versions may have other checksums, but this is where they say which they are.
+    if octets.starts_with(&MAGIC) && octets[8] != VERSION {
+        return Err(HeaderError::Version(octets[8]));
+    }
+    let starts = [Start::Nothing, Start::Before];
+    starts.into_iter().find(|start| header(*start) == octets).ok_or(HeaderError::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_says_which_version_wrote_it_and_is_otherwise_whole() {
+        for start in [Start::Nothing, Start::Before] {
+            let good = header(start);
+            assert_eq!(parse_header(good), Ok(start));
+            for octet in 0..HEADER {
+                let mut bad = good;
+                bad[octet] ^= 2;
+                let expected = if octet == 8 { HeaderError::Version(3) } else { HeaderError::Malformed };
+                assert_eq!(parse_header(bad), Err(expected), "octet {octet}");
+            }
+        }
+    }
+}

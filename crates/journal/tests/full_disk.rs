@@ -1,0 +1,53 @@
+//! A disk without room. A limit on the size of files stands for it: a write fails in the same way, with a part of it done.
+
+mod world;
+
+use std::process::Command;
+
+use hol_journal::JournalError;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use world::{Store, begin, record, rule, try_record};
+
+const INNER: &str = "HOL_TEST_WITHIN_LIMIT";
+
+/// Runs the test of this name again where the signal that goes with the limit is ignored.
+fn without_signal(test: &str) {
+    let status = Command::new("sh")
+        .args(["-c", r#"trap "" XFSZ; exec "$0" --exact "$1""#])
+        .arg(std::env::current_exe().unwrap())
+        .arg(test)
+        .env(INNER, "")
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+fn limit_files(octets: Option<u64>) {
+    setrlimit(Resource::Fsize, Rlimit { current: octets, maximum: None }).unwrap();
+}
+
+#[test]
+fn a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not() {
+    if std::env::var_os(INNER).is_none() {
+        return without_signal("a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not");
+    }
+    let store = Store::new();
+    let (mut journal, _) = store.open();
+    let batch: Vec<_> = (0..1000).map(|pid| begin(rule(pid, 0))).collect();
+    record(&mut journal, &batch[..10]);
+
+    limit_files(Some(20_000));
+    let error = try_record(&mut journal, &batch[10..]).unwrap_err();
+    assert!(matches!(error, JournalError::Refused { .. }), "{error}");
+    assert!(error.to_string().contains("nothing was recorded"), "{error}");
+    record(&mut journal, &batch[10..20]);
+    drop(journal);
+    let (mut journal, held) = store.open();
+    assert_eq!(held.0.len(), 20);
+
+    try_record(&mut journal, &batch[20..]).unwrap_err();
+    limit_files(None);
+    record(&mut journal, &batch[20..]);
+    drop(journal);
+    assert_eq!(store.open().1.0.len(), 1000);
+}

@@ -1,0 +1,52 @@
+//! Octets as the segment of a journal: as they are, and as a frame with length and checksum put right.
+#![no_main]
+
+use std::fs;
+use std::path::PathBuf;
+
+use hol_journal::{Durability, Journal, Recorded};
+use hol_simco::{Change, Owner};
+use libfuzzer_sys::fuzz_target;
+
+const HEADER: &[u8] = b"hol:rule\x01\x00\x00\x00";
+
+/// A directory of this process, in memory if there is one.
+fn directory() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    base.join(format!("hol-fuzz-journal-{}", std::process::id()))
+}
+
+fn with_checksum(octets: &[u8]) -> Vec<u8> {
+    [octets, &crc32c::crc32c(octets).to_be_bytes()].concat()
+}
+
+fn frame(entries: &[u8]) -> Vec<u8> {
+    let checked = [&(entries.len() as u32).to_be_bytes(), entries].concat();
+    [b"\xF5hol", &crc32c::crc32c(&checked).to_be_bytes()[..], &checked].concat()
+}
+
+/// The rules that a segment holds, if it can be opened.
+fn open(segment: &[u8]) -> Option<(Journal, Vec<Recorded>)> {
+    let dir = directory();
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("journal.0000000001"), segment).unwrap();
+    let (journal, rules) = Journal::open(&dir).ok()?;
+    Some((journal.with_durability(Durability::Buffered), rules))
+}
+
+fuzz_target!(|octets: &[u8]| {
+    open(octets);
+    let header = with_checksum(HEADER);
+    let torn = open(&[&header, octets].concat());
+    assert!(torn.is_none_or(|(journal, _)| octets.is_empty() == journal.torn().is_none()));
+
+    let Some((mut journal, rules)) = open(&[&header[..], &frame(octets)].concat()) else { return };
+    for Recorded { rule, owner } in &rules {
+        let change = Change { before: Some(*rule), after: Some(*rule) };
+        journal.record(&[change], |_| Owner::new(owner.clone())).unwrap();
+    }
+    drop(journal);
+    assert_eq!(Journal::open(&directory()).unwrap().1, rules);
+});
