@@ -48,6 +48,15 @@ pub enum Output {
     Close(SessionId),
 }
 
+impl Output {
+    fn octets(&self) -> usize {
+        match self {
+            Self::Send(_, message) => message.length(),
+            Self::Close(_) => 0,
+        }
+    }
+}
+
 /// The steps that inputs led to, each with its changes and its messages.
 ///
 /// A positive reply promises that a rule is in force, so make the [`changes`](Self::changes) first, then
@@ -58,6 +67,7 @@ pub struct Batch {
     pub(crate) steps: Vec<Step>,
     pub(crate) changes: Vec<Change>,
     pub(crate) outputs: Vec<Output>,
+    octets: usize,
 }
 
 /// Where a step's changes and outputs begin; they end where those of the next begin.
@@ -110,10 +120,17 @@ impl Batch {
         &self.changes[self.steps[step].first_change..end]
     }
 
+    /// Octets of the messages that wait. A reply can be eight thousand times as long as its request, so this tells
+    /// when a batch has become large enough.
+    pub fn octets(&self) -> usize {
+        self.octets
+    }
+
     /// What is to be sent and closed, in order, now that every change is in force and recorded. Empties the batch.
     pub fn release(&mut self) -> impl Iterator<Item = Output> {
         self.steps.clear();
         self.changes.clear();
+        self.octets = 0;
         self.outputs.drain(..)
     }
 
@@ -141,14 +158,22 @@ impl Batch {
         });
         let mut taken: Vec<_> = from_behind.collect();
         taken.reverse();
+        let said = taken.iter().flat_map(|(_, said)| said);
+        self.octets -= said.map(Output::octets).sum::<usize>();
         taken
     }
 
     pub(crate) fn send(&mut self, session: SessionId, message: Message) {
-        self.outputs.push(Output::Send(session, message));
+        self.say(Output::Send(session, message));
+    }
+
+    /// Adds what is to be sent or closed.
+    pub(crate) fn say(&mut self, output: Output) {
+        self.octets += output.octets();
+        self.outputs.push(output);
     }
 
     pub(crate) fn close(&mut self, session: SessionId) {
-        self.outputs.push(Output::Close(session));
+        self.say(Output::Close(session));
     }
 }

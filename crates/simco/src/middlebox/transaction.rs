@@ -137,7 +137,7 @@ impl Middlebox {
             Cause::Expired(pid) | Cause::Ended(pid) => self.end(pid, cause, batch),
             Cause::Session => {
                 batch.begin(Cause::Session);
-                batch.outputs.extend(said);
+                said.into_iter().for_each(|output| batch.say(output));
             }
         }
     }

@@ -1,0 +1,103 @@
+//! All connections, and when each is given up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use hol_base::Time;
+use hol_simco::{Message, SessionId};
+
+use crate::connection::{Connection, Over};
+use crate::limits::Limits;
+use crate::poller::{Interest, Poller, Token};
+
+/// The connections by their session.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    all: BTreeMap<SessionId, Connection>,
+    deadlines: BTreeSet<(Time, SessionId)>,
+    /// Those to settle before the turn ends.
+    touched: BTreeSet<SessionId>,
+}
+
+impl Connections {
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn add(&mut self, id: SessionId, connection: Connection, poller: &Poller) -> io::Result<()> {
+        poller.add(&connection, Token::Connection(id), Interest::Read)?;
+        self.all.insert(id, connection);
+        Ok(())
+    }
+
+    pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Connection> {
+        self.all.get_mut(&id)
+    }
+
+    /// The connection is to be settled.
+    pub fn touch(&mut self, id: SessionId) {
+        self.touched.insert(id);
+    }
+
+    /// A message for an agent; one that has gone does not get it.
+    pub fn push(&mut self, id: SessionId, message: &Message) {
+        if let Some(connection) = self.all.get_mut(&id) {
+            connection.push(message);
+            self.touched.insert(id);
+        }
+    }
+
+    /// Closes the connection behind what waits for it.
+    pub fn close(&mut self, id: SessionId) {
+        if let Some(connection) = self.all.get_mut(&id) {
+            connection.close();
+            self.touched.insert(id);
+        }
+    }
+
+    /// Closes the connection at once; its socket leaves the poller by itself.
+    pub fn remove(&mut self, id: SessionId) -> Option<Connection> {
+        let connection = self.all.remove(&id)?;
+        if let Some(deadline) = connection.deadline {
+            self.deadlines.remove(&(deadline, id));
+        }
+        Some(connection)
+    }
+
+    /// Sends what waits on those that were touched. Returns those that are over; they are to be removed.
+    pub fn settle(&mut self, now: Time, limits: &Limits, poller: &Poller) -> Vec<(SessionId, Over)> {
+        let mut over = Vec::new();
+        for id in std::mem::take(&mut self.touched) {
+            let Some(connection) = self.all.get_mut(&id) else { continue };
+            let (interest, deadline) = (connection.interest, connection.deadline);
+            let mut settled = connection.settle(now, limits);
+            if connection.interest != interest {
+                let changed = poller.change(&*connection, Token::Connection(id), connection.interest);
+                settled = settled.and(changed.map_err(Over::from));
+            }
+            if connection.deadline != deadline {
+                deadline.map(|deadline| self.deadlines.remove(&(deadline, id)));
+                self.deadlines.extend(connection.deadline.map(|deadline| (deadline, id)));
+            }
+            over.extend(settled.err().map(|why| (id, why)));
+        }
+        over
+    }
+
+    /// Those that have had their time. They are to be removed.
+    pub fn overdue(&self, now: Time) -> Vec<(SessionId, Over)> {
+        let late = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now);
+        late.filter_map(|&(_, id)| Some((id, self.all.get(&id)?.overdue()))).collect()
+    }
+
+    /// The next deadline; [`Time::MAX`] if there is none.
+    pub fn wake_at(&self) -> Time {
+        self.deadlines.first().map_or(Time::MAX, |(deadline, _)| *deadline)
+    }
+
+    /// Octets that wait on all of them.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.all.values().map(Connection::waiting).sum()
+    }
+}

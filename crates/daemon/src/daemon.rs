@@ -1,0 +1,270 @@
+//! The event loop: one thread serves all sessions, so every request is atomic (RFC 3989 section 2.1.4).
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+use hol_simco::{Batch, Middlebox, Output, SessionId, Underlay};
+
+use crate::clock::Clock;
+use crate::connection::{Connection, Over};
+use crate::connections::Connections;
+use crate::ledger::Ledger;
+use crate::limits::Limits;
+use crate::line::{Heard, Line};
+use crate::listen::Listeners;
+use crate::log::{Field, Level, Log};
+use crate::poller::{Interest, Poller, Token};
+use crate::standin::Mended;
+use crate::{DaemonError, LedgerError, Listen};
+
+/// A middlebox that listens.
+///
+/// In every turn it hears what has arrived, within bounds, makes all changes that come of it in one go, and only then
+/// answers. What arrives meanwhile is the next turn's: the slower the disk, the larger the batches.
+#[derive(Debug)]
+pub struct Daemon {
+    clock: Clock,
+    log: Log,
+    limits: Limits,
+    poller: Poller,
+    listeners: Option<Listeners>,
+    connections: Connections,
+    middlebox: Middlebox,
+    ledger: Ledger,
+    batch: Batch,
+    buffer: Box<[u8]>,
+    /// Why it has to stop, if nobody wants it to.
+    failure: Option<LedgerError>,
+}
+
+impl Daemon {
+    /// Octets that are read at a time. A request may be answered by eight thousand times as much, so this bounds what
+    /// a turn can come to beyond [`Self::MOST_SAID`].
+    const PIECE: usize = 4096;
+    /// Pieces that a connection may have read in a turn: then it is another's turn.
+    const MOST_PIECES: usize = 16;
+    /// Octets of answers that are enough for a turn.
+    const MOST_SAID: usize = 1 << 20;
+    /// Agents that are accepted in a turn.
+    const MOST_ACCEPTED: usize = 64;
+
+    /// Serves until `stop` becomes readable; then it ends the sessions, and waits until their agents have been told.
+    pub fn run(&mut self, stop: impl AsFd) -> Result<(), DaemonError> {
+        self.poller.add(&stop, Token::Stop, Interest::Read)?;
+        let mut ready = Vec::new();
+        while self.listeners.is_some() || self.connections.len() > 0 {
+            self.poller.wait(self.patience(), &mut ready)?;
+            self.turn(&ready, &stop)?;
+        }
+        self.log.write(self.clock.now(), Level::Info, "stopped", &[]);
+        self.failure.take().map_or(Ok(()), |failure| Err(failure.into()))
+    }
+
+    /// Where it listens, with the ports that it was given.
+    pub fn addresses(&self) -> impl Iterator<Item = Listen> {
+        self.listeners.iter().flat_map(Listeners::addresses)
+    }
+
+    /// Opens the sockets of a middlebox and makes the filter hold its rules, and no others.
+    pub(crate) fn open(
+        clock: Clock,
+        listen: &[Listen],
+        middlebox: Middlebox,
+        mut ledger: Ledger,
+        limits: Limits,
+        mut log: Log,
+    ) -> Result<Self, DaemonError> {
+        let poller = Poller::new()?;
+        let Mended { missing, surplus } = ledger.mend(clock.now(), &middlebox)?;
+        log.write(clock.now(), Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
+        let mut daemon = Self {
+            clock,
+            log,
+            limits: limits.within_open_files()?,
+            listeners: Some(Listeners::open(listen, &poller)?),
+            poller,
+            connections: Connections::default(),
+            middlebox,
+            ledger,
+            batch: Batch::default(),
+            buffer: vec![0; Self::PIECE].into(),
+            failure: None,
+        };
+        for at in daemon.addresses().collect::<Vec<_>>() {
+            daemon.log.write(clock.now(), Level::Info, "listening", &[("at", &at)]);
+        }
+        Ok(daemon)
+    }
+
+    fn turn(&mut self, ready: &[Token], stop: &impl AsFd) -> Result<(), DaemonError> {
+        let now = self.clock.now();
+        for token in ready {
+            match *token {
+                Token::Stop => {
+                    self.poller.remove(stop)?;
+                    self.stop(now);
+                }
+                Token::Listener(number) => self.accept(now, number)?,
+                Token::Connection(id) => self.serve(now, id),
+            }
+            if self.batch.octets() > Self::MOST_SAID {
+                // The others are still ready in the next turn, and come first then.
+                break;
+            }
+        }
+        self.middlebox.advance(now, &mut self.batch);
+        self.commit(now);
+        self.answer(now);
+        self.give_up(now);
+        Ok(self.try_again(now)?)
+    }
+
+    /// How long nothing has to be done.
+    fn patience(&self) -> Option<Duration> {
+        let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
+        let others = self.connections.wake_at().min(self.ledger.wake_at());
+        let next = self.middlebox.wake_at().min(others).min(listeners);
+        (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
+    }
+
+    /// Takes nobody in any more, and ends the sessions. RFC 4540 section 7.5.
+    fn stop(&mut self, now: Time) {
+        self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
+        self.listeners = None;
+        self.middlebox.end_sessions(&mut self.batch);
+    }
+
+    fn accept(&mut self, now: Time, number: u32) -> io::Result<()> {
+        for _ in 0..Self::MOST_ACCEPTED {
+            let Some(listeners) = &mut self.listeners else { return Ok(()) };
+            if self.connections.len() >= self.limits.connections {
+                return listeners.pause(now, &self.poller);
+            }
+            match listeners.accept(number) {
+                Ok(Some((line, peer))) => self.admit(now, line, peer)?,
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    // Too many files, or no memory: to try again at once would be in vain.
+                    self.log.write(now, Level::Warn, "not-accepted", &[("reason", &error)]);
+                    return listeners.pause(now, &self.poller);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, now: Time, line: Box<dyn Line>, peer: SocketAddr) -> io::Result<()> {
+        let id = self.middlebox.connect(now, Underlay::plain(line.framing()));
+        self.log.write(now, Level::Debug, "connected", &[("session", &id.0), ("peer", &peer)]);
+        self.connections.add(id, Connection::new(line, peer), &self.poller)
+    }
+
+    /// Hears what a connection has to say, if it is not to hear something first.
+    fn serve(&mut self, now: Time, id: SessionId) {
+        for _ in 0..Self::MOST_PIECES {
+            let Some(connection) = self.connections.get_mut(id) else { return };
+            if connection.interest == Interest::Write {
+                return self.connections.touch(id);
+            }
+            match connection.read(&mut self.buffer) {
+                Ok(Heard::Octets(count)) => {
+                    let octets = Bytes::copy_from_slice(&self.buffer[..count]);
+                    self.middlebox.receive(now, id, octets, &mut self.batch);
+                    if count < Self::PIECE || self.batch.octets() > Self::MOST_SAID {
+                        return;
+                    }
+                }
+                Ok(Heard::Nothing) => return,
+                Ok(Heard::End) if connection.is_open() => {
+                    self.middlebox.disconnect(id);
+                    return self.connections.close(id);
+                }
+                Ok(Heard::End) => return self.remove(now, id, &Over::Closed),
+                Err(error) => return self.remove(now, id, &error.into()),
+            }
+        }
+    }
+
+    /// Makes true what the requests of this turn come to.
+    fn commit(&mut self, now: Time) {
+        for failure in self.ledger.commit(now, &mut self.middlebox, &mut self.batch) {
+            self.log.write(now, Level::Error, "request-refused", &[("reason", &failure)]);
+            if failure.is_final() && self.failure.is_none() {
+                self.failure = Some(failure);
+                self.stop(now);
+            }
+        }
+        if self.log.writes(Level::Debug) {
+            for change in self.batch.changes() {
+                let (event, rule) = match (&change.before, &change.after) {
+                    (None, Some(rule)) => ("rule-begun", rule),
+                    (Some(_), Some(rule)) => ("rule-replaced", rule),
+                    (Some(rule), None) => ("rule-ended", rule),
+                    (None, None) => continue,
+                };
+                self.log.write(now, Level::Debug, event, &[("pid", &rule.pid.0), ("until", &rule.expires)]);
+            }
+        }
+    }
+
+    /// Says what is true now.
+    fn answer(&mut self, now: Time) {
+        for output in self.batch.release() {
+            match output {
+                Output::Send(id, message) => self.connections.push(id, &message),
+                Output::Close(id) => self.connections.close(id),
+            }
+        }
+        for (id, why) in self.connections.settle(now, &self.limits, &self.poller) {
+            self.remove(now, id, &why);
+        }
+    }
+
+    /// Gives up connections that have had their time.
+    fn give_up(&mut self, now: Time) {
+        for (id, why) in self.connections.overdue(now) {
+            self.remove(now, id, &why);
+        }
+    }
+
+    /// Does what failed before, when it is time to try again.
+    fn try_again(&mut self, now: Time) -> io::Result<()> {
+        if self.ledger.wake_at() <= now {
+            match self.ledger.mend(now, &self.middlebox) {
+                Ok(Mended { missing, surplus }) => {
+                    self.log.write(
+                        now,
+                        Level::Info,
+                        "mended",
+                        &[("missing", &missing), ("surplus", &surplus)],
+                    );
+                }
+                Err(failure) => self.log.write(now, Level::Error, "not-mended", &[("reason", &failure)]),
+            }
+        }
+        if let Err(failure) = self.ledger.tidy() {
+            self.log.write(now, Level::Error, "journal-grows", &[("reason", &failure)]);
+        }
+        match &mut self.listeners {
+            Some(listeners) if listeners.wake_at() <= now => listeners.resume(&self.poller),
+            _ => Ok(()),
+        }
+    }
+
+    /// Closes a connection at once. Its session ends, its rules live on. RFC 3989 section 2.2.4.
+    fn remove(&mut self, now: Time, id: SessionId, why: &Over) {
+        self.middlebox.disconnect(id);
+        let Some(connection) = self.connections.remove(id) else { return };
+        let fields: [Field<'_>; 3] = [("session", &id.0), ("peer", &connection.peer), ("reason", why)];
+        self.log.write(now, why.level(), "disconnected", &fields);
+        if let Some(listeners) = &mut self.listeners {
+            listeners.room_again(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

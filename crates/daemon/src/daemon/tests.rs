@@ -1,0 +1,6 @@
+//! Agents on real sockets and a daemon that the test turns by hand: one thread, and time passes when the test says so.
+
+mod filters;
+mod hostility;
+mod serving;
+mod world;

@@ -1,0 +1,113 @@
+//! Packet filters that do not do what they are asked.
+
+use std::sync::{Arc, Mutex};
+
+use hol_base::{Duration, Time};
+use hol_simco::{Action, Change, Lifetime, Pid, Refusal, Reply, Request, Rule};
+
+use super::world::{Plan, World, per};
+use crate::standin::{FilterError, Mended, PacketFilter};
+
+/// Refuses what is about certain ports, and everything while it is broken.
+#[derive(Clone, Default)]
+struct Fussy(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    rules: Vec<Rule>,
+    is_broken: bool,
+    attempts: usize,
+}
+
+const BAD: u32 = 13;
+
+fn is_bad(change: &Change) -> bool {
+    matches!(change.after.map(|rule| rule.action),
+        Some(Action::Enable { internal, .. }) if internal.ports().0 == BAD)
+}
+
+impl PacketFilter for Fussy {
+    fn apply(&mut self, _: Time, changes: &[Change]) -> Result<(), FilterError> {
+        let mut state = self.0.lock().unwrap();
+        state.attempts += 1;
+        if state.is_broken || changes.iter().any(is_bad) {
+            return Err(FilterError);
+        }
+        for change in changes {
+            change.before.iter().for_each(|before| state.rules.retain(|rule| rule != before));
+            state.rules.extend(change.after);
+        }
+        Ok(())
+    }
+
+    fn reconcile(&mut self, _: Time, rules: &[Rule]) -> Result<Mended, FilterError> {
+        let mut state = self.0.lock().unwrap();
+        if state.is_broken {
+            return Err(FilterError);
+        }
+        state.rules = rules.to_vec();
+        Ok(Mended::default())
+    }
+}
+
+impl Fussy {
+    fn world(&self) -> World {
+        Plan { filter: Box::new(self.clone()), ..Plan::default() }.open()
+    }
+
+    fn pids(&self) -> Vec<Pid> {
+        self.0.lock().unwrap().rules.iter().map(|rule| rule.pid).collect()
+    }
+}
+
+#[test]
+fn a_request_that_the_filter_refuses_is_refused_and_the_others_of_its_batch_are_not() {
+    let filter = Fussy::default();
+    let world = &mut filter.world();
+    let mut agent = world.agent();
+    let mut octets = Vec::new();
+    for port in [11, 12, 13, 14, 13, 15] {
+        agent.agent.ask(per(port, 60)).unwrap().append_to(&mut octets);
+    }
+    agent.write(&octets);
+    let answers: Vec<_> = (0..6).map(|_| agent.answer(world)).collect();
+    let refused: Vec<bool> = answers.iter().map(|a| *a == Err(Refusal::ConfigurationFailed)).collect();
+    assert_eq!(refused, [false, false, true, false, true, false]);
+    let granted = answers.iter().flatten().map(|reply| match reply {
+        Reply::Per(granted) => granted.pid,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(filter.pids(), granted.collect::<Vec<_>>(), "what is promised is in force, and nothing else");
+    assert_eq!(agent.list(world), filter.pids());
+}
+
+#[test]
+fn a_batch_goes_to_the_filter_in_one_go() {
+    let filter = Fussy::default();
+    let world = &mut filter.world();
+    let mut agents = [world.agent(), world.agent(), world.agent()];
+    for agent in &mut agents {
+        let requests = [per(1, 60), per(2, 60)].map(|request| agent.agent.ask(request).unwrap().to_bytes());
+        agent.write(&requests.concat());
+    }
+    assert!(world.turn());
+    assert_eq!(filter.0.lock().unwrap().attempts, 1);
+    assert_eq!(filter.pids().len(), 6);
+}
+
+#[test]
+fn a_filter_that_cannot_end_a_rule_is_mended_when_it_works_again() {
+    let filter = Fussy::default();
+    let world = &mut filter.world();
+    let mut agent = world.agent();
+    let short = agent.enable(world, 11, 5).unwrap();
+    let long = agent.enable(world, 12, 3600).unwrap();
+    filter.0.lock().unwrap().is_broken = true;
+    world.skip(Duration::from_secs(7));
+    assert_eq!((agent.list(world), filter.pids()), (vec![long], vec![short, long]));
+    let delete = Request::Plc { pid: long, lifetime: Lifetime(0) };
+    assert_eq!(agent.ask(world, delete), Err(Refusal::ConfigurationFailed));
+    filter.0.lock().unwrap().is_broken = false;
+    world.skip(Duration::from_secs(2));
+    assert_eq!(filter.pids(), [long]);
+}

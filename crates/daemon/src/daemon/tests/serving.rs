@@ -1,0 +1,203 @@
+//! What agents get.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+
+use hol_base::Duration;
+use hol_simco::{Body, Heard, Lifetime, Message, Pid, Refusal, Reply, Request, Tid};
+
+use super::world::{Plan, World, per};
+use crate::ledger::Ledger;
+use crate::standin::NullFilter;
+use crate::{Level, Limits, Log, Settings};
+
+#[test]
+fn a_rule_begins_is_listed_changes_and_ends() {
+    let world = &mut World::new();
+    let mut agent = world.agent();
+    let pid = agent.enable(world, 5004, 60).unwrap();
+    assert_eq!(agent.list(world), [pid]);
+    let longer = Request::Plc { pid, lifetime: Lifetime(600) };
+    assert_eq!(agent.ask(world, longer), Ok(Reply::Plc { lifetime: Lifetime(600) }));
+    assert_eq!(agent.ask(world, Request::Plc { pid, lifetime: Lifetime(0) }), Ok(Reply::Prd));
+    assert_eq!(agent.list(world), []);
+}
+
+#[test]
+fn messages_may_arrive_in_single_octets() {
+    let world = &mut World::new();
+    let mut agent = world.agent();
+    let request = agent.agent.ask(per(5004, 60)).unwrap();
+    for octet in request.to_bytes() {
+        agent.write(&[octet]);
+        world.turn();
+    }
+    assert!(matches!(agent.answer(world), Ok(Reply::Per(_))));
+}
+
+#[test]
+fn what_one_agent_does_the_others_hear() {
+    let world = &mut World::new();
+    let (mut one, mut other) = (world.agent(), world.agent());
+    let pid = one.enable(world, 5004, 60).unwrap();
+    assert_eq!(other.hear(world), Some(Heard::RuleEvent(pid, Lifetime(60))));
+    world.skip(Duration::from_secs(61));
+    for agent in [&mut one, &mut other] {
+        assert_eq!(agent.hear(world), Some(Heard::RuleEvent(pid, Lifetime(0))), "the lifetime has ended");
+    }
+}
+
+#[test]
+fn thousands_of_requests_in_one_go_are_answered_in_their_order() {
+    let world = &mut World::new();
+    let mut agent = world.agent();
+    let mut octets = Vec::new();
+    for port in 1000..5000 {
+        agent.agent.ask(per(port, 60)).unwrap().append_to(&mut octets);
+    }
+    let mut written = 0;
+    while written < octets.len() {
+        written += agent.socket.write(&octets[written..]).unwrap_or(0);
+        world.turn();
+    }
+    for pid in 0..4000 {
+        let Ok(Reply::Per(granted)) = agent.answer(world) else { panic!("rule {pid}") };
+        assert_eq!(granted.pid, Pid(pid));
+    }
+}
+
+#[test]
+fn an_agent_that_sends_no_more_still_gets_its_answers() {
+    let world = &mut World::new();
+    let mut agent = world.agent();
+    let request = agent.agent.ask(per(5004, 60)).unwrap();
+    agent.write(&request.to_bytes());
+    agent.socket.shutdown(Shutdown::Write).unwrap();
+    assert!(matches!(agent.answer(world), Ok(Reply::Per(_))));
+    assert_eq!(agent.hear(world), None, "and then the connection ends");
+}
+
+#[test]
+fn rules_outlive_the_session_that_made_them() {
+    let world = &mut World::new();
+    let mut agent = world.agent();
+    let pid = agent.enable(world, 5004, 60).unwrap();
+    drop(agent);
+    world.settle();
+    assert_eq!(world.daemon.connections.len(), 0);
+    assert_eq!(world.agent().list(world), [pid]);
+}
+
+/// RFC 4540 section 7.4.
+#[test]
+fn st_is_answered_and_ends_the_connection() {
+    let world = &mut World::new();
+    let mut agent = world.agent();
+    let st = agent.agent.terminate().unwrap();
+    agent.write(&st.to_bytes());
+    assert_eq!(agent.hear(world), Some(Heard::Closed));
+    assert_eq!(agent.hear(world), None);
+}
+
+/// RFC 4540 section 7.5.
+#[test]
+fn before_it_stops_it_tells_every_agent() {
+    let mut world = World::new();
+    let (mut one, mut other, silent) = (world.agent(), world.agent(), world.connect());
+    world.stop.0.write_all(b"!").unwrap();
+    for agent in [&mut one, &mut other] {
+        assert_eq!(agent.hear(&mut world), Some(Heard::Closed), "AST");
+        assert_eq!(agent.hear(&mut world), None);
+    }
+    assert!(std::net::TcpStream::connect(world.address).is_err(), "nobody is taken in");
+    drop((one, other, silent));
+    world.settle();
+    let World { mut daemon, stop, .. } = world;
+    assert!(daemon.addresses().next().is_none() && daemon.connections.len() == 0);
+    // The loop that does so in earnest has nothing left to do.
+    daemon.run(&stop.1).unwrap();
+}
+
+#[test]
+fn whoever_does_not_close_is_not_waited_for_at_the_end() {
+    let mut world = World::new();
+    let _agent = world.agent();
+    world.stop.0.write_all(b"!").unwrap();
+    world.settle();
+    assert_eq!(world.daemon.connections.len(), 1);
+    world.skip(Duration::from_secs(3));
+    assert_eq!(world.daemon.connections.len(), 0);
+}
+
+#[test]
+fn a_turn_ends_when_its_answers_are_many_and_the_rest_is_answered_later() {
+    let world =
+        &mut Plan { limits: Limits { output: usize::MAX, ..Limits::default() }, ..Plan::default() }.open();
+    let mut agent = world.agent();
+    for port in 0..8000 {
+        agent.enable(world, 1000 + port, 3600).unwrap();
+    }
+    // 1024 lists of 64 kB each: two pieces are read in a turn of their own each.
+    let list = Message::request(Tid(1 << 20), Request::Prl).to_bytes();
+    agent.write(&list.repeat(1024));
+    world.turn();
+    let waiting = world.daemon.connections.waiting();
+    assert!(waiting < 512 * 64_100, "half of the answers lie ready at most: {waiting}");
+    let (mut heard, mut buffer) = (0, [0; 1 << 16]);
+    while heard < 1024 * (8000 * 8 + 8) {
+        match agent.socket.read(&mut buffer) {
+            Ok(count) => heard += count,
+            Err(_) => drop(world.turn()),
+        }
+    }
+}
+
+#[test]
+fn the_other_agents_are_answered_while_one_does_not_stop_asking() {
+    let world = &mut World::new();
+    let (mut busy, mut calm) = (world.agent(), world.agent());
+    let list = busy.agent.ask(Request::Prl).unwrap().to_bytes().repeat(100_000);
+    // As much as the kernel takes.
+    let _ = busy.socket.write(&list);
+    let status = calm.agent.ask(Request::Prs { pid: Pid(9) }).unwrap();
+    calm.write(&status.to_bytes());
+    world.turn();
+    let mut answer = Vec::new();
+    assert!(!drain_once(&mut calm.socket, &mut answer), "the connection stays");
+    assert_eq!(
+        Message::parse(&answer).unwrap().body,
+        Body::Refusal(Refusal::NoSuchRule),
+        "in the first turn"
+    );
+    assert!(world.turn(), "there is more of the other");
+}
+
+fn drain_once(socket: &mut std::net::TcpStream, into: &mut Vec<u8>) -> bool {
+    let mut buffer = [0; 4096];
+    let count = socket.read(&mut buffer).unwrap();
+    into.extend(&buffer[..count]);
+    count == 0
+}
+
+#[test]
+fn rules_and_their_owners_survive_the_daemon() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        listen: vec!["127.0.0.1:0".parse().unwrap()],
+        state: Some(directory.path().join("rules")),
+        ..Settings::default()
+    };
+    let open = || World::of(settings.open(Log::new(Level::Error, Box::new(std::io::sink()))).unwrap());
+    let world = &mut open();
+    let mut agent = world.agent();
+    let [one, two] = [5004, 5006].map(|port| agent.enable(world, port, 3600).unwrap());
+    agent.ask(world, Request::Plc { pid: one, lifetime: Lifetime(0) }).unwrap();
+    let status = agent.ask(world, Request::Prs { pid: two }).unwrap();
+    // As if killed: nobody has told the journal that it is over.
+    world.daemon.listeners = None;
+    drop(std::mem::replace(&mut world.daemon.ledger, Ledger::new(Box::new(NullFilter), None)));
+    let world = &mut open();
+    let mut agent = world.agent();
+    assert_eq!(agent.list(world), [two]);
+    assert_eq!(agent.ask(world, Request::Prs { pid: two }), Ok(status));
+}

@@ -1,0 +1,213 @@
+//! A daemon that is turned by hand, and agents that talk to it.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+
+use hol_base::Duration;
+use hol_journal::Journal;
+use hol_simco::{
+    AddressTuple, Agent, Config, Direction, Enable, Heard, Lifetime, Location, Message, Middlebox,
+    PerParameters, Pid, Policy, PortParity, Refusal, Reply, Request, Unauthenticated, length_of,
+};
+
+use super::super::Daemon;
+use crate::clock::Clock;
+use crate::ledger::Ledger;
+use crate::poller::{Interest, Token};
+use crate::standin::{NullFilter, PacketFilter};
+use crate::{Level, Limits, Listen, Log, Transport};
+
+/// A daemon on a port of the loopback interface.
+pub struct World {
+    pub daemon: Daemon,
+    pub address: SocketAddr,
+    /// To stop it, write to the first or close it.
+    pub stop: (UnixStream, UnixStream),
+}
+
+/// What a world is made of.
+pub struct Plan {
+    pub limits: Limits,
+    pub policy: Policy,
+    pub filter: Box<dyn PacketFilter>,
+    pub journal: Option<Journal>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            policy: Policy::open(),
+            filter: Box::new(NullFilter),
+            journal: None,
+        }
+    }
+}
+
+impl Plan {
+    pub fn open(self) -> World {
+        let config = Config::firewall(Lifetime(3600));
+        let middlebox = Middlebox::new(config, self.policy, Box::new(Unauthenticated)).unwrap();
+        let listen = Listen { transport: Transport::Tcp, address: "127.0.0.1:0".parse().unwrap() };
+        let ledger = Ledger::new(self.filter, self.journal);
+        let log = Log::new(Level::Error, Box::new(io::sink()));
+        let daemon = Daemon::open(Clock::start(), &[listen], middlebox, ledger, self.limits, log).unwrap();
+        World::of(daemon)
+    }
+}
+
+impl World {
+    pub fn new() -> Self {
+        Plan::default().open()
+    }
+
+    pub fn of(daemon: Daemon) -> Self {
+        let address = daemon.addresses().next().unwrap().address;
+        let stop = UnixStream::pair().unwrap();
+        daemon.poller.add(&stop.1, Token::Stop, Interest::Read).unwrap();
+        Self { daemon, address, stop }
+    }
+
+    /// A turn, at most a moment later; false if nothing was ready.
+    pub fn turn(&mut self) -> bool {
+        let mut ready = Vec::new();
+        let patience = self.daemon.patience().unwrap_or(Duration::MAX).min(Duration::from_millis(20));
+        self.daemon.poller.wait(Some(patience), &mut ready).unwrap();
+        self.daemon.turn(&ready, &self.stop.1).unwrap();
+        !ready.is_empty()
+    }
+
+    /// Turns until nothing is ready.
+    pub fn settle(&mut self) {
+        while self.turn() {}
+    }
+
+    /// Lets time pass, as if nothing had happened meanwhile.
+    pub fn skip(&mut self, span: Duration) {
+        self.daemon.clock.skip(span);
+        self.settle();
+    }
+
+    /// A connection that says nothing.
+    pub fn connect(&mut self) -> TcpStream {
+        let socket = TcpStream::connect(self.address).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        self.turn();
+        socket
+    }
+
+    /// An agent with an open session.
+    pub fn agent(&mut self) -> Client {
+        let mut client = Client {
+            socket: self.connect(),
+            agent: Agent::new(Box::new(Unauthenticated)),
+            heard: Vec::new(),
+        };
+        let se = client.agent.establish().unwrap();
+        client.write(&se.to_bytes());
+        assert!(matches!(client.hear(self), Some(Heard::Open(_))));
+        client
+    }
+}
+
+/// Reads until the other side closes or says no more; true if it has closed.
+pub fn drain(world: &mut World, socket: &mut TcpStream, into: &mut Vec<u8>) -> bool {
+    let mut buffer = [0; 4096];
+    let mut silent = 0;
+    while silent < 5 {
+        match socket.read(&mut buffer) {
+            Ok(0) => return true,
+            Ok(count) => into.extend(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => silent += u32::from(!world.turn()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return true,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    false
+}
+
+/// An agent on a socket that does not block.
+pub struct Client {
+    pub socket: TcpStream,
+    pub agent: Agent,
+    heard: Vec<u8>,
+}
+
+impl Client {
+    pub fn write(&mut self, octets: &[u8]) {
+        self.socket.write_all(octets).expect("the kernel has room for what tests write");
+    }
+
+    /// The next message; `None` if the connection is closed.
+    pub fn hear(&mut self, world: &mut World) -> Option<Heard> {
+        let octets = self.hear_octets(world)?;
+        Some(self.agent.receive(&octets).unwrap())
+    }
+
+    fn hear_octets(&mut self, world: &mut World) -> Option<Vec<u8>> {
+        let mut buffer = [0; 1 << 16];
+        for _ in 0..1000 {
+            if let Some(length) = length_of(&self.heard).filter(|length| *length <= self.heard.len()) {
+                return Some(self.heard.drain(..length).collect());
+            }
+            match self.socket.read(&mut buffer) {
+                Ok(0) => return None,
+                Ok(count) => self.heard.extend(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => drop(world.turn()),
+                Err(_) => return None,
+            }
+        }
+        panic!("the daemon says nothing")
+    }
+
+    /// Octets that are no request of the agent's; the answer.
+    pub fn say(&mut self, world: &mut World, octets: &[u8]) -> Option<Message> {
+        self.write(octets);
+        self.hear_octets(world).map(|octets| Message::parse(&octets).unwrap())
+    }
+
+    /// A request and its answer.
+    pub fn ask(&mut self, world: &mut World, request: Request) -> Result<Reply, Refusal> {
+        let request = self.agent.ask(request).unwrap();
+        self.write(&request.to_bytes());
+        self.answer(world)
+    }
+
+    pub fn answer(&mut self, world: &mut World) -> Result<Reply, Refusal> {
+        loop {
+            match self.hear(world) {
+                Some(Heard::Answer(_, answer)) => return answer,
+                Some(Heard::RuleEvent(..)) => {}
+                other => panic!("no answer: {other:?}"),
+            }
+        }
+    }
+
+    pub fn enable(&mut self, world: &mut World, port: u16, lifetime: u32) -> Result<Pid, Refusal> {
+        match self.ask(world, per(port, lifetime))? {
+            Reply::Per(granted) => Ok(granted.pid),
+            other => panic!("PER is answered by {other:?}"),
+        }
+    }
+
+    pub fn list(&mut self, world: &mut World) -> Vec<Pid> {
+        match self.ask(world, Request::Prl) {
+            Ok(Reply::Prl(pids)) => pids,
+            other => panic!("PRL is answered by {other:?}"),
+        }
+    }
+}
+
+/// A pinhole for UDP to a port of an internal host.
+pub fn per(port: u16, lifetime: u32) -> Request {
+    const UDP: u8 = 17;
+    let internal = SocketAddr::from(([192, 0, 2, 1], port));
+    let enable = Enable {
+        parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
+        internal: AddressTuple::of_host(Location::Internal, UDP, internal),
+        external: AddressTuple::of_host(Location::External, UDP, "198.51.100.7:0".parse().unwrap()),
+        lifetime: Lifetime(lifetime),
+    };
+    Request::Per { enable, gid: None }
+}

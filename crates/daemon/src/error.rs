@@ -1,0 +1,41 @@
+//! Why a daemon does not start, or ends.
+
+use std::io;
+
+use hol_journal::JournalError;
+
+use crate::{LedgerError, Listen, SetupError};
+
+/// Why a daemon does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// A socket cannot be opened.
+    #[error("cannot listen on {at}: {source}{}", cure(.source))]
+    Listen {
+        /// Where.
+        at: Listen,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is told what cannot work.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The packet filter cannot be made to hold the rules.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The rules that are recorded cannot be taken over.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The operating system does not do its part.
+    #[error("the event loop: {0}")]
+    System(#[from] io::Error),
+}
+
+fn cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "; stop the program that has it, or choose another port",
+        io::ErrorKind::AddrNotAvailable => "; choose an address of this host",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need CAP_NET_BIND_SERVICE",
+        _ => "",
+    }
+}

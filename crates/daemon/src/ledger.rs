@@ -1,0 +1,112 @@
+//! Makes changes true: in the packet filter first, then in the journal; in both or in neither.
+
+use std::fmt;
+
+use hol_base::{Duration, Time};
+use hol_journal::{Journal, JournalError};
+use hol_simco::{Batch, Change, Middlebox, Policy, Rule};
+
+use crate::standin::{FilterError, Mended, PacketFilter};
+
+/// Where changes are put in force, and where they are written down.
+pub(crate) struct Ledger {
+    filter: Box<dyn PacketFilter>,
+    journal: Option<Journal>,
+    /// When to make the filter hold what it should, if it may hold something else.
+    mend_at: Time,
+}
+
+/// Why a change could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// It is not in force.
+    #[error("packet filter: {0}")]
+    Filter(#[from] FilterError),
+    /// It is not recorded.
+    #[error("journal: {0}")]
+    Journal(#[from] JournalError),
+}
+
+impl LedgerError {
+    /// Nobody knows any more what is recorded: only a new beginning tells.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Journal(JournalError::Broken { .. }))
+    }
+}
+
+impl Ledger {
+    /// Between attempts to mend the filter.
+    const MENDING: Duration = Duration::from_secs(1);
+
+    pub fn new(filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
+        Self { filter, journal, mend_at: Time::MAX }
+    }
+
+    /// Makes the changes of a batch, all together. If that fails it makes them step by step, and refuses each request
+    /// whose changes cannot be made. Returns why, for each.
+    pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<LedgerError> {
+        let mut failures = Vec::new();
+        if self.make(now, batch.changes(), middlebox.policy()).is_ok() {
+            return failures;
+        }
+        // What lies behind a refused step is done anew, so the batch changes under way.
+        let mut step = 0;
+        while step < batch.steps() {
+            if let Err(failure) = self.make(now, batch.step(step), middlebox.policy()) {
+                middlebox.refuse(now, step, batch);
+                failures.push(failure);
+                // A rule that has ended has ended, even if the filter cannot take it out.
+                if !batch.step(step).is_empty() {
+                    self.doubt(now);
+                }
+            }
+            step += 1;
+        }
+        failures
+    }
+
+    /// All of the changes, or none.
+    fn make(&mut self, now: Time, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.filter.apply(now, changes)?;
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        journal.record(changes, |agent| policy.name(agent)).map_err(|failure| {
+            let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
+            if self.filter.apply(now, &inverses).is_err() {
+                self.doubt(now);
+            }
+            failure.into()
+        })
+    }
+
+    fn doubt(&mut self, now: Time) {
+        self.mend_at = self.mend_at.min(now + Self::MENDING);
+    }
+
+    /// When to [`mend`](Self::mend); [`Time::MAX`] if the filter is as it should be.
+    pub fn wake_at(&self) -> Time {
+        self.mend_at
+    }
+
+    /// Makes the filter hold exactly the rules of the middlebox.
+    pub fn mend(&mut self, now: Time, middlebox: &Middlebox) -> Result<Mended, LedgerError> {
+        self.mend_at = now + Self::MENDING;
+        let rules: Vec<Rule> = middlebox.rules(now).copied().collect();
+        let mended = self.filter.reconcile(now, &rules)?;
+        self.mend_at = Time::MAX;
+        Ok(mended)
+    }
+
+    /// Lets the journal forget what is superseded, when that is much.
+    pub fn tidy(&mut self) -> Result<(), LedgerError> {
+        Ok(self.journal.as_mut().map_or(Ok(()), Journal::tidy)?)
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("mend_at", &self.mend_at).finish_non_exhaustive()
+    }
+}

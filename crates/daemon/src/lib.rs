@@ -1,0 +1,37 @@
+//! `hol simco serve`: a SIMCO middlebox on the network. RFC 4540.
+//!
+//! ```text
+//! sockets ──octets──▶ Middlebox ──▶ Batch ──changes──▶ packet filter, then journal
+//!    ▲                                                            │ all made
+//!    └───────────────────────── messages ◀────────────────────────┘
+//! ```
+//!
+//! One thread turns this wheel. [`Daemon`] is the loop; [`hol_simco::Middlebox`] knows the protocol.
+
+mod clock;
+mod connection;
+mod connections;
+mod daemon;
+mod error;
+mod ledger;
+mod limits;
+mod line;
+mod listen;
+mod log;
+mod poller;
+mod settings;
+mod setup;
+mod signals;
+mod standin;
+mod tcp;
+
+pub use daemon::Daemon;
+pub use error::DaemonError;
+pub use ledger::LedgerError;
+pub use limits::Limits;
+pub use listen::{Listen, Transport};
+pub use log::{Level, Log};
+pub use settings::{FilterKind, LimitSettings, NatSettings, Settings};
+pub use setup::SetupError;
+pub use signals::Signals;
+pub use standin::*;

@@ -1,0 +1,38 @@
+//! How much others may make the daemon hold.
+
+use std::io;
+
+use hol_base::Duration;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// How much others may make the daemon hold.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections at a time; more have to wait in the kernel's queue.
+    pub connections: usize,
+    /// Octets that may wait for an agent that does not read them. It is read from again when none do, so these are
+    /// replies to what was read at once, and notifications.
+    pub output: usize,
+    /// How long an agent may take none of what waits for it.
+    pub patience: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 10_000, output: 1 << 20, patience: Duration::from_secs(60) }
+    }
+}
+
+impl Limits {
+    /// Files that are open beside the connections: listeners, journal, packet filter and the like.
+    const OTHER_FILES: u64 = 64;
+
+    /// Raises the number of files that the process may have open to the most that it may ask for, and takes no more
+    /// connections than that allows.
+    pub(crate) fn within_open_files(self) -> io::Result<Self> {
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
+        let files = maximum.unwrap_or(u64::MAX).saturating_sub(Self::OTHER_FILES).max(1);
+        Ok(Self { connections: self.connections.min(usize::try_from(files).unwrap_or(usize::MAX)), ..self })
+    }
+}

@@ -1,0 +1,152 @@
+//! Sockets that wait for agents.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use hol_base::{Duration, Time};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::error::DaemonError;
+use crate::line::Line;
+use crate::poller::{Interest, Poller, Token};
+use crate::tcp::Tcp;
+
+/// Where the daemon listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listen {
+    /// Over what.
+    pub transport: Transport,
+    /// Port 0 is any that is free.
+    pub address: SocketAddr,
+}
+
+/// What carries SIMCO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A stream of octets.
+    Tcp,
+}
+
+/// The listening sockets.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    sockets: Vec<(Listen, Socket)>,
+    /// Nobody is accepted until then, or until a connection closes; [`Time::ZERO`] if agents are accepted.
+    paused_until: Time,
+}
+
+impl Listeners {
+    /// Agents that wait in the kernel.
+    const BACKLOG: i32 = 1024;
+    /// How long to wait before another attempt when there is no room: the system may find some elsewhere.
+    const PAUSE: Duration = Duration::from_secs(1);
+
+    /// Opens all sockets, and watches them.
+    pub fn open(all: &[Listen], poller: &Poller) -> Result<Self, DaemonError> {
+        let open =
+            |listen: &Listen| listen.open().map_err(|source| DaemonError::Listen { at: *listen, source });
+        let sockets = all.iter().map(open).collect::<Result<_, _>>()?;
+        let listeners = Self { sockets, paused_until: Time::ZERO };
+        listeners.watch(poller)?;
+        Ok(listeners)
+    }
+
+    /// Where they listen, with the ports that they were given.
+    pub fn addresses(&self) -> impl Iterator<Item = Listen> {
+        self.sockets.iter().map(|(listen, _)| *listen)
+    }
+
+    /// Accepts an agent; `None` if nobody waits.
+    pub fn accept(&self, number: u32) -> io::Result<Option<(Box<dyn Line>, SocketAddr)>> {
+        let (listen, socket) = &self.sockets[number as usize];
+        loop {
+            match socket.accept() {
+                Ok((socket, peer)) => {
+                    let peer = peer.as_socket().ok_or(io::ErrorKind::Unsupported)?;
+                    return Ok(Some((listen.transport.line(socket)?, peer)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                // The agent has gone again.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Accepts nobody for a while.
+    pub fn pause(&mut self, now: Time, poller: &Poller) -> io::Result<()> {
+        if self.paused_until == Time::ZERO {
+            self.sockets.iter().try_for_each(|(_, socket)| poller.remove(socket))?;
+        }
+        self.paused_until = now + Self::PAUSE;
+        Ok(())
+    }
+
+    /// Accepts again, if it did not.
+    pub fn resume(&mut self, poller: &Poller) -> io::Result<()> {
+        if self.paused_until != Time::ZERO {
+            self.paused_until = Time::ZERO;
+            self.watch(poller)?;
+        }
+        Ok(())
+    }
+
+    /// A connection has closed: [`resume`](Self::resume) at once.
+    pub fn room_again(&mut self, now: Time) {
+        self.paused_until = self.paused_until.min(now);
+    }
+
+    /// When to [`resume`](Self::resume).
+    pub fn wake_at(&self) -> Time {
+        if self.paused_until == Time::ZERO { Time::MAX } else { self.paused_until }
+    }
+
+    fn watch(&self, poller: &Poller) -> io::Result<()> {
+        let mut sockets = self.sockets.iter().zip(0..);
+        sockets
+            .try_for_each(|((_, socket), number)| poller.add(socket, Token::Listener(number), Interest::Read))
+    }
+}
+
+impl Listen {
+    /// A listening socket, and the address that it got.
+    fn open(&self) -> io::Result<(Self, Socket)> {
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let socket = Socket::new(Domain::for_address(self.address), kind, Some(self.transport.protocol()))?;
+        // Connections of an earlier daemon may be in TIME-WAIT.
+        socket.set_reuse_address(true)?;
+        if self.address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&self.address.into())?;
+        socket.listen(Listeners::BACKLOG)?;
+        let address = socket.local_addr()?.as_socket().unwrap_or(self.address);
+        Ok((Self { address, ..*self }, socket))
+    }
+}
+
+impl Transport {
+    fn protocol(self) -> Protocol {
+        match self {
+            Self::Tcp => Protocol::TCP,
+        }
+    }
+
+    fn line(self, socket: Socket) -> io::Result<Box<dyn Line>> {
+        socket.set_nonblocking(true)?;
+        Ok(match self {
+            Self::Tcp => Box::new(Tcp::new(socket)?),
+        })
+    }
+}
+
+impl fmt::Display for Listen {
+    /// As in `tcp 127.0.0.1:7626`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let transport = match self.transport {
+            Transport::Tcp => "tcp",
+        };
+        write!(f, "{transport} {}", self.address)
+    }
+}

@@ -1,0 +1,143 @@
+//! What the daemon is told: a file, and the flags that override it.
+//!
+//! ```toml
+//! listen = ["127.0.0.1:7626"]   # the default; port 0 is any
+//! filter = "none"               # nothing is filtered: for measurements
+//! state = "/var/lib/simco"      # a directory for the rules, so that they survive; without it they do not
+//! sync = true                   # false: a crash of the machine may lose rules that were promised
+//! policy = "policy.toml"        # who may do what; without it, anybody everything
+//! secrets = "secrets.toml"      # a line an agent: name = "secret"
+//! max-lifetime = "24h"          # the longest that a rule is granted
+//! log = "info"                  # error, warn, info, debug
+//!
+//! [nat]                         # a translator, beside the firewall
+//! outside = ["192.0.2.1"]       # addresses that stand for internal hosts
+//! inside = []                   # and for external ones: a twice NAT
+//! ports = [1024, 65535]
+//!
+//! [limits]
+//! connections = 10000
+//! rules = 1000000
+//! output = "1MiB"               # that may wait for an agent that does not read
+//! patience = "60s"              # for such an agent
+//! ```
+//!
+//! Files are named from where this one is.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use hol_base::{ByteCount, Duration};
+use hol_simco::PORT;
+use serde::Deserialize;
+
+use crate::setup::{SetupError, read};
+use crate::{Level, Limits, Listen, Transport};
+
+/// What the daemon is told.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// Where it listens for TCP.
+    pub listen: Vec<SocketAddr>,
+    /// What puts rules in force.
+    pub filter: FilterKind,
+    /// The directory where rules are recorded; without it, they end with the daemon.
+    pub state: Option<PathBuf>,
+    /// True if the disk has a rule before its reply goes out; else a crash of the machine may lose some.
+    pub sync: bool,
+    /// The file that says who may do what; without it, anybody may do anything.
+    pub policy: Option<PathBuf>,
+    /// The file of the agents' secrets; without it, no agent can prove who it is.
+    pub secrets: Option<PathBuf>,
+    /// The longest lifetime that a rule is granted, in whole seconds.
+    pub max_lifetime: Duration,
+    /// How much is logged.
+    pub log: Level,
+    /// The addresses of a translator.
+    pub nat: NatSettings,
+    /// How much others may make the daemon hold.
+    pub limits: LimitSettings,
+}
+
+/// What puts rules in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FilterKind {
+    /// Nothing does: rules are kept and promised, and all packets pass or none. For measurements.
+    None,
+}
+
+/// The addresses of a translator: without any, the middlebox is a pure firewall.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NatSettings {
+    /// Addresses that stand for internal hosts.
+    pub outside: Vec<IpAddr>,
+    /// Addresses that stand for external hosts, of a twice NAT.
+    pub inside: Vec<IpAddr>,
+    /// The first and the last port of those addresses.
+    pub ports: (u16, u16),
+}
+
+/// How much others may make the daemon hold.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitSettings {
+    /// Connections at a time.
+    pub connections: usize,
+    /// Rules at a time.
+    pub rules: usize,
+    /// Octets that may wait for an agent that does not read.
+    pub output: ByteCount,
+    /// How long such an agent may take none of them.
+    pub patience: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))],
+            filter: FilterKind::None,
+            state: None,
+            sync: true,
+            policy: None,
+            secrets: None,
+            max_lifetime: Duration::from_secs(24 * 3600),
+            log: Level::Info,
+            nat: NatSettings::default(),
+            limits: LimitSettings::default(),
+        }
+    }
+}
+
+impl Default for NatSettings {
+    fn default() -> Self {
+        Self { outside: Vec::new(), inside: Vec::new(), ports: (1024, u16::MAX) }
+    }
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        let Limits { connections, output, patience } = Limits::default();
+        Self { connections, rules: 1_000_000, output: ByteCount(output as u64), patience }
+    }
+}
+
+impl Settings {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, SetupError> {
+        let mut settings: Self =
+            toml::from_str(&read(path)?).map_err(|error| SetupError::syntax(path, &error))?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        for file in [&mut settings.state, &mut settings.policy, &mut settings.secrets].into_iter().flatten() {
+            *file = directory.join(&*file);
+        }
+        Ok(settings)
+    }
+
+    /// Every socket that is to be opened.
+    pub fn sockets(&self) -> Vec<Listen> {
+        self.listen.iter().map(|&address| Listen { transport: Transport::Tcp, address }).collect()
+    }
+}

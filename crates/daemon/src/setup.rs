@@ -1,0 +1,174 @@
+//! From settings to a daemon: reads the files that they name, and refuses what cannot work.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hol_agent::{SecretFileError, nonces, read_secrets};
+use hol_journal::{Durability, Journal, JournalError, Recorded};
+use hol_simco::{
+    Authentication, Capabilities, Change, Config, ConfigError, Lifetime, Middlebox, Policy, PolicyError,
+    SecretError, SharedSecrets, Unauthenticated,
+};
+
+use crate::clock::Clock;
+use crate::ledger::Ledger;
+use crate::standin::{NullFilter, PacketFilter};
+use crate::{Daemon, DaemonError, FilterKind, Level, Limits, Log, Settings};
+
+/// Why settings are no daemon.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A file cannot be read.
+    #[error("{}: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is not TOML, or has keys that settings have not.
+    #[error("{}: {problem}", .path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and what is wrong.
+        problem: String,
+    },
+    /// The file is no policy.
+    #[error("{}: {source}", .path.display())]
+    Policy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: PolicyError,
+    },
+    /// The file holds no secrets.
+    #[error("{}: {source}", .path.display())]
+    Secrets {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: SecretError,
+    },
+    /// The secrets may be known to others.
+    #[error(transparent)]
+    SecretFile(#[from] SecretFileError),
+    /// The middlebox contradicts itself.
+    #[error("{0}; see [nat] of the settings")]
+    Middlebox(#[from] ConfigError),
+    /// Strangers could open the firewall.
+    #[error("{0} is open to other hosts, and without a policy anybody may do anything; set policy = FILE")]
+    OpenToAll(std::net::SocketAddr),
+    /// Nobody could open a session.
+    #[error("{}: every agent has to prove who it is, but there are no secrets; set secrets = FILE, or `anonymous`", .0.display())]
+    NobodyCanProve(PathBuf),
+    /// Nobody could connect.
+    #[error("listen: no addresses; name one, as in listen = [\"127.0.0.1:7626\"]")]
+    ListensNowhere,
+}
+
+impl SetupError {
+    pub(crate) fn syntax(path: &Path, error: &toml::de::Error) -> Self {
+        Self::Syntax { path: path.to_owned(), problem: error.to_string().trim_end().to_owned() }
+    }
+}
+
+pub(crate) fn read(path: &Path) -> Result<String, SetupError> {
+    std::fs::read_to_string(path).map_err(|source| SetupError::Unreadable { path: path.to_owned(), source })
+}
+
+impl Settings {
+    /// The middlebox that is wanted, without rules.
+    pub fn middlebox(&self) -> Result<Middlebox, SetupError> {
+        if self.listen.is_empty() {
+            return Err(SetupError::ListensNowhere);
+        }
+        Ok(Middlebox::new(self.config(), self.read_policy()?, self.authentication()?)?)
+    }
+
+    /// Opens everything.
+    pub fn open(&self, mut log: Log) -> Result<Daemon, DaemonError> {
+        let (clock, mut middlebox) = (Clock::start(), self.middlebox()?);
+        let journal =
+            self.state.as_deref().map(|directory| self.restore(directory, &mut middlebox, clock, &mut log));
+        let filter: Box<dyn PacketFilter> = match self.filter {
+            FilterKind::None => Box::new(NullFilter),
+        };
+        let connections = self.limits.connections;
+        let output = usize::try_from(self.limits.output.0).unwrap_or(usize::MAX);
+        let limits = Limits { connections, output, patience: self.limits.patience };
+        let ledger = Ledger::new(filter, journal.transpose()?);
+        Daemon::open(clock, &self.sockets(), middlebox, ledger, limits, log)
+    }
+
+    /// Takes over the rules that are recorded. One that the middlebox cannot have any more, since the settings are
+    /// others, ends.
+    fn restore(
+        &self,
+        directory: &Path,
+        middlebox: &mut Middlebox,
+        clock: Clock,
+        log: &mut Log,
+    ) -> Result<Journal, JournalError> {
+        let (journal, recorded) = Journal::open(directory)?;
+        let mut journal =
+            journal.with_durability(if self.sync { Durability::Synced } else { Durability::Buffered });
+        if let Some(torn) = journal.torn() {
+            log.write(clock.now(), Level::Warn, "journal-torn", &[("what", torn)]);
+        }
+        let rules = recorded.len();
+        for Recorded { rule, owner } in recorded {
+            if let Err(error) = middlebox.restore(rule, &owner) {
+                log.write(clock.now(), Level::Warn, "not-restored", &[("reason", &error)]);
+                journal.record(&[Change { before: Some(rule), after: None }], |agent| {
+                    middlebox.policy().name(agent)
+                })?;
+            }
+        }
+        log.write(clock.now(), Level::Info, "restored", &[("rules", &rules)]);
+        Ok(journal)
+    }
+
+    fn config(&self) -> Config {
+        let seconds = u32::try_from(self.max_lifetime.as_millis() / 1000).unwrap_or(u32::MAX);
+        let mut capabilities = Capabilities::firewall(Lifetime(seconds));
+        capabilities.middlebox_type |= Capabilities::PDR;
+        capabilities.flags |= Capabilities::IPV6;
+        if self.state.is_some() {
+            capabilities.flags |= Capabilities::PERSISTENT;
+        }
+        if !self.nat.outside.is_empty() {
+            capabilities.middlebox_type |= Capabilities::NAT | Capabilities::PORT_TRANSLATION;
+        }
+        if !self.nat.inside.is_empty() {
+            capabilities.middlebox_type |= Capabilities::TWICE_NAT;
+        }
+        Config {
+            capabilities,
+            outside: self.nat.outside.clone(),
+            inside: self.nat.inside.clone(),
+            ports: self.nat.ports.0..=self.nat.ports.1,
+            most_rules: self.limits.rules,
+            most_sessions: self.limits.connections,
+        }
+    }
+
+    fn read_policy(&self) -> Result<Policy, SetupError> {
+        let Some(path) = &self.policy else {
+            let stranger = self.listen.iter().find(|address| !address.ip().is_loopback());
+            return stranger.map_or(Ok(Policy::open()), |address| Err(SetupError::OpenToAll(*address)));
+        };
+        let policy = Policy::parse(&read(path)?);
+        let policy = policy.map_err(|source| SetupError::Policy { path: path.clone(), source })?;
+        if policy.anonymous().is_none() && self.secrets.is_none() {
+            return Err(SetupError::NobodyCanProve(path.clone()));
+        }
+        Ok(policy)
+    }
+
+    fn authentication(&self) -> Result<Box<dyn Authentication>, SetupError> {
+        let Some(path) = &self.secrets else { return Ok(Box::new(Unauthenticated)) };
+        let secrets = SharedSecrets::parse(&read_secrets(path)?, nonces());
+        Ok(Box::new(secrets.map_err(|source| SetupError::Secrets { path: path.clone(), source })?))
+    }
+}
