@@ -1,4 +1,4 @@
-//! Address tuples as people write them: `10.0.0.5:5004`, `[2001:db8::/32]:5004-5005`, `*:5004+2`, `*`.
+//! Address tuples as people write them: `10.0.0.5:5004`, `[2001:db8::/32]:5004-5005`, `any:5004+2`, `any`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,8 +8,8 @@ use hol_simco::{AddressTuple, Addresses, IpVersion, Location};
 
 /// One end of a flow: hosts, and ports of theirs.
 ///
-/// A host is an IP address, a prefix, or `*`; IPv6 stands in brackets. Ports are `:5004`, `:5004-5007` or `:5004+4` (four
-/// from 5004 on); every port is `:*`, or nothing.
+/// A host is an IP address, a prefix, or `any`; IPv6 stands in brackets. Ports are `:5004`, `:5004-5007` or `:5004+4`
+/// (four from 5004 on); every port is `:any`, or nothing. `*` is `any`, but shells have other plans with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowEnd {
     hosts: Hosts,
@@ -77,7 +77,7 @@ impl FlowEnd {
     }
 }
 
-/// A0 and A3 of a request. `*` is of the IP version of the other end, or else of IPv4.
+/// A0 and A3 of a request. `any` is of the IP version of the other end, or else of IPv4.
 pub fn tuples(internal: &FlowEnd, external: &FlowEnd, protocol: u8) -> (AddressTuple, AddressTuple) {
     let version = internal.ip_version().or(external.ip_version()).unwrap_or(IpVersion::V4);
     let tuple = |end: &FlowEnd, location| end.tuple(location, protocol, version);
@@ -103,24 +103,30 @@ impl FromStr for FlowEnd {
     }
 }
 
+const ANY: &str = "any";
+
+fn is_any(text: &str) -> bool {
+    [ANY, "*"].contains(&text)
+}
+
 /// Hosts and ports.
 fn split(text: &str) -> Result<(&str, &str), &'static str> {
     if let Some(rest) = text.strip_prefix('[') {
         let (hosts, ports) = rest.split_once(']').ok_or("a bracket is open; write [2001:db8::1]:5004")?;
         let is_v6 = hosts.contains(':');
-        let ports = if ports.is_empty() { Some("*") } else { ports.strip_prefix(':') };
+        let ports = if ports.is_empty() { Some(ANY) } else { ports.strip_prefix(':') };
         return ports.filter(|_| is_v6).map(|ports| (hosts, ports)).ok_or("write [2001:db8::1]:5004");
     }
     match text.matches(':').count() {
-        0 => Ok((text, "*")),
+        0 => Ok((text, ANY)),
         1 => Ok(text.split_once(':').expect("there is one")),
-        _ => Err("IPv6 addresses go in brackets: [2001:db8::1]:5004, [2001:db8::/32]:*"),
+        _ => Err("IPv6 addresses go in brackets: [2001:db8::1]:5004, [2001:db8::/32]"),
     }
 }
 
 fn parse_hosts(text: &str) -> Result<Hosts, &'static str> {
-    const PROBLEM: &str = "the host is no IP address; write 10.0.0.5, 10.0.0.0/8, [2001:db8::1] or *";
-    if text == "*" {
+    const PROBLEM: &str = "the host is no IP address; write 10.0.0.5, 10.0.0.0/8, [2001:db8::1] or any";
+    if is_any(text) {
         return Ok(Hosts::Any);
     }
     let (address, bits) = text.split_once('/').unzip();
@@ -132,8 +138,8 @@ fn parse_hosts(text: &str) -> Result<Hosts, &'static str> {
 }
 
 fn parse_ports(text: &str) -> Result<Ports, &'static str> {
-    const PROBLEM: &str = "ports are from 1 to 65535; write 5004, 5004-5007, 5004+4 (four ports) or *";
-    if text == "*" {
+    const PROBLEM: &str = "ports are from 1 to 65535; write 5004, 5004-5007, 5004+4 (four ports) or any";
+    if is_any(text) {
         return Ok(Ports::Any);
     }
     let number = |text: &str| text.parse::<u16>().ok().filter(|number| *number > 0);
@@ -157,8 +163,8 @@ fn parse_ports(text: &str) -> Result<Ports, &'static str> {
 impl fmt::Display for FlowEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.hosts {
-            Hosts::Any => f.write_str("*")?,
-            hosts if hosts == every(IpVersion::V4) => f.write_str("*")?,
+            Hosts::Any => f.write_str(ANY)?,
+            hosts if hosts == every(IpVersion::V4) => f.write_str(ANY)?,
             Hosts::Prefix(address, bits) => {
                 let is_host = bits == IpVersion::of(address).address_bits();
                 let prefix = if is_host { String::new() } else { format!("/{bits}") };
@@ -192,17 +198,18 @@ mod tests {
             ("10.0.0.5:5004", "10.0.0.5:5004"),
             ("10.0.0.5:5004+2", "10.0.0.5:5004-5005"),
             ("10.0.0.5:5004-5005", "10.0.0.5:5004-5005"),
-            ("10.0.0.0/8:*", "10.0.0.0/8"),
+            ("10.0.0.0/8:any", "10.0.0.0/8"),
             ("10.0.0.5", "10.0.0.5"),
             ("[2001:db8::1]:80", "[2001:db8::1]:80"),
             ("[2001:db8::/32]", "[2001:db8::/32]"),
-            ("*:5004", "*:5004"),
-            ("*", "*"),
-            ("0.0.0.0/0:65535", "*:65535"),
+            ("any:5004", "any:5004"),
+            ("*:*", "any"),
+            ("any", "any"),
+            ("0.0.0.0/0:65535", "any:65535"),
             ("[::/0]:9", "[::/0]:9"),
         ] {
             assert_eq!(end(text).to_string(), shown, "{text}");
-            let (internal, _) = tuples(&end(text), &end("*"), 17);
+            let (internal, _) = tuples(&end(text), &end("any"), 17);
             assert_eq!(FlowEnd::of(&internal).to_string(), shown, "{text}");
         }
     }
@@ -210,7 +217,7 @@ mod tests {
     /// RFC 4540 section 4.3.8: a wildcard address is a prefix of length 0, a wildcard port is 0.
     #[test]
     fn a_wildcard_has_the_ip_version_of_the_other_end() {
-        let (internal, external) = tuples(&end("*:5004+2"), &end("[2001:db8::1]"), 17);
+        let (internal, external) = tuples(&end("any:5004+2"), &end("[2001:db8::1]"), 17);
         let addresses = Addresses::Full { address: Ipv6Addr::UNSPECIFIED.into(), port: 5004, port_range: 2 };
         let expected =
             AddressTuple { location: Location::Internal, protocol: 17, prefix_length: 0, addresses };
@@ -219,7 +226,7 @@ mod tests {
             external.addresses,
             Addresses::Full { address: "2001:db8::1".parse().unwrap(), port: 0, port_range: 1 }
         );
-        assert_eq!(tuples(&end("*"), &end("*"), 0).0.ip_version(), IpVersion::V4);
+        assert_eq!(tuples(&end("any"), &end("any"), 0).0.ip_version(), IpVersion::V4);
     }
 
     #[test]

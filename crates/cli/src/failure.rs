@@ -1,6 +1,6 @@
 //! How a command ends when it does not end well.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::process::ExitCode;
 
 use hol_lab::{InputError, LabError};
@@ -12,6 +12,8 @@ pub enum Failure {
     Usage(String),
     /// It did not work: exit code 1.
     Failed(String),
+    /// There is no session with the middlebox that could do it: exit code 3.
+    NoSession(String),
 }
 
 impl Failure {
@@ -22,12 +24,19 @@ impl Failure {
 
     /// Says it, and gives the exit code.
     pub fn report(self) -> ExitCode {
-        let (problem, code) = match self {
-            Self::Usage(problem) => (problem, 2),
-            Self::Failed(problem) => (problem, 1),
-        };
-        eprintln!("error: {problem}");
-        ExitCode::from(code)
+        eprintln!("error: {self}");
+        ExitCode::from(match self {
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::NoSession(_) => 3,
+        })
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(problem) | Self::Failed(problem) | Self::NoSession(problem)) = self;
+        f.write_str(problem)
     }
 }
 

@@ -16,6 +16,7 @@ mod report;
 mod reproduce;
 mod row;
 mod run;
+mod simco;
 mod terminal;
 mod topology;
 mod trace;
@@ -76,6 +77,8 @@ enum Command {
     List(list::List),
     /// Get, choose and list the kernels of the kernel world
     Kernel(kernel::Kernel),
+    /// Ask a middlebox to let flows pass: an agent of RFC 4540
+    Simco(simco::Simco),
     /// Say what works on this machine
     Doctor(doctor::Doctor),
 }
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Kernel(command) => command.run(),
+        Command::Simco(command) => command.run(),
         Command::Doctor(command) => command.run(),
     };
     match done {

@@ -34,6 +34,11 @@ pub fn colour(text: &str, index: usize) -> String {
 
 /// A table: the first column to the left, all others to the right.
 pub fn table(rows: &[Vec<String>]) -> String {
+    aligned(rows, |column| column > 0)
+}
+
+/// A table whose columns are to the left, but for those that are `to_the_right`.
+pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -42,7 +47,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     let mut text = String::new();
     for row in rows {
         let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            if to_the_right(column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
         });
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');

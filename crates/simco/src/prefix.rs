@@ -34,6 +34,16 @@ impl Prefix {
         Self { address, length: 0 }
     }
 
+    /// Its first bits, and others that mean nothing.
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// How many bits its addresses share.
+    pub const fn length(&self) -> u8 {
+        self.length
+    }
+
     /// True if every address of `other` is one of these.
     pub fn covers(&self, other: &Self) -> bool {
         self.length <= other.length && self.shares_bits(other, self.length)

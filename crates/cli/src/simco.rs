@@ -1,0 +1,103 @@
+//! `hol simco`: an agent for people and scripts. RFC 4540.
+
+mod answer;
+mod batch;
+mod client;
+mod cure;
+mod disable;
+mod disallow;
+mod enable;
+mod lifetime;
+mod list;
+mod protocol;
+mod reserve;
+mod rule;
+mod span;
+mod status;
+mod table;
+mod watch;
+
+use clap::{Args, Subcommand};
+use hol_simco::Request;
+
+use crate::failure::Failure;
+use client::{Asking, Client};
+
+const EXAMPLES: &str = "\
+Examples:
+  hol simco enable 10.0.0.5:5004 198.51.100.7:6000 --udp --both-ways --lifetime 5m
+  hol simco enable 10.0.0.5:5004+2 any --udp             two ports, from anybody
+  hol simco enable [2001:db8::5]:80 [2001:db8:9::/48] --tcp --server fw1 --secret ./secret --name web
+  hol simco list
+  hol simco disallow 7
+  hol simco watch --json
+
+A host is an address, a prefix, or any; IPv6 stands in brackets. Ports are 5004, 5004-5007, 5004+4, or any.
+
+Exit codes: 0 done, 1 the middlebox refused, 2 usage, 3 no session: no connection, not authenticated, no answer.";
+
+/// Ask a middlebox to let flows pass, and see what it lets pass: an agent of RFC 4540.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Simco {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Let a flow pass (PER, PEA)
+    Enable(Asking<enable::Enable>),
+    /// Reserve addresses and ports at a NAT for a rule to come (PRR)
+    Reserve(Asking<reserve::Reserve>),
+    /// Block a flow, and end the rules that let it pass (PDR)
+    Disable(Asking<disable::Disable>),
+    /// Give a rule another lifetime, from now on (PLC)
+    Lifetime(Asking<lifetime::Lifetime>),
+    /// End rules now (PLC)
+    Disallow(Asking<disallow::Disallow>),
+    /// Show rules (PRS)
+    Status(Asking<status::Status>),
+    /// Show all rules that this agent may access (PRL, PRS)
+    List(list::List),
+    /// Show what happens to rules, as it happens (ARE)
+    Watch(watch::Watch),
+    /// Do what the lines of a file say, in one session
+    Batch(batch::Batch),
+}
+
+impl Simco {
+    /// Does it.
+    pub fn run(&self) -> Result<(), Failure> {
+        if let Some((order, client)) = self.what.order() {
+            return client.ask(order.requests()?.into_iter().map(Into::into).collect());
+        }
+        match &self.what {
+            What::List(list) => list.run(),
+            What::Watch(watch) => watch.run(),
+            What::Batch(batch) => batch.run(),
+            order => unreachable!("{order:?} is an order"),
+        }
+    }
+}
+
+/// What comes to requests that need no answer to one another.
+trait Order {
+    /// What to ask the middlebox; a [`Failure`] if the order contradicts itself.
+    fn requests(&self) -> Result<Vec<Request>, Failure>;
+}
+
+impl What {
+    /// The order that it is, if it is one, and how it reaches the middlebox.
+    fn order(&self) -> Option<(&dyn Order, &Client)> {
+        match self {
+            Self::Enable(asking) => Some(asking.parts()),
+            Self::Reserve(asking) => Some(asking.parts()),
+            Self::Disable(asking) => Some(asking.parts()),
+            Self::Lifetime(asking) => Some(asking.parts()),
+            Self::Disallow(asking) => Some(asking.parts()),
+            Self::Status(asking) => Some(asking.parts()),
+            Self::List(_) | Self::Watch(_) | Self::Batch(_) => None,
+        }
+    }
+}

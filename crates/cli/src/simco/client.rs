@@ -1,0 +1,133 @@
+//! How a command reaches its middlebox, asks, and shows the answers.
+
+use std::env;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hol_agent::{Answer, Server, Session, SessionError, Transport, nonces, read_secrets};
+use hol_base::Duration;
+use hol_simco::{Credentials, Request, SharedSecret, Unauthenticated};
+
+use super::Order;
+use super::answer::{Asked, show};
+use super::cure::with_cure;
+use crate::failure::Failure;
+
+/// Names the middlebox where no `--server` does.
+const SERVER_VARIABLE: &str = "HOL_SIMCO";
+
+/// Which middlebox, and who asks.
+#[derive(Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct Client {
+    /// The middlebox: HOST, HOST:PORT or [IPV6]:PORT [default: $HOL_SIMCO, else 127.0.0.1:7626]
+    #[arg(long, value_name = "SERVER")]
+    server: Option<String>,
+    /// What carries the session [default: tcp]
+    #[arg(long, value_name = "PROTOCOL")]
+    over: Option<Over>,
+    /// A file with a line NAME = "SECRET", which nobody else may access
+    #[arg(long, value_name = "FILE", requires = "name")]
+    secret: Option<PathBuf>,
+    /// Who this agent is: the NAME in that file
+    #[arg(long, value_name = "AGENT", requires = "secret")]
+    name: Option<String>,
+    /// How long to wait for the connection, and for each answer [default: 10s]
+    #[arg(long, value_name = "10s")]
+    timeout: Option<Duration>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+enum Over {
+    Tcp,
+    Sctp,
+}
+
+/// An order, and where it goes.
+#[derive(Debug, Args)]
+pub struct Asking<A: Args> {
+    #[command(flatten)]
+    order: A,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl<A: Args + Order> Asking<A> {
+    /// The order, and how it reaches the middlebox.
+    pub fn parts(&self) -> (&dyn Order, &Client) {
+        (&self.order, &self.client)
+    }
+}
+
+impl Client {
+    /// Opens a session.
+    pub fn open(&self) -> Result<Session, Failure> {
+        Ok(Session::open(&self.server()?, self.credentials()?)?)
+    }
+
+    /// Asks, all in one go, and shows the answers.
+    pub fn ask(&self, asked: Vec<Asked>) -> Result<(), Failure> {
+        let mut session = self.open()?;
+        let (answers, ended) = ask_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
+        show(asked.into_iter().zip(answers), self.json).and(ended.map_err(Failure::from))?;
+        Ok(session.close()?)
+    }
+
+    fn server(&self) -> Result<Server, Failure> {
+        let variable = env::var(SERVER_VARIABLE).ok().filter(|value| !value.is_empty());
+        let (text, origin) = match (&self.server, &variable) {
+            (Some(text), _) => (Some(text), "--server"),
+            (None, variable) => (variable.as_ref(), SERVER_VARIABLE),
+        };
+        let server = text.map_or(Ok(Server::here()), |text| text.parse());
+        let server = server.map_err(|error| Failure::Usage(format!("{origin}: {error}")))?;
+        let transport = match self.over {
+            None | Some(Over::Tcp) => Transport::Tcp,
+            Some(Over::Sctp) => Transport::Sctp,
+        };
+        Ok(Server { transport, patience: self.timeout.unwrap_or(server.patience), ..server })
+    }
+
+    fn credentials(&self) -> Result<Box<dyn Credentials>, Failure> {
+        let (Some(path), Some(name)) = (&self.secret, &self.name) else {
+            return Ok(Box::new(Unauthenticated));
+        };
+        let text = read_secrets(path).map_err(|error| Failure::NoSession(error.to_string()))?;
+        let secret = SharedSecret::parse(name, &text, nonces());
+        let secret = secret.map_err(|error| Failure::NoSession(format!("{}: {error}", path.display())))?;
+        Ok(Box::new(secret))
+    }
+}
+
+/// Sends everything before it waits. What was answered before the session broke is not lost.
+pub fn ask_all(
+    session: &mut Session,
+    requests: impl Iterator<Item = Request>,
+) -> (Vec<Answer>, Result<(), SessionError>) {
+    let (mut tids, mut answers) = (Vec::new(), Vec::new());
+    let mut requests = requests;
+    let sent = requests.try_for_each(|request| {
+        tids.push(session.send(request)?);
+        Ok(())
+    });
+    let answered = tids.into_iter().try_for_each(|tid| {
+        answers.push(session.answer(tid)?);
+        Ok(())
+    });
+    (answers, sent.and(answered))
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Refused(refusal) => Self::Failed(with_cure("the middlebox refuses", refusal)),
+            SessionError::Protocol(hol_simco::AgentError::Refused(refusal)) => {
+                Self::NoSession(with_cure("the middlebox refuses the session", refusal))
+            }
+            error => Self::NoSession(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What to do about a refusal.
+
+use hol_simco::Refusal;
+
+/// A refusal with its cure, where there is one.
+pub fn with_cure(what: &str, refusal: Refusal) -> String {
+    match cure(refusal) {
+        "" => format!("{what}: {refusal}"),
+        cure => format!("{what}: {refusal}; {cure}"),
+    }
+}
+
+fn cure(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::AuthenticationFailed => "give --secret FILE and --name AGENT, as the middlebox knows them",
+        Refusal::NoAuthorization => "add the agent to the policy file of the middlebox",
+        Refusal::InsufficientSecurity => "its policy demands TLS or IPsec",
+        Refusal::LackOfResources => "it has as many sessions as it may have; try again later",
+        Refusal::NotAuthorized => "`may` of this agent in the policy file of the middlebox does not have it",
+        Refusal::RuleNotAuthorized | Refusal::GroupNotAuthorized => {
+            "it is another agent's; `access` in the policy file of the middlebox says who may"
+        }
+        Refusal::NoSuchRule => "it may have ended; `hol simco list` shows those that there are",
+        Refusal::NoSuchGroup => "a group ends with its last rule; leave --group out to begin one",
+        Refusal::ReplyTooBig => {
+            "a list has 8,191 rules at most; ask for single ones by `hol simco status PID`"
+        }
+        Refusal::NoResources => "it has as many rules as it may have; end some by `hol simco disallow`",
+        Refusal::ConfigurationFailed => {
+            "its policy may not have these hosts for this agent, or its packet filter failed; see its log"
+        }
+        Refusal::Inconsistent => {
+            "--both-ways takes single hosts and ports, --reservation a rule that is reserved"
+        }
+        Refusal::WildcardNotSupported => "name single hosts and ports",
+        Refusal::Conflict => "a rule that blocks overlaps it; `hol simco list` shows it as disabled",
+        Refusal::NatModeNotSupported => "leave out --twice: it is no twice NAT",
+        Refusal::NotSupported => {
+            "it does not block flows (PDR); end what lets them pass by `hol simco disallow`"
+        }
+        Refusal::LackOfAddresses | Refusal::LackOfPorts => {
+            "all that its NAT has are in use; end rules by `hol simco disallow`, or take fewer ports"
+        }
+        Refusal::IpVersionMismatch => {
+            "it does not serve this IP version, or does not translate between the two"
+        }
+        _ => "",
+    }
+}

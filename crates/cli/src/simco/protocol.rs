@@ -1,0 +1,62 @@
+//! Protocols of flows.
+
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// Protocols with names; 0 is any. <https://www.iana.org/assignments/protocol-numbers>
+const NAMES: [(&str, u8); 9] = [
+    ("any", 0),
+    ("icmp", 1),
+    ("tcp", 6),
+    ("udp", 17),
+    ("dccp", 33),
+    ("esp", 50),
+    ("icmpv6", 58),
+    ("sctp", 132),
+    ("udplite", 136),
+];
+
+/// Which protocol the flow has.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct Protocol {
+    /// UDP
+    #[arg(long)]
+    udp: bool,
+    /// TCP
+    #[arg(long)]
+    tcp: bool,
+    /// Another one, by name or number: any, icmp, tcp, udp, dccp, esp, icmpv6, sctp, udplite, 0 to 255
+    #[arg(long, value_name = "PROTOCOL", value_parser = parse)]
+    protocol: Option<u8>,
+}
+
+impl Protocol {
+    /// Its number; 0 is any protocol, which has no ports.
+    pub fn number(&self, has_ports: bool) -> Result<u8, Failure> {
+        match self {
+            Self { udp: true, .. } => Ok(17),
+            Self { tcp: true, .. } => Ok(6),
+            Self { protocol: Some(number), .. } if *number != 0 || !has_ports => Ok(*number),
+            Self { protocol: None, .. } if !has_ports => Ok(0),
+            _ => Err(Failure::Usage(
+                "ports belong to a protocol; add --udp, --tcp or --protocol NAME".to_owned(),
+            )),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<u8, String> {
+    let named = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+    let names = NAMES.map(|(name, _)| name).join(", ");
+    named
+        .or_else(|| text.parse().ok())
+        .ok_or_else(|| format!("write a number from 0 to 255, or one of {names}"))
+}
+
+/// Its name, or its number.
+pub fn name(number: u8) -> String {
+    let named = NAMES.iter().find(|(_, protocol)| *protocol == number);
+    named.map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned())
+}
