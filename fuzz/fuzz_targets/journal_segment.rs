@@ -39,9 +39,7 @@ fn open(segment: &[u8]) -> Option<(Journal, Vec<Recorded>)> {
 fuzz_target!(|octets: &[u8]| {
     open(octets);
     let header = with_checksum(HEADER);
-    let torn = open(&[&header, octets].concat());
-    assert!(torn.is_none_or(|(journal, _)| octets.is_empty() == journal.torn().is_none()));
-
+    open(&[&header, octets].concat());
     let Some((mut journal, rules)) = open(&[&header[..], &frame(octets)].concat()) else { return };
     for Recorded { rule, owner } in &rules {
         let change = Change { before: Some(*rule), after: Some(*rule) };
