@@ -11,13 +11,16 @@ use hol_simco::{Batch, Middlebox, Output, SessionId, Underlay};
 use crate::clock::Clock;
 use crate::connection::{Connection, Over};
 use crate::connections::Connections;
+use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::line::{Heard, Line};
 use crate::listen::Listeners;
 use crate::log::{Field, Level, Log};
+use crate::metrics::Metrics;
 use crate::poller::{Interest, Poller, Token};
 use crate::standin::Mended;
+use crate::systemd::Supervisor;
 use crate::{DaemonError, LedgerError, Listen};
 
 /// A middlebox that listens.
@@ -36,6 +39,10 @@ pub struct Daemon {
     ledger: Ledger,
     batch: Batch,
     buffer: Box<[u8]>,
+    metrics: Metrics,
+    /// Where the metrics are read, until the daemon runs.
+    endpoint: Option<Endpoint>,
+    supervisor: Supervisor,
     /// Why it has to stop, if nobody wants it to.
     failure: Option<LedgerError>,
 }
@@ -54,6 +61,10 @@ impl Daemon {
     /// Serves until `stop` becomes readable; then it ends the sessions, and waits until their agents have been told.
     pub fn run(&mut self, stop: impl AsFd) -> Result<(), DaemonError> {
         self.poller.add(&stop, Token::Stop, Interest::Read)?;
+        if let Some(endpoint) = self.endpoint.take() {
+            endpoint.serve(self.metrics.clone())?;
+        }
+        self.supervisor.ready();
         let mut ready = Vec::new();
         while self.listeners.is_some() || self.connections.len() > 0 {
             self.poller.wait(self.patience(), &mut ready)?;
@@ -80,9 +91,13 @@ impl Daemon {
         let poller = Poller::new()?;
         let Mended { missing, surplus } = ledger.mend(clock.now(), &middlebox)?;
         log.write(clock.now(), Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
+        ledger.metrics().numbers().rules = middlebox.rules(Time::ZERO).count() as u64;
         let mut daemon = Self {
             clock,
             log,
+            metrics: ledger.metrics().clone(),
+            endpoint: None,
+            supervisor: Supervisor::from_environment()?,
             limits: limits.within_open_files()?,
             listeners: Some(Listeners::open(listen, &poller)?),
             poller,
@@ -97,6 +112,18 @@ impl Daemon {
             daemon.log.write(clock.now(), Level::Info, "listening", &[("at", &at)]);
         }
         Ok(daemon)
+    }
+
+    /// Opens the socket where metrics can be read when the daemon runs.
+    pub(crate) fn show_metrics(&mut self, at: SocketAddr) -> Result<(), DaemonError> {
+        let open = || {
+            let endpoint = Endpoint::open(at)?;
+            Ok((endpoint.address()?, endpoint))
+        };
+        let (at, endpoint) = open().map_err(|source| DaemonError::Metrics { at, source })?;
+        self.endpoint = Some(endpoint);
+        self.log.write(self.clock.now(), Level::Info, "metrics", &[("at", &at)]);
+        Ok(())
     }
 
     fn turn(&mut self, ready: &[Token], stop: &impl AsFd) -> Result<(), DaemonError> {
@@ -119,19 +146,21 @@ impl Daemon {
         self.commit(now);
         self.answer(now);
         self.give_up(now);
+        self.supervisor.alive(now);
         Ok(self.try_again(now)?)
     }
 
     /// How long nothing has to be done.
     fn patience(&self) -> Option<Duration> {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
-        let others = self.connections.wake_at().min(self.ledger.wake_at());
+        let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
         let next = self.middlebox.wake_at().min(others).min(listeners);
         (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
     }
 
     /// Takes nobody in any more, and ends the sessions. RFC 4540 section 7.5.
     fn stop(&mut self, now: Time) {
+        self.supervisor.stopping();
         self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
         self.listeners = None;
         self.middlebox.end_sessions(&mut self.batch);
@@ -157,6 +186,7 @@ impl Daemon {
     }
 
     fn admit(&mut self, now: Time, line: Box<dyn Line>, peer: SocketAddr) -> io::Result<()> {
+        self.metrics.numbers().accepted += 1;
         let id = self.middlebox.connect(now, Underlay::plain(line.framing()));
         self.log.write(now, Level::Debug, "connected", &[("session", &id.0), ("peer", &peer)]);
         self.connections.add(id, Connection::new(line, peer), &self.poller)
@@ -171,6 +201,7 @@ impl Daemon {
             }
             match connection.read(&mut self.buffer) {
                 Ok(Heard::Octets(count)) => {
+                    self.metrics.numbers().received += count as u64;
                     let octets = Bytes::copy_from_slice(&self.buffer[..count]);
                     self.middlebox.receive(now, id, octets, &mut self.batch);
                     if count < Self::PIECE || self.batch.octets() > Self::MOST_SAID {
@@ -212,6 +243,7 @@ impl Daemon {
 
     /// Says what is true now.
     fn answer(&mut self, now: Time) {
+        self.count_answers();
         for output in self.batch.release() {
             match output {
                 Output::Send(id, message) => self.connections.push(id, &message),
@@ -221,6 +253,13 @@ impl Daemon {
         for (id, why) in self.connections.settle(now, &self.limits, &self.poller) {
             self.remove(now, id, &why);
         }
+    }
+
+    fn count_answers(&mut self) {
+        let mut numbers = self.metrics.numbers();
+        self.batch.answers().for_each(|(request, answer)| numbers.count_answer(request, answer));
+        numbers.sent += self.batch.octets() as u64;
+        numbers.connections = self.connections.len() as u64;
     }
 
     /// Gives up connections that have had their time.

@@ -1,6 +1,7 @@
 //! Why a daemon does not start, or ends.
 
 use std::io;
+use std::net::SocketAddr;
 
 use hol_journal::JournalError;
 
@@ -14,6 +15,14 @@ pub enum DaemonError {
     Listen {
         /// Where.
         at: Listen,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The socket for metrics cannot be opened.
+    #[error("cannot show metrics at {at}: {source}{}", cure(.source))]
+    Metrics {
+        /// Where.
+        at: SocketAddr,
         /// What the system says.
         source: io::Error,
     },

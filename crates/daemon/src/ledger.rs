@@ -6,12 +6,16 @@ use hol_base::{Duration, Time};
 use hol_journal::{Journal, JournalError};
 use hol_simco::{Batch, Change, Middlebox, Policy, Rule};
 
+use crate::clock::Clock;
+use crate::metrics::Metrics;
 use crate::standin::{FilterError, Mended, PacketFilter};
 
 /// Where changes are put in force, and where they are written down.
 pub(crate) struct Ledger {
     filter: Box<dyn PacketFilter>,
     journal: Option<Journal>,
+    clock: Clock,
+    metrics: Metrics,
     /// When to make the filter hold what it should, if it may hold something else.
     mend_at: Time,
 }
@@ -38,8 +42,13 @@ impl Ledger {
     /// Between attempts to mend the filter.
     const MENDING: Duration = Duration::from_secs(1);
 
-    pub fn new(filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
-        Self { filter, journal, mend_at: Time::MAX }
+    pub fn new(clock: Clock, filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
+        Self { filter, journal, clock, metrics: Metrics::default(), mend_at: Time::MAX }
+    }
+
+    /// What it has made, in numbers.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Makes the changes of a batch, all together. If that fails it makes them step by step, and refuses each request
@@ -49,6 +58,7 @@ impl Ledger {
         if self.make(now, batch.changes(), middlebox.policy()).is_ok() {
             return failures;
         }
+        self.metrics.numbers().failures += 1;
         // What lies behind a refused step is done anew, so the batch changes under way.
         let mut step = 0;
         while step < batch.steps() {
@@ -70,15 +80,22 @@ impl Ledger {
         if changes.is_empty() {
             return Ok(());
         }
+        let begin = self.clock.now();
         self.filter.apply(now, changes)?;
-        let Some(journal) = &mut self.journal else { return Ok(()) };
-        journal.record(changes, |agent| policy.name(agent)).map_err(|failure| {
+        let filtered = self.clock.now();
+        let name = |agent| policy.name(agent);
+        if let Some(journal) = &mut self.journal
+            && let Err(failure) = journal.record(changes, name)
+        {
             let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
             if self.filter.apply(now, &inverses).is_err() {
                 self.doubt(now);
             }
-            failure.into()
-        })
+            return Err(failure.into());
+        }
+        let spans = (filtered.since(begin), self.clock.now().since(filtered));
+        self.metrics.numbers().count_batch(changes, spans);
+        Ok(())
     }
 
     fn doubt(&mut self, now: Time) {

@@ -9,6 +9,7 @@
 //! secrets = "secrets.toml"      # a line an agent: name = "secret"
 //! max-lifetime = "24h"          # the longest that a rule is granted
 //! log = "info"                  # error, warn, info, debug
+//! metrics = "127.0.0.1:9626"    # where Prometheus reads them, under /metrics; nowhere without it
 //!
 //! [nat]                         # a translator, beside the firewall
 //! outside = ["192.0.2.1"]       # addresses that stand for internal hosts
@@ -54,6 +55,8 @@ pub struct Settings {
     pub max_lifetime: Duration,
     /// How much is logged.
     pub log: Level,
+    /// Where Prometheus reads metrics, by HTTP.
+    pub metrics: Option<SocketAddr>,
     /// The addresses of a translator.
     pub nat: NatSettings,
     /// How much others may make the daemon hold.
@@ -105,6 +108,7 @@ impl Default for Settings {
             secrets: None,
             max_lifetime: Duration::from_secs(24 * 3600),
             log: Level::Info,
+            metrics: None,
             nat: NatSettings::default(),
             limits: LimitSettings::default(),
         }

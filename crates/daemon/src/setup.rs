@@ -97,8 +97,10 @@ impl Settings {
         let connections = self.limits.connections;
         let output = usize::try_from(self.limits.output.0).unwrap_or(usize::MAX);
         let limits = Limits { connections, output, patience: self.limits.patience };
-        let ledger = Ledger::new(filter, journal.transpose()?);
-        Daemon::open(clock, &self.sockets(), middlebox, ledger, limits, log)
+        let ledger = Ledger::new(clock, filter, journal.transpose()?);
+        let mut daemon = Daemon::open(clock, &self.sockets(), middlebox, ledger, limits, log)?;
+        self.metrics.map_or(Ok(()), |at| daemon.show_metrics(at))?;
+        Ok(daemon)
     }
 
     /// Takes over the rules that are recorded. One that the middlebox cannot have any more, since the settings are

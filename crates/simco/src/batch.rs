@@ -1,6 +1,6 @@
 //! What requests come to, before it is true: changes to be made, and messages that wait for them.
 
-use crate::{AgentId, Message, Pid, Request, Rule, Tid};
+use crate::{AgentId, Body, Message, Pid, Request, Rule, Tid};
 
 /// A connection to the middlebox, as long as it lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,6 +118,14 @@ impl Batch {
     pub fn step(&self, step: usize) -> &[Change] {
         let end = self.steps.get(step + 1).map_or(self.changes.len(), |next| next.first_change);
         &self.changes[self.steps[step].first_change..end]
+    }
+
+    /// The requests about rules, each with its answer.
+    pub fn answers(&self) -> impl Iterator<Item = (&Request, &Body)> {
+        self.steps.iter().filter_map(|step| match (&step.cause, self.outputs.get(step.first_output)) {
+            (Cause::Asked(asked), Some(Output::Send(_, answer))) => Some((&asked.request, &answer.body)),
+            _ => None,
+        })
     }
 
     /// Octets of the messages that wait. A reply can be eight thousand times as long as its request, so this tells

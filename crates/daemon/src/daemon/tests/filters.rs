@@ -111,3 +111,25 @@ fn a_filter_that_cannot_end_a_rule_is_mended_when_it_works_again() {
     world.skip(Duration::from_secs(2));
     assert_eq!(filter.pids(), [long]);
 }
+
+#[test]
+fn metrics_count_answers_batches_and_rules() {
+    let mut world = Plan::default().open();
+    let mut agent = world.agent();
+    let pid = agent.enable(&mut world, 5004, 3600).unwrap();
+    agent.enable(&mut world, 5006, 3600).unwrap();
+    agent.ask(&mut world, Request::Plc { pid, lifetime: Lifetime(0) }).unwrap();
+    agent.ask(&mut world, Request::Prs { pid }).unwrap_err();
+    let text = world.daemon.metrics.text();
+    for line in [
+        "simco_requests_total{type=\"PER\",result=\"ok\"} 2",
+        "simco_requests_total{type=\"PRS\",result=\"0x0343\"} 1",
+        "simco_connections 1",
+        "simco_rules 1",
+        "simco_batch_changes_count 3",
+        "simco_filter_seconds_count 3",
+        "simco_failures_total 0",
+    ] {
+        assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
+    }
+}

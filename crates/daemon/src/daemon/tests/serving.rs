@@ -195,7 +195,10 @@ fn rules_and_their_owners_survive_the_daemon() {
     let status = agent.ask(world, Request::Prs { pid: two }).unwrap();
     // As if killed: nobody has told the journal that it is over.
     world.daemon.listeners = None;
-    drop(std::mem::replace(&mut world.daemon.ledger, Ledger::new(Box::new(NullFilter), None)));
+    drop(std::mem::replace(
+        &mut world.daemon.ledger,
+        Ledger::new(world.daemon.clock, Box::new(NullFilter), None),
+    ));
     let world = &mut open();
     let mut agent = world.agent();
     assert_eq!(agent.list(world), [two]);

@@ -50,9 +50,10 @@ impl Plan {
         let config = Config::firewall(Lifetime(3600));
         let middlebox = Middlebox::new(config, self.policy, Box::new(Unauthenticated)).unwrap();
         let listen = Listen { transport: Transport::Tcp, address: "127.0.0.1:0".parse().unwrap() };
-        let ledger = Ledger::new(self.filter, self.journal);
+        let clock = Clock::start();
+        let ledger = Ledger::new(clock, self.filter, self.journal);
         let log = Log::new(Level::Error, Box::new(io::sink()));
-        let daemon = Daemon::open(Clock::start(), &[listen], middlebox, ledger, self.limits, log).unwrap();
+        let daemon = Daemon::open(clock, &[listen], middlebox, ledger, self.limits, log).unwrap();
         World::of(daemon)
     }
 }

@@ -1,0 +1,109 @@
+//! Where Prometheus reads the metrics: HTTP/1.1 as far as `GET /metrics` needs it. RFC 9112.
+//!
+//! A thread of its own serves one reader after the other, so that none holds up the event loop.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use crate::metrics::{MIME, Metrics};
+
+/// How long a reader may take for each piece that it sends, and for what it is sent.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Octets of a request, and pieces in which they come.
+const MOST: usize = 4096;
+const MOST_PIECES: usize = 8;
+
+/// A socket that waits for readers.
+#[derive(Debug)]
+pub(crate) struct Endpoint(TcpListener);
+
+impl Endpoint {
+    /// Opens the socket; port 0 is any that is free.
+    pub fn open(address: SocketAddr) -> io::Result<Self> {
+        TcpListener::bind(address).map(Self)
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    /// Serves these metrics as long as the process lives.
+    pub fn serve(self, metrics: Metrics) -> io::Result<()> {
+        let serve = move || {
+            for reader in self.0.incoming().flatten() {
+                // A reader that has gone needs no answer.
+                let _ = answer(reader, &metrics);
+            }
+        };
+        thread::Builder::new().name("metrics".into()).spawn(serve).map(drop)
+    }
+}
+
+fn answer(mut reader: TcpStream, metrics: &Metrics) -> io::Result<()> {
+    reader.set_read_timeout(Some(PATIENCE))?;
+    reader.set_write_timeout(Some(PATIENCE))?;
+    let (status, body) = match request_line(&mut reader)?.as_str() {
+        "GET /metrics HTTP/1.1" | "GET /metrics HTTP/1.0" => ("200 OK", metrics.text()),
+        line if line.starts_with("GET /") => ("404 Not Found", "try /metrics\n".to_owned()),
+        _ => ("400 Bad Request", "GET /metrics is all there is\n".to_owned()),
+    };
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {MIME}\r\nContent-Length: {length}\r\n");
+    reader.write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes())
+}
+
+/// The first line of a request whose head has arrived whole; empty if it is too long or too slow.
+fn request_line(reader: &mut TcpStream) -> io::Result<String> {
+    let (mut octets, mut length) = ([0; MOST], 0);
+    for _ in 0..MOST_PIECES {
+        length += match reader.read(&mut octets[length..])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => count,
+        };
+        if octets[..length].ends_with(b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&octets[..length]);
+            return Ok(head.lines().next().unwrap_or_default().to_owned());
+        }
+        if length == MOST {
+            break;
+        }
+    }
+    Ok(String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(at: SocketAddr, pieces: &[&str]) -> String {
+        let mut socket = TcpStream::connect(at).unwrap();
+        for piece in pieces {
+            socket.write_all(piece.as_bytes()).unwrap();
+        }
+        let mut answer = String::new();
+        let _ = socket.read_to_string(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn metrics_are_told_to_who_asks_for_them_and_to_nobody_else() {
+        let metrics = Metrics::default();
+        metrics.numbers().rules = 42;
+        let endpoint = Endpoint::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let at = endpoint.address().unwrap();
+        endpoint.serve(metrics).unwrap();
+        let answer = ask(at, &["GET /metrics HTTP/1.1\r\nHost", ": localhost\r\n\r\n"]);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+        assert!(body.contains("\nsimco_rules 42\n"), "{body}");
+        assert!(ask(at, &["GET / HTTP/1.1\r\n\r\n"]).starts_with("HTTP/1.1 404 "));
+        assert!(ask(at, &["POST /metrics HTTP/1.1\r\n\r\n"]).starts_with("HTTP/1.1 400 "));
+        let endless = "x".repeat(MOST);
+        assert!(!ask(at, &[&endless]).contains("200 OK"));
+        assert!(ask(at, &["GET /metrics HTTP/1.0\r\n\r\n"]).contains("simco_rules 42"));
+    }
+}

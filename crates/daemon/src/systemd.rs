@@ -1,0 +1,125 @@
+//! What systemd is told: that the daemon is ready, that it stops, that it still turns. sd_notify(3).
+
+use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use hol_base::{Duration, Time};
+
+/// The service manager, if there is one.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    socket: Option<UnixDatagram>,
+    /// How long the daemon may be silent before it is taken for dead.
+    watchdog: Option<Duration>,
+    /// When to show life.
+    alive_at: Time,
+}
+
+impl Supervisor {
+    /// The one that has started this process.
+    pub fn from_environment() -> io::Result<Self> {
+        let is_ours = env::var("WATCHDOG_PID").map_or(true, |pid| pid == std::process::id().to_string());
+        let micros = env::var("WATCHDOG_USEC").ok().and_then(|micros| micros.parse().ok());
+        let watchdog = micros.filter(|_| is_ours).map(Duration::from_micros);
+        Self::at(env::var_os("NOTIFY_SOCKET").as_deref(), watchdog)
+    }
+
+    /// One that listens at this socket; a name that begins with @ is in the abstract namespace.
+    fn at(socket: Option<&OsStr>, watchdog: Option<Duration>) -> io::Result<Self> {
+        let connect = |name: &OsStr| {
+            let address = match name.as_bytes() {
+                [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+                _ => SocketAddr::from_pathname(name)?,
+            };
+            let socket = UnixDatagram::unbound()?;
+            socket.set_nonblocking(true)?;
+            socket.connect_addr(&address)?;
+            Ok(socket)
+        };
+        let socket: Option<io::Result<_>> = socket.map(connect);
+        Ok(Self { socket: socket.transpose()?, watchdog, alive_at: Time::ZERO })
+    }
+
+    /// Agents can connect.
+    pub fn ready(&self) {
+        self.tell("READY=1");
+    }
+
+    /// The daemon ends, as it should.
+    pub fn stopping(&self) {
+        self.tell("STOPPING=1");
+    }
+
+    /// The event loop turns. Half of what may pass has to do for a turn.
+    pub fn alive(&mut self, now: Time) {
+        if let Some(watchdog) = self.watchdog
+            && self.alive_at <= now
+        {
+            self.tell("WATCHDOG=1");
+            self.alive_at = now + watchdog / 2;
+        }
+    }
+
+    /// When to show life; [`Time::MAX`] if nobody looks.
+    pub fn wake_at(&self) -> Time {
+        if self.watchdog.is_some() { self.alive_at } else { Time::MAX }
+    }
+
+    /// A supervisor that does not listen is no reason to stop serving.
+    fn tell(&self, state: &str) {
+        if let Some(socket) = &self.socket {
+            let _ = socket.send(state.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the supervisor has heard, without waiting for more.
+    fn heard(socket: &UnixDatagram) -> Vec<String> {
+        socket.set_nonblocking(true).unwrap();
+        let mut buffer = [0; 64];
+        let next = || {
+            socket.recv(&mut buffer).ok().map(|count| String::from_utf8(buffer[..count].to_vec()).unwrap())
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    #[test]
+    fn a_supervisor_hears_of_the_beginning_of_life_and_of_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notify");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        let mut supervisor = Supervisor::at(Some(path.as_os_str()), Some(Duration::from_secs(10))).unwrap();
+        supervisor.ready();
+        let start = Time::from_millis(1_800_000_000_000);
+        for second in 0..11 {
+            supervisor.alive(start + Duration::from_secs(second));
+        }
+        assert_eq!(supervisor.wake_at(), start + Duration::from_secs(15));
+        supervisor.stopping();
+        assert_eq!(heard(&socket), ["READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"]);
+    }
+
+    #[test]
+    fn a_name_that_begins_with_an_at_sign_is_abstract() {
+        let name = format!("hol-test-{}", std::process::id());
+        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        Supervisor::at(Some(format!("@{name}").as_ref()), None).unwrap().ready();
+        assert_eq!(heard(&socket), ["READY=1"]);
+    }
+
+    #[test]
+    fn without_a_supervisor_nothing_is_told_and_nothing_is_due() {
+        let mut nobody = Supervisor::at(None, None).unwrap();
+        nobody.ready();
+        nobody.alive(Time::ZERO);
+        assert_eq!(nobody.wake_at(), Time::MAX);
+    }
+}
