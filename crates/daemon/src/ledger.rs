@@ -14,6 +14,9 @@ use crate::standin::{FilterError, Mended, PacketFilter};
 pub(crate) struct Ledger {
     filter: Box<dyn PacketFilter>,
     journal: Option<Journal>,
+    /// Rules that have ended, though they could not be taken out of filter and journal: to be recorded with what comes
+    /// next. A rule that gets the place of one of them is never recorded before that end.
+    owed: Vec<Change>,
     clock: Clock,
     metrics: Metrics,
     /// When to make the filter hold what it should, if it may hold something else.
@@ -43,7 +46,7 @@ impl Ledger {
     const MENDING: Duration = Duration::from_secs(1);
 
     pub fn new(clock: Clock, filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
-        Self { filter, journal, clock, metrics: Metrics::default(), mend_at: Time::MAX }
+        Self { filter, journal, owed: Vec::new(), clock, metrics: Metrics::default(), mend_at: Time::MAX }
     }
 
     /// What it has made, in numbers.
@@ -67,6 +70,7 @@ impl Ledger {
                 failures.push(failure);
                 // A rule that has ended has ended, even if the filter cannot take it out.
                 if !batch.step(step).is_empty() {
+                    self.owe(batch.step(step));
                     self.doubt(now);
                 }
             }
@@ -83,10 +87,7 @@ impl Ledger {
         let begin = self.clock.now();
         self.filter.apply(now, changes)?;
         let filtered = self.clock.now();
-        let name = |agent| policy.name(agent);
-        if let Some(journal) = &mut self.journal
-            && let Err(failure) = journal.record(changes, name)
-        {
+        if let Err(failure) = self.record(changes, policy) {
             let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
             if self.filter.apply(now, &inverses).is_err() {
                 self.doubt(now);
@@ -95,6 +96,24 @@ impl Ledger {
         }
         let spans = (filtered.since(begin), self.clock.now().since(filtered));
         self.metrics.numbers().count_batch(changes, spans);
+        Ok(())
+    }
+
+    fn owe(&mut self, ends: &[Change]) {
+        if self.journal.is_some() {
+            self.owed.extend_from_slice(ends);
+        }
+    }
+
+    /// Writes the changes down, behind what is owed.
+    fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), JournalError> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        let name = |agent| policy.name(agent);
+        if self.owed.is_empty() {
+            return journal.record(changes, name);
+        }
+        journal.record(&[&self.owed, changes].concat(), name)?;
+        self.owed.clear();
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use hol_base::{Duration, Time};
+use hol_journal::Journal;
 use hol_simco::{Action, Change, Lifetime, Pid, Refusal, Reply, Request, Rule};
 
 use super::world::{Plan, World, per};
@@ -53,6 +54,10 @@ impl PacketFilter for Fussy {
 impl Fussy {
     fn world(&self) -> World {
         Plan { filter: Box::new(self.clone()), ..Plan::default() }.open()
+    }
+
+    fn world_with(&self, journal: Journal) -> World {
+        Plan { filter: Box::new(self.clone()), journal: Some(journal), ..Plan::default() }.open()
     }
 
     fn pids(&self) -> Vec<Pid> {
@@ -110,6 +115,23 @@ fn a_filter_that_cannot_end_a_rule_is_mended_when_it_works_again() {
     filter.0.lock().unwrap().is_broken = false;
     world.skip(Duration::from_secs(2));
     assert_eq!(filter.pids(), [long]);
+}
+
+/// Its place may be another's by then, and a journal that has both could restore one only.
+#[test]
+fn the_end_of_a_rule_that_the_filter_would_not_let_go_is_recorded_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let filter = Fussy::default();
+    let mut world = filter.world_with(Journal::open(directory.path()).unwrap().0);
+    let mut agent = world.agent();
+    agent.enable(&mut world, 5004, 1).unwrap();
+    filter.0.lock().unwrap().is_broken = true;
+    world.skip(Duration::from_secs(2));
+    filter.0.lock().unwrap().is_broken = false;
+    let lasting = agent.enable(&mut world, 5006, 3600).unwrap();
+    drop(world);
+    let (_, recorded) = Journal::open(directory.path()).unwrap();
+    assert_eq!(recorded.iter().map(|recorded| recorded.rule.pid).collect::<Vec<_>>(), [lasting]);
 }
 
 #[test]
