@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use hol_base::Duration;
-use hol_simco::{Message, length_of};
+use hol_simco::{Message, PAYLOAD_PROTOCOL, length_of};
+use hol_system::Association;
 use hol_transport::{Framer, Passage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -23,9 +24,17 @@ const KEEPALIVE_AGAIN: Duration = Duration::from_secs(10);
 /// A connection to a middlebox.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: Socket,
-    framer: Framer,
+    carrier: Carrier,
     piece: Vec<u8>,
+}
+
+/// What carries messages. RFC 4540 section 3.
+#[derive(Debug)]
+enum Carrier {
+    /// A stream of octets, cut by the messages' own length.
+    Tcp { socket: Socket, framer: Framer },
+    /// A user message is a message. They take the streams in turn.
+    Sctp { association: Association, streams: u16 },
 }
 
 impl Connection {
@@ -33,11 +42,8 @@ impl Connection {
     pub fn open(server: &Server) -> Result<Self, SessionError> {
         let mut failure = io::ErrorKind::NotFound.into();
         for address in server.addresses()? {
-            match connect(server, address) {
-                Ok(socket) => {
-                    let framer = Framer::new(|octets| Ok(length_of(octets)));
-                    return Ok(Self { socket, framer, piece: vec![0; PIECE] });
-                }
+            match Carrier::connect(server, address) {
+                Ok(carrier) => return Ok(Self { carrier, piece: vec![0; PIECE] }),
                 Err(error) if is_missing(&error) => return Err(SessionError::NoSctp),
                 Err(error) => failure = error,
             }
@@ -47,58 +53,86 @@ impl Connection {
 
     /// Sends a whole message.
     pub fn send(&mut self, message: &Message) -> io::Result<()> {
-        self.socket.write_all(&message.to_bytes())
+        let octets = message.to_bytes();
+        match &mut self.carrier {
+            Carrier::Tcp { socket, .. } => socket.write_all(&octets),
+            Carrier::Sctp { association, streams } => {
+                let stream = message.tid.0 % u32::from(*streams);
+                association.send(&octets, stream as u16, PAYLOAD_PROTOCOL)
+            }
+        }
     }
 
     /// The next whole message; `None` if there is none by the deadline.
     pub fn receive(&mut self, deadline: Deadline) -> io::Result<Option<Bytes>> {
         loop {
-            if let Some(framed) = self.framer.next().map_err(io::Error::other)? {
+            if let Carrier::Tcp { framer, .. } = &mut self.carrier
+                && let Some(framed) = framer.next().map_err(io::Error::other)?
+            {
                 return Ok(Some(framed.payload));
             }
-            if !self.wait(deadline)? {
+            if !wait(self.carrier.socket(), deadline)? {
                 return Ok(None);
             }
-            let length = self.socket.read(&mut self.piece)?;
-            if length == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+            match &mut self.carrier {
+                Carrier::Sctp { association, .. } => {
+                    if let Some(message) = association.receive(&mut self.piece)? {
+                        return Ok(Some(message));
+                    }
+                }
+                Carrier::Tcp { socket, framer } => {
+                    let length = socket.read(&mut self.piece)?;
+                    if length == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    framer.push(Bytes::copy_from_slice(&self.piece[..length]), Passage::default());
+                }
             }
-            self.framer.push(Bytes::copy_from_slice(&self.piece[..length]), Passage::default());
         }
     }
+}
 
-    /// Waits until there is something to read; false if there is nothing by the deadline.
-    fn wait(&self, deadline: Deadline) -> io::Result<bool> {
-        loop {
-            let remaining = deadline.remaining().and_then(|time| Timespec::try_from(time).ok());
-            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], remaining.as_ref()) {
-                Err(Errno::INTR) => {}
-                ready => return Ok(ready? > 0),
-            }
+impl Carrier {
+    fn connect(server: &Server, address: SocketAddr) -> io::Result<Self> {
+        let protocol = match server.transport {
+            Transport::Tcp => Protocol::TCP,
+            Transport::Sctp => Protocol::SCTP,
+        };
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
+        let patience = standard(server.patience);
+        socket.connect_timeout(&address.into(), patience)?;
+        socket.set_write_timeout(Some(patience))?;
+        if server.transport == Transport::Sctp {
+            let association = Association::new(socket)?;
+            let streams = association.streams()?.max(1);
+            return Ok(Self::Sctp { association, streams });
+        }
+        socket.set_tcp_nodelay(true)?;
+        let keepalive = TcpKeepalive::new().with_time(standard(KEEPALIVE));
+        socket.set_tcp_keepalive(&keepalive.with_interval(standard(KEEPALIVE_AGAIN)))?;
+        Ok(Self::Tcp { socket, framer: Framer::new(|octets| Ok(length_of(octets))) })
+    }
+
+    fn socket(&self) -> &Socket {
+        match self {
+            Self::Tcp { socket, .. } => socket,
+            Self::Sctp { association, .. } => association.socket(),
+        }
+    }
+}
+
+/// Waits until there is something to read; false if there is nothing by the deadline.
+fn wait(socket: &Socket, deadline: Deadline) -> io::Result<bool> {
+    loop {
+        let remaining = deadline.remaining().and_then(|time| Timespec::try_from(time).ok());
+        match poll(&mut [PollFd::new(socket, PollFlags::IN)], remaining.as_ref()) {
+            Err(Errno::INTR) => {}
+            ready => return Ok(ready? > 0),
         }
     }
 }
 
 /// True if the kernel has no such protocol.
 fn is_missing(error: &io::Error) -> bool {
-    let number = Errno::from_io_error(error);
-    matches!(number, Some(Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT))
-}
-
-fn connect(server: &Server, address: SocketAddr) -> io::Result<Socket> {
-    let protocol = match server.transport {
-        Transport::Tcp => Protocol::TCP,
-        Transport::Sctp => Protocol::SCTP,
-    };
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
-    let patience = standard(server.patience);
-    socket.connect_timeout(&address.into(), patience)?;
-    socket.set_write_timeout(Some(patience))?;
-    if server.transport == Transport::Tcp {
-        socket.set_tcp_nodelay(true)?;
-        let keepalive =
-            TcpKeepalive::new().with_time(standard(KEEPALIVE)).with_interval(standard(KEEPALIVE_AGAIN));
-        socket.set_tcp_keepalive(&keepalive)?;
-    }
-    Ok(socket)
+    matches!(Errno::from_io_error(error), Some(Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT))
 }

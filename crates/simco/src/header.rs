@@ -7,6 +7,9 @@ use crate::Challenge;
 /// Where a middlebox listens, TCP and SCTP. RFC 4540 section 3.
 pub const PORT: u16 = 7626;
 
+/// What SIMCO is called in SCTP's payload protocol identifier. Each message is sent in order, on stream TID modulo streams.
+pub const PAYLOAD_PROTOCOL: u32 = 15;
+
 /// Transaction identifier: a reply repeats its request's. RFC 4540 section 4.2.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tid(pub u32);

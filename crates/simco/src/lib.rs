@@ -50,7 +50,7 @@ pub use authentication::{Authentication, Credentials, Exchange, Unauthenticated}
 pub use batch::{Batch, Change, Output, SessionId};
 pub use capabilities::Capabilities;
 pub use config::{Config, ConfigError};
-pub use header::{Header, PORT, Tid, length_of};
+pub use header::{Header, PAYLOAD_PROTOCOL, PORT, Tid, length_of};
 pub use message::{Body, Message, Notification, ParseError};
 pub use middlebox::{Framing, Middlebox, RestoreError, Underlay};
 pub use parameters::{

@@ -18,7 +18,6 @@ mod sctp;
 mod sctp_structures;
 mod side;
 mod stop;
-mod system;
 mod tcp;
 mod transceiver;
 mod tuning;

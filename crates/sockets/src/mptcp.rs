@@ -7,9 +7,9 @@ use hol_workloads::Outgoing;
 use socket2::{Protocol, Socket, Type};
 
 use crate::plan::{Counts, Site, SocketsError};
-use crate::system::{self, u32_at};
 use crate::tcp::{self, Tcp};
 use crate::transceiver::{Family, Fault, Heard, Opener, Sent, Transceiver};
+use hol_system::{self as system, u32_at};
 
 /// Opens Multipath TCP connections.
 #[derive(Debug)]

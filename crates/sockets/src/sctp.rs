@@ -10,8 +10,8 @@ use socket2::{MsgHdr, Protocol, Socket, Type};
 
 use crate::plan::{Counts, Site, SocketsError};
 use crate::sctp_structures::{self as structures, SOL_SCTP};
-use crate::system;
 use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused, whole_or_nothing};
+use hol_system as system;
 
 /// Opens SCTP associations.
 #[derive(Debug)]

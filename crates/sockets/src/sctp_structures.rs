@@ -9,9 +9,9 @@ use hol_transport::{PathStatus, Reliability};
 use socket2::Socket;
 
 use crate::plan::{Counts, SocketsError};
-use crate::system::{self, u16_at, u32_at};
 use crate::transceiver::{Fault, Heard, refused};
 use crate::tuning;
+use hol_system::{self as system, u16_at, u32_at};
 
 pub(crate) const SOL_SCTP: i32 = 132;
 pub(crate) const BINDX_ADD: i32 = 100;

@@ -9,8 +9,8 @@ use hol_workloads::{Delivery, Outgoing};
 use socket2::{Protocol, Socket, Type};
 
 use crate::plan::{Counts, Site, SocketsError};
-use crate::system::{self, u32_at};
 use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused};
+use hol_system::{self as system, u32_at};
 
 /// Opens TCP connections.
 #[derive(Debug)]

@@ -73,7 +73,8 @@ impl Client {
         let mut session = self.open()?;
         let (answers, ended) = ask_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
         show(asked.into_iter().zip(answers), self.json).and(ended.map_err(Failure::from))?;
-        Ok(session.close()?)
+        close(session);
+        Ok(())
     }
 
     fn server(&self) -> Result<Server, Failure> {
@@ -118,6 +119,11 @@ pub fn ask_all(
         Ok(())
     });
     (answers, sent.and(answered))
+}
+
+/// Ends a session that has done its work, so that nothing that goes wrong now matters.
+pub fn close(session: Session) {
+    drop(session.close());
 }
 
 impl From<SessionError> for Failure {

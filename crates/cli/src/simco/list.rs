@@ -3,7 +3,7 @@
 use clap::Args;
 use hol_simco::{Pid, Refusal, Reply, Request};
 
-use super::client::{Client, ask_all};
+use super::client::{Client, ask_all, close};
 use super::rule::Rule;
 use super::table::table;
 use crate::failure::Failure;
@@ -34,7 +34,8 @@ impl List {
         } else {
             table(&rules);
         }
-        Ok(session.close()?)
+        close(session);
+        Ok(())
     }
 }
 

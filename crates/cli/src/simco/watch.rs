@@ -6,7 +6,7 @@ use hol_base::Duration;
 use hol_simco::{Lifetime, Request};
 use serde::Serialize;
 
-use super::client::Client;
+use super::client::{Client, close};
 use super::rule::Rule;
 use super::span;
 use crate::failure::Failure;
@@ -48,7 +48,8 @@ impl Watch {
             let event = describe(&mut session, event)?;
             say(&if self.client.json { json(&event) } else { event.line() });
         }
-        Ok(session.close()?)
+        close(session);
+        Ok(())
     }
 }
 

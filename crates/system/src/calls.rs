@@ -1,0 +1,56 @@
+//! Socket options as octets, and messages with ancillary data.
+
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::AsRawFd;
+
+use libc::{c_int, c_void, iovec, msghdr, socklen_t};
+use socket2::Socket;
+
+/// What one `recvmsg` gave.
+#[derive(Debug, Clone, Copy)]
+pub struct Read {
+    /// Octets of data.
+    pub length: usize,
+    /// Octets of ancillary data.
+    pub control_length: usize,
+    /// `MSG_EOR`, `MSG_NOTIFICATION` and the like.
+    pub flags: c_int,
+}
+
+/// Sets a socket option to the octets of its structure.
+#[expect(unsafe_code, reason = "setsockopt with a structure of any kind has no safe wrapper")]
+pub fn set_option(socket: &Socket, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+    let length = value.len() as socklen_t;
+    // SAFETY: the kernel reads `length` octets from a slice that has as many.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast::<c_void>(), length) };
+    // SCTP_SOCKOPT_CONNECTX returns the association's number.
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Asks for a socket option; the octets of `value` go in and come out. Returns how many came.
+#[expect(unsafe_code, reason = "getsockopt with a structure of any kind has no safe wrapper")]
+pub fn option(socket: &Socket, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
+    let mut length = value.len() as socklen_t;
+    let start = value.as_mut_ptr().cast::<c_void>();
+    // SAFETY: the kernel writes at most `length` octets to a slice that has as many.
+    let result = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, start, &raw mut length) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(length as usize) }
+}
+
+/// Reads a message, or a part of one, with its ancillary data.
+#[expect(unsafe_code, reason = "recvmsg with SCTP's ancillary data and flags has no safe wrapper")]
+pub fn receive(socket: &Socket, data: &mut [u8], control: &mut [u8]) -> io::Result<Read> {
+    let mut parts = iovec { iov_base: data.as_mut_ptr().cast::<c_void>(), iov_len: data.len() };
+    // SAFETY: all zeros is a valid msghdr, one without buffers.
+    let mut header: msghdr = unsafe { zeroed() };
+    header.msg_iov = &raw mut parts;
+    header.msg_iovlen = 1;
+    header.msg_control = control.as_mut_ptr().cast::<c_void>();
+    header.msg_controllen = control.len();
+    // SAFETY: the header names two slices by their true lengths, and both outlive the call.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
+    let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    Ok(Read { length, control_length: header.msg_controllen, flags: header.msg_flags })
+}
