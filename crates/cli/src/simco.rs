@@ -12,6 +12,7 @@ mod list;
 mod protocol;
 mod reserve;
 mod rule;
+mod serve;
 mod span;
 mod status;
 mod table;
@@ -64,6 +65,8 @@ enum What {
     Watch(watch::Watch),
     /// Do what the lines of a file say, in one session
     Batch(batch::Batch),
+    /// Be the middlebox
+    Serve(serve::Serve),
 }
 
 impl Simco {
@@ -76,6 +79,7 @@ impl Simco {
             What::List(list) => list.run(),
             What::Watch(watch) => watch.run(),
             What::Batch(batch) => batch.run(),
+            What::Serve(serve) => serve.run(),
             order => unreachable!("{order:?} is an order"),
         }
     }
@@ -97,7 +101,7 @@ impl What {
             Self::Lifetime(asking) => Some(asking.parts()),
             Self::Disallow(asking) => Some(asking.parts()),
             Self::Status(asking) => Some(asking.parts()),
-            Self::List(_) | Self::Watch(_) | Self::Batch(_) => None,
+            Self::List(_) | Self::Watch(_) | Self::Batch(_) | Self::Serve(_) => None,
         }
     }
 }

@@ -1,0 +1,98 @@
+//! `hol simco serve`: the middlebox.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hol_base::Duration;
+use hol_daemon::{DaemonError, FilterKind, Log, Settings, SetupError, Signals};
+use hol_simco::Lifetime;
+
+use super::span;
+use crate::failure::Failure;
+use crate::terminal::say;
+
+const AFTER: &str = "\
+Says `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, a line an event.
+SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end.";
+
+/// Be a middlebox: agents open and close the packet filter of this host.
+///
+/// Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER)]
+pub struct Serve {
+    /// Settings; flags override them
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to listen for TCP, several times if wanted; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Vec<SocketAddr>,
+    /// What puts rules in force
+    #[arg(long, value_enum)]
+    filter: Option<Filter>,
+    /// Where rules are recorded, so that they survive; without it they do not
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Who may do what
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// The agents' secrets, a line each: name = "secret"
+    #[arg(long, value_name = "FILE")]
+    secrets: Option<PathBuf>,
+    /// The longest lifetime that a rule is granted, as in 24h
+    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    max_lifetime: Option<Lifetime>,
+    /// Read and check the settings, and do nothing
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Filter {
+    /// Nothing: for measurements
+    None,
+}
+
+impl Serve {
+    /// Serves until a signal comes.
+    pub fn run(&self) -> Result<(), Failure> {
+        let settings = self.settings().map_err(DaemonError::from)?;
+        if self.check {
+            settings.middlebox().map_err(DaemonError::from)?;
+            say("the settings are fine\n");
+            return Ok(());
+        }
+        let signals = Signals::catch().map_err(Failure::failed)?;
+        let mut daemon = settings.open(Log::new(settings.log, Box::new(std::io::stderr())))?;
+        daemon.addresses().for_each(|at| say(&format!("listening on {at}\n")));
+        Ok(daemon.run(signals)?)
+    }
+
+    fn settings(&self) -> Result<Settings, SetupError> {
+        let mut settings = self.config.as_deref().map_or_else(|| Ok(Settings::default()), Settings::read)?;
+        if !self.listen.is_empty() {
+            settings.listen.clone_from(&self.listen);
+        }
+        match self.filter {
+            Some(Filter::None) => settings.filter = FilterKind::None,
+            None => {}
+        }
+        settings.state = self.state.clone().or(settings.state);
+        settings.policy = self.policy.clone().or(settings.policy);
+        settings.secrets = self.secrets.clone().or(settings.secrets);
+        if let Some(Lifetime(seconds)) = self.max_lifetime {
+            settings.max_lifetime = Duration::from_secs(seconds.into());
+        }
+        Ok(settings)
+    }
+}
+
+impl From<DaemonError> for Failure {
+    fn from(error: DaemonError) -> Self {
+        match error {
+            DaemonError::Setup(error) => Self::Usage(error.to_string()),
+            error => Self::failed(error),
+        }
+    }
+}

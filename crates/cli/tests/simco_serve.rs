@@ -1,0 +1,81 @@
+//! `hol simco serve` with `hol simco` as its agent.
+
+mod hol;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A middlebox that is killed if the test does not end it.
+struct Middlebox {
+    child: Child,
+    address: String,
+}
+
+impl Middlebox {
+    fn start(dir: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hol"));
+        command.current_dir(dir).args(["simco", "serve", "--listen", "127.0.0.1:0"]).args(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address =
+            line.trim().strip_prefix("listening on tcp ").expect("the line that says where").to_owned();
+        Self { child, address }
+    }
+
+    fn ask(&self, dir: &Path, line: &str) -> String {
+        let arguments: Vec<&str> = line.split(' ').chain(["--server", &self.address]).collect();
+        hol::ok(dir, &[&["simco"], &arguments[..]].concat())
+    }
+
+    /// Ends it as systemd would; its log.
+    fn terminate(mut self) -> String {
+        let kill = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(kill.success() && self.child.wait().unwrap().success(), "exit code 0");
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        log
+    }
+}
+
+impl Drop for Middlebox {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+#[test]
+fn a_rule_survives_the_restart_of_the_middlebox() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Middlebox::start(dir.path(), &["--state", "rules"]);
+    first.ask(dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
+    let log = first.terminate();
+    assert!(log.contains("event=listening at=\"tcp 127.0.0.1:") && log.ends_with("event=stopped\n"), "{log}");
+    let second = Middlebox::start(dir.path(), &["--state", "rules"]);
+    let list = second.ask(dir.path(), "list");
+    assert!(list.contains("10.0.0.5:5004") && list.contains("198.51.100.7:6000"), "{list}");
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("typo.toml"), "listen = []\nlisten-on = 3\n").unwrap();
+    fs::write(dir.path().join("policy.toml"), "[agents.web]\n").unwrap();
+    fs::write(dir.path().join("secrets.toml"), "web = \"0123456789abcdef\"\n").unwrap();
+    for (arguments, parts) in [
+        ("--config typo.toml", &["typo.toml", "line 2", "`listen-on`", "expected", "`listen`"][..]),
+        ("--config none.toml", &["none.toml"]),
+        ("--listen 0.0.0.0:0", &["0.0.0.0:0", "policy"]),
+        ("--policy policy.toml", &["policy.toml", "secrets"]),
+        ("--policy policy.toml --secrets secrets.toml", &["secrets.toml", "chmod 600"]),
+    ] {
+        let arguments: Vec<&str> =
+            ["simco", "serve", "--check"].into_iter().chain(arguments.split(' ')).collect();
+        let (code, problem) = hol::failure(dir.path(), &arguments);
+        assert_eq!(code, 2, "{problem}");
+        assert!(parts.iter().all(|part| problem.contains(part)), "{arguments:?}: {problem}");
+    }
+    assert_eq!(hol::ok(dir.path(), &["simco", "serve", "--check"]), "the settings are fine\n");
+}
