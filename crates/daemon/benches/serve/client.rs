@@ -1,0 +1,155 @@
+//! An agent that does nothing but count.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use hol_base::Time;
+use hol_simco::{
+    AddressTuple, Body, Direction, Enable, Header, Lifetime, Location, Message, PerParameters, Pid,
+    PortParity, Reply, Request, Tid, Version,
+};
+use rustix::time::{ClockId, clock_gettime};
+
+/// An agent with an open session.
+pub struct Client {
+    socket: TcpStream,
+    heard: Vec<u8>,
+    to_say: Vec<u8>,
+    port: u16,
+}
+
+/// How long transactions took.
+pub struct Times(Vec<u64>);
+
+pub fn now() -> Time {
+    let now = clock_gettime(ClockId::Monotonic);
+    Time::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+impl Client {
+    pub fn connect(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).expect("the daemon listens");
+        socket.set_nodelay(true).expect("TCP");
+        let mut client = Self { socket, heard: Vec::new(), to_say: Vec::new(), port: 0 };
+        client.say(Request::Se { version: Version::SIMCO_3_0, challenge: None });
+        client.exchange(&mut |_, reply| assert!(matches!(reply, Reply::Se { .. })));
+        client
+    }
+
+    /// Rules' lives, so many at a time: each is enabled, changed and deleted.
+    pub fn live(&mut self, at_a_time: u32, transactions: u64) {
+        let mut asked = 0;
+        let mut answered = 0;
+        (0..at_a_time).for_each(|_| self.enable_another(&mut asked));
+        while answered < asked {
+            self.exchange(&mut |client, reply| {
+                answered += 1;
+                let goes_on = asked < transactions;
+                match reply {
+                    Reply::Per(rule) => {
+                        client.say(Request::Plc { pid: rule.pid, lifetime: Lifetime(90) });
+                        client.say(Request::Plc { pid: rule.pid, lifetime: Lifetime(0) });
+                        asked += 2;
+                    }
+                    Reply::Prd if goes_on => client.enable_another(&mut asked),
+                    _ => {}
+                }
+            });
+        }
+    }
+
+    /// So many rules that stay.
+    pub fn enable(&mut self, at_a_time: u32, rules: u32) {
+        let (mut asked, mut answered) = (0, 0);
+        (0..at_a_time).for_each(|_| self.enable_another(&mut asked));
+        while answered < asked {
+            self.exchange(&mut |client, reply| {
+                assert!(matches!(reply, Reply::Per(_)));
+                answered += 1;
+                if asked < u64::from(rules) {
+                    client.enable_another(&mut asked);
+                }
+            });
+        }
+    }
+
+    /// Enable, change, ask and delete, one at a time.
+    pub fn times(&mut self, transactions: usize) -> Times {
+        let mut times = Vec::with_capacity(transactions);
+        let mut pid = Pid(0);
+        for step in 0..transactions {
+            let start = now();
+            match step % 4 {
+                0 => self.enable_another(&mut 0),
+                1 => self.say(Request::Plc { pid, lifetime: Lifetime(90) }),
+                2 => self.say(Request::Prs { pid }),
+                _ => self.say(Request::Plc { pid, lifetime: Lifetime(0) }),
+            }
+            self.exchange(&mut |_, reply| {
+                if let Reply::Per(rule) = reply {
+                    pid = rule.pid;
+                }
+            });
+            times.push(now().since(start).as_nanos());
+        }
+        times.sort_unstable();
+        Times(times)
+    }
+
+    fn enable_another(&mut self, asked: &mut u64) {
+        const UDP: u8 = 17;
+        self.port = self.port.wrapping_add(2);
+        let at = |address: [u8; 4], port| SocketAddr::from((address, port));
+        let enable = Enable {
+            parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
+            internal: AddressTuple::of_host(Location::Internal, UDP, at([10, 0, 0, 5], self.port.max(2))),
+            external: AddressTuple::of_host(Location::External, UDP, at([198, 51, 100, 7], 6000)),
+            lifetime: Lifetime(3600),
+        };
+        self.say(Request::Per { enable, gid: None });
+        *asked += 1;
+    }
+
+    fn say(&mut self, request: Request) {
+        Message::request(Tid(1), request).append_to(&mut self.to_say);
+    }
+
+    /// Sends what is to be said, and hears what has come; blocks until something has.
+    fn exchange(&mut self, hear: &mut dyn FnMut(&mut Self, Reply)) {
+        self.socket.write_all(&self.to_say).expect("the daemon is there");
+        self.to_say.clear();
+        let mut piece = [0; 1 << 16];
+        let count = self.socket.read(&mut piece).expect("the daemon answers");
+        assert!(count > 0, "the daemon has closed the connection");
+        let mut heard = std::mem::take(&mut self.heard);
+        heard.extend(&piece[..count]);
+        let mut rest = &heard[..];
+        while let Some(length) = Header::parse(rest).map(|header| header.message_length())
+            && length <= rest.len()
+        {
+            match Message::parse(&rest[..length]).expect("a message").body {
+                Body::Reply(reply) => hear(self, reply),
+                other => panic!("no positive reply: {other:?}"),
+            }
+            rest = &rest[length..];
+        }
+        let taken = heard.len() - rest.len();
+        heard.drain(..taken);
+        self.heard = heard;
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |share: f64| self.0[((self.0.len() - 1) as f64 * share) as usize] as f64 / 1e3;
+        let (median, slowest) = (at(0.5), at(1.0));
+        write!(
+            f,
+            "median {median:.1} µs, p99 {:.1} µs, p99.9 {:.1} µs, slowest {slowest:.0} µs ({:.0} × the median)",
+            at(0.99),
+            at(0.999),
+            slowest / median
+        )
+    }
+}

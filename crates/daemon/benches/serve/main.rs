@@ -1,0 +1,65 @@
+//! What the daemon does in a second, what a transaction costs it, and how long one takes: null filter, no journal, one
+//! TCP connection over the loopback interface. `cargo bench -p hol-daemon`.
+//!
+//! The daemon is a process of its own, so its processor time and memory are its own; agent and daemon share the machine.
+
+mod client;
+mod server;
+
+use client::Client;
+use hol_base::Duration;
+use server::Server;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.iter().any(|argument| argument == server::ROLE) {
+        return server::run();
+    }
+    let is_test = arguments.iter().any(|argument| argument == "--test");
+    let (transactions, singles, rules) =
+        if is_test { (10_000, 1000, 10_000) } else { (3_000_000, 200_000, 1_000_000) };
+    pipelined(transactions);
+    single(singles);
+    many_rules(rules, singles);
+}
+
+/// Enable, change of lifetime and delete, 256 rules' lives at a time.
+fn pipelined(transactions: u64) {
+    let server = Server::start();
+    let mut client = Client::connect(server.address);
+    client.live(256, transactions / 10);
+    let (cpu, start) = (server.processor_time(), client::now());
+    client.live(256, transactions);
+    let (cpu, passed) = (server.processor_time().saturating_sub(cpu), client::now().since(start));
+    let per_second = |span: Duration| transactions as f64 * 1e9 / span.as_nanos() as f64;
+    println!("pipelined: {transactions} transactions, enable, change of lifetime and delete in equal shares");
+    println!("  {:>9.0} transactions/s beside the agent on this machine", per_second(passed));
+    println!(
+        "  {:>9.0} transactions/s of a processor's time: {:.2} µs each in the daemon, kernel included",
+        per_second(cpu),
+        cpu.as_nanos() as f64 / 1e3 / transactions as f64
+    );
+}
+
+/// One at a time.
+fn single(singles: usize) {
+    let server = Server::start();
+    let mut client = Client::connect(server.address);
+    println!("one at a time, {singles} transactions");
+    println!("  {}", client.times(singles));
+}
+
+/// With many rules in force.
+fn many_rules(rules: u32, singles: usize) {
+    let server = Server::start();
+    let mut client = Client::connect(server.address);
+    let before = server.memory();
+    let start = client::now();
+    client.enable(256, rules);
+    let passed = client::now().since(start);
+    let memory = server.memory();
+    println!("{rules} rules held, after {:.1} s", passed.as_nanos() as f64 / 1e9);
+    let each = (memory - before) as f64 / f64::from(rules);
+    println!("  {:.0} MB resident, {each:.0} octets a rule", memory as f64 / 1e6);
+    println!("  {}", client.times(singles));
+}

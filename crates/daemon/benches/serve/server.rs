@@ -1,0 +1,64 @@
+//! The daemon as a child process.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use hol_base::Duration;
+use hol_daemon::{Level, LimitSettings, Log, Settings};
+
+/// The argument that makes this program the daemon.
+pub const ROLE: &str = "be-the-daemon";
+
+/// Serves until standard input is closed.
+pub fn run() {
+    let limits = LimitSettings { rules: 2_000_000, ..LimitSettings::default() };
+    let listen = vec!["127.0.0.1:0".parse().expect("an address")];
+    let settings = Settings { listen, limits, ..Settings::default() };
+    let log = Log::new(Level::Error, Box::new(std::io::stderr()));
+    let mut daemon = settings.open(log).expect("the loopback interface is there");
+    println!("{}", daemon.addresses().next().expect("it listens").address);
+    daemon.run(std::io::stdin()).expect("it serves");
+}
+
+/// A daemon, as long as it lasts.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        let program = std::env::current_exe().expect("this program has a path");
+        let command = &mut Command::new(program);
+        let mut child =
+            command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.as_mut().expect("it is a pipe");
+        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+        Self { child, address: line.trim().parse().expect("an address") }
+    }
+
+    /// What it has used of a processor, in user and kernel mode: proc(5), `schedstat`.
+    pub fn processor_time(&self) -> Duration {
+        Duration::from_nanos(self.number("schedstat", 0))
+    }
+
+    /// Octets that are resident: proc(5), `statm`.
+    pub fn memory(&self) -> u64 {
+        self.number("statm", 1) * rustix::param::page_size() as u64
+    }
+
+    fn number(&self, file: &str, field: usize) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).expect("it runs");
+        text.split_whitespace().nth(field).and_then(|field| field.parse().ok()).expect("a number")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().expect("it ends when its input does");
+    }
+}
