@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_simco::{Batch, Middlebox, Output, SessionId, Underlay};
 
@@ -51,8 +50,8 @@ impl Daemon {
     /// Octets that are read at a time. A request may be answered by eight thousand times as much, so this bounds what
     /// a turn can come to beyond [`Self::MOST_SAID`].
     const PIECE: usize = 4096;
-    /// Pieces that a connection may have read in a turn: then it is another's turn.
-    const MOST_PIECES: usize = 16;
+    /// Octets that are heard of a connection in a turn: then it is another's turn.
+    const MOST_HEARD: usize = 16 * Self::PIECE;
     /// Octets of answers that are enough for a turn.
     const MOST_SAID: usize = 1 << 20;
     /// Agents that are accepted in a turn.
@@ -194,19 +193,17 @@ impl Daemon {
 
     /// Hears what a connection has to say, if it is not to hear something first.
     fn serve(&mut self, now: Time, id: SessionId) {
-        for _ in 0..Self::MOST_PIECES {
+        let mut count = 0;
+        while count < Self::MOST_HEARD && self.batch.octets() <= Self::MOST_SAID {
             let Some(connection) = self.connections.get_mut(id) else { return };
             if connection.interest == Interest::Write {
                 return self.connections.touch(id);
             }
             match connection.read(&mut self.buffer) {
-                Ok(Heard::Octets(count)) => {
-                    self.metrics.numbers().received += count as u64;
-                    let octets = Bytes::copy_from_slice(&self.buffer[..count]);
+                Ok(Heard::Octets(octets)) => {
+                    count += octets.len();
+                    self.metrics.numbers().received += octets.len() as u64;
                     self.middlebox.receive(now, id, octets, &mut self.batch);
-                    if count < Self::PIECE || self.batch.octets() > Self::MOST_SAID {
-                        return;
-                    }
                 }
                 Ok(Heard::Nothing) => return,
                 Ok(Heard::End) if connection.is_open() => {

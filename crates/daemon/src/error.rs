@@ -45,6 +45,10 @@ fn cure(error: &io::Error) -> &'static str {
         io::ErrorKind::AddrInUse => "; stop the program that has it, or choose another port",
         io::ErrorKind::AddrNotAvailable => "; choose an address of this host",
         io::ErrorKind::PermissionDenied => "; ports below 1024 need CAP_NET_BIND_SERVICE",
+        // EPROTONOSUPPORT has no kind of its own.
+        _ if error.raw_os_error() == Some(nix::errno::Errno::EPROTONOSUPPORT as i32) => {
+            "; load the kernel's module: modprobe sctp"
+        }
         _ => "",
     }
 }

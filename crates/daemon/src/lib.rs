@@ -22,6 +22,7 @@ mod log;
 mod metrics;
 mod poller;
 mod privileges;
+mod sctp;
 mod settings;
 mod setup;
 mod signals;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
+use bytes::Bytes;
 use hol_simco::{Framing, Message};
 
 /// One end of a connection that carries messages.
@@ -11,7 +12,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     /// How it carries them.
     fn framing(&self) -> Framing;
 
-    /// Reads once.
+    /// Reads once. `buffer` is scratch space.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard>;
 
     /// Puts a message behind those that wait.
@@ -28,11 +29,11 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
 }
 
 /// What reading gave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// So many octets of the buffer.
-    Octets(usize),
-    /// Nothing yet.
+    /// Octets as the line's framing has them.
+    Octets(Bytes),
+    /// Nothing whole for now.
     Nothing,
     /// The other side sends no more.
     End,

@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::error::DaemonError;
 use crate::line::Line;
 use crate::poller::{Interest, Poller, Token};
+use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 
 /// Where the daemon listens.
@@ -26,6 +27,8 @@ pub struct Listen {
 pub enum Transport {
     /// A stream of octets.
     Tcp,
+    /// Messages, in streams that do not wait for one another.
+    Sctp,
 }
 
 /// The listening sockets.
@@ -130,6 +133,7 @@ impl Transport {
     fn protocol(self) -> Protocol {
         match self {
             Self::Tcp => Protocol::TCP,
+            Self::Sctp => Protocol::SCTP,
         }
     }
 
@@ -137,6 +141,7 @@ impl Transport {
         socket.set_nonblocking(true)?;
         Ok(match self {
             Self::Tcp => Box::new(Tcp::new(socket)?),
+            Self::Sctp => Box::new(Sctp::new(socket)?),
         })
     }
 }
@@ -146,6 +151,7 @@ impl fmt::Display for Listen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let transport = match self.transport {
             Transport::Tcp => "tcp",
+            Transport::Sctp => "sctp",
         };
         write!(f, "{transport} {}", self.address)
     }

@@ -2,6 +2,7 @@
 //!
 //! ```toml
 //! listen = ["127.0.0.1:7626"]   # the default; port 0 is any
+//! listen-sctp = []              # where the kernel has SCTP
 //! filter = "none"               # nothing is filtered: for measurements
 //! state = "/var/lib/simco"      # a directory for the rules, so that they survive; without it they do not
 //! sync = true                   # false: a crash of the machine may lose rules that were promised
@@ -41,6 +42,8 @@ use crate::{Level, Limits, Listen, Transport};
 pub struct Settings {
     /// Where it listens for TCP.
     pub listen: Vec<SocketAddr>,
+    /// Where it listens for SCTP.
+    pub listen_sctp: Vec<SocketAddr>,
     /// What puts rules in force.
     pub filter: FilterKind,
     /// The directory where rules are recorded; without it, they end with the daemon.
@@ -101,6 +104,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))],
+            listen_sctp: Vec::new(),
             filter: FilterKind::None,
             state: None,
             sync: true,
@@ -142,6 +146,8 @@ impl Settings {
 
     /// Every socket that is to be opened.
     pub fn sockets(&self) -> Vec<Listen> {
-        self.listen.iter().map(|&address| Listen { transport: Transport::Tcp, address }).collect()
+        let over = |transport| move |&address| Listen { transport, address };
+        let tcp = self.listen.iter().map(over(Transport::Tcp));
+        tcp.chain(self.listen_sctp.iter().map(over(Transport::Sctp))).collect()
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn read(path: &Path) -> Result<String, SetupError> {
 impl Settings {
     /// The middlebox that is wanted, without rules.
     pub fn middlebox(&self) -> Result<Middlebox, SetupError> {
-        if self.listen.is_empty() {
+        if self.sockets().is_empty() {
             return Err(SetupError::ListensNowhere);
         }
         Ok(Middlebox::new(self.config(), self.read_policy()?, self.authentication()?)?)
@@ -157,8 +157,8 @@ impl Settings {
 
     fn read_policy(&self) -> Result<Policy, SetupError> {
         let Some(path) = &self.policy else {
-            let stranger = self.listen.iter().find(|address| !address.ip().is_loopback());
-            return stranger.map_or(Ok(Policy::open()), |address| Err(SetupError::OpenToAll(*address)));
+            let stranger = self.sockets().into_iter().find(|at| !at.address.ip().is_loopback());
+            return stranger.map_or(Ok(Policy::open()), |at| Err(SetupError::OpenToAll(at.address)));
         };
         let policy = Policy::parse(&read(path)?);
         let policy = policy.map_err(|source| SetupError::Policy { path: path.clone(), source })?;

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use bytes::Bytes;
 use hol_simco::{Framing, Message};
 use socket2::Socket;
 
@@ -38,7 +39,7 @@ impl Line for Tcp {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
         match self.socket.read(buffer) {
             Ok(0) => Ok(Heard::End),
-            Ok(octets) => Ok(Heard::Octets(octets)),
+            Ok(count) => Ok(Heard::Octets(Bytes::copy_from_slice(&buffer[..count]))),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Heard::Nothing),
             Err(error) => Err(error),
         }

@@ -66,6 +66,13 @@ impl Header {
     /// Octets of the header.
     pub const LENGTH: usize = 8;
 
+    /// Octets of the longest request, SE with a challenge.
+    pub const LONGEST_REQUEST: usize = {
+        const VERSION: usize = 8;
+        const CHALLENGE: usize = 4 + Challenge::LIMIT;
+        Self::LENGTH + VERSION + CHALLENGE
+    };
+
     /// The header of the message that starts with `octets`; `None` while there are too few.
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let [basic_type, sub_type, l0, l1, t0, t1, t2, t3] = *octets.first_chunk()?;
@@ -82,11 +89,9 @@ impl Header {
         Self::LENGTH + usize::from(self.body_length)
     }
 
-    /// False if no request is so long: the longest is SE with a challenge.
+    /// False if no request is so long.
     pub fn may_be_request(&self) -> bool {
-        const VERSION: usize = 8;
-        const CHALLENGE: usize = 4 + Challenge::LIMIT;
-        usize::from(self.body_length) <= VERSION + CHALLENGE
+        self.message_length() <= Self::LONGEST_REQUEST
     }
 
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {

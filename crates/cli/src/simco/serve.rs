@@ -28,6 +28,9 @@ pub struct Serve {
     /// Where to listen for TCP, several times if wanted; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Vec<SocketAddr>,
+    /// Where to listen for SCTP, if the kernel has it
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen_sctp: Vec<SocketAddr>,
     /// What puts rules in force
     #[arg(long, value_enum)]
     filter: Option<Filter>,
@@ -73,6 +76,9 @@ impl Serve {
         let mut settings = self.config.as_deref().map_or_else(|| Ok(Settings::default()), Settings::read)?;
         if !self.listen.is_empty() {
             settings.listen.clone_from(&self.listen);
+        }
+        if !self.listen_sctp.is_empty() {
+            settings.listen_sctp.clone_from(&self.listen_sctp);
         }
         match self.filter {
             Some(Filter::None) => settings.filter = FilterKind::None,

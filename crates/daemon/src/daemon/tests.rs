@@ -2,5 +2,6 @@
 
 mod filters;
 mod hostility;
+mod sctp;
 mod serving;
 mod world;

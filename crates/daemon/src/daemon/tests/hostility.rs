@@ -56,7 +56,7 @@ fn a_browser_gets_no_answer_but_the_end() {
 
 #[test]
 fn thousands_that_say_nothing_hold_up_nobody_and_are_gone_after_a_minute() {
-    let most = 4000;
+    let most = 1500;
     let limits = Limits { connections: most, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let mut agent = world.agent();

@@ -28,6 +28,7 @@ pub struct World {
 
 /// What a world is made of.
 pub struct Plan {
+    pub transport: Transport,
     pub limits: Limits,
     pub policy: Policy,
     pub filter: Box<dyn PacketFilter>,
@@ -37,6 +38,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         Self {
+            transport: Transport::Tcp,
             limits: Limits::default(),
             policy: Policy::open(),
             filter: Box::new(NullFilter),
@@ -49,7 +51,7 @@ impl Plan {
     pub fn open(self) -> World {
         let config = Config::firewall(Lifetime(3600));
         let middlebox = Middlebox::new(config, self.policy, Box::new(Unauthenticated)).unwrap();
-        let listen = Listen { transport: Transport::Tcp, address: "127.0.0.1:0".parse().unwrap() };
+        let listen = Listen { transport: self.transport, address: "127.0.0.1:0".parse().unwrap() };
         let clock = Clock::start();
         let ledger = Ledger::new(clock, self.filter, self.journal);
         let log = Log::new(Level::Error, Box::new(io::sink()));

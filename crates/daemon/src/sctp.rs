@@ -1,0 +1,86 @@
+//! SCTP: a user message is a message, and its stream follows from its TID.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use bytes::Bytes;
+use hol_simco::{Framing, Header, Message, PAYLOAD_PROTOCOL};
+use hol_system::Association;
+use socket2::Socket;
+
+use crate::line::{Heard, Line};
+
+/// An SCTP association.
+#[derive(Debug)]
+pub(crate) struct Sctp {
+    association: Association,
+    streams: u16,
+    waiting: VecDeque<(u16, Bytes)>,
+    octets: usize,
+}
+
+impl Sctp {
+    pub fn new(socket: Socket) -> io::Result<Self> {
+        let association = Association::new(socket)?;
+        let streams = association.streams()?.max(1);
+        Ok(Self { association, streams, waiting: VecDeque::new(), octets: 0 })
+    }
+}
+
+impl Line for Sctp {
+    fn framing(&self) -> Framing {
+        Framing::Messages
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
+        match self.association.receive(buffer) {
+            Ok(Some(message)) => Ok(Heard::Octets(message)),
+            // Nothing is no message, as little as one that does not end.
+            Ok(None) if self.association.partial() > Header::LONGEST_REQUEST => {
+                Ok(Heard::Octets(Bytes::new()))
+            }
+            Ok(None) => Ok(Heard::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Heard::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Heard::End),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn push(&mut self, message: &Message) {
+        let octets = message.to_bytes();
+        self.octets += octets.len();
+        let stream = message.tid.0 % u32::from(self.streams);
+        self.waiting.push_back((stream as u16, octets));
+    }
+
+    fn waiting(&self) -> usize {
+        self.octets
+    }
+
+    fn flush(&mut self) -> io::Result<usize> {
+        let before = self.octets;
+        while let Some((stream, octets)) = self.waiting.front() {
+            match self.association.send(octets, *stream, PAYLOAD_PROTOCOL) {
+                Ok(()) => {
+                    self.octets -= octets.len();
+                    self.waiting.pop_front();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(before - self.octets)
+    }
+
+    fn finish(&self) -> io::Result<()> {
+        self.association.socket().shutdown(Shutdown::Write)
+    }
+}
+
+impl AsFd for Sctp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.association.socket().as_fd()
+    }
+}
