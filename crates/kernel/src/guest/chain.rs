@@ -1,11 +1,12 @@
 //! A line in operation: a chain of queueing disciplines on the interface of a router. tc(8).
 
 use hol_base::Seed;
+use hol_netlink::{CREATE, Message, REPLACE};
 use hol_network::{Change, Settings};
 
 use super::bpf::Program;
 use super::namespace::Namespace;
-use super::netlink::{CREATE, Message, REPLACE, Routing};
+use super::netlink::Routing;
 use super::{Trouble, emulator, filter};
 use crate::stages::{self, Filter, Line, Stage};
 

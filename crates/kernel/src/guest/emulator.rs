@@ -1,8 +1,8 @@
 //! What is told to one network emulator. tc-netem(8).
 
 use hol_base::Ratio;
+use hol_netlink::Message;
 
-use super::netlink::Message;
 use crate::stages::{Emulator, Loss};
 
 /// linux/pkt_sched.h, `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter.

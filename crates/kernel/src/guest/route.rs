@@ -3,9 +3,11 @@
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 
+use hol_netlink::{CREATE, Message};
+
 use super::Trouble;
 use super::namespace::Namespace;
-use super::netlink::{CREATE, Message, Routing};
+use super::netlink::Routing;
 
 /// linux/rtnetlink.h
 const RTM_NEWLINK: u16 = 16;

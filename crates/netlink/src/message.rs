@@ -1,0 +1,95 @@
+//! Messages under construction.
+
+/// linux/netlink.h
+const REQUEST: u16 = 1;
+/// The kernel is to say that it is done.
+pub(crate) const ACK: u16 = 4;
+/// The kernel is to list what there is.
+pub(crate) const DUMP: u16 = 0x300;
+/// What the message describes is to be created …
+pub const CREATE: u16 = 0x400;
+/// … in the place of what is there …
+pub const REPLACE: u16 = 0x100;
+/// … or only if it is not there.
+pub const EXCLUSIVE: u16 = 0x200;
+/// Octets of a header.
+pub(crate) const HEADER: usize = 16;
+
+/// A message under construction.
+#[derive(Debug)]
+pub struct Message {
+    octets: Vec<u8>,
+}
+
+impl Message {
+    /// A request of type `kind`, with the structure that belongs to it.
+    pub fn new(kind: u16, flags: u16, structure: &[u8]) -> Self {
+        let mut octets = vec![0; HEADER];
+        octets[4..6].copy_from_slice(&kind.to_ne_bytes());
+        octets[6..8].copy_from_slice(&(REQUEST | flags).to_ne_bytes());
+        octets.extend_from_slice(structure);
+        let mut message = Self { octets };
+        message.pad();
+        message
+    }
+
+    /// Adds an attribute.
+    pub fn with(mut self, kind: u16, value: &[u8]) -> Self {
+        self.attribute(kind, |message| message.octets.extend_from_slice(value));
+        self
+    }
+
+    /// Adds an attribute that holds a number in host order.
+    pub fn with_number(self, kind: u16, value: u32) -> Self {
+        self.with(kind, &value.to_ne_bytes())
+    }
+
+    /// Adds an attribute that holds a name.
+    pub fn with_name(mut self, kind: u16, name: &str) -> Self {
+        self.attribute(kind, |message| {
+            message.octets.extend_from_slice(name.as_bytes());
+            message.octets.push(0);
+        });
+        self
+    }
+
+    /// Adds an attribute that begins with `structure` and goes on with what `fill` adds.
+    pub fn with_nested(mut self, kind: u16, structure: &[u8], fill: impl FnOnce(Self) -> Self) -> Self {
+        self.attribute(kind, |message| {
+            message.octets.extend_from_slice(structure);
+            message.pad();
+            let inner = std::mem::replace(message, Self { octets: Vec::new() });
+            *message = fill(inner);
+        });
+        self
+    }
+
+    fn attribute(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
+        let start = self.octets.len();
+        self.octets.extend_from_slice(&[0; 4]);
+        fill(self);
+        let length = (self.octets.len() - start) as u16;
+        self.octets[start..start + 2].copy_from_slice(&length.to_ne_bytes());
+        self.octets[start + 2..start + 4].copy_from_slice(&kind.to_ne_bytes());
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.octets.resize(self.octets.len().next_multiple_of(4), 0);
+    }
+
+    /// Adds flags to the header.
+    pub(crate) fn flagged(mut self, flags: u16) -> Self {
+        let all = u16::from_ne_bytes([self.octets[6], self.octets[7]]) | flags;
+        self.octets[6..8].copy_from_slice(&all.to_ne_bytes());
+        self
+    }
+
+    /// Its octets. What the kernel says of it carries the same sequence number.
+    pub fn finish(mut self, sequence: u32) -> Vec<u8> {
+        let length = self.octets.len() as u32;
+        self.octets[..4].copy_from_slice(&length.to_ne_bytes());
+        self.octets[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        self.octets
+    }
+}

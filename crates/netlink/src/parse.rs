@@ -1,0 +1,106 @@
+//! Messages taken apart.
+
+use crate::message::HEADER;
+
+/// linux/netlink.h
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+/// In the type of an attribute: it holds attributes.
+const NESTED: u16 = 0x8000;
+
+/// A message from the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received<'a> {
+    /// Its type.
+    pub kind: u16,
+    /// The sequence number of the message that it answers.
+    pub sequence: u32,
+    /// What follows its header.
+    pub body: &'a [u8],
+}
+
+impl Received<'_> {
+    /// What became of the message that it answers, as an error number, 0 if all is well; `None` if it is no such answer.
+    pub fn outcome(&self) -> Option<i32> {
+        match self.kind {
+            ERROR => Some(-i32::from_ne_bytes(self.body.get(..4)?.try_into().ok()?)),
+            DONE => Some(0),
+            _ => None,
+        }
+    }
+}
+
+/// Each message of a datagram.
+pub fn messages(octets: &[u8]) -> impl Iterator<Item = Received<'_>> {
+    pieces(octets, HEADER, |head| u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize).map(
+        |(head, body)| Received {
+            kind: u16::from_ne_bytes([head[4], head[5]]),
+            sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
+            body,
+        },
+    )
+}
+
+/// Type and value of each attribute.
+pub fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    pieces(octets, 4, |head| u16::from_ne_bytes([head[0], head[1]]).into())
+        .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value))
+}
+
+/// Cuts octets into pieces that begin with a head that tells their length: head and rest.
+fn pieces(
+    mut octets: &[u8],
+    head: usize,
+    length_of: impl Fn(&[u8]) -> usize,
+) -> impl Iterator<Item = (&[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        let start = octets.get(..head)?;
+        let length = length_of(start);
+        let rest = octets.get(head..length)?;
+        octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((start, rest))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CREATE, Message};
+
+    #[test]
+    fn attributes_nest_and_come_out_again() {
+        let message = Message::new(16, CREATE, &[0; 16])
+            .with_name(3, "up")
+            .with_nested(18, &[], |inner| inner.with(1, b"veth").with_number(2, 7));
+        let octets = message.finish(5);
+        let Received { kind, sequence, body } = messages(&octets).next().unwrap();
+        assert_eq!((kind, sequence, octets.len()), (16, 5, octets[0].into()));
+        let outer: Vec<_> = attributes(&body[16..]).collect();
+        assert_eq!(outer[0], (3, &b"up\0"[..]));
+        let inner: Vec<_> = attributes(outer[1].1).collect();
+        assert_eq!(inner, [(1, &b"veth"[..]), (2, &7_u32.to_ne_bytes()[..])]);
+    }
+
+    #[test]
+    fn a_truncated_message_ends_the_list() {
+        assert_eq!(messages(&[20, 0, 0, 0, 2, 0]).count(), 0);
+        assert_eq!(attributes(&[9, 0, 1, 0, 5]).count(), 0);
+    }
+
+    #[test]
+    fn a_length_that_is_too_short_for_its_head_ends_the_list() {
+        assert_eq!(messages(&[0; 16]).count(), 0);
+        assert_eq!(attributes(&[3, 0, 1, 0]).count(), 0);
+    }
+
+    #[test]
+    fn an_error_is_told_from_an_acknowledgment() {
+        let answer = |kind, code: i32| {
+            let octets = Message::new(kind, 0, &code.to_ne_bytes()).finish(0);
+            messages(&octets).next().unwrap().outcome()
+        };
+        assert_eq!(answer(ERROR, -1), Some(1));
+        assert_eq!(answer(ERROR, 0), Some(0));
+        assert_eq!(answer(16, 0), None);
+    }
+}

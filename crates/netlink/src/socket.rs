@@ -1,0 +1,85 @@
+//! The socket to the kernel.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::socket::sockopt::{RcvBufForce, SndBufForce};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, setsockopt, socket,
+};
+
+use crate::message::{ACK, DUMP};
+use crate::{Message, Received, messages};
+
+/// The kernel's datagrams have 32 KiB at most.
+const LONGEST_DATAGRAM: usize = 64 * 1024;
+
+/// A socket to one subsystem of the kernel, in the network namespace of the thread that made it.
+#[derive(Debug)]
+pub struct Socket(OwnedFd);
+
+impl Socket {
+    /// A socket to the routing subsystem, rtnetlink(7).
+    pub fn routing() -> io::Result<Self> {
+        Self::open(SockProtocol::NetlinkRoute)
+    }
+
+    /// A socket to the netfilter subsystems, such as nftables.
+    pub fn netfilter() -> io::Result<Self> {
+        Self::open(SockProtocol::NetlinkNetFilter)
+    }
+
+    fn open(protocol: SockProtocol) -> io::Result<Self> {
+        Ok(Self(socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?))
+    }
+
+    /// Lets datagrams of so many octets out, and answers of so many wait. Needs `CAP_NET_ADMIN`.
+    pub fn set_buffers(&self, sent: usize, waiting: usize) -> io::Result<()> {
+        setsockopt(&self.0, SndBufForce, &sent)?;
+        Ok(setsockopt(&self.0, RcvBufForce, &waiting)?)
+    }
+
+    /// Hands messages to the kernel; when this returns, it has dealt with them, and its answers wait.
+    pub fn send(&self, octets: &[u8]) -> io::Result<()> {
+        sendto(self.0.as_raw_fd(), octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+        Ok(())
+    }
+
+    /// Takes all answers that wait. If there were more than can wait, says so behind those that did: `ENOBUFS`.
+    pub fn answers(&self, mut take: impl FnMut(Received<'_>)) -> io::Result<()> {
+        let mut buffer = vec![0; LONGEST_DATAGRAM];
+        let mut lost = Ok(());
+        loop {
+            match recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
+                Ok(length) => messages(&buffer[..length]).for_each(&mut take),
+                Err(nix::Error::EAGAIN) => return lost,
+                Err(nix::Error::ENOBUFS) => lost = Err(nix::Error::ENOBUFS.into()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Has the kernel do what one message says.
+    pub fn tell(&self, message: Message) -> io::Result<()> {
+        self.ask(message.flagged(ACK), |_| {})
+    }
+
+    /// Has the kernel list what one message asks for; `take` gets the body of each entry.
+    pub fn list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
+        self.ask(message.flagged(DUMP), take)
+    }
+
+    fn ask(&self, message: Message, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        self.send(&message.finish(0))?;
+        let mut outcome = None;
+        self.answers(|answer| match answer.outcome() {
+            Some(error) => outcome = Some(error),
+            None => take(answer.body),
+        })?;
+        match outcome {
+            Some(0) => Ok(()),
+            Some(error) => Err(io::Error::from_raw_os_error(error)),
+            None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel did not answer to the end")),
+        }
+    }
+}
