@@ -5,7 +5,7 @@
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[doc = $meaning:literal])* $member:ident = $code:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum $name {
             $($(#[doc = $meaning])* $member = $code,)*

@@ -1,0 +1,130 @@
+//! What it costs to put rules in force and to end them, beside `nft -f` with the same rules; and a million of them at a
+//! time. In a network namespace of its own, so it needs root, and the other half needs `nft`.
+
+use std::fmt::Write;
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use hol_base::{Duration, Time};
+use hol_filter::{Config, Nftables, PacketFilter};
+use hol_simco::{
+    Action, AddressTuple, AgentId, Binding, Change, Direction, Gid, Location, PerParameters, Pid, PortParity,
+    Rule,
+};
+use nix::sched::{CloneFlags, unshare};
+
+const UDP: u8 = 17;
+const NOW: Time = Time::from_nanos(1_700_000_000_000_000_000);
+/// Rules that hold while others begin and end.
+const HELD: u32 = 10_000;
+
+/// The `n`th pinhole for RTP, of a minute.
+fn begin(n: u32) -> Change {
+    let host = |net: u32| format!("{net}.{}.{}.1:5004", n >> 8 & 255, n & 255).parse().unwrap();
+    let action = Action::Enable {
+        gid: Gid(n),
+        parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
+        internal: AddressTuple::of_host(Location::Internal, UDP, host(10 + (n >> 16))),
+        external: AddressTuple::of_host(Location::External, UDP, host(100)),
+        binding: Binding::default(),
+    };
+    let expires = NOW + Duration::from_secs(3600);
+    Change { before: None, after: Some(Rule { pid: Pid(n), owner: AgentId::NOBODY, expires, action }) }
+}
+
+/// The same for `nft -f`.
+fn script(command: &str, rules: std::ops::Range<u32>) -> String {
+    let mut script = format!("{command} element inet simco inbound4_proto_saddr_sport_daddr_dport {{ ");
+    let timeout = if command == "add" { " timeout 1h" } else { "" };
+    for n in rules {
+        let (a, b, net) = (n >> 8 & 255, n & 255, 10 + (n >> 16));
+        write!(script, "udp . 100.{a}.{b}.1 . 5004 . {net}.{a}.{b}.1 . 5004{timeout}, ").unwrap();
+    }
+    script + "}\n"
+}
+
+fn nft(script: &str) {
+    let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    nft.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    assert!(nft.wait().unwrap().success(), "nft -f");
+}
+
+fn rules(c: &mut Criterion) {
+    let Some(mut filter) = filter() else { return };
+    let has_nft = Command::new("nft").arg("--version").stdout(Stdio::null()).status().is_ok();
+    filter.apply(NOW, &(0..HELD).map(begin).collect::<Vec<_>>()).unwrap();
+    for size in [1, 64, 1024] {
+        let mut group = c.benchmark_group(format!("a rule begins and ends, {size} at once"));
+        group.throughput(Throughput::Elements(u64::from(size)));
+        let batch: Vec<Change> = (HELD..HELD + size).map(begin).collect();
+        let ends: Vec<Change> = batch.iter().map(|change| change.inverse()).collect();
+        group.bench_function("hol-filter", |b| {
+            b.iter(|| {
+                filter.apply(NOW, &batch).unwrap();
+                filter.apply(NOW, &ends).unwrap();
+            });
+        });
+        if has_nft {
+            let [add, delete] = ["add", "delete"].map(|command| script(command, HELD..HELD + size));
+            group.sample_size(20).bench_function("nft -f", |b| {
+                b.iter(|| {
+                    nft(&add);
+                    nft(&delete);
+                });
+            });
+        }
+    }
+    drop(filter.remove());
+}
+
+/// One million elements: what they take, here and in the kernel.
+fn million(c: &mut Criterion) {
+    const RULES: u32 = 1_000_000;
+    const BATCH: u32 = 1000;
+    let Some(mut filter) = filter().filter(|_| !std::env::args().any(|argument| argument == "--test")) else {
+        return;
+    };
+    let before = [resident(), kernel()];
+    for first in (0..RULES).step_by(BATCH as usize) {
+        filter.apply(NOW, &(first..first + BATCH).map(begin).collect::<Vec<_>>()).unwrap();
+    }
+    let [here, there] = [resident() - before[0], kernel() - before[1]];
+    println!("{RULES} rules: {here} MB in the process, {there} MB in the kernel");
+    c.bench_function("a rule begins and ends, a million held", |b| {
+        b.iter(|| {
+            filter.apply(NOW, &[begin(RULES)]).unwrap();
+            filter.apply(NOW, &[begin(RULES).inverse()]).unwrap();
+        });
+    });
+    drop(filter.remove());
+}
+
+fn filter() -> Option<Nftables> {
+    if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
+        eprintln!("skipped: no network namespace: {error}");
+        return None;
+    }
+    Some(Nftables::open(Config::new()).unwrap())
+}
+
+/// Megabytes of this process.
+fn resident() -> u64 {
+    megabytes("/proc/self/status", &["VmRSS:"])
+}
+
+/// Megabytes that the kernel has for itself.
+fn kernel() -> u64 {
+    megabytes("/proc/meminfo", &["SUnreclaim:", "VmallocUsed:"])
+}
+
+fn megabytes(file: &str, keys: &[&str]) -> u64 {
+    let text = fs::read_to_string(file).unwrap();
+    let kilobytes = |line: &str| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap();
+    text.lines().filter(|line| keys.iter().any(|key| line.starts_with(key))).map(kilobytes).sum::<u64>()
+        / 1024
+}
+
+criterion_group!(benches, rules, million);
+criterion_main!(benches);

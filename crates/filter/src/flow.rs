@@ -1,0 +1,169 @@
+//! Rules taken apart into elements. RFC 4540 sections 8.3 and 8.8, RFC 3989 section 2.3.5.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use hol_simco::{Action, AddressTuple, Addresses, Binding, Direction, IpVersion, Rule};
+
+use crate::element::{Element, End, Role, Target};
+use crate::error::Unsupported;
+
+/// Flows of one rule at a time: every pair of ports is an element of its own.
+pub(crate) const MOST_FLOWS: usize = 4096;
+
+/// Data between two ends, and what stands for them at the other side.
+#[derive(Debug, Clone, Copy)]
+struct Flow {
+    protocol: Option<u8>,
+    /// A0.
+    internal: End,
+    /// A3.
+    external: End,
+    /// A2.
+    outside: Option<Target>,
+    /// A1.
+    inside: Option<Target>,
+}
+
+/// What a rule puts into the filter. A reservation puts in nothing.
+pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Unsupported> {
+    match rule.action {
+        Action::Reserve { .. } => Ok(Vec::new()),
+        Action::Enable { parameters, internal, external, binding, .. } => {
+            let flows = parallel(&internal, &external, &binding)?;
+            let inbound = parameters.direction != Direction::Outbound;
+            let outbound = parameters.direction != Direction::Inbound;
+            let mut elements = Vec::with_capacity(flows.len());
+            for flow in &flows {
+                elements.extend(inbound.then(|| flow.inbound()).into_iter().flatten());
+                elements.extend(outbound.then(|| flow.outbound()).into_iter().flatten());
+            }
+            Ok(elements)
+        }
+        Action::Disable { internal, external } => {
+            Ok(crossed(&internal, &external)?.iter().flat_map(Flow::blocked).collect())
+        }
+    }
+}
+
+impl Flow {
+    /// Protocol 0 is any.
+    fn between(internal: End, external: End, protocol: u8) -> Self {
+        let protocol = (protocol != 0).then_some(protocol);
+        Self { protocol, internal, external, outside: None, inside: None }
+    }
+
+    /// Data to the internal host: to A2 in fact, and as if from A1.
+    fn inbound(&self) -> impl Iterator<Item = (Element, Option<Target>)> {
+        let to_internal = self.element(Role::Inbound, self.external, self.internal);
+        let dnat = self.outside.map(|outside| self.redirect(outside, self.internal));
+        let snat = self.inside.map(|inside| (Element { role: Role::Snat, ..to_internal }, Some(inside)));
+        [Some((to_internal, None)), dnat, snat].into_iter().flatten()
+    }
+
+    /// Data from the internal host: to A1 in fact, and as if from A2.
+    fn outbound(&self) -> impl Iterator<Item = (Element, Option<Target>)> {
+        let to_external = self.element(Role::Outbound, self.internal, self.external);
+        let dnat = self.inside.map(|inside| self.redirect(inside, self.external));
+        let snat = self.outside.map(|outside| (Element { role: Role::Snat, ..to_external }, Some(outside)));
+        [Some((to_external, None)), dnat, snat].into_iter().flatten()
+    }
+
+    fn blocked(&self) -> [(Element, Option<Target>); 2] {
+        let both = [(self.internal, self.external), (self.external, self.internal)];
+        both.map(|(source, destination)| (self.element(Role::Block, source, destination), None))
+    }
+
+    /// From anybody to an address of the middlebox, which stands for `end`.
+    fn redirect(&self, address: Target, end: End) -> (Element, Option<Target>) {
+        let element = self.element(Role::Dnat, End::any(address.address), End::host(address));
+        (element, Some(Target { address: end.address, port: end.port }))
+    }
+
+    fn element(&self, role: Role, source: End, destination: End) -> Element {
+        Element { role, protocol: self.protocol, source, destination }
+    }
+}
+
+/// The flows of an enabled rule. Port ranges run in parallel: so does a NAT translate them, and that is why section
+/// 8.3.1 wants them equally long.
+fn parallel(a0: &AddressTuple, a3: &AddressTuple, binding: &Binding) -> Result<Vec<Flow>, Unsupported> {
+    check_versions(a0, a3)?;
+    let (internal_ports, external_ports) = (Ports::of(a0), Ports::of(a3));
+    let count = match (internal_ports.count(), external_ports.count()) {
+        (count, other) if count == other => count,
+        (count, _) if external_ports.first.is_none() => count,
+        (_, count) if internal_ports.first.is_none() => count,
+        _ => return Err(Unsupported::PortRanges),
+    };
+    check_count(count)?;
+    let flow = |n| {
+        let (internal_port, external_port) = (internal_ports.nth(n), external_ports.nth(n));
+        Flow {
+            outside: binding.outside.and_then(|a2| target(&a2, n, internal_port)),
+            inside: binding.inside.and_then(|a1| target(&a1, n, external_port)),
+            ..Flow::between(end(a0, internal_port), end(a3, external_port), a0.protocol)
+        }
+    };
+    Ok((0..count).map(flow).collect())
+}
+
+/// The flows of a disabled rule: every port with every other, as section 8.8.1 has overlaps.
+fn crossed(a0: &AddressTuple, a3: &AddressTuple) -> Result<Vec<Flow>, Unsupported> {
+    check_versions(a0, a3)?;
+    let (internal_ports, external_ports) = (Ports::of(a0), Ports::of(a3));
+    check_count(internal_ports.count() * external_ports.count())?;
+    let flow =
+        |n, m| Flow::between(end(a0, internal_ports.nth(n)), end(a3, external_ports.nth(m)), a0.protocol);
+    let with_every = |n| (0..external_ports.count()).map(move |m| flow(n, m));
+    Ok((0..internal_ports.count()).flat_map(with_every).collect())
+}
+
+/// The ports of a tuple: a wildcard counts as one.
+#[derive(Debug, Clone, Copy)]
+struct Ports {
+    first: Option<u16>,
+    count: u16,
+}
+
+impl Ports {
+    /// RFC 4540 section 8.3.1: without a protocol or a first port, ports are wildcards, and the range is irrelevant.
+    fn of(tuple: &AddressTuple) -> Self {
+        match tuple.addresses {
+            Addresses::Full { port, port_range, .. } if tuple.protocol != 0 && port != 0 => {
+                Self { first: Some(port), count: port_range }
+            }
+            _ => Self { first: None, count: 1 },
+        }
+    }
+
+    fn count(self) -> usize {
+        self.count.into()
+    }
+
+    /// Ports beyond 65,535 are refused by the middlebox.
+    fn nth(self, n: usize) -> Option<u16> {
+        Some(self.first? + n as u16)
+    }
+}
+
+fn end(tuple: &AddressTuple, port: Option<u16>) -> End {
+    match tuple.addresses {
+        Addresses::Full { address, .. } => End::new(address, tuple.prefix_length, port),
+        Addresses::ProtocolsOnly(IpVersion::V4) => End::any(Ipv4Addr::UNSPECIFIED.into()),
+        Addresses::ProtocolsOnly(IpVersion::V6) => End::any(Ipv6Addr::UNSPECIFIED.into()),
+    }
+}
+
+/// What the `n`th flow has in the place of an end with this port. An address that is bound as a whole keeps ports.
+fn target(tuple: &AddressTuple, n: usize, port: Option<u16>) -> Option<Target> {
+    let Addresses::Full { address, .. } = tuple.addresses else { return None };
+    Some(Target { address, port: port.map(|port| Ports::of(tuple).nth(n).unwrap_or(port)) })
+}
+
+fn check_versions(a0: &AddressTuple, a3: &AddressTuple) -> Result<(), Unsupported> {
+    if a0.ip_version() == a3.ip_version() { Ok(()) } else { Err(Unsupported::ProtocolTranslation) }
+}
+
+fn check_count(count: usize) -> Result<(), Unsupported> {
+    if count <= MOST_FLOWS { Ok(()) } else { Err(Unsupported::TooManyPorts(count)) }
+}

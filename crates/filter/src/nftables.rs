@@ -1,0 +1,127 @@
+//! Linux' own packet filter, through its netlink interface.
+
+mod expression;
+mod kernel;
+mod look;
+mod reconcile;
+mod ruleset;
+mod sets;
+mod shape;
+mod steps;
+mod transaction;
+
+use hol_base::Time;
+use hol_simco::{Change, Rule};
+
+use self::kernel::Kernel;
+use self::sets::Sets;
+use self::steps::Steps;
+use self::transaction::Transaction;
+use crate::holds::Holds;
+use crate::{Config, FilterError, Mended, PacketFilter};
+
+/// Rules as elements of sets, in a table of their own. The kernel ends their lifetimes, whether anybody is there or not.
+#[derive(Debug)]
+pub struct Nftables {
+    config: Config,
+    kernel: Kernel,
+    /// What the rules want.
+    holds: Holds,
+    /// Where the table has it.
+    sets: Sets,
+    /// True once the table is known to be as the two say.
+    is_known: bool,
+}
+
+impl Nftables {
+    /// Elements end while we speak of them; but not thrice.
+    const ATTEMPTS: usize = 3;
+
+    /// Opens the way to the nftables of the network namespace of this thread. The table stays as it is until
+    /// [`reconcile`](PacketFilter::reconcile) says what it should hold; without that, the first change empties it.
+    pub fn open(config: Config) -> Result<Self, FilterError> {
+        let kernel = Kernel::open()?;
+        Ok(Self { config, kernel, holds: Holds::default(), sets: Sets::default(), is_known: false })
+    }
+
+    /// Removes the table, and with it all that rules have done.
+    pub fn remove(self) -> Result<(), FilterError> {
+        let mut transaction = Transaction::new(self.config.table());
+        transaction.create_table();
+        transaction.delete_table();
+        match self.kernel.commit(&transaction.finish())?.first() {
+            None => Ok(()),
+            Some(refusal) => Err(self.reason(*refusal, &Steps::default())),
+        }
+    }
+
+    /// Takes the steps in one transaction, behind what `begin` does.
+    fn commit(
+        &self,
+        now: Time,
+        sets: &Sets,
+        mut steps: Steps,
+        begin: impl Fn(&mut Transaction<'_>),
+    ) -> Result<(), FilterError> {
+        let mut attempts = 1;
+        loop {
+            let mut transaction = Transaction::new(self.config.table());
+            begin(&mut transaction);
+            steps.put(now, sets, &mut transaction);
+            let refusals = self.kernel.commit(&transaction.finish())?;
+            let Some(first) = refusals.first() else { return Ok(()) };
+            let reason = self.reason(*first, &steps);
+            if attempts == Self::ATTEMPTS
+                || matches!(reason, FilterError::Gone { .. })
+                || !steps.adjust(&refusals)
+            {
+                return Err(reason);
+            }
+            attempts += 1;
+        }
+    }
+
+    /// What a refusal means.
+    fn reason(&self, (sequence, error): (u32, i32), steps: &Steps) -> FilterError {
+        let source = std::io::Error::from_raw_os_error(error);
+        match steps.change_of(sequence) {
+            _ if matches!(self.kernel.has_table(self.config.table()), Ok(false)) && self.is_known => {
+                FilterError::Gone { table: self.config.table().into() }
+            }
+            Some(change) => FilterError::Refused { change, source },
+            None => FilterError::Lacking(source),
+        }
+    }
+}
+
+impl PacketFilter for Nftables {
+    fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError> {
+        if !self.is_known {
+            let holds = std::mem::take(&mut self.holds);
+            self.mend(now, holds)?;
+        }
+        let touched = self.holds.apply(changes)?;
+        let steps = Steps::of(now, &touched, &self.holds);
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let made = self.sets.with(&steps, &self.holds).and_then(|sets| {
+            self.commit(now, &sets, steps, |transaction| self.sets.change(&sets, transaction, &self.config))?;
+            Ok(sets)
+        });
+        match made {
+            Ok(sets) => self.sets = sets,
+            Err(error) => {
+                self.holds.undo(changes);
+                // Who knows what became of it.
+                self.is_known = !matches!(error, FilterError::Socket(_));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError> {
+        self.mend(now, Holds::of(rules.iter().filter(|rule| rule.is_in_force(now)))?)
+    }
+}

@@ -1,0 +1,143 @@
+//! The expressions of a rule, linux/netfilter/nf_tables.h. Registers have four octets each and are counted from 0.
+
+use hol_netlink::Message;
+
+/// `NFTA_LIST_ELEM`
+const LIST_ELEMENT: u16 = 1;
+/// `NFTA_DATA_VALUE`
+pub(super) const VALUE: u16 = 1;
+/// `NFT_REG_VERDICT`
+const VERDICT: u32 = 0;
+
+/// What `meta` loads.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Meta {
+    InputInterface = 6,
+    OutputInterface = 7,
+    Version = 15,
+    Protocol = 16,
+}
+
+/// What `ct` loads.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Tracked {
+    State = 0,
+    Direction = 1,
+}
+
+/// Where a `payload` begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Header {
+    Network = 1,
+    Transport = 2,
+}
+
+/// What a rule ends with.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Verdict<'a> {
+    Accept,
+    Drop,
+    Jump(&'a str),
+    Goto(&'a str),
+}
+
+/// What `nat` translates.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Nat {
+    Source = 0,
+    Destination = 1,
+}
+
+/// The expressions of a rule, in order.
+#[derive(Debug)]
+pub(super) struct Expressions(pub Message);
+
+impl Expressions {
+    fn with(self, name: &str, fill: impl FnOnce(Message) -> Message) -> Self {
+        const NAME: u16 = 1;
+        const DATA: u16 = 2;
+        let expression = |message: Message| message.with_name(NAME, name).with_nested(DATA, &[], fill);
+        Self(self.0.with_nested(LIST_ELEMENT, &[], expression))
+    }
+
+    pub fn meta(self, key: Meta, to: usize) -> Self {
+        self.with("meta", |data| number(register(data, 1, to), 2, key as u32))
+    }
+
+    pub fn ct(self, key: Tracked, to: usize) -> Self {
+        self.with("ct", |data| number(register(data, 1, to), 2, key as u32))
+    }
+
+    pub fn payload(self, header: Header, offset: usize, length: usize, to: usize) -> Self {
+        self.with("payload", |data| {
+            let data = number(register(data, 1, to), 2, header as u32);
+            number(number(data, 3, offset as u32), 4, length as u32)
+        })
+    }
+
+    /// Keeps the bits of `bits` in the registers from `at` on.
+    pub fn mask(self, at: usize, bits: &[u8]) -> Self {
+        self.with("bitwise", |data| {
+            let data = number(register(register(data, 1, at), 2, at), 3, bits.len() as u32);
+            value(value(data, 4, bits), 5, &vec![0; bits.len()])
+        })
+    }
+
+    /// Goes on only if the registers from `at` on are these octets.
+    pub fn equals(self, at: usize, octets: &[u8]) -> Self {
+        self.with("cmp", |data| value(number(register(data, 1, at), 2, 0), 3, octets))
+    }
+
+    /// Goes on only if they are not.
+    pub fn differs(self, at: usize, octets: &[u8]) -> Self {
+        self.with("cmp", |data| value(number(register(data, 1, at), 2, 1), 3, octets))
+    }
+
+    /// Goes on only if the set has the registers from `at` on; a map puts what it gives into those from `to` on.
+    pub fn lookup(self, set: &str, at: usize, to: Option<usize>) -> Self {
+        self.with("lookup", |data| {
+            let data = register(data.with_name(1, set), 2, at);
+            if let Some(to) = to { register(data, 3, to) } else { data }
+        })
+    }
+
+    /// Translates to the address and port in these registers. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
+    pub fn nat(self, nat: Nat, version: u8, address: usize, port: Option<usize>) -> Self {
+        self.with("nat", |data| {
+            let data = register(number(number(data, 1, nat as u32), 2, version.into()), 3, address);
+            if let Some(port) = port { register(data, 5, port) } else { data }
+        })
+    }
+
+    pub fn verdict(self, verdict: Verdict<'_>) -> Self {
+        // NF_DROP, NF_ACCEPT, NFT_JUMP, NFT_GOTO
+        let (code, chain) = match verdict {
+            Verdict::Drop => (0, None),
+            Verdict::Accept => (1, None),
+            Verdict::Jump(chain) => (-3, Some(chain)),
+            Verdict::Goto(chain) => (-4_i32, Some(chain)),
+        };
+        self.with("immediate", |data| {
+            number(data, 1, VERDICT).with_nested(2, &[], |data| {
+                data.with_nested(2, &[], |verdict| {
+                    let verdict = number(verdict, 1, code.cast_unsigned());
+                    if let Some(chain) = chain { verdict.with_name(2, chain) } else { verdict }
+                })
+            })
+        })
+    }
+}
+
+/// `NFT_REG32_00` is 8.
+fn register(message: Message, kind: u16, register: usize) -> Message {
+    number(message, kind, 8 + register as u32)
+}
+
+/// Numbers of nftables are big endian.
+pub(super) fn number(message: Message, kind: u16, number: u32) -> Message {
+    message.with(kind, &number.to_be_bytes())
+}
+
+pub(super) fn value(message: Message, kind: u16, octets: &[u8]) -> Message {
+    message.with_nested(kind, &[], |data| data.with(VALUE, octets))
+}

@@ -1,0 +1,118 @@
+//! The socket to the kernel's nftables, and what comes back.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use hol_netlink::{Socket, attributes};
+
+use super::expression::VALUE;
+use super::transaction::{Kind, about};
+use crate::FilterError;
+
+/// The kernel's nftables.
+#[derive(Debug)]
+pub(super) struct Kernel(Socket);
+
+/// Why a transaction was refused: messages by sequence number, with the error numbers.
+pub(super) type Refusals = Vec<(u32, i32)>;
+
+/// An element that the kernel has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Milliseconds that it has left; `None` if it stays for ever.
+    pub remaining: Option<u64>,
+    /// What a map gives for it.
+    pub data: Option<Vec<u8>>,
+}
+
+/// What a table holds: the elements of each set, by key.
+pub(super) type Tables = BTreeMap<String, BTreeMap<Vec<u8>, Found>>;
+
+/// linux/errno
+const PERMISSION: i32 = 1;
+pub(super) const NO_ENTRY: i32 = 2;
+pub(super) const EXISTS: i32 = 17;
+/// What a message has before its attributes, `struct nfgenmsg`.
+const STRUCTURE: usize = 4;
+
+impl Kernel {
+    /// A transaction may be large. Answers are few, unless much is refused; those that get lost do not matter then.
+    const LONGEST_TRANSACTION: usize = 256 << 20;
+    const WAITING_ANSWERS: usize = 8 << 20;
+
+    pub fn open() -> Result<Self, FilterError> {
+        let socket = Socket::netfilter()?;
+        match socket.set_buffers(Self::LONGEST_TRANSACTION, Self::WAITING_ANSWERS) {
+            Ok(()) => Ok(Self(socket)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(FilterError::NotPermitted),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Carries out a transaction. If messages are refused, nothing has changed.
+    pub fn commit(&self, transaction: &[u8]) -> Result<Refusals, FilterError> {
+        self.0.send(transaction)?;
+        let mut refusals = Refusals::new();
+        let heard = self.0.answers(|answer| {
+            if let Some(error) = answer.outcome().filter(|error| *error != 0) {
+                refusals.push((answer.sequence, error));
+            }
+        });
+        match heard {
+            // More answers than room: all of them are refusals, and the first ones are enough.
+            Err(error) if error.raw_os_error() == Some(NO_BUFFERS) && !refusals.is_empty() => {}
+            heard => heard?,
+        }
+        if refusals.iter().any(|(_, error)| *error == PERMISSION) {
+            return Err(FilterError::NotPermitted);
+        }
+        Ok(refusals)
+    }
+
+    /// True if there is such a table.
+    pub fn has_table(&self, table: &str) -> Result<bool, FilterError> {
+        match self.0.tell(about(table, Kind::GetTable, 0)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.raw_os_error() == Some(NO_ENTRY) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// All that the sets of a table hold; nothing if there is no such table.
+    pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
+        let mut names = Vec::new();
+        if self.has_table(table)? {
+            self.0.list(about(table, Kind::GetSet, 0), |body| names.extend(set_name(body)))?;
+        }
+        let mut sets = Tables::new();
+        for name in names {
+            let mut elements = BTreeMap::new();
+            let question = about(table, Kind::GetElement, 0).with_name(2, &name);
+            self.0.list(question, |body| elements.extend(elements_of(body)))?;
+            sets.insert(name, elements);
+        }
+        Ok(sets)
+    }
+}
+
+/// linux/errno
+const NO_BUFFERS: i32 = 105;
+
+fn set_name(body: &[u8]) -> Option<String> {
+    let name = attribute(body.get(STRUCTURE..)?, 2)?;
+    String::from_utf8(name.strip_suffix(&[0])?.to_vec()).ok()
+}
+
+fn elements_of(body: &[u8]) -> impl Iterator<Item = (Vec<u8>, Found)> {
+    let list = body.get(STRUCTURE..).and_then(|octets| attribute(octets, 3)).unwrap_or_default();
+    attributes(list).filter_map(|(_, element)| {
+        let value = |kind| attribute(attribute(element, kind)?, VALUE).map(<[u8]>::to_vec);
+        let remaining =
+            attribute(element, 5).and_then(|octets| Some(u64::from_be_bytes(octets.try_into().ok()?)));
+        Some((value(1)?, Found { remaining, data: value(2) }))
+    })
+}
+
+fn attribute(octets: &[u8], wanted: u16) -> Option<&[u8]> {
+    attributes(octets).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
+}

@@ -1,0 +1,61 @@
+//! A look into one set: a packet's fields are its key.
+
+use hol_simco::IpVersion;
+
+use super::expression::{Expressions, Header, Meta, Nat, Verdict};
+use super::shape::{Field, Shape, Side};
+use crate::element::{Role, mask_v4, mask_v6};
+
+/// How a packet is held against a rule: replies the other way round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    AsItIs,
+    Reversed,
+}
+
+/// Does with a packet of the version what the shape's set says.
+pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen) -> Expressions {
+    // linux/netfilter.h
+    let version = if shape.version == IpVersion::V4 { 2 } else { 10 };
+    let rule = rule.meta(Meta::Version, 0).equals(0, &[version]);
+    let mut register = 0;
+    let rule = shape.key().fold(rule, |rule, field| {
+        let at = register;
+        register += field.width() / 4;
+        load(rule, field, seen, at)
+    });
+    let name = shape.name();
+    let nat = |rule: Expressions, nat| {
+        let port = (shape.data().count() == 2).then_some(usize::from(shape.version.address_bits()) / 32);
+        rule.lookup(&name, 0, Some(0)).nat(nat, version, 0, port)
+    };
+    match shape.role {
+        Role::Block => rule.lookup(&name, 0, None).verdict(Verdict::Drop),
+        Role::Inbound | Role::Outbound => rule.lookup(&name, 0, None).verdict(Verdict::Accept),
+        Role::Dnat => nat(rule, Nat::Destination),
+        Role::Snat => nat(rule, Nat::Source),
+    }
+}
+
+/// Loads a field of a packet. RFC 791 and RFC 8200 have the addresses, and all transports begin with their ports.
+fn load(rule: Expressions, field: Field, seen: Seen, at: usize) -> Expressions {
+    let is_first = |side| (side == Side::Source) == (seen == Seen::AsItIs);
+    match field {
+        Field::Protocol => rule.meta(Meta::Protocol, at),
+        Field::Port(side) => rule.payload(Header::Transport, if is_first(side) { 0 } else { 2 }, 2, at),
+        Field::Address(side, version, length) => {
+            let offset = match (version, is_first(side)) {
+                (IpVersion::V4, true) => 12,
+                (IpVersion::V4, false) => 16,
+                (IpVersion::V6, true) => 8,
+                (IpVersion::V6, false) => 24,
+            };
+            let rule = rule.payload(Header::Network, offset, field.length(), at);
+            match version {
+                _ if length == version.address_bits() => rule,
+                IpVersion::V4 => rule.mask(at, &mask_v4(length).to_be_bytes()),
+                IpVersion::V6 => rule.mask(at, &mask_v6(length).to_be_bytes()),
+            }
+        }
+    }
+}

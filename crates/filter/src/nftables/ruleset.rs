@@ -1,0 +1,187 @@
+//! The rules around the sets: what a packet goes through. `docs/simco-filter.md` shows them as `nft` does.
+
+use super::expression::{Expressions, Meta, Tracked, Verdict};
+use super::look::{Seen, look};
+use super::shape::Shape;
+use super::transaction::Transaction;
+use crate::element::Role;
+use crate::{Config, Interfaces, Unmatched};
+
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const DCCP: u8 = 33;
+const ICMPV6: u8 = 58;
+const SCTP: u8 = 132;
+
+/// A chain of the table: some rules, then a look into each set of some roles, then an end.
+#[derive(Debug)]
+pub(super) struct Chain<'a> {
+    name: &'static str,
+    begin: Begin<'a>,
+    looks: &'static [Role],
+    seen: Seen,
+    end: Unmatched,
+}
+
+/// What a chain has beside its sets.
+#[derive(Debug, Clone, Copy)]
+enum Begin<'a> {
+    /// All forwarded packets come here.
+    Forward(Option<&'a Interfaces>),
+    /// What is the same for all packets.
+    Checks,
+    /// Packets of rules; those that answer go to the other chain.
+    Passage { replies: &'static str },
+    /// Others come from other chains.
+    Nothing,
+    /// The first packets of connections come here, before routing.
+    Prerouting,
+    /// … and after it.
+    Postrouting,
+}
+
+const CHECKS: &str = "checks";
+const BLOCKED: &str = "blocked";
+const PASSING: &str = "passing";
+const PASSING_REPLIES: &str = "passing_replies";
+const ENTERING: &str = "entering";
+const ENTERING_REPLIES: &str = "entering_replies";
+const LEAVING: &str = "leaving";
+const LEAVING_REPLIES: &str = "leaving_replies";
+
+/// The chains of the table. Whoever knows the interfaces knows what enters and what leaves.
+pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
+    const INBOUND: &[Role] = &[Role::Inbound];
+    const OUTBOUND: &[Role] = &[Role::Outbound];
+    const BOTH: &[Role] = &[Role::Inbound, Role::Outbound];
+    let chain = |name, begin, looks| Chain { name, begin, looks, seen: Seen::AsItIs, end: Unmatched::Accept };
+    let passage = |name, replies, own, other| {
+        let passing = Chain { end: config.unmatched(), ..chain(name, Begin::Passage { replies }, own) };
+        [
+            passing,
+            Chain { seen: Seen::Reversed, end: config.unmatched(), ..chain(replies, Begin::Nothing, other) },
+        ]
+    };
+    let mut chains = vec![
+        chain("forward", Begin::Forward(config.interfaces()), &[]),
+        chain(CHECKS, Begin::Checks, &[]),
+        chain(BLOCKED, Begin::Nothing, &[Role::Block]),
+        chain("prerouting", Begin::Prerouting, &[Role::Dnat]),
+        chain("postrouting", Begin::Postrouting, &[Role::Snat]),
+    ];
+    if config.interfaces().is_some() {
+        chains.extend(passage(ENTERING, ENTERING_REPLIES, INBOUND, OUTBOUND));
+        chains.extend(passage(LEAVING, LEAVING_REPLIES, OUTBOUND, INBOUND));
+    } else {
+        chains.extend(passage(PASSING, PASSING_REPLIES, BOTH, BOTH));
+    }
+    chains
+}
+
+impl Chain<'_> {
+    pub fn looks_into(&self, role: Role) -> bool {
+        self.looks.contains(&role)
+    }
+
+    /// A firewall has no chains of a NAT: they would cost every connection.
+    pub fn is_needed(&self, shapes: &[&Shape]) -> bool {
+        !matches!(self.begin, Begin::Prerouting | Begin::Postrouting) || !shapes.is_empty()
+    }
+
+    /// linux/netfilter.h has the hooks, linux/netfilter_ipv4.h the priorities.
+    pub fn create(&self, transaction: &mut Transaction<'_>) {
+        match self.begin {
+            Begin::Forward(_) => transaction.create_base_chain(self.name, "filter", 2, 0),
+            Begin::Prerouting => transaction.create_base_chain(self.name, "nat", 0, -100),
+            Begin::Postrouting => transaction.create_base_chain(self.name, "nat", 4, 100),
+            Begin::Checks | Begin::Passage { .. } | Begin::Nothing => transaction.create_chain(self.name),
+        }
+    }
+
+    pub fn empty(&self, transaction: &mut Transaction<'_>) {
+        transaction.flush(Some(self.name));
+    }
+
+    /// Makes all its rules; `shapes` are of the sets that it looks into.
+    pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
+        let mut rules = Rules { transaction, chain: self.name };
+        self.begin.fill(&mut rules);
+        for shape in shapes {
+            rules.add(|rule| look(rule, shape, self.seen));
+        }
+        if self.end == Unmatched::Drop {
+            rules.add(|rule| rule.verdict(Verdict::Drop));
+        }
+    }
+}
+
+/// The rules of a chain under construction.
+struct Rules<'a, 'b> {
+    transaction: &'a mut Transaction<'b>,
+    chain: &'a str,
+}
+
+impl Rules<'_, '_> {
+    fn add(&mut self, rule: impl FnOnce(Expressions) -> Expressions) {
+        self.transaction.add_rule(self.chain, rule);
+    }
+}
+
+impl Begin<'_> {
+    fn fill(self, rules: &mut Rules<'_, '_>) {
+        match self {
+            Self::Forward(None) => rules.add(|rule| rule.verdict(Verdict::Goto(PASSING))),
+            Self::Forward(Some(Interfaces { inside, outside })) => {
+                rules.add(|rule| between(rule, outside, inside).verdict(Verdict::Goto(ENTERING)));
+                rules.add(|rule| between(rule, inside, outside).verdict(Verdict::Goto(LEAVING)));
+            }
+            Self::Checks => check(rules),
+            Self::Passage { replies } => pass(rules, replies),
+            Self::Nothing | Self::Prerouting | Self::Postrouting => {}
+        }
+    }
+}
+
+/// ICMP errors are no data of their own: whoever sends needs to hear that nobody is there.
+fn check(rules: &mut Rules<'_, '_>) {
+    const INVALID: u32 = 1;
+    const RELATED: u32 = 4;
+    rules.add(|rule| state(rule, INVALID).verdict(Verdict::Drop));
+    rules.add(|rule| rule.verdict(Verdict::Jump(BLOCKED)));
+    for error in [ICMP, ICMPV6] {
+        rules.add(|rule| protocol(state(rule, RELATED), error).verdict(Verdict::Accept));
+    }
+}
+
+/// RFC 3989 section 2.3.5: a UDP or IP rule is about packets of one direction. A TCP rule is about connections, and its
+/// direction is that of the first packet; so it is here for SCTP and DCCP.
+fn pass(rules: &mut Rules<'_, '_>, replies: &str) {
+    rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
+    for connected in [TCP, DCCP, SCTP] {
+        rules.add(|rule| protocol(reply(rule), connected).verdict(Verdict::Goto(replies)));
+    }
+}
+
+fn between(rule: Expressions, from: &str, to: &str) -> Expressions {
+    let padded = |name: &str| {
+        let mut octets = [0; 16];
+        octets[..name.len()].copy_from_slice(name.as_bytes());
+        octets
+    };
+    let rule = rule.meta(Meta::InputInterface, 0).equals(0, &padded(from));
+    rule.meta(Meta::OutputInterface, 0).equals(0, &padded(to))
+}
+
+fn protocol(rule: Expressions, protocol: u8) -> Expressions {
+    rule.meta(Meta::Protocol, 0).equals(0, &[protocol])
+}
+
+/// The packet is in one of these states, which are bits.
+fn state(rule: Expressions, states: u32) -> Expressions {
+    rule.ct(Tracked::State, 0).mask(0, &states.to_ne_bytes()).differs(0, &[0; 4])
+}
+
+/// The packet goes against the one that began its connection.
+fn reply(rule: Expressions) -> Expressions {
+    rule.ct(Tracked::Direction, 0).equals(0, &[1])
+}

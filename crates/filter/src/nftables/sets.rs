@@ -1,0 +1,81 @@
+//! The sets of the table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ruleset::{self, Chain};
+use super::shape::Shape;
+use super::steps::Steps;
+use super::transaction::Transaction;
+use crate::holds::Holds;
+use crate::{Config, FilterError};
+
+/// The sets that there are, and their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Sets(BTreeMap<Shape, String>);
+
+impl Sets {
+    /// Every set costs every packet a look.
+    const MOST: usize = 64;
+
+    /// Those that rules need which hold elements.
+    pub fn for_all(holds: &Holds) -> Result<Self, FilterError> {
+        let shapes: BTreeSet<Shape> = holds.all().map(|(element, _)| Shape::of(&element)).collect();
+        if shapes.len() > Self::MOST {
+            return Err(FilterError::TooManyShapes(shapes.len()));
+        }
+        Ok(Self(shapes.into_iter().map(|shape| (shape, shape.name())).collect()))
+    }
+
+    /// These and those that the steps need. An empty set stays until its place is needed: to make one is work.
+    pub fn with(&self, steps: &Steps, holds: &Holds) -> Result<Self, FilterError> {
+        let mut sets = self.clone();
+        for shape in steps.added() {
+            sets.0.entry(*shape).or_insert_with(|| shape.name());
+        }
+        if sets.0.len() <= Self::MOST { Ok(sets) } else { Self::for_all(holds) }
+    }
+
+    /// The name of a set that there is.
+    pub fn name(&self, shape: &Shape) -> Option<&str> {
+        self.0.get(shape).map(String::as_str)
+    }
+
+    /// All of them, with their names.
+    pub fn all(&self) -> impl Iterator<Item = (&Shape, &str)> {
+        self.0.iter().map(|(shape, name)| (shape, name.as_str()))
+    }
+
+    /// Makes the sets, and all chains.
+    pub fn create(&self, transaction: &mut Transaction<'_>, config: &Config) {
+        self.0.keys().for_each(|shape| transaction.create_set(shape));
+        let chains = ruleset::chains(config);
+        let needed = || chains.iter().filter(|chain| chain.is_needed(&self.of(chain)));
+        needed().for_each(|chain| chain.create(transaction));
+        needed().for_each(|chain| chain.fill(transaction, &self.of(chain)));
+    }
+
+    /// Makes the others out of these, and the chains that look into them anew.
+    pub fn change(&self, others: &Self, transaction: &mut Transaction<'_>, config: &Config) {
+        if self == others {
+            return;
+        }
+        let chains = ruleset::chains(config);
+        let changed = || chains.iter().filter(|chain| self.of(chain) != others.of(chain));
+        for chain in changed() {
+            chain.create(transaction);
+            chain.empty(transaction);
+        }
+        for (_, set) in self.0.iter().filter(|(shape, _)| !others.0.contains_key(shape)) {
+            transaction.delete_set(set);
+        }
+        for shape in others.0.keys().filter(|shape| !self.0.contains_key(shape)) {
+            transaction.create_set(shape);
+        }
+        changed().for_each(|chain| chain.fill(transaction, &others.of(chain)));
+    }
+
+    /// Those that a chain looks into.
+    fn of(&self, chain: &Chain<'_>) -> Vec<&Shape> {
+        self.0.keys().filter(|shape| chain.looks_into(shape.role)).collect()
+    }
+}

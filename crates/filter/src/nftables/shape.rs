@@ -1,0 +1,172 @@
+//! Which fields an element's key has. nftables' own sets of intervals refuse intervals that overlap, and SIMCO's rules may:
+//! so each combination of prefix lengths and wildcards has a hash table of its own, and every packet is looked up in
+//! each ("tuple space search", Srinivasan, Suri and Varghese 1999).
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use hol_simco::IpVersion;
+
+use crate::element::{Element, End, Role, Target};
+
+/// The fields of a set's keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Shape {
+    pub role: Role,
+    pub version: IpVersion,
+    protocol: bool,
+    source: EndShape,
+    destination: EndShape,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct EndShape {
+    /// Bits of the prefix.
+    length: u8,
+    port: bool,
+}
+
+/// One field of a key, or of what a map gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Protocol,
+    Address(Side, IpVersion, u8),
+    Port(Side),
+}
+
+/// Whose address or port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Source,
+    Destination,
+}
+
+impl Shape {
+    pub fn of(element: &Element) -> Self {
+        let end = |end: &End| EndShape { length: end.length, port: end.port.is_some() };
+        Self {
+            role: element.role,
+            version: element.version(),
+            protocol: element.protocol.is_some(),
+            source: end(&element.source),
+            destination: end(&element.destination),
+        }
+    }
+
+    /// The fields of a key, in order. A source address that is any is left out; the destination tells the version.
+    pub fn key(&self) -> impl Iterator<Item = Field> {
+        let Self { version, protocol, source, destination, .. } = *self;
+        let fields = [
+            protocol.then_some(Field::Protocol),
+            (source.length > 0).then_some(Field::Address(Side::Source, version, source.length)),
+            source.port.then_some(Field::Port(Side::Source)),
+            Some(Field::Address(Side::Destination, version, destination.length)),
+            destination.port.then_some(Field::Port(Side::Destination)),
+        ];
+        fields.into_iter().flatten()
+    }
+
+    /// The fields of what a map gives: it gives a port if it translates one. Sets give nothing.
+    pub fn data(&self) -> impl Iterator<Item = Field> {
+        let translated = match self.role {
+            Role::Block | Role::Inbound | Role::Outbound => None,
+            Role::Dnat => Some((Side::Destination, self.destination.port)),
+            Role::Snat => Some((Side::Source, self.source.port)),
+        };
+        translated.into_iter().flat_map(|(side, port)| {
+            let address = Field::Address(side, self.version, self.version.address_bits());
+            [Some(address), port.then_some(Field::Port(side))].into_iter().flatten()
+        })
+    }
+
+    /// The name of the set, which tells the fields.
+    pub fn name(&self) -> String {
+        let role = match self.role {
+            Role::Block => "blocked",
+            Role::Inbound => "inbound",
+            Role::Outbound => "outbound",
+            Role::Dnat => "dnat",
+            Role::Snat => "snat",
+        };
+        let version = if self.version == IpVersion::V4 { 4 } else { 6 };
+        let mut name = format!("{role}{version}");
+        for field in self.key() {
+            let written = match field {
+                Field::Protocol => write!(name, "_proto"),
+                Field::Address(side, version, length) if length == version.address_bits() => {
+                    write!(name, "_{}addr", side.letter())
+                }
+                Field::Address(side, _, length) => write!(name, "_{}net{length}", side.letter()),
+                Field::Port(side) => write!(name, "_{}port", side.letter()),
+            };
+            written.expect("a string takes everything");
+        }
+        name
+    }
+}
+
+impl Side {
+    fn letter(self) -> char {
+        match self {
+            Self::Source => 's',
+            Self::Destination => 'd',
+        }
+    }
+}
+
+impl Field {
+    /// Octets of the value.
+    pub fn length(self) -> usize {
+        match self {
+            Self::Protocol => 1,
+            Self::Address(_, version, _) => usize::from(version.address_bits() / 8),
+            Self::Port(_) => 2,
+        }
+    }
+
+    /// Octets of its place in a concatenation: registers have four each.
+    pub fn width(self) -> usize {
+        self.length().next_multiple_of(4)
+    }
+
+    /// What `nft` calls `inet_proto`, `ipv4_addr`, `ipv6_addr` and `inet_service`; for listings only.
+    pub fn kind(self) -> u32 {
+        match self {
+            Self::Protocol => 12,
+            Self::Address(_, IpVersion::V4, _) => 7,
+            Self::Address(_, IpVersion::V6, _) => 8,
+            Self::Port(_) => 13,
+        }
+    }
+}
+
+/// The octets of an element's key.
+pub(super) fn key(element: &Element) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(44);
+    for field in Shape::of(element).key() {
+        let end = |side| if side == Side::Source { element.source } else { element.destination };
+        match field {
+            Field::Protocol => octets.extend(element.protocol),
+            Field::Address(side, ..) => put_address(&mut octets, end(side).address),
+            Field::Port(side) => octets.extend(end(side).port.unwrap_or_default().to_be_bytes()),
+        }
+        octets.resize(octets.len().next_multiple_of(4), 0);
+    }
+    octets
+}
+
+/// The octets of what a map gives.
+pub(super) fn data(target: &Target) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(20);
+    put_address(&mut octets, target.address);
+    octets.extend(target.port.into_iter().flat_map(u16::to_be_bytes));
+    octets.resize(octets.len().next_multiple_of(4), 0);
+    octets
+}
+
+fn put_address(octets: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(v4) => octets.extend(v4.octets()),
+        IpAddr::V6(v6) => octets.extend(v6.octets()),
+    }
+}

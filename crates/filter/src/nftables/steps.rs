@@ -1,0 +1,108 @@
+//! What has to be done to the elements of sets.
+
+use std::collections::BTreeMap;
+
+use hol_base::Time;
+
+use super::kernel::{EXISTS, NO_ENTRY, Refusals};
+use super::sets::Sets;
+use super::shape::{self, Shape};
+use super::transaction::Transaction;
+use crate::element::Element;
+use crate::holds::{Holds, Standing, Touched};
+
+/// What has to be done, in any order: an element occurs once.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    steps: Vec<Step>,
+    /// The messages of the last transaction that were about steps: which, and whether it was to add.
+    messages: Vec<(usize, bool)>,
+    /// The sequence number of the first of them.
+    first: u32,
+}
+
+/// What has to be done to one element. The kernel cannot change an element's end, so that is a delete and an add.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub shape: Shape,
+    pub key: Vec<u8>,
+    pub delete: bool,
+    pub add: Option<Standing>,
+    /// The change that asks for it.
+    pub change: usize,
+}
+
+impl Steps {
+    /// What makes elements stand as they are held now. One that has ended needs nothing: the kernel knows.
+    pub fn of(now: Time, touched: &BTreeMap<Element, Touched>, holds: &Holds) -> Self {
+        let in_force = |standing: &Standing| standing.end > now;
+        touched
+            .iter()
+            .filter_map(|(element, touched)| {
+                let (before, after) = (touched.before, holds.standing(element));
+                let add = after.filter(in_force).filter(|_| before != after);
+                let delete =
+                    before != after && before.is_some_and(|before| add.is_some() || in_force(&before));
+                (delete || add.is_some()).then(|| Step::new(element, delete, add, touched.change))
+            })
+            .collect()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The shapes of what is added.
+    pub fn added(&self) -> impl Iterator<Item = &Shape> {
+        self.steps.iter().filter(|step| step.add.is_some()).map(|step| &step.shape)
+    }
+
+    pub fn put(&mut self, now: Time, sets: &Sets, transaction: &mut Transaction<'_>) {
+        self.messages.clear();
+        self.first = transaction.next();
+        for (index, step) in self.steps.iter().enumerate() {
+            let Some(set) = sets.name(&step.shape) else { continue };
+            if step.delete {
+                transaction.delete_element(set, &step.key);
+                self.messages.push((index, false));
+            }
+            if let Some(standing) = &step.add {
+                transaction.add_element(now, set, &step.key, standing);
+                self.messages.push((index, true));
+            }
+        }
+    }
+
+    /// Makes the best of refusals, and says whether there is hope then: what is to be deleted may have ended meanwhile,
+    /// and what is to be added may not have ended yet, or somebody else has added it.
+    pub fn adjust(&mut self, refusals: &Refusals) -> bool {
+        refusals.iter().all(|&(sequence, error)| {
+            let Some((index, adds)) = self.message(sequence) else { return false };
+            let step = &mut self.steps[index];
+            let is_curable = if adds { error == EXISTS && !step.delete } else { error == NO_ENTRY };
+            step.delete = adds;
+            is_curable
+        })
+    }
+
+    /// The change that a message of the last transaction was for.
+    pub fn change_of(&self, sequence: u32) -> Option<usize> {
+        self.message(sequence).map(|(index, _)| self.steps[index].change)
+    }
+
+    fn message(&self, sequence: u32) -> Option<(usize, bool)> {
+        self.messages.get(sequence.checked_sub(self.first)? as usize).copied()
+    }
+}
+
+impl Step {
+    pub fn new(element: &Element, delete: bool, add: Option<Standing>, change: usize) -> Self {
+        Self { shape: Shape::of(element), key: shape::key(element), delete, add, change }
+    }
+}
+
+impl FromIterator<Step> for Steps {
+    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Self {
+        Self { steps: steps.into_iter().collect(), ..Self::default() }
+    }
+}

@@ -1,0 +1,159 @@
+//! Transactions: messages that the kernel carries out together or not at all. linux/netfilter/nfnetlink.h
+
+use hol_base::{Duration, Time};
+use hol_netlink::{CREATE, EXCLUSIVE, Message};
+
+use super::expression::{Expressions, number, value};
+use super::shape::{self, Shape};
+use crate::holds::Standing;
+
+/// `NFNL_SUBSYS_NFTABLES`
+const NFTABLES: u16 = 10;
+/// `NFNL_MSG_BATCH_BEGIN`
+const BEGIN: u16 = 16;
+const END: u16 = 17;
+/// `NFPROTO_INET`
+const INET: u8 = 1;
+/// How long the kernel lets elements lie that have ended. They match no packet, but looking for them is work.
+const COLLECTION: Duration = Duration::from_secs(30);
+
+/// `enum nf_tables_msg_types`
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    NewTable = 0,
+    GetTable = 1,
+    DeleteTable = 2,
+    NewChain = 3,
+    NewRule = 6,
+    DeleteRule = 8,
+    NewSet = 9,
+    GetSet = 10,
+    DeleteSet = 11,
+    NewElement = 12,
+    GetElement = 13,
+    DeleteElement = 14,
+}
+
+/// A message about a table of the family `inet`, whose name comes first in all of them.
+pub(super) fn about(table: &str, kind: Kind, flags: u16) -> Message {
+    Message::new(NFTABLES << 8 | kind as u16, flags, &[INET, 0, 0, 0]).with_name(1, table)
+}
+
+/// A transaction under construction.
+#[derive(Debug)]
+pub(super) struct Transaction<'a> {
+    table: &'a str,
+    octets: Vec<u8>,
+    messages: u32,
+}
+
+impl<'a> Transaction<'a> {
+    pub fn new(table: &'a str) -> Self {
+        let mut transaction = Self { table, octets: Vec::new(), messages: 0 };
+        transaction.push(frame(BEGIN));
+        transaction
+    }
+
+    /// Its octets, for the kernel.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.push(frame(END));
+        self.octets
+    }
+
+    /// The sequence number of the message that comes next.
+    pub fn next(&self) -> u32 {
+        self.messages
+    }
+
+    pub fn create_table(&mut self) {
+        self.push(number(about(self.table, Kind::NewTable, CREATE), 2, 0));
+    }
+
+    pub fn delete_table(&mut self) {
+        self.push(about(self.table, Kind::DeleteTable, 0));
+    }
+
+    /// A chain that rules jump to.
+    pub fn create_chain(&mut self, name: &str) {
+        self.push(about(self.table, Kind::NewChain, CREATE).with_name(3, name));
+    }
+
+    /// A chain that packets go through; what reaches its end passes.
+    pub fn create_base_chain(&mut self, name: &str, kind: &str, hook: u32, priority: i32) {
+        const ACCEPT: u32 = 1;
+        let message = about(self.table, Kind::NewChain, CREATE).with_name(3, name);
+        let message =
+            message.with_nested(4, &[], |place| number(number(place, 1, hook), 2, priority.cast_unsigned()));
+        self.push(number(message, 5, ACCEPT).with_name(7, kind));
+    }
+
+    /// Removes the rules of a chain, or of all of them.
+    pub fn flush(&mut self, chain: Option<&str>) {
+        let message = about(self.table, Kind::DeleteRule, 0);
+        self.push(if let Some(chain) = chain { message.with_name(2, chain) } else { message });
+    }
+
+    /// Adds a rule at the end of a chain.
+    pub fn add_rule(&mut self, chain: &str, rule: impl FnOnce(Expressions) -> Expressions) {
+        const APPEND: u16 = 0x800;
+        let message = about(self.table, Kind::NewRule, CREATE | APPEND).with_name(2, chain);
+        self.push(message.with_nested(4, &[], |list| rule(Expressions(list)).0));
+    }
+
+    pub fn create_set(&mut self, shape: &Shape) {
+        const MAP: u32 = 8;
+        const TIMEOUT: u32 = 16;
+        let kind = |kind, field: shape::Field| kind << 6 | field.kind();
+        let width = |octets, field: shape::Field| octets + field.width() as u32;
+        let is_map = shape.data().next().is_some();
+        let message = about(self.table, Kind::NewSet, CREATE).with_name(2, &shape.name());
+        let message = number(message, 3, if is_map { MAP | TIMEOUT } else { TIMEOUT });
+        let message = number(number(message, 4, shape.key().fold(0, kind)), 5, shape.key().fold(0, width));
+        let message = number(message, 10, self.messages);
+        let mut message = number(message, 12, COLLECTION.as_millis() as u32);
+        if is_map {
+            message = number(message, 6, shape.data().fold(0, kind));
+            message = number(message, 7, shape.data().fold(0, width));
+        }
+        self.push(message);
+    }
+
+    pub fn delete_set(&mut self, name: &str) {
+        self.push(about(self.table, Kind::DeleteSet, 0).with_name(2, name));
+    }
+
+    /// The kernel counts in ticks of 10, 4 or 1 ms, and rounds down; a rule should not end too early.
+    pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], standing: &Standing) {
+        const TICKS: Duration = Duration::from_millis(20);
+        let remaining = standing.end.saturating_since(now).round_up_to(TICKS).as_millis();
+        let message = about(self.table, Kind::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
+        self.push(message.with_nested(3, &[], |list| {
+            list.with_nested(1, &[], |octets| {
+                let octets = value(octets, 1, key);
+                let octets = match &standing.target {
+                    Some(target) => value(octets, 2, &shape::data(target)),
+                    None => octets,
+                };
+                octets.with(4, &remaining.to_be_bytes())
+            })
+        }));
+    }
+
+    pub fn delete_element(&mut self, set: &str, key: &[u8]) {
+        let message = about(self.table, Kind::DeleteElement, 0).with_name(2, set);
+        self.push(
+            message.with_nested(3, &[], |list| list.with_nested(1, &[], |octets| value(octets, 1, key))),
+        );
+    }
+
+    fn push(&mut self, message: Message) {
+        self.octets.extend(message.finish(self.messages));
+        self.messages += 1;
+    }
+}
+
+/// What a transaction begins and ends with.
+fn frame(kind: u16) -> Message {
+    let [high, low] = NFTABLES.to_be_bytes();
+    Message::new(kind, 0, &[0, 0, high, low])
+}

@@ -1,0 +1,20 @@
+//! No filter.
+
+use hol_base::Time;
+use hol_simco::{Change, Rule};
+
+use crate::{FilterError, Mended, PacketFilter};
+
+/// Promises everything and does nothing, so that a measurement can leave the filter out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NullFilter;
+
+impl PacketFilter for NullFilter {
+    fn apply(&mut self, _now: Time, _changes: &[Change]) -> Result<(), FilterError> {
+        Ok(())
+    }
+
+    fn reconcile(&mut self, _now: Time, _rules: &[Rule]) -> Result<Mended, FilterError> {
+        Ok(Mended::default())
+    }
+}

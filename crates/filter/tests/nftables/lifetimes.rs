@@ -1,0 +1,96 @@
+//! How long elements stand.
+
+use std::time;
+
+use hol_base::Duration;
+use hol_filter::{Config, FilterError, PacketFilter};
+use hol_simco::Change;
+use hol_simco::Direction::{Inbound, Outbound};
+
+use crate::rules::{NOW, UDP, begin, enable, end, lasting};
+use crate::world::Place::{Inside, Outside};
+use crate::world::{World, arrives, wait};
+
+const SHORT: Duration = Duration::from_millis(700);
+
+#[test]
+fn the_kernel_ends_a_lifetime_though_nobody_says_so() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let rule = lasting(enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004"), SHORT);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    drop(filter);
+    assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_some());
+    wait(time::Duration::from_millis(700));
+    assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_none());
+}
+
+#[test]
+fn a_lifetime_becomes_longer_and_shorter() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = lasting(enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004"), Duration::from_secs(600));
+    let longer = lasting(rule, Duration::from_secs(3600));
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    assert!(world.listing().contains("timeout 10m"));
+    filter.apply(NOW, &[Change { before: Some(rule), after: Some(longer) }]).unwrap();
+    assert!(world.listing().contains("timeout 1h"));
+    filter.apply(NOW, &[Change { before: Some(longer), after: Some(rule) }]).unwrap();
+    assert!(world.listing().contains("timeout 10m"));
+}
+
+#[test]
+fn an_element_of_two_rules_stands_as_long_as_the_longer() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let short = lasting(enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004"), Duration::from_secs(600));
+    let long = lasting(enable(2, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004"), Duration::from_secs(3600));
+    filter.apply(NOW, &[begin(long)]).unwrap();
+    filter.apply(NOW, &[begin(short)]).unwrap();
+    assert!(world.listing().contains("timeout 1h"));
+    filter.apply(NOW, &[end(long)]).unwrap();
+    assert!(world.listing().contains("timeout 10m"));
+    filter.apply(NOW, &[begin(long), end(short)]).unwrap();
+    assert!(world.listing().contains("timeout 1h"));
+    filter.apply(NOW, &[end(long)]).unwrap();
+    assert!(!world.listing().contains("expires"));
+}
+
+/// The kernel's clock is not ours: a rule may have ended for it when we still change it.
+#[test]
+fn what_has_ended_in_the_kernel_can_be_changed_and_begun_again() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = |pid, port| enable(pid, Inbound, UDP, &format!("10.1.0.2:{port}"), "10.2.0.2:6004");
+    let [first, second] = [rule(1, 5004), rule(2, 5006)].map(|rule| lasting(rule, Duration::from_millis(60)));
+    filter.apply(NOW, &[begin(first), begin(second)]).unwrap();
+    wait(time::Duration::from_millis(100));
+    let longer = lasting(first, Duration::from_secs(3600));
+    filter.apply(NOW, &[Change { before: Some(first), after: Some(longer) }, end(second)]).unwrap();
+    assert_eq!(world.listing().matches("timeout 1h expires").count(), 1);
+    filter.apply(NOW, &[begin(second)]).unwrap();
+    let listing = world.listing();
+    assert!(listing.contains("6004 . 10.1.0.2 . 5006 timeout 60ms"), "{listing}");
+}
+
+#[test]
+fn a_batch_is_made_whole_or_not_at_all() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let [one, two] =
+        [5004, 5006].map(|port| enable(port, Outbound, UDP, &format!("10.1.0.2:{port}"), "10.2.0.2:6004"));
+    filter.apply(NOW, &[begin(one)]).unwrap();
+    let before = world.stateless_listing();
+    let many = enable(3, Outbound, UDP, "10.1.0.2:5004+5000", "10.2.0.2:6004+5000");
+    let error = filter.apply(NOW, &[end(one), begin(two), begin(many)]).unwrap_err();
+    assert!(
+        matches!(error, FilterError::Unsupported { .. }) && error.to_string().contains("rule 3"),
+        "{error}"
+    );
+    let crossing = enable(4, Outbound, UDP, "10.1.0.2:5004", "[fd02::2]:6004");
+    filter.apply(NOW, &[end(one), begin(crossing)]).unwrap_err();
+    assert_eq!(world.stateless_listing(), before);
+    filter.apply(NOW, &[end(one), begin(two)]).unwrap();
+    assert!(world.listing().contains("elements = { udp . 10.1.0.2 . 5006"));
+}

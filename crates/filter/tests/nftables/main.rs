@@ -1,0 +1,10 @@
+//! Packets through nftables: what rules allow passes, and nothing else. `nft` is the witness of what the kernel holds.
+
+mod documentation;
+mod lifetimes;
+mod nat;
+mod pinholes;
+mod reconcile;
+mod rules;
+mod tampering;
+mod world;

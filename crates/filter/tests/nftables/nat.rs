@@ -1,0 +1,107 @@
+//! Bindings of NATs. RFC 4540 section 8.3.3: A2 (192.0.2.77) stands for A0 outside, A1 (198.51.100.77) for A3 inside.
+
+use hol_base::Duration;
+use hol_filter::{Config, PacketFilter};
+use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
+
+use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, end, lasting};
+use crate::world::Place::{Inside, Outside};
+use crate::world::{World, arrives, await_neighbours};
+
+#[test]
+fn an_internal_host_is_reached_at_the_outside_address() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let stranger = world.udp(Outside, "10.2.0.3:6004");
+    let rule = bind(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:0", Some("192.0.2.77:40000"), None);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    assert_eq!(arrives(&outside, "192.0.2.77:40000", &inside).as_deref(), Some("10.2.0.2:6004"));
+    assert_eq!(arrives(&stranger, "192.0.2.77:40000", &inside), None);
+    filter.apply(NOW, &[end(rule)]).unwrap();
+    assert_eq!(arrives(&outside, "192.0.2.77:40000", &inside), None);
+}
+
+#[test]
+fn an_internal_host_is_seen_with_the_outside_address() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let rule = bind(1, BiDirectional, UDP, "10.1.0.2:5004", "10.2.0.2:6004", Some("192.0.2.77:40000"), None);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    assert_eq!(arrives(&inside, "10.2.0.2:6004", &outside).as_deref(), Some("192.0.2.77:40000"));
+    assert_eq!(arrives(&outside, "192.0.2.77:40000", &inside).as_deref(), Some("10.2.0.2:6004"));
+}
+
+#[test]
+fn a_twice_nat_shows_each_host_an_address_of_its_own() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let (a2, a1) = (Some("192.0.2.77:40000"), Some("198.51.100.77:50000"));
+    let rule = bind(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004", a2, a1);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    assert_eq!(arrives(&outside, "192.0.2.77:40000", &inside).as_deref(), Some("198.51.100.77:50000"));
+    filter.apply(NOW, &[end(rule)]).unwrap();
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5006"), world.udp(Outside, "10.2.0.2:6006"));
+    let rule = bind(2, Outbound, UDP, "10.1.0.2:5006", "10.2.0.2:6006", a2, a1);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    assert_eq!(arrives(&inside, "198.51.100.77:50000", &outside).as_deref(), Some("192.0.2.77:40000"));
+}
+
+#[test]
+fn ports_of_a_range_are_translated_one_by_one() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = bind(1, Inbound, UDP, "10.1.0.2:5004+2", "10.2.0.2:0", Some("192.0.2.77:40000+2"), None);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    let outside = world.udp(Outside, "10.2.0.2:6004");
+    for n in 0..2 {
+        let inside = world.udp(Inside, &format!("10.1.0.2:{}", 5004 + n));
+        assert!(arrives(&outside, &format!("192.0.2.77:{}", 40000 + n), &inside).is_some(), "port {n}");
+    }
+}
+
+#[test]
+fn an_address_bound_as_a_whole_keeps_ports() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = bind(1, Outbound, ANY, "10.1.0.2", "10.2.0.0/24", Some("192.0.2.77"), None);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.3:6004"));
+    assert_eq!(arrives(&inside, "10.2.0.3:6004", &outside).as_deref(), Some("192.0.2.77:5004"));
+    let listener = world.listen(Outside, "10.2.0.2:80");
+    let _stream = world.connect(Inside, "10.2.0.2:80").unwrap();
+    assert_eq!(listener.accept().unwrap().1.ip().to_string(), "192.0.2.77");
+}
+
+#[test]
+fn ipv6_is_translated_as_ipv4() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let (inside, outside) = (world.udp(Inside, "[fd01::2]:5004"), world.udp(Outside, "[fd02::2]:6004"));
+    await_neighbours(&outside, "[fd01::2]:5004", &inside);
+    let a2 = Some("[2001:db8::77]:40000");
+    let rule = bind(1, BiDirectional, UDP, "[fd01::2]:5004", "[fd02::2]:6004", a2, None);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    assert_eq!(arrives(&outside, "[2001:db8::77]:40000", &inside).as_deref(), Some("[fd02::2]:6004"));
+    assert_eq!(arrives(&inside, "[fd02::2]:6004", &outside).as_deref(), Some("[2001:db8::77]:40000"));
+}
+
+/// Two rules about the same data have an outside address each: new connections get that of the rule that ends last.
+#[test]
+fn of_two_bindings_for_the_same_data_the_longer_holds() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let listener = world.listen(Outside, "10.2.0.2:80");
+    let seen = || {
+        let _stream = world.connect(Inside, "10.2.0.2:80").unwrap();
+        listener.accept().unwrap().1.ip().to_string()
+    };
+    let rule = |pid, a2| bind(pid, Outbound, TCP, "10.1.0.2:0", "10.2.0.2:80", Some(a2), None);
+    let (first, second) = (rule(1, "192.0.2.77"), lasting(rule(2, "192.0.2.78"), Duration::from_secs(90)));
+    filter.apply(NOW, &[begin(first), begin(second)]).unwrap();
+    assert_eq!(seen(), "192.0.2.78");
+    filter.apply(NOW, &[end(second)]).unwrap();
+    assert_eq!(seen(), "192.0.2.77");
+}

@@ -1,0 +1,219 @@
+//! What passes a pure firewall. RFC 4540 section 8.3.2, RFC 3989 section 2.3.5.
+
+use std::io::{Read, Write};
+
+use hol_filter::{Config, FilterError, Interfaces, PacketFilter, Unmatched};
+use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
+
+use crate::rules::{ANY, NOW, TCP, UDP, begin, disable, enable, end};
+use crate::world::Place::{Inside, Outside};
+use crate::world::{World, arrives, await_neighbours};
+
+#[test]
+fn datagrams_pass_in_the_direction_of_their_rule_and_until_it_ends() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let pass = || {
+        let inward = arrives(&outside, "10.1.0.2:5004", &inside).is_some();
+        (inward, arrives(&inside, "10.2.0.2:6004", &outside).is_some())
+    };
+    assert_eq!(pass(), (true, true), "without a table");
+    filter.apply(NOW, &[]).unwrap();
+    assert_eq!(pass(), (false, false), "without a rule");
+    for (direction, passing) in
+        [(Inbound, (true, false)), (Outbound, (false, true)), (BiDirectional, (true, true))]
+    {
+        let rule = enable(1, direction, UDP, "10.1.0.2:5004", "10.2.0.2:6004");
+        filter.apply(NOW, &[begin(rule)]).unwrap();
+        assert_eq!(pass(), passing, "{direction:?}");
+        filter.apply(NOW, &[end(rule)]).unwrap();
+        assert_eq!(pass(), (false, false), "behind {direction:?}");
+    }
+}
+
+#[test]
+fn a_connection_passes_whole_if_its_first_packet_may() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let listener = world.listen(Inside, "10.1.0.2:80");
+    let backwards = world.listen(Outside, "10.2.0.2:80");
+    let rule = enable(1, Inbound, TCP, "10.1.0.2:80", "10.2.0.2:0");
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    let mut outer = world.connect(Outside, "10.1.0.2:80").unwrap();
+    let (mut inner, _) = listener.accept().unwrap();
+    inner.write_all(b"answer").unwrap();
+    let mut octets = [0; 6];
+    outer.read_exact(&mut octets).unwrap();
+    world.connect(Inside, "10.2.0.2:80").unwrap_err();
+    drop(backwards);
+    filter.apply(NOW, &[end(rule)]).unwrap();
+    inner.write_all(b"answer").unwrap();
+    outer.read_exact(&mut octets).unwrap_err();
+}
+
+#[test]
+fn wildcards_pass_what_they_stand_for_and_may_overlap() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let inside = world.udp(Inside, "10.1.0.2:5004");
+    let near = world.udp(Outside, "10.2.0.2:6004");
+    let far = world.udp(Outside, "10.2.0.3:6006");
+    let rules = [
+        enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2/31"),
+        enable(2, Inbound, UDP, "10.1.0.0/24", "10.2.0.2:0"),
+        enable(3, Inbound, UDP, "10.1.0.2:5004", "10.2.0.0/16"),
+        enable(4, Inbound, ANY, "10.1.0.2", "10.2.0.2"),
+        enable(5, Outbound, UDP, "10.1.0.0/16", "0.0.0.0/0"),
+    ];
+    let pass = || {
+        let from = |host| arrives(host, "10.1.0.2:5004", &inside).is_some();
+        let [near_passes, far_passes] = [&near, &far].map(from);
+        (near_passes, far_passes, arrives(&inside, "10.2.0.3:6006", &far).is_some())
+    };
+    filter.apply(NOW, &rules.map(begin)).unwrap();
+    assert_eq!(pass(), (true, true, true));
+    for (rule, passing) in rules.into_iter().zip([
+        (true, true, true),
+        (true, true, true),
+        (true, false, true),
+        (false, false, true),
+    ]) {
+        filter.apply(NOW, &[end(rule)]).unwrap();
+        assert_eq!(pass(), passing, "without {rule:?}");
+    }
+    let listener = world.listen(Inside, "10.1.0.2:80");
+    filter.apply(NOW, &[begin(rules[3])]).unwrap();
+    assert_eq!(pass(), (true, false, true));
+    world.connect(Outside, "10.1.0.2:80").expect("any protocol is also TCP");
+    drop(listener);
+}
+
+#[test]
+fn ports_of_two_ranges_are_pairs() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    filter.apply(NOW, &[begin(enable(1, Inbound, UDP, "10.1.0.2:5004+2", "10.2.0.2:6004+2"))]).unwrap();
+    let [rtp, rtcp, other] =
+        ["10.1.0.2:5004", "10.1.0.2:5005", "10.1.0.2:5006"].map(|host| world.udp(Inside, host));
+    let [media, control] = ["10.2.0.2:6004", "10.2.0.2:6005"].map(|host| world.udp(Outside, host));
+    assert!(arrives(&media, "10.1.0.2:5004", &rtp).is_some());
+    assert!(arrives(&control, "10.1.0.2:5005", &rtcp).is_some());
+    assert!(arrives(&media, "10.1.0.2:5005", &rtcp).is_none());
+    assert!(arrives(&control, "10.1.0.2:5006", &other).is_none());
+}
+
+#[test]
+fn ipv6_is_as_ipv4() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let [inside, other] = ["[fd01::2]:5004", "[fd01::3]:5004"].map(|host| world.udp(Inside, host));
+    let outside = world.udp(Outside, "[fd02::2]:6004");
+    await_neighbours(&outside, "[fd01::2]:5004", &inside);
+    await_neighbours(&outside, "[fd01::3]:5004", &other);
+    let exact = enable(1, Inbound, UDP, "[fd01::2]:5004", "[fd02::2]:6004");
+    filter.apply(NOW, &[begin(exact)]).unwrap();
+    assert!(arrives(&outside, "[fd01::2]:5004", &inside).is_some());
+    assert!(arrives(&outside, "[fd01::3]:5004", &other).is_none());
+    let net = enable(2, Inbound, UDP, "fd01::/64", "fd02::/65");
+    filter.apply(NOW, &[begin(net), end(exact)]).unwrap();
+    assert!(arrives(&outside, "[fd01::3]:5004", &other).is_some());
+    let listing = world.listing();
+    assert!(listing.contains("elements = { udp . fd02:: . fd01:: timeout 1m"), "{listing}");
+    assert!(arrives(&inside, "[fd02::2]:6004", &outside).is_none());
+}
+
+#[test]
+fn what_is_disabled_is_blocked_whatever_allows_it() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new().with_unmatched(Unmatched::Accept));
+    let inside = world.udp(Inside, "10.1.0.2:5004");
+    let [attacker, friend] = ["10.2.0.2:6004", "10.2.0.3:6004"].map(|host| world.udp(Outside, host));
+    let block = disable(1, ANY, "10.0.0.0/8", "10.2.0.2");
+    filter
+        .apply(NOW, &[begin(enable(2, BiDirectional, UDP, "10.1.0.2:5004", "10.2.0.2:6004")), begin(block)])
+        .unwrap();
+    assert!(arrives(&attacker, "10.1.0.2:5004", &inside).is_none());
+    assert!(arrives(&inside, "10.2.0.2:6004", &attacker).is_none());
+    assert!(arrives(&friend, "10.1.0.2:5004", &inside).is_some());
+    filter.apply(NOW, &[end(block)]).unwrap();
+    assert!(arrives(&attacker, "10.1.0.2:5004", &inside).is_some());
+}
+
+/// Whoever sends needs to hear that nobody is there, or that a packet was too big.
+#[test]
+fn errors_about_datagrams_that_may_pass_come_back() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    filter.apply(NOW, &[begin(enable(1, Outbound, UDP, "10.1.0.2:5004", "10.2.0.2:9"))]).unwrap();
+    let inside = world.udp(Inside, "10.1.0.2:5004");
+    inside.connect("10.2.0.2:9").unwrap();
+    inside.send(b"anybody?").unwrap();
+    assert_eq!(inside.recv(&mut [0; 16]).unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+/// Without the interfaces nobody can tell what comes from outside.
+#[test]
+fn what_may_leave_may_not_enter() {
+    let Some(world) = World::new() else { return };
+    let interfaces = Interfaces { inside: "in0".into(), outside: "out0".into() };
+    let mut filter = world.filter(Config::new().with_interfaces(interfaces).unwrap());
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    filter.apply(NOW, &[begin(enable(1, Outbound, ANY, "0.0.0.0/0", "0.0.0.0/0"))]).unwrap();
+    assert!(arrives(&inside, "10.2.0.2:6004", &outside).is_some());
+    assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_none());
+    let (inner, outer) = (world.listen(Inside, "10.1.0.2:80"), world.listen(Outside, "10.2.0.2:80"));
+    world.connect(Inside, "10.2.0.2:80").unwrap();
+    world.connect(Outside, "10.1.0.2:80").unwrap_err();
+    drop((inner, outer));
+}
+
+#[test]
+fn data_of_other_interfaces_is_none_of_its_business() {
+    let Some(world) = World::new() else { return };
+    let names = |inside: &str, outside: &str| Interfaces { inside: inside.into(), outside: outside.into() };
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let elsewhere = Config::new().with_interfaces(names("in0", "out7")).unwrap();
+    world.filter(elsewhere).apply(NOW, &[]).unwrap();
+    assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_some());
+    let here = Config::new().with_interfaces(names("in0", "out0")).unwrap();
+    world.filter(here).apply(NOW, &[]).unwrap();
+    assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_none());
+}
+
+#[test]
+fn ten_thousand_rules_are_told_apart() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = |n: u32| enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004");
+    let changes: Vec<_> = (0..10_000).map(|n| begin(rule(n))).collect();
+    filter.apply(NOW, &changes).unwrap();
+    assert_eq!(world.listing().matches("expires").count(), 10_000);
+    let outside = world.udp(Outside, "10.2.0.2:6004");
+    for (port, passes) in [(9_999, false), (10_000, true), (15_000, true), (19_999, true), (20_000, false)] {
+        let inside = world.udp(Inside, &format!("10.1.0.2:{port}"));
+        assert_eq!(arrives(&outside, &format!("10.1.0.2:{port}"), &inside).is_some(), passes, "port {port}");
+    }
+    let changes: Vec<_> = (0..10_000).map(|n| end(rule(n))).collect();
+    filter.apply(NOW, &changes).unwrap();
+    assert_eq!(world.listing().matches("expires").count(), 0);
+}
+
+/// Every combination of prefix lengths costs every packet a look. Those that nobody uses make place for others.
+#[test]
+fn there_are_so_many_kinds_of_wildcards_at_a_time() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = |n: u32| {
+        let external = format!("128.0.0.0/{}", 1 + n % 32);
+        enable(n, Inbound, UDP, &format!("10.0.0.0/{}", 8 + n / 32), &external)
+    };
+    for n in 0..64 {
+        filter.apply(NOW, &[begin(rule(n))]).unwrap();
+    }
+    let error = filter.apply(NOW, &[begin(rule(64))]).unwrap_err();
+    assert!(matches!(error, FilterError::TooManyShapes(65)), "{error}");
+    filter.apply(NOW, &[end(rule(10)), begin(rule(64))]).unwrap();
+    let listing = world.listing();
+    assert_eq!(listing.matches("expires").count(), 64, "{listing}");
+}

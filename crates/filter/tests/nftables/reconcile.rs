@@ -1,0 +1,109 @@
+//! The kernel's table against the rules that there should be.
+
+use hol_base::Duration;
+use hol_filter::{Config, Mended, PacketFilter};
+use hol_simco::Direction::{BiDirectional, Inbound};
+use hol_simco::Rule;
+
+use crate::rules::{NOW, UDP, begin, bind, disable, enable, lasting};
+use crate::world::World;
+
+const NOTHING: Mended = Mended { missing: 0, surplus: 0 };
+
+fn rules() -> [Rule; 4] {
+    [
+        enable(1, BiDirectional, UDP, "10.1.0.2:5004", "10.2.0.2:6004"),
+        enable(2, Inbound, UDP, "10.1.0.0/24", "0.0.0.0/0"),
+        disable(3, UDP, "10.1.0.9", "10.2.0.0/16"),
+        bind(4, Inbound, UDP, "10.1.0.3:5004", "10.2.0.3:6004", Some("192.0.2.77:40000"), None),
+    ]
+}
+
+/// Elements of all of them: 2 + 1 + 2 + 2.
+const ELEMENTS: usize = 7;
+
+#[test]
+fn rules_outlive_whoever_made_them_and_are_taken_over() {
+    let Some(world) = World::new() else { return };
+    let mended = world.filter(Config::new()).reconcile(NOW, &rules()).unwrap();
+    assert_eq!(mended, Mended { missing: ELEMENTS, surplus: 0 });
+    let before = world.stateless_listing();
+    let mut successor = world.filter(Config::new());
+    assert_eq!(world.stateless_listing(), before, "to open changes nothing");
+    assert_eq!(successor.reconcile(NOW, &rules()).unwrap(), NOTHING);
+    successor.apply(NOW, &[begin(rules()[1]).inverse()]).unwrap();
+    assert_eq!(successor.reconcile(NOW, &rules()).unwrap(), Mended { missing: 1, surplus: 0 });
+}
+
+#[test]
+fn what_nobody_wants_any_more_goes() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    filter.reconcile(NOW, &rules()).unwrap();
+    let mended = filter.reconcile(NOW, &rules()[..1]).unwrap();
+    assert_eq!(mended, Mended { missing: 0, surplus: ELEMENTS - 2 });
+    let over = NOW + Duration::from_secs(61);
+    assert_eq!(
+        filter.reconcile(over, &rules()).unwrap(),
+        Mended { missing: 0, surplus: 2 },
+        "lifetimes have ended"
+    );
+    assert!(!world.listing().contains("expires"));
+}
+
+#[test]
+fn elements_that_somebody_else_touched_are_mended() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    filter.reconcile(NOW, &rules()).unwrap();
+    let exact = "inet simco inbound4_proto_saddr_sport_daddr_dport";
+    world.nft(&format!("add element {exact} {{ udp . 8.8.8.8 . 53 . 10.1.0.2 . 53 }}"));
+    world.nft(&format!("delete element {exact} {{ udp . 10.2.0.2 . 6004 . 10.1.0.2 . 5004 }}"));
+    assert_eq!(filter.reconcile(NOW, &rules()).unwrap(), Mended { missing: 1, surplus: 1 });
+    world.nft("flush map inet simco dnat4_proto_daddr_dport");
+    world.nft("add element inet simco dnat4_proto_daddr_dport { udp . 192.0.2.77 . 40000 : 10.1.0.66 . 1 }");
+    assert_eq!(filter.reconcile(NOW, &rules()).unwrap(), Mended { missing: 1, surplus: 1 });
+    assert_eq!(filter.reconcile(NOW, &rules()).unwrap(), NOTHING);
+}
+
+#[test]
+fn an_end_that_is_wrong_is_mended() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    filter.reconcile(NOW, &rules()[1..2]).unwrap();
+    let longer = lasting(rules()[1], Duration::from_secs(3600));
+    assert_eq!(filter.reconcile(NOW, &[longer]).unwrap(), Mended { missing: 1, surplus: 1 });
+    assert!(world.listing().contains("timeout 1h"));
+}
+
+#[test]
+fn chains_and_sets_that_somebody_else_touched_are_mended() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    filter.reconcile(NOW, &rules()).unwrap();
+    let whole = world.stateless_listing();
+    let tamper = [
+        "flush chain inet simco passing",
+        "insert rule inet simco checks accept",
+        "flush table inet simco\ndelete map inet simco dnat4_proto_daddr_dport",
+        "add set inet simco mine { type ipv4_addr; }",
+        "delete table inet simco",
+        "delete table inet simco\nadd table inet simco { flags dormant; }",
+        "delete table inet simco\nadd table inet simco\n\
+         add chain inet simco forward { type filter hook input priority 5; }\n\
+         add set inet simco inbound4_proto_saddr_sport_daddr_dport { type ipv6_addr; }",
+    ];
+    for script in tamper {
+        world.nft(script);
+        filter.reconcile(NOW, &rules()).unwrap();
+        assert_eq!(sorted(&world.stateless_listing()), sorted(&whole), "{script}");
+    }
+}
+
+/// What is made anew is listed behind what is not.
+fn sorted(listing: &str) -> Vec<&str> {
+    let mut blocks: Vec<&str> = listing.split("\n\n").map(|block| block.trim_matches(['\n', '}'])).collect();
+    blocks.iter_mut().for_each(|block| *block = block.trim_start_matches("table inet simco {").trim());
+    blocks.sort_unstable();
+    blocks
+}

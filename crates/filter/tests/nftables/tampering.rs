@@ -1,0 +1,81 @@
+//! Other people: their rules stay as they are, and what they do to ours is noticed.
+
+use hol_filter::{Config, FilterError, Mended, Nftables, PacketFilter};
+use hol_simco::Direction::Inbound;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
+use crate::rules::{NOW, UDP, begin, disable, enable, end};
+use crate::world::Place::Middlebox;
+use crate::world::World;
+
+#[test]
+fn nothing_of_anybody_elses_is_touched() {
+    let Some(world) = World::new() else { return };
+    let theirs = "table inet theirs {\n\tset allowed {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.0.1 }\n\t}\n\n\
+                  \tchain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n\
+                  \t\tip saddr @allowed accept\n\t}\n}\n";
+    world.nft(theirs);
+    let mut filter = world.filter(Config::new().with_table("firewall").unwrap());
+    let rule = enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004");
+    filter.apply(NOW, &[begin(rule), begin(disable(2, UDP, "10.1.0.2", "10.2.0.9"))]).unwrap();
+    filter.reconcile(NOW, &[rule]).unwrap();
+    assert_eq!(world.nft("list table inet theirs"), theirs);
+    filter.remove().unwrap();
+    assert_eq!(world.listing(), theirs);
+}
+
+#[test]
+fn a_table_that_somebody_deleted_is_missed() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
+    filter.apply(NOW, &[begin(one)]).unwrap();
+    world.nft("delete table inet simco");
+    for change in [begin(two), end(one)] {
+        let error = filter.apply(NOW, &[change]).unwrap_err();
+        assert!(matches!(error, FilterError::Gone { .. }), "{error}");
+        assert!(error.to_string().contains("inet simco"), "{error}");
+    }
+    assert_eq!(filter.reconcile(NOW, &[one]).unwrap(), Mended { missing: 1, surplus: 0 });
+    filter.apply(NOW, &[begin(two), end(one)]).unwrap();
+}
+
+#[test]
+fn an_element_that_somebody_added_or_deleted_does_not_stand_in_the_way() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
+    filter.apply(NOW, &[begin(one)]).unwrap();
+    let set = "inet simco inbound4_proto_saddr_sport_daddr_dport";
+    world.nft(&format!("delete element {set} {{ udp . 10.2.0.2 . 6004 . 10.1.0.2 . 1 }}"));
+    world.nft(&format!("add element {set} {{ udp . 10.2.0.2 . 6004 . 10.1.0.2 . 2 }}"));
+    filter.apply(NOW, &[begin(two), end(one)]).unwrap();
+    let listing = world.listing();
+    assert!(listing.contains("elements = { udp . 10.2.0.2 . 6004 . 10.1.0.2 . 2 timeout 1m"), "{listing}");
+}
+
+#[test]
+fn who_may_not_is_told_what_it_takes() {
+    let Some(world) = World::new() else { return };
+    let nothing = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    let error = world.at(Middlebox, || {
+        set_capabilities(None, nothing).unwrap();
+        Nftables::open(Config::new()).unwrap_err()
+    });
+    assert!(
+        matches!(error, FilterError::NotPermitted) && error.to_string().contains("CAP_NET_ADMIN"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_that_nftables_would_not_take_are_refused() {
+    for name in ["", "7up", "a b", "semi;colon", "line\nbreak"] {
+        let error = Config::new().with_table(name).unwrap_err();
+        assert!(error.to_string().contains("letter"), "{error}");
+    }
+}

@@ -1,0 +1,192 @@
+//! Three network namespaces: an internal host, the middlebox, an external host.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use hol_filter::{Config, Nftables};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// The namespaces, which are gone when this is.
+pub struct World {
+    names: [String; 3],
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub enum Place {
+    Inside,
+    Middlebox,
+    Outside,
+}
+
+use Place::{Inside, Middlebox, Outside};
+
+/// How long a packet may take that is on its way.
+const PATIENCE: Duration = Duration::from_millis(150);
+
+impl World {
+    /// 10.1.0.0/24 and fd01::/64 are inside, 10.2.0.0/24 and fd02::/64 outside; the middlebox is .1, the hosts are .2
+    /// and .3. To all other addresses hosts have a route to the middlebox, so it may give any of them away.
+    ///
+    /// `None`, and a word about it, without root, `ip` or `nft`, unless `HOL_REQUIRE_NAMESPACES` is set.
+    pub fn new() -> Option<Self> {
+        match Self::make() {
+            Ok(world) => Some(world),
+            Err(why) => {
+                assert!(std::env::var_os("HOL_REQUIRE_NAMESPACES").is_none(), "no network namespaces: {why}");
+                eprintln!("skipped: no network namespaces: {why}");
+                None
+            }
+        }
+    }
+
+    fn make() -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = |place: &str| format!("hol-filter-{}-{number}-{place}", std::process::id());
+        let world = Self { names: ["in", "mid", "out"].map(name) };
+        for (place, name) in [Inside, Middlebox, Outside].into_iter().zip(&world.names) {
+            run("ip", &["netns", "add", name], "")?;
+            // An IPv6 address is an address at once.
+            world.run(place, "sysctl", &["-qw", "net.ipv6.conf.default.accept_dad=0"])?;
+        }
+        let [inside, middlebox, outside] = &world.names;
+        let links = format!(
+            "link add in0 netns {middlebox} type veth peer name eth0 netns {inside}\n\
+             link add out0 netns {middlebox} type veth peer name eth0 netns {outside}\n"
+        );
+        run("ip", &["-batch", "-"], &links)?;
+        world.configure(Inside, "eth0", 1, true)?;
+        world.configure(Outside, "eth0", 2, true)?;
+        world.configure(Middlebox, "in0", 1, false)?;
+        world.configure(Middlebox, "out0", 2, false)?;
+        world.run(
+            Middlebox,
+            "sysctl",
+            &["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
+        )?;
+        Ok(world)
+    }
+
+    fn configure(&self, place: Place, interface: &str, net: u8, is_host: bool) -> io::Result<()> {
+        let hosts = if is_host { 2..=3 } else { 1..=1 };
+        let mut batch = String::from("link set lo up\n");
+        for host in hosts {
+            batch += &format!("address add 10.{net}.0.{host}/24 dev {interface}\n");
+            batch += &format!("address add fd0{net}::{host}/64 dev {interface} nodad\n");
+        }
+        batch += &format!("link set {interface} up\n");
+        if is_host {
+            batch += &format!("route add default via 10.{net}.0.1\nroute add default via fd0{net}::1\n");
+        }
+        self.feed(place, "ip", &["-batch", "-"], &batch).map(drop)
+    }
+
+    /// Has `nft` do something at the middlebox, and tells what it says.
+    pub fn nft(&self, script: &str) -> String {
+        self.feed(Middlebox, "nft", &["-f", "-"], script).unwrap()
+    }
+
+    /// All rules at the middlebox, as `nft` sees them: a witness that nobody here wrote.
+    pub fn listing(&self) -> String {
+        self.nft("list ruleset")
+    }
+
+    /// The same without what changes with time.
+    pub fn stateless_listing(&self) -> String {
+        self.run(Middlebox, "nft", &["-s", "list", "ruleset"]).unwrap()
+    }
+
+    pub fn filter(&self, config: Config) -> Nftables {
+        self.at(Middlebox, || Nftables::open(config)).unwrap()
+    }
+
+    pub fn udp(&self, place: Place, address: &str) -> UdpSocket {
+        let socket = self.at(place, || UdpSocket::bind(address)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+
+    pub fn listen(&self, place: Place, address: &str) -> TcpListener {
+        self.at(place, || TcpListener::bind(address)).unwrap()
+    }
+
+    pub fn connect(&self, place: Place, address: &str) -> io::Result<TcpStream> {
+        let address: SocketAddr = address.parse().unwrap();
+        let stream = self.at(place, move || TcpStream::connect_timeout(&address, PATIENCE))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    }
+
+    /// Runs a program there.
+    pub fn run(&self, place: Place, program: &str, arguments: &[&str]) -> io::Result<String> {
+        self.feed(place, program, arguments, "")
+    }
+
+    fn feed(&self, place: Place, program: &str, arguments: &[&str], input: &str) -> io::Result<String> {
+        let there = ["netns", "exec", &self.names[place as usize], program];
+        run("ip", &[&there, arguments].concat(), input)
+    }
+
+    /// Does something on a thread there: a socket stays where it was made.
+    pub fn at<T: Send>(&self, place: Place, what: impl FnOnce() -> T + Send) -> T {
+        let namespace = File::open(format!("/run/netns/{}", self.names[place as usize])).unwrap();
+        let there = || {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            what()
+        };
+        std::thread::scope(|scope| scope.spawn(there).join().unwrap())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for name in &self.names {
+            drop(run("ip", &["netns", "delete", name], ""));
+        }
+    }
+}
+
+/// The address from which a datagram arrives; `None` if it does not.
+pub fn arrives(from: &UdpSocket, address: &str, to: &UdpSocket) -> Option<String> {
+    let mut octets = [0; 16];
+    to.set_nonblocking(true).unwrap();
+    while to.recv(&mut octets).is_ok() {}
+    to.set_nonblocking(false).unwrap();
+    // What comes of earlier datagrams, such as ICMP errors, is no matter here.
+    let _ = from.take_error();
+    from.send_to(b"RTP", address).ok()?;
+    let (_, source) = to.recv_from(&mut octets).ok()?;
+    Some(source.to_string())
+}
+
+/// IPv6 looks for its neighbours once a second, and links come up when they like: so a test begins with a datagram that
+/// arrives.
+pub fn await_neighbours(from: &UdpSocket, address: &str, to: &UdpSocket) {
+    assert!((0..40).any(|_| arrives(from, address, to).is_some()), "nothing arrives at {address}");
+}
+
+/// Lets time pass.
+pub fn wait(time: Duration) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(time)).unwrap();
+    assert!(socket.recv(&mut [0]).is_err());
+}
+
+fn run(program: &str, arguments: &[&str], input: &str) -> io::Result<String> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes())?;
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{program} {}: {}", arguments.join(" "), complaint.trim())))
+}
