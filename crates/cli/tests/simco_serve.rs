@@ -4,8 +4,10 @@ mod hol;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A middlebox that is killed if the test does not end it.
 struct Middlebox {
@@ -15,7 +17,10 @@ struct Middlebox {
 
 impl Middlebox {
     fn start(dir: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hol"));
+        Self::start_as(Command::new(env!("CARGO_BIN_EXE_hol")), dir, arguments)
+    }
+
+    fn start_as(mut command: Command, dir: &Path, arguments: &[&str]) -> Self {
         command.current_dir(dir).args(["simco", "serve", "--listen", "127.0.0.1:0"]).args(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -56,6 +61,32 @@ fn a_rule_survives_the_restart_of_the_middlebox() {
     let second = Middlebox::start(dir.path(), &["--state", "rules"]);
     let list = second.ask(dir.path(), "list");
     assert!(list.contains("10.0.0.5:5004") && list.contains("198.51.100.7:6000"), "{list}");
+}
+
+/// proc_pid_status(5).
+#[test]
+fn a_supervisor_is_told_and_nothing_is_left_of_what_root_may() {
+    let dir = tempfile::tempdir().unwrap();
+    let supervisor = UnixDatagram::bind(dir.path().join("notify")).unwrap();
+    supervisor.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let told = || {
+        let mut buffer = [0; 64];
+        let count = supervisor.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..count].to_vec()).unwrap()
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hol"));
+    command.env("NOTIFY_SOCKET", dir.path().join("notify")).env("WATCHDOG_USEC", "100000");
+    let middlebox = Middlebox::start_as(command, dir.path(), &["--state", "rules"]);
+    assert_eq!([told(), told(), told()], ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);
+    let status = fs::read_to_string(format!("/proc/{}/status", middlebox.child.id())).unwrap();
+    for line in ["CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"] {
+        assert!(status.contains(line), "{line} is not in\n{status}");
+    }
+    // It can still write down what it promises.
+    middlebox.ask(dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
+    middlebox.terminate();
+    let last = std::iter::repeat_with(told).find(|state| state != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use hol_base::Duration;
-use hol_daemon::{DaemonError, FilterKind, Log, Settings, SetupError, Signals};
+use hol_daemon::{DaemonError, FilterKind, Log, Settings, SetupError, Signals, drop_privileges};
 use hol_simco::Lifetime;
 
 use super::span;
@@ -68,6 +68,7 @@ impl Serve {
         }
         let signals = Signals::catch().map_err(Failure::failed)?;
         let mut daemon = settings.open(Log::new(settings.log, Box::new(std::io::stderr())))?;
+        drop_privileges(settings.filter != FilterKind::None).map_err(Failure::failed)?;
         daemon.addresses().for_each(|at| say(&format!("listening on {at}\n")));
         Ok(daemon.run(signals)?)
     }
