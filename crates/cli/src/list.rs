@@ -13,7 +13,8 @@ pub struct List {}
 
 const WORKLOADS: &str = "\
 workloads (--workload KIND):
-  simco      requests to a middlebox, which grants them (RFC 4540): to enable a rule, or --mix enable=2,lifetime=1,delete=1
+  simco      requests to a middlebox, which grants them (RFC 4540): to enable a rule, or --mix enable=2,lifetime=1,delete=1;
+             in the kernel world with --filter nftables, so that each rule is in force before the reply
   echo       each message comes back as it is
   pingpong   as echo, but the next message goes out when the reply to the last came back
   oneway     messages without replies

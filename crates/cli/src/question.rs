@@ -24,6 +24,9 @@ pub struct Question {
     /// What simco asks for, as weights [default: enable=1]
     #[arg(long, value_name = "enable=2,lifetime=1,delete=1")]
     mix: Option<String>,
+    /// What puts simco's rules in force; nftables in the kernel world only [default: none]
+    #[arg(long, value_parser = ["none", "nftables"])]
+    filter: Option<String>,
     /// Messages over all repetitions together [default: 10000]
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     count: Option<u64>,
@@ -90,6 +93,7 @@ impl Question {
             ("--arrivals", "workload.arrivals", text(&self.arrivals)),
             ("--size", "workload.size", text(&self.size)),
             ("--mix", "workload.mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
+            ("--filter", "workload.filter", text(&self.filter)),
             ("--delay", "network.delay", text(&self.delay)),
             ("--loss", "network.loss", text(&self.loss)),
             ("--bandwidth", "network.rate", text(&self.bandwidth)),

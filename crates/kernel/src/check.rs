@@ -8,7 +8,7 @@ use hol_workloads::WorkloadSpec;
 
 use crate::error::Trouble;
 use crate::image::Image;
-use crate::job::{Facts, Floor, LineFacts};
+use crate::job::{Facts, FilterFacts, Floor, LineFacts};
 use crate::{KernelError, modules, netem};
 
 /// A datagram may be late by this: what namespaces and interfaces cost, in ns.
@@ -32,6 +32,13 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
                    `hol kernel fetch` does",
         });
     }
+    if let Some(module) = image.missing_of_filter().filter(|_| !scenario.workload.filter.is_none()) {
+        return Err(KernelError::ModuleMissing {
+            directory: image.modules(),
+            module,
+            cure: "it is part of nftables; `hol kernel fetch` and `use` take it along now, so run it again",
+        });
+    }
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     netem::plan(&scenario.network)?;
@@ -41,6 +48,10 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     let mut flows = vec![(&scenario.workload, settings(&scenario.transport, "transport")?)];
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
+        if !entry.workload.filter.is_none() {
+            let why = "only the workload that is measured has a packet filter; take filter = \"none\" here";
+            return Err(unsupported(&what, why.to_owned()));
+        }
         let own = settings(&entry.transport, &what)?;
         if let Some(problem) = flows.iter().find_map(|other| quarrel((&entry.workload, &own), other)) {
             return Err(unsupported(&what, problem));
@@ -69,6 +80,7 @@ fn quarrel(
 /// Refuses a run whose own measurements say that its conditions were not those that were asked for.
 pub(crate) fn valid(scenario: &Scenario, facts: &Facts) -> Result<(), KernelError> {
     facts.floor.iter().try_for_each(on_time)?;
+    facts.filter.iter().try_for_each(in_force)?;
     let plan = netem::plan(&scenario.network)?;
     for (line, counted) in plan.lines.iter().zip(&facts.lines) {
         lossy_enough(counted, line.expected_loss().unwrap_or(Ratio::ZERO))?;
@@ -97,6 +109,19 @@ fn on_time(floor: &Floor) -> Result<(), KernelError> {
         }
     }
     Ok(())
+}
+
+/// The packet filter has to hold what the middlebox granted. The one ends lifetimes by its tick, the other by the clock, so
+/// the few that end now may stand on one side only.
+fn in_force(filter: &FilterFacts) -> Result<(), KernelError> {
+    let FilterFacts { rules, missing, surplus } = filter;
+    if missing + surplus <= 4 + rules / 100 {
+        return Ok(());
+    }
+    Err(Trouble::Invalid(format!(
+        "of {rules} rules in force {missing} elements were not in the packet filter, and {surplus} were there for no rule"
+    ))
+    .into())
 }
 
 /// Too few losses are as bad as none; too many may be the queue's, and no fault of the machine.
@@ -128,6 +153,15 @@ mod tests {
         let error = lossy_enough(&line(20_000, 0), loss).unwrap_err().to_string();
         assert!(error.contains("link/1/up lost 0 of 20000"), "{error}");
         assert!(lossy_enough(&line(100, 0), loss).is_ok());
+    }
+
+    #[test]
+    fn a_packet_filter_that_does_not_hold_what_was_granted_is_not_valid() {
+        let filter = |missing, surplus| FilterFacts { rules: 1000, missing, surplus };
+        assert!(in_force(&filter(1, 2)).is_ok());
+        for wrong in [filter(2000, 0), filter(0, 50)] {
+            assert!(in_force(&wrong).unwrap_err().to_string().contains("of 1000 rules"));
+        }
     }
 
     #[test]

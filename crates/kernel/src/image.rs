@@ -52,6 +52,11 @@ impl Image {
             || modules::is_built_in(&self.directory, modules::SCTP)
     }
 
+    /// The first module of the packet filter that it has not got.
+    pub(crate) fn missing_of_filter(&self) -> Option<&'static str> {
+        modules::missing_of_filter(&self.directory, &self.modules())
+    }
+
     pub(crate) fn modules(&self) -> PathBuf {
         self.directory.join("modules")
     }

@@ -82,6 +82,9 @@ pub struct Facts {
     /// What became of each flow of the background.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<BackgroundFacts>,
+    /// What the packet filter held in the end, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterFacts>,
     /// Packets that the endpoints' interfaces sent.
     pub packets: u64,
     /// Data sent again, both endpoints together.
@@ -97,6 +100,17 @@ pub struct BackgroundFacts {
     pub octets: u64,
     /// Why it ended before the measured flow, if it did.
     pub stopped: Option<String>,
+}
+
+/// What the packet filter held, beside what the middlebox had granted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterFacts {
+    /// Rules that the middlebox said to be in force.
+    pub rules: usize,
+    /// Elements of these that the filter did not hold.
+    pub missing: usize,
+    /// Elements that it held of no rule.
+    pub surplus: usize,
 }
 
 /// What one line did.

@@ -39,7 +39,7 @@ pub use check::possible as check;
 pub use error::{Console, KernelError, Trouble};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::{Image, cache};
-pub use job::{BackgroundFacts, Facts, Floor, LineFacts};
+pub use job::{BackgroundFacts, Facts, FilterFacts, Floor, LineFacts};
 pub use memory::memory_for;
 pub use sighting::Sighting;
 pub use world::{KernelRun, World};

@@ -30,6 +30,20 @@ const WANTED: [Wanted; 11] = [
     Wanted { name: MAILBOX, needed: true },
 ];
 
+/// nftables, each after those it depends on. They are loaded for a job that wants them, for they take part of every
+/// namespace's beginning and of every packet's way.
+const FILTER: [&str; 9] = [
+    "nfnetlink",
+    "nf_defrag_ipv4",
+    "nf_defrag_ipv6",
+    "nf_conntrack",
+    "nf_nat",
+    "nf_tables",
+    "nft_ct",
+    "nft_nat",
+    "nft_chain_nat",
+];
+
 /// SCTP itself.
 pub(crate) const SCTP: &str = "sctp";
 
@@ -39,9 +53,24 @@ pub(crate) const BUILT_IN: &str = "modules.builtin";
 /// The module through which the guest reads its job.
 pub(crate) const MAILBOX: &str = "qemu_fw_cfg";
 
-/// The file names of the modules in the order of loading.
+/// The file names of all modules.
 pub(crate) fn files() -> impl Iterator<Item = String> {
-    WANTED.iter().map(|wanted| file(wanted.name))
+    at_boot().chain([file(MAILBOX)]).chain(of_filter())
+}
+
+/// Those that are loaded before there is a job, in their order.
+pub(crate) fn at_boot() -> impl Iterator<Item = String> {
+    WANTED.iter().map(|wanted| wanted.name).filter(|name| *name != MAILBOX).map(file)
+}
+
+/// Those of the packet filter, in the order of loading.
+pub(crate) fn of_filter() -> impl Iterator<Item = String> {
+    FILTER.into_iter().map(file)
+}
+
+/// The first module of the packet filter that the kernel with its files in `image` and `modules` has not got.
+pub(crate) fn missing_of_filter(image: &Path, modules: &Path) -> Option<&'static str> {
+    FILTER.into_iter().find(|name| !modules.join(file(name)).is_file() && !is_built_in(image, name))
 }
 
 pub(crate) fn file(name: &str) -> String {
@@ -52,7 +81,8 @@ pub(crate) fn file(name: &str) -> String {
 pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
     let found = walk(directory)?;
     let mut modules = Vec::new();
-    for Wanted { name, needed } in &WANTED {
+    let filter = FILTER.map(|name| Wanted { name, needed: false });
+    for Wanted { name, needed } in WANTED.iter().chain(&filter) {
         let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));
         match here {
             Some(path) => modules.push((file(name), read(path)?)),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 
 use hol_base::Ratio;
 use hol_model::ScenarioError;
@@ -108,26 +109,39 @@ fn default_workload() -> Spanned<WorkloadSpec> {
 }
 
 impl Experiment {
-    /// Reads and settles an experiment called `name`.
+    /// Reads and settles an experiment called `name`; its world is there and can do every point.
     pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
+        let (mut experiment, places) = Self::read(name, source)?;
+        for (point, place) in experiment.points.iter_mut().zip(places) {
+            let wrong = |problem: String| source.error(&place, problem);
+            point.world = point.world.settled().map_err(wrong)?;
+            point.id = point.identity();
+            point.possible().map_err(wrong)?;
+        }
+        Ok(experiment)
+    }
+
+    /// Reads an experiment called `name`, whatever its world can do, and where it names the world of each point.
+    pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;
         let combinations = combinations(&mut table, source)?;
         let files = combinations.iter().map(|step| settle(&table, step, source));
         let files: Vec<File> = files.collect::<Result<_, _>>()?;
 
         let first = &files[0];
-        let mut points = Vec::new();
+        let (mut points, mut places) = (Vec::new(), Vec::new());
         for index in 0..first.transports.get_ref().len() {
             for (file, step) in files.iter().zip(&combinations) {
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
-                let point = file.point(name, index, axes, source)?;
+                let point = file.point(name, index, axes);
                 point.scenario(0).check().map_err(|e| file.misfit(&e, source))?;
-                point.possible().map_err(|e| source.error(&file.world.span(), e))?;
                 points.push(point.settled());
+                places.push(file.world.span());
             }
         }
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
-        Ok(Self { name: name.to_owned(), title, records: first.records, points, ignored: source.ignored()? })
+        let (name, records, ignored) = (name.to_owned(), first.records, source.ignored()?);
+        Ok((Self { name, title, records, points, ignored }, places))
     }
 
     /// The experiment in another world, and for each point that had to be left out why that cannot do it.
@@ -143,6 +157,11 @@ impl Experiment {
             possible.is_ok()
         });
         Ok((self, refused))
+    }
+
+    /// Whether it says that it is for the kernel world.
+    pub fn is_for_kernel(&self) -> bool {
+        self.points.iter().any(|point| !point.world.is_model())
     }
 
     /// The experiment with a twentieth of the messages, for a first look; at least 100 a repetition.
@@ -169,7 +188,7 @@ fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> 
 }
 
 impl File {
-    fn check(&self) -> Result<(), (std::ops::Range<usize>, String)> {
+    fn check(&self) -> Result<(), (Range<usize>, String)> {
         let least = u64::from(self.repetitions.least);
         let messages = *self.messages.get_ref();
         if messages < least {
@@ -227,6 +246,7 @@ impl File {
             | ScenarioError::UnknownEnd { .. }
             | ScenarioError::SameEnds(_)
             | ScenarioError::NothingSetsThePace
+            | ScenarioError::NoFilter
             | ScenarioError::TooLongForDatagram { .. } => self.workload.span(),
             ScenarioError::Background { index, .. } => self.background[*index].span(),
             ScenarioError::NoMessages => self.messages.span(),
@@ -237,19 +257,11 @@ impl File {
         source.error(&span, error.to_string())
     }
 
-    fn point(
-        &self,
-        experiment: &str,
-        transport: usize,
-        axes: Vec<(String, String)>,
-        source: &Source,
-    ) -> Result<Point, InputError> {
+    fn point(&self, experiment: &str, transport: usize, axes: Vec<(String, String)>) -> Point {
         let Named { spec, label, sources } = self.transports.get_ref()[transport].clone();
         let workload = self.workload.get_ref().clone();
         let workload = WorkloadSpec { sources: sources.unwrap_or(workload.sources), ..workload };
-        let world = self.world.get_ref().settled();
-        let world = world.map_err(|problem| source.error(&self.world.span(), problem))?;
-        Ok(Point {
+        Point {
             id: PointId(0),
             experiment: experiment.to_owned(),
             label,
@@ -262,8 +274,8 @@ impl File {
             network: self.network.get_ref().clone(),
             workload,
             background: self.background.iter().map(|entry| entry.get_ref().clone()).collect(),
-            world,
-        })
+            world: self.world.get_ref().clone(),
+        }
     }
 }
 

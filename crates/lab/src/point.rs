@@ -111,7 +111,7 @@ impl Point {
 
     /// Refuses what its world cannot do.
     pub(crate) fn possible(&self) -> Result<(), String> {
-        self.world.check(&self.scenario(0)).map_err(|problem| problem.to_string())
+        self.world.check(&self.scenario(0))
     }
 
     /// What the world is asked to run.

@@ -19,7 +19,7 @@ pub struct Study {
     pub name: &'static str,
     /// One line for people: the heading of its README.md.
     pub title: &'static str,
-    /// Each with its name, in order of name.
+    /// Each with its name, in order of name. What its world cannot do, [`Experiment::in_world`] leaves out.
     pub experiments: Vec<(String, Experiment)>,
     files: Files,
 }
@@ -43,7 +43,7 @@ impl Study {
             let scripts = files.iter().filter(|(file, _)| file.ends_with(".ns"));
             let source = Source::new(format!("studies/{name}/{file}"), *text);
             let source = scripts.fold(source, |source, (script, text)| source.with_file(*script, *text));
-            let parsed = Experiment::parse(experiment, &source)?;
+            let (parsed, _) = Experiment::read(experiment, &source)?;
             experiments.push((experiment.to_owned(), if quick { parsed.quick() } else { parsed }));
         }
         Ok(Self { name, title: title(name, files), experiments, files })

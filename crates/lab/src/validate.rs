@@ -29,16 +29,17 @@ pub struct BothWorlds {
 }
 
 impl BothWorlds {
-    /// The points of `experiments` whose stack is the kernel's, as far as the kernel of `world` can do them.
+    /// The points of `experiments` whose stack is the kernel's, as far as the model and the kernel of `world` can do them.
     pub fn of(experiments: Vec<Experiment>, world: &World) -> Result<Self, InputError> {
         let mut both = Self { kernel: Vec::new(), model: Vec::new(), refused: Vec::new() };
         for mut experiment in experiments {
             experiment.points.retain(|point| point.transport.stack() == DEFAULT_STACK);
-            let (kernel, refused) = experiment.in_world(world)?;
+            let (experiment, not_in_model) = experiment.in_world(&World::Model)?;
+            let (kernel, not_in_kernel) = experiment.in_world(world)?;
             let (model, _) = kernel.clone().in_world(&World::Model)?;
             both.model.push(model.repeated(MODEL_REPETITIONS));
             both.kernel.push(kernel);
-            both.refused.extend(refused);
+            both.refused.extend(not_in_model.into_iter().chain(not_in_kernel));
         }
         Ok(both)
     }

@@ -49,10 +49,14 @@ impl World {
     }
 
     /// Refuses what this world cannot do.
-    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), KernelError> {
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         match self {
-            Self::Kernel(release) => hol_kernel::check(scenario, &find(release)?),
-            Self::Model | Self::Unknown(_) => Ok(()),
+            Self::Kernel(release) => {
+                let possible = find(release).and_then(|image| hol_kernel::check(scenario, &image));
+                possible.map_err(|problem| problem.to_string())
+            }
+            Self::Model => hol_model::check(scenario).map_err(|problem| problem.to_string()),
+            Self::Unknown(_) => Ok(()),
         }
     }
 }

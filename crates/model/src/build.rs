@@ -45,6 +45,7 @@ pub(crate) fn world<'t>(
     tap: Option<&'t mut dyn Tap>,
 ) -> Result<World<'t>, ScenarioError> {
     scenario.check()?;
+    crate::check(scenario)?;
     let topology = Topology::new(&scenario.network)?;
     let mut builder = Builder { topology: &topology, sockets: Vec::new(), hosts: Vec::new(), clients: 0 };
     builder.hosts.resize_with(topology.nodes(), Demux::default);

@@ -65,6 +65,13 @@ pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result
     })
 }
 
+/// Refuses what this world does not have.
+pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let background = scenario.background.iter().map(|entry| &entry.workload);
+    let mut workloads = background.chain([&scenario.workload]);
+    if workloads.all(|workload| workload.filter.is_none()) { Ok(()) } else { Err(ScenarioError::NoFilter) }
+}
+
 /// What became of the background so far; closing the measured flow ends it.
 fn background(scenario: &Scenario, seed: Seed, world: &mut World<'_>) -> Vec<BackgroundRun> {
     if scenario.background.is_empty() {

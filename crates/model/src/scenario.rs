@@ -220,6 +220,11 @@ pub enum ScenarioError {
     /// The model world has no endpoints of this protocol.
     #[error("the model world has no {0}; the kernel world has (--world kernel)")]
     NoProtocol(&'static str),
+    /// The model world has no packet filter.
+    #[error(
+        "the model world has no packet filter; the kernel world has (--world kernel), or take filter = \"none\""
+    )]
+    NoFilter,
     /// The transport would take any number of messages at once.
     #[error("UDP does not set the pace of a greedy sender; give `interval` or `rate` a value above zero")]
     NothingSetsThePace,

@@ -186,6 +186,13 @@ fn a_protocol_without_endpoints_here_is_refused_by_name() {
 }
 
 #[test]
+fn a_packet_filter_is_refused_with_the_world_that_has_one() {
+    let scenario = scenario("tcp", "", "kind = 'simco'\nfilter = 'nftables'", 10);
+    let error = run(&scenario, Seed(7), None).unwrap_err().to_string();
+    assert!(error.contains("no packet filter; the kernel world has"), "{error}");
+}
+
+#[test]
 fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
     let run = run_of("udp", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
     assert_eq!(run.stopped, Stopped::Finished);

@@ -9,6 +9,7 @@
 //! say written = first sent = last sent and arrived = delivered, so all of the delay but the slip is `network`.
 
 mod clock;
+mod filter;
 mod mptcp;
 mod open;
 mod plan;
@@ -26,7 +27,7 @@ mod world;
 
 use std::io;
 
-pub use plan::{Counts, End, PathChange, Plan, Run, Site, SocketsError};
+pub use plan::{Counts, End, Enforced, PathChange, Plan, Run, Site, SocketsError};
 pub use stop::Stop;
 pub use tuning::{Sysctl, Unsupported, sysctls};
 

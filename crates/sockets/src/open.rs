@@ -6,6 +6,7 @@ use hol_transport::Reliability;
 use hol_workloads::{Client, Face, Server};
 
 use crate::clock::{Alarm, Clock};
+use crate::filter::Filter;
 use crate::mptcp::Mptcp;
 use crate::plan::{End, Plan, Site, SocketsError};
 use crate::poller::{Interest, Poller, Token};
@@ -48,6 +49,7 @@ pub(crate) fn world<'p>(
         client_ports: Vec::new(),
         client: Side::new(End::Client, client, connections),
         server: Side::new(End::Server, server, connections),
+        filter: None,
         progress: Progress::new(workload, *messages, lossy, patience),
         paths: Vec::new(),
         buffer: vec![0; World::BUFFER].into_boxed_slice(),
@@ -88,8 +90,12 @@ impl World<'_> {
         connections: u16,
         enter: &mut dyn FnMut(End) -> std::io::Result<()>,
     ) -> Result<(), SocketsError> {
-        let Plan { client, server, transport, .. } = self.plan;
+        let Plan { client, server, transport, workload, .. } = self.plan;
         enter(End::Server).map_err(refused("enter the server's network"))?;
+        if workload.filter == hol_workloads::Filter::Nftables {
+            let filter = self.filter.insert(Filter::new()?);
+            self.server.application.enforce(filter.enforce());
+        }
         let listener = self.opener.listen(server)?;
         let server = Site { port: own_port(&listener)?, ..server.clone() };
 

@@ -4,6 +4,7 @@ use std::io;
 use std::net::Ipv4Addr;
 
 use hol_base::{Seed, Time};
+use hol_filter::FilterError;
 use hol_measure::Record;
 use hol_model::Stopped;
 use hol_stack::TransportSpec;
@@ -67,6 +68,19 @@ pub struct Run {
     pub server: Counts,
     /// What became of the paths of an SCTP association, in the order of the notifications.
     pub paths: Vec<PathChange>,
+    /// What the packet filter held in the end, if there was one.
+    pub filter: Option<Enforced>,
+}
+
+/// What a packet filter held, beside what the middlebox had granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enforced {
+    /// Rules that the middlebox said to be in force.
+    pub rules: usize,
+    /// Elements of these that the filter did not hold.
+    pub missing: usize,
+    /// Elements that it held of no rule.
+    pub surplus: usize,
 }
 
 /// What the kernel counted for the sockets of one end; zero where it does not say.
@@ -125,6 +139,9 @@ pub enum SocketsError {
     /// There is nothing to send.
     #[error("`messages` is 0; a run needs at least one")]
     NoMessages,
+    /// The packet filter cannot be had.
+    #[error("packet filter: {0}")]
+    Filter(#[from] FilterError),
     /// The workload's table contradicts itself.
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),

@@ -6,6 +6,7 @@ use hol_workloads::{Client, Server};
 use socket2::Socket;
 
 use crate::clock::{Alarm, Clock};
+use crate::filter::Filter;
 use crate::plan::{End, PathChange, Plan, Run, SocketsError};
 use crate::poller::{Interest, Poller, Ready, Token};
 use crate::progress::{Progress, Tally};
@@ -25,6 +26,7 @@ pub(crate) struct World<'p> {
     pub(crate) client_ports: Vec<u16>,
     pub(crate) client: Side<Client>,
     pub(crate) server: Side<Server>,
+    pub(crate) filter: Option<Filter>,
     pub(crate) progress: Progress,
     pub(crate) paths: Vec<PathChange>,
     /// Scratch space for whoever reads.
@@ -60,6 +62,8 @@ impl World<'_> {
     /// Joins what both ends noted, asks the sockets for their counts, and closes them.
     pub(crate) fn finish(mut self, ended: Time, gives_up: bool) -> Result<Run, SocketsError> {
         self.client.application.give_up(ended);
+        let now = self.clock.now();
+        let filter = self.filter.as_ref().map(|filter| filter.holds(now, &self.server.application));
         let (client, server) = (&self.client.application, &self.server.application);
         let mut records = hol_workloads::records(&self.plan.workload, client, server, gives_up);
         records.iter_mut().for_each(without_passage);
@@ -72,6 +76,7 @@ impl World<'_> {
             client: self.client.counts(),
             server: self.server.counts(),
             paths: self.paths,
+            filter: filter.transpose()?,
         };
         self.client.abort().and_then(|()| self.server.abort()).map_err(refused("set SO_LINGER"))?;
         Ok(run)

@@ -1,16 +1,21 @@
 //! The middlebox that answers the agent: a pure firewall with a session for each connection or association.
 
+use std::fmt;
+
 use bytes::Bytes;
 use hol_base::Time;
-use hol_simco::{Batch, Body, Framing, Lifetime, Message, Middlebox, Output, SessionId, Underlay};
+use hol_simco::{Batch, Body, Change, Framing, Lifetime, Message, Middlebox, Output, SessionId, Underlay};
 
-/// A middlebox without a packet filter behind it.
-#[derive(Debug)]
+/// Makes all changes of rules, or none; false: it cannot.
+pub type Enforce = Box<dyn FnMut(Time, &[Change]) -> bool>;
+
+/// A middlebox, and what puts its rules in force, if anything does.
 pub(crate) struct Firewall {
-    middlebox: Middlebox,
+    pub(crate) middlebox: Middlebox,
     pub(crate) sessions: Vec<SessionId>,
     /// Empty between requests.
     batch: Batch,
+    pub(crate) enforce: Option<Enforce>,
 }
 
 impl Firewall {
@@ -20,15 +25,34 @@ impl Firewall {
         let mut middlebox = Middlebox::firewall(Self::MAX_LIFETIME);
         let underlay = || Underlay::plain(Framing::Messages);
         let sessions = (0..sessions).map(|_| middlebox.connect(Time::ZERO, underlay())).collect();
-        Self { middlebox, sessions, batch: Batch::default() }
+        Self { middlebox, sessions, batch: Batch::default(), enforce: None }
     }
 
     /// The reply to a request that came on `stream`; `None` if it makes no sense.
     pub(crate) fn answer(&mut self, now: Time, stream: u16, request: Bytes) -> Option<Bytes> {
         let session = self.sessions[usize::from(stream) % self.sessions.len()];
         self.middlebox.receive(now, session, request, &mut self.batch);
+        self.put_in_force(now);
         let reply = self.batch.release().filter_map(reply_of).next();
         reply.map(|reply| reply.to_bytes())
+    }
+
+    fn put_in_force(&mut self, now: Time) {
+        let Self { middlebox, batch, enforce: Some(enforce), .. } = self else { return };
+        if !batch.changes().is_empty() && !enforce(now, batch.changes()) {
+            // The request is the last step. What stands before it are ends of lifetimes, which need no help.
+            middlebox.refuse(now, batch.steps() - 1, batch);
+        }
+    }
+}
+
+impl fmt::Debug for Firewall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { middlebox, sessions, .. } = self;
+        f.debug_struct("Firewall")
+            .field("middlebox", middlebox)
+            .field("sessions", sessions)
+            .finish_non_exhaustive()
     }
 }
 
@@ -62,5 +86,24 @@ mod tests {
             let reply = ask((tid.0 % 2) as u16, request);
             assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Message(number)));
         }
+    }
+
+    #[test]
+    fn what_the_filter_does_not_take_is_refused_and_not_kept() {
+        let mut firewall = Firewall::new(1);
+        let mut agent = Agent::new(1, Mix::default(), Seed(1).rng());
+        firewall.answer(Time::ZERO, 0, Agent::open(0).1);
+        let mut taken = 0;
+        firewall.enforce = Some(Box::new(move |_, changes| {
+            taken += changes.len();
+            taken <= 2
+        }));
+        let mut answered = |number| {
+            let reply = firewall.answer(Time::ZERO, 0, agent.request(Time::ZERO, number).1).expect("a reply");
+            agent.reply(Time::ZERO, &reply)
+        };
+        assert_eq!([answered(0), answered(1)], [0, 1].map(|number| Ok(Answered::Message(number))));
+        assert_eq!(answered(2), Ok(Answered::Refused(2)));
+        assert_eq!(firewall.middlebox.rules(Time::ZERO).count(), 2);
     }
 }

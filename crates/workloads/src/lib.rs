@@ -17,10 +17,11 @@ mod spec;
 
 pub use client::Client;
 pub use contract::{Application, Delivery, Face, Input, Outgoing, Output, Trouble};
+pub use firewall::Enforce;
 pub use journal::records;
 pub use mix::Mix;
 pub use server::Server;
-pub use spec::{Arrivals, Kind, WorkloadError, WorkloadSpec};
+pub use spec::{Arrivals, Filter, Kind, WorkloadError, WorkloadSpec};
 
 use hol_transport::FramingError;
 

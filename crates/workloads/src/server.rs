@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_base::Time;
+use hol_simco::Rule;
 
 use crate::agent;
 use crate::contract::{Delivery, Face, Input, Outgoing, Output, Trouble};
-use crate::firewall::Firewall;
+use crate::firewall::{Enforce, Firewall};
 use crate::journal::{Answered, Arrived};
 use crate::{Kind, WorkloadSpec, padding};
 
@@ -44,6 +45,21 @@ impl Server {
             blocked: false,
             trouble: None,
             journal: crate::journal::with_room_for(messages),
+        }
+    }
+
+    /// Puts the rules of a middlebox in force, each before the reply that grants it; nobody else has any.
+    pub fn enforce(&mut self, enforce: Enforce) {
+        if let Answers::Simco(firewall) = &mut self.answers {
+            firewall.enforce = Some(enforce);
+        }
+    }
+
+    /// The rules in force.
+    pub fn rules(&self, now: Time) -> Vec<Rule> {
+        match &self.answers {
+            Answers::Simco(firewall) => firewall.middlebox.rules(now).copied().collect(),
+            Answers::Echo | Answers::Silence => Vec::new(),
         }
     }
 

@@ -45,6 +45,9 @@ pub struct WorkloadSpec {
     /// about a rule enables one as long as there is none. Default `enable` alone.
     #[serde(default, skip_serializing_if = "Mix::only_enables")]
     pub mix: Mix,
+    /// What the middlebox puts its rules in force with, before it replies; only for `simco`. Default `none`.
+    #[serde(default, skip_serializing_if = "Filter::is_none")]
+    pub filter: Filter,
     /// The run is aborted when a message cannot be handed to the transport this long after its scheduled time;
     /// nothing is late where the transport sets the pace. For so long, but 120 s at least, the last may take to arrive.
     #[serde(default = "default_late_limit")]
@@ -65,6 +68,17 @@ pub enum Kind {
     Oneway,
     /// A greedy sender: messages without replies, each as soon as the transport has taken the last.
     Bulk,
+}
+
+/// What puts the rules of a middlebox in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Filter {
+    /// Nothing does: it grants them, and that is all.
+    #[default]
+    None,
+    /// The filter of the Linux kernel that it runs on.
+    Nftables,
 }
 
 /// What makes the next message due.
@@ -147,6 +161,7 @@ impl WorkloadSpec {
             sources: 1,
             size: None,
             mix: Mix::ENABLE,
+            filter: Filter::None,
             late_limit: default_late_limit(),
         }
     }
@@ -216,6 +231,7 @@ impl WorkloadSpec {
             sources: self.sources,
             size: (self.kind != Kind::Simco).then(|| ByteCount(self.size())),
             mix: self.mix,
+            filter: self.filter,
             late_limit: self.late_limit,
         }
     }
@@ -249,6 +265,9 @@ impl WorkloadSpec {
             (kind, _) if kind != Kind::Simco && !self.mix.only_enables() => {
                 meaningless("mix", "it is about the rules of SIMCO")
             }
+            (kind, _) if kind != Kind::Simco && !self.filter.is_none() => {
+                meaningless("filter", "it puts the rules of SIMCO in force")
+            }
             _ if !(Self::MIN_SIZE..=Self::MAX_SIZE).contains(&self.size()) => {
                 Err(WorkloadError::Size { size: self.size() })
             }
@@ -260,11 +279,25 @@ impl WorkloadSpec {
 /// What the application does, in a few words.
 impl fmt::Display for WorkloadSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            Kind::Simco if self.mix.only_enables() => f.write_str(self.kind.name()),
-            Kind::Simco => write!(f, "{} {}", self.kind.name(), self.mix),
-            kind => write!(f, "{} {}B", kind.name(), self.size()),
+        let Self { kind, mix, filter, .. } = self;
+        f.write_str(kind.name())?;
+        if *kind != Kind::Simco {
+            return write!(f, " {}B", self.size());
         }
+        if !mix.only_enables() {
+            write!(f, " {mix}")?;
+        }
+        if *filter == Filter::Nftables {
+            f.write_str(" with nftables")?;
+        }
+        Ok(())
+    }
+}
+
+impl Filter {
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
     }
 }
 
@@ -322,6 +355,9 @@ mod tests {
         let error = mixed(Kind::Simco, 1, 2).unwrap_err().to_string();
         assert!(error.contains("enables 1 and deletes 2"), "{error}");
         assert!(mixed(Kind::Echo, 2, 1).unwrap_err().to_string().contains("`mix`"));
+        let filtered = |kind| WorkloadSpec { filter: Filter::Nftables, ..WorkloadSpec::new(kind) };
+        assert_eq!(filtered(Kind::Simco).check(), Ok(()));
+        assert!(filtered(Kind::Bulk).check().unwrap_err().to_string().contains("`filter`"));
     }
 
     #[test]

@@ -77,17 +77,18 @@ fn boot() -> Result<(), Trouble> {
         mount(Some(source), target, Some(kind), MsFlags::empty(), None::<&str>)
             .map_err(|e| format!("cannot mount {target}: {e}"))?;
     }
-    let mailbox = modules::file(modules::MAILBOX);
-    for file in modules::files().filter(|file| *file != mailbox) {
-        load(&file)?;
-    }
+    modules::at_boot().try_for_each(|file| load(&file))?;
     door::pause()
 }
 
-/// The job that the host gave to this machine.
+/// The job that the host gave to this machine, with the modules that it wants.
 fn job() -> Result<Job, Trouble> {
     load(&modules::file(modules::MAILBOX))?;
-    Ok(serde_json::from_slice(&door::job()?)?)
+    let job: Job = serde_json::from_slice(&door::job()?)?;
+    if !job.workload.filter.is_none() {
+        modules::of_filter().try_for_each(|file| load(&file))?;
+    }
+    Ok(job)
 }
 
 /// Loads a module, if this kernel has it as one; with its signature only where the kernel insists on it.

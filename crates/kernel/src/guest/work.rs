@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use hol_base::Seed;
 use hol_model::Scenario;
 use hol_network::NodeId;
-use hol_sockets::sysctls;
+use hol_sockets::{Enforced, sysctls};
 
 use super::capture::Capture;
 use super::namespace;
 use super::topology::{self, Topology};
 use super::{Trouble, entropy, flow, probe, schedule, text};
-use crate::job::{Answer, Facts, Job};
+use crate::job::{Answer, Facts, FilterFacts, Job};
 use crate::mailbox::Mail;
 use crate::{netem, packed};
 
@@ -47,6 +47,11 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         lines: topology.lines(&plan, &before.1)?,
         floor,
         background,
+        filter: run.filter.map(|Enforced { rules, missing, surplus }| FilterFacts {
+            rules,
+            missing,
+            surplus,
+        }),
         packets: topology.packets()?.saturating_sub(before.0),
         retransmissions: run.client.retransmissions + run.server.retransmissions,
     };

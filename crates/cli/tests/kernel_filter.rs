@@ -1,0 +1,60 @@
+//! A middlebox with a packet filter in the kernel world. Without QEMU or a kernel these tests say so and pass, unless
+//! `HOL_REQUIRE_KERNEL` is set.
+
+mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
+
+use std::fs;
+use std::path::Path;
+
+use hol::{BIN, failure, ok};
+use kernel::kernels;
+use serde_json::Value;
+
+fn compare(transport: &str, filter: &str) -> Value {
+    let arguments = [
+        "compare",
+        transport,
+        "--world=kernel",
+        "--json",
+        "--count=200",
+        "--repetitions=1",
+        "--mix=enable=2,lifetime=1,delete=1",
+        "--filter",
+        filter,
+    ];
+    let line = ok(Path::new("."), &arguments);
+    serde_json::from_str(line.trim()).expect(&line)
+}
+
+#[test]
+fn a_packet_filter_takes_its_time_and_refuses_nothing() {
+    if kernels("a_packet_filter_takes_its_time_and_refuses_nothing").is_some() {
+        for transport in ["tcp", "sctp:streams=8"] {
+            let [without, with, again] =
+                ["none", "nftables", "nftables"].map(|filter| compare(transport, filter));
+            let mean = |row: &Value| row["mean_ms"].as_f64().unwrap();
+            assert_eq!((&with["completed"], &with["digest"]), (&200.into(), &again["digest"]));
+            // Tens of thousands of instructions, a nanosecond each.
+            let added = mean(&with) - mean(&without);
+            assert!((0.005..0.5).contains(&added), "{transport}: {added} ms");
+        }
+    }
+}
+
+#[test]
+fn only_the_measured_workload_has_a_packet_filter() {
+    if kernels("only_the_measured_workload_has_a_packet_filter").is_some() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = "transports = ['tcp']\nworld = 'kernel'\n\n[[background]]\ntransport = 'tcp'\n\
+                    workload = { kind = 'simco', filter = 'nftables' }\n";
+        fs::write(directory.path().join("two.toml"), file).unwrap();
+        let (code, message) = failure(directory.path(), &["run", "two.toml"]);
+        assert_eq!(code, 2, "{message}");
+        assert!(
+            message.contains("[[background]] number 1") && message.contains("packet filter"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! A middlebox with the packet filter of this machine's kernel.
+
+use std::process::Command;
+
+use hol_sockets::{Enforced, Plan, Run, Site, run};
+use hol_workloads::{Filter, Kind, Mix, WorkloadSpec};
+
+use crate::namespaces::Pair;
+use crate::{assert_complete, plan};
+
+fn filtered(pair: &Pair, transport: &str, mix: Mix) -> Run {
+    let [client, server] = Pair::ADDRESSES.map(|address| Site { addresses: vec![address], port: 0 });
+    let plan = plan(transport, Kind::Simco);
+    let workload = WorkloadSpec { mix, filter: Filter::Nftables, ..plan.workload };
+    let plan = Plan { client, server, workload, messages: 300, ..plan };
+    run(&plan, &mut |end| pair.enter(end)).unwrap_or_else(|problem| panic!("{transport}: {problem}"))
+}
+
+#[test]
+fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
+    let Some(pair) = Pair::if_possible("in_the_end_the_kernels_filter_holds_what_the_middlebox_granted")
+    else {
+        return;
+    };
+    for transport in ["tcp", "tcp:connections=3"] {
+        let enabled = filtered(&pair, transport, Mix::default());
+        assert_complete(&enabled, 300);
+        assert_eq!(enabled.filter, Some(Enforced { rules: 300, missing: 0, surplus: 0 }), "{transport}");
+        assert!(elements(&pair) >= 300);
+        let mixed = filtered(&pair, transport, Mix { enable: 2, lifetime: 1, delete: 1 });
+        assert_complete(&mixed, 300);
+        let Some(Enforced { rules, missing: 0, surplus: 0 }) = mixed.filter else {
+            panic!("{transport}: {:?}", mixed.filter)
+        };
+        assert!((50..150).contains(&rules), "{transport}: {rules}");
+    }
+}
+
+/// As `nft` counts them; as many as are wanted where there is no `nft`.
+fn elements(pair: &Pair) -> usize {
+    let list = ["netns", "exec", pair.server(), "nft", "list", "table", "inet", "simco"];
+    let listed = Command::new("ip").args(list).output().expect("ip has made the namespaces");
+    let text = String::from_utf8_lossy(&listed.stdout);
+    if listed.status.success() { text.matches("expires").count() } else { usize::MAX }
+}
