@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use hol_lab::{Experiment, InputError, Manifest, Plan, Study, World};
+use hol_lab::{Experiment, Manifest, Plan, Study, World};
 use hol_report::claims::Verdict;
 
 use crate::failure::Failure;
@@ -35,6 +35,9 @@ pub struct Reproduce {
     /// Where it runs: model, kernel (Linux in a virtual machine), or kernel:6.1
     #[arg(long, default_value = "model")]
     world: World,
+    /// Only this experiment of the study, as in exp1; may be repeated
+    #[arg(long, value_name = "EXPERIMENT")]
+    only: Vec<String>,
     /// One JSON object a line for each point, in the order of the plan
     #[arg(long)]
     json: bool,
@@ -50,9 +53,10 @@ impl Reproduce {
         }
         let quick = if self.quick { "-quick" } else { "" };
         let world = if self.world.is_model() { "" } else { "-kernel" };
-        let default = || PathBuf::from("results").join(format!("{}{world}{quick}", study.name));
+        let only: String = self.only.iter().map(|name| format!("-{name}")).collect();
+        let default = || PathBuf::from("results").join(format!("{}{world}{quick}{only}", study.name));
         let out = self.out.clone().unwrap_or_else(default);
-        let experiments = self.placed(&study)?;
+        let experiments = self.placed(self.chosen(&study)?)?;
         if self.plan {
             say(&cost(&Plan::new(&experiments), self.jobs));
             return Ok(());
@@ -74,18 +78,35 @@ impl Reproduce {
         complete(&results, &out)
     }
 
-    /// The experiments in the world that was asked for, as far as that can do them.
-    fn placed(&self, study: &Study) -> Result<Vec<Experiment>, InputError> {
-        let experiments = study.experiments.iter().map(|(_, experiment)| experiment.clone());
-        if self.world.is_model() {
-            return Ok(experiments.collect());
+    /// The experiments that were asked for.
+    fn chosen(&self, study: &Study) -> Result<Vec<Experiment>, Failure> {
+        let known = || study.experiments.iter().map(|(name, _)| name.as_str());
+        if let Some(unknown) = self.only.iter().find(|name| !known().any(|known| known == *name)) {
+            let known = known().collect::<Vec<_>>().join(", ");
+            return Err(Failure::Usage(format!("--only {unknown}: {} has {known}", study.name)));
         }
+        let wanted = |name| self.only.is_empty() || self.only.contains(name);
+        let chosen = study.experiments.iter().filter(|(name, _)| wanted(name));
+        Ok(chosen.map(|(_, experiment)| experiment.clone()).collect())
+    }
+
+    /// The experiments in the world that was asked for, as far as that can do them.
+    fn placed(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>, Failure> {
         let mut placed = Vec::new();
         let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
         for experiment in experiments {
+            let points = experiment.points.len();
+            if self.world.is_model() && experiment.is_for_kernel() {
+                *left_out.entry(format!("{} needs --world kernel", experiment.name)).or_default() += points;
+                continue;
+            }
             let (experiment, refused) = experiment.in_world(&self.world)?;
             placed.push(experiment);
             refused.into_iter().for_each(|why| *left_out.entry(why).or_default() += 1);
+        }
+        if placed.iter().all(|experiment| experiment.points.is_empty()) {
+            let why: Vec<String> = left_out.into_keys().collect();
+            return Err(Failure::Usage(format!("nothing is left to run: {}", why.join("; "))));
         }
         for (why, points) in left_out {
             eprintln!("left out {points} points: {why}");

@@ -110,7 +110,7 @@ fn compare_says_who_is_faster_in_a_sentence_and_draws_at_most_80_columns() {
 
 #[test]
 fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
-    let cases: [(&[&str], &str); 21] = [
+    let cases: [(&[&str], &str); 25] = [
         (&["compare"], "hol compare tcp sctp:streams=1"),
         (&["compare", "tpc"], "error: transport 1: unknown transport \"tpc\""),
         (&["compare", "sctp:stream=8"], "did you mean \"streams\"?"),
@@ -123,6 +123,10 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--set", "jitter"], "write key=value"),
         (&["reproduce", "ikr35"], "known are eklund2004, fidelity, ikr53"),
         (&["reproduce", "fidelity"], "hol validate fidelity"),
+        (&["reproduce", "ikr53", "--only", "exp7"], "ikr53 has echo, exp1"),
+        (&["reproduce", "ikr53", "--only", "filter"], "filter needs --world kernel"),
+        (&["compare", "tcp", "--filter", "nftables"], "the kernel world has"),
+        (&["compare", "tcp", "--mix", "enable=1,delete=2"], "enables 1 and deletes 2"),
         (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
         (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
         (&["compare", "tcp", "--seed", "99999999999999999999999"], "from 0 to 18446744073709551615"),

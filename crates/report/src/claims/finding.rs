@@ -41,6 +41,15 @@ impl Finding {
         self
     }
 
+    /// With what another check says, if it finds something to judge; the answer stays as it is.
+    pub fn beside(mut self, what: &str, other: Self) -> Self {
+        if other != Self::no_points() {
+            self.text = format!("{}. {what}: {}", self.text, other.text);
+            self.rows.extend(other.rows);
+        }
+        self
+    }
+
     /// All together: fails if one fails, holds if all do.
     pub fn all(findings: impl Iterator<Item = Self>) -> Self {
         findings
@@ -57,5 +66,20 @@ impl Finding {
                 one
             })
             .unwrap_or_else(Self::no_points)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_beside_a_finding_is_told_and_decides_nothing() {
+        let finding = Finding::new(true, "all are alike");
+        let other = Finding::new(false, "one differs").with_rows(vec!["by 1 ms".to_owned()]);
+        let told = finding.clone().beside("With a filter", other);
+        assert_eq!((told.holds, told.rows.len()), (Some(true), 1));
+        assert_eq!(told.text, "all are alike. With a filter: one differs");
+        assert_eq!(finding.clone().beside("With a filter", Finding::no_points()), finding);
     }
 }

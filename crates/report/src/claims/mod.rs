@@ -85,6 +85,19 @@ pub struct Claim {
     /// The checks; all have to hold.
     #[serde(rename = "check")]
     pub checks: Vec<Check>,
+    /// What is told with it, where it was measured; the verdict does not depend on it.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
+}
+
+/// Something that the paper does not say and that belongs to what it says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    /// What is compared, in words.
+    pub what: String,
+    /// How.
+    pub check: Check,
 }
 
 /// One way to check a claim.
@@ -172,7 +185,9 @@ pub struct Judged {
 pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], data: &Dataset) -> Vec<Judged> {
     let on = |claim: &Claim, stack| {
         let view = View { data, stack };
-        Finding::all(claim.checks.iter().map(|check| check.evaluate(&view)))
+        let finding = Finding::all(claim.checks.iter().map(|check| check.evaluate(&view)));
+        let beside = claim.beside.iter().map(|beside| (beside.what.as_str(), beside.check.evaluate(&view)));
+        beside.fold(finding, |finding, (what, other)| finding.beside(what, other))
     };
     let judged = |claim: &Claim| {
         let mut findings: Vec<_> =
