@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use hol_base::{Duration, Time};
+use hol_filter::Mended;
 use hol_simco::{Batch, Middlebox, Output, SessionId, Underlay};
 
 use crate::clock::Clock;
@@ -18,7 +19,6 @@ use crate::listen::Listeners;
 use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
 use crate::poller::{Interest, Poller, Token};
-use crate::standin::Mended;
 use crate::systemd::Supervisor;
 use crate::{DaemonError, LedgerError, Listen};
 

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use hol_base::{Duration, Time};
+use hol_filter::{FilterError, Mended, PacketFilter};
 use hol_journal::{Journal, JournalError};
 use hol_simco::{Batch, Change, Middlebox, Policy, Rule};
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
-use crate::standin::{FilterError, Mended, PacketFilter};
 
 /// Where changes are put in force, and where they are written down.
 pub(crate) struct Ledger {
@@ -58,8 +58,10 @@ impl Ledger {
     /// whose changes cannot be made. Returns why, for each.
     pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<LedgerError> {
         let mut failures = Vec::new();
-        if self.make(now, batch.changes(), middlebox.policy()).is_ok() {
-            return failures;
+        match self.make(now, batch.changes(), middlebox.policy()) {
+            Ok(()) => return failures,
+            Err(LedgerError::Filter(failure)) if concerns_all(&failure) => self.doubt(now),
+            Err(_) => {}
         }
         self.metrics.numbers().failures += 1;
         // What lies behind a refused step is done anew, so the batch changes under way.
@@ -139,6 +141,12 @@ impl Ledger {
     pub fn tidy(&mut self) -> Result<(), LedgerError> {
         Ok(self.journal.as_mut().map_or(Ok(()), Journal::tidy)?)
     }
+}
+
+/// True if it is not for one of the changes that they were not made.
+fn concerns_all(failure: &FilterError) -> bool {
+    use FilterError::{Refused, TooManyShapes, Unsupported};
+    !matches!(failure, Refused { .. } | TooManyShapes(_) | Unsupported { .. })
 }
 
 impl fmt::Debug for Ledger {

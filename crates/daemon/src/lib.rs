@@ -26,7 +26,6 @@ mod sctp;
 mod settings;
 mod setup;
 mod signals;
-mod standin;
 mod systemd;
 mod tcp;
 
@@ -37,7 +36,6 @@ pub use limits::Limits;
 pub use listen::{Listen, Transport};
 pub use log::{Level, Log};
 pub use privileges::drop_privileges;
-pub use settings::{FilterKind, LimitSettings, NatSettings, Settings};
+pub use settings::{FilterKind, LimitSettings, NatSettings, NftablesSettings, Settings};
 pub use setup::SetupError;
 pub use signals::Signals;
-pub use standin::*;

@@ -3,7 +3,8 @@
 //! ```toml
 //! listen = ["127.0.0.1:7626"]   # the default; port 0 is any
 //! listen-sctp = []              # where the kernel has SCTP
-//! filter = "none"               # nothing is filtered: for measurements
+//! filter = "nftables"           # or "none", the default: rules are promised and nothing is done
+//! firewall = true               # false: a translator alone, through which all data passes
 //! state = "/var/lib/simco"      # a directory for the rules, so that they survive; without it they do not
 //! sync = true                   # false: a crash of the machine may lose rules that were promised
 //! policy = "policy.toml"        # who may do what; without it, anybody everything
@@ -12,7 +13,12 @@
 //! log = "info"                  # error, warn, info, debug
 //! metrics = "127.0.0.1:9626"    # where Prometheus reads them, under /metrics; nowhere without it
 //!
-//! [nat]                         # a translator, beside the firewall
+//! [nftables]
+//! table = "simco"               # of the family inet; nobody else's
+//! inside = "eth0"               # only data between these interfaces; without both, all that is forwarded
+//! outside = "eth1"
+//!
+//! [nat]                         # a translator
 //! outside = ["192.0.2.1"]       # addresses that stand for internal hosts
 //! inside = []                   # and for external ones: a twice NAT
 //! ports = [1024, 65535]
@@ -46,6 +52,8 @@ pub struct Settings {
     pub listen_sctp: Vec<SocketAddr>,
     /// What puts rules in force.
     pub filter: FilterKind,
+    /// True if data that no rule is about is dropped.
+    pub firewall: bool,
     /// The directory where rules are recorded; without it, they end with the daemon.
     pub state: Option<PathBuf>,
     /// True if the disk has a rule before its reply goes out; else a crash of the machine may lose some.
@@ -60,6 +68,8 @@ pub struct Settings {
     pub log: Level,
     /// Where Prometheus reads metrics, by HTTP.
     pub metrics: Option<SocketAddr>,
+    /// How nftables are used.
+    pub nftables: NftablesSettings,
     /// The addresses of a translator.
     pub nat: NatSettings,
     /// How much others may make the daemon hold.
@@ -70,8 +80,22 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FilterKind {
-    /// Nothing does: rules are kept and promised, and all packets pass or none. For measurements.
+    /// Nothing does: rules are promised, and what passes is the affair of others. For measurements.
     None,
+    /// Linux' own filter.
+    Nftables,
+}
+
+/// How nftables are used.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NftablesSettings {
+    /// The table of the family inet that is ours alone.
+    pub table: String,
+    /// The interface towards internal hosts.
+    pub inside: Option<String>,
+    /// The interface towards external hosts. Data that does not pass between the two is not filtered.
+    pub outside: Option<String>,
 }
 
 /// The addresses of a translator: without any, the middlebox is a pure firewall.
@@ -106,6 +130,7 @@ impl Default for Settings {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))],
             listen_sctp: Vec::new(),
             filter: FilterKind::None,
+            firewall: true,
             state: None,
             sync: true,
             policy: None,
@@ -113,9 +138,16 @@ impl Default for Settings {
             max_lifetime: Duration::from_secs(24 * 3600),
             log: Level::Info,
             metrics: None,
+            nftables: NftablesSettings::default(),
             nat: NatSettings::default(),
             limits: LimitSettings::default(),
         }
+    }
+}
+
+impl Default for NftablesSettings {
+    fn default() -> Self {
+        Self { table: "simco".to_owned(), inside: None, outside: None }
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hol_agent::{SecretFileError, nonces, read_secrets};
+use hol_filter::{Interfaces, Nftables, NullFilter, PacketFilter, Unmatched};
 use hol_journal::{Durability, Journal, JournalError, Recorded};
 use hol_simco::{
     Authentication, Capabilities, Change, Config, ConfigError, Lifetime, Middlebox, Policy, PolicyError,
@@ -12,8 +13,7 @@ use hol_simco::{
 
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::standin::{NullFilter, PacketFilter};
-use crate::{Daemon, DaemonError, FilterKind, Level, Limits, Log, Settings};
+use crate::{Daemon, DaemonError, FilterKind, LedgerError, Level, Limits, Log, NftablesSettings, Settings};
 
 /// Why settings are no daemon.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +54,16 @@ pub enum SetupError {
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
     /// The middlebox contradicts itself.
-    #[error("{0}; see [nat] of the settings")]
+    #[error("{0}; see `firewall` and [nat] of the settings")]
     Middlebox(#[from] ConfigError),
+    /// The packet filter cannot be so.
+    #[error("[nftables]: {0}")]
+    Filter(#[from] hol_filter::ConfigError),
+    /// Half of the interfaces.
+    #[error(
+        "[nftables]: `inside` and `outside` belong together; name both interfaces, or none for all that is forwarded"
+    )]
+    OneInterface,
     /// Strangers could open the firewall.
     #[error("{0} is open to other hosts, and without a policy anybody may do anything; set policy = FILE")]
     OpenToAll(std::net::SocketAddr),
@@ -83,6 +91,7 @@ impl Settings {
         if self.sockets().is_empty() {
             return Err(SetupError::ListensNowhere);
         }
+        self.nftables()?;
         Ok(Middlebox::new(self.config(), self.read_policy()?, self.authentication()?)?)
     }
 
@@ -92,7 +101,11 @@ impl Settings {
         let journal =
             self.state.as_deref().map(|directory| self.restore(directory, &mut middlebox, clock, &mut log));
         let filter: Box<dyn PacketFilter> = match self.filter {
-            FilterKind::None => Box::new(NullFilter),
+            FilterKind::None => {
+                log.write(clock.now(), Level::Warn, "nothing-filtered", &[("filter", &"none")]);
+                Box::new(NullFilter)
+            }
+            FilterKind::Nftables => Box::new(Nftables::open(self.nftables()?).map_err(LedgerError::from)?),
         };
         let connections = self.limits.connections;
         let output = usize::try_from(self.limits.output.0).unwrap_or(usize::MAX);
@@ -131,10 +144,24 @@ impl Settings {
         Ok(journal)
     }
 
+    fn nftables(&self) -> Result<hol_filter::Config, SetupError> {
+        let NftablesSettings { table, inside, outside } = &self.nftables;
+        let unmatched = if self.firewall { Unmatched::Drop } else { Unmatched::Accept };
+        let config = hol_filter::Config::new().with_table(table)?.with_unmatched(unmatched);
+        match (inside.clone(), outside.clone()) {
+            (None, None) => Ok(config),
+            (Some(inside), Some(outside)) => Ok(config.with_interfaces(Interfaces { inside, outside })?),
+            _ => Err(SetupError::OneInterface),
+        }
+    }
+
     fn config(&self) -> Config {
         let seconds = u32::try_from(self.max_lifetime.as_millis() / 1000).unwrap_or(u32::MAX);
         let mut capabilities = Capabilities::firewall(Lifetime(seconds));
         capabilities.middlebox_type |= Capabilities::PDR;
+        if !self.firewall {
+            capabilities.middlebox_type ^= Capabilities::PACKET_FILTER;
+        }
         capabilities.flags |= Capabilities::IPV6;
         if self.state.is_some() {
             capabilities.flags |= Capabilities::PERSISTENT;

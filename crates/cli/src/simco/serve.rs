@@ -34,6 +34,12 @@ pub struct Serve {
     /// What puts rules in force
     #[arg(long, value_enum)]
     filter: Option<Filter>,
+    /// The interface towards internal hosts, for --filter nftables; with --outside
+    #[arg(long, value_name = "INTERFACE")]
+    inside: Option<String>,
+    /// The interface towards external hosts; what does not pass between the two is not filtered
+    #[arg(long, value_name = "INTERFACE")]
+    outside: Option<String>,
     /// Where rules are recorded, so that they survive; without it they do not
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -55,6 +61,8 @@ pub struct Serve {
 enum Filter {
     /// Nothing: for measurements
     None,
+    /// Linux' own packet filter, in a table of our own
+    Nftables,
 }
 
 impl Serve {
@@ -83,8 +91,11 @@ impl Serve {
         }
         match self.filter {
             Some(Filter::None) => settings.filter = FilterKind::None,
+            Some(Filter::Nftables) => settings.filter = FilterKind::Nftables,
             None => {}
         }
+        settings.nftables.inside = self.inside.clone().or(settings.nftables.inside);
+        settings.nftables.outside = self.outside.clone().or(settings.nftables.outside);
         settings.state = self.state.clone().or(settings.state);
         settings.policy = self.policy.clone().or(settings.policy);
         settings.secrets = self.secrets.clone().or(settings.secrets);

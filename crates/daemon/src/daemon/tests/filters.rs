@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use hol_base::{Duration, Time};
+use hol_filter::{FilterError, Mended, PacketFilter};
 use hol_journal::Journal;
 use hol_simco::{Action, Change, Lifetime, Pid, Refusal, Reply, Request, Rule};
 
 use super::world::{Plan, World, per};
-use crate::standin::{FilterError, Mended, PacketFilter};
 
 /// Refuses what is about certain ports, and everything while it is broken.
 #[derive(Clone, Default)]
@@ -21,6 +21,7 @@ struct State {
 }
 
 const BAD: u32 = 13;
+const BROKEN: FilterError = FilterError::NotPermitted;
 
 fn is_bad(change: &Change) -> bool {
     matches!(change.after.map(|rule| rule.action),
@@ -31,8 +32,11 @@ impl PacketFilter for Fussy {
     fn apply(&mut self, _: Time, changes: &[Change]) -> Result<(), FilterError> {
         let mut state = self.0.lock().unwrap();
         state.attempts += 1;
-        if state.is_broken || changes.iter().any(is_bad) {
-            return Err(FilterError);
+        if state.is_broken {
+            return Err(BROKEN);
+        }
+        if let Some(change) = changes.iter().position(is_bad) {
+            return Err(FilterError::Refused { change, source: std::io::ErrorKind::Other.into() });
         }
         for change in changes {
             change.before.iter().for_each(|before| state.rules.retain(|rule| rule != before));
@@ -44,7 +48,7 @@ impl PacketFilter for Fussy {
     fn reconcile(&mut self, _: Time, rules: &[Rule]) -> Result<Mended, FilterError> {
         let mut state = self.0.lock().unwrap();
         if state.is_broken {
-            return Err(FilterError);
+            return Err(BROKEN);
         }
         state.rules = rules.to_vec();
         Ok(Mended::default())

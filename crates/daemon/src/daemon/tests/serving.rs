@@ -4,11 +4,11 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use hol_base::Duration;
+use hol_filter::NullFilter;
 use hol_simco::{Body, Heard, Lifetime, Message, Pid, Refusal, Reply, Request, Tid};
 
 use super::world::{Plan, World, per};
 use crate::ledger::Ledger;
-use crate::standin::NullFilter;
 use crate::{Level, Limits, Log, Settings};
 
 #[test]

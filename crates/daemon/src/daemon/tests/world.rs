@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 
 use hol_base::Duration;
+use hol_filter::{NullFilter, PacketFilter};
 use hol_journal::Journal;
 use hol_simco::{
     AddressTuple, Agent, Config, Direction, Enable, Heard, Lifetime, Location, Message, Middlebox,
@@ -15,7 +16,6 @@ use super::super::Daemon;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
 use crate::poller::{Interest, Token};
-use crate::standin::{NullFilter, PacketFilter};
 use crate::{Level, Limits, Listen, Log, Transport};
 
 /// A daemon on a port of the loopback interface.
