@@ -1,4 +1,4 @@
-//! `hol simco`: an agent for people and scripts. RFC 4540.
+//! `hol simco`: an agent for people and scripts, and the middlebox that it asks. RFC 4540.
 
 mod answer;
 mod batch;
@@ -32,6 +32,7 @@ Examples:
   hol simco list
   hol simco disallow 7
   hol simco watch --json
+  hol simco serve --filter none
 
 A host is an address, a prefix, or any; IPv6 stands in brackets. Ports are 5004, 5004-5007, 5004+4, or any.
 

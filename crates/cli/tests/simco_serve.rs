@@ -1,65 +1,32 @@
 //! `hol simco serve` with `hol simco` as its agent.
 
+#[path = "hol/daemon.rs"]
+mod daemon;
 mod hol;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-/// A middlebox that is killed if the test does not end it.
-struct Middlebox {
-    child: Child,
-    address: String,
-}
+use daemon::Daemon;
 
-impl Middlebox {
-    fn start(dir: &Path, arguments: &[&str]) -> Self {
-        Self::start_as(Command::new(env!("CARGO_BIN_EXE_hol")), dir, arguments)
-    }
-
-    fn start_as(mut command: Command, dir: &Path, arguments: &[&str]) -> Self {
-        command.current_dir(dir).args(["simco", "serve", "--listen", "127.0.0.1:0"]).args(arguments);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let address =
-            line.trim().strip_prefix("listening on tcp ").expect("the line that says where").to_owned();
-        Self { child, address }
-    }
-
-    fn ask(&self, dir: &Path, line: &str) -> String {
-        let arguments: Vec<&str> = line.split(' ').chain(["--server", &self.address]).collect();
-        hol::ok(dir, &[&["simco"], &arguments[..]].concat())
-    }
-
-    /// Ends it as systemd would; its log.
-    fn terminate(mut self) -> String {
-        let kill = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(kill.success() && self.child.wait().unwrap().success(), "exit code 0");
-        let mut log = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        log
-    }
-}
-
-impl Drop for Middlebox {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-    }
+/// What an agent's command prints.
+fn ask(middlebox: &Daemon, dir: &Path, line: &str) -> String {
+    let arguments: Vec<&str> = line.split(' ').chain(["--server", &middlebox.address]).collect();
+    hol::ok(dir, &[&["simco"], &arguments[..]].concat())
 }
 
 #[test]
 fn a_rule_survives_the_restart_of_the_middlebox() {
     let dir = tempfile::tempdir().unwrap();
-    let first = Middlebox::start(dir.path(), &["--state", "rules"]);
-    first.ask(dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
+    let first = Daemon::start(dir.path(), &["--state", "rules"]);
+    ask(&first, dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
     let log = first.terminate();
     assert!(log.contains("event=listening at=\"tcp 127.0.0.1:") && log.ends_with("event=stopped\n"), "{log}");
-    let second = Middlebox::start(dir.path(), &["--state", "rules"]);
-    let list = second.ask(dir.path(), "list");
+    let second = Daemon::start(dir.path(), &["--state", "rules"]);
+    let list = ask(&second, dir.path(), "list");
     assert!(list.contains("10.0.0.5:5004") && list.contains("198.51.100.7:6000"), "{list}");
 }
 
@@ -76,14 +43,14 @@ fn a_supervisor_is_told_and_nothing_is_left_of_what_root_may() {
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_hol"));
     command.env("NOTIFY_SOCKET", dir.path().join("notify")).env("WATCHDOG_USEC", "100000");
-    let middlebox = Middlebox::start_as(command, dir.path(), &["--state", "rules"]);
+    let middlebox = Daemon::start_as(command, dir.path(), &["--state", "rules"]);
     assert_eq!([told(), told(), told()], ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);
     let status = fs::read_to_string(format!("/proc/{}/status", middlebox.child.id())).unwrap();
     for line in ["CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"] {
         assert!(status.contains(line), "{line} is not in\n{status}");
     }
     // It can still write down what it promises.
-    middlebox.ask(dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
+    ask(&middlebox, dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
     middlebox.terminate();
     let last = std::iter::repeat_with(told).find(|state| state != "WATCHDOG=1");
     assert_eq!(last.as_deref(), Some("STOPPING=1"));

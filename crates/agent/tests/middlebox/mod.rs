@@ -1,15 +1,13 @@
 //! A middlebox behind a TCP port of this machine, whose time passes when a test says so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use hol_base::{Duration, Time};
-use hol_simco::{
-    Authentication, Batch, Body, Config, Framing, Middlebox, Output, Policy, Reply, SessionId, Underlay,
-};
+use hol_simco::{Authentication, Batch, Config, Framing, Middlebox, Output, Policy, SessionId, Underlay};
 
 /// A middlebox that serves connections until the test ends.
 #[derive(Clone)]
@@ -22,7 +20,6 @@ struct State {
     now: Time,
     middlebox: Middlebox,
     connections: BTreeMap<SessionId, TcpStream>,
-    opened: BTreeSet<SessionId>,
 }
 
 impl Server {
@@ -30,8 +27,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let middlebox = Middlebox::new(config, policy, authentication).unwrap();
-        let state =
-            State { now: Time::ZERO, middlebox, connections: BTreeMap::new(), opened: BTreeSet::new() };
+        let state = State { now: Time::ZERO, middlebox, connections: BTreeMap::new() };
         let server = Self { address, state: Arc::new(Mutex::new(state)) };
         let accepting = server.clone();
         thread::spawn(move || listener.incoming().for_each(|stream| accepting.accept(stream.unwrap())));
@@ -47,15 +43,8 @@ impl Server {
     }
 
     /// Shuts down in order.
-    #[allow(dead_code, reason = "not every test shuts down")]
     pub fn end_sessions(&self) {
         self.state.lock().unwrap().act(|middlebox, batch| middlebox.end_sessions(batch));
-    }
-
-    /// Open sessions: whoever has one hears of rules.
-    #[allow(dead_code, reason = "not every test waits for a session")]
-    pub fn sessions(&self) -> usize {
-        self.state.lock().unwrap().opened.len()
     }
 
     fn accept(&self, mut stream: TcpStream) {
@@ -85,14 +74,10 @@ impl State {
         for output in batch.release() {
             match output {
                 Output::Send(id, message) => {
-                    if let Body::Reply(Reply::Se { .. }) = message.body {
-                        self.opened.insert(id);
-                    }
                     // Whoever has gone does not read it.
                     (&self.connections[&id]).write_all(&message.to_bytes()).unwrap_or_default();
                 }
                 Output::Close(id) => {
-                    self.opened.remove(&id);
                     if let Some(stream) = self.connections.remove(&id) {
                         stream.shutdown(Shutdown::Both).unwrap_or_default();
                     }

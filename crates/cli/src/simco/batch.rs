@@ -58,7 +58,7 @@ fn read(file: &Path) -> io::Result<String> {
 fn parse(line: &str) -> Result<Vec<Asked>, String> {
     let Line { what } = Line::try_parse_from(line.split_whitespace()).map_err(|error| problem(&error))?;
     let Some((order, client)) = what.order() else {
-        return Err("list, watch and batch are no orders; use them alone".to_owned());
+        return Err("list, watch, batch and serve are no orders; use them alone".to_owned());
     };
     if *client != Client::default() {
         return Err("how to reach the middlebox, and --json, go behind `hol simco batch FILE`".to_owned());

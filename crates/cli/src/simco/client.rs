@@ -77,7 +77,8 @@ impl Client {
         Ok(())
     }
 
-    fn server(&self) -> Result<Server, Failure> {
+    /// The middlebox.
+    pub fn server(&self) -> Result<Server, Failure> {
         let variable = env::var(SERVER_VARIABLE).ok().filter(|value| !value.is_empty());
         let (text, origin) = match (&self.server, &variable) {
             (Some(text), _) => (Some(text), "--server"),

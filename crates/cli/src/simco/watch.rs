@@ -40,6 +40,7 @@ impl Watch {
     /// Watches until the middlebox ends the session, or enough was seen.
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
+        eprintln!("watching {}", self.client.server()?);
         let mut seen = 0;
         while self.count.is_none_or(|count| seen < count)
             && let Some(event) = session.next_event(self.quiet)?
