@@ -111,11 +111,12 @@ fn on_time(floor: &Floor) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// The packet filter has to hold what the middlebox granted. The one ends lifetimes by its tick, the other by the clock, so
-/// the few that end now may stand on one side only.
+/// The packet filter has to hold what the middlebox granted, and nothing else, but for what ended meanwhile.
 fn in_force(filter: &FilterFacts) -> Result<(), KernelError> {
-    let FilterFacts { rules, missing, surplus } = filter;
-    if missing + surplus <= 4 + rules / 100 {
+    /// One for each direction of the data.
+    const ELEMENTS_OF_A_RULE: usize = 2;
+    let FilterFacts { rules, ending, missing, surplus } = filter;
+    if *missing <= ending * ELEMENTS_OF_A_RULE && *surplus == 0 {
         return Ok(());
     }
     Err(Trouble::Invalid(format!(
@@ -157,9 +158,9 @@ mod tests {
 
     #[test]
     fn a_packet_filter_that_does_not_hold_what_was_granted_is_not_valid() {
-        let filter = |missing, surplus| FilterFacts { rules: 1000, missing, surplus };
-        assert!(in_force(&filter(1, 2)).is_ok());
-        for wrong in [filter(2000, 0), filter(0, 50)] {
+        let filter = |missing, surplus| FilterFacts { rules: 1000, ending: 3, missing, surplus };
+        assert!(in_force(&filter(6, 0)).is_ok());
+        for wrong in [filter(7, 0), filter(0, 1)] {
             assert!(in_force(&wrong).unwrap_err().to_string().contains("of 1000 rules"));
         }
     }

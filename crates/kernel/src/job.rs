@@ -107,6 +107,8 @@ pub struct BackgroundFacts {
 pub struct FilterFacts {
     /// Rules that the middlebox said to be in force.
     pub rules: usize,
+    /// Those of them whose lifetimes ended while the filter was looked through.
+    pub ending: usize,
     /// Elements of these that the filter did not hold.
     pub missing: usize,
     /// Elements that it held of no rule.

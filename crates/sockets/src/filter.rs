@@ -3,11 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use hol_base::Time;
-use hol_filter::{Config, FilterError, Nftables, PacketFilter};
+use hol_base::{Duration, Time};
+use hol_filter::{Config, FilterError, Mended, Nftables, PacketFilter};
 use hol_workloads::{Enforce, Server};
 
+use crate::clock::Clock;
 use crate::plan::Enforced;
+
+/// Lifetimes end earlier by this, at most: the kernel's longest tick (CONFIG_HZ=100).
+const TICK: Duration = Duration::from_millis(10);
 
 /// One filter in two hands: the middlebox's during the run, ours when it is over.
 #[derive(Clone)]
@@ -28,9 +32,12 @@ impl Filter {
     }
 
     /// Whether the kernel holds what the middlebox granted.
-    pub(crate) fn holds(&self, now: Time, server: &Server) -> Result<Enforced, FilterError> {
+    pub(crate) fn holds(&self, clock: &Clock, server: &Server) -> Result<Enforced, FilterError> {
+        let now = clock.now();
         let rules = server.rules(now);
-        let mended = self.0.borrow_mut().reconcile(now, &rules)?;
-        Ok(Enforced { rules: rules.len(), missing: mended.missing, surplus: mended.surplus })
+        let Mended { missing, surplus } = self.0.borrow_mut().reconcile(now, &rules)?;
+        let over = clock.now() + TICK;
+        let ending = rules.iter().filter(|rule| rule.expires <= over).count();
+        Ok(Enforced { rules: rules.len(), ending, missing, surplus })
     }
 }

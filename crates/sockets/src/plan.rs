@@ -77,6 +77,8 @@ pub struct Run {
 pub struct Enforced {
     /// Rules that the middlebox said to be in force.
     pub rules: usize,
+    /// Those of them whose lifetimes ended while the filter was looked through.
+    pub ending: usize,
     /// Elements of these that the filter did not hold.
     pub missing: usize,
     /// Elements that it held of no rule.

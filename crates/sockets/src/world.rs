@@ -62,8 +62,7 @@ impl World<'_> {
     /// Joins what both ends noted, asks the sockets for their counts, and closes them.
     pub(crate) fn finish(mut self, ended: Time, gives_up: bool) -> Result<Run, SocketsError> {
         self.client.application.give_up(ended);
-        let now = self.clock.now();
-        let filter = self.filter.as_ref().map(|filter| filter.holds(now, &self.server.application));
+        let filter = self.filter.as_ref().map(|filter| filter.holds(&self.clock, &self.server.application));
         let (client, server) = (&self.client.application, &self.server.application);
         let mut records = hol_workloads::records(&self.plan.workload, client, server, gives_up);
         records.iter_mut().for_each(without_passage);

@@ -47,11 +47,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         lines: topology.lines(&plan, &before.1)?,
         floor,
         background,
-        filter: run.filter.map(|Enforced { rules, missing, surplus }| FilterFacts {
-            rules,
-            missing,
-            surplus,
-        }),
+        filter: run.filter.map(filter_facts),
         packets: topology.packets()?.saturating_sub(before.0),
         retransmissions: run.client.retransmissions + run.server.retransmissions,
     };
@@ -60,6 +56,11 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         records: packed::pack(&run.records),
         packets: capture.unwrap_or_default(),
     })
+}
+
+fn filter_facts(held: Enforced) -> FilterFacts {
+    let Enforced { rules, ending, missing, surplus } = held;
+    FilterFacts { rules, ending, missing, surplus }
 }
 
 /// Makes the settings of the ends of every flow; returns what the kernel then says those of the measured are.

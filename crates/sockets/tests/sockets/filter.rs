@@ -25,11 +25,15 @@ fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
     for transport in ["tcp", "tcp:connections=3"] {
         let enabled = filtered(&pair, transport, Mix::default());
         assert_complete(&enabled, 300);
-        assert_eq!(enabled.filter, Some(Enforced { rules: 300, missing: 0, surplus: 0 }), "{transport}");
+        assert_eq!(
+            enabled.filter,
+            Some(Enforced { rules: 300, ending: 0, missing: 0, surplus: 0 }),
+            "{transport}"
+        );
         assert!(elements(&pair) >= 300);
         let mixed = filtered(&pair, transport, Mix { enable: 2, lifetime: 1, delete: 1 });
         assert_complete(&mixed, 300);
-        let Some(Enforced { rules, missing: 0, surplus: 0 }) = mixed.filter else {
+        let Some(Enforced { rules, ending: 0, missing: 0, surplus: 0 }) = mixed.filter else {
             panic!("{transport}: {:?}", mixed.filter)
         };
         assert!((50..150).contains(&rules), "{transport}: {rules}");
