@@ -18,9 +18,9 @@ pub enum FilterError {
         "this kernel lacks a part of nftables ({0}); load the modules nf_tables, nft_ct, nft_nat and nft_chain_nat"
     )]
     Lacking(io::Error),
-    /// Somebody else deleted the table.
-    #[error("the table inet {table} is gone, somebody deleted it; reconcile brings it back")]
-    Gone {
+    /// Somebody else deleted the table, or changes it as fast as we do.
+    #[error("somebody else changed or deleted the table inet {table}; reconcile mends it")]
+    Changed {
         /// Its name.
         table: String,
     },

@@ -167,3 +167,66 @@ fn check_versions(a0: &AddressTuple, a3: &AddressTuple) -> Result<(), Unsupporte
 fn check_count(count: usize) -> Result<(), Unsupported> {
     if count <= MOST_FLOWS { Ok(()) } else { Err(Unsupported::TooManyPorts(count)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Time;
+    use hol_simco::{AgentId, Gid, Location, PerParameters, Pid, PortParity};
+
+    use super::*;
+
+    fn tuple(location: Location, host: &str, port_range: u16) -> AddressTuple {
+        let mut tuple = AddressTuple::of_host(location, 17, host.parse().unwrap());
+        if let Addresses::Full { port_range: range, .. } = &mut tuple.addresses {
+            *range = port_range;
+        }
+        tuple
+    }
+
+    fn enable(internal: AddressTuple, external: AddressTuple, binding: Binding) -> Rule {
+        let parameters = PerParameters { parity: PortParity::Any, direction: Direction::Inbound };
+        let action = Action::Enable { gid: Gid(1), parameters, internal, external, binding };
+        Rule { pid: Pid(1), owner: AgentId::NOBODY, expires: Time::MAX, action }
+    }
+
+    fn ports(elements: &[(Element, Option<Target>)]) -> Vec<(Option<u16>, Option<u16>, Option<u16>)> {
+        let ports = |(element, target): &(Element, Option<Target>)| {
+            (element.source.port, element.destination.port, target.and_then(|target| target.port))
+        };
+        elements.iter().map(ports).collect()
+    }
+
+    #[test]
+    fn ranges_run_in_parallel_and_so_does_the_nat() {
+        let a0 = tuple(Location::Internal, "10.0.0.1:5004", 2);
+        let outside = Some(tuple(Location::Outside, "192.0.2.1:40000", 2));
+        let any = tuple(Location::External, "198.51.100.7:0", 1);
+        let elements = elements(&enable(a0, any, Binding { outside, inside: None })).unwrap();
+        let (first, second) = ((Some(5004), Some(40000)), (Some(5005), Some(40001)));
+        let expected = [first, second].map(|(a0, a2)| [(None, a0, None), (None, a2, a0)]).concat();
+        assert_eq!(ports(&elements), expected);
+    }
+
+    /// RFC 4540 section 8.8.1: a packet is blocked if its ports are in both ranges.
+    #[test]
+    fn ranges_of_a_disabled_rule_cross() {
+        let internal = tuple(Location::Internal, "10.0.0.1:5004", 2);
+        let external = tuple(Location::External, "198.51.100.7:6004", 3);
+        let action = Action::Disable { internal, external };
+        let rule = Rule { action, ..enable(internal, external, Binding::default()) };
+        assert_eq!(elements(&rule).unwrap().len(), 2 * 3 * 2);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let a0 = |host, count| tuple(Location::Internal, host, count);
+        let a3 = |host, count| tuple(Location::External, host, count);
+        let refusal = |a0, a3| elements(&enable(a0, a3, Binding::default())).unwrap_err();
+        let v6 = refusal(a0("10.0.0.1:5004", 1), a3("[2001:db8::1]:6004", 1));
+        assert_eq!(v6, Unsupported::ProtocolTranslation);
+        let long = refusal(a0("10.0.0.1:1024", 5000), a3("198.51.100.7:1024", 5000));
+        assert_eq!(long, Unsupported::TooManyPorts(5000));
+        let uneven = refusal(a0("10.0.0.1:5004", 2), a3("198.51.100.7:6004", 3));
+        assert_eq!(uneven, Unsupported::PortRanges);
+    }
+}

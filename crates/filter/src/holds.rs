@@ -108,3 +108,77 @@ impl Holds {
 fn wanted(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, FilterError> {
     elements(rule).map_err(|why| FilterError::Unsupported { pid: rule.pid, why })
 }
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_simco::{
+        Action, AddressTuple, AgentId, Binding, Direction, Gid, Location, PerParameters, PortParity,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Rules whose PIDs differ by two come to the same element.
+    fn rule(pid: u32, seconds: u64) -> Rule {
+        let host = |location, port| AddressTuple::of_host(location, 17, ([192, 0, 2, 1], port).into());
+        let action = Action::Enable {
+            gid: Gid(pid),
+            parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
+            internal: host(Location::Internal, 5004 + pid as u16 % 2),
+            external: host(Location::External, 6004),
+            binding: Binding::default(),
+        };
+        Rule {
+            pid: Pid(pid),
+            owner: AgentId::NOBODY,
+            expires: Time::ZERO + Duration::from_secs(seconds),
+            action,
+        }
+    }
+
+    /// How the elements stand, by the port that tells them apart.
+    fn standings(holds: &Holds) -> BTreeMap<Option<u16>, Time> {
+        let all: BTreeMap<_, _> = holds.all().collect();
+        assert!(all.iter().all(|(element, standing)| holds.standing(element) == Some(*standing)));
+        all.into_iter().map(|(element, standing)| (element.destination.port, standing.end)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn an_element_stands_as_long_as_the_rule_that_ends_last(
+            changes in prop::collection::vec((0_u32..6, prop::option::of(1_u64..5)), 0..40),
+        ) {
+            let mut rules = BTreeMap::new();
+            let mut holds = Holds::default();
+            for (pid, seconds) in changes {
+                let after = seconds.map(|seconds| rule(pid, seconds));
+                let before = rules.remove(&pid);
+                rules.extend(after.map(|rule| (pid, rule)));
+                let change = Change { before, after };
+                let earlier = standings(&holds);
+                holds.apply(&[change]).unwrap();
+                let later = standings(&holds);
+                holds.undo(&[change]);
+                prop_assert_eq!(standings(&holds), earlier);
+                let touched = holds.apply(&[change]).unwrap();
+                prop_assert!(touched.len() <= 1);
+                let last = |odd| rules.values().filter(|rule| rule.pid.0 % 2 == odd).map(|rule| rule.expires).max();
+                prop_assert_eq!(later.get(&Some(5004)).copied(), last(0));
+                prop_assert_eq!(later.get(&Some(5005)).copied(), last(1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_with_a_rule_that_cannot_be_is_taken_back_whole() {
+        let mut holds = Holds::of([&rule(0, 5)]).unwrap();
+        let mut impossible = rule(3, 5);
+        let Action::Enable { external, .. } = &mut impossible.action else { unreachable!() };
+        *external = AddressTuple::of_host(Location::External, 17, "[2001:db8::1]:6004".parse().unwrap());
+        let begin = |rule| Change { before: None, after: Some(rule) };
+        let error = holds.apply(&[begin(rule(0, 5)).inverse(), begin(impossible)]).unwrap_err();
+        assert!(error.to_string().starts_with("rule 3:"), "{error}");
+        assert_eq!(standings(&holds).len(), 1);
+    }
+}

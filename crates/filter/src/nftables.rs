@@ -13,7 +13,7 @@ mod transaction;
 use hol_base::Time;
 use hol_simco::{Change, Rule};
 
-use self::kernel::Kernel;
+use self::kernel::{Kernel, NO_ENTRY, Refusal};
 use self::sets::Sets;
 use self::steps::Steps;
 use self::transaction::Transaction;
@@ -63,34 +63,35 @@ impl Nftables {
         mut steps: Steps,
         begin: impl Fn(&mut Transaction<'_>),
     ) -> Result<(), FilterError> {
-        let mut attempts = 1;
-        loop {
+        for _ in 0..Self::ATTEMPTS {
             let mut transaction = Transaction::new(self.config.table());
             begin(&mut transaction);
             steps.put(now, sets, &mut transaction);
             let refusals = self.kernel.commit(&transaction.finish())?;
-            let Some(first) = refusals.first() else { return Ok(()) };
-            let reason = self.reason(*first, &steps);
-            if attempts == Self::ATTEMPTS
-                || matches!(reason, FilterError::Gone { .. })
-                || !steps.adjust(&refusals)
-            {
-                return Err(reason);
+            if refusals.is_empty() {
+                return Ok(());
             }
-            attempts += 1;
+            let cure = steps.adjust(&refusals);
+            if self.is_known && !self.kernel.has_table(self.config.table())? {
+                return Err(self.changed());
+            }
+            cure.map_err(|refusal| self.reason(refusal, &steps))?;
         }
+        Err(self.changed())
     }
 
-    /// What a refusal means.
-    fn reason(&self, (sequence, error): (u32, i32), steps: &Steps) -> FilterError {
+    /// What a refusal means that cannot be cured.
+    fn reason(&self, Refusal { sequence, error }: Refusal, steps: &Steps) -> FilterError {
         let source = std::io::Error::from_raw_os_error(error);
         match steps.change_of(sequence) {
-            _ if matches!(self.kernel.has_table(self.config.table()), Ok(false)) && self.is_known => {
-                FilterError::Gone { table: self.config.table().into() }
-            }
+            Some(_) if error == NO_ENTRY => self.changed(),
             Some(change) => FilterError::Refused { change, source },
             None => FilterError::Lacking(source),
         }
+    }
+
+    fn changed(&self) -> FilterError {
+        FilterError::Changed { table: self.config.table().into() }
     }
 }
 

@@ -63,3 +63,41 @@ impl PacketFilter for RecordingFilter {
         Ok(mended)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_simco::{Action, AddressTuple, AgentId, Location};
+
+    use super::*;
+
+    fn begin(pid: u32) -> Change {
+        let host = |location| AddressTuple::of_host(location, 17, "192.0.2.1:5004".parse().unwrap());
+        let action =
+            Action::Disable { internal: host(Location::Internal), external: host(Location::External) };
+        let expires = Time::ZERO + Duration::from_secs(60);
+        Change { before: None, after: Some(Rule { pid: Pid(pid), owner: AgentId::NOBODY, expires, action }) }
+    }
+
+    #[test]
+    fn a_batch_is_refused_whole_if_it_is_about_the_rule_in_question() {
+        let mut filter = RecordingFilter::default();
+        filter.apply(Time::ZERO, &[begin(1)]).unwrap();
+        filter.refuse(Some(Pid(3)));
+        let error = filter.apply(Time::ZERO, &[begin(2), begin(3)]).unwrap_err();
+        assert!(matches!(error, FilterError::Refused { change: 1, .. }), "{error}");
+        assert_eq!((filter.batches().len(), filter.rules().count()), (1, 1));
+        filter.apply(Time::ZERO, &[begin(2), begin(1).inverse()]).unwrap();
+        assert_eq!(filter.rules().map(|rule| rule.pid).collect::<Vec<_>>(), [Pid(2)]);
+    }
+
+    #[test]
+    fn reconciliation_counts_both_ways() {
+        let mut filter = RecordingFilter::default();
+        filter.apply(Time::ZERO, &[begin(1), begin(2)]).unwrap();
+        let wanted: Vec<Rule> =
+            [begin(2), begin(3), begin(4)].iter().filter_map(|change| change.after).collect();
+        assert_eq!(filter.reconcile(Time::ZERO, &wanted).unwrap(), Mended { missing: 2, surplus: 1 });
+        assert_eq!(filter.reconcile(Time::ZERO, &wanted).unwrap(), Mended::default());
+    }
+}

@@ -13,8 +13,14 @@ use crate::FilterError;
 #[derive(Debug)]
 pub(super) struct Kernel(Socket);
 
-/// Why a transaction was refused: messages by sequence number, with the error numbers.
-pub(super) type Refusals = Vec<(u32, i32)>;
+/// A message that was refused, and with it its transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Its number in the transaction.
+    pub sequence: u32,
+    /// The error number.
+    pub error: i32,
+}
 
 /// An element that the kernel has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +34,11 @@ pub(super) struct Found {
 /// What a table holds: the elements of each set, by key.
 pub(super) type Tables = BTreeMap<String, BTreeMap<Vec<u8>, Found>>;
 
-/// linux/errno
+/// errno(3)
 const PERMISSION: i32 = 1;
 pub(super) const NO_ENTRY: i32 = 2;
 pub(super) const EXISTS: i32 = 17;
+const NO_BUFFERS: i32 = 105;
 /// What a message has before its attributes, `struct nfgenmsg`.
 const STRUCTURE: usize = 4;
 
@@ -50,12 +57,12 @@ impl Kernel {
     }
 
     /// Carries out a transaction. If messages are refused, nothing has changed.
-    pub fn commit(&self, transaction: &[u8]) -> Result<Refusals, FilterError> {
+    pub fn commit(&self, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
         self.0.send(transaction)?;
-        let mut refusals = Refusals::new();
+        let mut refusals = Vec::new();
         let heard = self.0.answers(|answer| {
             if let Some(error) = answer.outcome().filter(|error| *error != 0) {
-                refusals.push((answer.sequence, error));
+                refusals.push(Refusal { sequence: answer.sequence, error });
             }
         });
         match heard {
@@ -63,7 +70,7 @@ impl Kernel {
             Err(error) if error.raw_os_error() == Some(NO_BUFFERS) && !refusals.is_empty() => {}
             heard => heard?,
         }
-        if refusals.iter().any(|(_, error)| *error == PERMISSION) {
+        if refusals.iter().any(|refusal| refusal.error == PERMISSION) {
             return Err(FilterError::NotPermitted);
         }
         Ok(refusals)
@@ -94,9 +101,6 @@ impl Kernel {
         Ok(sets)
     }
 }
-
-/// linux/errno
-const NO_BUFFERS: i32 = 105;
 
 fn set_name(body: &[u8]) -> Option<String> {
     let name = attribute(body.get(STRUCTURE..)?, 2)?;

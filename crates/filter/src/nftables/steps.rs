@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Time;
 
-use super::kernel::{EXISTS, NO_ENTRY, Refusals};
+use super::kernel::{EXISTS, NO_ENTRY, Refusal};
 use super::sets::Sets;
 use super::shape::{self, Shape};
 use super::transaction::Transaction;
@@ -73,16 +73,23 @@ impl Steps {
         }
     }
 
-    /// Makes the best of refusals, and says whether there is hope then: what is to be deleted may have ended meanwhile,
-    /// and what is to be added may not have ended yet, or somebody else has added it.
-    pub fn adjust(&mut self, refusals: &Refusals) -> bool {
-        refusals.iter().all(|&(sequence, error)| {
-            let Some((index, adds)) = self.message(sequence) else { return false };
+    /// Makes the best of refusals: what is to be deleted may have ended meanwhile, and what is to be added may not have
+    /// ended yet, or somebody else has added it. `Err` is a refusal of another kind.
+    pub fn adjust(&mut self, refusals: &[Refusal]) -> Result<(), Refusal> {
+        for &refusal in refusals {
+            let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
             let step = &mut self.steps[index];
-            let is_curable = if adds { error == EXISTS && !step.delete } else { error == NO_ENTRY };
+            let is_curable = match refusal.error {
+                EXISTS => adds && !step.delete,
+                NO_ENTRY => !adds,
+                _ => false,
+            };
+            if !is_curable {
+                return Err(refusal);
+            }
             step.delete = adds;
-            is_curable
-        })
+        }
+        Ok(())
     }
 
     /// The change that a message of the last transaction was for.

@@ -6,7 +6,7 @@ use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, end, lasting};
 use crate::world::Place::{Inside, Outside};
-use crate::world::{World, arrives, await_neighbours};
+use crate::world::{World, arrives, await_links};
 
 #[test]
 fn an_internal_host_is_reached_at_the_outside_address() {
@@ -80,7 +80,7 @@ fn ipv6_is_translated_as_ipv4() {
     let Some(world) = World::new() else { return };
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "[fd01::2]:5004"), world.udp(Outside, "[fd02::2]:6004"));
-    await_neighbours(&outside, "[fd01::2]:5004", &inside);
+    await_links(&outside, "[fd01::2]:5004", &inside);
     let a2 = Some("[2001:db8::77]:40000");
     let rule = bind(1, BiDirectional, UDP, "[fd01::2]:5004", "[fd02::2]:6004", a2, None);
     filter.apply(NOW, &[begin(rule)]).unwrap();

@@ -7,7 +7,7 @@ use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, disable, enable, end};
 use crate::world::Place::{Inside, Outside};
-use crate::world::{World, arrives, await_neighbours};
+use crate::world::{World, arrives, await_links};
 
 #[test]
 fn datagrams_pass_in_the_direction_of_their_rule_and_until_it_ends() {
@@ -109,8 +109,8 @@ fn ipv6_is_as_ipv4() {
     let mut filter = world.filter(Config::new());
     let [inside, other] = ["[fd01::2]:5004", "[fd01::3]:5004"].map(|host| world.udp(Inside, host));
     let outside = world.udp(Outside, "[fd02::2]:6004");
-    await_neighbours(&outside, "[fd01::2]:5004", &inside);
-    await_neighbours(&outside, "[fd01::3]:5004", &other);
+    await_links(&outside, "[fd01::2]:5004", &inside);
+    await_links(&outside, "[fd01::3]:5004", &other);
     let exact = enable(1, Inbound, UDP, "[fd01::2]:5004", "[fd02::2]:6004");
     filter.apply(NOW, &[begin(exact)]).unwrap();
     assert!(arrives(&outside, "[fd01::2]:5004", &inside).is_some());

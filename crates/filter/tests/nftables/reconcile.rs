@@ -100,6 +100,19 @@ fn chains_and_sets_that_somebody_else_touched_are_mended() {
     }
 }
 
+/// So many that they do not fit into one transaction.
+#[test]
+fn twenty_thousand_rules_come_back_and_go() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = |n: u32| enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004");
+    let rules: Vec<Rule> = (0..20_000).map(rule).collect();
+    assert_eq!(filter.reconcile(NOW, &rules).unwrap(), Mended { missing: 20_000, surplus: 0 });
+    assert_eq!(filter.reconcile(NOW, &rules).unwrap(), NOTHING);
+    assert_eq!(filter.reconcile(NOW, &[]).unwrap(), Mended { missing: 0, surplus: 20_000 });
+    assert!(!world.listing().contains("expires"));
+}
+
 /// What is made anew is listed behind what is not.
 fn sorted(listing: &str) -> Vec<&str> {
     let mut blocks: Vec<&str> = listing.split("\n\n").map(|block| block.trim_matches(['\n', '}'])).collect();

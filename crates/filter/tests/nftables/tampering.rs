@@ -33,10 +33,23 @@ fn a_table_that_somebody_deleted_is_missed() {
     world.nft("delete table inet simco");
     for change in [begin(two), end(one)] {
         let error = filter.apply(NOW, &[change]).unwrap_err();
-        assert!(matches!(error, FilterError::Gone { .. }), "{error}");
+        assert!(matches!(error, FilterError::Changed { .. }), "{error}");
         assert!(error.to_string().contains("inet simco"), "{error}");
     }
     assert_eq!(filter.reconcile(NOW, &[one]).unwrap(), Mended { missing: 1, surplus: 0 });
+    filter.apply(NOW, &[begin(two), end(one)]).unwrap();
+}
+
+#[test]
+fn a_set_that_somebody_deleted_is_missed() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
+    filter.apply(NOW, &[begin(one)]).unwrap();
+    world.nft("flush table inet simco\ndelete set inet simco inbound4_proto_saddr_sport_daddr_dport");
+    let error = filter.apply(NOW, &[begin(two), end(one)]).unwrap_err();
+    assert!(matches!(error, FilterError::Changed { .. }), "{error}");
+    filter.reconcile(NOW, &[one]).unwrap();
     filter.apply(NOW, &[begin(two), end(one)]).unwrap();
 }
 

@@ -27,7 +27,7 @@ pub enum Place {
 use Place::{Inside, Middlebox, Outside};
 
 /// How long a packet may take that is on its way.
-const PATIENCE: Duration = Duration::from_millis(150);
+const PATIENCE: Duration = Duration::from_millis(250);
 
 impl World {
     /// 10.1.0.0/24 and fd01::/64 are inside, 10.2.0.0/24 and fd02::/64 outside; the middlebox is .1, the hosts are .2
@@ -70,6 +70,9 @@ impl World {
             "sysctl",
             &["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
         )?;
+        for host in ["10.2.0.2:1", "10.2.0.3:1"] {
+            await_links(&world.udp(Outside, host), "10.1.0.2:1", &world.udp(Inside, "10.1.0.2:1"));
+        }
         Ok(world)
     }
 
@@ -165,9 +168,8 @@ pub fn arrives(from: &UdpSocket, address: &str, to: &UdpSocket) -> Option<String
     Some(source.to_string())
 }
 
-/// IPv6 looks for its neighbours once a second, and links come up when they like: so a test begins with a datagram that
-/// arrives.
-pub fn await_neighbours(from: &UdpSocket, address: &str, to: &UdpSocket) {
+/// Links come up when they like, and IPv6 looks for its neighbours once a second: so a test begins when a datagram arrives.
+pub fn await_links(from: &UdpSocket, address: &str, to: &UdpSocket) {
     assert!((0..40).any(|_| arrives(from, address, to).is_some()), "nothing arrives at {address}");
 }
 
