@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hol_agent::{SecretFileError, nonces, read_secrets};
-use hol_filter::{Interfaces, Nftables, NullFilter, PacketFilter, Unmatched};
+use hol_filter::{Interfaces, Nftables, NullFilter, PacketFilter, Pool, Unmatched};
 use hol_journal::{Durability, Journal, JournalError, Recorded};
 use hol_simco::{
     Authentication, Capabilities, Change, Config, ConfigError, Lifetime, Middlebox, Policy, PolicyError,
@@ -147,7 +147,9 @@ impl Settings {
     fn nftables(&self) -> Result<hol_filter::Config, SetupError> {
         let NftablesSettings { table, inside, outside } = &self.nftables;
         let unmatched = if self.firewall { Unmatched::Drop } else { Unmatched::Accept };
-        let config = hol_filter::Config::new().with_table(table)?.with_unmatched(unmatched);
+        let addresses = [&self.nat.outside[..], &self.nat.inside[..]].concat();
+        let pool = Pool { addresses, ports: self.nat.ports.0..=self.nat.ports.1 };
+        let config = hol_filter::Config::new().with_table(table)?.with_unmatched(unmatched).with_pool(pool);
         match (inside.clone(), outside.clone()) {
             (None, None) => Ok(config),
             (Some(inside), Some(outside)) => Ok(config.with_interfaces(Interfaces { inside, outside })?),

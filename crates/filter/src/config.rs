@@ -1,11 +1,24 @@
 //! What a filter is told beside the rules.
 
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
 /// How nftables are to be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     table: String,
     interfaces: Option<Interfaces>,
     unmatched: Unmatched,
+    pool: Pool,
+}
+
+/// What a NAT has to give away. Datagrams to it are nobody else's, not even the middlebox' own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// A2 and A1.
+    pub addresses: Vec<IpAddr>,
+    /// Ports of all of them.
+    pub ports: RangeInclusive<u16>,
 }
 
 /// The interfaces of the middlebox, by name. Data that comes or goes by another one is none of its business.
@@ -41,7 +54,7 @@ pub enum ConfigError {
 impl Config {
     /// The table `inet simco`, all interfaces, what no rule allows is dropped.
     pub fn new() -> Self {
-        Self { table: "simco".into(), interfaces: None, unmatched: Unmatched::Drop }
+        Self { table: "simco".into(), interfaces: None, unmatched: Unmatched::Drop, pool: Pool::default() }
     }
 
     /// Another name for the table, of the family `inet`.
@@ -68,6 +81,11 @@ impl Config {
         Self { unmatched, ..self }
     }
 
+    /// What a NAT has to give away; a firewall has nothing.
+    pub fn with_pool(self, pool: Pool) -> Self {
+        Self { pool, ..self }
+    }
+
     /// The name of the table.
     pub fn table(&self) -> &str {
         &self.table
@@ -81,6 +99,17 @@ impl Config {
     /// What becomes of data that no rule is about.
     pub fn unmatched(&self) -> Unmatched {
         self.unmatched
+    }
+
+    /// What a NAT has to give away.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { addresses: Vec::new(), ports: 1024..=u16::MAX }
     }
 }
 

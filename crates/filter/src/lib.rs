@@ -15,7 +15,7 @@ mod nftables;
 mod null;
 mod recording;
 
-pub use config::{Config, ConfigError, Interfaces, Unmatched};
+pub use config::{Config, ConfigError, Interfaces, Pool, Unmatched};
 pub use error::{FilterError, Unsupported};
 pub use nftables::Nftables;
 pub use null::NullFilter;

@@ -32,6 +32,15 @@ pub(super) enum Header {
     Transport = 2,
 }
 
+/// What `cmp` finds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Order {
+    Equal = 0,
+    Unequal = 1,
+    NotAbove = 3,
+    NotBelow = 5,
+}
+
 /// What a rule ends with.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'a> {
@@ -83,14 +92,14 @@ impl Expressions {
         })
     }
 
-    /// Goes on only if the registers from `at` on are these octets.
-    pub fn equals(self, at: usize, octets: &[u8]) -> Self {
-        self.with("cmp", |data| value(number(register(data, 1, at), 2, 0), 3, octets))
+    /// Goes on only if the registers from `at` on compare like this with the octets.
+    pub fn compare(self, at: usize, order: Order, octets: &[u8]) -> Self {
+        self.with("cmp", |data| value(number(register(data, 1, at), 2, order as u32), 3, octets))
     }
 
-    /// Goes on only if they are not.
-    pub fn differs(self, at: usize, octets: &[u8]) -> Self {
-        self.with("cmp", |data| value(number(register(data, 1, at), 2, 1), 3, octets))
+    /// Goes on only if the registers from `at` on are these octets.
+    pub fn equals(self, at: usize, octets: &[u8]) -> Self {
+        self.compare(at, Order::Equal, octets)
     }
 
     /// Goes on only if the set has the registers from `at` on; a map puts what it gives into those from `to` on.

@@ -15,11 +15,8 @@ pub(super) enum Seen {
 
 /// Does with a packet of the version what the shape's set says.
 pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen) -> Expressions {
-    // linux/netfilter.h
-    let version = if shape.version == IpVersion::V4 { 2 } else { 10 };
-    let rule = rule.meta(Meta::Version, 0).equals(0, &[version]);
     let mut register = 0;
-    let rule = shape.key().fold(rule, |rule, field| {
+    let rule = shape.key().fold(of_version(rule, shape.version), |rule, field| {
         let at = register;
         register += field.width() / 4;
         load(rule, field, seen, at)
@@ -27,7 +24,7 @@ pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen) -> Expressions 
     let name = shape.name();
     let nat = |rule: Expressions, nat| {
         let port = (shape.data().count() == 2).then_some(usize::from(shape.version.address_bits()) / 32);
-        rule.lookup(&name, 0, Some(0)).nat(nat, version, 0, port)
+        rule.lookup(&name, 0, Some(0)).nat(nat, number(shape.version), 0, port)
     };
     match shape.role {
         Role::Block => rule.lookup(&name, 0, None).verdict(Verdict::Drop),
@@ -37,8 +34,21 @@ pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen) -> Expressions 
     }
 }
 
+/// Goes on only with packets of the version.
+pub(super) fn of_version(rule: Expressions, version: IpVersion) -> Expressions {
+    rule.meta(Meta::Version, 0).equals(0, &[number(version)])
+}
+
+/// linux/netfilter.h
+fn number(version: IpVersion) -> u8 {
+    match version {
+        IpVersion::V4 => 2,
+        IpVersion::V6 => 10,
+    }
+}
+
 /// Loads a field of a packet. RFC 791 and RFC 8200 have the addresses, and all transports begin with their ports.
-fn load(rule: Expressions, field: Field, seen: Seen, at: usize) -> Expressions {
+pub(super) fn load(rule: Expressions, field: Field, seen: Seen, at: usize) -> Expressions {
     let is_first = |side| (side == Side::Source) == (seen == Seen::AsItIs);
     match field {
         Field::Protocol => rule.meta(Meta::Protocol, at),

@@ -1,14 +1,19 @@
 //! The rules around the sets: what a packet goes through. `docs/simco-filter.md` shows them as `nft` does.
 
-use super::expression::{Expressions, Meta, Tracked, Verdict};
-use super::look::{Seen, look};
-use super::shape::Shape;
+use std::net::IpAddr;
+
+use hol_simco::IpVersion;
+
+use super::expression::{Expressions, Header, Meta, Order, Tracked, Verdict};
+use super::look::{Seen, load, look, of_version};
+use super::shape::{Field, Shape, Side};
 use super::transaction::Transaction;
 use crate::element::Role;
-use crate::{Config, Interfaces, Unmatched};
+use crate::{Config, Interfaces, Pool, Unmatched};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
@@ -30,6 +35,8 @@ enum Begin<'a> {
     Forward(Option<&'a Interfaces>),
     /// What is the same for all packets.
     Checks,
+    /// Packets to the middlebox itself come here.
+    Input(&'a Pool),
     /// Packets of rules; those that answer go to the other chain.
     Passage { replies: &'static str },
     /// Others come from other chains.
@@ -66,6 +73,7 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
         chain("forward", Begin::Forward(config.interfaces()), &[]),
         chain(CHECKS, Begin::Checks, &[]),
         chain(BLOCKED, Begin::Nothing, &[Role::Block]),
+        chain("input", Begin::Input(config.pool()), &[]),
         chain("prerouting", Begin::Prerouting, &[Role::Dnat]),
         chain("postrouting", Begin::Postrouting, &[Role::Snat]),
     ];
@@ -85,12 +93,17 @@ impl Chain<'_> {
 
     /// A firewall has no chains of a NAT: they would cost every connection.
     pub fn is_needed(&self, shapes: &[&Shape]) -> bool {
-        !matches!(self.begin, Begin::Prerouting | Begin::Postrouting) || !shapes.is_empty()
+        match self.begin {
+            Begin::Prerouting | Begin::Postrouting => !shapes.is_empty(),
+            Begin::Input(pool) => !pool.addresses.is_empty(),
+            _ => true,
+        }
     }
 
     /// linux/netfilter.h has the hooks, linux/netfilter_ipv4.h the priorities.
     pub fn create(&self, transaction: &mut Transaction<'_>) {
         match self.begin {
+            Begin::Input(_) => transaction.create_base_chain(self.name, "filter", 1, 0),
             Begin::Forward(_) => transaction.create_base_chain(self.name, "filter", 2, 0),
             Begin::Prerouting => transaction.create_base_chain(self.name, "nat", 0, -100),
             Begin::Postrouting => transaction.create_base_chain(self.name, "nat", 4, 100),
@@ -135,6 +148,7 @@ impl Begin<'_> {
                 rules.add(|rule| between(rule, outside, inside).verdict(Verdict::Goto(ENTERING)));
                 rules.add(|rule| between(rule, inside, outside).verdict(Verdict::Goto(LEAVING)));
             }
+            Self::Input(pool) => protect(rules, pool),
             Self::Checks => check(rules),
             Self::Passage { replies } => pass(rules, replies),
             Self::Nothing | Self::Prerouting | Self::Postrouting => {}
@@ -162,6 +176,27 @@ fn pass(rules: &mut Rules<'_, '_>, replies: &str) {
     }
 }
 
+/// A datagram that comes before its binding: taken for the middlebox' own data, it would be tracked as such, and all that
+/// follow it. Dropped, it is forgotten.
+fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
+    const NEW: u32 = 8;
+    let [first, last] = [pool.ports.start(), pool.ports.end()].map(|port| port.to_be_bytes());
+    for address in &pool.addresses {
+        let version = IpVersion::of(*address);
+        let destination = Field::Address(Side::Destination, version, version.address_bits());
+        rules.add(|rule| {
+            let rule = load(of_version(state(rule, NEW), version), destination, Seen::AsItIs, 0);
+            let rule = match address {
+                IpAddr::V4(v4) => rule.equals(0, &v4.octets()),
+                IpAddr::V6(v6) => rule.equals(0, &v6.octets()),
+            };
+            let rule = protocol(rule, UDP).payload(Header::Transport, 2, 2, 0);
+            let rule = rule.compare(0, Order::NotBelow, &first).compare(0, Order::NotAbove, &last);
+            rule.verdict(Verdict::Drop)
+        });
+    }
+}
+
 fn between(rule: Expressions, from: &str, to: &str) -> Expressions {
     let padded = |name: &str| {
         let mut octets = [0; 16];
@@ -178,7 +213,7 @@ fn protocol(rule: Expressions, protocol: u8) -> Expressions {
 
 /// The packet is in one of these states, which are bits.
 fn state(rule: Expressions, states: u32) -> Expressions {
-    rule.ct(Tracked::State, 0).mask(0, &states.to_ne_bytes()).differs(0, &[0; 4])
+    rule.ct(Tracked::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Order::Unequal, &[0; 4])
 }
 
 /// The packet goes against the one that began its connection.

@@ -1,11 +1,11 @@
 //! Bindings of NATs. RFC 4540 section 8.3.3: A2 (192.0.2.77) stands for A0 outside, A1 (198.51.100.77) for A3 inside.
 
 use hol_base::Duration;
-use hol_filter::{Config, PacketFilter};
+use hol_filter::{Config, PacketFilter, Pool};
 use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, end, lasting};
-use crate::world::Place::{Inside, Outside};
+use crate::world::Place::{Inside, Middlebox, Outside};
 use crate::world::{World, arrives, await_links};
 
 #[test]
@@ -104,4 +104,26 @@ fn of_two_bindings_for_the_same_data_the_longer_holds() {
     assert_eq!(seen(), "192.0.2.78");
     filter.apply(NOW, &[end(second)]).unwrap();
     assert_eq!(seen(), "192.0.2.77");
+}
+
+/// The usual NAT gives away ports of its own address.
+#[test]
+fn a_datagram_before_its_binding_does_not_stand_in_the_way() {
+    let Some(world) = World::new() else { return };
+    for (own, a0, a3) in
+        [("10.2.0.1", "10.1.0.2:5004", "10.2.0.2:6004"), ("[fd02::1]", "[fd01::2]:5004", "[fd02::2]:6004")]
+    {
+        let [bound, free] = [40_000, 50_001].map(|port| format!("{own}:{port}"));
+        let pool =
+            Pool { addresses: vec![own.trim_matches(['[', ']']).parse().unwrap()], ports: 40_000..=50_000 };
+        let mut filter = world.filter(Config::new().with_pool(pool));
+        filter.reconcile(NOW, &[]).unwrap();
+        let (inside, outside) = (world.udp(Inside, a0), world.udp(Outside, a3));
+        let here = world.udp(Middlebox, &free);
+        await_links(&outside, &free, &here);
+        assert_eq!(arrives(&outside, &bound, &inside), None);
+        filter.apply(NOW, &[begin(bind(1, Inbound, UDP, a0, a3, Some(&bound), None))]).unwrap();
+        await_links(&outside, &bound, &inside);
+        filter.remove().unwrap();
+    }
 }
