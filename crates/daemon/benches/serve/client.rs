@@ -38,7 +38,7 @@ impl Client {
     }
 
     /// Rules' lives, so many at a time: each is enabled, changed and deleted.
-    pub fn live(&mut self, at_a_time: u32, transactions: u64) {
+    pub fn live(&mut self, at_a_time: u32, transactions: usize) {
         let mut asked = 0;
         let mut answered = 0;
         (0..at_a_time).for_each(|_| self.enable_another(&mut asked));
@@ -60,14 +60,14 @@ impl Client {
     }
 
     /// So many rules that stay.
-    pub fn enable(&mut self, at_a_time: u32, rules: u32) {
+    pub fn enable(&mut self, at_a_time: u32, rules: usize) {
         let (mut asked, mut answered) = (0, 0);
         (0..at_a_time).for_each(|_| self.enable_another(&mut asked));
         while answered < asked {
             self.exchange(&mut |client, reply| {
                 assert!(matches!(reply, Reply::Per(_)));
                 answered += 1;
-                if asked < u64::from(rules) {
+                if asked < rules {
                     client.enable_another(&mut asked);
                 }
             });
@@ -97,7 +97,7 @@ impl Client {
         Times(times)
     }
 
-    fn enable_another(&mut self, asked: &mut u64) {
+    fn enable_another(&mut self, asked: &mut usize) {
         const UDP: u8 = 17;
         self.port = self.port.wrapping_add(2);
         let at = |address: [u8; 4], port| SocketAddr::from((address, port));

@@ -1,38 +1,49 @@
-//! What the daemon does in a second, what a transaction costs it, and how long one takes: null filter, no journal, one
-//! TCP connection over the loopback interface. `cargo bench -p hol-daemon`.
+//! What the daemon does in a second, what a transaction costs it, and how long one takes, over one TCP connection on the
+//! loopback interface: without a filter, and as root also with nftables and with the journal.
+//! `cargo bench -p hol-daemon`.
 //!
 //! The daemon is a process of its own, so its processor time and memory are its own; agent and daemon share the machine.
 
 mod client;
+mod network;
 mod server;
 
 use client::Client;
 use hol_base::{Duration, Time};
-use server::Server;
+use server::{Making, Server};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments.iter().any(|argument| argument == server::ROLE) {
-        return server::run();
+        return server::run(&arguments);
     }
     let is_test = arguments.iter().any(|argument| argument == "--test");
-    let (transactions, singles, rules) =
-        if is_test { (10_000, 1000, 10_000) } else { (3_000_000, 200_000, 1_000_000) };
-    pipelined(transactions);
-    single(singles);
-    many_rules(rules, singles);
+    let scaled = |count: usize| if is_test { count / 100 } else { count };
+    let null = Making { filter: false, journal: false };
+    pipelined(null, scaled(3_000_000));
+    single(null, scaled(200_000));
+    many_rules(scaled(1_000_000), scaled(200_000));
+    if let Err(why) = network::enter_another() {
+        return println!("no more without a network namespace of our own: {why}");
+    }
+    for making in [Making { filter: true, journal: false }, Making { filter: true, journal: true }] {
+        pipelined(making, scaled(300_000));
+        single(making, scaled(20_000));
+    }
 }
 
 /// Enable, change of lifetime and delete, 256 rules' lives at a time.
-fn pipelined(transactions: u64) {
-    let server = Server::start();
+fn pipelined(making: Making, transactions: usize) {
+    let server = Server::start(making);
     let mut client = Client::connect(server.address);
     client.live(256, transactions / 10);
     let (cpu, start) = (server.processor_time(), client::now());
     client.live(256, transactions);
     let (cpu, passed) = (server.processor_time().saturating_sub(cpu), client::now().since(start));
     let per_second = |span: Duration| transactions as f64 * 1e9 / span.as_nanos() as f64;
-    println!("pipelined: {transactions} transactions, enable, change of lifetime and delete in equal shares");
+    println!(
+        "{making}, pipelined: {transactions} transactions, enable, change of lifetime and delete in equal shares"
+    );
     println!("  {:>9.0} transactions/s beside the agent on this machine", per_second(passed));
     println!(
         "  {:>9.0} transactions/s of a processor's time: {:.2} µs each in the daemon, kernel included",
@@ -42,10 +53,25 @@ fn pipelined(transactions: u64) {
 }
 
 /// One at a time.
-fn single(singles: usize) {
-    let server = Server::start();
+fn single(making: Making, singles: usize) {
+    let server = Server::start(making);
     let mut client = Client::connect(server.address);
-    println!("one at a time, {singles} transactions");
+    println!("{making}, one at a time: {singles} transactions, enable, change, status and delete");
+    report(&server, &mut client, singles);
+}
+
+/// With many rules in force.
+fn many_rules(rules: usize, singles: usize) {
+    let server = Server::start(Making { filter: false, journal: false });
+    let mut client = Client::connect(server.address);
+    let before = server.memory();
+    let start = client::now();
+    client.enable(256, rules);
+    let passed = client::now().since(start);
+    let memory = server.memory();
+    println!("no filter, {rules} rules held, after {:.1} s", passed.as_nanos() as f64 / 1e9);
+    let each = (memory - before) as f64 / rules as f64;
+    println!("  {:.0} MB resident, {each:.0} octets a rule", memory as f64 / 1e6);
     report(&server, &mut client, singles);
 }
 
@@ -54,19 +80,4 @@ fn report(server: &Server, client: &mut Client, singles: usize) {
     println!("  round trip      {}", client.times(singles, &client::now));
     let processor = || Time::ZERO + server.processor_time();
     println!("  processor time  {}", client.times(singles, &processor));
-}
-
-/// With many rules in force.
-fn many_rules(rules: u32, singles: usize) {
-    let server = Server::start();
-    let mut client = Client::connect(server.address);
-    let before = server.memory();
-    let start = client::now();
-    client.enable(256, rules);
-    let passed = client::now().since(start);
-    let memory = server.memory();
-    println!("{rules} rules held, after {:.1} s", passed.as_nanos() as f64 / 1e9);
-    let each = (memory - before) as f64 / f64::from(rules);
-    println!("  {:.0} MB resident, {each:.0} octets a rule", memory as f64 / 1e6);
-    report(&server, &mut client, singles);
 }

@@ -1,25 +1,54 @@
 //! The daemon as a child process.
 
+use std::fmt;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use hol_base::Duration;
-use hol_daemon::{Level, LimitSettings, Log, Settings};
+use hol_daemon::{FilterKind, Level, LimitSettings, Log, Settings};
 
-/// The argument that makes this program the daemon.
+/// The argument that makes this program the daemon, and those that say what it makes true.
 pub const ROLE: &str = "be-the-daemon";
+const FILTER: &str = "with-nftables";
+const JOURNAL: &str = "with-journal";
+
+/// What the daemon makes true before it answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Making {
+    pub filter: bool,
+    pub journal: bool,
+}
 
 /// Serves until standard input is closed.
-pub fn run() {
+pub fn run(arguments: &[String]) {
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let directory = tempfile::tempdir_in(".").expect("room for a journal");
     let limits = LimitSettings { rules: 2_000_000, ..LimitSettings::default() };
     let listen = vec!["127.0.0.1:0".parse().expect("an address")];
-    let settings = Settings { listen, limits, ..Settings::default() };
+    let settings = Settings {
+        listen,
+        limits,
+        filter: if has(FILTER) { FilterKind::Nftables } else { FilterKind::None },
+        state: has(JOURNAL).then(|| directory.path().to_owned()),
+        ..Settings::default()
+    };
     let log = Log::new(Level::Error, Box::new(std::io::stderr()));
     let mut daemon = settings.open(log).expect("the loopback interface is there");
     println!("{}", daemon.addresses().next().expect("it listens").address);
     daemon.run(std::io::stdin()).expect("it serves");
+}
+
+impl fmt::Display for Making {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.filter, self.journal) {
+            (false, false) => "no filter",
+            (false, true) => "journal",
+            (true, false) => "nftables",
+            (true, true) => "nftables and journal",
+        })
+    }
 }
 
 /// A daemon, as long as it lasts.
@@ -29,9 +58,15 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start() -> Self {
+    pub fn start(making: Making) -> Self {
         let program = std::env::current_exe().expect("this program has a path");
         let command = &mut Command::new(program);
+        command.args(
+            [(making.filter, FILTER), (making.journal, JOURNAL)]
+                .iter()
+                .filter(|(is_so, _)| *is_so)
+                .map(|(_, word)| word),
+        );
         let mut child =
             command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();

@@ -1,0 +1,13 @@
+//! A network namespace of our own, whose packet filter is nobody else's.
+
+use std::io;
+use std::process::Command;
+
+use nix::sched::{CloneFlags, unshare};
+
+/// Moves this process to a new one, with a loopback interface.
+pub fn enter_another() -> io::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNET)?;
+    let status = Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other("ip link set lo up")) }
+}
