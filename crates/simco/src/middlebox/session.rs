@@ -240,11 +240,15 @@ impl Middlebox {
         batch.close(id);
     }
 
-    /// Sets until when something has to arrive: the rest of a message, or an agent's next step to an open session.
+    /// Sets until when something has to arrive. The rest of a message has its time anew with every octet (RFC 4540
+    /// section 6, step 2); a session has to be open in that time from the connection's beginning, however little by
+    /// little octets come.
     pub(super) fn watch(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        let waits = session.agent().is_none() || session.is_midway();
-        let deadline = waits.then(|| now + Self::PATIENCE);
+        let deadline = match session.agent() {
+            None => session.deadline.or(Some(now + Self::PATIENCE)),
+            Some(_) => session.is_midway().then(|| now + Self::PATIENCE),
+        };
         if deadline != session.deadline {
             let before = std::mem::replace(&mut session.deadline, deadline);
             before.into_iter().for_each(|before| {

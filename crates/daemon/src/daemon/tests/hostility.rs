@@ -174,3 +174,18 @@ fn who_does_not_prove_itself_gets_nowhere() {
     assert_eq!(notifications(&heard), [Body::Refusal(Refusal::WrongSubType)]);
     assert_eq!(world.daemon.middlebox.rules(world.daemon.clock.now()).count(), 0);
 }
+
+#[test]
+fn who_trickles_has_no_longer_to_open_a_session_than_others() {
+    let world = &mut World::new();
+    let mut socket = world.connect();
+    for octet in [1, 1, 0, 8] {
+        std::io::Write::write_all(&mut socket, &[octet]).unwrap();
+        world.settle();
+        assert_eq!(world.daemon.connections.len(), 1);
+        world.skip(Duration::from_secs(15));
+    }
+    let mut heard = Vec::new();
+    assert!(drain(world, &mut socket, &mut heard));
+    assert_eq!(notifications(&heard), [Body::Notification(Notification::Bfm)]);
+}
