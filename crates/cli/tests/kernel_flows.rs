@@ -73,6 +73,33 @@ fn two_associations_carry_every_message_and_the_run_repeats_itself() {
     }
 }
 
+/// Linux keeps ssthresh of a connection that has closed, if it is told to: the next one ends its slow start there.
+/// `tcp_init_metrics`.
+#[test]
+fn hosts_that_remember_ssthresh_slow_the_next_connection_down() {
+    if kernels("hosts_that_remember_ssthresh_slow_the_next_connection_down").is_some() {
+        let second = |transport| {
+            let set = [
+                "background=[{ messages = 300, spread = '0s', workload = { kind = 'oneway', size = '500B', interval = '0ms' } }]",
+                "network.events=[{ at = '30s', loss = '0%' }]",
+                "workload.start=31s",
+                "workload.interval=0ms",
+            ];
+            let set = set.iter().flat_map(|set| ["--set", set]);
+            let question =
+                ["compare", transport, "--world=kernel", "--json", "--workload=oneway", "--size=500B"];
+            let network =
+                ["--count=1000", "--repetitions=1", "--loss=5%", "--bandwidth=10Mbit", "--delay=75ms"];
+            let late = ["--set", "workload.late_limit=1h"];
+            let arguments: Vec<&str> = question.into_iter().chain(network).chain(late).chain(set).collect();
+            let line = ok(Path::new("."), &arguments);
+            serde_json::from_str::<Value>(line.trim()).expect(&line)["throughput_kbps"].as_f64().unwrap()
+        };
+        let [forgets, remembers] = ["tcp", "tcp:metrics_cache=ssthresh"].map(second);
+        assert!(remembers < 0.8 * forgets, "{remembers} of {forgets} kbit/s");
+    }
+}
+
 #[test]
 fn one_node_with_two_minds_about_a_setting_is_refused() {
     if kernels("one_node_with_two_minds_about_a_setting_is_refused").is_some() {

@@ -28,6 +28,7 @@ pub(crate) struct Job {
 pub(crate) struct BackgroundJob {
     transport: String,
     workload: WorkloadSpec,
+    messages: Option<u64>,
     count: u16,
     spread: Duration,
 }
@@ -35,9 +36,14 @@ pub(crate) struct BackgroundJob {
 impl Job {
     pub(crate) fn new(scenario: &Scenario, seed: Seed, capture: bool) -> Self {
         let Scenario { network, transport, workload, messages, background } = scenario.clone();
-        let background = background.into_iter().map(|Background { transport, workload, count, spread }| {
-            BackgroundJob { transport: transport.to_string(), workload, count, spread }
-        });
+        let entry = |Background { transport, workload, messages, count, spread }: Background| BackgroundJob {
+            transport: transport.to_string(),
+            workload,
+            messages,
+            count,
+            spread,
+        };
+        let background = background.into_iter().map(entry);
         let (transport, background) = (transport.to_string(), background.collect());
         Self { network, transport, workload, messages, background, seed: seed.0, capture }
     }
@@ -45,8 +51,8 @@ impl Job {
     /// The scenario as the host had it.
     pub(crate) fn scenario(&self) -> Result<Scenario, SpecError> {
         let Self { network, transport, workload, messages, background, .. } = self.clone();
-        let entry = |BackgroundJob { transport, workload, count, spread }: BackgroundJob| {
-            Ok(Background { transport: transport.parse()?, workload, count, spread })
+        let entry = |BackgroundJob { transport, workload, messages, count, spread }: BackgroundJob| {
+            Ok(Background { transport: transport.parse()?, workload, messages, count, spread })
         };
         let background = background.into_iter().map(entry).collect::<Result<_, SpecError>>()?;
         Ok(Scenario { network, transport: transport.parse()?, workload, messages, background })

@@ -1,4 +1,4 @@
-//! `[[background]]`: traffic that competes with the workload.
+//! `[[background]]`: traffic beside the workload, or before it.
 
 use hol_base::Duration;
 use hol_stack::TransportSpec;
@@ -7,16 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::point::settled;
 
-/// A number of applications that all do the same beside the workload, and go on until it has ended.
+/// A number of applications that all do the same beside the workload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// How their messages travel.
-    #[serde(with = "settled")]
-    pub transport: TransportSpec,
+    /// How their messages travel. Default as those of the workload.
+    #[serde(default, with = "settled::if_any", skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportSpec>,
     /// What each does. Default `bulk`: a greedy sender.
     #[serde(default = "greedy")]
     pub workload: WorkloadSpec,
+    /// How many messages each sends before it closes its connections. Default: it goes on until the workload has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
     /// How many there are. Default 1.
     #[serde(default = "one")]
     pub count: u16,
@@ -36,15 +39,15 @@ const fn second() -> Duration {
 }
 
 impl Background {
-    /// The same with every default spelt out.
+    /// The same with every default spelt out, but for the transport: that of the workload is not repeated.
     pub(crate) fn settled(self) -> Self {
         Self { workload: self.workload.settled(), ..self }
     }
-}
 
-impl From<&Background> for hol_model::Background {
-    fn from(background: &Background) -> Self {
-        let Background { transport, workload, count, spread } = background.clone();
-        Self { transport, workload, count, spread }
+    /// The same beside a workload over `transport`.
+    pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_model::Background {
+        let Self { transport: own, workload, messages, count, spread } = self.clone();
+        let transport = own.unwrap_or_else(|| transport.clone());
+        hol_model::Background { transport, workload, messages, count, spread }
     }
 }

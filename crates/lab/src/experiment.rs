@@ -251,7 +251,7 @@ impl File {
             ScenarioError::Background { index, .. } => self.background[*index].span(),
             ScenarioError::NoMessages => self.messages.span(),
             ScenarioError::PingpongWithoutReliability
-            | ScenarioError::NoProtocol(_)
+            | ScenarioError::NotInModel(_)
             | ScenarioError::TooManyConnections(..) => self.transports.span(),
         };
         source.error(&span, error.to_string())

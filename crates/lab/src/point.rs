@@ -53,7 +53,7 @@ pub struct Point {
     pub network: NetworkSpec,
     /// What the application does.
     pub workload: WorkloadSpec,
-    /// What competes with it.
+    /// What goes on beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Background>,
     /// Where it runs.
@@ -109,6 +109,12 @@ impl Point {
         Seed(self.seed).derive("repetition").derive_index(repetition.into())
     }
 
+    /// How many flows of the background last as long as the workload; those of so many messages do not.
+    pub fn competitors(&self) -> usize {
+        let lasting = self.background.iter().filter(|entry| entry.messages.is_none());
+        lasting.map(|entry| usize::from(entry.count)).sum()
+    }
+
     /// Refuses what its world cannot do.
     pub(crate) fn possible(&self) -> Result<(), String> {
         self.world.check(&self.scenario(0))
@@ -121,7 +127,7 @@ impl Point {
             transport: self.transport.clone(),
             workload: self.workload.clone(),
             messages: self.messages_in(repetition),
-            background: self.background.iter().map(Into::into).collect(),
+            background: self.background.iter().map(|entry| entry.beside(&self.transport)).collect(),
         }
     }
 
@@ -183,6 +189,20 @@ pub(crate) mod settled {
 
     pub fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S::Error> {
         Settled::of(spec).serialize(to)
+    }
+
+    /// The same of a transport that may be absent.
+    pub(crate) mod if_any {
+        use hol_stack::TransportSpec;
+        use serde::{Deserializer, Serialize, Serializer};
+
+        pub fn serialize<S: Serializer>(spec: &Option<TransportSpec>, to: S) -> Result<S::Ok, S::Error> {
+            spec.as_ref().map(super::Settled::of).serialize(to)
+        }
+
+        pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TransportSpec>, D::Error> {
+            super::deserialize(from).map(Some)
+        }
     }
 
     /// A specification as its user wrote it, or as a manifest keeps it.

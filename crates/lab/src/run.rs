@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 use hol_base::Duration;
 use hol_kernel::{BackgroundFacts, Facts};
 use hol_measure::{Record, Summary, Transfer, summarize};
-use hol_model::{BackgroundRun, Run};
+use hol_model::{BackgroundRun, Run, Stopped};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
 
@@ -133,7 +133,7 @@ fn span(records: &[Record]) -> Duration {
 impl Share {
     fn of(run: &BackgroundRun) -> Self {
         let BackgroundRun { connect_time, octets, ref stopped } = *run;
-        Self { octets, connect_time, stopped: stopped.map(|why| why.to_string()) }
+        Self { octets, connect_time, stopped: stopped.and_then(Stopped::reason) }
     }
 
     fn of_kernel(facts: &BackgroundFacts) -> Self {

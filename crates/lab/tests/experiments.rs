@@ -194,6 +194,27 @@ fn a_background_is_swept_like_everything_else_and_greedy_by_default() {
 }
 
 #[test]
+fn a_background_has_the_transport_of_the_workload_unless_it_says_its_own() {
+    let text = COMPETING.replace("transport = \"tcp:sack=false,recovery=newreno\"", "messages = 7");
+    let points = parse(&text).unwrap().points;
+    let (tcp, sctp) = (points[1].scenario(0), points[3].scenario(0));
+    assert_eq!(tcp.background[0].transport.to_string(), "tcp");
+    assert_eq!(sctp.background[0].transport.to_string(), "sctp");
+    assert_eq!(sctp.background[0].messages, Some(7));
+    assert_eq!(points[3].competitors(), 0, "what ends by itself does not compete");
+    let kept = serde_json::to_string(&points[3]).unwrap();
+    assert_eq!(serde_json::from_str::<hol_lab::Point>(&kept).unwrap().identity(), points[3].id);
+}
+
+#[test]
+fn what_the_model_does_not_have_is_refused_by_name() {
+    let text = "transports = ['tcp']\n[[background]]\ntransport = 'tcp:metrics_cache=ssthresh'";
+    let refused = mistake(text);
+    assert!(refused.contains("[[background]] number 1: the model world has no metrics_cache"), "{refused}");
+    assert!(mistake("transports = ['mptcp']").contains("no mptcp; the kernel world has"));
+}
+
+#[test]
 fn a_background_that_cannot_be_is_refused_at_its_place() {
     let broken = |from: &str, to: &str| mistake(&COMPETING.replace(from, to));
     let unknown = broken("[sweep]", "workload = { kind = 'bulk', to = 'sever' }\n[sweep]");
@@ -204,8 +225,8 @@ fn a_background_that_cannot_be_is_refused_at_its_place() {
     assert!(unknown.contains("client, server"), "{unknown}");
     let paced = broken("[sweep]", "workload = { kind = 'bulk', rate = '5/s' }\n[sweep]");
     assert!(paced.contains("`rate` has no meaning for the bulk workload"), "{paced}");
-    let unsaid = broken("transport = \"tcp:sack=false,recovery=newreno\"", "");
-    assert!(unsaid.contains("transport"), "{unsaid}");
+    let empty = broken("[sweep]", "messages = 0\n[sweep]");
+    assert!(empty.starts_with("test.toml:11:1: in [[background]] number 1: `messages` is 0"), "{empty}");
     let misspelt = broken("[sweep]", "coutn = 3\n[sweep]");
     assert!(
         misspelt.contains("test.toml:13:1") && misspelt.contains("did you mean \"count\"?"),

@@ -9,7 +9,7 @@ use hol_transport::Reliability;
 use hol_udp::Sip;
 use hol_wire::udp::Datagram;
 use hol_wire::{Packet, tcp};
-use hol_workloads::{Client, ENDLESS, Face, Server, WorkloadSpec};
+use hol_workloads::{Client, Face, Server, WorkloadSpec};
 
 use crate::channel::Channel;
 use crate::connection::Connection;
@@ -51,8 +51,8 @@ pub(crate) fn world<'t>(
     builder.hosts.resize_with(topology.nodes(), Demux::default);
     let Scenario { transport, workload, messages, .. } = scenario;
     let mut flows = vec![builder.flow(0, transport, workload, *messages, seed)?];
-    for BackgroundFlow { transport, workload, seed } in scenario.background_flows(seed) {
-        flows.push(builder.flow(flows.len(), transport, &workload, ENDLESS, seed)?);
+    for BackgroundFlow { transport, workload, messages, seed } in scenario.background_flows(seed) {
+        flows.push(builder.flow(flows.len(), transport, &workload, messages, seed)?);
     }
     let network = Network::new(&topology, seed, tap);
     Ok(World::new(network, builder.hosts, builder.sockets, flows))
@@ -108,7 +108,7 @@ impl Builder<'_> {
         workload: &WorkloadSpec,
     ) -> Result<([Channel; 2], Duration), ScenarioError> {
         Ok(match transport.protocol() {
-            Protocol::Tcp { config, connections } => {
+            Protocol::Tcp { config, connections, .. } => {
                 let endpoints = self.tcp(plan, config, *connections);
                 let length_of = workload.length_of();
                 (endpoints.map(|endpoints| Channel::tcp(endpoints, length_of)), config.rto_max)
@@ -123,7 +123,7 @@ impl Builder<'_> {
                 let channel = |endpoints| Channel::messages(endpoints, true, Reliability::Full);
                 (endpoints.map(channel), PATIENCE_WITH_DATAGRAMS)
             }
-            Protocol::Mptcp { .. } => return Err(ScenarioError::NoProtocol(transport.kind().name())),
+            Protocol::Mptcp { .. } => unreachable!("a scenario is checked first"),
         })
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Flow {
     progress: Time,
     /// Why it ended, once it has.
     pub(crate) stopped: Option<Stopped>,
+    /// Whether its client has begun to close.
+    closing: bool,
 }
 
 /// When a flow starts and ends.
@@ -132,7 +134,17 @@ enum Progress {
 impl Flow {
     pub(crate) fn new(client: Side<Client>, server: Side<Server>, terms: Terms) -> Self {
         let progress = terms.start;
-        Self { client, server, terms, started: false, abandoned: 0, connected: None, progress, stopped: None }
+        Self {
+            client,
+            server,
+            terms,
+            started: false,
+            abandoned: 0,
+            connected: None,
+            progress,
+            stopped: None,
+            closing: false,
+        }
     }
 
     /// When it starts.
@@ -143,6 +155,11 @@ impl Flow {
     /// From the start until every connection was open.
     pub(crate) fn connect_time(&self) -> Option<Duration> {
         self.connected.map(|connected| connected.since(self.terms.start))
+    }
+
+    /// Takes note that it is closed in an orderly way; false if it was before, or if not everything is done.
+    pub(crate) fn begins_to_close(&mut self) -> bool {
+        self.stopped == Some(Stopped::Finished) && !std::mem::replace(&mut self.closing, true)
     }
 
     /// It ended before everything was done: its applications do no more.

@@ -17,7 +17,7 @@ use hol_base::{Digester, Duration, Seed};
 use hol_measure::Transfer;
 use hol_network::Topology;
 pub use hol_network::{Crossing, Drops, Fate, Tap, TapPoint};
-use hol_stack::{Kind, Protocol, TransportSpec};
+use hol_stack::{Kind, MetricsCache, Protocol, TransportSpec};
 use hol_transport::Reliability;
 use hol_workloads::WorkloadSpec;
 pub use scenario::{Background, BackgroundFlow, BackgroundRun, Run, Scenario, ScenarioError, Stopped};
@@ -67,9 +67,23 @@ pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result
 
 /// Refuses what this world does not have.
 pub fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let background = scenario.background.iter().map(|entry| &entry.workload);
-    let mut workloads = background.chain([&scenario.workload]);
-    if workloads.all(|workload| workload.filter.is_none()) { Ok(()) } else { Err(ScenarioError::NoFilter) }
+    possible(&scenario.transport, &scenario.workload)?;
+    for (index, entry) in scenario.background.iter().enumerate() {
+        possible(&entry.transport, &entry.workload)
+            .map_err(|problem| ScenarioError::Background { index, problem: Box::new(problem) })?;
+    }
+    Ok(())
+}
+
+fn possible(transport: &TransportSpec, workload: &WorkloadSpec) -> Result<(), ScenarioError> {
+    match transport.protocol() {
+        Protocol::Mptcp { .. } => Err(ScenarioError::NotInModel("mptcp")),
+        Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => {
+            Err(ScenarioError::NotInModel("metrics_cache"))
+        }
+        _ if !workload.filter.is_none() => Err(ScenarioError::NoFilter),
+        _ => Ok(()),
+    }
 }
 
 /// What became of the background so far; closing the measured flow ends it.
@@ -95,8 +109,11 @@ impl Scenario {
         }
         check_flow(&self.workload, &self.transport, &topology)?;
         let mut connections = usize::from(self.transport.connections());
-        for (index, Background { workload, transport, count, .. }) in self.background.iter().enumerate() {
-            check_flow(workload, transport, &topology)
+        for (index, Background { workload, transport, messages, count, .. }) in
+            self.background.iter().enumerate()
+        {
+            let some = if *messages == Some(0) { Err(ScenarioError::NoMessages) } else { Ok(()) };
+            some.and_then(|()| check_flow(workload, transport, &topology))
                 .map_err(|problem| ScenarioError::Background { index, problem: Box::new(problem) })?;
             connections += usize::from(*count) * usize::from(transport.connections());
         }

@@ -7,7 +7,7 @@ use hol_measure::Record;
 use hol_network::{Drops, NetworkError, NetworkSpec};
 use hol_stack::TransportSpec;
 use hol_transport::Statistics;
-use hol_workloads::{WorkloadError, WorkloadSpec};
+use hol_workloads::{ENDLESS, WorkloadError, WorkloadSpec};
 
 /// One point of an experiment: a workload over a transport over a network, and what else goes on there.
 #[derive(Debug, Clone)]
@@ -24,13 +24,15 @@ pub struct Scenario {
     pub background: Vec<Background>,
 }
 
-/// Traffic that is not what the run is about, though it is counted; it goes on until the workload has ended.
+/// Traffic that is not what the run is about, though it is counted.
 #[derive(Debug, Clone)]
 pub struct Background {
     /// How its messages travel.
     pub transport: TransportSpec,
     /// What each of the applications does.
     pub workload: WorkloadSpec,
+    /// How many messages each sends before it closes; `None`: it goes on until the measured workload has ended.
+    pub messages: Option<u64>,
     /// How many there are.
     pub count: u16,
     /// Each starts at random up to this long after the workload's `start`: flows that start together stay in step
@@ -45,6 +47,8 @@ pub struct BackgroundFlow<'s> {
     pub transport: &'s TransportSpec,
     /// What the application does; its start is drawn.
     pub workload: WorkloadSpec,
+    /// How many messages it sends before it closes, or [`ENDLESS`].
+    pub messages: u64,
     /// Where its randomness comes from: no other flow's numbers depend on it.
     pub seed: Seed,
 }
@@ -65,7 +69,12 @@ impl Background {
         let spread = self.spread.as_nanos().saturating_add(1);
         let late = Duration::from_nanos(seed.derive("start").rng().below(spread));
         let workload = WorkloadSpec { start: self.workload.start + late, ..self.workload.clone() };
-        BackgroundFlow { transport: &self.transport, workload, seed }
+        BackgroundFlow {
+            transport: &self.transport,
+            workload,
+            messages: self.messages.unwrap_or(ENDLESS),
+            seed,
+        }
     }
 }
 
@@ -217,9 +226,9 @@ pub enum ScenarioError {
         /// What is wrong.
         problem: Box<ScenarioError>,
     },
-    /// The model world has no endpoints of this protocol.
+    /// A protocol, or an option of a transport, that the model world does not have.
     #[error("the model world has no {0}; the kernel world has (--world kernel)")]
-    NoProtocol(&'static str),
+    NotInModel(&'static str),
     /// The model world has no packet filter.
     #[error(
         "the model world has no packet filter; the kernel world has (--world kernel), or take filter = \"none\""

@@ -70,9 +70,7 @@ impl<'t> World<'t> {
             self.abort(flow);
         }
         let limit = self.now + Self::CLOSING;
-        for socket in self.measured().client.channel.endpoints.clone() {
-            self.command(socket, Command::Close);
-        }
+        self.begin_to_close(MEASURED);
         while !(self.measured().client.is_closed() && self.measured().server.is_closed()) {
             if !self.step(limit) {
                 return None;
@@ -153,6 +151,15 @@ impl<'t> World<'t> {
         }
     }
 
+    /// Closes a flow in an orderly way, if everything is done.
+    fn begin_to_close(&mut self, flow: usize) {
+        if self.flows[flow].begins_to_close() {
+            for socket in self.flows[flow].client.channel.endpoints.clone() {
+                self.command(socket, Command::Close);
+            }
+        }
+    }
+
     /// Ends a flow at once, or keeps it from starting.
     fn abort(&mut self, flow: usize) {
         self.agenda.set(self.client_entry(flow), Time::MAX);
@@ -199,6 +206,10 @@ impl<'t> World<'t> {
         match role {
             Role::Client => self.poll_application(flow, |flow| &mut flow.client, role),
             Role::Server => self.poll_application(flow, |flow| &mut flow.server, role),
+        }
+        // The measured flow closes when its records have been taken.
+        if flow != MEASURED {
+            self.begin_to_close(flow);
         }
     }
 

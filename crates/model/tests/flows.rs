@@ -23,6 +23,7 @@ fn greedy(transport: &str, count: u16) -> Background {
     Background {
         transport: transport.parse().unwrap(),
         workload: toml::from_str("kind = 'bulk'").unwrap(),
+        messages: None,
         count,
         spread: Duration::from_secs(1),
     }
@@ -113,6 +114,23 @@ fn a_background_elsewhere_moves_nobodys_numbers() {
     assert_eq!(alone.digest, beside.digest);
     assert!(beside.background.iter().all(|flow| flow.octets > 0 && flow.stopped.is_none()));
     assert!(beside.closed.is_some());
+}
+
+/// The line is the workload's alone after a connection that has carried its messages and closed.
+#[test]
+fn a_connection_before_leaves_the_line_to_the_measured_one() {
+    let mut earlier = Background { messages: Some(100), ..greedy("tcp", 1) };
+    earlier.workload = toml::from_str("kind = 'oneway'\nsize = '500B'\ninterval = '0ms'").unwrap();
+    let alone = eklund("tcp", 25, 12, 0);
+    let after = Scenario { background: vec![earlier], ..alone.clone() };
+    let (alone, after) = (done(&alone, 1), done(&after, 1));
+    assert_eq!(kbps(&alone), kbps(&after));
+    let [flow] = &after.background[..] else { panic!("{:?}", after.background) };
+    assert_eq!((flow.stopped, flow.octets), (Some(Stopped::Finished), 0));
+    assert!(flow.connect_time.is_some());
+    // Between 35 full segments and one for each message, with their acknowledgments, SYN and FIN.
+    let packets = after.packets - alone.packets;
+    assert!((35 + 6..=2 * 100 + 7).contains(&packets), "{packets}");
 }
 
 /// Claim ekl-14: behind full buffers it takes long to connect, sometimes too long.

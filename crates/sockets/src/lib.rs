@@ -27,7 +27,7 @@ mod world;
 
 use std::io;
 
-pub use plan::{Counts, End, Enforced, PathChange, Plan, Run, Site, SocketsError};
+pub use plan::{Counts, End, Ending, Enforced, PathChange, Plan, Run, Site, SocketsError};
 pub use stop::Stop;
 pub use tuning::{Sysctl, Unsupported, sysctls};
 

@@ -28,6 +28,17 @@ pub struct Plan {
     pub client: Site,
     /// Where the server is.
     pub server: Site,
+    /// How its connections end.
+    pub ending: Ending,
+}
+
+/// How the connections of a run end once its records are complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Both ends break off (RST, ABORT): nothing lingers that a later run on the same ports would meet.
+    Abort,
+    /// Both ends close in an orderly way (FIN, SHUTDOWN), so that hosts may keep what they learnt.
+    Close,
 }
 
 /// The addresses of one end.

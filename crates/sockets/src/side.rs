@@ -58,7 +58,7 @@ impl<A: Application> Side<A> {
         self.connections.iter().flatten().map(|connection| connection.transceiver.counts()).sum()
     }
 
-    /// Closes every connection at once (RST, ABORT): nothing lingers that a later run on the same ports would meet.
+    /// Ends every connection at once (RST, ABORT).
     pub(crate) fn abort(&mut self) -> std::io::Result<()> {
         let mut connections = self.connections.drain(..).flatten();
         connections.try_for_each(|one| one.transceiver.socket().set_linger(Some(std::time::Duration::ZERO)))

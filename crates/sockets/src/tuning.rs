@@ -4,7 +4,7 @@
 //! honoured. One that has not is honoured by a socket option or a sysctl, or else refused.
 
 use hol_base::Duration;
-use hol_stack::{DEFAULT_STACK, Kind, Protocol, TransportSpec};
+use hol_stack::{DEFAULT_STACK, Kind, MetricsCache, Protocol, TransportSpec};
 use hol_tcp::Nagle;
 use hol_transport::Reliability;
 use toml::Value;
@@ -210,7 +210,7 @@ pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
         return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
     }
     let usual = usual(transport.kind());
-    let mut settings = always(transport.kind());
+    let mut settings = of_hosts(transport);
     for (key, value) in transport.behaviour() {
         let means = means(transport.kind(), key);
         let is_usual = usual.behaviour().get(key) == Some(value);
@@ -272,14 +272,25 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// What must hold for every measurement: nothing is remembered from one connection to the next.
-fn always(kind: Kind) -> Vec<Sysctl> {
-    let forget = || Sysctl { name: "net/ipv4/tcp_no_metrics_save", value: "1".to_owned() };
-    match kind {
-        Kind::Tcp => vec![forget()],
-        Kind::Mptcp => vec![forget(), Sysctl { name: "net/mptcp/enabled", value: "1".to_owned() }],
-        Kind::Sctp | Kind::Udp => Vec::new(),
+/// What no behaviour of an endpoint tells.
+fn of_hosts(transport: &TransportSpec) -> Vec<Sysctl> {
+    let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
+    let mut settings = Vec::new();
+    if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
+        let cache = transport.metrics_cache();
+        settings
+            .push(set("net/ipv4/tcp_no_metrics_save", if cache == MetricsCache::Off { "1" } else { "0" }));
+        // Since Linux 5.6; without a cache it says nothing.
+        match cache {
+            MetricsCache::Off => {}
+            MetricsCache::On => settings.push(set("net/ipv4/tcp_no_ssthresh_metrics_save", "1")),
+            MetricsCache::Ssthresh => settings.push(set("net/ipv4/tcp_no_ssthresh_metrics_save", "0")),
+        }
     }
+    if transport.kind() == Kind::Mptcp {
+        settings.push(set("net/mptcp/enabled", "1"));
+    }
+    settings
 }
 
 /// What a behaviour needs of the namespace, if the kernel can honour it.
@@ -374,6 +385,14 @@ mod tests {
         assert_eq!(value(spec, "net/ipv4/tcp_rto_min_us").as_deref(), Some("1000000"));
         let twice = settings(spec).unwrap().iter().filter(|s| s.name.ends_with("rto_min_us")).count();
         assert_eq!(twice, 1);
+        for (cache, forget, forget_ssthresh) in
+            [("off", "1", None), ("on", "0", Some("1")), ("ssthresh", "0", Some("0"))]
+        {
+            let spec = format!("tcp:metrics_cache={cache}");
+            assert_eq!(value(&spec, "net/ipv4/tcp_no_metrics_save").as_deref(), Some(forget), "{cache}");
+            let name = "net/ipv4/tcp_no_ssthresh_metrics_save";
+            assert_eq!(value(&spec, name).as_deref(), forget_ssthresh, "{cache}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use socket2::Socket;
 
 use crate::clock::{Alarm, Clock};
 use crate::filter::Filter;
-use crate::plan::{End, PathChange, Plan, Run, SocketsError};
+use crate::plan::{End, Ending, PathChange, Plan, Run, SocketsError};
 use crate::poller::{Interest, Poller, Ready, Token};
 use crate::progress::{Progress, Tally};
 use crate::side::{Halt, Side};
@@ -59,7 +59,7 @@ impl World<'_> {
         Ok(self.clock.now())
     }
 
-    /// Joins what both ends noted, asks the sockets for their counts, and closes them.
+    /// Joins what both ends noted, asks the sockets for their counts, and lets go of them.
     pub(crate) fn finish(mut self, ended: Time, gives_up: bool) -> Result<Run, SocketsError> {
         self.client.application.give_up(ended);
         let filter = self.filter.as_ref().map(|filter| filter.holds(&self.clock, &self.server.application));
@@ -77,7 +77,10 @@ impl World<'_> {
             paths: self.paths,
             filter: filter.transpose()?,
         };
-        self.client.abort().and_then(|()| self.server.abort()).map_err(refused("set SO_LINGER"))?;
+        // Without more ado a socket that is dropped closes in an orderly way.
+        if self.plan.ending == Ending::Abort {
+            self.client.abort().and_then(|()| self.server.abort()).map_err(refused("set SO_LINGER"))?;
+        }
         Ok(run)
     }
 

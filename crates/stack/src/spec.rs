@@ -8,6 +8,7 @@ use hol_transport::Reliability;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
+use crate::metrics_cache::MetricsCache;
 use crate::stacks::{DEFAULT_STACK, Stack, stack, stacks};
 
 /// The transport protocol.
@@ -32,6 +33,8 @@ pub enum Protocol {
         config: hol_tcp::Config,
         /// Parallel connections; messages take them in turn.
         connections: u16,
+        /// What hosts keep of one connection for the next.
+        metrics_cache: MetricsCache,
     },
     /// One or several SCTP associations.
     Sctp {
@@ -50,6 +53,8 @@ pub enum Protocol {
         config: hol_tcp::Config,
         /// Parallel connections; messages take them in turn.
         connections: u16,
+        /// What hosts keep of one subflow for the next.
+        metrics_cache: MetricsCache,
     },
     /// Datagrams; those that are lost stay lost, unless SIP repeats them.
     Udp {
@@ -112,7 +117,13 @@ pub enum SpecError {
 }
 
 /// Options that belong to the application's use of a transport, not to the stack's behaviour.
-const TCP_USE: [(&str, &str); 1] = [("connections", "parallel connections, 1 to 1024")];
+const TCP_USE: [(&str, &str); 2] = [
+    ("connections", "parallel connections, 1 to 1024"),
+    (
+        "metrics_cache",
+        "what hosts keep for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
+    ),
+];
 const SCTP_USE: [(&str, &str); 4] = [
     ("associations", "parallel associations, 1 to 1024"),
     ("unordered", "deliver each message on arrival"),
@@ -192,6 +203,14 @@ impl TransportSpec {
         }
     }
 
+    /// What hosts keep of one connection for the next.
+    pub const fn metrics_cache(&self) -> MetricsCache {
+        match self.protocol {
+            Protocol::Tcp { metrics_cache, .. } | Protocol::Mptcp { metrics_cache, .. } => metrics_cache,
+            Protocol::Sctp { .. } | Protocol::Udp { .. } => MetricsCache::Off,
+        }
+    }
+
     /// How many streams a workload may spread its messages over: those of all SCTP associations, or TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
@@ -233,12 +252,13 @@ impl FromStr for TransportSpec {
         let protocol = match kind {
             Kind::Tcp | Kind::Mptcp => {
                 let connections = options.parse_or("connections", 1, 1..=1024)?;
+                let metrics_cache = options.metrics_cache()?;
                 let config: hol_tcp::Config = options.settle(kind, &mut behaviour)?;
                 misfit(config.check(), &behaviour)?;
                 if kind == Kind::Tcp {
-                    Protocol::Tcp { config, connections }
+                    Protocol::Tcp { config, connections, metrics_cache }
                 } else {
-                    Protocol::Mptcp { config, connections }
+                    Protocol::Mptcp { config, connections, metrics_cache }
                 }
             }
             Kind::Sctp => {
@@ -336,6 +356,15 @@ impl Options {
             Some(_) => return,
         };
         self.0.remove(index);
+    }
+
+    /// `metrics_cache` alone is Linux as it comes.
+    fn metrics_cache(&mut self) -> Result<MetricsCache, SpecError> {
+        match self.take_option("metrics_cache") {
+            None => Ok(MetricsCache::Off),
+            Some(None) => Ok(MetricsCache::On),
+            Some(Some(value)) => parse("metrics_cache", &value),
+        }
     }
 
     fn reliability(&mut self) -> Result<Reliability, SpecError> {
@@ -470,6 +499,21 @@ mod tests {
             let spec: TransportSpec = text.parse().unwrap();
             assert_eq!(spec.behaviour()["nagle"].to_string(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn hosts_remember_nothing_unless_asked_to() {
+        for (text, expected) in [
+            ("tcp", MetricsCache::Off),
+            ("sctp", MetricsCache::Off),
+            ("tcp:metrics_cache", MetricsCache::On),
+            ("mptcp:metrics_cache=on", MetricsCache::On),
+            ("tcp:metrics_cache=ssthresh", MetricsCache::Ssthresh),
+        ] {
+            assert_eq!(text.parse::<TransportSpec>().unwrap().metrics_cache(), expected, "{text}");
+        }
+        assert!(error("tcp:metrics_cache=all").contains("metrics_cache=all: it is off, on"));
+        assert!(error("sctp:metrics_cache").contains("sctp has no option \"metrics_cache\""));
     }
 
     #[test]

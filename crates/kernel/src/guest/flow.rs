@@ -7,7 +7,7 @@ use std::time::Duration;
 use hol_base::{Seed, Time};
 use hol_measure::Transfer;
 use hol_model::Scenario;
-use hol_sockets::{End, Plan, Run, Site, SocketsError, Stop};
+use hol_sockets::{End, Ending, Plan, Run, Site, SocketsError, Stop};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, WorkloadSpec};
 use nix::sched::{CloneFlags, setns};
@@ -36,12 +36,15 @@ pub(super) fn all<'t>(
 ) -> Vec<Flow<'t>> {
     let Scenario { transport, workload, messages, .. } = scenario;
     let background = scenario.background_flows(seed);
-    let background = background.map(|flow| (flow.transport, flow.workload, ENDLESS, flow.seed));
-    let measured = (transport, workload.clone(), *messages, seed);
+    let background = background.map(|flow| {
+        let ending = if flow.messages == ENDLESS { Ending::Abort } else { Ending::Close };
+        (flow.transport, flow.workload, flow.messages, flow.seed, ending)
+    });
+    let measured = (transport, workload.clone(), *messages, seed, Ending::Abort);
     let mut client_port = FIRST_CLIENT_PORT;
-    let flow = |(server_port, (transport, workload, messages, seed)): (
+    let flow = |(server_port, (transport, workload, messages, seed, ending)): (
         u16,
-        (&TransportSpec, WorkloadSpec, u64, Seed),
+        (&TransportSpec, WorkloadSpec, u64, Seed, Ending),
     )| {
         let ends = [workload.from(), workload.to()];
         let ends = ends.map(|name| network.node(name).expect("the host has checked the scenario"));
@@ -50,7 +53,7 @@ pub(super) fn all<'t>(
         client_port += transport.connections();
         let transport = transport.clone();
         let networks = ends.map(|end| &topology.node(end).file);
-        Flow { plan: Plan { transport, workload, messages, seed, client, server }, networks }
+        Flow { plan: Plan { transport, workload, messages, seed, client, server, ending }, networks }
     };
     (SERVER_PORT..).zip([measured].into_iter().chain(background)).map(flow).collect()
 }

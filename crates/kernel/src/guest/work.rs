@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::Seed;
 use hol_model::Scenario;
 use hol_network::NodeId;
-use hol_sockets::{Enforced, sysctls};
+use hol_sockets::{Enforced, Sysctl, sysctls};
 
 use super::capture::Capture;
 use super::namespace;
@@ -14,9 +14,6 @@ use super::{Trouble, entropy, flow, probe, schedule, text};
 use crate::job::{Answer, Facts, FilterFacts, Job};
 use crate::mailbox::Mail;
 use crate::{netem, packed};
-
-/// Settings of both ends whatever the transport: nothing is remembered from one connection to the next.
-const ALWAYS: [(&str, &str); 1] = [("net/ipv4/tcp_no_metrics_save", "1")];
 
 /// Runs `job`; returns all that is to be handed over.
 pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
@@ -75,11 +72,10 @@ fn settle(
     // The measured flow last, so that its settings are what is told.
     for (transport, workload) in background.chain([(&scenario.transport, &scenario.workload)]) {
         settled.clear();
-        let asked = sysctls(transport)?;
-        for (name, value) in asked.iter().map(|sysctl| (sysctl.name, sysctl.value.as_str())).chain(ALWAYS) {
+        for Sysctl { name, value } in sysctls(transport)? {
             for end in [workload.from(), workload.to()] {
                 topology.node(node(plan, end)).enter()?;
-                namespace::set(name, value)?;
+                namespace::set(name, &value)?;
             }
             settled.insert(name.to_owned(), namespace::get(name).unwrap_or_default());
         }

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use hol_base::{ByteCount, Frequency, Seed};
 use hol_measure::Outcome;
 use hol_model::Stopped;
-use hol_sockets::{End, Plan, Run, Site, SocketsError, run};
+use hol_sockets::{End, Ending, Plan, Run, Site, SocketsError, run};
 use hol_workloads::{Kind, WorkloadSpec};
 
 use crate::namespaces::Pair;
@@ -27,6 +27,7 @@ fn plan(transport: &str, kind: Kind) -> Plan {
         seed: Seed(1),
         client: loopback(),
         server: loopback(),
+        ending: Ending::Abort,
     }
 }
 
