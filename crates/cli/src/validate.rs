@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 use hol_base::Ratio;
 use hol_lab::{
-    BothWorlds, Experiment, Finished, Manifest, Plan, Point, Results, Source, Store, Study, World,
+    BothWorlds, Experiment, Finished, Manifest, Plan, Point, Repetitions, Results, Source, Store, Study,
+    World,
 };
 use hol_report::metric::Metric;
 use hol_report::validation::{Check, Compared, Validation};
@@ -32,6 +33,9 @@ pub struct Validate {
     /// A twentieth of the messages: a first look
     #[arg(long)]
     quick: bool,
+    /// Repetitions in the kernel world, of the length of the file's; the model has ten times as many [default: the file's]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    repetitions: Option<Repetitions>,
     /// Only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     wheres: Vec<String>,
@@ -56,6 +60,11 @@ impl Validate {
     /// Runs what is missing in both worlds, then says where they differ.
     pub fn run(&self) -> Result<(), Failure> {
         let (name, title, experiments) = self.experiments()?;
+        let repeated = |experiment: Experiment| match self.repetitions {
+            Some(repetitions) => experiment.repeated(|_| repetitions),
+            None => experiment,
+        };
+        let experiments = experiments.into_iter().map(repeated).collect();
         let both = BothWorlds::of(experiments, &World::Kernel(self.kernel.clone()))?;
         both.refused.iter().for_each(|point| eprintln!("left out: {point}"));
         let chosen = self.chosen(&both)?;

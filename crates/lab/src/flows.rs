@@ -26,23 +26,34 @@ impl PointResult {
         self.runs.iter().map(|run| run.connect_time.map(|time| time.as_millis_f64())).collect()
     }
 
-    /// What a flow of the background got meanwhile, in kbit/s: the mean of all; `None` without a background.
+    /// What a flow of the background got meanwhile, in kbit/s: the mean of all; `None` without competitors.
     pub fn background_kbps(&self) -> Option<Interval> {
         self.over_runs(|run| {
-            let octets: u64 = run.background.iter().map(|share| share.octets).sum();
-            let flows = run.background.len();
-            kbps(run, octets).filter(|_| flows > 0).map(|all| all / flows as f64)
+            let shares = self.shares(run)?;
+            let octets: u64 = shares.iter().sum();
+            kbps(run, octets).map(|all| all / shares.len() as f64)
         })
     }
 
-    /// Jain's index of what the workload and each flow of the background got; `None` without a background.
+    /// Jain's index of what the workload and each flow of the background got; `None` without competitors.
     pub fn fairness(&self) -> Option<Interval> {
-        self.over_runs(fairness)
+        self.over_runs(|run| self.fairness_of(run))
     }
 
-    /// Jain's index of each repetition; `None` without a background.
+    /// Jain's index of each repetition; `None` without competitors.
     pub fn fairnesses(&self) -> Vec<Option<f64>> {
-        self.runs.iter().map(fairness).collect()
+        self.runs.iter().map(|run| self.fairness_of(run)).collect()
+    }
+
+    fn fairness_of(&self, run: &RunResult) -> Option<f64> {
+        let shares = self.shares(run)?.into_iter().chain([run.summary.bytes]);
+        jain(&shares.map(|octets| octets as f64).collect::<Vec<_>>())
+    }
+
+    /// Octets that each flow of the background got meanwhile, if there are competitors among them.
+    fn shares(&self, run: &RunResult) -> Option<Vec<u64>> {
+        let shares = run.background.iter().map(|share| share.octets);
+        (self.point.competitors() > 0).then(|| shares.collect())
     }
 
     /// From the workload's start until it was connected, in ms; `None` if no run was.
@@ -58,12 +69,6 @@ impl PointResult {
     fn over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
         Interval::of(&self.runs.iter().filter_map(value).collect::<Vec<_>>(), CONFIDENCE)
     }
-}
-
-fn fairness(run: &RunResult) -> Option<f64> {
-    let shares = run.background.iter().map(|share| share.octets as f64);
-    let shares: Vec<f64> = shares.chain([run.summary.bytes as f64]).collect();
-    jain(&shares).filter(|_| shares.len() > 1)
 }
 
 fn kbps(run: &RunResult, octets: u64) -> Option<f64> {

@@ -37,7 +37,10 @@ impl BothWorlds {
             let (experiment, not_in_model) = experiment.in_world(&World::Model)?;
             let (kernel, not_in_kernel) = experiment.in_world(world)?;
             let (model, _) = kernel.clone().in_world(&World::Model)?;
-            both.model.push(model.repeated(MODEL_REPETITIONS));
+            both.model.push(model.repeated(|Repetitions { least, most }| Repetitions {
+                least: least * MODEL_REPETITIONS,
+                most: most * MODEL_REPETITIONS,
+            }));
             both.kernel.push(kernel);
             both.refused.extend(not_in_model.into_iter().chain(not_in_kernel));
         }
@@ -46,13 +49,14 @@ impl BothWorlds {
 }
 
 impl Experiment {
-    /// The experiment with `times` as many repetitions of the same length: the first ones are what they were.
-    fn repeated(mut self, times: u32) -> Self {
+    /// The experiment with more or fewer repetitions of the same length: the first ones are what they were.
+    pub fn repeated(mut self, times: impl Fn(Repetitions) -> Repetitions) -> Self {
         for point in &mut self.points {
-            let Repetitions { least, most } = point.repetitions;
+            let repetitions = times(point.repetitions);
             // What does not fill all repetitions alike would lengthen the first ones of the longer series.
-            point.messages = point.messages / u64::from(least) * u64::from(least) * u64::from(times);
-            point.repetitions = Repetitions { least: least * times, most: most * times };
+            point.messages =
+                point.messages / u64::from(point.repetitions.least) * u64::from(repetitions.least);
+            point.repetitions = repetitions;
             point.id = point.identity();
         }
         self
@@ -100,7 +104,7 @@ mod tests {
     #[test]
     fn more_repetitions_are_as_long_as_the_first_and_begin_with_them() {
         let few = experiment("transports = ['tcp']\nmessages = 1003\nrepetitions = 5");
-        let many = few.clone().repeated(10);
+        let many = few.clone().repeated(|_| Repetitions::fixed(50));
         let (few, many) = (&few.points[0], &many.points[0]);
         assert_eq!(many.repetitions, Repetitions::fixed(50));
         assert!((0..50).all(|repetition| many.messages_in(repetition) == 200));

@@ -50,7 +50,7 @@ impl Compared {
         let closed_form = closed_form::mean(&cell);
         let results = (kernel, model);
         let [kernel, model] = [kernel, model].map(Measured::of);
-        let shared = if point.background.is_empty() { check::ALONE } else { check::SHARED };
+        let shared = if point.competitors() == 0 { check::ALONE } else { check::SHARED };
         let both = |a, b, tolerance| Option::zip(a, b).map(|(a, b)| Check::new(a, b, tolerance));
         let mean = both(kernel.mean, model.mean, check::MEAN);
         let throughput = both(kernel.throughput, model.throughput, shared);
