@@ -105,8 +105,9 @@ fn the_same_seed_gives_the_same_digest_with_and_without_a_tap() {
 fn rules_are_enabled_changed_and_deleted_over_every_transport_and_nothing_is_refused() {
     for &transport in RELIABLE {
         let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1, delete = 1 }";
-        let run = run_of(transport, "loss = '2%'", workload, 900);
+        let [run, again] = [(); 2].map(|()| run_of(transport, "loss = '2%'", workload, 900));
         assert_reliable(&run, 900, transport);
+        assert_eq!(run.digest, again.digest, "{transport}");
         // PER, and PLC with a lifetime or none. RFC 4540 sections 5.3.3 and 5.3.5.
         let of_size = |size| run.records.iter().filter(|record| record.size == size).count();
         let (enabled, changed) = (of_size(56), of_size(24));
