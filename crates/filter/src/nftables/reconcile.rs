@@ -68,7 +68,7 @@ impl Nftables {
 fn compare(now: Time, holds: &Holds, sets: &Sets, found: &mut Tables) -> (Mended, Vec<Step>) {
     let mut mended = Mended::default();
     let mut steps = Vec::new();
-    for (element, standing) in holds.all() {
+    for (element, standing) in holds.all().filter(|(_, standing)| standing.end > now) {
         let (shape, key) = (Shape::of(&element), shape::key(&element));
         let found = sets.name(&shape).and_then(|set| found.get_mut(set)?.remove(&key));
         if found.as_ref().is_some_and(|found| is_right(now, found, &standing)) {

@@ -122,10 +122,10 @@ impl<'a> Transaction<'a> {
         self.push(about(self.table, Kind::DeleteSet, 0).with_name(2, name));
     }
 
-    /// The kernel counts in ticks of 10, 4 or 1 ms, and rounds down; a rule should not end too early.
+    /// The kernel counts in ticks of 10, 4 or 1 ms, and rounds down; and nothing at all would be for ever.
     pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], standing: &Standing) {
         const TICKS: Duration = Duration::from_millis(20);
-        let remaining = standing.end.saturating_since(now).round_up_to(TICKS).as_millis();
+        let remaining = standing.end.saturating_since(now).round_up_to(TICKS).max(TICKS).as_millis();
         let message = about(self.table, Kind::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
         self.push(message.with_nested(3, &[], |list| {
             list.with_nested(1, &[], |octets| {

@@ -26,6 +26,18 @@ fn the_kernel_ends_a_lifetime_though_nobody_says_so() {
     assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_none());
 }
 
+/// A timeout of nothing would be none at all.
+#[test]
+fn a_lifetime_that_is_almost_over_ends() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004");
+    filter.apply(NOW, &[begin(lasting(rule, Duration::from_nanos(1)))]).unwrap();
+    filter.reconcile(NOW, &[lasting(rule, Duration::from_nanos(1))]).unwrap();
+    wait(time::Duration::from_millis(100));
+    assert!(!world.listing().contains("timeout "));
+}
+
 #[test]
 fn a_lifetime_becomes_longer_and_shorter() {
     let Some(world) = World::new() else { return };
