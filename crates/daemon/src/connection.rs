@@ -46,13 +46,15 @@ pub(crate) enum Over {
     Flooded(usize),
     #[error("it did not read in time")]
     Overdue,
+    #[error("it had opened no session, and another wanted its place")]
+    Displaced,
 }
 
 impl Over {
     /// How much that matters.
     pub fn level(&self) -> Level {
         match self {
-            Self::Closed | Self::Lost(_) => Level::Debug,
+            Self::Closed | Self::Lost(_) | Self::Displaced => Level::Debug,
             Self::Flooded(_) | Self::Overdue => Level::Warn,
         }
     }

@@ -168,11 +168,16 @@ impl Daemon {
     fn accept(&mut self, now: Time, number: u32) -> io::Result<()> {
         for _ in 0..Self::MOST_ACCEPTED {
             let Some(listeners) = &mut self.listeners else { return Ok(()) };
-            if self.connections.len() >= self.limits.connections {
+            let is_full = self.connections.len() >= self.limits.connections;
+            let idle = self.middlebox.longest_unopened().filter(|_| is_full);
+            if is_full && idle.is_none() {
                 return listeners.pause(now, &self.poller);
             }
             match listeners.accept(number) {
-                Ok(Some((line, peer))) => self.admit(now, line, peer)?,
+                Ok(Some((line, peer))) => {
+                    idle.into_iter().for_each(|id| self.remove(now, id, &Over::Displaced));
+                    self.admit(now, line, peer)?;
+                }
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     // Too many files, or no memory: to try again at once would be in vain.

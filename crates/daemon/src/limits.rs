@@ -8,7 +8,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// How much others may make the daemon hold.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at a time; more have to wait in the kernel's queue.
+    /// Connections at a time. One more takes the place of the oldest that has opened no session, or else waits in the
+    /// kernel's queue.
     pub connections: usize,
     /// Octets that may wait for an agent that does not read them. It is read from again when none do, so these are
     /// replies to what was read at once, and notifications.

@@ -168,6 +168,14 @@ impl Middlebox {
         ends.into_iter().chain(patience).min().unwrap_or(Time::MAX)
     }
 
+    /// The connection that has been there longest without opening a session: the one to give up if there is no room for
+    /// another.
+    pub fn longest_unopened(&self) -> Option<SessionId> {
+        let is_unopened =
+            |id: &SessionId| self.sessions.get(id).is_some_and(|session| session.agent().is_none());
+        self.impatient.iter().map(|(_, id)| *id).find(is_unopened)
+    }
+
     /// Ends a rule for a reason of the middlebox's own; false if there is none. RFC 4540 section 8.9.
     pub fn end_rule(&mut self, now: Time, pid: Pid, batch: &mut Batch) -> bool {
         let is_in_force = self.rules.get(now, pid).is_some();

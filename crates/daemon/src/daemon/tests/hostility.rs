@@ -61,25 +61,26 @@ fn thousands_that_say_nothing_hold_up_nobody_and_are_gone_after_a_minute() {
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let mut agent = world.agent();
     let silent: Vec<TcpStream> = (0..most + 50).map(|_| world.connect()).collect();
-    assert_eq!(world.daemon.connections.len(), most, "the others wait in the kernel");
-    assert!(!world.turn(), "and keep nobody busy");
+    assert_eq!(world.daemon.connections.len(), most, "there are never more");
+    assert!(!world.turn(), "they keep nobody busy");
     agent.enable(world, 5004, 3600).unwrap();
+    let mut late = world.agent();
+    late.enable(world, 5005, 3600).unwrap();
     world.skip(MINUTE);
     drop(silent);
     world.settle();
-    assert_eq!(world.daemon.connections.len(), 1);
+    assert_eq!(world.daemon.connections.len(), 2, "those with a session");
     agent.enable(world, 5006, 3600).unwrap();
-    world.agent().enable(world, 5008, 3600).unwrap();
 }
 
 #[test]
-fn room_for_a_connection_is_used_as_soon_as_it_is_there() {
+fn a_place_that_a_session_had_is_taken_as_soon_as_it_is_free() {
     let limits = Limits { connections: 2, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
-    let (first, _second) = (world.connect(), world.connect());
+    let (first, _second) = (world.agent(), world.agent());
     let mut third = world.connect();
     world.settle();
-    assert_eq!(world.daemon.connections.len(), 2);
+    assert!(!world.turn(), "the third waits, and keeps nobody busy");
     drop(first);
     world.settle();
     std::io::Write::write_all(&mut third, b"garbage garbage").unwrap();
