@@ -1,20 +1,21 @@
 //! The event loop: one thread serves all sessions, so every request is atomic (RFC 3989 section 2.1.4).
 
+mod arrivals;
+
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use hol_base::{Duration, Time};
 use hol_filter::Mended;
-use hol_simco::{Batch, Middlebox, Output, SessionId, Underlay};
+use hol_simco::{Batch, Middlebox, Output, SessionId};
 
 use crate::clock::Clock;
-use crate::connection::{Connection, Over};
+use crate::connection::Over;
 use crate::connections::Connections;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::line::{Heard, Line};
 use crate::listen::Listeners;
 use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
@@ -42,6 +43,8 @@ pub struct Daemon {
     /// Where the metrics are read, until the daemon runs.
     endpoint: Option<Endpoint>,
     supervisor: Supervisor,
+    /// When it ends, whoever has not heard of it; [`Time::MAX`] until it is to stop.
+    end: Time,
     /// Why it has to stop, if nobody wants it to.
     failure: Option<LedgerError>,
 }
@@ -50,12 +53,10 @@ impl Daemon {
     /// Octets that are read at a time. A request may be answered by eight thousand times as much, so this bounds what
     /// a turn can come to beyond [`Self::MOST_SAID`].
     const PIECE: usize = 4096;
-    /// Octets that are heard of a connection in a turn: then it is another's turn.
-    const MOST_HEARD: usize = 16 * Self::PIECE;
     /// Octets of answers that are enough for a turn.
     const MOST_SAID: usize = 1 << 20;
-    /// Agents that are accepted in a turn.
-    const MOST_ACCEPTED: usize = 64;
+    /// How long agents may take to hear that it is over.
+    const FAREWELL: Duration = Duration::from_secs(5);
 
     /// Serves until `stop` becomes readable; then it ends the sessions, and waits until their agents have been told.
     pub fn run(&mut self, stop: impl AsFd) -> Result<(), DaemonError> {
@@ -65,12 +66,17 @@ impl Daemon {
         }
         self.supervisor.ready();
         let mut ready = Vec::new();
-        while self.listeners.is_some() || self.connections.len() > 0 {
+        while !self.is_over() {
             self.poller.wait(self.patience(), &mut ready)?;
             self.turn(&ready, &stop)?;
         }
         self.log.write(self.clock.now(), Level::Info, "stopped", &[]);
         self.failure.take().map_or(Ok(()), |failure| Err(failure.into()))
+    }
+
+    fn is_over(&self) -> bool {
+        let is_served = self.listeners.is_some() || self.connections.len() > 0;
+        !is_served || self.clock.now() >= self.end
     }
 
     /// Where it listens, with the ports that it was given.
@@ -105,6 +111,7 @@ impl Daemon {
             ledger,
             batch: Batch::default(),
             buffer: vec![0; Self::PIECE].into(),
+            end: Time::MAX,
             failure: None,
         };
         for at in daemon.addresses().collect::<Vec<_>>() {
@@ -153,7 +160,7 @@ impl Daemon {
     fn patience(&self) -> Option<Duration> {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
         let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
-        let next = self.middlebox.wake_at().min(others).min(listeners);
+        let next = self.middlebox.wake_at().min(others).min(listeners).min(self.end);
         (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
     }
 
@@ -162,63 +169,8 @@ impl Daemon {
         self.supervisor.stopping();
         self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
         self.listeners = None;
+        self.end = now + Self::FAREWELL;
         self.middlebox.end_sessions(&mut self.batch);
-    }
-
-    fn accept(&mut self, now: Time, number: u32) -> io::Result<()> {
-        for _ in 0..Self::MOST_ACCEPTED {
-            let Some(listeners) = &mut self.listeners else { return Ok(()) };
-            let is_full = self.connections.len() >= self.limits.connections;
-            let idle = self.middlebox.longest_unopened().filter(|_| is_full);
-            if is_full && idle.is_none() {
-                return listeners.pause(now, &self.poller);
-            }
-            match listeners.accept(number) {
-                Ok(Some((line, peer))) => {
-                    idle.into_iter().for_each(|id| self.remove(now, id, &Over::Displaced));
-                    self.admit(now, line, peer)?;
-                }
-                Ok(None) => return Ok(()),
-                Err(error) => {
-                    // Too many files, or no memory: to try again at once would be in vain.
-                    self.log.write(now, Level::Warn, "not-accepted", &[("reason", &error)]);
-                    return listeners.pause(now, &self.poller);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn admit(&mut self, now: Time, line: Box<dyn Line>, peer: SocketAddr) -> io::Result<()> {
-        self.metrics.numbers().accepted += 1;
-        let id = self.middlebox.connect(now, Underlay::plain(line.framing()));
-        self.log.write(now, Level::Debug, "connected", &[("session", &id.0), ("peer", &peer)]);
-        self.connections.add(id, Connection::new(line, peer), &self.poller)
-    }
-
-    /// Hears what a connection has to say, if it is not to hear something first.
-    fn serve(&mut self, now: Time, id: SessionId) {
-        let mut count = 0;
-        while count < Self::MOST_HEARD && self.batch.octets() <= Self::MOST_SAID {
-            let Some(connection) = self.connections.get_mut(id) else { return };
-            if connection.interest == Interest::Write {
-                return self.connections.touch(id);
-            }
-            match connection.read(&mut self.buffer) {
-                Ok(Heard::Octets(octets)) => {
-                    count += octets.len();
-                    self.metrics.numbers().received += octets.len() as u64;
-                    self.middlebox.receive(now, id, octets, &mut self.batch);
-                }
-                Ok(Heard::Nothing) => return,
-                Ok(Heard::End) if connection.is_open() => {
-                    self.middlebox.disconnect(id);
-                    return self.connections.close(id);
-                }
-                Ok(Heard::End) => return self.remove(now, id, &Over::Closed),
-                Err(error) => return self.remove(now, id, &error.into()),
-            }
-        }
     }
 
     /// Makes true what the requests of this turn come to.

@@ -66,11 +66,12 @@ impl Listeners {
         loop {
             match socket.accept() {
                 Ok((socket, peer)) => {
-                    let peer = peer.as_socket().ok_or(io::ErrorKind::Unsupported)?;
-                    return Ok(Some((listen.transport.line(socket)?, peer)));
+                    // An agent that has gone again is no reason to keep the others waiting.
+                    if let (Some(peer), Ok(line)) = (peer.as_socket(), listen.transport.line(socket)) {
+                        return Ok(Some((line, peer)));
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                // The agent has gone again.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => return Err(error),
             }

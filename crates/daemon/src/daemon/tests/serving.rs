@@ -130,6 +130,22 @@ fn whoever_does_not_close_is_not_waited_for_at_the_end() {
 }
 
 #[test]
+fn whoever_reads_nothing_does_not_keep_it_from_ending() {
+    let mut world = World::new();
+    let mut deaf = world.agent();
+    let requests = Message::request(Tid(1), Request::Prs { pid: Pid(0) }).to_bytes().repeat(1000);
+    while world.daemon.connections.waiting() == 0 {
+        let _ = deaf.socket.write(&requests);
+        world.turn();
+    }
+    world.stop.0.write_all(b"!").unwrap();
+    world.settle();
+    assert!(!world.daemon.is_over());
+    world.skip(Duration::from_secs(5));
+    assert!(world.daemon.is_over());
+}
+
+#[test]
 fn a_turn_ends_when_its_answers_are_many_and_the_rest_is_answered_later() {
     let world =
         &mut Plan { limits: Limits { output: usize::MAX, ..Limits::default() }, ..Plan::default() }.open();
