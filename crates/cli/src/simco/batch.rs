@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
 use super::What;
 use super::answer::Asked;
@@ -37,13 +37,13 @@ impl Batch {
     pub fn run(&self) -> Result<(), Failure> {
         let text =
             read(&self.file).map_err(|error| Failure::failed(format!("{}: {error}", self.file.display())))?;
-        let mut asked = Vec::new();
+        let (mut grammar, mut asked) = (Line::command(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             let place = format!("{}:{}", self.file.display(), index + 1);
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
-                let requests =
-                    parse(line).map_err(|problem| Failure::Usage(format!("{place}: {problem}")))?;
+                let requests = parse(&mut grammar, line)
+                    .map_err(|problem| Failure::Usage(format!("{place}: {problem}")))?;
                 asked.extend(requests.into_iter().map(|asked| asked.at(&place)));
             }
         }
@@ -55,8 +55,11 @@ fn read(file: &Path) -> io::Result<String> {
     if file == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) }
 }
 
-fn parse(line: &str) -> Result<Vec<Asked>, String> {
-    let Line { what } = Line::try_parse_from(line.split_whitespace()).map_err(|error| problem(&error))?;
+/// The grammar is that of [`Line`], which takes longer to build than to use.
+fn parse(grammar: &mut Command, line: &str) -> Result<Vec<Asked>, String> {
+    let parsed = grammar.try_get_matches_from_mut(line.split_whitespace());
+    let Line { what } =
+        parsed.and_then(|words| Line::from_arg_matches(&words)).map_err(|error| problem(&error))?;
     let Some((order, client)) = what.order() else {
         return Err("list, watch, batch and serve are no orders; use them alone".to_owned());
     };
