@@ -131,9 +131,15 @@ impl World {
         self.feed(place, program, arguments, "")
     }
 
+    /// A program that is yet to be run there.
+    pub fn command(&self, place: Place, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[place as usize], program]);
+        command
+    }
+
     fn feed(&self, place: Place, program: &str, arguments: &[&str], input: &str) -> io::Result<String> {
-        let there = ["netns", "exec", &self.names[place as usize], program];
-        run("ip", &[&there, arguments].concat(), input)
+        complete(self.command(place, program).args(arguments), input)
     }
 
     /// Does something on a thread there: a socket stays where it was made.
@@ -181,8 +187,12 @@ pub fn wait(time: Duration) {
 }
 
 fn run(program: &str, arguments: &[&str], input: &str) -> io::Result<String> {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    complete(Command::new(program).args(arguments), input)
+}
+
+/// What a program prints; its complaint is an error.
+fn complete(command: &mut Command, input: &str) -> io::Result<String> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     child.stdin.take().expect("a pipe").write_all(input.as_bytes())?;
     let output = child.wait_with_output()?;
@@ -190,5 +200,5 @@ fn run(program: &str, arguments: &[&str], input: &str) -> io::Result<String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{program} {}: {}", arguments.join(" "), complaint.trim())))
+    Err(io::Error::other(format!("{command:?}: {}", complaint.trim())))
 }
