@@ -4,12 +4,14 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_simco::{
     AddressTuple, Body, Direction, Enable, Header, Lifetime, Location, Message, PerParameters, Pid,
     PortParity, Reply, Request, Tid, Version,
 };
 use rustix::time::{ClockId, clock_gettime};
+
+const UDP: u8 = 17;
 
 /// An agent with an open session.
 pub struct Client {
@@ -97,8 +99,21 @@ impl Client {
         Times(times)
     }
 
+    /// One PDR.
+    pub fn time_to_block(&mut self) -> Duration {
+        let at =
+            |location, address: [u8; 4]| AddressTuple::of_host(location, UDP, SocketAddr::from((address, 0)));
+        let start = now();
+        self.say(Request::Pdr {
+            internal: at(Location::Internal, [10, 9, 9, 9]),
+            external: at(Location::External, [203, 0, 113, 9]),
+            lifetime: Lifetime(60),
+        });
+        self.exchange(&mut |_, reply| assert!(matches!(reply, Reply::Pdr { .. })));
+        now().since(start)
+    }
+
     fn enable_another(&mut self, asked: &mut usize) {
-        const UDP: u8 = 17;
         self.port = self.port.wrapping_add(2);
         let at = |address: [u8; 4], port| SocketAddr::from((address, port));
         let enable = Enable {
