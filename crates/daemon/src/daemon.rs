@@ -175,12 +175,16 @@ impl Daemon {
 
     /// Makes true what the requests of this turn come to.
     fn commit(&mut self, now: Time) {
-        for failure in self.ledger.commit(now, &mut self.middlebox, &mut self.batch) {
-            self.log.write(now, Level::Error, "request-refused", &[("reason", &failure)]);
-            if failure.is_final() && self.failure.is_none() {
-                self.failure = Some(failure);
-                self.stop(now);
-            }
+        let failures = self.ledger.commit(now, &mut self.middlebox, &mut self.batch);
+        if let Some(worst) = failures.iter().min_by_key(|failure| failure.level()) {
+            let fields: [Field<'_>; 2] = [("requests", &failures.len()), ("reason", worst)];
+            self.log.write(now, worst.level(), "refused", &fields);
+        }
+        if let Some(failure) = failures.into_iter().find(LedgerError::is_final)
+            && self.failure.is_none()
+        {
+            self.failure = Some(failure);
+            self.stop(now);
         }
         if self.log.writes(Level::Debug) {
             for change in self.batch.changes() {

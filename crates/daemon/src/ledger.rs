@@ -8,6 +8,7 @@ use hol_journal::{Journal, JournalError};
 use hol_simco::{Batch, Change, Middlebox, Policy, Rule};
 
 use crate::clock::Clock;
+use crate::log::Level;
 use crate::metrics::Metrics;
 
 /// Where changes are put in force, and where they are written down.
@@ -35,6 +36,14 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// How much it matters: what an agent can ask for in vain, it shall not be able to fill a log with.
+    pub(crate) fn level(&self) -> Level {
+        match self {
+            Self::Filter(FilterError::Unsupported { .. } | FilterError::TooManyShapes(_)) => Level::Debug,
+            Self::Filter(_) | Self::Journal(_) => Level::Error,
+        }
+    }
+
     /// Nobody knows any more what is recorded: only a new beginning tells.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Journal(JournalError::Broken { .. }))
