@@ -1,4 +1,5 @@
-//! The expressions of a rule, linux/netfilter/nf_tables.h. Registers have four octets each and are counted from 0.
+//! The expressions of a rule. Attributes have the numbers of linux/netfilter/nf_tables.h, in the order in which it lists
+//! them; registers have four octets each and are counted from 0.
 
 use hol_netlink::Message;
 
