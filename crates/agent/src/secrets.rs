@@ -50,7 +50,7 @@ pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
     };
     match read() {
         Err(source) => Err(SecretFileError::Unreadable { path, source }),
-        Ok((metadata, _)) if metadata.mode() & 0o077 != 0 => {
+        Ok((metadata, _)) if is_exposed(metadata.mode(), metadata.uid(), metadata.gid()) => {
             Err(SecretFileError::Exposed { path, mode: metadata.mode() & 0o777 })
         }
         Ok((metadata, _)) if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) => {
@@ -58,6 +58,13 @@ pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
         }
         Ok((_, text)) => Ok(text),
     }
+}
+
+/// True if others than the owner and root may access it. Where systemd grants a service its credentials by an access
+/// list, that shows as the right of root's group to read a file of root's.
+fn is_exposed(mode: u32, owner: u32, group: u32) -> bool {
+    let roots_group_reads = if (owner, group) == (0, 0) { 0o040 } else { 0 };
+    mode & 0o077 & !roots_group_reads != 0
 }
 
 /// Nonces of the kernel's random number generator.
@@ -81,7 +88,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("secrets.toml");
         fs::write(&path, "a = 'b'").unwrap();
-        for (mode, is_safe) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o610, false)]
+        for (mode, is_safe) in [(0o600, true), (0o400, true), (0o620, false), (0o604, false), (0o610, false)]
         {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             let error = read_secrets(&path).err().map(|error| error.to_string());
@@ -89,6 +96,14 @@ mod tests {
             assert!(error.is_none_or(|error| error.contains("chmod 600")), "{mode:o}");
         }
         assert!(read_secrets(&dir.path().join("none")).unwrap_err().to_string().contains("none: "));
+    }
+
+    #[test]
+    fn credentials_of_a_service_are_secret_and_a_file_of_a_group_is_not() {
+        assert!(!is_exposed(0o440, 0, 0));
+        for (mode, owner, group) in [(0o460, 0, 0), (0o444, 0, 0), (0o440, 0, 100), (0o440, 1000, 0)] {
+            assert!(is_exposed(mode, owner, group), "{mode:o} {owner} {group}");
+        }
     }
 
     #[test]
