@@ -45,8 +45,8 @@ pub struct Journal {
 const SLACK: u64 = 100_000;
 
 impl Journal {
-    /// Opens the journal in this directory, which is made if there is none, and says which rules hold, in the order of
-    /// their PIDs; also those whose lifetime has ended meanwhile. One process at a time can have it open.
+    /// Opens the journal in this directory, which is made if there is none, and says which rules hold, in the
+    /// order in which they became what they are; also those whose lifetime has ended meanwhile. One process at a time can have it open.
     pub fn open(dir: &Path) -> Result<(Self, Vec<Recorded>), JournalError> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(JournalError::io("create", dir))?;
         let lock = lock(dir)?;
@@ -72,7 +72,7 @@ impl Journal {
             torn,
             frame: Vec::new(),
         };
-        Ok((journal, rules.into_values().collect()))
+        Ok((journal, rules))
     }
 
     /// The same journal with records that are safe at another time than [`Durability::Synced`].

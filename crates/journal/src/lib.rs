@@ -55,6 +55,7 @@ mod entry;
 mod error;
 mod frame;
 mod journal;
+mod lasting;
 mod recovery;
 mod segment;
 

@@ -141,10 +141,11 @@ fn a_file_that_is_no_journal_is_not_overwritten() {
 }
 
 #[test]
-fn rules_come_in_the_order_of_their_pids() {
+fn rules_come_in_the_order_in_which_they_became_what_they_are() {
     let store = Store::new();
     let (mut journal, _) = store.open();
     record(&mut journal, &[9, 3, 5].map(|pid| begin(rule(pid, 0))));
+    record(&mut journal, &[Change { before: Some(rule(9, 0)), after: Some(rule(9, 1)) }]);
     drop(journal);
     let (_, rules) = Journal::open(store.path()).unwrap();
     assert_eq!(rules.iter().map(|recorded| recorded.rule.pid.0).collect::<Vec<_>>(), [3, 5, 9]);
