@@ -82,6 +82,8 @@ pub struct Claim {
     pub class: String,
     /// What to know when reading the verdict: a substitution, a reading of the paper, why it flips.
     pub note: Option<String>,
+    /// What would decide it, with the command, where the measured points do not.
+    pub undecided: Option<String>,
     /// The checks; all have to hold.
     #[serde(rename = "check")]
     pub checks: Vec<Check>,
@@ -186,6 +188,10 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
     let on = |claim: &Claim, stack| {
         let view = View { data, stack };
         let finding = Finding::all(claim.checks.iter().map(|check| check.evaluate(&view)));
+        let finding = match &claim.undecided {
+            Some(what) if finding.holds.is_none() => Finding { text: what.clone(), ..finding },
+            _ => finding,
+        };
         let beside = claim.beside.iter().map(|beside| (beside.what.as_str(), beside.check.evaluate(&view)));
         beside.fold(finding, |finding, (what, other)| finding.beside(what, other))
     };
