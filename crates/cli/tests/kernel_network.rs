@@ -88,6 +88,22 @@ fn a_lan_is_one_line_for_all() {
 }
 
 #[test]
+fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path() {
+    let test = "an_association_with_one_address_at_each_end_sends_nothing_over_another_path";
+    let Some(world) = world(test) else { return };
+    for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
+        // Long enough for a HEARTBEAT to the other address. RFC 9260 section 8.3.
+        let workload = toml::from_str("kind = 'oneway'\nrate = '1/s'").unwrap();
+        let transport = transport.parse().unwrap();
+        let scenario = Scenario { transport, workload, ..datagrams("paths = [{}, {}]", 60) };
+        let run = world.run(&scenario, Seed(1)).unwrap();
+        assert_eq!(delays(&run).len(), 60);
+        let other: u64 = run.facts.lines.iter().skip(2).map(|line| line.sent).sum();
+        assert_eq!(other == 0, is_single, "{:?}", run.facts.lines);
+    }
+}
+
+#[test]
 fn packets_are_lost_by_number() {
     let Some(world) = world("packets_are_lost_by_number") else { return };
     assert_eq!(lost(&send(&world, "loss = { drop = [3, 7, 50] }", 60)), [2, 6, 49]);

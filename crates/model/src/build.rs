@@ -113,8 +113,8 @@ impl Builder<'_> {
                 let length_of = workload.length_of();
                 (endpoints.map(|endpoints| Channel::tcp(endpoints, length_of)), config.rto_max)
             }
-            Protocol::Sctp { config, associations, unordered, reliability } => {
-                let endpoints = self.sctp(plan, config, *associations);
+            Protocol::Sctp { config, associations, single_homed, unordered, reliability } => {
+                let endpoints = self.sctp(plan, config, *associations, *single_homed);
                 let channel = |endpoints| Channel::messages(endpoints, *unordered, *reliability);
                 (endpoints.map(channel), config.rto_max)
             }
@@ -142,11 +142,22 @@ impl Builder<'_> {
         self.pairs(plan, connections, connect, listen)
     }
 
-    /// Client and server endpoints of parallel SCTP associations, each over all addresses of both.
-    fn sctp(&mut self, plan: Plan, config: &hol_sctp::Config, associations: u16) -> [Range<usize>; 2] {
+    /// Client and server endpoints of parallel SCTP associations, each over all addresses of both unless single-homed.
+    fn sctp(
+        &mut self,
+        plan: Plan,
+        config: &hol_sctp::Config,
+        associations: u16,
+        single_homed: bool,
+    ) -> [Range<usize>; 2] {
         let mut config = config.clone();
         config.mtu = ByteCount(config.mtu.0.min(self.topology.smallest_mtu()));
-        let [client, server] = [plan.client, plan.server].map(|node| self.topology.addresses(node));
+        let most = if single_homed { 1 } else { usize::MAX };
+        let [client, server] = [plan.client, plan.server].map(|node| {
+            let mut addresses = self.topology.addresses(node);
+            addresses.truncate(most);
+            addresses
+        });
         let connect = |port, rng| {
             let (client, server) = (client.clone(), server.clone());
             Connection::Sctp(hol_sctp::Endpoint::connect(

@@ -294,6 +294,16 @@ fn an_association_survives_the_loss_of_a_path() {
 }
 
 #[test]
+fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path() {
+    let network = "paths = [{}, { loss = '100%' }]";
+    for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
+        let run = run_of(transport, network, "kind = 'echo'", 1000);
+        assert_reliable(&run, 1000, transport);
+        assert_eq!(run.drops.loss == 0, is_single, "{transport}: {:?}", run.drops);
+    }
+}
+
+#[test]
 fn packets_find_their_way_through_routers() {
     let network = "nodes = ['client', 'r1', 'r2', 'server']\ndelay = '2ms'
         links = [{ from = 'client', to = 'r1' }, { from = 'r1', to = 'r2', delay = '6ms' }]

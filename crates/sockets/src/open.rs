@@ -73,9 +73,10 @@ fn opener(plan: &Plan) -> Box<dyn Opener> {
         Protocol::Mptcp { config, .. } => {
             Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of }))
         }
-        Protocol::Sctp { config, associations, unordered, reliability } => Box::new(Sctp {
+        Protocol::Sctp { config, associations, single_homed, unordered, reliability } => Box::new(Sctp {
             config: config.clone(),
             associations: *associations,
+            single_homed: *single_homed,
             unordered: *unordered,
             reliability: *reliability,
         }),

@@ -44,7 +44,7 @@ pub enum Ending {
 /// The addresses of one end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// At least one; SCTP uses all of them, the first as the primary path, the others use the first.
+    /// At least one; SCTP uses all of them unless single-homed, the first as the primary path, the others use the first.
     pub addresses: Vec<Ipv4Addr>,
     /// The port; 0 lets the kernel choose. Parallel connections take the client's ports from this one on while there
     /// are any.

@@ -19,6 +19,7 @@ pub(crate) struct Sctp {
     pub(crate) config: hol_sctp::Config,
     /// How many take the streams in turn.
     pub(crate) associations: u16,
+    pub(crate) single_homed: bool,
     pub(crate) unordered: bool,
     pub(crate) reliability: Reliability,
 }
@@ -31,7 +32,12 @@ impl Sctp {
         cure: "load its module (modprobe sctp), or use the kernel world (--world kernel)",
     };
 
-    /// A socket that is bound to all addresses and behaves as asked; what a listener accepts inherits it.
+    /// Those of an end's addresses that take part.
+    fn addresses<'s>(&self, site: &'s Site) -> &'s [Ipv4Addr] {
+        if self.single_homed { &site.addresses[..1] } else { &site.addresses }
+    }
+
+    /// A socket that is bound to all of them and behaves as asked; what a listener accepts inherits it.
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
         let socket = Self::FAMILY.socket(site)?;
         for option in structures::options(&self.config) {
@@ -39,7 +45,7 @@ impl Sctp {
                 .map_err(refused(option.doing))?;
         }
         structures::set_buffers(&socket, &self.config)?;
-        if let [_, more @ ..] = &site.addresses[..]
+        if let [_, more @ ..] = self.addresses(site)
             && !more.is_empty()
         {
             let more = structures::addresses(more, transceiver::own_port(&socket)?);
@@ -59,7 +65,7 @@ impl Opener for Sctp {
 
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
         let socket = self.socket(client)?;
-        let all = structures::addresses(&server.addresses, server.port);
+        let all = structures::addresses(self.addresses(server), server.port);
         transceiver::begin(system::set_option(&socket, SOL_SCTP, structures::CONNECTX, &all), server)?;
         Ok(socket)
     }

@@ -42,6 +42,8 @@ pub enum Protocol {
         config: hol_sctp::Config,
         /// Parallel associations, each with its own streams; messages take them in turn.
         associations: u16,
+        /// Each end has but its node's first address: the path that TCP takes.
+        single_homed: bool,
         /// Messages are sent unordered.
         unordered: bool,
         /// When the sender gives a message up.
@@ -124,8 +126,9 @@ const TCP_USE: [(&str, &str); 2] = [
         "what hosts keep for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
     ),
 ];
-const SCTP_USE: [(&str, &str); 4] = [
+const SCTP_USE: [(&str, &str); 5] = [
     ("associations", "parallel associations, 1 to 1024"),
+    ("single_homed", "use the first address of each node alone, as TCP does: one path"),
     ("unordered", "deliver each message on arrival"),
     ("lifetime", "give a message up after this time (RFC 3758)"),
     ("retransmissions", "give a message up after so many retransmissions (RFC 7496)"),
@@ -263,6 +266,7 @@ impl FromStr for TransportSpec {
             }
             Kind::Sctp => {
                 let associations = options.parse_or("associations", 1, 1..=1024)?;
+                let single_homed = options.flag("single_homed")?;
                 let unordered = options.flag("unordered")?;
                 let reliability = options.reliability()?;
                 let config: hol_sctp::Config = options.settle(kind, &mut behaviour)?;
@@ -272,7 +276,7 @@ impl FromStr for TransportSpec {
                         format!("the {associations} associations have more than 65535 streams together");
                     return Err(bad_value("streams", &behaviour["streams"], problem));
                 }
-                Protocol::Sctp { config, associations, unordered, reliability }
+                Protocol::Sctp { config, associations, single_homed, unordered, reliability }
             }
             Kind::Udp => {
                 let config: hol_udp::Config = options.settle(kind, &mut behaviour)?;
