@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// What hosts keep of a TCP connection that ended in an orderly way, for the next one between the same addresses.
 ///
-/// This is the temporal sharing of RFC 9040 section 6. Linux 6.1 and 6.12 keep RTT, RTTVAR, reordering and cwnd for an
+/// This is the temporal sharing of RFC 9040 section 6. Linux 6.12 keeps RTT, RTTVAR, reordering and cwnd for an
 /// hour, and ssthresh if the host is told to; until 5.5 they all were. Of these the next connection takes the
 /// reordering for its dupthresh, ssthresh, and the RTT for its first RTO, where that is longer than what the SYN
 /// measured. It never takes RTTVAR, and cwnd only as a bound that a route has locked.
