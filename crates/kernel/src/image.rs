@@ -78,13 +78,13 @@ impl Image {
         images
     }
 
-    /// The kernel to use: the one whose release begins with `wanted`; else the one that was named last.
+    /// The kernel to use: the one that `wanted` names, as in `6.12`; else the one that was named last.
     pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
         let images = Self::list();
         let named = fs::read_to_string(kernels().join(DEFAULT)).ok();
         let release = wanted.map(str::to_owned).or(named).map(|text| text.trim().to_owned());
         let found = match &release {
-            Some(release) => images.iter().rev().find(|image| image.release.starts_with(release)),
+            Some(wanted) => images.iter().rev().find(|image| is_named(&image.release, wanted)),
             None => images.last(),
         };
         match (found, wanted) {
@@ -147,6 +147,12 @@ impl Image {
     }
 }
 
+/// Whether `wanted` is this release or the first parts of its version: 6.1 is not 6.12.
+fn is_named(release: &str, wanted: &str) -> bool {
+    let rest = release.strip_prefix(wanted);
+    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+}
+
 /// The modules of a kernel in `boot/`, as packages lay them out.
 fn beside(path: &Path, release: &str) -> Option<PathBuf> {
     let root = path.parent()?.parent()?;
@@ -193,6 +199,13 @@ pub(crate) fn version_key(release: &str) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_release_is_named_by_the_first_parts_of_its_version() {
+        let named = |wanted| is_named("6.12.117+deb12-amd64", wanted);
+        assert!(named("6") && named("6.12") && named("6.12.117") && named("6.12.117+deb12-amd64"));
+        assert!(!named("6.1") && !named("6.12.11") && !named("5"));
+    }
 
     fn image(sectors: u8, paragraphs: u32, length: usize) -> Vec<u8> {
         let mut octets = vec![0; length];

@@ -20,7 +20,7 @@ const SERVER_VARIABLE: &str = "HOL_SIMCO";
 #[derive(Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct Client {
-    /// The middlebox: HOST, HOST:PORT or [IPV6]:PORT [default: $HOL_SIMCO, else 127.0.0.1:7626]
+    /// The middlebox: HOST or HOST:PORT, IPv6 in brackets; else $HOL_SIMCO, else 127.0.0.1:7626
     #[arg(long, value_name = "SERVER")]
     server: Option<String>,
     /// What carries the session [default: tcp]
