@@ -70,8 +70,10 @@ impl World {
             "sysctl",
             &["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
         )?;
+        // One socket for both: a child that another test is starting might still have its address.
+        let inside = world.udp(Inside, "10.1.0.2:1");
         for host in ["10.2.0.2:1", "10.2.0.3:1"] {
-            await_links(&world.udp(Outside, host), "10.1.0.2:1", &world.udp(Inside, "10.1.0.2:1"));
+            await_links(&world.udp(Outside, host), "10.1.0.2:1", &inside);
         }
         Ok(world)
     }
