@@ -6,20 +6,36 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::{Duration, Time};
 use hol_simco::{
-    AddressTuple, Batch, Config, Direction, Enable, Framing, Lifetime, Location, Message, Middlebox, Output,
-    PerParameters, Pid, Policy, PortParity, Request, SessionId, Tid, Unauthenticated, Underlay, Version,
+    AddressTuple, Batch, Capabilities, Config, Direction, Enable, Framing, Lifetime, Location, Message,
+    Middlebox, Output, PerParameters, Pid, Policy, PortParity, Request, SessionId, Tid, Unauthenticated,
+    Underlay, Version,
 };
 
 const UDP: u8 = 17;
 
 fn per(lifetime: u32) -> Message {
+    per_of([192, 0, 2, 1], lifetime)
+}
+
+fn per_of(host: [u8; 4], lifetime: u32) -> Message {
     let enable = Enable {
         parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
-        internal: AddressTuple::of_host(Location::Internal, UDP, "192.0.2.1:5004".parse().unwrap()),
-        external: AddressTuple::of_host(Location::External, UDP, "198.51.100.7:0".parse().unwrap()),
+        internal: AddressTuple::of_host(Location::Internal, UDP, (host, 5004).into()),
+        external: AddressTuple::of_host(Location::External, UDP, ([198, 51, 100, 7], 0).into()),
         lifetime: Lifetime(lifetime),
     };
     Message::request(Tid(1), Request::Per { enable, gid: None })
+}
+
+/// UDP between a host and all hosts outside.
+fn pdr(host: [u8; 4], lifetime: u32) -> Message {
+    let external = AddressTuple::of_host(Location::External, UDP, ([0, 0, 0, 0], 0).into());
+    let request = Request::Pdr {
+        internal: AddressTuple::of_host(Location::Internal, UDP, (host, 0).into()),
+        external: AddressTuple { prefix_length: 0, ..external },
+        lifetime: Lifetime(lifetime),
+    };
+    Message::request(Tid(1), request)
 }
 
 fn plc(pid: u32, lifetime: u32) -> Message {
@@ -36,7 +52,13 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let config = Config { most_rules: usize::MAX, ..Config::firewall(Lifetime(u32::MAX)) };
+        Self::with(0)
+    }
+
+    /// With functions beyond a packet filter.
+    fn with(functions: u8) -> Self {
+        let mut config = Config { most_rules: usize::MAX, ..Config::firewall(Lifetime(u32::MAX)) };
+        config.capabilities.middlebox_type |= functions;
         let mut middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated)).unwrap();
         let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Stream));
         let mut world = Self { middlebox, session, batch: Batch::default(), out: Vec::new() };
@@ -90,6 +112,35 @@ fn transactions(c: &mut Criterion) {
     group.finish();
 }
 
+/// The same where PDR is served and each rule is of another host; and PDR that overlaps with one of the rules.
+fn blocking(c: &mut Criterion) {
+    const HELD: u32 = 1_000_000;
+    let (mut world, mut now, mut count) = (World::with(Capabilities::PDR), Time::ZERO, 0_u32);
+    // Hosts that follow each other are far apart.
+    let host = |count: u32| {
+        let [.., b, c, d] = (count % HELD).wrapping_mul(0x9E_3779).to_be_bytes();
+        [10, b, c, d]
+    };
+    let mut enable = move |world: &mut World| {
+        (now, count) = (now + Duration::from_nanos(1_000_000), count.wrapping_add(1));
+        world.ask(now, per_of(host(count), HELD / 1000).to_bytes());
+        (now, count)
+    };
+    for _ in 0..HELD {
+        enable(&mut world);
+    }
+    let mut group = c.benchmark_group("PDR is served, 1000000 rules");
+    group.bench_function("PER", |b| b.iter(|| enable(&mut world)));
+    group.bench_function("PER; PDR that ends it, and its end", |b| {
+        b.iter(|| {
+            let (now, count) = enable(&mut world);
+            let pid = pid(world.ask(now, pdr(host(count), 60).to_bytes()));
+            world.ask(now, plc(pid, 0).to_bytes()).len()
+        });
+    });
+    group.finish();
+}
+
 /// Rules' lives, 32 at a time on one connection: enable; change of lifetime and delete.
 fn pipelined(c: &mut Criterion) {
     let mut world = World::new();
@@ -116,5 +167,5 @@ fn pid(reply: &[u8]) -> u32 {
     reply[12..16].try_into().map(u32::from_be_bytes).unwrap()
 }
 
-criterion_group!(benches, codec, transactions, pipelined);
+criterion_group!(benches, codec, transactions, blocking, pipelined);
 criterion_main!(benches);

@@ -32,6 +32,7 @@ mod header;
 mod message;
 mod middlebox;
 mod nat;
+mod overlaps;
 mod parameters;
 mod policy;
 mod prefix;

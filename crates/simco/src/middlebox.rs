@@ -24,7 +24,7 @@ use crate::nat::{Nat, Pool};
 use crate::rules::Rules;
 use crate::{
     AgentId, Authentication, Batch, Capabilities, Change, Config, ConfigError, Gid, Lifetime, Location,
-    Notification, Pid, Policy, Rule, SessionId, Unauthenticated,
+    Notification, Pid, Policy, Right, Rule, SessionId, Unauthenticated,
 };
 use session::Session;
 
@@ -74,6 +74,8 @@ impl Middlebox {
         let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
         let outside = pool(Location::Outside, &config.outside);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
+        let may_disable =
+            config.capabilities.include(Capabilities::PDR) && policy.permits_anybody(Right::Disable);
         Ok(Self {
             config,
             policy,
@@ -82,7 +84,7 @@ impl Middlebox {
             last_session: 0,
             impatient: BTreeSet::new(),
             listeners: BTreeMap::new(),
-            rules: Rules::default(),
+            rules: Rules::new(may_disable),
             nat,
         })
     }

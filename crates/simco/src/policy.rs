@@ -204,6 +204,11 @@ impl Policy {
         self.permit(agent).may.contains(&right)
     }
 
+    /// True if some agent may request it.
+    pub(crate) fn permits_anybody(&self, right: Right) -> bool {
+        self.ids().any(|agent| self.permits(agent, right))
+    }
+
     /// True if the agent may do anything at all.
     pub fn admits(&self, agent: AgentId) -> bool {
         !self.permit(agent).may.is_empty()

@@ -1,6 +1,7 @@
 //! IP addresses that share their first bits.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use crate::IpVersion;
@@ -52,6 +53,38 @@ impl Prefix {
     /// True if some address is in both.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.shares_bits(other, self.length.min(other.length))
+    }
+
+    /// From the first to the last of its addresses.
+    fn addresses(&self) -> RangeInclusive<IpAddr> {
+        let length = u32::from(self.length);
+        match self.address {
+            IpAddr::V4(address) => {
+                let rest = u32::MAX.checked_shr(length).unwrap_or(0);
+                let (first, last) = (address.to_bits() & !rest, address.to_bits() | rest);
+                Ipv4Addr::from_bits(first).into()..=Ipv4Addr::from_bits(last).into()
+            }
+            IpAddr::V6(address) => {
+                let rest = u128::MAX.checked_shr(length).unwrap_or(0);
+                let (first, last) = (address.to_bits() & !rest, address.to_bits() | rest);
+                Ipv6Addr::from_bits(first).into()..=Ipv6Addr::from_bits(last).into()
+            }
+        }
+    }
+
+    /// Its first address: prefixes of one length with the same first address are the same.
+    pub(crate) fn first(&self) -> IpAddr {
+        *self.addresses().start()
+    }
+
+    /// The prefixes of this length that overlap with it are those whose first address lies in this range. There is one
+    /// if the length is no more than its own.
+    pub(crate) fn overlapping(&self, length: u8) -> RangeInclusive<IpAddr> {
+        if length > self.length {
+            return self.addresses();
+        }
+        let only = Self { length, ..*self }.first();
+        only..=only
     }
 
     fn shares_bits(&self, other: &Self, length: u8) -> bool {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hol_base::{Duration, Time};
 
-use crate::{Action, AgentId, Change, Gid, Pid, Rule};
+use crate::overlaps::Overlaps;
+use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 
 /// The rule table. [`apply`](Self::apply) is the only way to change it, so every change can be taken back.
 ///
@@ -21,7 +22,9 @@ pub(crate) struct Rules {
     owned: BTreeMap<AgentId, Vec<Pid>>,
     /// Groups that have or had more than one member. A rule that is alone is in the group with the number of its PID.
     groups: BTreeMap<Gid, Group>,
-    disabling: BTreeSet<Pid>,
+    /// Enable rules, if disable rules may begin.
+    enabling: Option<Overlaps>,
+    disabling: Overlaps,
 }
 
 #[derive(Debug)]
@@ -64,6 +67,11 @@ impl Rules {
     /// The most rules that a table can hold.
     pub const MOST: usize = SLOTS as usize - RESTING - 1;
 
+    /// No rules. Only if disable rules may begin, what they would end is kept at hand.
+    pub fn new(may_disable: bool) -> Self {
+        Self { enabling: may_disable.then(Overlaps::default), ..Self::default() }
+    }
+
     /// The rule, if it is in force.
     pub fn get(&self, now: Time, pid: Pid) -> Option<&Rule> {
         self.lingering(pid).filter(|rule| rule.is_in_force(now))
@@ -95,9 +103,23 @@ impl Rules {
         self.owned.get(&owner).into_iter().flatten().filter_map(move |&pid| self.get(now, pid))
     }
 
-    /// The disable rules in force.
-    pub fn disabling(&self, now: Time) -> impl Iterator<Item = &Rule> {
-        self.disabling.iter().filter_map(move |&pid| self.get(now, pid))
+    /// The enable rules in force that some packet matches as it does these tuples, by PID. RFC 4540 section 8.8.1.
+    pub fn enabled(&self, now: Time, internal: &AddressTuple, external: &AddressTuple) -> Vec<Rule> {
+        let candidates = self.enabling.iter().flat_map(|enabling| enabling.candidates(internal, external));
+        let pids: BTreeSet<Pid> =
+            candidates.filter(|pid| self.overlaps(now, *pid, internal, external)).collect();
+        pids.into_iter().filter_map(|pid| self.get(now, pid).copied()).collect()
+    }
+
+    /// True if a disable rule in force is about some packet that matches these tuples. RFC 4540 section 8.8.1.
+    pub fn are_disabled(&self, now: Time, internal: &AddressTuple, external: &AddressTuple) -> bool {
+        let mut candidates = self.disabling.candidates(internal, external);
+        candidates.any(|pid| self.overlaps(now, pid, internal, external))
+    }
+
+    fn overlaps(&self, now: Time, pid: Pid, internal: &AddressTuple, external: &AddressTuple) -> bool {
+        let ends = self.get(now, pid).and_then(Rule::ends);
+        ends.is_some_and(|(a0, a3)| a0.overlaps(internal) && a3.overlaps(external))
     }
 
     /// Who owns the members of a group; `None` if it has none. RFC 3989 section 2.3.3.
@@ -165,9 +187,7 @@ impl Rules {
         self.held += 1;
         self.put_into_second(rule);
         self.join_group(rule);
-        if let Action::Disable { .. } = rule.action {
-            self.disabling.insert(rule.pid);
-        }
+        self.put_at_ends(rule);
     }
 
     fn remove(&mut self, rule: &Rule) {
@@ -188,7 +208,7 @@ impl Rules {
             self.entry_mut(moved).place_at_owner = place_at_owner;
         }
         self.leave_group(rule);
-        self.disabling.remove(&rule.pid);
+        self.take_from_ends(rule);
     }
 
     /// The same PID, owner and group: only what it does and when it ends may differ.
@@ -199,6 +219,10 @@ impl Rules {
         debug_assert_eq!(entry.rule, *before, "the rule that is replaced is the one that was in force");
         entry.rule = *after;
         self.put_into_second(after);
+        if before.action != after.action {
+            self.take_from_ends(before);
+            self.put_at_ends(after);
+        }
     }
 
     fn put_into_second(&mut self, rule: &Rule) {
@@ -217,6 +241,26 @@ impl Rules {
             Some(&moved) => self.entry_mut(moved).place_in_second = place,
             None if ending.is_empty() => drop(self.ends.remove(&second)),
             None => {}
+        }
+    }
+
+    fn put_at_ends(&mut self, rule: &Rule) {
+        if let (Some(overlaps), Some(ends)) = (self.overlaps_of(&rule.action), rule.ends()) {
+            overlaps.insert(rule.pid, &ends);
+        }
+    }
+
+    fn take_from_ends(&mut self, rule: &Rule) {
+        if let (Some(overlaps), Some(ends)) = (self.overlaps_of(&rule.action), rule.ends()) {
+            overlaps.remove(rule.pid, &ends);
+        }
+    }
+
+    fn overlaps_of(&mut self, action: &Action) -> Option<&mut Overlaps> {
+        match action {
+            Action::Reserve { .. } => None,
+            Action::Enable { .. } => self.enabling.as_mut(),
+            Action::Disable { .. } => Some(&mut self.disabling),
         }
     }
 

@@ -49,6 +49,18 @@ fn a_disable_rule_ends_the_enable_rules_it_conflicts_with() {
     assert_eq!(steps, [(false, true), (true, false), (true, false)], "blocked first, then closed");
 }
 
+/// Section 8.8.1: as one that was enabled at once, also after its lifetime was changed.
+#[test]
+fn a_disable_rule_ends_a_rule_that_was_reserved_before_it_was_enabled() {
+    let (mut world, alice, operator) = world();
+    let pid = world.granted(START, alice, prr(60)).pid;
+    world.granted(START, alice, Request::Pea { enable: from_anybody(), pid });
+    world.ask(START, alice, plc(pid, 50));
+    world.ask(START, operator, pdr("192.0.2.100:0", 30));
+    assert_eq!(world.events(operator), [(pid, 0)]);
+    assert_eq!(world.refused(alice, Request::Prs { pid }), Refusal::NoSuchRule);
+}
+
 /// Section 8.8.2: no new conflicting rule while it lives, by PER or PEA.
 #[test]
 fn a_disable_rule_keeps_conflicting_rules_out_until_it_ends() {

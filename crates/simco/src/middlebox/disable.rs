@@ -25,24 +25,11 @@ impl Middlebox {
         self.check_tuples(agent, &internal, &external)?;
         let lifetime = self.grant(lifetime)?;
         self.make_room()?;
-        let overruled: Vec<Rule> = self
-            .rules
-            .in_force(now)
-            .filter(|rule| is_overruled(rule, &internal, &external))
-            .copied()
-            .collect();
+        let overruled = self.rules.enabled(now, &internal, &external);
         let pid = self.rules.unused_pid();
         let action = Action::Disable { internal, external };
         let reply = self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch);
         overruled.into_iter().for_each(|rule| self.change(Change::end(rule), batch));
         Ok(reply)
-    }
-}
-
-/// RFC 4540 section 8.8.1: some packet matches A0 of both, and A3 of both.
-fn is_overruled(rule: &Rule, internal: &AddressTuple, external: &AddressTuple) -> bool {
-    match &rule.action {
-        Action::Enable { internal: a0, external: a3, .. } => a0.overlaps(internal) && a3.overlaps(external),
-        Action::Reserve { .. } | Action::Disable { .. } => false,
     }
 }

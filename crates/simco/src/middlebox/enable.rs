@@ -73,12 +73,7 @@ impl Middlebox {
         if parameters.direction == Direction::BiDirectional && has_wildcard_but_protocol(internal, external) {
             return Err(Refusal::Inconsistent);
         }
-        let is_blocked = self
-            .rules
-            .disabling(now)
-            .filter_map(Rule::ends)
-            .any(|(a0, a3)| a0.overlaps(internal) && a3.overlaps(external));
-        if is_blocked { Err(Refusal::Conflict) } else { Ok(()) }
+        if self.rules.are_disabled(now, internal, external) { Err(Refusal::Conflict) } else { Ok(()) }
     }
 
     /// Addresses of a NAT for this rule; none on a pure firewall. RFC 4540 section 8.3.3.

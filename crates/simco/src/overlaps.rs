@@ -1,0 +1,236 @@
+//! Rules by the addresses at both ends, to find those that may be about the same packets. RFC 4540 section 8.8.1.
+//!
+//! Prefixes of one length are the same or have nothing in common, so each pair of lengths has a table of its own, in
+//! which a wanted pair of prefixes is a range: V. Srinivasan, S. Suri and G. Varghese, "Packet Classification Using
+//! Tuple Space Search", SIGCOMM 1999.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+
+use crate::{AddressTuple, Pid, Prefix};
+
+/// PIDs by A0 and A3.
+#[derive(Debug, Default)]
+pub(crate) struct Overlaps {
+    /// Of IPv4 at both ends: most rules are, and here they take a third of the memory.
+    v4: Tables<Ipv4Addr>,
+    others: Tables<IpAddr>,
+}
+
+/// There are as many tables as rules have shapes, not as there are rules.
+type Tables<A> = BTreeMap<Shape, Table<A>>;
+
+/// What the rules of a table have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Shape {
+    protocol: u8,
+    internal_length: u8,
+    external_length: u8,
+}
+
+#[derive(Debug)]
+struct Table<A> {
+    by_internal: BTreeSet<Key<A>>,
+    by_external: BTreeSet<Key<A>>,
+}
+
+/// The first address of a rule's prefix at one end, that at the other, and the rule.
+type Key<A> = (A, A, Pid);
+
+impl Overlaps {
+    pub fn insert(&mut self, pid: Pid, ends: &(AddressTuple, AddressTuple)) {
+        let shape = Shape::of(ends);
+        match (ends.0.prefix().first(), ends.1.prefix().first()) {
+            (IpAddr::V4(a0), IpAddr::V4(a3)) => insert(&mut self.v4, shape, (a0, a3, pid)),
+            (a0, a3) => insert(&mut self.others, shape, (a0, a3, pid)),
+        }
+    }
+
+    pub fn remove(&mut self, pid: Pid, ends: &(AddressTuple, AddressTuple)) {
+        let shape = Shape::of(ends);
+        match (ends.0.prefix().first(), ends.1.prefix().first()) {
+            (IpAddr::V4(a0), IpAddr::V4(a3)) => remove(&mut self.v4, shape, (a0, a3, pid)),
+            (a0, a3) => remove(&mut self.others, shape, (a0, a3, pid)),
+        }
+    }
+
+    /// All rules that overlap with these tuples at both ends, and perhaps others; some more than once.
+    pub fn candidates(&self, internal: &AddressTuple, external: &AddressTuple) -> impl Iterator<Item = Pid> {
+        let wanted = Wanted { protocol: internal.protocol, a0: internal.prefix(), a3: external.prefix() };
+        wanted.candidates(&self.v4, of_v4).chain(wanted.candidates(&self.others, Some))
+    }
+}
+
+fn insert<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Key<A>) {
+    let table = tables.entry(shape).or_default();
+    table.by_internal.insert((a0, a3, pid));
+    table.by_external.insert((a3, a0, pid));
+}
+
+fn remove<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Key<A>) {
+    let table = tables.get_mut(&shape).expect("its shape has a table");
+    table.by_internal.remove(&(a0, a3, pid));
+    table.by_external.remove(&(a3, a0, pid));
+    if table.by_internal.is_empty() {
+        tables.remove(&shape);
+    }
+}
+
+fn of_v4(range: RangeInclusive<IpAddr>) -> Option<RangeInclusive<Ipv4Addr>> {
+    match range.into_inner() {
+        (IpAddr::V4(first), IpAddr::V4(last)) => Some(first..=last),
+        _ => None,
+    }
+}
+
+/// What is looked for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    protocol: u8,
+    a0: Prefix,
+    a3: Prefix,
+}
+
+impl Wanted {
+    /// `narrow` gives `None` for addresses that no rule in these tables has.
+    fn candidates<A: Ord + Copy>(
+        self,
+        tables: &Tables<A>,
+        narrow: fn(RangeInclusive<IpAddr>) -> Option<RangeInclusive<A>>,
+    ) -> impl Iterator<Item = Pid> {
+        tables
+            .iter()
+            .filter(move |(shape, _)| self.protocol == 0 || [0, self.protocol].contains(&shape.protocol))
+            .filter_map(move |(shape, table)| {
+                let internal = narrow(self.a0.overlapping(shape.internal_length))?;
+                let external = narrow(self.a3.overlapping(shape.external_length))?;
+                Some(table.candidates(internal, external))
+            })
+            .flatten()
+    }
+}
+
+impl Shape {
+    fn of((internal, external): &(AddressTuple, AddressTuple)) -> Self {
+        Self {
+            protocol: internal.protocol,
+            internal_length: internal.prefix().length(),
+            external_length: external.prefix().length(),
+        }
+    }
+}
+
+impl<A> Default for Table<A> {
+    fn default() -> Self {
+        Self { by_internal: BTreeSet::new(), by_external: BTreeSet::new() }
+    }
+}
+
+impl<A: Ord + Copy> Table<A> {
+    /// Both orders have all that is wanted, so they are walked in step until the one with less beside it is through.
+    /// If a range is a single prefix, the order that begins with it has nothing beside.
+    fn candidates(
+        &self,
+        internal: RangeInclusive<A>,
+        external: RangeInclusive<A>,
+    ) -> impl Iterator<Item = Pid> {
+        let by_internal = self.by_internal.range(keys(&internal, &external));
+        let by_external = self.by_external.range(keys(&external, &internal));
+        by_internal.zip(by_external).flat_map(|((_, _, one), (_, _, other))| [*one, *other])
+    }
+}
+
+fn keys<A: Copy>(major: &RangeInclusive<A>, minor: &RangeInclusive<A>) -> RangeInclusive<Key<A>> {
+    (*major.start(), *minor.start(), Pid(0))..=(*major.end(), *minor.end(), Pid(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Addresses, IpVersion, Location};
+
+    /// Few addresses, so that many overlap; they differ in the first bits, some in the middle and in the last.
+    fn addresses() -> impl Strategy<Value = Addresses> {
+        let octet = || prop_oneof![Just(0), Just(1), Just(128), Just(255)];
+        let address = prop_oneof![
+            (octet(), octet()).prop_map(|(a, b)| IpAddr::from(Ipv4Addr::new(a, 0, 0, b))),
+            (octet(), octet()).prop_map(|(a, b)| {
+                IpAddr::from(Ipv6Addr::from([a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b]))
+            }),
+        ];
+        let ports = (prop_oneof![Just(0), 1..6_u16], 1..4_u16);
+        let full = (address, ports).prop_map(|(address, (port, port_range))| Addresses::Full {
+            address,
+            port,
+            port_range,
+        });
+        let versions = prop_oneof![Just(IpVersion::V4), Just(IpVersion::V6)];
+        prop_oneof![9 => full, 1 => versions.prop_map(Addresses::ProtocolsOnly)]
+    }
+
+    fn tuples(location: Location) -> impl Strategy<Value = AddressTuple> {
+        let lengths = prop_oneof![Just(0), Just(1), Just(8), Just(31), Just(32), Just(127), Just(128)];
+        let protocols = prop_oneof![Just(0), Just(6), Just(17)];
+        (addresses(), lengths, protocols).prop_map(move |(addresses, length, protocol)| AddressTuple {
+            location,
+            protocol,
+            prefix_length: addresses.ip_version().address_bits().min(length),
+            addresses,
+        })
+    }
+
+    fn pairs() -> impl Strategy<Value = (AddressTuple, AddressTuple)> {
+        (tuples(Location::Internal), tuples(Location::External))
+    }
+
+    proptest! {
+        /// What the index leaves out does not overlap; the rest is compared. Also when some rules have ended.
+        #[test]
+        fn the_index_finds_what_a_look_at_every_rule_finds(
+            rules in vec((pairs(), any::<bool>()), 1..60),
+            wanted in vec(pairs(), 1..10),
+        ) {
+            let mut index = Overlaps::default();
+            let all = || (0..).map(Pid).zip(&rules);
+            all().for_each(|(pid, (ends, _))| index.insert(pid, ends));
+            all().filter(|(_, (_, has_ended))| *has_ended).for_each(|(pid, (ends, _))| index.remove(pid, ends));
+            let overlaps = |pid: Pid, (internal, external): &(AddressTuple, AddressTuple)| {
+                let (a0, a3) = rules[pid.0 as usize].0;
+                a0.overlaps(internal) && a3.overlaps(external)
+            };
+            for wanted in &wanted {
+                let candidates: BTreeSet<Pid> = index.candidates(&wanted.0, &wanted.1).collect();
+                let found: Vec<Pid> = candidates.into_iter().filter(|pid| overlaps(*pid, wanted)).collect();
+                let held = all().filter(|(_, (_, has_ended))| !has_ended).map(|(pid, _)| pid);
+                prop_assert_eq!(found, held.filter(|pid| overlaps(*pid, wanted)).collect::<Vec<_>>());
+            }
+            all().filter(|(_, (_, has_ended))| !has_ended).for_each(|(pid, (ends, _))| index.remove(pid, ends));
+            prop_assert!(index.v4.is_empty() && index.others.is_empty());
+        }
+    }
+
+    /// Of a thousand rules about a host, and a thousand about an attacker, none is about both.
+    #[test]
+    fn rules_that_share_one_end_with_what_is_wanted_are_not_looked_at() {
+        let at = |location, last: u16| {
+            let [third, fourth] = last.to_be_bytes();
+            AddressTuple::of_host(location, 17, (Ipv4Addr::new(10, 1, third, fourth), 0).into())
+        };
+        let (internal, external) = (|last| at(Location::Internal, last), |last| at(Location::External, last));
+        let mut index = Overlaps::default();
+        for other in 1..1000 {
+            index.insert(Pid(u32::from(other)), &(internal(0), external(other)));
+            index.insert(Pid(1000 + u32::from(other)), &(internal(other), external(0)));
+        }
+        assert_eq!(index.candidates(&internal(0), &external(0)).count(), 0);
+        let anywhere = AddressTuple { prefix_length: 0, ..internal(0) };
+        let of_one: Vec<Pid> = index.candidates(&anywhere, &external(7)).collect();
+        assert!(of_one.contains(&Pid(7)) && of_one.len() <= 2, "{of_one:?}");
+    }
+}
