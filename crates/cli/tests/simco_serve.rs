@@ -4,7 +4,8 @@
 mod daemon;
 mod hol;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
@@ -62,12 +63,21 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
     fs::write(dir.path().join("typo.toml"), "listen = []\nlisten-on = 3\n").unwrap();
     fs::write(dir.path().join("policy.toml"), "[agents.web]\n").unwrap();
     fs::write(dir.path().join("secrets.toml"), "web = \"0123456789abcdef\"\n").unwrap();
+    fs::copy(dir.path().join("secrets.toml"), dir.path().join("mine.toml")).unwrap();
+    fs::set_permissions(dir.path().join("mine.toml"), Permissions::from_mode(0o600)).unwrap();
+    fs::write(dir.path().join("ghost.toml"), "[agents.ghost]\n").unwrap();
+    fs::write(dir.path().join("deaf.toml"), "[limits]\nconnections = 0\n").unwrap();
+    fs::write(dir.path().join("brief.toml"), "max-lifetime = \"10ms\"\n").unwrap();
     for (arguments, parts) in [
         ("--config typo.toml", &["typo.toml", "line 2", "`listen-on`", "expected", "`listen`"][..]),
         ("--config none.toml", &["none.toml"]),
         ("--listen 0.0.0.0:0", &["0.0.0.0:0", "policy"]),
         ("--policy policy.toml", &["policy.toml", "secrets"]),
         ("--policy policy.toml --secrets secrets.toml", &["secrets.toml", "chmod 600"]),
+        ("--policy ghost.toml --secrets mine.toml", &["ghost.toml", "secret in mine.toml", "anonymous"]),
+        ("--inside eth0 --outside eth0", &["[nftables]", "`inside` and `outside`", "name both"]),
+        ("--config deaf.toml", &["[limits] connections", "1 at least"]),
+        ("--config brief.toml", &["max-lifetime", "1s at least"]),
     ] {
         let arguments: Vec<&str> =
             ["simco", "serve", "--check"].into_iter().chain(arguments.split(' ')).collect();

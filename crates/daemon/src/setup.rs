@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hol_agent::{SecretFileError, nonces, read_secrets};
+use hol_base::Duration;
 use hol_filter::{Interfaces, Nftables, NullFilter, PacketFilter, Pool, Unmatched};
 use hol_journal::{Durability, Journal, JournalError, Recorded};
 use hol_simco::{
@@ -13,7 +14,10 @@ use hol_simco::{
 
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::{Daemon, DaemonError, FilterKind, LedgerError, Level, Limits, Log, NftablesSettings, Settings};
+use crate::{
+    Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NftablesSettings,
+    Settings,
+};
 
 /// Why settings are no daemon.
 #[derive(Debug, thiserror::Error)]
@@ -59,9 +63,9 @@ pub enum SetupError {
     /// The packet filter cannot be so.
     #[error("[nftables]: {0}")]
     Filter(#[from] hol_filter::ConfigError),
-    /// Half of the interfaces.
+    /// Half of the interfaces, or the same twice.
     #[error(
-        "[nftables]: `inside` and `outside` belong together; name both interfaces, or none for all that is forwarded"
+        "[nftables]: `inside` and `outside` are two interfaces that belong together; name both, or none for all that is forwarded"
     )]
     OneInterface,
     /// Strangers could open the firewall.
@@ -70,6 +74,22 @@ pub enum SetupError {
     /// Nobody could open a session.
     #[error("{}: every agent has to prove who it is, but there are no secrets; set secrets = FILE, or `anonymous`", .0.display())]
     NobodyCanProve(PathBuf),
+    /// Nobody could open a session either.
+    #[error("{}: none of these agents has a secret in {}; add a line NAME = \"SECRET\" there, or set `anonymous`", .policy.display(), .secrets.display())]
+    NobodyHasASecret {
+        /// The file that names the agents.
+        policy: PathBuf,
+        /// The file of the secrets.
+        secrets: PathBuf,
+    },
+    /// A limit that nobody could live with.
+    #[error("{key}: it has to be {least} at least")]
+    TooLittle {
+        /// The setting.
+        key: &'static str,
+        /// The least that works.
+        least: &'static str,
+    },
     /// Nobody could connect.
     #[error("listen: no addresses; name one, as in listen = [\"127.0.0.1:7626\"]")]
     ListensNowhere,
@@ -91,8 +111,15 @@ impl Settings {
         if self.sockets().is_empty() {
             return Err(SetupError::ListensNowhere);
         }
+        self.check_limits()?;
         self.nftables()?;
-        Ok(Middlebox::new(self.config(), self.read_policy()?, self.authentication()?)?)
+        let (policy, secrets) = (self.read_policy()?, self.read_secrets()?);
+        self.check_agents(&policy, secrets.as_ref())?;
+        let authentication: Box<dyn Authentication> = match secrets {
+            Some(secrets) => Box::new(secrets),
+            None => Box::new(Unauthenticated),
+        };
+        Ok(Middlebox::new(self.config(), policy, authentication)?)
     }
 
     /// Opens everything.
@@ -105,7 +132,10 @@ impl Settings {
                 log.write(clock.now(), Level::Warn, "nothing-filtered", &[("filter", &"none")]);
                 Box::new(NullFilter)
             }
-            FilterKind::Nftables => Box::new(Nftables::open(self.nftables()?).map_err(LedgerError::from)?),
+            FilterKind::Nftables => {
+                self.look_for_interfaces(clock, &mut log);
+                Box::new(Nftables::open(self.nftables()?).map_err(LedgerError::from)?)
+            }
         };
         let connections = self.limits.connections;
         let output = usize::try_from(self.limits.output.0).unwrap_or(usize::MAX);
@@ -144,6 +174,15 @@ impl Settings {
         Ok(journal)
     }
 
+    /// Warns of names that no interface has: it may come yet, but a firewall with a typing error lets everything pass.
+    fn look_for_interfaces(&self, clock: Clock, log: &mut Log) {
+        let NftablesSettings { inside, outside, .. } = &self.nftables;
+        let missing = |name: &&String| !Path::new("/sys/class/net").join(name).exists();
+        for name in [inside, outside].into_iter().flatten().filter(missing) {
+            log.write(clock.now(), Level::Warn, "no-such-interface", &[("name", name)]);
+        }
+    }
+
     fn nftables(&self) -> Result<hol_filter::Config, SetupError> {
         let NftablesSettings { table, inside, outside } = &self.nftables;
         let unmatched = if self.firewall { Unmatched::Drop } else { Unmatched::Accept };
@@ -152,7 +191,9 @@ impl Settings {
         let config = hol_filter::Config::new().with_table(table)?.with_unmatched(unmatched).with_pool(pool);
         match (inside.clone(), outside.clone()) {
             (None, None) => Ok(config),
-            (Some(inside), Some(outside)) => Ok(config.with_interfaces(Interfaces { inside, outside })?),
+            (Some(inside), Some(outside)) if inside != outside => {
+                Ok(config.with_interfaces(Interfaces { inside, outside })?)
+            }
             _ => Err(SetupError::OneInterface),
         }
     }
@@ -189,17 +230,39 @@ impl Settings {
             let stranger = self.sockets().into_iter().find(|at| !at.address.ip().is_loopback());
             return stranger.map_or(Ok(Policy::open()), |at| Err(SetupError::OpenToAll(at.address)));
         };
-        let policy = Policy::parse(&read(path)?);
-        let policy = policy.map_err(|source| SetupError::Policy { path: path.clone(), source })?;
-        if policy.anonymous().is_none() && self.secrets.is_none() {
-            return Err(SetupError::NobodyCanProve(path.clone()));
-        }
-        Ok(policy)
+        Policy::parse(&read(path)?).map_err(|source| SetupError::Policy { path: path.clone(), source })
     }
 
-    fn authentication(&self) -> Result<Box<dyn Authentication>, SetupError> {
-        let Some(path) = &self.secrets else { return Ok(Box::new(Unauthenticated)) };
+    fn read_secrets(&self) -> Result<Option<SharedSecrets>, SetupError> {
+        let Some(path) = &self.secrets else { return Ok(None) };
         let secrets = SharedSecrets::parse(&read_secrets(path)?, nonces());
-        Ok(Box::new(secrets.map_err(|source| SetupError::Secrets { path: path.clone(), source })?))
+        secrets.map(Some).map_err(|source| SetupError::Secrets { path: path.clone(), source })
+    }
+
+    /// Refuses a policy under which nobody could open a session.
+    fn check_agents(&self, policy: &Policy, secrets: Option<&SharedSecrets>) -> Result<(), SetupError> {
+        let Some(path) = self.policy.clone().filter(|_| policy.anonymous().is_none()) else { return Ok(()) };
+        match (secrets, self.secrets.clone()) {
+            (Some(known), Some(secrets)) if !policy.names().any(|name| known.knows(name)) => {
+                Err(SetupError::NobodyHasASecret { policy: path, secrets })
+            }
+            (None, _) => Err(SetupError::NobodyCanProve(path)),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_limits(&self) -> Result<(), SetupError> {
+        let LimitSettings { connections, rules, output, patience } = &self.limits;
+        let second = Duration::from_secs(1);
+        let too_little = [
+            ("max-lifetime", "1s", self.max_lifetime < second),
+            ("[limits] connections", "1", *connections == 0),
+            ("[limits] rules", "1", *rules == 0),
+            // As much as the longest list has.
+            ("[limits] output", "64KiB", output.0 < 1 << 16),
+            ("[limits] patience", "1s", *patience < second),
+        ];
+        let first = too_little.into_iter().find(|(_, _, is_too_little)| *is_too_little);
+        first.map_or(Ok(()), |(key, least, _)| Err(SetupError::TooLittle { key, least }))
     }
 }

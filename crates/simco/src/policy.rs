@@ -159,8 +159,8 @@ impl Policy {
 
     /// Reads a policy file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        let file: PolicyFile =
-            toml::from_str(text).map_err(|error| PolicyError::Syntax(error.to_string()))?;
+        let file: PolicyFile = toml::from_str(text)
+            .map_err(|error| PolicyError::Syntax(error.to_string().trim_end().to_owned()))?;
         if file.agents.len() > usize::from(u16::MAX) {
             return Err(PolicyError::TooManyAgents(file.agents.len()));
         }
@@ -169,6 +169,11 @@ impl Policy {
         let anonymous = file.anonymous.as_ref().map(|name| id("anonymous", name)).transpose()?;
         let agents: Result<_, _> = file.agents.iter().map(|(name, table)| table.permit(name, &id)).collect();
         Ok(Self { agents: agents?, anonymous, secure_only: file.secure_only })
+    }
+
+    /// The names of the agents that the file defines.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.agents.iter().map(|permit| permit.name.as_str())
     }
 
     /// The agent with this name.

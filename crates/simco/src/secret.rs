@@ -157,6 +157,11 @@ impl SharedSecrets {
         Ok(Self { secrets: parse(text)?, decoy: Secret(nonces().to_vec()), nonces })
     }
 
+    /// True if this agent has a secret.
+    pub fn knows(&self, name: &str) -> bool {
+        self.secrets.contains_key(name)
+    }
+
     fn secret(&self, name: &str) -> &Secret {
         self.secrets.get(name).unwrap_or(&self.decoy)
     }
