@@ -152,6 +152,7 @@ impl Daemon {
         self.commit(now);
         self.answer(now);
         self.give_up(now);
+        self.metrics.numbers().connections = self.connections.len() as u64;
         self.supervisor.alive(now);
         Ok(self.try_again(now)?)
     }
@@ -217,7 +218,6 @@ impl Daemon {
         let mut numbers = self.metrics.numbers();
         self.batch.answers().for_each(|(request, answer)| numbers.count_answer(request, answer));
         numbers.sent += self.batch.octets() as u64;
-        numbers.connections = self.connections.len() as u64;
     }
 
     /// Gives up connections that have had their time.

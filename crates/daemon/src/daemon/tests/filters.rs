@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use hol_base::{Duration, Time};
 use hol_filter::{FilterError, Mended, PacketFilter};
 use hol_journal::Journal;
-use hol_simco::{Action, Change, Lifetime, Pid, Refusal, Reply, Request, Rule};
+use hol_simco::{Action, Change, Lifetime, Middlebox, Pid, Refusal, Reply, Request, Rule};
 
 use super::world::{Plan, World, per};
 
@@ -158,4 +158,15 @@ fn metrics_count_answers_batches_and_rules() {
     ] {
         assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
     }
+}
+
+#[test]
+fn connections_that_were_given_up_are_counted_no_more() {
+    let mut world = Plan::default().open();
+    let _silent = world.connect();
+    world.settle();
+    assert_eq!(world.daemon.metrics.numbers().connections, 1);
+    world.skip(Middlebox::PATIENCE);
+    world.skip(Duration::from_secs(3));
+    assert_eq!(world.daemon.metrics.numbers().connections, 0);
 }
