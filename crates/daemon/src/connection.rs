@@ -42,7 +42,7 @@ pub(crate) enum Over {
     Closed,
     #[error("lost: {0}")]
     Lost(#[from] io::Error),
-    #[error("it does not read: {0} octets wait for it")]
+    #[error("{0} octets wait for it, more than `output` of [limits]")]
     Flooded(usize),
     #[error("it did not read in time")]
     Overdue,

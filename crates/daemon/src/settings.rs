@@ -1,34 +1,4 @@
-//! What the daemon is told: a file, and the flags that override it.
-//!
-//! ```toml
-//! listen = ["127.0.0.1:7626"]   # the default; port 0 is any
-//! listen-sctp = []              # where the kernel has SCTP
-//! filter = "nftables"           # or "none", the default: rules are promised and nothing is done
-//! firewall = true               # false: a translator alone, through which all data passes
-//! state = "/var/lib/simco"      # a directory for the rules, so that they survive; without it they do not
-//! sync = true                   # false: a crash of the machine may lose rules that were promised
-//! policy = "policy.toml"        # who may do what; without it, anybody everything
-//! secrets = "secrets.toml"      # a line an agent: name = "secret"
-//! max-lifetime = "24h"          # the longest that a rule is granted
-//! log = "info"                  # error, warn, info, debug
-//! metrics = "127.0.0.1:9626"    # where Prometheus reads them, under /metrics; nowhere without it
-//!
-//! [nftables]
-//! table = "simco"               # of the family inet; nobody else's
-//! inside = "eth0"               # only data between these interfaces; without both, all that is forwarded
-//! outside = "eth1"
-//!
-//! [nat]                         # a translator
-//! outside = ["192.0.2.1"]       # addresses that stand for internal hosts
-//! inside = []                   # and for external ones: a twice NAT
-//! ports = [1024, 65535]
-//!
-//! [limits]
-//! connections = 10000
-//! rules = 1000000
-//! output = "1MiB"               # that may wait for an agent that does not read
-//! patience = "60s"              # for such an agent
-//! ```
+//! What the daemon is told: a file, and the flags that override it. `docs/simco-service.md` has every setting.
 //!
 //! Files are named from where this one is.
 
@@ -181,5 +151,23 @@ impl Settings {
         let over = |transport| move |&address| Listen { transport, address };
         let tcp = self.listen.iter().map(over(Transport::Tcp));
         tcp.chain(self.listen_sctp.iter().map(over(Transport::Sctp))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_settings_are_settings() {
+        let text = include_str!("../../../docs/simco-service.md");
+        let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let settings: Settings = toml::from_str(example).unwrap();
+        let documented = |setting: &str| example.contains(&format!("{setting} = "));
+        for setting in ["listen-sctp", "firewall", "sync", "max-lifetime", "metrics", "inside", "patience"] {
+            assert!(documented(setting), "{setting}");
+        }
+        assert_eq!(settings.max_lifetime, Settings::default().max_lifetime);
+        assert_eq!(settings.limits.output, LimitSettings::default().output);
     }
 }
