@@ -41,13 +41,18 @@ impl Doctor {
     }
 }
 
-fn examine() -> [Finding; 7] {
+fn examine() -> [Finding; 8] {
     let host = Host::this();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
         Ok(format!("{memory} MiB"))
     } else {
         Err("a full study takes up to 500 MB; use --quick")
+    };
+    let filter = if hol_daemon::may_filter() {
+        Ok("`hol simco serve` may change nftables".to_owned())
+    } else {
+        Err("`hol simco serve --filter nftables` needs CAP_NET_ADMIN; run it as root")
     };
     let optional = |name, program, cure| Finding { name, found: find(program).ok_or(cure), needed: false };
     [
@@ -58,6 +63,7 @@ fn examine() -> [Finding; 7] {
         optional("tshark", "tshark", "reads captures of `hol trace`; install the package tshark"),
         optional("qemu", "qemu-system-x86_64", "runs --world kernel; install the package qemu-system-x86"),
         optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
+        Finding { name: "packet filter", found: filter, needed: false },
     ]
 }
 

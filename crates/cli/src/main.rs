@@ -36,6 +36,7 @@ Examples:
   hol reproduce ikr53 --quick                     a published evaluation, every claim judged
   hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
   hol list                                        transports, stacks, workloads, studies
+  hol simco serve --filter nftables               a middlebox, and `hol simco enable` is its agent
 ";
 
 const TEMPLATE: &str = "{about}\n\n{before-help}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
@@ -44,7 +45,7 @@ const AFTER: &str = "\
 A TRANSPORT is tcp or sctp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
 Exit codes: 0 done, 1 failed, 2 usage. `hol COMMAND --help` says more.";
 
-/// What does a transport do to your application? Messages over simulated networks, measured and explained.
+/// What does a transport do to your application? Messages over simulated networks and Linux' own, measured and explained.
 #[derive(Debug, Parser)]
 #[command(name = "hol", version, before_help = EXAMPLES, help_template = TEMPLATE, after_help = AFTER)]
 #[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
@@ -77,7 +78,7 @@ enum Command {
     List(list::List),
     /// Get, choose and list the kernels of the kernel world
     Kernel(kernel::Kernel),
-    /// Ask a middlebox to let flows pass: an agent of RFC 4540
+    /// Ask a middlebox to let flows pass, or be one: RFC 4540
     Simco(simco::Simco),
     /// Say what works on this machine
     Doctor(doctor::Doctor),

@@ -38,7 +38,7 @@ A host is an address, a prefix, or any; IPv6 stands in brackets. Ports are 5004,
 
 Exit codes: 0 done, 1 the middlebox refused, 2 usage, 3 no session: no connection, not authenticated, no answer.";
 
-/// Ask a middlebox to let flows pass, and see what it lets pass: an agent of RFC 4540.
+/// Ask a middlebox to let flows pass, and see what it lets pass; or be the middlebox. RFC 4540.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Simco {
@@ -66,7 +66,7 @@ enum What {
     Watch(watch::Watch),
     /// Do what the lines of a file say, in one session
     Batch(batch::Batch),
-    /// Be the middlebox
+    /// Be the middlebox: agents open and close the packet filter of this host
     Serve(serve::Serve),
 }
 

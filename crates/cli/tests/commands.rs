@@ -203,7 +203,8 @@ fn help_teaches_by_example_and_lists_name_what_there_is() {
     for word in ["ikr53", "simco", "pingpong", "linux-6.12", "streams=", "connections", "lifetime"] {
         assert!(list.contains(word), "{word}: {list}");
     }
-    assert!(ok(here().path(), &["doctor"]).contains("results here"));
+    let found = ok(here().path(), &["doctor"]);
+    assert!(found.contains("results here") && found.contains("`hol simco serve"), "{found}");
 }
 
 #[test]

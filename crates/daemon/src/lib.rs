@@ -35,7 +35,7 @@ pub use ledger::LedgerError;
 pub use limits::Limits;
 pub use listen::{Listen, Transport};
 pub use log::{Level, Log};
-pub use privileges::drop_privileges;
+pub use privileges::{drop_privileges, may_filter};
 pub use settings::{FilterKind, LimitSettings, NatSettings, NftablesSettings, Settings};
 pub use setup::SetupError;
 pub use signals::Signals;

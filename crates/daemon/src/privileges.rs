@@ -24,6 +24,11 @@ pub fn drop_privileges(filters: bool) -> io::Result<()> {
     )?)
 }
 
+/// True if this process may change the packet filter.
+pub fn may_filter() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::NET_ADMIN))
+}
+
 /// Takes all others out of the bounding set, if this thread may: it may not if it has few capabilities anyway.
 fn bound(needed: CapabilitySet) -> io::Result<()> {
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));

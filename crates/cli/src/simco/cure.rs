@@ -27,7 +27,7 @@ fn cure(refusal: Refusal) -> &'static str {
         }
         Refusal::NoResources => "it has as many rules as it may have; end some by `hol simco disallow`",
         Refusal::ConfigurationFailed => {
-            "its policy may not have these hosts for this agent, or its packet filter failed; see its log"
+            "its policy may not have these hosts for this agent, or its packet filter or its disk cannot do it; see its log"
         }
         Refusal::Inconsistent => {
             "--both-ways takes single hosts and ports, --reservation a rule that is reserved"
@@ -38,8 +38,23 @@ fn cure(refusal: Refusal) -> &'static str {
         Refusal::NotSupported => {
             "it does not block flows (PDR); end what lets them pass by `hol simco disallow`"
         }
-        Refusal::LackOfAddresses | Refusal::LackOfPorts => {
-            "all that its NAT has are in use; end rules by `hol simco disallow`, or take fewer ports"
+        Refusal::LackOfAddresses => {
+            "its NAT has none of this IP version that is free; end rules by `hol simco disallow`"
+        }
+        Refusal::LackOfPorts => {
+            "those of its NAT are in use; end rules by `hol simco disallow`, or take fewer ports"
+        }
+        Refusal::ProtocolMismatch => {
+            "name the protocol that the rule has reserved; see `hol simco status PID`"
+        }
+        Refusal::IllegalPortCount => {
+            "take no more ports than the rule has reserved; see `hol simco status PID`"
+        }
+        Refusal::ParityMismatch => {
+            "begin with a port as even or odd as the reserved one, or leave out --same-parity"
+        }
+        Refusal::IllegalAddress => {
+            "name a host, a prefix, or any; not the unspecified or the broadcast address"
         }
         Refusal::IpVersionMismatch => {
             "it does not serve this IP version, or does not translate between the two"

@@ -14,11 +14,12 @@ use crate::terminal::say;
 
 const AFTER: &str = "\
 Says `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, a line an event.
-SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end.";
+SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end.
 
-/// Be a middlebox: agents open and close the packet filter of this host.
-///
-/// Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
+Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
+docs/simco-service.md has all settings of a --config, docs/simco.md has the --policy.";
+
+/// Be the middlebox: agents open and close the packet filter of this host.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Serve {
