@@ -4,6 +4,7 @@ use std::env;
 use std::path::Path;
 
 use clap::Args;
+use hol_kernel::Image;
 use hol_lab::Host;
 
 use crate::failure::Failure;
@@ -41,7 +42,7 @@ impl Doctor {
     }
 }
 
-fn examine() -> [Finding; 8] {
+fn examine() -> [Finding; 9] {
     let host = Host::this();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
@@ -63,8 +64,18 @@ fn examine() -> [Finding; 8] {
         optional("tshark", "tshark", "reads captures of `hol trace`; install the package tshark"),
         optional("qemu", "qemu-system-x86_64", "runs --world kernel; install the package qemu-system-x86"),
         optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
+        Finding { name: "kernels", found: kernels(), needed: false },
         Finding { name: "packet filter", found: filter, needed: false },
     ]
+}
+
+/// The kernels of the kernel world, that which is taken first.
+fn kernels() -> Result<String, &'static str> {
+    let cure = "`hol kernel fetch` gets one for --world kernel";
+    let chosen = Image::find(None).map_err(|_| cure)?.release;
+    let mut releases: Vec<String> = Image::list().into_iter().map(|image| image.release).collect();
+    releases.sort_by_key(|release| *release != chosen);
+    Ok(releases.join(", "))
 }
 
 fn writable() -> Result<String, &'static str> {
