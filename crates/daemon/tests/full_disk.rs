@@ -1,7 +1,9 @@
 //! A disk without room: what cannot be recorded is not promised. A limit on the size of files stands for it.
 
+#[path = "../../journal/tests/limit/mod.rs"]
+mod limit;
+
 use std::os::unix::net::UnixStream;
-use std::process::Command;
 use std::thread;
 
 use hol_agent::{FlowEnd, Session, SessionError, tuples};
@@ -9,26 +11,9 @@ use hol_daemon::{Level, Log, Settings};
 use hol_simco::{
     Direction, Enable, Lifetime, PerParameters, Pid, PortParity, Refusal, Reply, Request, Unauthenticated,
 };
-use rustix::process::{Resource, Rlimit, setrlimit};
+use limit::{INNER, limit_files, without_signal};
 
-const INNER: &str = "HOL_TEST_WITHIN_LIMIT";
 const UDP: u8 = 17;
-
-/// Runs the test of this name again where the signal that goes with the limit is ignored.
-fn without_signal(test: &str) {
-    let status = Command::new("sh")
-        .args(["-c", r#"trap "" XFSZ; exec "$0" --exact "$1""#])
-        .arg(std::env::current_exe().unwrap())
-        .arg(test)
-        .env(INNER, "")
-        .status()
-        .unwrap();
-    assert!(status.success());
-}
-
-fn limit_files(octets: Option<u64>) {
-    setrlimit(Resource::Fsize, Rlimit { current: octets, maximum: None }).unwrap();
-}
 
 /// Has a daemon that keeps its rules there serve an agent.
 fn serve<T>(settings: &Settings, agent: impl FnOnce(&mut Session) -> T) -> T {

@@ -1,30 +1,11 @@
 //! A disk without room. A limit on the size of files stands for it: a write fails in the same way, with a part of it done.
 
+mod limit;
 mod world;
 
-use std::process::Command;
-
 use hol_journal::JournalError;
-use rustix::process::{Resource, Rlimit, setrlimit};
+use limit::{INNER, limit_files, without_signal};
 use world::{Store, begin, record, rule, try_record};
-
-const INNER: &str = "HOL_TEST_WITHIN_LIMIT";
-
-/// Runs the test of this name again where the signal that goes with the limit is ignored.
-fn without_signal(test: &str) {
-    let status = Command::new("sh")
-        .args(["-c", r#"trap "" XFSZ; exec "$0" --exact "$1""#])
-        .arg(std::env::current_exe().unwrap())
-        .arg(test)
-        .env(INNER, "")
-        .status()
-        .unwrap();
-    assert!(status.success());
-}
-
-fn limit_files(octets: Option<u64>) {
-    setrlimit(Resource::Fsize, Rlimit { current: octets, maximum: None }).unwrap();
-}
 
 #[test]
 fn a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not() {
