@@ -3,10 +3,15 @@
 //! A stack is one file in `stacks/`: a table of behaviours for each protocol, every one named. A specification
 //! is a protocol, a stack and what differs from it.
 
+mod error;
+mod kind;
 mod metrics_cache;
+mod options;
 mod spec;
 mod stacks;
 
+pub use error::SpecError;
+pub use kind::Kind;
 pub use metrics_cache::MetricsCache;
-pub use spec::{Kind, Protocol, SpecError, TransportSpec};
+pub use spec::{Protocol, TransportSpec};
 pub use stacks::{DEFAULT_STACK, Stack, stack, stacks};

@@ -1,0 +1,73 @@
+//! The transport protocols, by the names that users give them.
+
+use crate::stacks::Stack;
+
+/// The transport protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Transmission Control Protocol.
+    Tcp,
+    /// Stream Control Transmission Protocol.
+    Sctp,
+    /// Multipath TCP, RFC 8684; not in the model world.
+    Mptcp,
+    /// User Datagram Protocol: a message is a datagram.
+    Udp,
+}
+
+/// Options that belong to the application's use of a transport, not to the stack's behaviour.
+const TCP_USE: [(&str, &str); 2] = [
+    ("connections", "parallel connections, 1 to 1024"),
+    (
+        "metrics_cache",
+        "what hosts keep for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
+    ),
+];
+const SCTP_USE: [(&str, &str); 5] = [
+    ("associations", "parallel associations, 1 to 1024"),
+    ("single_homed", "use the first address of each node alone, as TCP does: one path"),
+    ("unordered", "deliver each message on arrival"),
+    ("lifetime", "give a message up after this time (RFC 3758)"),
+    ("retransmissions", "give a message up after so many retransmissions (RFC 7496)"),
+];
+
+impl Kind {
+    /// Every transport protocol.
+    pub const ALL: [Self; 4] = [Self::Tcp, Self::Sctp, Self::Mptcp, Self::Udp];
+
+    /// The name in specifications: `"tcp"`, `"sctp"`, `"mptcp"`, `"udp"`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Sctp => "sctp",
+            Self::Mptcp => "mptcp",
+            Self::Udp => "udp",
+        }
+    }
+
+    /// What the endpoints of a stack do.
+    pub(crate) fn behaviour(self, stack: &Stack) -> toml::Table {
+        match self {
+            Self::Tcp | Self::Mptcp => stack.table("tcp"),
+            Self::Sctp => stack.table("sctp"),
+            Self::Udp => stack.table("udp"),
+        }
+    }
+
+    pub(crate) fn without_nagle(self) -> Option<toml::Value> {
+        match self {
+            Self::Tcp | Self::Mptcp => Some(toml::Value::String("off".to_owned())),
+            Self::Sctp => Some(toml::Value::Boolean(false)),
+            Self::Udp => None,
+        }
+    }
+
+    /// The options that are not a behaviour of the stack, each with its meaning.
+    pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Tcp | Self::Mptcp => &TCP_USE,
+            Self::Sctp => &SCTP_USE,
+            Self::Udp => &[],
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What stands behind the colon of a specification.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hol_base::nearest;
+use hol_transport::Reliability;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+
+use crate::metrics_cache::MetricsCache;
+use crate::{Kind, SpecError};
+
+/// The options in the order given; each is taken out as it is understood.
+pub(crate) struct Options(Vec<(String, Option<String>)>);
+
+impl Options {
+    pub(crate) fn split(text: &str) -> Result<Self, SpecError> {
+        let mut options: Vec<(String, Option<String>)> = Vec::new();
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let (key, value) = match option.split_once('=') {
+                Some((key, value)) => (key, Some(value.trim().to_owned())),
+                None => (option, None),
+            };
+            // `cc` is the word that users of iperf3 and ss know.
+            let key = if key.trim() == "cc" { "congestion" } else { key.trim() };
+            if options.iter().any(|(known, _)| known == key) {
+                return Err(SpecError::Repeated(key.to_owned()));
+            }
+            options.push((key.to_owned(), value));
+        }
+        Ok(Self(options))
+    }
+
+    fn take_option(&mut self, key: &str) -> Option<Option<String>> {
+        let index = self.0.iter().position(|(known, _)| known == key)?;
+        Some(self.0.remove(index).1)
+    }
+
+    pub(crate) fn take(&mut self, key: &str) -> Option<String> {
+        self.take_option(key).flatten()
+    }
+
+    pub(crate) fn flag(&mut self, key: &str) -> Result<bool, SpecError> {
+        match self.take_option(key) {
+            None => Ok(false),
+            Some(None) => Ok(true),
+            Some(Some(value)) => parse(key, &value),
+        }
+    }
+
+    pub(crate) fn parse_or(
+        &mut self,
+        key: &str,
+        default: u16,
+        range: std::ops::RangeInclusive<u16>,
+    ) -> Result<u16, SpecError> {
+        let Some(value) = self.take_option(key) else { return Ok(default) };
+        let value = value.ok_or_else(|| SpecError::MissingValue(key.to_owned()))?;
+        let number = parse(key, &value)?;
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        let problem = format!("must lie between {} and {}", range.start(), range.end());
+        Err(SpecError::BadValue { key: key.to_owned(), value, problem })
+    }
+
+    /// `nagle` and `nagle=on` are the stack's own variant, whatever it calls it.
+    pub(crate) fn switch_nagle(&mut self, own: Option<toml::Value>, behaviour: &mut toml::Table) {
+        let Some(index) = self.0.iter().position(|(key, _)| key == "nagle") else { return };
+        match self.0[index].1.as_deref() {
+            None | Some("on" | "true") => behaviour.extend(own.map(|own| ("nagle".to_owned(), own))),
+            Some("off" | "false") => {}
+            // A variant by name is read like any other behaviour.
+            Some(_) => return,
+        };
+        self.0.remove(index);
+    }
+
+    /// `metrics_cache` alone is Linux as it comes.
+    pub(crate) fn metrics_cache(&mut self) -> Result<MetricsCache, SpecError> {
+        match self.take_option("metrics_cache") {
+            None => Ok(MetricsCache::Off),
+            Some(None) => Ok(MetricsCache::On),
+            Some(Some(value)) => parse("metrics_cache", &value),
+        }
+    }
+
+    pub(crate) fn reliability(&mut self) -> Result<Reliability, SpecError> {
+        match (self.take("lifetime"), self.take("retransmissions")) {
+            (None, None) => Ok(Reliability::Full),
+            (Some(value), None) => Ok(Reliability::Lifetime(parse("lifetime", &value)?)),
+            (None, Some(value)) => Ok(Reliability::Retransmissions(parse("retransmissions", &value)?)),
+            (Some(value), Some(_)) => Err(SpecError::BadValue {
+                key: "lifetime".to_owned(),
+                value,
+                problem: "a message has one limit: lifetime or retransmissions".to_owned(),
+            }),
+        }
+    }
+
+    /// Puts what is left over the stack's behaviours and reads the result.
+    pub(crate) fn settle<C: for<'de> Deserialize<'de>>(
+        self,
+        kind: Kind,
+        behaviour: &mut toml::Table,
+    ) -> Result<C, SpecError> {
+        let mut last = None;
+        for (key, value) in self.0 {
+            let Some(known) = behaviour.get(&key) else { return Err(unknown(kind, key, behaviour)) };
+            let value = match (value, known) {
+                (Some(value), known) => typed(&value, known),
+                (None, toml::Value::Boolean(_)) => toml::Value::Boolean(true),
+                (None, _) => return Err(SpecError::MissingValue(key)),
+            };
+            behaviour.insert(key.clone(), value.clone());
+            // Each option is read by itself first, so that an error can name it.
+            read::<C>(behaviour).map_err(|problem| bad_value(&key, &value, problem))?;
+            last = Some((key, value));
+        }
+        read(behaviour).map_err(|problem| match last {
+            Some((key, value)) => bad_value(&key, &value, problem),
+            None => unreachable!("a stack that comes with the program is broken: {problem}"),
+        })
+    }
+}
+
+fn read<C: for<'de> Deserialize<'de>>(behaviour: &toml::Table) -> Result<C, String> {
+    C::deserialize(behaviour.clone().into_deserializer()).map_err(|e: toml::de::Error| e.message().to_owned())
+}
+
+/// The text of an option as a TOML value of the kind that the stack file has, if it can be one.
+fn typed(text: &str, like: &toml::Value) -> toml::Value {
+    let number = text.parse().ok().map(toml::Value::Integer);
+    let boolean = text.parse().ok().map(toml::Value::Boolean);
+    let value = match like {
+        toml::Value::Integer(_) => number,
+        toml::Value::Boolean(_) => boolean,
+        toml::Value::Float(_) => text.parse().ok().map(toml::Value::Float),
+        _ => None,
+    };
+    value.unwrap_or_else(|| toml::Value::String(text.to_owned()))
+}
+
+fn parse<T: FromStr<Err: fmt::Display>>(key: &str, value: &str) -> Result<T, SpecError> {
+    value.parse().map_err(|problem: T::Err| SpecError::BadValue {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        problem: problem.to_string(),
+    })
+}
+
+pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> SpecError {
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    SpecError::BadValue { key: key.to_owned(), value, problem }
+}
+
+fn unknown(kind: Kind, key: String, behaviour: &toml::Table) -> SpecError {
+    let uses = kind.uses().iter().map(|(name, _)| *name);
+    let known: Vec<&str> = uses.chain(["stack"]).chain(behaviour.keys().map(String::as_str)).collect();
+    let hint = match nearest(&key, known.iter().copied()) {
+        Some(near) => format!("; did you mean {near:?}?"),
+        None => format!("; known are {}", known.join(", ")),
+    };
+    SpecError::UnknownOption { transport: kind.name(), key, hint }
+}
