@@ -7,7 +7,7 @@ use hol_wire::Address;
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
 
 use crate::endpoint::initial_window;
-use crate::recover::Episode;
+use crate::episode::Episode;
 use crate::scoreboard::{Scoreboard, SentSegment};
 use crate::timers::Purpose;
 use crate::validation::Usage;

@@ -2,7 +2,7 @@
 
 use crate::Endpoint;
 use crate::ack::News;
-use crate::recover::Phase;
+use crate::episode::Phase;
 
 impl Endpoint {
     /// Without SACK, a duplicate acknowledgment tells that some segment has arrived.

@@ -10,8 +10,8 @@ use hol_wire::tcp::{SackBlock, SeqNum};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
+use crate::episode::Episode;
 use crate::reassembly::Reassembly;
-use crate::recover::Episode;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;

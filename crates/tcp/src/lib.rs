@@ -2,7 +2,7 @@
 //!
 //! One file an idea, with the same file names as the SCTP crate where the idea is the same: start at
 //! `endpoint`, then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`,
-//! `recover` and `close`.
+//! `recover`, `timeout` and `close`.
 
 mod ack;
 mod acknowledge;
@@ -12,6 +12,7 @@ mod config;
 mod connect;
 mod duplicates;
 mod endpoint;
+mod episode;
 mod persist;
 mod prr;
 mod rack;
@@ -26,6 +27,7 @@ mod send_buffer;
 #[cfg(test)]
 mod settings;
 mod state;
+mod timeout;
 mod timers;
 mod timestamps;
 mod tlp;

@@ -5,7 +5,7 @@ use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
 use crate::ack::News;
-use crate::recover::Phase;
+use crate::episode::Phase;
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 

@@ -1,33 +1,14 @@
-//! Loss recovery: phases, what each acknowledgment means in them, and the retransmission timeout.
-//! RFC 5681, RFC 6582, RFC 6675, RFC 8985; F-RTO is RFC 5682.
+//! Loss recovery: what each acknowledgment means in each phase, and what is sent again.
+//! RFC 5681, RFC 6582, RFC 6675, RFC 8985.
 
-use hol_base::Time;
-use hol_transport::Event;
-use hol_wire::tcp::SeqNum;
+use hol_base::{Duration, Time};
 
 use crate::ack::News;
+use crate::episode::Phase;
 use crate::prr::Prr;
-use crate::rack::Rack;
 use crate::send::Push;
 use crate::timers::Purpose;
-use crate::tlp::Probe;
-use crate::undo::Undo;
-use crate::{Config, Endpoint, Recovery, State};
-
-/// How much trouble there is; later ones are worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
-    /// All is well.
-    Open,
-    /// Something was delivered out of order, or sent twice.
-    Disorder,
-    /// The window is being reduced without a retransmission.
-    Reduced,
-    /// Fast recovery. RFC 5681 section 3.2.
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
-}
+use crate::{Endpoint, Recovery};
 
 /// What recovery lets out when an acknowledgment is processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,65 +18,6 @@ pub(crate) enum Resend {
     Lost,
     /// New data, to find out whether a timeout was spurious. RFC 5682 section 3.1, step 2b.
     New,
-}
-
-/// The state of loss recovery.
-#[derive(Debug, Clone)]
-pub(crate) struct Episode {
-    pub(crate) phase: Phase,
-    /// SND.NXT when the phase began; the phase ends when it is acknowledged. RFC 6582 calls it "recover".
-    pub(crate) high_seq: SeqNum,
-    /// Timeouts in a row for the same SND.UNA.
-    pub(crate) retransmissions: u32,
-    /// Zero-window probes in a row.
-    pub(crate) probes: u32,
-    /// The timeout may have been spurious: RFC 5682 is at work.
-    pub(crate) frto: bool,
-    pub(crate) undo: Undo,
-    pub(crate) prr: Prr,
-    pub(crate) rack: Rack,
-    pub(crate) probe: Option<Probe>,
-    /// DupThresh; it grows when the path reorders.
-    pub(crate) dupthresh: u32,
-    /// The path has reordered.
-    pub(crate) reordering: bool,
-    /// Segments that the peer got twice.
-    pub(crate) duplicates: u64,
-    /// Segments ever taken for lost.
-    pub(crate) lost_total: u32,
-}
-
-impl Phase {
-    /// cwnd is on its way down to ssthresh.
-    pub(crate) fn is_reducing(self) -> bool {
-        matches!(self, Self::Reduced | Self::Recovery)
-    }
-}
-
-impl Episode {
-    /// No trouble yet.
-    pub(crate) fn new(config: &Config) -> Self {
-        Self {
-            phase: Phase::Open,
-            high_seq: SeqNum::default(),
-            retransmissions: 0,
-            probes: 0,
-            frto: false,
-            undo: Undo::default(),
-            prr: Prr::default(),
-            rack: Rack::default(),
-            probe: None,
-            dupthresh: config.dupthresh,
-            reordering: false,
-            duplicates: 0,
-            lost_total: 0,
-        }
-    }
-
-    /// All is well.
-    pub(crate) fn is_open(&self) -> bool {
-        self.phase == Phase::Open
-    }
 }
 
 impl Endpoint {
@@ -245,51 +167,11 @@ impl Endpoint {
         self.statistics.congestion_events += 1;
     }
 
-    /// An acknowledgment after a timeout.
-    fn continue_loss(&mut self, news: &mut News) -> Resend {
-        let recovered = self.snd.una.at_or_after(self.episode.high_seq);
-        if news.advanced && self.undo_loss(false) {
-            return Resend::Nothing;
-        }
-        if self.episode.frto {
-            // RFC 5682 section 3.1: never-retransmitted data arrived, so not all was lost.
-            if news.original_arrived && self.undo_loss(true) {
-                return Resend::Nothing;
-            }
-            if self.snd.nxt.after(self.episode.high_seq) {
-                if news.data_sacked || news.is_duplicate() {
-                    self.episode.frto = false;
-                }
-            } else if news.advanced && !recovered {
-                self.episode.high_seq = self.snd.nxt;
-                if self.has_unsent() && self.window_end().after(self.snd.nxt) {
-                    return Resend::New;
-                }
-                self.episode.frto = false;
-            }
-        }
-        if recovered {
-            self.undo_if_needless();
-            if self.snd.sack || self.snd.una.after(self.episode.high_seq) {
-                self.episode.phase = Phase::Open;
-            }
-            return Resend::Nothing;
-        }
-        if !self.snd.sack {
-            if self.snd.nxt.after(self.episode.high_seq) && news.is_duplicate() {
-                self.count_duplicate(news);
-            } else if news.advanced {
-                self.board.set_duplicates(0, self.snd.mss);
-            }
-        }
-        Resend::Lost
-    }
-
     /// The peer seems to have dropped what it reported: give it half a round trip to make that good, then let
     /// the timeout throw the reports away. RFC 2018 section 8.
     fn wait_for_reneging(&mut self, now: Time, news: &mut News) -> Resend {
         let half = self.rtt.srtt().unwrap_or_default() / 2;
-        let patience = half.max(hol_base::Duration::from_millis(10));
+        let patience = half.max(Duration::from_millis(10));
         self.timers.arm(now, Purpose::Retransmission, patience);
         news.restart_timer = false;
         Resend::Nothing
@@ -345,83 +227,5 @@ impl Endpoint {
             Phase::Loss => self.statistics.timeout_retransmissions += 1,
             _ => self.statistics.fast_retransmissions += 1,
         }
-    }
-
-    /// The retransmission timer expired. RFC 6298 sections 5.4 to 5.6.
-    pub(crate) fn retransmission_timeout(&mut self, now: Time) {
-        if self.board.len() == 0 {
-            return;
-        }
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let linear = if self.state == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
-        let limit = if opening { self.config.syn_retries + linear } else { self.config.max_retries };
-        if self.episode.retransmissions >= limit {
-            return self.end(Event::Failed { reason: "connection timed out" });
-        }
-        self.statistics.timeouts += 1;
-        self.enter_loss(now);
-        self.episode.retransmissions += 1;
-        self.retransmit(now, 0);
-        if self.episode.retransmissions > linear {
-            self.rtt.back_off();
-        }
-        self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
-    }
-
-    /// Everything that could be lost is; cwnd falls to the loss window. RFC 5681 section 3.1.
-    fn enter_loss(&mut self, now: Time) {
-        let prior = self.episode.phase;
-        self.mark_all_lost(now);
-        let again = prior == Phase::Loss && self.episode.retransmissions > 0;
-        let within = prior >= Phase::Reduced && self.episode.high_seq.after(self.snd.una);
-        if prior <= Phase::Disorder || !within || (prior == Phase::Loss && !again) {
-            self.remember_window();
-            self.episode.undo.cwnd = self.cwnd.cwnd();
-            self.cwnd.on_congestion(self.board.out.count(self.config.congestion_unit));
-            self.statistics.congestion_events += 1;
-            self.begin_undo();
-        }
-        self.episode.phase = Phase::Loss;
-        self.cwnd.on_timeout(self.in_flight() + self.cwnd.quantum());
-        self.usage.stamp = now;
-        if prior <= Phase::Disorder && self.board.sacked.segments >= self.config.dupthresh {
-            self.episode.dupthresh = self.episode.dupthresh.min(self.config.dupthresh);
-        }
-        self.episode.high_seq = self.snd.nxt;
-        self.episode.probe = None;
-        // RFC 5682 section 3.1, step 1: not while another recovery is under way.
-        self.episode.frto = self.config.frto && (prior < Phase::Recovery || self.episode.retransmissions > 0);
-    }
-
-    /// RFC 8985 section 6.3 spares what was sent less than a round trip ago.
-    fn mark_all_lost(&mut self, now: Time) {
-        let reneged = self.snd.sack && self.board.front().is_some_and(|first| first.sacked);
-        if reneged || !self.snd.sack {
-            self.board.clear_sacked();
-        }
-        for index in 0..self.board.len() {
-            let recent = !reneged
-                && index > 0
-                && self.config.recovery == Recovery::Rack
-                && now.saturating_since(self.board.get(index).sent) < self.episode.rack.rtt;
-            if !recent {
-                self.mark_lost(index);
-            }
-        }
-    }
-
-    /// Restarts the retransmission timer, or stops it when nothing is outstanding. RFC 6298 section 5.2, 5.3.
-    pub(crate) fn rearm_retransmission(&mut self, now: Time) {
-        let Some(oldest) = self.board.front() else {
-            self.timers.sender = None;
-            return;
-        };
-        let mut rto = self.rtt.rto();
-        if self.timers.waits_for(Purpose::Reordering) || self.timers.waits_for(Purpose::LossProbe) {
-            // What has passed since the oldest was sent counts.
-            let waited = now.saturating_since(oldest.sent);
-            rto = rto.saturating_sub(waited).max(hol_base::Duration::from_micros(1));
-        }
-        self.timers.arm(now, Purpose::Retransmission, rto);
     }
 }

@@ -5,7 +5,7 @@ use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
 use crate::ack::News;
-use crate::recover::{Episode, Phase};
+use crate::episode::{Episode, Phase};
 use crate::send::Push;
 use crate::timers::Purpose;
 

@@ -4,7 +4,7 @@ use hol_base::Time;
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::recover::Phase;
+use crate::episode::Phase;
 
 /// How much of the window was used lately.
 #[derive(Debug, Default)]
