@@ -1,11 +1,14 @@
 //! Links, queues, impairments, topology, and the order of events.
 //!
-//! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means, [`Network`] the thing in operation.
+//! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means (`build` and `check` see to that), [`Network`]
+//! the thing in operation.
 //! One physical effect a file: `transmitter` (rate), `queue`, `red`, `propagation` (delay, jitter), `loss`, `chance`
 //! (duplication, corruption, reordering); `line` puts them in a row.
 
 mod agenda;
+mod build;
 mod chance;
+mod check;
 mod error;
 mod line;
 mod loss;

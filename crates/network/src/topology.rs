@@ -1,15 +1,10 @@
-//! Nodes, interfaces and lines, made from the network table.
+//! Nodes, interfaces, lines, and the ways between them.
 
-use std::collections::BTreeMap;
-
-use hol_base::{Duration, QueueLimit, Time};
+use hol_base::Time;
 use hol_wire::Address;
 
-use crate::error::NetworkError;
 use crate::line::Change;
-use crate::red::Discipline;
-use crate::routes::routes;
-use crate::spec::{EventSpec, NetworkSpec, Overrides, Settings, Which};
+use crate::spec::{Settings, Which};
 
 /// A node of the network, by its place in `nodes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,8 +21,8 @@ pub struct LineId(pub u16);
 /// Who is connected to whom, by what.
 #[derive(Debug)]
 pub struct Topology {
-    nodes: Vec<String>,
-    names: Vec<String>,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) names: Vec<String>,
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) lines: Vec<LinePlan>,
     pub(crate) segments: Vec<Segment>,
@@ -105,33 +100,6 @@ pub struct ScheduledChange {
 }
 
 impl Topology {
-    /// Makes sense of a table, whatever its nodes are called.
-    pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
-        check_form(spec)?;
-        let mut topology = Self {
-            nodes: node_names(spec)?,
-            names: Vec::new(),
-            interfaces: Vec::new(),
-            lines: Vec::new(),
-            segments: Vec::new(),
-            routes: Vec::new(),
-            changes: Vec::new(),
-        };
-        if spec.nodes.is_empty() {
-            topology.add_paths(spec)?;
-        } else {
-            topology.add_links(spec)?;
-            topology.add_lans(spec)?;
-        }
-        topology.check_addresses()?;
-        topology.routes = routes(&topology)?;
-        for event in &spec.events {
-            topology.add_event(event)?;
-        }
-        topology.changes.sort_by_key(|change| change.at);
-        Ok(topology)
-    }
-
     /// The node called `name`.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|node| node == name).map(|index| NodeId(index as u16))
@@ -202,286 +170,16 @@ impl Topology {
     pub(crate) fn node_name(&self, node: NodeId) -> &str {
         &self.nodes[usize::from(node.0)]
     }
-
-    fn add_paths(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
-        let ends = ["client", "server"].map(|name| self.node(name).expect("the short form has both"));
-        let direction = |own: Option<&Overrides>, path: &Overrides, of_path: Option<&Overrides>| {
-            spec.settings().refined(&own.cloned().unwrap_or_default(), None).refined(path, of_path)
-        };
-        let single = [crate::PathSpec::default()];
-        for path in if spec.paths.is_empty() { &single[..] } else { &spec.paths } {
-            let table = path.overrides();
-            let up = direction(spec.up.as_ref(), &table, path.up.as_ref());
-            let down = direction(spec.down.as_ref(), &table, path.down.as_ref());
-            let label = (self.segments.len() + 1).to_string();
-            self.add_link(label, ends, &[], [up, down])?;
-        }
-        Ok(())
-    }
-
-    fn add_links(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
-        for link in &spec.links {
-            let label = link.name.clone().unwrap_or_else(|| format!("{}-{}", link.from, link.to));
-            if link.from == link.to {
-                return Err(NetworkError::SelfLink {
-                    place: format!("link {label}"),
-                    node: link.from.clone(),
-                });
-            }
-            let from = self.known(&link.from, &format!("link {label}"))?;
-            let to = self.known(&link.to, &format!("link {label}"))?;
-            let table = link.overrides();
-            let up = spec.settings().refined(&table, link.up.as_ref());
-            let down = spec.settings().refined(&table, link.down.as_ref());
-            self.add_link(label, [from, to], &link.addresses, [up, down])?;
-        }
-        Ok(())
-    }
-
-    fn add_lans(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
-        for lan in &spec.lans {
-            let label = lan.name.clone().unwrap_or_else(|| lan.nodes.join("-"));
-            let place = format!("LAN {label}");
-            if !(2..=250).contains(&lan.nodes.len()) {
-                return Err(NetworkError::LanSize { place, count: lan.nodes.len() });
-            }
-            let members = lan.nodes.iter().map(|name| self.known(name, &place));
-            let members = members.collect::<Result<Vec<_>, _>>()?;
-            if let Some(node) = (1..members.len()).find(|at| members[..*at].contains(&members[*at])) {
-                return Err(NetworkError::SelfLink { place, node: lan.nodes[node].clone() });
-            }
-            let name = format!("lan/{}", self.segments.len() + 1);
-            let line = self.add_line(name, spec.settings().refined(&lan.overrides(), None))?;
-            self.add_segment(label, &members, &lan.addresses, Medium::Lan(line))?;
-        }
-        Ok(())
-    }
-
-    fn add_link(
-        &mut self,
-        label: String,
-        ends: [NodeId; 2],
-        addresses: &[Address],
-        [up, down]: [Settings; 2],
-    ) -> Result<(), NetworkError> {
-        let number = self.segments.len() + 1;
-        let up = self.add_line(format!("link/{number}/up"), up)?;
-        let down = self.add_line(format!("link/{number}/down"), down)?;
-        self.add_segment(label, &ends, addresses, Medium::Link { up, down })
-    }
-
-    fn add_line(&mut self, name: String, settings: Settings) -> Result<LineId, NetworkError> {
-        check_settings(&name, &settings)?;
-        self.lines.push(LinePlan { name, settings });
-        Ok(LineId(self.lines.len() as u16 - 1))
-    }
-
-    /// Gives every member an interface; in segment i the addresses are 10.0.i.1, 10.0.i.2, … unless given.
-    fn add_segment(
-        &mut self,
-        label: String,
-        members: &[NodeId],
-        addresses: &[Address],
-        medium: Medium,
-    ) -> Result<(), NetworkError> {
-        const MOST: usize = 30_000;
-        let number = self.segments.len() + 1;
-        if number > MOST || self.interfaces.len() + members.len() > usize::from(u16::MAX) {
-            return Err(NetworkError::TooMany(number));
-        }
-        if !addresses.is_empty() && addresses.len() != members.len() {
-            let (place, nodes) = (format!("segment {label}"), members.len());
-            return Err(NetworkError::AddressCount { place, nodes, addresses: addresses.len() });
-        }
-        let [.., high, low] = number.to_be_bytes();
-        let mut interfaces = Vec::new();
-        for (host, node) in (1..).zip(members) {
-            interfaces.push(InterfaceId(self.interfaces.len() as u16));
-            let own = addresses.get(usize::from(host) - 1).copied();
-            let address = own.unwrap_or(Address::new(10, high, low, host));
-            self.interfaces.push(Interface { node: *node, address });
-            self.names.push(format!("{}:{number}", self.node_name(*node)));
-        }
-        self.segments.push(Segment { label, interfaces, medium });
-        Ok(())
-    }
-
-    /// An address belongs to one interface only.
-    fn check_addresses(&self) -> Result<(), NetworkError> {
-        let mut owners = BTreeMap::new();
-        for (interface, name) in self.interfaces.iter().zip(&self.names) {
-            let address = interface.address;
-            if let Some(first) = owners.insert(address, name) {
-                let (first, second) = (first.clone(), name.clone());
-                return Err(NetworkError::AddressTwice { address, first, second });
-            }
-        }
-        Ok(())
-    }
-
-    fn add_event(&mut self, event: &EventSpec) -> Result<(), NetworkError> {
-        let EventSpec { at, direction, path, ref link, down, rate, ref loss, delay } = *event;
-        let changes: Vec<Change> = [
-            down.map(|down| if down { Change::Down } else { Change::Up }),
-            rate.map(Change::Rate),
-            loss.clone().map(Change::Loss),
-            delay.map(Change::Delay),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if changes.is_empty() {
-            return Err(NetworkError::EventWithoutChange { at });
-        }
-        let label = path.map(|number| number.to_string()).or_else(|| link.clone());
-        let targets =
-            self.segments.iter().filter(|segment| label.as_ref().is_none_or(|l| *l == segment.label));
-        let lines: Vec<LineId> = targets.flat_map(|segment| segment.medium.lines(direction)).collect();
-        if lines.is_empty() {
-            let target =
-                format!("{} {}", if path.is_some() { "path" } else { "link" }, label.unwrap_or_default());
-            let cure = "paths are counted from 1, links are called \"from-to\" unless they have a name, and LANs have no \
-                        directions";
-            return Err(NetworkError::EventWithoutTarget { at, target, cure });
-        }
-        let at = Time::ZERO + at;
-        for line in lines {
-            self.changes.extend(changes.iter().cloned().map(|change| ScheduledChange { at, line, change }));
-        }
-        Ok(())
-    }
-
-    fn known(&self, name: &str, place: &str) -> Result<NodeId, NetworkError> {
-        let unknown = || NetworkError::UnknownNode { place: place.to_owned(), node: name.to_owned() };
-        self.node(name).ok_or_else(unknown)
-    }
 }
 
 impl Medium {
-    fn lines(self, which: Which) -> Vec<LineId> {
+    pub(crate) fn lines(self, which: Which) -> Vec<LineId> {
         match (self, which) {
             (Self::Link { up, down }, Which::Both) => vec![up, down],
             (Self::Link { up, .. }, Which::Up) => vec![up],
             (Self::Link { down, .. }, Which::Down) => vec![down],
             (Self::Lan(line), Which::Both) => vec![line],
             (Self::Lan(_), _) => vec![],
-        }
-    }
-}
-
-fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
-    let long = !spec.nodes.is_empty();
-    let mixed = |key, cure| Err(NetworkError::MixedForms { key, cure });
-    match spec {
-        _ if long && !spec.paths.is_empty() => mixed("paths", "write them as `links`"),
-        _ if long && spec.up.is_some() => mixed("up", "put it into its link"),
-        _ if long && spec.down.is_some() => mixed("down", "put it into its link"),
-        _ if !long && !spec.links.is_empty() => Err(NetworkError::NodesMissing { key: "links" }),
-        _ if !long && !spec.lans.is_empty() => Err(NetworkError::NodesMissing { key: "lans" }),
-        _ => Ok(()),
-    }
-}
-
-fn node_names(spec: &NetworkSpec) -> Result<Vec<String>, NetworkError> {
-    if spec.nodes.is_empty() {
-        return Ok(["client", "server"].map(str::to_owned).to_vec());
-    }
-    let twice = (1..spec.nodes.len()).find(|at| spec.nodes[..*at].contains(&spec.nodes[*at]));
-    twice.map_or_else(|| Ok(spec.nodes.clone()), |at| Err(NetworkError::NodeTwice(spec.nodes[at].clone())))
-}
-
-fn check_settings(line: &str, settings: &Settings) -> Result<(), NetworkError> {
-    let line = line.to_owned();
-    let Settings { jitter, delay, reorder_by, .. } = *settings;
-    if jitter > delay {
-        return Err(NetworkError::JitterExceedsDelay { line, jitter, delay });
-    }
-    if !settings.reorder.is_zero() && reorder_by == Duration::ZERO {
-        return Err(NetworkError::ReorderByMissing { line });
-    }
-    if settings.reorder.is_zero() && reorder_by > Duration::ZERO {
-        return Err(NetworkError::ReorderMissing { line });
-    }
-    if settings.mtu.0 < 576 {
-        return Err(NetworkError::MtuTooSmall { line, mtu: settings.mtu.0 });
-    }
-    if let Discipline::Red(red) = settings.discipline
-        && let Some(problem) = red.problem()
-    {
-        return Err(NetworkError::Discipline { line, problem });
-    }
-    if matches!(settings.queue, QueueLimit::Packets(0) | QueueLimit::Bytes(0)) {
-        return Err(NetworkError::QueueHoldsNothing { line });
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn topology(text: &str) -> Result<Topology, NetworkError> {
-        Topology::new(&toml::from_str(text).unwrap())
-    }
-
-    #[test]
-    fn the_short_form_is_one_link() {
-        let topology = topology("").unwrap();
-        assert_eq!(topology.interface_names(), ["client:1", "server:1"]);
-        assert_eq!(topology.addresses(NodeId(0)), [Address::new(10, 0, 1, 1)]);
-        assert_eq!(topology.addresses(NodeId(1)), [Address::new(10, 0, 1, 2)]);
-    }
-
-    #[test]
-    fn each_path_has_its_own_interfaces_and_settings() {
-        let topology = topology("up = { delay = '3ms' }\npaths = [{}, { delay = '50ms' }]").unwrap();
-        assert_eq!(topology.addresses(NodeId(1)), [Address::new(10, 0, 1, 2), Address::new(10, 0, 2, 2)]);
-        let delays: Vec<u64> = topology.lines.iter().map(|line| line.settings.delay.as_millis()).collect();
-        assert_eq!(delays, [3, 10, 50, 50]);
-    }
-
-    #[test]
-    fn events_are_sorted_and_find_their_lines() {
-        let topology = topology(
-            "paths = [{}, {}]\nevents = [{ at = '9s', path = 2, direction = 'down', down = true }, \
-             { at = '5s', rate = '1Mbit', loss = '1%' }]",
-        )
-        .unwrap();
-        let lines: Vec<u16> = topology.changes.iter().map(|change| change.line.0).collect();
-        assert_eq!(lines, [0, 0, 1, 1, 2, 2, 3, 3, 3]);
-        assert_eq!(topology.changes[8].change, Change::Down);
-    }
-
-    #[test]
-    fn tables_that_contradict_themselves_are_refused_with_the_cure() {
-        for (table, cure) in [
-            ("jitter = '20ms'", "lower one"),
-            ("reorder = '1%'", "reorder_by = \"5ms\""),
-            ("reorder_by = '1ms'", "reorder = \"1%\""),
-            ("mtu = '20B'", "at least 576"),
-            ("queue = '0p'", "at least \"1p\""),
-            ("nodes = ['client', 'server']\npaths = [{}]", "write them as `links`"),
-            ("links = [{ from = 'client', to = 'server' }]", "name the nodes"),
-            ("nodes = ['client', 'server', 'client']", "twice"),
-            ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'sever' }]", "not in `nodes`"),
-            ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'client' }]", "itself"),
-            ("nodes = ['client', 'server']", "add a link"),
-            ("nodes = ['client', 'server']\nlans = [{ nodes = ['client'] }]", "needs 2 to 250"),
-            ("discipline = { red = { min = '9p', max = '9p' } }", "raise `max`"),
-            (
-                "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server', addresses = ['10.0.0.1'] }]",
-                "give each node one",
-            ),
-            (
-                "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server', addresses = ['10.0.0.1', \
-                 '10.0.0.1'] }]",
-                "another one",
-            ),
-            ("events = [{ at = '1s' }]", "give it one of"),
-            ("events = [{ at = '1s', path = 2, down = true }]", "counted from 1"),
-        ] {
-            let error = topology(table).expect_err(table).to_string();
-            assert!(error.contains(cure), "{table}: {error}");
         }
     }
 }

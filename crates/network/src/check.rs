@@ -1,0 +1,48 @@
+//! What no network can be.
+
+use hol_base::{Duration, QueueLimit};
+
+use crate::error::NetworkError;
+use crate::red::Discipline;
+use crate::spec::{NetworkSpec, Settings};
+
+/// The table is in the short form, with paths, or in the long one, with nodes.
+pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
+    let long = !spec.nodes.is_empty();
+    let mixed = |key, cure| Err(NetworkError::MixedForms { key, cure });
+    match spec {
+        _ if long && !spec.paths.is_empty() => mixed("paths", "write them as `links`"),
+        _ if long && spec.up.is_some() => mixed("up", "put it into its link"),
+        _ if long && spec.down.is_some() => mixed("down", "put it into its link"),
+        _ if !long && !spec.links.is_empty() => Err(NetworkError::NodesMissing { key: "links" }),
+        _ if !long && !spec.lans.is_empty() => Err(NetworkError::NodesMissing { key: "lans" }),
+        _ => Ok(()),
+    }
+}
+
+/// A line's settings agree with each other.
+pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), NetworkError> {
+    let line = line.to_owned();
+    let Settings { jitter, delay, reorder_by, .. } = *settings;
+    if jitter > delay {
+        return Err(NetworkError::JitterExceedsDelay { line, jitter, delay });
+    }
+    if !settings.reorder.is_zero() && reorder_by == Duration::ZERO {
+        return Err(NetworkError::ReorderByMissing { line });
+    }
+    if settings.reorder.is_zero() && reorder_by > Duration::ZERO {
+        return Err(NetworkError::ReorderMissing { line });
+    }
+    if settings.mtu.0 < 576 {
+        return Err(NetworkError::MtuTooSmall { line, mtu: settings.mtu.0 });
+    }
+    if let Discipline::Red(red) = settings.discipline
+        && let Some(problem) = red.problem()
+    {
+        return Err(NetworkError::Discipline { line, problem });
+    }
+    if matches!(settings.queue, QueueLimit::Packets(0) | QueueLimit::Bytes(0)) {
+        return Err(NetworkError::QueueHoldsNothing { line });
+    }
+    Ok(())
+}
