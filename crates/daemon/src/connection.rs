@@ -20,6 +20,10 @@ pub(crate) struct Connection {
     stage: Stage,
     /// What the poller watches it for.
     pub interest: Interest,
+    /// It waits for its turn to be heard.
+    pub is_queued: bool,
+    /// It has said more than a turn had room for: it is to be heard again, even if it says no more.
+    pub is_behind: bool,
     /// When it is given up.
     pub deadline: Option<Time>,
 }
@@ -65,7 +69,15 @@ impl Connection {
     const LINGER: Duration = Duration::from_secs(2);
 
     pub fn new(line: Box<dyn Line>, peer: SocketAddr) -> Self {
-        Self { line, peer, stage: Stage::Open, interest: Interest::Read, deadline: None }
+        Self {
+            line,
+            peer,
+            stage: Stage::Open,
+            interest: Interest::Read,
+            is_queued: false,
+            is_behind: false,
+            deadline: None,
+        }
     }
 
     /// Reads what the middlebox is to hear.

@@ -1,6 +1,6 @@
 //! All connections, and when each is given up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 
 use hol_base::Time;
@@ -17,6 +17,8 @@ pub(crate) struct Connections {
     deadlines: BTreeSet<(Time, SessionId)>,
     /// Those to settle before the turn ends.
     touched: BTreeSet<SessionId>,
+    /// Those to hear, the one that has waited longest first.
+    queue: VecDeque<SessionId>,
 }
 
 impl Connections {
@@ -34,9 +36,26 @@ impl Connections {
         self.all.get_mut(&id)
     }
 
-    /// The connection is to be settled.
-    pub fn touch(&mut self, id: SessionId) {
-        self.touched.insert(id);
+    /// The connection takes what waits for it; if nothing does, it is to be heard, behind the others.
+    pub fn note_ready(&mut self, id: SessionId) {
+        let Some(connection) = self.all.get_mut(&id) else { return };
+        match connection.interest {
+            Interest::Write => drop(self.touched.insert(id)),
+            Interest::Read => queue_up(&mut self.queue, id, connection),
+        }
+    }
+
+    /// Whose turn it is to be heard. Nobody is who is to hear something first.
+    pub fn next_speaker(&mut self) -> Option<SessionId> {
+        while let Some(id) = self.queue.pop_front() {
+            if let Some(connection) = self.all.get_mut(&id) {
+                connection.is_queued = false;
+                if connection.interest == Interest::Read {
+                    return Some(id);
+                }
+            }
+        }
+        None
     }
 
     /// A message for an agent; one that has gone does not get it.
@@ -79,6 +98,9 @@ impl Connections {
                 deadline.map(|deadline| self.deadlines.remove(&(deadline, id)));
                 self.deadlines.extend(connection.deadline.map(|deadline| (deadline, id)));
             }
+            if connection.is_behind && connection.interest == Interest::Read {
+                queue_up(&mut self.queue, id, connection);
+            }
             over.extend(settled.err().map(|why| (id, why)));
         }
         over
@@ -90,14 +112,22 @@ impl Connections {
         late.filter_map(|&(_, id)| Some((id, self.all.get(&id)?.overdue()))).collect()
     }
 
-    /// The next deadline; [`Time::MAX`] if there is none.
+    /// When something is to be done that no socket tells: at once if somebody waits to be heard; [`Time::MAX`] if there
+    /// is nothing.
     pub fn wake_at(&self) -> Time {
-        self.deadlines.first().map_or(Time::MAX, |(deadline, _)| *deadline)
+        let deadline = self.deadlines.first().map_or(Time::MAX, |(deadline, _)| *deadline);
+        if self.queue.is_empty() { deadline } else { Time::ZERO }
     }
 
     /// Octets that wait on all of them.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.all.values().map(Connection::waiting).sum()
+    }
+}
+
+fn queue_up(queue: &mut VecDeque<SessionId>, id: SessionId, connection: &mut Connection) {
+    if !std::mem::replace(&mut connection.is_queued, true) {
+        queue.push_back(id);
     }
 }

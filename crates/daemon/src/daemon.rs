@@ -50,11 +50,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Octets that are read at a time. A request may be answered by eight thousand times as much, so this bounds what
-    /// a turn can come to beyond [`Self::MOST_SAID`].
+    /// Octets that are read at a time.
     const PIECE: usize = 4096;
-    /// Octets of answers that are enough for a turn.
-    const MOST_SAID: usize = 1 << 20;
     /// How long agents may take to hear that it is over.
     const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -97,19 +94,20 @@ impl Daemon {
         let Mended { missing, surplus } = ledger.mend(clock.now(), &middlebox)?;
         log.write(clock.now(), Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
         ledger.metrics().numbers().rules = middlebox.rules(Time::ZERO).count() as u64;
+        let limits = limits.within_open_files()?;
         let mut daemon = Self {
             clock,
             log,
             metrics: ledger.metrics().clone(),
             endpoint: None,
             supervisor: Supervisor::from_environment()?,
-            limits: limits.within_open_files()?,
             listeners: Some(Listeners::open(listen, &poller)?),
             poller,
             connections: Connections::default(),
             middlebox,
             ledger,
-            batch: Batch::default(),
+            batch: Batch::with_room(limits.turn()),
+            limits,
             buffer: vec![0; Self::PIECE].into(),
             end: Time::MAX,
             failure: None,
@@ -141,13 +139,10 @@ impl Daemon {
                     self.stop(now);
                 }
                 Token::Listener(number) => self.accept(now, number)?,
-                Token::Connection(id) => self.serve(now, id),
-            }
-            if self.batch.octets() > Self::MOST_SAID {
-                // The others are still ready in the next turn, and come first then.
-                break;
+                Token::Connection(id) => self.connections.note_ready(id),
             }
         }
+        self.hear(now);
         self.middlebox.advance(now, &mut self.batch);
         self.commit(now);
         self.answer(now);

@@ -11,8 +11,8 @@ pub struct Limits {
     /// Connections at a time. One more takes the place of the oldest that has opened no session, or else waits in the
     /// kernel's queue.
     pub connections: usize,
-    /// Octets that may wait for an agent that does not read them. It is read from again when none do, so these are
-    /// replies to what was read at once, and notifications.
+    /// Octets that may wait for an agent that does not read them. It is heard again when none do, so these are replies
+    /// of one turn, for which half of them are, and notifications.
     pub output: usize,
     /// How long an agent may take none of what waits for it.
     pub patience: Duration,
@@ -27,6 +27,16 @@ impl Default for Limits {
 impl Limits {
     /// Files that are open beside the connections: listeners, journal, packet filter and the like.
     const OTHER_FILES: u64 = 64;
+    /// The others shall not wait longer than it takes to write so many octets.
+    const LONGEST_TURN: usize = 1 << 20;
+    /// The least `output`: half of it has room for the longest list, which is the longest reply.
+    pub(crate) const LEAST_OUTPUT: u64 = 2 << 16;
+
+    /// Octets of answers that are enough for a turn. The other half of `output` has room for the longest answer, and for
+    /// notifications: so nobody is given up for what was asked at once, however much that is.
+    pub(crate) fn turn(&self) -> usize {
+        (self.output / 2).min(Self::LONGEST_TURN)
+    }
 
     /// Raises the number of files that the process may have open to the most that it may ask for, and takes no more
     /// connections than that allows.

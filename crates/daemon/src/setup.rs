@@ -258,8 +258,7 @@ impl Settings {
             ("max-lifetime", "1s", self.max_lifetime < second),
             ("[limits] connections", "1", *connections == 0),
             ("[limits] rules", "1", *rules == 0),
-            // As much as the longest list has.
-            ("[limits] output", "64KiB", output.0 < 1 << 16),
+            ("[limits] output", "128KiB", output.0 < Limits::LEAST_OUTPUT),
             ("[limits] patience", "1s", *patience < second),
         ];
         let first = too_little.into_iter().find(|(_, _, is_too_little)| *is_too_little);

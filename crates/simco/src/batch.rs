@@ -62,12 +62,13 @@ impl Output {
 /// A positive reply promises that a rule is in force, so make the [`changes`](Self::changes) first, then
 /// [`release`](Self::release) the messages. If a change cannot be made, hand the step to
 /// [`Middlebox::refuse`](crate::Middlebox::refuse).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Batch {
     pub(crate) steps: Vec<Step>,
     pub(crate) changes: Vec<Change>,
     pub(crate) outputs: Vec<Output>,
     octets: usize,
+    room: usize,
 }
 
 /// Where a step's changes and outputs begin; they end where those of the next begin.
@@ -100,7 +101,20 @@ pub(crate) struct Asked {
     pub request: Request,
 }
 
+impl Default for Batch {
+    /// A batch that is never full.
+    fn default() -> Self {
+        Self::with_room(usize::MAX)
+    }
+}
+
 impl Batch {
+    /// A batch that is [full](Self::is_full) when its messages have so many octets.
+    pub fn with_room(octets: usize) -> Self {
+        let (steps, changes, outputs) = Default::default();
+        Self { steps, changes, outputs, octets: 0, room: octets }
+    }
+
     /// All changes, in order.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -128,10 +142,15 @@ impl Batch {
         })
     }
 
-    /// Octets of the messages that wait. A reply can be eight thousand times as long as its request, so this tells
-    /// when a batch has become large enough.
+    /// Octets of the messages that wait.
     pub fn octets(&self) -> usize {
         self.octets
+    }
+
+    /// True if messages that arrive are to wait for the next batch: a reply can be eight thousand times as long as its
+    /// request.
+    pub fn is_full(&self) -> bool {
+        self.octets >= self.room
     }
 
     /// What is to be sent and closed, in order, now that every change is in force and recorded. Empties the batch.

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
+use hol_transport::Framer;
 
 pub use session::{Framing, Underlay};
 
@@ -129,6 +130,9 @@ impl Middlebox {
     }
 
     /// Octets have arrived: any part of the stream, or one whole message, as the connection's [`Framing`] says.
+    ///
+    /// Messages of a stream for which the batch has no [room](Batch::is_full) wait; [`resume`](Self::resume) before more
+    /// octets come.
     pub fn receive(&mut self, now: Time, id: SessionId, octets: Bytes, batch: &mut Batch) {
         self.end_rules(now, batch);
         let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -142,9 +146,24 @@ impl Middlebox {
         self.watch(now, id);
     }
 
-    /// Takes the messages that have arrived whole, as long as there is a session.
+    /// Takes the messages of a connection that [wait](Self::is_behind).
+    pub fn resume(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
+        self.end_rules(now, batch);
+        self.take_messages(now, id, batch);
+        self.watch(now, id);
+    }
+
+    /// True if octets of the connection wait since a batch was full.
+    pub fn is_behind(&self, id: SessionId) -> bool {
+        let framer = self.sessions.get(&id).and_then(|session| session.framer.as_ref());
+        framer.is_some_and(Framer::has_rest)
+    }
+
+    /// Takes the messages that have arrived whole, as long as there is a session and the batch has room.
     fn take_messages(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
-        while let Some(framer) = self.sessions.get_mut(&id).and_then(|session| session.framer.as_mut()) {
+        while !batch.is_full()
+            && let Some(framer) = self.sessions.get_mut(&id).and_then(|session| session.framer.as_mut())
+        {
             match framer.next() {
                 Ok(Some(framed)) => self.take_message(now, id, &framed.payload, batch),
                 Ok(None) => return,

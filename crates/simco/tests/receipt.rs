@@ -100,6 +100,23 @@ fn half_a_message_is_given_up_after_a_minute() {
     }
 }
 
+/// An answer can be eight thousand times as long as its request.
+#[test]
+fn what_a_full_batch_has_no_room_for_waits_and_is_no_half_message() {
+    let mut world = World::new(Middlebox::firewall(HOUR));
+    let id = world.connect(Underlay::plain(Framing::Stream));
+    world.ask(START, id, se());
+    world.batch = Batch::with_room(10);
+    world.receive(START, id, &Message::request(Tid(1), Request::Prl).to_bytes().repeat(5));
+    assert_eq!(world.heard(id).len(), 2, "two answers of eight octets");
+    assert_eq!((world.middlebox.is_behind(id), world.middlebox.wake_at()), (true, Time::MAX));
+    for (answers, is_behind) in [(2, true), (1, false)] {
+        world.middlebox.resume(at(100), id, &mut world.batch);
+        world.release();
+        assert_eq!((world.heard(id).len(), world.middlebox.is_behind(id)), (answers, is_behind));
+    }
+}
+
 /// A connection without an open session is closed after a minute of silence; an open session may be silent for ever.
 #[test]
 fn ten_thousand_silent_connections_are_closed_and_a_silent_session_is_not() {
@@ -114,27 +131,35 @@ fn ten_thousand_silent_connections_are_closed_and_a_silent_session_is_not() {
 }
 
 proptest! {
-    /// The stream is cut by the messages' own length, however it comes.
+    /// The stream is cut by the messages' own length, however it comes, and however little a batch takes.
     #[test]
-    fn every_split_of_the_stream_gives_the_same_answers(cuts in prop::collection::vec(0usize..200, 0..20)) {
+    fn every_split_of_the_stream_gives_the_same_answers(
+        cuts in prop::collection::vec(0usize..200, 0..20),
+        room in 1usize..300,
+    ) {
         let requests = [se(), per(60), Request::Prl, plc(Pid(0), 30), Request::Prs { pid: Pid(0) }, Request::St];
         let numbered = (0..).zip(requests);
         let stream: Vec<u8> = numbered.flat_map(|(tid, r)| Message::request(Tid(tid), r).to_bytes()).collect();
-        let answers = |cuts: &[usize]| {
+        let answers = |cuts: &[usize], room| {
             let mut world = World::new(Middlebox::firewall(HOUR));
+            world.batch = Batch::with_room(room);
             let id = world.connect(Underlay::plain(Framing::Stream));
             let mut start = 0;
             for end in cuts.iter().copied().chain([stream.len()]) {
                 world.receive(START, id, &stream[start..end]);
+                while world.middlebox.is_behind(id) {
+                    world.middlebox.resume(START, id, &mut world.batch);
+                    world.release();
+                }
                 start = end;
             }
             world.heard(id)
         };
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(stream.len())).collect();
         cuts.sort_unstable();
-        let whole = answers(&[]);
+        let whole = answers(&[], usize::MAX);
         let positive = |heard: &Option<Body>| matches!(heard, None | Some(Body::Reply(_)));
         prop_assert!(whole.len() == 7 && whole.iter().all(positive), "six replies and the end");
-        prop_assert_eq!(answers(&cuts), whole);
+        prop_assert_eq!(answers(&cuts, room), whole);
     }
 }

@@ -55,6 +55,11 @@ impl Framer {
         self.rest_passage = passage;
     }
 
+    /// True if octets wait that nobody has looked at: there may be another message in them.
+    pub fn has_rest(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
     /// True if the stream has stopped within a message.
     pub fn is_midway(&self) -> bool {
         !self.partial.is_empty()

@@ -10,7 +10,6 @@ use super::Daemon;
 use crate::connection::{Connection, Over};
 use crate::line::{Heard, Line};
 use crate::log::Level;
-use crate::poller::Interest;
 
 impl Daemon {
     /// Octets that are heard of a connection in a turn: then it is another's turn.
@@ -53,14 +52,24 @@ impl Daemon {
         }
     }
 
-    /// Hears what a connection has to say, if it is not to hear something first.
-    pub(super) fn serve(&mut self, now: Time, id: SessionId) {
-        let mut count = 0;
-        while count < Self::MOST_HEARD && self.batch.octets() <= Self::MOST_SAID {
-            let Some(connection) = self.connections.get_mut(id) else { return };
-            if connection.interest == Interest::Write {
-                return self.connections.touch(id);
+    /// Hears one connection after the other, until there is enough to answer.
+    pub(super) fn hear(&mut self, now: Time) {
+        while !self.batch.is_full()
+            && let Some(id) = self.connections.next_speaker()
+        {
+            self.hear_one(now, id);
+            if let Some(connection) = self.connections.get_mut(id) {
+                connection.is_behind = self.middlebox.is_behind(id);
             }
+        }
+    }
+
+    /// Hears what a connection has said before and has to say now.
+    fn hear_one(&mut self, now: Time, id: SessionId) {
+        self.middlebox.resume(now, id, &mut self.batch);
+        let mut count = 0;
+        while count < Self::MOST_HEARD && !self.batch.is_full() {
+            let Some(connection) = self.connections.get_mut(id) else { return };
             match connection.read(&mut self.buffer) {
                 Ok(Heard::Octets(octets)) => {
                     count += octets.len();

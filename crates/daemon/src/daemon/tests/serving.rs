@@ -145,27 +145,48 @@ fn whoever_reads_nothing_does_not_keep_it_from_ending() {
     assert!(world.daemon.is_over());
 }
 
+/// 1024 lists of 64 kB, 33 MB in each piece that is read.
 #[test]
-fn a_turn_ends_when_its_answers_are_many_and_the_rest_is_answered_later() {
-    let world =
-        &mut Plan { limits: Limits { output: usize::MAX, ..Limits::default() }, ..Plan::default() }.open();
-    let mut agent = world.agent();
+fn whoever_asks_for_many_long_lists_at_once_gets_them_all_and_others_their_turns() {
+    let world = &mut World::new();
+    let (mut busy, mut calm) = (world.agent(), world.agent());
     for port in 0..8000 {
-        agent.enable(world, 1000 + port, 3600).unwrap();
+        busy.enable(world, 1000 + port, 3600).unwrap();
     }
-    // 1024 lists of 64 kB each: two pieces are read in a turn of their own each.
-    let list = Message::request(Tid(1 << 20), Request::Prl).to_bytes();
-    agent.write(&list.repeat(1024));
-    world.turn();
-    let waiting = world.daemon.connections.waiting();
-    assert!(waiting < 512 * 64_100, "half of the answers lie ready at most: {waiting}");
+    calm.list(world);
+    busy.write(&Message::request(Tid(1 << 20), Request::Prl).to_bytes().repeat(1024));
     let (mut heard, mut buffer) = (0, [0; 1 << 16]);
     while heard < 1024 * (8000 * 8 + 8) {
-        match agent.socket.read(&mut buffer) {
+        match busy.socket.read(&mut buffer) {
+            Ok(0) => panic!("the connection ends after {heard} octets"),
             Ok(count) => heard += count,
             Err(_) => drop(world.turn()),
         }
+        let waiting = world.daemon.connections.waiting();
+        assert!(waiting <= Limits::default().output, "{waiting}");
     }
+}
+
+#[test]
+fn whoever_has_said_too_much_for_a_turn_comes_behind_those_who_wait() {
+    let limits = Limits { output: 2 << 16, ..Limits::default() };
+    let world = &mut Plan { limits, ..Plan::default() }.open();
+    let mut busy = [world.agent(), world.agent(), world.agent()];
+    for port in 0..8000 {
+        busy[0].enable(world, 1000 + port, 3600).unwrap();
+    }
+    let mut calm = world.agent();
+    let lists = Message::request(Tid(1 << 20), Request::Prl).to_bytes().repeat(100);
+    busy.iter_mut().for_each(|agent| agent.write(&lists));
+    let status = calm.agent.ask(Request::Prs { pid: Pid(9999) }).unwrap();
+    calm.write(&status.to_bytes());
+    // A list fills a turn, and the other two come before the first again.
+    for _ in 0..4 {
+        world.turn();
+    }
+    let mut answer = Vec::new();
+    assert!(!drain_once(&mut calm.socket, &mut answer), "the connection stays");
+    assert_eq!(Message::parse(&answer).unwrap().body, Body::Refusal(Refusal::NoSuchRule));
 }
 
 #[test]

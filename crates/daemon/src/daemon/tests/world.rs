@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 
-use hol_base::Duration;
+use hol_base::{Duration, Time};
 use hol_filter::{NullFilter, PacketFilter};
 use hol_journal::Journal;
 use hol_simco::{
@@ -72,13 +72,14 @@ impl World {
         Self { daemon, address, stop }
     }
 
-    /// A turn, at most a moment later; false if nothing was ready.
+    /// A turn, at most a moment later; false if there was nothing to do.
     pub fn turn(&mut self) -> bool {
         let mut ready = Vec::new();
         let patience = self.daemon.patience().unwrap_or(Duration::MAX).min(Duration::from_millis(20));
+        let is_behind = self.daemon.connections.wake_at() == Time::ZERO;
         self.daemon.poller.wait(Some(patience), &mut ready).unwrap();
         self.daemon.turn(&ready, &self.stop.1).unwrap();
-        !ready.is_empty()
+        is_behind || !ready.is_empty()
     }
 
     /// Turns until nothing is ready.
