@@ -73,19 +73,17 @@ impl Ledger {
             Err(_) => {}
         }
         self.metrics.numbers().failures += 1;
-        // What lies behind a refused step is done anew, so the batch changes under way.
-        let mut step = 0;
-        while step < batch.steps() {
-            if let Err(failure) = self.make(now, batch.step(step), middlebox.policy()) {
-                middlebox.refuse(now, step, batch);
+        middlebox.undo(batch);
+        while middlebox.redo(now, batch) {
+            if let Err(failure) = self.make(now, batch.last_step(), middlebox.policy()) {
+                middlebox.refuse(batch);
                 failures.push(failure);
                 // A rule that has ended has ended, even if the filter cannot take it out.
-                if !batch.step(step).is_empty() {
-                    self.owe(batch.step(step));
+                if !batch.last_step().is_empty() {
+                    self.owe(batch.last_step());
                     self.doubt(now);
                 }
             }
-            step += 1;
         }
         failures
     }

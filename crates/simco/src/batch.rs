@@ -1,5 +1,7 @@
 //! What requests come to, before it is true: changes to be made, and messages that wait for them.
 
+use std::collections::VecDeque;
+
 use crate::{AgentId, Body, Message, Pid, Request, Rule, Tid};
 
 /// A connection to the middlebox, as long as it lasts.
@@ -59,14 +61,16 @@ impl Output {
 
 /// The steps that inputs led to, each with its changes and its messages.
 ///
-/// A positive reply promises that a rule is in force, so make the [`changes`](Self::changes) first, then
-/// [`release`](Self::release) the messages. If a change cannot be made, hand the step to
-/// [`Middlebox::refuse`](crate::Middlebox::refuse).
+/// A positive reply promises that a rule is in force, so make the [`changes`](Self::changes) first, all of them or
+/// none, then [`release`](Self::release) the messages. If that cannot be, [`Middlebox::undo`](crate::Middlebox::undo)
+/// the batch.
 #[derive(Debug)]
 pub struct Batch {
     pub(crate) steps: Vec<Step>,
     pub(crate) changes: Vec<Change>,
     pub(crate) outputs: Vec<Output>,
+    /// What the steps came of that are to be done anew, and what they said.
+    pub(crate) undone: VecDeque<(Cause, Vec<Output>)>,
     octets: usize,
     room: usize,
 }
@@ -112,7 +116,7 @@ impl Batch {
     /// A batch that is [full](Self::is_full) when its messages have so many octets.
     pub fn with_room(octets: usize) -> Self {
         let (steps, changes, outputs) = Default::default();
-        Self { steps, changes, outputs, octets: 0, room: octets }
+        Self { steps, changes, outputs, undone: VecDeque::new(), octets: 0, room: octets }
     }
 
     /// All changes, in order.
@@ -120,18 +124,10 @@ impl Batch {
         &self.changes
     }
 
-    /// How many steps there are.
-    pub fn steps(&self) -> usize {
-        self.steps.len()
-    }
-
-    /// The changes of one step: all of them are to be made, or none.
-    ///
-    /// # Panics
-    /// If there are fewer steps.
-    pub fn step(&self, step: usize) -> &[Change] {
-        let end = self.steps.get(step + 1).map_or(self.changes.len(), |next| next.first_change);
-        &self.changes[self.steps[step].first_change..end]
+    /// The changes of the last step: what one request wants, or the end of one rule.
+    pub fn last_step(&self) -> &[Change] {
+        let first = self.steps.last().map_or(0, |step| step.first_change);
+        &self.changes[first..]
     }
 
     /// The requests about rules, each with its answer.
@@ -176,18 +172,13 @@ impl Batch {
         (self.changes.len(), self.outputs.len())
     }
 
-    /// Takes out the steps from this one on, each with what it said.
-    pub(crate) fn split_off(&mut self, step: usize) -> Vec<(Cause, Vec<Output>)> {
-        let mut steps = self.steps.split_off(step);
-        let from_behind = steps.drain(..).rev().map(|step| {
-            self.changes.truncate(step.first_change);
-            (step.cause, self.outputs.split_off(step.first_output))
-        });
-        let mut taken: Vec<_> = from_behind.collect();
-        taken.reverse();
-        let said = taken.iter().flat_map(|(_, said)| said);
-        self.octets -= said.map(Output::octets).sum::<usize>();
-        taken
+    /// Takes out the last step; what it came of, and what it said.
+    pub(crate) fn pop_step(&mut self) -> Option<(Cause, Vec<Output>)> {
+        let Step { cause, first_change, first_output } = self.steps.pop()?;
+        self.changes.truncate(first_change);
+        let said = self.outputs.split_off(first_output);
+        self.octets -= said.iter().map(Output::octets).sum::<usize>();
+        Some((cause, said))
     }
 
     pub(crate) fn send(&mut self, session: SessionId, message: Message) {

@@ -159,7 +159,7 @@ fn the_reply_comes_before_what_others_did_later() {
             &mut world.batch,
         );
     }
-    assert_eq!(world.batch.steps(), 2);
+    assert_eq!(world.batch.changes().len(), 2);
     world.release();
     let heard = world.heard(operator);
     assert!(matches!(

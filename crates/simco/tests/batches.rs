@@ -3,18 +3,23 @@
 
 mod world;
 
+use hol_base::{Duration, Time};
 use hol_simco::*;
 use proptest::prelude::*;
 use world::*;
 
 /// Requests wait in one batch; the filter takes none of the steps that `fails` names.
 fn run(world: &mut World, fails: impl Fn(&[Change]) -> bool) {
-    let mut step = 0;
-    while step < world.batch.steps() {
-        if !world.batch.step(step).is_empty() && fails(world.batch.step(step)) {
-            world.middlebox.refuse(START, step, &mut world.batch);
+    run_at(START, world, fails);
+}
+
+fn run_at(now: Time, world: &mut World, mut fails: impl FnMut(&[Change]) -> bool) {
+    world.middlebox.undo(&mut world.batch);
+    assert_eq!(world.batch.changes(), []);
+    while world.middlebox.redo(now, &mut world.batch) {
+        if !world.batch.last_step().is_empty() && fails(world.batch.last_step()) {
+            world.middlebox.refuse(&mut world.batch);
         }
-        step += 1;
     }
     world.release();
 }
@@ -33,7 +38,7 @@ fn a_rule_that_the_filter_refuses_does_not_exist() {
     assert_eq!(world.heard(agent), [Some(Body::Refusal(Refusal::ConfigurationFailed))]);
     assert!(world.changes.is_empty());
     assert_eq!(world.ask(START, agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
-    assert_eq!(world.middlebox.wake_at(), hol_base::Time::MAX);
+    assert_eq!(world.middlebox.wake_at(), Time::MAX);
 }
 
 /// Requests behind the failed one are done as if it had failed at once: here, nothing is blocked.
@@ -71,13 +76,52 @@ fn a_refused_step_gives_its_ports_back() {
     }
 }
 
+/// What was refused costs what it would have cost alone: with each step that does everything behind it anew, this took
+/// minutes.
+#[test]
+fn ten_thousand_refusals_in_a_batch_are_as_many_steps() {
+    let (mut world, agent) = World::firewall();
+    for tid in 0..10_000 {
+        submit(&mut world, agent, tid, per(60));
+    }
+    let mut attempts = 0;
+    run_at(START, &mut world, |_| {
+        attempts += 1;
+        attempts != 5000
+    });
+    assert_eq!(attempts, 10_000);
+    assert_eq!(world.changes.len(), 1);
+    let refused = Some(Body::Refusal(Refusal::ConfigurationFailed));
+    let heard = world.heard(agent);
+    assert!(heard.len() == 10_000 && heard.iter().filter(|heard| **heard != refused).count() == 1);
+}
+
+/// One rule has ended, another would have but for what was refused; what is asked for behind them gets the ports that
+/// are free then.
+#[test]
+fn a_rule_that_ends_in_a_batch_ends_again_in_its_place_unless_it_has_another_end() {
+    let mut world = World::with_agents(nat(0));
+    let agent = world.open(Some("alice"));
+    let pids = [60, 90, 90, 90, 90].map(|lifetime| world.granted(START, agent, prr(lifetime)).pid);
+    submit(&mut world, agent, 1, plc(pids[1], 50));
+    for tid in [2, 3] {
+        let request = Message::request(Tid(tid), prr(60)).to_bytes();
+        world.middlebox.receive(at(60), agent, request, &mut world.batch);
+    }
+    run_at(at(60), &mut world, |changes| changes[0].before.is_some_and(|rule| rule.pid == pids[1]));
+    let heard = world.heard(agent);
+    assert_eq!(heard[0], Some(Body::Refusal(Refusal::ConfigurationFailed)));
+    assert!(matches!(heard[2], Some(Body::Reply(Reply::Prr(_)))), "{heard:?}");
+    assert_eq!(heard[3..], [Some(Body::Refusal(Refusal::LackOfPorts))]);
+}
+
 /// The filter's own timeout ends the rule, so a rule whose end the filter refuses has ended all the same.
 #[test]
 fn a_rule_that_ended_of_itself_stays_ended() {
     let (mut world, agent) = World::firewall();
     world.granted(START, agent, per(60));
     world.middlebox.advance(at(60), &mut world.batch);
-    run(&mut world, |changes| changes[0].after.is_none());
+    run_at(at(60), &mut world, |changes| changes[0].after.is_none());
     assert_eq!(world.heard(agent).len(), 1, "it is told");
     assert_eq!(world.ask(at(60), agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
 }
@@ -166,7 +210,7 @@ fn held_by_filter(changes: &[Change]) -> Vec<Rule> {
     held.into_values().collect()
 }
 
-fn check_invariants(world: &World, now: hol_base::Time) {
+fn check_invariants(world: &World, now: Time) {
     let mut rules: Vec<Rule> = world.middlebox.rules(now).copied().collect();
     rules.sort_by_key(|rule| rule.pid);
     let held: Vec<Rule> =
@@ -215,7 +259,7 @@ proptest! {
                     }
                 }
                 Act::Pass(seconds) => {
-                    now += hol_base::Duration::from_secs(seconds);
+                    now += Duration::from_secs(seconds);
                     world.middlebox.advance(now, &mut world.batch);
                 }
                 Act::Reconnect(agent) => {
@@ -224,16 +268,11 @@ proptest! {
                 }
             }
             waiting = 0;
-            let mut step = 0;
-            while step < world.batch.steps() {
+            run_at(now, &mut world, |changes| {
                 turn += 1;
-                let is_end = world.batch.step(step).iter().all(|change| change.after.is_none());
-                if turn % 8 < failing && !is_end {
-                    world.middlebox.refuse(now, step, &mut world.batch);
-                }
-                step += 1;
-            }
-            world.release();
+                turn % 8 < failing && changes.iter().any(|change| change.after.is_some())
+            });
+            world.advance(now);
             check_invariants(&world, now);
         }
     }

@@ -41,7 +41,7 @@ impl Firewall {
         let Self { middlebox, batch, enforce: Some(enforce), .. } = self else { return };
         if !batch.changes().is_empty() && !enforce(now, batch.changes()) {
             // The request is the last step. What stands before it are ends of lifetimes, which need no help.
-            middlebox.refuse(now, batch.steps() - 1, batch);
+            middlebox.refuse(batch);
         }
     }
 }

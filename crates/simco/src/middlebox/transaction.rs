@@ -3,7 +3,7 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::batch::{Asked, Cause};
+use crate::batch::{Asked, Cause, Step};
 use crate::rules::Rules;
 use crate::{
     AgentId, Batch, Body, Change, Lifetime, Message, Notification, Output, Pid, Refusal, Reply, Request,
@@ -100,45 +100,50 @@ impl Middlebox {
         }
     }
 
-    /// A step's changes could not be made: the request that wanted them is refused, and what came behind it is done
-    /// anew, as if the refusal had come at once. What the steps before it changed stands, this step is settled, and
-    /// the changes of those behind it are to be made as they now are.
-    ///
-    /// A rule that the middlebox itself ended stays ended.
-    ///
-    /// # Panics
-    /// If there are fewer steps.
-    pub fn refuse(&mut self, now: Time, step: usize, batch: &mut Batch) {
-        for change in batch.changes[batch.steps[step].first_change..].iter().rev() {
-            self.apply(&change.inverse());
+    /// The changes of a batch could not be made all together: takes them back. Its steps then wait to be done
+    /// [anew](Self::redo), one by one.
+    pub fn undo(&mut self, batch: &mut Batch) {
+        while let Some(step) = self.undo_step(batch) {
+            batch.undone.push_front(step);
         }
-        let mut undone = batch.split_off(step).into_iter();
-        match undone.next() {
-            Some((Cause::Asked(asked), _)) => {
-                let refusal = Message::refusal(asked.tid, Refusal::ConfigurationFailed);
-                let session = asked.session;
-                batch.begin(Cause::Asked(asked));
-                batch.send(session, refusal);
-            }
-            first => first.into_iter().for_each(|(cause, said)| self.do_anew(now, cause, said, batch)),
-        }
-        for (cause, said) in undone {
-            if !matches!(cause, Cause::Expired(_)) {
-                self.do_anew(now, cause, said, batch);
-            }
-        }
-        // Other rules may be due now than before.
-        self.end_rules(now, batch);
     }
 
-    fn do_anew(&mut self, now: Time, cause: Cause, said: Vec<Output>, batch: &mut Batch) {
+    /// Does the next of the steps that were [undone](Self::undo), as it comes now: its changes are to be made before
+    /// those of the next, or [refused](Self::refuse). False if there are no more.
+    pub fn redo(&mut self, now: Time, batch: &mut Batch) -> bool {
+        let Some((cause, said)) = batch.undone.pop_front() else { return false };
         match cause {
             Cause::Asked(asked) => self.transact(now, asked, batch),
+            // Without what was refused it may have another end.
+            Cause::Expired(pid) if self.rules.get(now, pid).is_some() => batch.begin(cause),
             Cause::Expired(pid) | Cause::Ended(pid) => self.end(pid, cause, batch),
             Cause::Session => {
-                batch.begin(Cause::Session);
+                batch.begin(cause);
                 said.into_iter().for_each(|output| batch.say(output));
             }
         }
+        true
+    }
+
+    /// The changes of the last step could not be made: what it changed is taken back, and its request is refused. A rule
+    /// that the middlebox itself ended stays ended.
+    ///
+    /// Rules may be due then that were not before: [`advance`](Self::advance) ends them.
+    pub fn refuse(&mut self, batch: &mut Batch) {
+        if let Some(Step { cause: Cause::Asked(_), .. }) = batch.steps.last()
+            && let Some((Cause::Asked(asked), _)) = self.undo_step(batch)
+        {
+            let refusal = Message::refusal(asked.tid, Refusal::ConfigurationFailed);
+            let session = asked.session;
+            batch.begin(Cause::Asked(asked));
+            batch.send(session, refusal);
+        }
+    }
+
+    fn undo_step(&mut self, batch: &mut Batch) -> Option<(Cause, Vec<Output>)> {
+        for change in batch.last_step().iter().rev() {
+            self.apply(&change.inverse());
+        }
+        batch.pop_step()
     }
 }
