@@ -33,7 +33,7 @@ pub struct Run {
     /// Where it runs: model, kernel (Linux in a virtual machine), or kernel:6.1
     #[arg(long)]
     world: Option<String>,
-    /// Keep the records of all messages too, as Parquet files
+    /// Keep the records of all messages of all flows too, as Parquet files: flow 0 is measured, the others are the background
     #[arg(long)]
     records: bool,
     /// Show the points and what they cost, and run nothing

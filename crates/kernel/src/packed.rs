@@ -3,16 +3,18 @@
 use hol_base::Time;
 use hol_measure::{Leg, Outcome, Record};
 
-/// Octets of a record: id, scheduled, the five times of both legs, size, stream, flags.
-const LENGTH: usize = 8 * 12 + 4 + 2 + 1;
+/// Octets of a record: id, scheduled, the five times of both legs, size, stream, flow, flags.
+const LENGTH: usize = 8 * 12 + 4 + 2 + 2 + 1;
 
 const HAS_REQUEST: u8 = 4;
 const HAS_REPLY: u8 = 8;
 
-/// All records, one after the other.
-pub(crate) fn pack(records: &[Record]) -> Vec<u8> {
-    let mut octets = Vec::with_capacity(records.len() * LENGTH);
-    for record in records {
+/// The records of all flows, one after the other.
+pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(flows.iter().map(Vec::len).sum::<usize>() * LENGTH);
+    for (flow, record) in
+        (0_u16..).zip(flows).flat_map(|(n, flow)| flow.iter().map(move |record| (n, record)))
+    {
         let Record { id, stream, size, scheduled, request, reply, outcome } = record;
         let present = |leg: &Option<Leg>, flag| if leg.is_some() { flag } else { 0 };
         let flags = *outcome as u8 | present(request, HAS_REQUEST) | present(reply, HAS_REPLY);
@@ -22,23 +24,27 @@ pub(crate) fn pack(records: &[Record]) -> Vec<u8> {
         }
         octets.extend_from_slice(&size.to_le_bytes());
         octets.extend_from_slice(&stream.to_le_bytes());
+        octets.extend_from_slice(&flow.to_le_bytes());
         octets.push(flags);
     }
     octets
 }
 
-/// The records in `octets`; `None` if that is not what they are.
-pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Record>> {
-    let whole = octets.len().is_multiple_of(LENGTH);
-    let records = octets.chunks_exact(LENGTH).map(record);
-    if whole { records.collect() } else { None }
+/// The records of `flows` flows in `octets`; `None` if that is not what they are.
+pub(crate) fn unpack(octets: &[u8], flows: usize) -> Option<Vec<Vec<Record>>> {
+    let mut all = vec![Vec::new(); flows];
+    for octets in octets.chunks(LENGTH) {
+        let (flow, record) = record(octets)?;
+        all.get_mut(usize::from(flow))?.push(record);
+    }
+    Some(all)
 }
 
-fn record(octets: &[u8]) -> Option<Record> {
+fn record(octets: &[u8]) -> Option<(u16, Record)> {
     let (numbers, rest) = octets.split_at_checked(8 * 12)?;
     let numbers: Vec<u64> =
         numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("8 octets"))).collect();
-    let [s0, s1, s2, s3, t0, t1, flags] = *rest else { return None };
+    let [s0, s1, s2, s3, t0, t1, f0, f1, flags] = *rest else { return None };
     let outcome = match flags & 3 {
         flag if flag == Outcome::Completed as u8 => Outcome::Completed,
         flag if flag == Outcome::Unfinished as u8 => Outcome::Unfinished,
@@ -46,7 +52,7 @@ fn record(octets: &[u8]) -> Option<Record> {
         flag if flag == Outcome::Refused as u8 => Outcome::Refused,
         _ => return None,
     };
-    Some(Record {
+    let record = Record {
         id: numbers[0],
         stream: u16::from_le_bytes([t0, t1]),
         size: u32::from_le_bytes([s0, s1, s2, s3]),
@@ -54,7 +60,8 @@ fn record(octets: &[u8]) -> Option<Record> {
         request: (flags & HAS_REQUEST != 0).then(|| leg(&numbers[2..7])),
         reply: (flags & HAS_REPLY != 0).then(|| leg(&numbers[7..12])),
         outcome,
-    })
+    };
+    Some((u16::from_le_bytes([f0, f1]), record))
 }
 
 fn times(leg: &Leg) -> [u64; 5] {
@@ -90,13 +97,15 @@ mod tests {
             reply,
             outcome,
         };
-        let records = vec![
+        let measured = vec![
             record(0, Some(leg), Some(leg), Outcome::Completed),
             record(1, Some(leg), None, Outcome::Unfinished),
             record(1_000_000, None, None, Outcome::Abandoned),
             record(1_000_001, Some(leg), Some(leg), Outcome::Refused),
         ];
-        assert_eq!(unpack(&pack(&records)), Some(records.clone()));
-        assert_eq!(unpack(&pack(&records)[1..]), None);
+        let flows = vec![measured, Vec::new(), vec![record(0, Some(leg), None, Outcome::Completed)]];
+        assert_eq!(unpack(&pack(&flows), 3), Some(flows.clone()));
+        assert_eq!(unpack(&pack(&flows)[1..], 3), None);
+        assert_eq!(unpack(&pack(&flows), 2), None, "there is no such flow");
     }
 }

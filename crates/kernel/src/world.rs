@@ -34,10 +34,12 @@ pub struct World {
 /// What one run measured.
 #[derive(Debug, Clone)]
 pub struct KernelRun {
-    /// One record for each message that came due. Sockets do not tell when a message left or arrived: all the time from
+    /// One record for each message that came due; times count from the start of the run. Sockets do not tell when a message left or arrived: all the time from
     /// `written` to `delivered` is between `last_sent` and `arrived`.
     pub records: Vec<Record>,
-    /// Over all records: same kernel, scenario and seed, same digest.
+    /// The same for each flow of the background, in the order of the scenario.
+    pub background: Vec<Vec<Record>>,
+    /// Over all records that are measured: same kernel, scenario and seed, same digest.
     pub digest: Digest,
     /// The packets that passed the interfaces of the ends, in order of time; none unless they were wanted.
     pub sightings: Vec<Sighting>,
@@ -155,8 +157,10 @@ fn to_the_end(machine: &mut Machine<'_>, scenario: &Scenario) -> Result<KernelRu
         Ok(Answer::Failed(problem)) => return Err(guest(problem)),
         Err(problem) => return Err(guest(problem.to_string())),
     };
-    let records = packed::unpack(&mail.records);
-    let records = records.ok_or_else(|| guest("its records make no sense".to_owned()))?;
+    let flows = packed::unpack(&mail.records, 1 + facts.background.len());
+    let mut flows = flows.ok_or_else(|| guest("its records make no sense".to_owned()))?;
+    let background = flows.split_off(1);
+    let records = flows.remove(0);
     let sightings = sighting::unpack(&mail.packets);
     let sightings = sightings.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
     let sightings = journey::judged(sightings);
@@ -166,6 +170,7 @@ fn to_the_end(machine: &mut Machine<'_>, scenario: &Scenario) -> Result<KernelRu
     Ok(KernelRun {
         digest: digester.finish(),
         records,
+        background,
         sightings,
         facts,
         processor_s: machine.processor_seconds(),

@@ -44,7 +44,7 @@ pub enum Keep {
     /// None: a digest stands for them.
     #[default]
     None,
-    /// All of every run.
+    /// All of every run, also of the background.
     All,
 }
 

@@ -73,8 +73,8 @@ pub struct Counts {
     pub duplicates: u64,
 }
 
-/// Runs `job`: the result, and its records.
-pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Record>), LabError> {
+/// Runs `job`: the result, and the records by flow. The first flow is the one that is measured, then comes the background.
+pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Vec<Record>>), LabError> {
     let (point, repetition) = (job.point, job.repetition);
     if let World::Kernel(release) = &point.world {
         return in_kernel(job, release);
@@ -98,11 +98,12 @@ pub(crate) fn run(job: Job<'_>) -> Result<(RunResult, Vec<Record>), LabError> {
         wall_s,
         kernel: None,
     };
-    Ok((result, run.records))
+    let background = run.background.into_iter().map(|flow| flow.records);
+    Ok((result, [run.records].into_iter().chain(background).collect()))
 }
 
 /// Runs `job` in the kernel world.
-fn in_kernel(job: Job<'_>, release: &str) -> Result<(RunResult, Vec<Record>), LabError> {
+fn in_kernel(job: Job<'_>, release: &str) -> Result<(RunResult, Vec<Vec<Record>>), LabError> {
     let (point, repetition) = (job.point, job.repetition);
     let world = booted(release)?;
     let watch = Stopwatch::start();
@@ -123,7 +124,7 @@ fn in_kernel(job: Job<'_>, release: &str) -> Result<(RunResult, Vec<Record>), La
         wall_s: watch.seconds(),
         kernel: Some(Box::new(run.facts)),
     };
-    Ok((result, run.records))
+    Ok((result, [run.records].into_iter().chain(run.background).collect()))
 }
 
 fn span(records: &[Record]) -> Duration {
@@ -132,7 +133,7 @@ fn span(records: &[Record]) -> Duration {
 
 impl Share {
     fn of(run: &BackgroundRun) -> Self {
-        let BackgroundRun { connect_time, octets, ref stopped } = *run;
+        let BackgroundRun { connect_time, octets, stopped, .. } = *run;
         Self { octets, connect_time, stopped: stopped.and_then(Stopped::reason) }
     }
 

@@ -114,7 +114,7 @@ impl Store {
     }
 
     /// Keeps the records of a run if the manifest says so; from any thread, before [`append`](Self::append).
-    pub fn keep(&self) -> impl Fn(&RunResult, &[Record]) -> Result<(), LabError> + Sync + use<> {
+    pub fn keep(&self) -> impl Fn(&RunResult, &[Vec<Record>]) -> Result<(), LabError> + Sync + use<> {
         let wanted = self.manifest.records == Keep::All;
         let dir = self.dir.clone();
         move |run, records| if wanted { records::write(&dir, run.key, records) } else { Ok(()) }

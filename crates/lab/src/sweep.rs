@@ -34,14 +34,14 @@ pub struct Progress {
 
 /// Does what `plan` wants beyond `finished` on `threads` threads; `stop` ends it after the runs that have begun.
 ///
-/// `keep` gets the records of each run where it ran, on any thread. `done` gets each result here, in the order
+/// `keep` gets the records of each run, by flow, where it ran, on any thread. `done` gets each result here, in the order
 /// in which they finish; results do not depend on that order. A run that fails is not tried again here.
 pub fn execute(
     plan: &Plan,
     finished: &mut Finished,
     threads: usize,
     stop: &AtomicBool,
-    keep: impl Fn(&RunResult, &[Record]) -> Result<(), LabError> + Sync,
+    keep: impl Fn(&RunResult, &[Vec<Record>]) -> Result<(), LabError> + Sync,
     mut done: impl FnMut(Ended<'_>, Progress) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let mut progress = Progress::default();

@@ -84,6 +84,13 @@ impl Record {
         Some(split)
     }
 
+    /// The same, a while later.
+    pub fn later(self, by: Duration) -> Self {
+        let later = |leg: Option<Leg>| leg.map(|leg| leg.later(by));
+        let (request, reply) = (later(self.request), later(self.reply));
+        Self { scheduled: self.scheduled + by, request, reply, ..self }
+    }
+
     /// Adds every field to a digest.
     pub fn digest(&self, digester: &mut Digester) {
         let [request, reply] = [self.request, self.reply].map(|leg| leg.unwrap_or_default().nanos());
@@ -98,6 +105,13 @@ impl Record {
 }
 
 impl Leg {
+    fn later(self, by: Duration) -> Self {
+        let Self { written, first_sent, last_sent, arrived, delivered } = self;
+        let [written, first_sent, last_sent, arrived, delivered] =
+            [written, first_sent, last_sent, arrived, delivered].map(|time| time + by);
+        Self { written, first_sent, last_sent, arrived, delivered }
+    }
+
     fn nanos(&self) -> [u64; 5] {
         let Self { written, first_sent, last_sent, arrived, delivered } = *self;
         [written, first_sent, last_sent, arrived, delivered].map(Time::as_nanos)
@@ -144,6 +158,8 @@ mod tests {
         let expected =
             Split { slip: ms(1), sender: ms(2), recovery: ms(30), network: ms(20), head_of_line: ms(5) };
         assert_eq!(split, expected);
+        let later = record.later(ms(1000));
+        assert_eq!((later.scheduled, later.split()), (Time::from_millis(1001), Some(split)));
     }
 
     #[test]

@@ -92,10 +92,14 @@ fn background(scenario: &Scenario, seed: Seed, world: &mut World<'_>) -> Vec<Bac
         return Vec::new();
     }
     let transfer = Transfer::of(&world.measured().records(&scenario.workload, false));
-    let become_of = |(spec, flow): (BackgroundFlow<'_>, &Flow)| BackgroundRun {
-        connect_time: flow.connect_time(),
-        octets: transfer.map_or(0, |meanwhile| meanwhile.octets(&flow.records(&spec.workload, false))),
-        stopped: flow.stopped,
+    let become_of = |(spec, flow): (BackgroundFlow<'_>, &Flow)| {
+        let records = flow.records(&spec.workload, gives_up(spec.transport));
+        BackgroundRun {
+            connect_time: flow.connect_time(),
+            octets: transfer.map_or(0, |meanwhile| meanwhile.octets(&records)),
+            stopped: flow.stopped,
+            records,
+        }
     };
     scenario.background_flows(seed).zip(world.background()).map(become_of).collect()
 }

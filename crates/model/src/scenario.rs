@@ -115,6 +115,8 @@ pub struct BackgroundRun {
     pub octets: u64,
     /// Why it ended, if it did before the measured workload.
     pub stopped: Option<Stopped>,
+    /// One record for each message of its schedule until the measured workload had ended.
+    pub records: Vec<Record>,
 }
 
 /// Why a run ended.

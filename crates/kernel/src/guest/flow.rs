@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use hol_base::{Seed, Time};
-use hol_measure::Transfer;
+use hol_measure::{Record, Transfer};
 use hol_model::Scenario;
 use hol_sockets::{End, Ending, Plan, Run, Site, SocketsError, Stop};
 use hol_stack::TransportSpec;
@@ -69,8 +69,17 @@ impl Flow<'_> {
     }
 }
 
+/// What came of all flows; the times of their records count from the beginning of the run.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// When the run began, in ns since 1970.
+    pub(super) epoch: u64,
+    pub(super) measured: Run,
+    pub(super) background: Vec<Run>,
+}
+
 /// Runs the measured flow, which is the first, and the background until that has ended.
-pub(super) fn run(flows: &[Flow<'_>]) -> Result<(Run, Vec<BackgroundFacts>), Trouble> {
+pub(super) fn run(flows: &[Flow<'_>]) -> Result<Outcome, Trouble> {
     let (measured, background) = flows.split_first().ok_or("nothing to run")?;
     let stop = Stop::new()?;
     let (run, others, raised) = thread::scope(|scope| {
@@ -82,22 +91,34 @@ pub(super) fn run(flows: &[Flow<'_>]) -> Result<(Run, Vec<BackgroundFacts>), Tro
         (run, ended, raised)
     });
     raised?;
-    let run = run?;
-    let others = others.into_iter().map(|other| Ok(facts(&run, &other?)));
-    let others = others.collect::<Result<_, SocketsError>>()?;
-    Ok((run, others))
+    let mut runs = vec![run?];
+    runs.extend(others.into_iter().collect::<Result<Vec<_>, SocketsError>>()?);
+    // No flow connects before its time has come, and each counts from its own first attempt.
+    let due = flows.iter().map(|flow| flow.plan.workload.start.as_nanos());
+    let epoch = runs.iter().zip(due).map(|(run, due)| run.epoch - due).min().unwrap_or_default();
+    for run in &mut runs {
+        let late = hol_base::Duration::from_nanos(run.epoch - epoch);
+        run.records.iter_mut().for_each(|record| *record = record.later(late));
+    }
+    let background = runs.split_off(1);
+    Ok(Outcome { epoch, measured: runs.remove(0), background })
 }
 
-fn facts(measured: &Run, other: &Run) -> BackgroundFacts {
-    // Each run counts from its own first attempt to connect.
-    let shifted =
-        |time: Time| Time::from_nanos((measured.epoch + time.as_nanos()).saturating_sub(other.epoch));
-    let transfer = Transfer::of(&measured.records)
-        .map(|Transfer { first, last }| Transfer { first: shifted(first), last: shifted(last) });
-    BackgroundFacts {
-        connected: other.connected.map(Time::as_nanos),
-        octets: transfer.map_or(0, |meanwhile| meanwhile.octets(&other.records)),
-        stopped: other.stopped.reason(),
+impl Outcome {
+    /// What the guest tells of the background.
+    pub(super) fn background(&self) -> Vec<BackgroundFacts> {
+        let transfer = Transfer::of(&self.measured.records);
+        let facts = |other: &Run| BackgroundFacts {
+            connected: other.connected.map(Time::as_nanos),
+            octets: transfer.map_or(0, |meanwhile| meanwhile.octets(&other.records)),
+            stopped: other.stopped.reason(),
+        };
+        self.background.iter().map(facts).collect()
+    }
+
+    /// The records by flow, the measured one first.
+    pub(super) fn into_records(self) -> Vec<Vec<Record>> {
+        [self.measured].into_iter().chain(self.background).map(|run| run.records).collect()
     }
 }
 

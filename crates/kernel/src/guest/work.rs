@@ -30,8 +30,9 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let flows = flow::all(&topology, &plan.network, &scenario, seed);
     let capture = job.capture.then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
     schedule::start(plan.changes.clone(), chains)?;
-    let (run, background) = flow::run(&flows)?;
-    let capture = capture.map(|capture| capture.finish(run.epoch)).transpose()?;
+    let outcome = flow::run(&flows)?;
+    let capture = capture.map(|capture| capture.finish(outcome.epoch)).transpose()?;
+    let run = &outcome.measured;
     let facts = Facts {
         kernel: namespace::get("kernel/osrelease").unwrap_or_default()
             + " "
@@ -43,14 +44,14 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         ended: run.ended.as_nanos(),
         lines: topology.lines(&plan, &before.1)?,
         floor,
-        background,
+        background: outcome.background(),
         filter: run.filter.map(filter_facts),
         packets: topology.packets()?.saturating_sub(before.0),
         retransmissions: run.client.retransmissions + run.server.retransmissions,
     };
     Ok(Mail {
         text: text(&Answer::Done(Box::new(facts))),
-        records: packed::pack(&run.records),
+        records: packed::pack(&outcome.into_records()),
         packets: capture.unwrap_or_default(),
     })
 }
