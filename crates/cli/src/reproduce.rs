@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use hol_lab::{Experiment, Manifest, Plan, Study, World};
+use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, World};
 use hol_report::claims::Verdict;
 
 use crate::failure::Failure;
@@ -23,7 +23,10 @@ pub struct Reproduce {
     /// A twentieth of the messages: a first look in seconds
     #[arg(long)]
     quick: bool,
-    /// The result directory [default: results/STUDY, with -quick]
+    /// Repetitions, each of the length of the study's: few, and the kernel world takes minutes [default: the study's]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    repetitions: Option<Repetitions>,
+    /// The result directory [default: results/STUDY, with what is asked for behind it]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs at the same time [default: all cores]
@@ -51,11 +54,7 @@ impl Reproduce {
             let problem = format!("{0} makes no claims to judge; it is for `hol validate {0}`", study.name);
             return Err(Failure::Usage(problem));
         }
-        let quick = if self.quick { "-quick" } else { "" };
-        let world = if self.world.is_model() { "" } else { "-kernel" };
-        let only: String = self.only.iter().map(|name| format!("-{name}")).collect();
-        let default = || PathBuf::from("results").join(format!("{}{world}{quick}{only}", study.name));
-        let out = self.out.clone().unwrap_or_else(default);
+        let out = self.out.clone().unwrap_or_else(|| self.default_directory(&study));
         let experiments = self.placed(self.chosen(&study)?)?;
         if self.plan {
             say(&cost(&Plan::new(&experiments), self.jobs));
@@ -78,6 +77,15 @@ impl Reproduce {
         complete(&results, &out)
     }
 
+    /// Different questions have different results.
+    fn default_directory(&self, study: &Study) -> PathBuf {
+        let world = if self.world.is_model() { "" } else { "-kernel" };
+        let quick = if self.quick { "-quick" } else { "" };
+        let only: String = self.only.iter().map(|name| format!("-{name}")).collect();
+        let repetitions = self.repetitions.map_or(String::new(), |count| format!("-{count}-repetitions"));
+        PathBuf::from("results").join(format!("{}{world}{quick}{only}{repetitions}", study.name))
+    }
+
     /// The experiments that were asked for.
     fn chosen(&self, study: &Study) -> Result<Vec<Experiment>, Failure> {
         let known = || study.experiments.iter().map(|(name, _)| name.as_str());
@@ -87,7 +95,11 @@ impl Reproduce {
         }
         let wanted = |name| self.only.is_empty() || self.only.contains(name);
         let chosen = study.experiments.iter().filter(|(name, _)| wanted(name));
-        Ok(chosen.map(|(_, experiment)| experiment.clone()).collect())
+        let repeated = |experiment: Experiment| match self.repetitions {
+            Some(repetitions) => experiment.repeated(|_| repetitions),
+            None => experiment,
+        };
+        Ok(chosen.map(|(_, experiment)| repeated(experiment.clone())).collect())
     }
 
     /// The experiments in the world that was asked for, as far as that can do them.
