@@ -126,6 +126,35 @@ fn a_queue_holds_as_many_packets_or_octets_as_it_should() {
     assert_eq!(held("9899B"), 8);
 }
 
+/// Octets of 1100 a packet, a twentieth more than the line carries: a share s is dropped, for which the average has to be
+/// where p = s / (2 − s), for gaps between drops are uniform. Floyd and Jacobson 1993, section 7.
+#[test]
+fn a_queue_that_drops_early_settles_where_it_drops_what_is_too_much() {
+    let Some(world) = world("a_queue_that_drops_early_settles_where_it_drops_what_is_too_much") else {
+        return;
+    };
+    let red = "discipline = { red = { min = '11000B', max = '33000B', weight = 0.015625 } }";
+    let mut flood = datagrams(&format!("rate = '1Mbit'\n{red}"), 6000);
+    flood.workload = toml::from_str("kind = 'oneway'\nrate = '118/s'\nsize = '1072B'").unwrap();
+    let run = world.run(&flood, Seed(1)).unwrap();
+    let model = hol_model::run(&flood, Seed(1), None).unwrap();
+    let settled = |records: &[Record]| {
+        let times =
+            records[2000..].iter().filter_map(|r| Some(r.request?.delivered.since(r.request?.written)));
+        let times: Vec<f64> = times.map(|time| time.as_millis_f64()).collect();
+        (times.len() as f64 / 4000.0, times.iter().sum::<f64>() / times.len() as f64)
+    };
+    let (packet, offered) = (1114.0 * 8.0 / 1000.0, 1000.0 / 118.0);
+    let share = 1.0 - offered / packet;
+    let waiting = (11_000.0 + 22_000.0 * share / (2.0 - share) / 0.1) / 1100.0;
+    for (arrived, mean) in [settled(&run.records), settled(&model.records)] {
+        assert!((arrived - (1.0 - share)).abs() < 0.005, "{arrived} arrive");
+        // Beside those that wait a packet meets one that is half transmitted, and then is transmitted itself.
+        let due = 10.0 + packet * (waiting + 1.5);
+        assert!((mean / due - 1.0).abs() < 0.05, "{mean} ms, {due} were due");
+    }
+}
+
 #[test]
 fn bursts_have_their_stationary_loss_and_mean_length() {
     let Some(world) = world("bursts_have_their_stationary_loss_and_mean_length") else { return };

@@ -14,6 +14,7 @@
 
 mod archive;
 mod check;
+mod early;
 mod error;
 mod fetch;
 pub mod guest;

@@ -13,7 +13,7 @@ struct Wanted {
 }
 
 /// Each after those it depends on.
-const WANTED: [Wanted; 11] = [
+const WANTED: [Wanted; 13] = [
     Wanted { name: "crc32c_generic", needed: false },
     Wanted { name: "libcrc32c", needed: false },
     Wanted { name: "udp_tunnel", needed: false },
@@ -26,6 +26,9 @@ const WANTED: [Wanted; 11] = [
     Wanted { name: "sch_prio", needed: false },
     Wanted { name: "sch_ingress", needed: false },
     Wanted { name: "cls_bpf", needed: false },
+    // For queues that drop early.
+    Wanted { name: "sch_cbs", needed: false },
+    Wanted { name: "sch_red", needed: false },
     // Loaded last, when the job is there: it looks only once.
     Wanted { name: MAILBOX, needed: true },
 ];

@@ -4,7 +4,7 @@
 //! rate is that of packets that have yet to come to the queue; those that wait in it leave at the old one.
 
 use hol_base::Duration;
-use hol_network::{Change, LineId, LossSpec, NetworkSpec, ScheduledChange, Topology};
+use hol_network::{Change, LineId, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
 
 use crate::KernelError;
 use crate::stages::{Changing, Line};
@@ -78,7 +78,12 @@ fn behind_the_delay(
                     "its filter counts from the start of the run; give the line this loss from the beginning",
                 );
             }
-            Change::Rate(_) | Change::Loss(_) => at + *delay,
+            Change::Rate(rate) => {
+                let line = &lines[usize::from(line.0)];
+                line.check_queue(&Settings { rate: *rate, ..line.settings.clone() })?;
+                at + *delay
+            }
+            Change::Loss(_) => at + *delay,
         };
         later.push(ScheduledChange { at, line, change });
     }
@@ -117,7 +122,9 @@ mod tests {
         for (text, key) in [
             ("delay = '5s'\njitter = '3s'", "network.jitter"),
             ("mtu = '65536B'", "network.mtu"),
-            ("discipline = { red = {} }", "network.discipline"),
+            ("discipline = { red = {} }", "min, max"),
+            ("rate = '64500bit'\ndiscipline = { red = { min = '5kB', max = '9kB' } }", "network.rate"),
+            ("discipline = { red = { gentle = true, min = '5kB', max = '9kB' } }", "gentle"),
             ("events = [{ at = '1s', loss = { drop = [3] } }]", "network.events"),
             ("loss = { drop = [3] }\nevents = [{ at = '1s', loss = '1%' }]", "network.loss"),
         ] {

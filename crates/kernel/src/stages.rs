@@ -6,9 +6,10 @@
 //! emulator counts what the ones inside it hold, so packets that are held back take room in a queue of packets.
 
 use hol_base::{Duration, QueueLimit, Ratio, Seed};
-use hol_network::{Change, Discipline, LossSpec, Settings};
+use hol_network::{Change, LossSpec, Settings};
 
 use crate::KernelError;
+use crate::early::{self, Early, Pace};
 use crate::netem::refuse;
 
 /// One direction of a link, or a LAN.
@@ -33,6 +34,12 @@ pub(crate) struct Changing {
 pub(crate) enum Stage {
     Emulator(Emulator),
     Filter(Filter),
+    Pace(Pace),
+    Early(Early),
+    /// What waits, first in first out.
+    Fifo(QueueLimit),
+    /// The stages up to here are on an interface before the line's own, those after it on that one.
+    Crossing,
 }
 
 /// The settings of one network emulator.
@@ -98,12 +105,19 @@ impl Line {
         let in_order = *jitter > Duration::ZERO || self.changing.delay;
         let rate = if in_order { NO_TIME } else { 0 };
         let mut stages = vec![Stage::Emulator(Emulator { delay: *delay, jitter: *jitter, rate, ..IDLE })];
-        match queue {
-            QueueLimit::Packets(packets) => {
+        match (self.early(settings), queue) {
+            (Some((pace, early)), _) => stages.extend([
+                Stage::Pace(pace),
+                Stage::Early(early),
+                Stage::Fifo(*queue),
+                Stage::Crossing,
+                Stage::Emulator(transmitter(settings)),
+            ]),
+            (None, QueueLimit::Packets(packets)) => {
                 let limit = u32::try_from(*packets).unwrap_or(u32::MAX);
                 stages.push(Stage::Emulator(Emulator { limit, ..transmitter(settings) }));
             }
-            QueueLimit::Bytes(octets) => stages.extend([
+            (None, QueueLimit::Bytes(octets)) => stages.extend([
                 Stage::Filter(Filter::Admit(*octets)),
                 Stage::Emulator(transmitter(settings)),
                 Stage::Filter(Filter::Release),
@@ -124,10 +138,11 @@ impl Line {
         stages
     }
 
-    /// The stages that take a known time: what is measured before the run.
+    /// The stages that take a known time, on the line's own interface: what is measured before the run.
     pub(crate) fn floor(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE };
-        [delay, transmitter(&self.settings)].map(Stage::Emulator).into()
+        let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);
+        vec![Stage::Crossing, delay, transmitter]
     }
 
     /// How long a packet of `octets` of IP occupies the transmitter.
@@ -150,15 +165,28 @@ impl Line {
         seed.derive_index(change).0
     }
 
+    /// The pace under `settings` and who is dropped early, if anybody is.
+    fn early(&self, settings: &Settings) -> Option<(Pace, Early)> {
+        early::queue(&self.settings, settings)?.ok()
+    }
+
+    /// Whether some of its stages are on an interface before its own.
+    pub(crate) fn crosses(&self) -> bool {
+        self.early(&self.settings).is_some()
+    }
+
+    /// Refuses early drops that Linux has no words for, on the line with `settings`.
+    pub(crate) fn check_queue(&self, settings: &Settings) -> Result<(), KernelError> {
+        match early::queue(&self.settings, settings) {
+            Some(Err((key, why))) => refuse(key, format!("{}: {why}", self.name)),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses what an emulator has no words for.
     pub(crate) fn check(&self) -> Result<(), KernelError> {
-        let Settings { jitter, loss, discipline, .. } = &self.settings;
-        if *discipline != Discipline::DropTail {
-            return refuse(
-                "network.discipline = { red = … }",
-                format!("{}: its queues here drop at the tail only; run it in the model world", self.name),
-            );
-        }
+        let Settings { jitter, loss, .. } = &self.settings;
+        self.check_queue(&self.settings)?;
         if *jitter > Duration::from_secs(2) {
             return refuse(
                 format!("network.jitter = {jitter}"),
@@ -180,9 +208,13 @@ impl Line {
 
 /// The emulator that gives a line its rate, with room for all.
 fn transmitter(settings: &Settings) -> Emulator {
-    let rate = (settings.rate.bits_per_second() / 8).max(1);
+    let rate = octets_a_second(settings);
     let overhead = i32::try_from(settings.overhead.0 as i64 - ETHERNET).unwrap_or(i32::MAX);
     Emulator { rate, overhead, ..IDLE }
+}
+
+fn octets_a_second(settings: &Settings) -> u64 {
+    (settings.rate.bits_per_second() / 8).max(1)
 }
 
 fn by_chance(loss: &LossSpec) -> Loss {
@@ -241,6 +273,19 @@ mod tests {
             let Stage::Emulator(delay) = &stages(text)[0] else { panic!("an emulator") };
             assert_eq!(delay.rate, NO_TIME, "{text}");
         }
+    }
+
+    #[test]
+    fn packets_that_may_be_dropped_early_wait_before_the_transmitter_not_in_it() {
+        let red = "discipline = { red = { min = '7500B', max = '15000B' } }\nqueue = '50p'\nloss = '1%'";
+        let [Stage::Emulator(_), Stage::Pace(pace), Stage::Early(early), rest @ ..] = &stages(red)[..] else {
+            panic!("delay, pace, queue")
+        };
+        assert_eq!(*pace, Pace { gain: 101_010 });
+        assert_eq!((early.min, early.max), (7500, 15_000));
+        assert_eq!(rest[..2], [Stage::Fifo(QueueLimit::Packets(50)), Stage::Crossing]);
+        assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));
+        assert_eq!(rest.len(), 4, "what is lost is lost after the transmission");
     }
 
     #[test]

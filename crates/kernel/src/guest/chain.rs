@@ -7,7 +7,7 @@ use hol_network::{Change, Settings};
 use super::bpf::Program;
 use super::namespace::Namespace;
 use super::netlink::Routing;
-use super::{Trouble, emulator, filter};
+use super::{Trouble, emulator, filter, queue};
 use crate::stages::{self, Filter, Line, Stage};
 
 /// linux/rtnetlink.h
@@ -15,11 +15,12 @@ const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;
 /// linux/rtnetlink.h, attributes of both.
 const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
+pub(super) const TCA_OPTIONS: u16 = 2;
 /// linux/pkt_sched.h
 const ROOT: u32 = u32::MAX;
 const CLSACT: u32 = 0xffff_fff1;
 const INGRESS: u32 = 0xffff_fff2;
+const EGRESS: u32 = 0xffff_fff3;
 
 /// An interface, and the way to its namespace's routing.
 #[derive(Debug)]
@@ -36,6 +37,15 @@ impl Port {
     }
 }
 
+/// A way around through two interfaces of the router, for a queue that cannot stand before the rest of a line's stages.
+#[derive(Debug)]
+pub(super) struct Detour {
+    /// Where packets queue up.
+    pub(super) queue: Port,
+    /// Where they come back.
+    pub(super) back: Port,
+}
+
 /// A line, from the interface that has its stages to the one where packets arrive.
 #[derive(Debug)]
 pub(super) struct Chain {
@@ -43,6 +53,7 @@ pub(super) struct Chain {
     seed: Seed,
     start: Port,
     end: Port,
+    detour: Option<Detour>,
     /// What it is now; empty while the line is down.
     stages: Vec<Stage>,
     settings: Settings,
@@ -54,10 +65,16 @@ pub(super) struct Chain {
 
 impl Chain {
     /// The line with nothing but what its floor is made of.
-    pub(super) fn new(line: Line, seed: Seed, start: Port, end: Port) -> Result<Self, Trouble> {
+    pub(super) fn new(
+        line: Line,
+        seed: Seed,
+        start: Port,
+        end: Port,
+        detour: Option<Detour>,
+    ) -> Result<Self, Trouble> {
         let (settings, floor) = (line.settings.clone(), line.floor());
         let stages = Vec::new();
-        let mut chain = Self { line, seed, start, end, stages, settings, changes: 0, drops: None };
+        let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, drops: None };
         chain.install(&floor)?;
         Ok(chain)
     }
@@ -65,6 +82,7 @@ impl Chain {
     /// Makes it what the run starts with.
     pub(super) fn begin(&mut self) -> Result<(), Trouble> {
         self.copy()?;
+        self.divert()?;
         self.install(&self.line.stages(&self.settings))
     }
 
@@ -83,52 +101,46 @@ impl Chain {
     /// Puts a new chain in the place of the old one, whose packets are lost.
     fn install(&mut self, stages: &[Stage]) -> Result<(), Trouble> {
         self.changes += 1;
-        let mut parent = ROOT;
         let mut release = None;
+        self.stages = stages.to_vec();
         for (place, stage) in stages.iter().enumerate() {
-            let handle = self.handle(place);
             match stage {
-                Stage::Emulator(_) => self.emulate(place, stage, parent)?,
                 Stage::Filter(Filter::Admit(limit)) => {
                     let [admit, after] = filter::room(*limit)?;
                     release = Some(after);
-                    self.filter(handle, parent, &admit)?;
+                    self.filter(place, &admit)?;
                 }
                 Stage::Filter(Filter::Release) => {
                     let release = release.take().ok_or("a queue has a way out but no way in")?;
-                    self.filter(handle, parent, &release)?;
+                    self.filter(place, &release)?;
                 }
                 Stage::Filter(Filter::Drop(numbers)) => {
                     let drops = self.drops.take().map_or_else(|| filter::drops(numbers), Ok)?;
-                    self.filter(handle, parent, &drops)?;
+                    self.filter(place, &drops)?;
                     self.drops = Some(drops);
                 }
+                _ => self.tell(place)?,
             }
-            // The one class that an emulator has, and the only one of a filter's that is used.
-            parent = handle | 1;
         }
-        self.stages = stages.to_vec();
         Ok(())
     }
 
     /// Tells those stages whose settings differ. What they hold stays.
     fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), Trouble> {
-        for (place, stage) in stages.iter().enumerate() {
-            if self.stages.get(place) != Some(stage) {
-                let parent = place.checked_sub(1).map_or(ROOT, |above| self.handle(above) | 1);
-                self.emulate(place, stage, parent)?;
-            }
-        }
-        self.stages = stages;
-        Ok(())
+        let old = std::mem::replace(&mut self.stages, stages);
+        let differs = |place: &usize| old.get(*place) != self.stages.get(*place);
+        (0..self.stages.len()).filter(differs).try_for_each(|place| self.tell(place))
     }
 
     /// Loses all that is under way, and all that comes.
     fn cut(&mut self) -> Result<(), Trouble> {
         self.changes += 1;
         self.stages.clear();
-        let message = discipline(self.start.interface, self.handle(0), ROOT, "blackhole");
-        self.start.routing.tell(message, "take a line down")
+        let queue = self.detour.as_ref().map(|detour| &detour.queue);
+        queue.into_iter().chain([&self.start]).try_for_each(|port| {
+            let message = discipline(port.interface, self.handle(0), ROOT, "blackhole");
+            port.routing.tell(message, "take a line down")
+        })
     }
 
     /// Handles of one installation, sixteen at most, are not those of the one that it takes the place of.
@@ -137,23 +149,67 @@ impl Chain {
         major << 16
     }
 
-    fn emulate(&self, place: usize, stage: &Stage, parent: u32) -> Result<(), Trouble> {
-        let Stage::Emulator(settings) = stage else { return Ok(()) };
-        let seed = self.line.seed(self.seed, place, self.changes.into());
-        let message = discipline(self.start.interface, self.handle(place), parent, "netem");
-        let message = message.with_nested(TCA_OPTIONS, &emulator::parameters(settings), |options| {
-            emulator::attributes(options, settings, seed)
-        });
-        self.start.routing.tell(message, &format!("set an emulator (netem) of {} up", self.line.name))
+    /// The interface that has the stage at `place`, and a message about a discipline there.
+    fn seat(&self, place: usize, kind: &str) -> (&Port, Message) {
+        let crossed = self.stages[..place].contains(&Stage::Crossing);
+        let before = self.detour.as_ref().filter(|_| !crossed).map(|detour| &detour.queue);
+        let port = before.unwrap_or(&self.start);
+        // The one class that an emulator or a queue has, and the only one of a filter's that is used.
+        let above = place.checked_sub(1).filter(|above| self.stages[*above] != Stage::Crossing);
+        let parent = above.map_or(ROOT, |above| self.handle(above) | 1);
+        let message = discipline(port.interface, self.handle(place), parent, kind);
+        let message = match before {
+            Some(_) if place == 0 => queue::lengths(message, self.settings.overhead),
+            _ => message,
+        };
+        (port, message)
+    }
+
+    /// Tells the kernel of the stage at `place`, unless it is a filter.
+    fn tell(&self, place: usize) -> Result<(), Trouble> {
+        let seat = |kind| self.seat(place, kind);
+        let name = &self.line.name;
+        match &self.stages[place] {
+            Stage::Emulator(settings) => {
+                let seed = self.line.seed(self.seed, place, self.changes.into());
+                let (port, message) = seat("netem");
+                let message = message.with_nested(TCA_OPTIONS, &emulator::parameters(settings), |options| {
+                    emulator::attributes(options, settings, seed)
+                });
+                port.routing.tell(message, &format!("set an emulator (netem) of {name} up"))
+            }
+            Stage::Pace(pace) => {
+                let (port, message) = seat("cbs");
+                port.routing.tell(queue::pace(message, pace), &self.needs("a pace", "sch_cbs"))
+            }
+            Stage::Early(early) => {
+                let (port, message) = seat("red");
+                port.routing.tell(queue::early(message, early), &self.needs("a queue", "sch_red"))
+            }
+            Stage::Fifo(limit) => {
+                let (kind, limit) = queue::fifo(*limit);
+                let (port, message) = seat(kind);
+                let message = message.with_number(TCA_OPTIONS, limit);
+                port.routing.tell(message, &format!("set a queue of {name} up"))
+            }
+            Stage::Filter(_) | Stage::Crossing => Ok(()),
+        }
     }
 
     /// A discipline that does nothing but ask a program.
-    fn filter(&self, handle: u32, parent: u32, program: &Program) -> Result<(), Trouble> {
+    fn filter(&self, place: usize, program: &Program) -> Result<(), Trouble> {
         // linux/pkt_sched.h, `struct tc_prio_qopt`: two bands, and all packets into the first.
         let bands = [&2_u32.to_ne_bytes()[..], &[0; 16]].concat();
-        let message = discipline(self.start.interface, handle, parent, "prio").with(TCA_OPTIONS, &bands);
-        self.start.routing.tell(message, &self.needs("a filter", "sch_prio"))?;
-        self.attach(&self.start, handle, program)
+        let (port, message) = self.seat(place, "prio");
+        port.routing.tell(message.with(TCA_OPTIONS, &bands), &self.needs("a filter", "sch_prio"))?;
+        self.attach(port, self.handle(place), program)
+    }
+
+    /// Has all packets take the way around, if there is one.
+    fn divert(&self) -> Result<(), Trouble> {
+        let Some(Detour { queue, back }) = &self.detour else { return Ok(()) };
+        self.watch(&self.start, EGRESS, &filter::away(queue.interface)?)?;
+        self.watch(back, INGRESS, &filter::back(self.start.interface)?)
     }
 
     /// Has a share of the packets arrive twice.
@@ -163,9 +219,14 @@ impl Chain {
             return Ok(());
         }
         let program = filter::copies(share, self.seed.derive(&self.line.name).derive("duplicate").0)?;
-        let message = discipline(self.end.interface, 0xffff_0000, CLSACT, "clsact");
-        self.end.routing.tell(message, &self.needs("copies", "sch_ingress"))?;
-        self.attach(&self.end, INGRESS, &program)
+        self.watch(&self.end, INGRESS, &program)
+    }
+
+    /// A program sees all packets that come to an interface or are about to leave it.
+    fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), Trouble> {
+        let message = discipline(port.interface, 0xffff_0000, CLSACT, "clsact");
+        port.routing.tell(message, &self.needs("a filter", "sch_ingress"))?;
+        self.attach(port, side, program)
     }
 
     fn attach(&self, port: &Port, parent: u32, program: &Program) -> Result<(), Trouble> {

@@ -15,10 +15,13 @@ const INTERFACE: i16 = 40;
 /// linux/bpf.h: functions that a program may call.
 const LOOK_UP: i32 = 1;
 const CLONE_REDIRECT: i32 = 13;
+const REDIRECT: i32 = 23;
 /// What `LENGTH` counts beyond IP.
 const ETHERNET: i32 = 14;
 /// The mark of a copy, which is not copied again.
 const COPY: i32 = 1;
+/// The mark of a packet that has been away and is not sent there again.
+const RETURNED: i32 = 2;
 
 /// The limit of a queue in octets: a filter before the transmitter, and one behind it.
 pub(super) fn room(limit: u64) -> Result<[Program; 2], Trouble> {
@@ -57,6 +60,19 @@ pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, Trouble> {
     let code = code.op(COPY_REGISTER, 1, 6, 0, 0).op(LOAD_WORD, 2, 6, INTERFACE, 0).op(SET, 3, 0, 0, 1);
     let code = code.op(CALL, 0, 0, 0, CLONE_REDIRECT).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0);
     code.load()
+}
+
+/// Sends what leaves an interface to the interface `away`, from where `back` returns it.
+pub(super) fn away(away: u32) -> Result<Program, Trouble> {
+    let code = Code::new().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED);
+    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass();
+    code.redirect(away).load()
+}
+
+/// Sends what has arrived to the interface that it was to leave by.
+pub(super) fn back(to: u32) -> Result<Program, Trouble> {
+    let code = Code::new().op(SET, 1, 0, 0, RETURNED).op(STORE_WORD, 6, 1, MARK, 0);
+    code.redirect(to).load()
 }
 
 /// RFC 9669 sections 4 and 5, for 64 bits unless a name says otherwise.
@@ -152,12 +168,21 @@ impl Code {
         self.op(SET, 0, 0, 0, SHOT).op(EXIT, 0, 0, 0, 0)
     }
 
+    /// The packet leaves by the interface of this number instead.
+    fn redirect(self, interface: u32) -> Self {
+        let code = self.op(SET, 1, 0, 0, interface.cast_signed()).op(SET, 2, 0, 0, 0);
+        code.op(CALL, 0, 0, 0, REDIRECT).op(EXIT, 0, 0, 0, 0)
+    }
+
     fn load(self) -> Result<Program, Trouble> {
         Program::load(&self.finish()?)
     }
 
-    /// Lets all jumps to the end lead there.
+    /// Lets all jumps to the end lead there; the kernel takes no end that nothing leads to.
     fn finish(self) -> Result<Vec<u64>, Trouble> {
+        if self.passing.is_empty() {
+            return Ok(self.instructions);
+        }
         let end = self.instructions.len();
         let mut code = self;
         for at in std::mem::take(&mut code.passing) {

@@ -15,6 +15,7 @@ mod namespace;
 mod netlink;
 mod offload;
 mod probe;
+mod queue;
 mod ring;
 mod route;
 mod schedule;

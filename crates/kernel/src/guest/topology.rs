@@ -7,7 +7,7 @@ use hol_base::Seed;
 use hol_network::{InterfaceId, LineId, Medium, NodeId, Segment};
 use nix::net::if_::if_nametoindex;
 
-use super::chain::{Chain, Port};
+use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
 use super::route::{self, BEYOND, Interface, MAIN};
 use super::{Trouble, offload};
@@ -160,7 +160,9 @@ impl Topology {
         let ends = segment.interfaces.iter().map(|id| self.cable(*id));
         let ends: Vec<_> = ends.map(|end| (self.node(end.node), end.outer_index, end.near_index)).collect();
         let line = |id: LineId, start: Port, end: Port| {
-            Chain::new(plan.lines[usize::from(id.0)].clone(), seed, start, end)
+            let line = plan.lines[usize::from(id.0)].clone();
+            let detour = line.crosses().then(|| detour(&namespace, id, plan.mtu)).transpose()?;
+            Chain::new(line, seed, start, end, detour)
         };
         let (mut chains, mut shared) = (Vec::new(), None);
         match segment.medium {
@@ -214,6 +216,19 @@ impl Topology {
         }
         Ok(())
     }
+}
+
+/// A cable within a router on which the packets of a line queue up.
+fn detour(router: &Namespace, line: LineId, mtu: u32) -> Result<Detour, Trouble> {
+    let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
+        let name = format!("{name}{}", line.0);
+        Interface { name, ..own("", line.0.into(), 0, side) }
+    });
+    let [queue, back] = &ends;
+    router.enter()?;
+    route::cable(&router.routing, queue, router, back, mtu)?;
+    let [queue, back] = [queue, back].map(|end| Port::new(router, switch_on(router, end)?));
+    Ok(Detour { queue: queue?, back: back? })
 }
 
 /// An interface on the segment `number`; `side` tells those of one host apart.
