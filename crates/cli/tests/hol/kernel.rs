@@ -25,6 +25,21 @@ pub fn kernels(test: &str) -> Option<PathBuf> {
     found
 }
 
+/// Whether the kernel of `series` is among them, said aloud or required in the same way.
+#[allow(dead_code, reason = "not every test file needs a certain kernel")]
+pub fn has(series: &str, test: &str) -> bool {
+    let Some(kernels) = kernels(test) else { return false };
+    let first = format!("{series}.");
+    let names = fs::read_dir(kernels).unwrap().map(|entry| entry.unwrap().file_name());
+    let found = names.into_iter().any(|name| name.to_string_lossy().starts_with(&first));
+    let cure = format!("there is no Linux {series} (`hol kernel fetch {series}`)");
+    assert!(found || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(), "{test}: {cure}");
+    if !found {
+        eprintln!("{test}: SKIPPED, for {cure}");
+    }
+    found
+}
+
 /// Makes `cache` a cache of its own with the same kernels, and no snapshot.
 #[allow(dead_code, reason = "not every test file has a cache of its own")]
 pub fn share(kernels: &Path, cache: &Path) {
