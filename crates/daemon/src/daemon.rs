@@ -224,7 +224,10 @@ impl Daemon {
 
     /// Does what failed before, when it is time to try again.
     fn try_again(&mut self, now: Time) -> io::Result<()> {
-        if self.ledger.wake_at() <= now {
+        if self.ledger.look(now) {
+            self.log.write(now, Level::Warn, "changed-by-others", &[("what", &"packet filter")]);
+        }
+        if self.ledger.is_doubtful(now) {
             match self.ledger.mend(now, &self.middlebox) {
                 Ok(Mended { missing, surplus }) => {
                     self.log.write(

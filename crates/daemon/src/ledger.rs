@@ -22,6 +22,8 @@ pub(crate) struct Ledger {
     metrics: Metrics,
     /// When to make the filter hold what it should, if it may hold something else.
     mend_at: Time,
+    /// When to see whether somebody else has changed the filter, if somebody can.
+    look_at: Time,
 }
 
 /// Why a change could not be made.
@@ -53,9 +55,20 @@ impl LedgerError {
 impl Ledger {
     /// Between attempts to mend the filter.
     const MENDING: Duration = Duration::from_secs(1);
+    /// Between looks at what others have done to it.
+    const LOOKING: Duration = Duration::from_secs(1);
 
     pub fn new(clock: Clock, filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
-        Self { filter, journal, owed: Vec::new(), clock, metrics: Metrics::default(), mend_at: Time::MAX }
+        let look_at = if filter.is_guarded() { Time::MAX } else { Time::ZERO };
+        Self {
+            filter,
+            journal,
+            owed: Vec::new(),
+            clock,
+            metrics: Metrics::default(),
+            mend_at: Time::MAX,
+            look_at,
+        }
     }
 
     /// What it has made, in numbers.
@@ -130,9 +143,27 @@ impl Ledger {
         self.mend_at = self.mend_at.min(now + Self::MENDING);
     }
 
-    /// When to [`mend`](Self::mend); [`Time::MAX`] if the filter is as it should be.
+    /// When to [`look`](Self::look) or to [`mend`](Self::mend); [`Time::MAX`] if the filter is as it should be.
     pub fn wake_at(&self) -> Time {
-        self.mend_at
+        self.mend_at.min(self.look_at)
+    }
+
+    /// True if it is time to [`mend`](Self::mend).
+    pub fn is_doubtful(&self, now: Time) -> bool {
+        self.mend_at <= now
+    }
+
+    /// True if it is time to look, and somebody else has changed the filter: then it is time to mend, too.
+    pub fn look(&mut self, now: Time) -> bool {
+        if self.look_at > now {
+            return false;
+        }
+        self.look_at = now + Self::LOOKING;
+        let is_touched = self.filter.is_touched();
+        if is_touched {
+            self.mend_at = now;
+        }
+        is_touched
     }
 
     /// Makes the filter hold exactly the rules of the middlebox.

@@ -134,7 +134,14 @@ impl Settings {
             }
             FilterKind::Nftables => {
                 self.look_for_interfaces(clock, &mut log);
-                Box::new(Nftables::open(self.nftables()?).map_err(LedgerError::from)?)
+                let mut filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
+                if !filter.is_guarded() {
+                    filter.watch().map_err(LedgerError::from)?;
+                    let why =
+                        "before Linux 6.9 others can change our table; what they do is mended within 1 s";
+                    log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &why)]);
+                }
+                Box::new(filter)
             }
         };
         let connections = self.limits.connections;

@@ -10,6 +10,7 @@ pub struct Config {
     interfaces: Option<Interfaces>,
     unmatched: Unmatched,
     pool: Pool,
+    is_guarded: bool,
 }
 
 /// What a NAT has to give away. Datagrams to it are nobody else's, not even the middlebox' own.
@@ -54,7 +55,13 @@ pub enum ConfigError {
 impl Config {
     /// The table `inet simco`, all interfaces, what no rule allows is dropped.
     pub fn new() -> Self {
-        Self { table: "simco".into(), interfaces: None, unmatched: Unmatched::Drop, pool: Pool::default() }
+        Self {
+            table: "simco".into(),
+            interfaces: None,
+            unmatched: Unmatched::Drop,
+            pool: Pool::default(),
+            is_guarded: true,
+        }
     }
 
     /// Another name for the table, of the family `inet`.
@@ -86,6 +93,11 @@ impl Config {
         Self { pool, ..self }
     }
 
+    /// Lets others change the table, as kernels before Linux 6.9 do in any case. For tests.
+    pub fn unguarded(self) -> Self {
+        Self { is_guarded: false, ..self }
+    }
+
     /// The name of the table.
     pub fn table(&self) -> &str {
         &self.table
@@ -104,6 +116,11 @@ impl Config {
     /// What a NAT has to give away.
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// True if nobody else is to change the table, where the kernel can see to that.
+    pub fn is_guarded(&self) -> bool {
+        self.is_guarded
     }
 }
 

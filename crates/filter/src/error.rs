@@ -18,6 +18,15 @@ pub enum FilterError {
         "this kernel lacks a part of nftables ({0}); load the modules nf_tables, nft_ct, nft_nat and nft_chain_nat"
     )]
     Lacking(io::Error),
+    /// It belongs to another socket.
+    #[error(
+        "the table inet {table} belongs to another process, which `nft list table inet {table}` names: stop that, or \
+         take another table ([nftables] table = NAME)"
+    )]
+    Owned {
+        /// Its name.
+        table: String,
+    },
     /// Somebody else deleted the table, or changes it as fast as we do.
     #[error("somebody else changed or deleted the table inet {table}; reconcile mends it")]
     Changed {

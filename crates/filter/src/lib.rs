@@ -29,6 +29,16 @@ pub trait PacketFilter: Send {
 
     /// Makes exactly these rules hold, whatever held before, and says what that took.
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError>;
+
+    /// True if nobody else can change what holds.
+    fn is_guarded(&self) -> bool {
+        true
+    }
+
+    /// True if somebody else is known to have changed it since this was asked last.
+    fn is_touched(&mut self) -> bool {
+        false
+    }
 }
 
 /// What a filter lacked, and had too much. One that is as it has to be has neither.

@@ -3,20 +3,24 @@
 mod expression;
 mod kernel;
 mod look;
+mod ownership;
 mod reconcile;
 mod ruleset;
 mod sets;
 mod shape;
 mod steps;
 mod transaction;
+mod watch;
 
 use hol_base::Time;
 use hol_simco::{Change, Rule};
 
 use self::kernel::{Kernel, NO_ENTRY, Refusal};
+use self::ownership::Ownership;
 use self::sets::Sets;
 use self::steps::Steps;
 use self::transaction::Transaction;
+use self::watch::Watch;
 use crate::holds::Holds;
 use crate::{Config, FilterError, Mended, PacketFilter};
 
@@ -25,6 +29,8 @@ use crate::{Config, FilterError, Mended, PacketFilter};
 pub struct Nftables {
     config: Config,
     kernel: Kernel,
+    ownership: Ownership,
+    watch: Option<Watch>,
     /// What the rules want.
     holds: Holds,
     /// Where the table has it.
@@ -39,19 +45,35 @@ impl Nftables {
 
     /// Opens the way to the nftables of the network namespace of this thread. The table stays as it is until
     /// [`reconcile`](PacketFilter::reconcile) says what it should hold; without that, the first change empties it.
+    /// From then on it belongs to this filter.
     pub fn open(config: Config) -> Result<Self, FilterError> {
         let kernel = Kernel::open()?;
-        Ok(Self { config, kernel, holds: Holds::default(), sets: Sets::default(), is_known: false })
+        let ownership = if config.is_guarded() { Ownership::ask(&kernel)? } else { Ownership::Everybodys };
+        Ok(Self {
+            config,
+            kernel,
+            ownership,
+            watch: None,
+            holds: Holds::default(),
+            sets: Sets::default(),
+            is_known: false,
+        })
+    }
+
+    /// From now on [`is_touched`](PacketFilter::is_touched) tells what others do, where the table is not guarded.
+    pub fn watch(&mut self) -> Result<(), FilterError> {
+        self.watch = Some(Watch::open(self.config.table(), self.kernel.port()?)?);
+        Ok(())
     }
 
     /// Removes the table, and with it all that rules have done.
     pub fn remove(self) -> Result<(), FilterError> {
         let mut transaction = Transaction::new(self.config.table());
-        transaction.create_table();
+        transaction.ensure_table();
         transaction.delete_table();
         match self.kernel.commit(&transaction.finish())?.first() {
             None => Ok(()),
-            Some(refusal) => Err(self.reason(*refusal, &Steps::default())),
+            Some(refusal) => Err(refusal.reason(self.config.table())),
         }
     }
 
@@ -68,6 +90,7 @@ impl Nftables {
             begin(&mut transaction);
             steps.put(now, sets, &mut transaction);
             let refusals = self.kernel.commit(&transaction.finish())?;
+            self.watch.iter().for_each(Watch::listen);
             if refusals.is_empty() {
                 return Ok(());
             }
@@ -81,12 +104,11 @@ impl Nftables {
     }
 
     /// What a refusal means that cannot be cured.
-    fn reason(&self, Refusal { sequence, error }: Refusal, steps: &Steps) -> FilterError {
-        let source = std::io::Error::from_raw_os_error(error);
-        match steps.change_of(sequence) {
-            Some(_) if error == NO_ENTRY => self.changed(),
-            Some(change) => FilterError::Refused { change, source },
-            None => FilterError::Lacking(source),
+    fn reason(&self, refusal: Refusal, steps: &Steps) -> FilterError {
+        match (steps.change_of(refusal.sequence), refusal.reason(self.config.table())) {
+            (Some(_), _) if refusal.error == NO_ENTRY => self.changed(),
+            (Some(change), FilterError::Lacking(source)) => FilterError::Refused { change, source },
+            (_, reason) => reason,
         }
     }
 
@@ -124,5 +146,13 @@ impl PacketFilter for Nftables {
 
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError> {
         self.mend(now, Holds::of(rules.iter().filter(|rule| rule.is_in_force(now)))?)
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.ownership == Ownership::Ours
+    }
+
+    fn is_touched(&mut self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::is_touched)
     }
 }

@@ -15,6 +15,8 @@ pub struct Received<'a> {
     pub kind: u16,
     /// The sequence number of the message that it answers.
     pub sequence: u32,
+    /// The port of the socket that asked for it, or for the change that it tells.
+    pub port: u32,
     /// What follows its header.
     pub body: &'a [u8],
 }
@@ -36,6 +38,7 @@ pub fn messages(octets: &[u8]) -> impl Iterator<Item = Received<'_>> {
         |(head, body)| Received {
             kind: u16::from_ne_bytes([head[4], head[5]]),
             sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
+            port: u32::from_ne_bytes([head[12], head[13], head[14], head[15]]),
             body,
         },
     )
@@ -73,7 +76,7 @@ mod tests {
             .with_name(3, "up")
             .with_nested(18, &[], |inner| inner.with(1, b"veth").with_number(2, 7));
         let octets = message.finish(5);
-        let Received { kind, sequence, body } = messages(&octets).next().unwrap();
+        let Received { kind, sequence, body, .. } = messages(&octets).next().unwrap();
         assert_eq!((kind, sequence, octets.len()), (16, 5, octets[0].into()));
         let outer: Vec<_> = attributes(&body[16..]).collect();
         assert_eq!(outer[0], (3, &b"up\0"[..]));

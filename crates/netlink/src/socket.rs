@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::sockopt::{RcvBufForce, SndBufForce};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, setsockopt, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, getsockname, recv, sendto,
+    setsockopt, socket,
 };
 
 use crate::message::{ACK, DUMP};
@@ -21,16 +22,29 @@ pub struct Socket(OwnedFd);
 impl Socket {
     /// A socket to the routing subsystem, rtnetlink(7).
     pub fn routing() -> io::Result<Self> {
-        Self::open(SockProtocol::NetlinkRoute)
+        Self::open(SockProtocol::NetlinkRoute, 0)
     }
 
     /// A socket to the netfilter subsystems, such as nftables.
     pub fn netfilter() -> io::Result<Self> {
-        Self::open(SockProtocol::NetlinkNetFilter)
+        Self::open(SockProtocol::NetlinkNetFilter, 0)
     }
 
-    fn open(protocol: SockProtocol) -> io::Result<Self> {
-        Ok(Self(socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?))
+    /// A socket that hears what those subsystems tell to `groups`, a bit each.
+    pub fn netfilter_events(groups: u32) -> io::Result<Self> {
+        Self::open(SockProtocol::NetlinkNetFilter, groups)
+    }
+
+    /// The kernel chooses its port.
+    fn open(protocol: SockProtocol, groups: u32) -> io::Result<Self> {
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
+        Ok(Self(socket))
+    }
+
+    /// The port that what it sends comes from.
+    pub fn port(&self) -> io::Result<u32> {
+        Ok(getsockname::<NetlinkAddr>(self.0.as_raw_fd())?.pid())
     }
 
     /// Lets datagrams of so many octets out, and answers of so many wait. Needs `CAP_NET_ADMIN`.

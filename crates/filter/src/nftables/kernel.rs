@@ -6,7 +6,7 @@ use std::io;
 use hol_netlink::{Socket, attributes};
 
 use super::expression::VALUE;
-use super::transaction::{Kind, about};
+use super::transaction::{INET, Kind, about};
 use crate::FilterError;
 
 /// The kernel's nftables.
@@ -42,6 +42,18 @@ const NO_BUFFERS: i32 = 105;
 /// What a message has before its attributes, `struct nfgenmsg`.
 const STRUCTURE: usize = 4;
 
+impl Refusal {
+    /// What it means for the whole transaction.
+    pub fn reason(self, table: &str) -> FilterError {
+        match self {
+            // The first message only begins: whoever may not even that may nothing.
+            Self { sequence: 0, error: PERMISSION } => FilterError::NotPermitted,
+            Self { error: PERMISSION, .. } => FilterError::Owned { table: table.into() },
+            Self { error, .. } => FilterError::Lacking(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
 impl Kernel {
     /// A transaction may be large. Answers are few, unless much is refused; those that get lost do not matter then.
     const LONGEST_TRANSACTION: usize = 256 << 20;
@@ -70,10 +82,12 @@ impl Kernel {
             Err(error) if error.raw_os_error() == Some(NO_BUFFERS) && !refusals.is_empty() => {}
             heard => heard?,
         }
-        if refusals.iter().any(|refusal| refusal.error == PERMISSION) {
-            return Err(FilterError::NotPermitted);
-        }
         Ok(refusals)
+    }
+
+    /// The port that our changes come from.
+    pub fn port(&self) -> io::Result<u32> {
+        self.0.port()
     }
 
     /// True if there is such a table.
@@ -85,11 +99,21 @@ impl Kernel {
         }
     }
 
+    /// The chains of a table; none if there is no such table.
+    pub fn chains(&self, table: &str) -> Result<Vec<String>, FilterError> {
+        let mut names = Vec::new();
+        // It lists those of other tables too.
+        self.0.list(about(table, Kind::GetChain, 0), |body| {
+            names.extend(name(body, 3).filter(|_| is_about(body, table)));
+        })?;
+        Ok(names)
+    }
+
     /// All that the sets of a table hold; nothing if there is no such table.
     pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
         let mut names = Vec::new();
         if self.has_table(table)? {
-            self.0.list(about(table, Kind::GetSet, 0), |body| names.extend(set_name(body)))?;
+            self.0.list(about(table, Kind::GetSet, 0), |body| names.extend(name(body, 2)))?;
         }
         let mut sets = Tables::new();
         for name in names {
@@ -102,8 +126,13 @@ impl Kernel {
     }
 }
 
-fn set_name(body: &[u8]) -> Option<String> {
-    let name = attribute(body.get(STRUCTURE..)?, 2)?;
+/// True if a message of nftables is about this table or something in it.
+pub(super) fn is_about(body: &[u8], table: &str) -> bool {
+    body.first() == Some(&INET) && name(body, 1).as_deref() == Some(table)
+}
+
+fn name(body: &[u8], kind: u16) -> Option<String> {
+    let name = attribute(body.get(STRUCTURE..)?, kind)?;
     String::from_utf8(name.strip_suffix(&[0])?.to_vec()).ok()
 }
 

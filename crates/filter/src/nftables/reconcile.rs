@@ -4,6 +4,7 @@ use hol_base::{Duration, Time};
 
 use super::Nftables;
 use super::kernel::{Found, Tables};
+use super::ruleset;
 use super::sets::Sets;
 use super::shape::{self, Shape};
 use super::steps::Step;
@@ -18,7 +19,7 @@ const AT_ONCE: usize = 16_384;
 
 impl Nftables {
     /// Makes the table as `holds` wants it. Chains and sets come first; then what is surplus goes, and what is missing
-    /// comes. If the table has been changed so that it cannot be mended, it is replaced.
+    /// comes. A table that cannot be mended, or not be owned as it is, is replaced.
     pub(super) fn mend(&mut self, now: Time, holds: Holds) -> Result<Mended, FilterError> {
         self.is_known = false;
         self.holds = holds;
@@ -26,18 +27,21 @@ impl Nftables {
         let mut found = self.kernel.elements(self.config.table())?;
         let (mended, steps) = compare(now, &self.holds, &sets, &mut found);
         let strange: Vec<String> = found.into_keys().collect();
+        let chains = self.kernel.chains(self.config.table())?;
         let mend = |transaction: &mut Transaction<'_>| {
-            transaction.create_table();
+            transaction.create_table(self.ownership.flags());
             transaction.flush(None);
             strange.iter().for_each(|set| transaction.delete_set(set));
+            let strange = chains.iter().filter(|chain| !ruleset::is_known(chain, &self.config));
+            strange.for_each(|chain| transaction.delete_chain(chain));
             sets.create(transaction, &self.config);
         };
         if self.carry_out(now, &sets, steps, mend).is_err() {
             let (_, steps) = compare(now, &self.holds, &sets, &mut Tables::new());
             let replace = |transaction: &mut Transaction<'_>| {
-                transaction.create_table();
+                transaction.ensure_table();
                 transaction.delete_table();
-                transaction.create_table();
+                transaction.create_table(self.ownership.flags());
                 sets.create(transaction, &self.config);
             };
             self.carry_out(now, &sets, steps, replace)?;

@@ -86,6 +86,11 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     chains
 }
 
+/// True if the table has a chain of this name.
+pub(super) fn is_known(name: &str, config: &Config) -> bool {
+    chains(config).iter().any(|chain| chain.name == name)
+}
+
 impl Chain<'_> {
     pub fn looks_into(&self, role: Role) -> bool {
         self.looks.contains(&role)

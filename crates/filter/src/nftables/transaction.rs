@@ -8,12 +8,12 @@ use super::shape::{self, Shape};
 use crate::holds::Standing;
 
 /// `NFNL_SUBSYS_NFTABLES`
-const NFTABLES: u16 = 10;
+pub(super) const NFTABLES: u16 = 10;
 /// `NFNL_MSG_BATCH_BEGIN`
 const BEGIN: u16 = 16;
 const END: u16 = 17;
 /// `NFPROTO_INET`
-const INET: u8 = 1;
+pub(super) const INET: u8 = 1;
 /// How long the kernel lets elements lie that have ended. They match no packet, but looking for them is work.
 const COLLECTION: Duration = Duration::from_secs(30);
 
@@ -24,6 +24,8 @@ pub(super) enum Kind {
     GetTable = 1,
     DeleteTable = 2,
     NewChain = 3,
+    GetChain = 4,
+    DeleteChain = 5,
     NewRule = 6,
     DeleteRule = 8,
     NewSet = 9,
@@ -60,17 +62,32 @@ impl<'a> Transaction<'a> {
         self.octets
     }
 
+    /// Its octets without an end: the kernel says what it would refuse, and gives the transaction up.
+    pub fn finish_in_vain(self) -> Vec<u8> {
+        self.octets
+    }
+
     /// The sequence number of the message that comes next.
     pub fn next(&self) -> u32 {
         self.messages
     }
 
-    pub fn create_table(&mut self) {
-        self.push(number(about(self.table, Kind::NewTable, CREATE), 2, 0));
+    /// Makes a table if there is none.
+    pub fn ensure_table(&mut self) {
+        self.push(about(self.table, Kind::NewTable, CREATE));
+    }
+
+    /// Makes a table with these flags, or gives them to the one that there is.
+    pub fn create_table(&mut self, flags: u32) {
+        self.push(number(about(self.table, Kind::NewTable, CREATE), 2, flags));
     }
 
     pub fn delete_table(&mut self) {
         self.push(about(self.table, Kind::DeleteTable, 0));
+    }
+
+    pub fn delete_chain(&mut self, name: &str) {
+        self.push(about(self.table, Kind::DeleteChain, 0).with_name(3, name));
     }
 
     /// A chain that rules jump to.

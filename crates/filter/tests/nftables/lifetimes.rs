@@ -81,9 +81,9 @@ fn what_has_ended_in_the_kernel_can_be_changed_and_begun_again() {
     let longer = lasting(first, Duration::from_secs(3600));
     filter.apply(NOW, &[Change { before: Some(first), after: Some(longer) }, end(second)]).unwrap();
     assert_eq!(world.listing().matches("timeout 1h expires").count(), 1);
-    filter.apply(NOW, &[begin(second)]).unwrap();
+    filter.apply(NOW, &[begin(lasting(second, Duration::from_secs(600)))]).unwrap();
     let listing = world.listing();
-    assert!(listing.contains("6004 . 10.1.0.2 . 5006 timeout 60ms"), "{listing}");
+    assert!(listing.contains("6004 . 10.1.0.2 . 5006 timeout 10m"), "{listing}");
 }
 
 #[test]

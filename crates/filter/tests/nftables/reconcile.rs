@@ -54,7 +54,7 @@ fn what_nobody_wants_any_more_goes() {
 #[test]
 fn elements_that_somebody_else_touched_are_mended() {
     let Some(world) = World::new() else { return };
-    let mut filter = world.filter(Config::new());
+    let mut filter = world.filter(Config::new().unguarded());
     filter.reconcile(NOW, &rules()).unwrap();
     let exact = "inet simco inbound4_proto_saddr_sport_daddr_dport";
     world.nft(&format!("add element {exact} {{ udp . 8.8.8.8 . 53 . 10.1.0.2 . 53 }}"));
@@ -79,7 +79,7 @@ fn an_end_that_is_wrong_is_mended() {
 #[test]
 fn chains_and_sets_that_somebody_else_touched_are_mended() {
     let Some(world) = World::new() else { return };
-    let mut filter = world.filter(Config::new());
+    let mut filter = world.filter(Config::new().unguarded());
     filter.reconcile(NOW, &rules()).unwrap();
     let whole = world.stateless_listing();
     let tamper = [
@@ -87,6 +87,7 @@ fn chains_and_sets_that_somebody_else_touched_are_mended() {
         "insert rule inet simco checks accept",
         "flush table inet simco\ndelete map inet simco dnat4_proto_daddr_dport",
         "add set inet simco mine { type ipv4_addr; }",
+        "add chain inet simco mine { type filter hook forward priority 5; policy drop; }",
         "delete table inet simco",
         "delete table inet simco\nadd table inet simco { flags dormant; }",
         "delete table inet simco\nadd table inet simco\n\

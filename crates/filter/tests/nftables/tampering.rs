@@ -27,7 +27,7 @@ fn nothing_of_anybody_elses_is_touched() {
 #[test]
 fn a_table_that_somebody_deleted_is_missed() {
     let Some(world) = World::new() else { return };
-    let mut filter = world.filter(Config::new());
+    let mut filter = world.filter(Config::new().unguarded());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
     filter.apply(NOW, &[begin(one)]).unwrap();
     world.nft("delete table inet simco");
@@ -43,7 +43,7 @@ fn a_table_that_somebody_deleted_is_missed() {
 #[test]
 fn a_set_that_somebody_deleted_is_missed() {
     let Some(world) = World::new() else { return };
-    let mut filter = world.filter(Config::new());
+    let mut filter = world.filter(Config::new().unguarded());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
     filter.apply(NOW, &[begin(one)]).unwrap();
     world.nft("flush table inet simco\ndelete set inet simco inbound4_proto_saddr_sport_daddr_dport");
@@ -56,7 +56,7 @@ fn a_set_that_somebody_deleted_is_missed() {
 #[test]
 fn an_element_that_somebody_added_or_deleted_does_not_stand_in_the_way() {
     let Some(world) = World::new() else { return };
-    let mut filter = world.filter(Config::new());
+    let mut filter = world.filter(Config::new().unguarded());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
     filter.apply(NOW, &[begin(one)]).unwrap();
     let set = "inet simco inbound4_proto_saddr_sport_daddr_dport";

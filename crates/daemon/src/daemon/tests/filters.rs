@@ -17,6 +17,8 @@ struct Fussy(Arc<Mutex<State>>);
 struct State {
     rules: Vec<Rule>,
     is_broken: bool,
+    is_guarded: bool,
+    is_touched: bool,
     attempts: usize,
 }
 
@@ -52,6 +54,14 @@ impl PacketFilter for Fussy {
         }
         state.rules = rules.to_vec();
         Ok(Mended::default())
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.0.lock().unwrap().is_guarded
+    }
+
+    fn is_touched(&mut self) -> bool {
+        std::mem::take(&mut self.0.lock().unwrap().is_touched)
     }
 }
 
@@ -119,6 +129,28 @@ fn a_filter_that_cannot_end_a_rule_is_mended_when_it_works_again() {
     filter.0.lock().unwrap().is_broken = false;
     world.skip(Duration::from_secs(2));
     assert_eq!(filter.pids(), [long]);
+}
+
+#[test]
+fn what_others_do_to_the_filter_is_undone_within_a_second() {
+    let filter = Fussy::default();
+    let world = &mut filter.world();
+    let mut agent = world.agent();
+    let pid = agent.enable(world, 11, 3600).unwrap();
+    for _ in 0..2 {
+        *filter.0.lock().unwrap() = State { is_touched: true, ..State::default() };
+        world.skip(Duration::from_secs(1));
+        assert_eq!(filter.pids(), [pid]);
+    }
+}
+
+#[test]
+fn nobody_wakes_up_to_look_at_a_filter_that_nobody_else_can_change() {
+    let filter = Fussy::default();
+    filter.0.lock().unwrap().is_guarded = true;
+    let world = &mut filter.world();
+    world.settle();
+    assert_eq!(world.daemon.patience(), None);
 }
 
 /// Its place may be another's by then, and a journal that has both could restore one only.

@@ -1,0 +1,128 @@
+//! Whose the table is. Kernels before Linux 6.9 let everybody change it: there these tests say so, and do nothing.
+
+use hol_filter::{Config, FilterError, Mended, Nftables, PacketFilter};
+use hol_simco::Direction::Inbound;
+use hol_simco::Rule;
+
+use crate::rules::{NOW, UDP, begin, enable, end};
+use crate::world::Place::{Inside, Middlebox, Outside};
+use crate::world::{World, arrives};
+
+const STRANGERS: [&str; 5] = [
+    "flush table inet simco",
+    "delete table inet simco",
+    "flush chain inet simco passing",
+    "insert rule inet simco forward accept",
+    "add element inet simco inbound4_proto_saddr_sport_daddr_dport { udp . 10.2.0.2 . 1 . 10.1.0.2 . 1 }",
+];
+
+fn rule(pid: u32) -> Rule {
+    enable(pid, Inbound, UDP, &format!("10.1.0.2:{}", 5000 + pid), "10.2.0.2:6004")
+}
+
+/// One that holds the first rule in a table that is its own.
+fn owner(world: &World) -> Option<Nftables> {
+    let mut filter = world.filter(Config::new());
+    if !filter.is_guarded() {
+        eprintln!("skipped: before Linux 6.9 nobody can own a table for good");
+        return None;
+    }
+    filter.reconcile(NOW, &[rule(1)]).unwrap();
+    Some(filter)
+}
+
+#[test]
+fn nobody_else_can_change_the_table() {
+    let Some(world) = World::new() else { return };
+    let Some(mut filter) = owner(&world) else { return };
+    let before = world.stateless_listing();
+    for script in STRANGERS {
+        let refused = world.run(Middlebox, "nft", &[script]).unwrap_err().to_string();
+        assert!(refused.contains("Operation not permitted"), "{script}: {refused}");
+    }
+    world.nft("flush ruleset");
+    assert_eq!(world.stateless_listing(), before);
+    let (inside, other) = (world.udp(Inside, "10.1.0.2:5001"), world.udp(Inside, "10.1.0.2:5002"));
+    let outside = world.udp(Outside, "10.2.0.2:6004");
+    assert!(arrives(&outside, "10.1.0.2:5001", &inside).is_some());
+    assert!(arrives(&outside, "10.1.0.2:5002", &other).is_none());
+    filter.apply(NOW, &[begin(rule(2)), end(rule(1))]).unwrap();
+    assert!(arrives(&outside, "10.1.0.2:5002", &other).is_some());
+}
+
+#[test]
+fn a_second_filter_is_told_that_the_table_is_taken() {
+    let Some(world) = World::new() else { return };
+    let Some(mut filter) = owner(&world) else { return };
+    let before = world.listing().matches("expires").count();
+    let error = world.filter(Config::new()).reconcile(NOW, &[]).unwrap_err();
+    assert!(matches!(error, FilterError::Owned { .. }), "{error}");
+    for part in ["inet simco", "[nftables] table = NAME"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    assert_eq!(world.listing().matches("expires").count(), before);
+    let mut other = world.filter(Config::new().with_table("other").unwrap());
+    other.apply(NOW, &[begin(rule(2))]).unwrap();
+    filter.apply(NOW, &[end(rule(1))]).unwrap();
+    assert!(world.listing().contains("10.1.0.2 . 5002"));
+}
+
+#[test]
+fn whoever_comes_next_takes_the_table_over_as_it_is() {
+    let Some(world) = World::new() else { return };
+    let Some(filter) = owner(&world) else { return };
+    drop(filter);
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5001"), world.udp(Outside, "10.2.0.2:6004"));
+    assert!(arrives(&outside, "10.1.0.2:5001", &inside).is_some(), "it outlives its owner");
+    let mut successor = world.filter(Config::new());
+    assert_eq!(successor.reconcile(NOW, &[rule(1)]).unwrap(), Mended::default());
+    world.run(Middlebox, "nft", &[STRANGERS[0]]).unwrap_err();
+    successor.remove().unwrap();
+    assert_eq!(world.listing(), "");
+}
+
+/// What was done to it meanwhile is undone.
+#[test]
+fn a_table_that_was_changed_while_nobody_owned_it_is_mended() {
+    let Some(world) = World::new() else { return };
+    let Some(filter) = owner(&world) else { return };
+    let whole = world.stateless_listing();
+    drop(filter);
+    for script in STRANGERS {
+        world.nft(script);
+        let mut successor = world.filter(Config::new());
+        successor.reconcile(NOW, &[rule(1)]).unwrap();
+        assert_eq!(world.stateless_listing(), whole, "{script}");
+    }
+}
+
+/// An older daemon has left it, and no flag can be added to it.
+#[test]
+fn a_table_that_cannot_be_owned_is_replaced_by_one_that_can() {
+    let Some(world) = World::new() else { return };
+    world.filter(Config::new().unguarded()).reconcile(NOW, &[rule(1)]).unwrap();
+    let Some(_filter) = owner(&world) else { return };
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5001"), world.udp(Outside, "10.2.0.2:6004"));
+    assert!(arrives(&outside, "10.1.0.2:5001", &inside).is_some());
+    world.run(Middlebox, "nft", &[STRANGERS[0]]).unwrap_err();
+}
+
+#[test]
+fn where_others_can_change_the_table_that_is_heard() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new().unguarded());
+    assert!(!filter.is_guarded());
+    world.at(Middlebox, || filter.watch()).unwrap();
+    filter.reconcile(NOW, &[rule(1)]).unwrap();
+    filter.apply(NOW, &[begin(rule(2))]).unwrap();
+    assert!(!filter.is_touched(), "what we do ourselves is no news");
+    world.nft("add table inet theirs\nadd chain inet theirs simco\nadd table ip simco");
+    assert!(!filter.is_touched(), "nor is what others do to their own");
+    for script in STRANGERS.iter().chain(&["flush ruleset"]) {
+        world.nft(script);
+        assert!(filter.is_touched(), "{script}");
+        assert!(!filter.is_touched(), "{script}");
+        filter.reconcile(NOW, &[rule(1), rule(2)]).unwrap();
+        assert!(!filter.is_touched(), "{script}");
+    }
+}
