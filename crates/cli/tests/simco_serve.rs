@@ -5,6 +5,7 @@ mod daemon;
 mod hol;
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -29,6 +30,52 @@ fn a_rule_survives_the_restart_of_the_middlebox() {
     let second = Daemon::start(dir.path(), &["--state", "rules"]);
     let list = ask(&second, dir.path(), "list");
     assert!(list.contains("10.0.0.5:5004") && list.contains("198.51.100.7:6000"), "{list}");
+}
+
+#[test]
+fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        fs::write(dir.path().join(name), text).unwrap();
+        fs::set_permissions(dir.path().join(name), Permissions::from_mode(0o600)).unwrap();
+    };
+    for (name, secret) in
+        [("served", "the first secret"), ("old", "the first secret"), ("new", "the second secret")]
+    {
+        write(name, &format!("web = '{secret}'"));
+    }
+    write("policy", "[agents.web]");
+    let mut middlebox = Daemon::start(dir.path(), &["--policy", "policy", "--secrets", "served"]);
+    let mut log = BufReader::new(middlebox.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let pid = middlebox.child.id().to_string();
+    let mut hang_up = || {
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+        log.find(|line| line.contains("reloaded")).unwrap()
+    };
+    let agent = |line: &str, secret: &str| {
+        let arguments: Vec<&str> = ["simco"].into_iter().chain(line.split(' ')).collect();
+        let as_web = ["--server", &middlebox.address, "--name", "web", "--secret", secret];
+        let output = hol::hol(dir.path(), &[&arguments[..], &as_web].concat());
+        (hol::code(&output), format!("{output:?}"))
+    };
+    let enable = "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m";
+    assert_eq!(agent(enable, "old").0, 0);
+
+    write("policy", "[agents.web]\nmay = ['fly']");
+    let complaint = hang_up();
+    for part in ["event=not-reloaded", "policy: ", "line 2"] {
+        assert!(complaint.contains(part), "{complaint}");
+    }
+    assert_eq!(agent(enable, "old").0, 0);
+
+    write("policy", "[agents.web]\nmay = ['list', 'status']");
+    write("served", "web = 'the second secret'");
+    let done = hang_up();
+    assert!(done.contains("event=reloaded"), "{done}");
+    let (code, complaint) = agent(enable, "new");
+    assert!(code == 1 && complaint.contains("0x0341"), "{complaint}");
+    assert!(agent("list", "new").1.contains("10.0.0.5:5004"));
+    assert_ne!(agent("list", "old").0, 0);
 }
 
 /// proc_pid_status(5).

@@ -1,6 +1,7 @@
 //! The event loop: one thread serves all sessions, so every request is atomic (RFC 3989 section 2.1.4).
 
 mod arrivals;
+mod reload;
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::poller::{Interest, Poller, Token};
 use crate::systemd::Supervisor;
 use crate::{DaemonError, LedgerError, Listen};
+use reload::Reload;
 
 /// A middlebox that listens.
 ///
@@ -43,6 +45,7 @@ pub struct Daemon {
     /// Where the metrics are read, until the daemon runs.
     endpoint: Option<Endpoint>,
     supervisor: Supervisor,
+    reload: Option<Reload>,
     /// When it ends, whoever has not heard of it; [`Time::MAX`] until it is to stop.
     end: Time,
     /// Why it has to stop, if nobody wants it to.
@@ -101,6 +104,7 @@ impl Daemon {
             metrics: ledger.metrics().clone(),
             endpoint: None,
             supervisor: Supervisor::from_environment()?,
+            reload: None,
             listeners: Some(Listeners::open(listen, &poller)?),
             poller,
             connections: Connections::default(),
@@ -138,6 +142,7 @@ impl Daemon {
                     self.poller.remove(stop)?;
                     self.stop(now);
                 }
+                Token::Reload => self.reload(now)?,
                 Token::Listener(number) => self.accept(now, number)?,
                 Token::Connection(id) => self.connections.note_ready(id),
             }

@@ -9,7 +9,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-/// Waits for sockets and for the order to stop.
+/// Waits for sockets and for orders.
 #[derive(Debug)]
 pub(crate) struct Poller {
     epoll: OwnedFd,
@@ -20,6 +20,8 @@ pub(crate) struct Poller {
 pub(crate) enum Token {
     /// The daemon is to stop.
     Stop,
+    /// It is to read its policy and its secrets again.
+    Reload,
     /// A listening socket, by its number.
     Listener(u32),
     Connection(SessionId),
@@ -82,18 +84,21 @@ impl Interest {
 impl Token {
     const LISTENERS: u64 = 1 << 32;
     const STOP: u64 = 2 << 32;
+    const RELOAD: u64 = 3 << 32;
 
     fn data(self) -> EventData {
         EventData::new_u64(match self {
             Self::Connection(id) => id.0.into(),
             Self::Listener(number) => Self::LISTENERS + u64::from(number),
             Self::Stop => Self::STOP,
+            Self::Reload => Self::RELOAD,
         })
     }
 
     fn of(data: EventData) -> Self {
         match data.u64() {
             Self::STOP => Self::Stop,
+            Self::RELOAD => Self::Reload,
             listener @ Self::LISTENERS.. => Self::Listener(listener as u32),
             connection => Self::Connection(SessionId(connection as u32)),
         }
@@ -108,7 +113,9 @@ mod tests {
     fn a_token_comes_back_as_it_was_given() {
         let numbers = [0, 1, u32::MAX];
         let connections = numbers.map(|number| Token::Connection(SessionId(number)));
-        for token in numbers.map(Token::Listener).into_iter().chain(connections).chain([Token::Stop]) {
+        for token in
+            numbers.map(Token::Listener).into_iter().chain(connections).chain([Token::Stop, Token::Reload])
+        {
             assert_eq!(Token::of(token.data()), token);
         }
     }

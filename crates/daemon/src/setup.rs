@@ -113,13 +113,18 @@ impl Settings {
         }
         self.check_limits()?;
         self.nftables()?;
+        let (policy, authentication) = self.access()?;
+        Ok(Middlebox::new(self.config(), policy, authentication)?)
+    }
+
+    /// Who may do what, and how agents prove who they are, as the files have it now.
+    pub(crate) fn access(&self) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
         let (policy, secrets) = (self.read_policy()?, self.read_secrets()?);
         self.check_agents(&policy, secrets.as_ref())?;
-        let authentication: Box<dyn Authentication> = match secrets {
-            Some(secrets) => Box::new(secrets),
-            None => Box::new(Unauthenticated),
-        };
-        Ok(Middlebox::new(self.config(), policy, authentication)?)
+        Ok(match secrets {
+            Some(secrets) => (policy, Box::new(secrets)),
+            None => (policy, Box::new(Unauthenticated)),
+        })
     }
 
     /// Opens everything.

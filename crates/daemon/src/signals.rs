@@ -1,4 +1,4 @@
-//! SIGTERM, SIGINT and SIGHUP, as something that becomes readable.
+//! Signals, as something that becomes readable.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,16 +6,31 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// Readable when the daemon is asked to stop. Rules survive a restart, so there is no reloading.
+/// Readable when one of some signals has come. Catch them before any thread is started: threads inherit what is caught.
 #[derive(Debug)]
 pub struct Signals(SignalFd);
 
 impl Signals {
-    /// Catches the signals from now on. Call it before any thread is started: threads inherit what is caught.
-    pub fn catch() -> io::Result<Self> {
-        let stop: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
-        stop.thread_block()?;
-        Ok(Self(SignalFd::with_flags(&stop, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
+    /// SIGTERM and SIGINT: the daemon is to stop.
+    pub fn stop() -> io::Result<Self> {
+        Self::catch([Signal::SIGTERM, Signal::SIGINT])
+    }
+
+    /// SIGHUP: it is to read its policy and its secrets again.
+    pub fn reload() -> io::Result<Self> {
+        Self::catch([Signal::SIGHUP])
+    }
+
+    fn catch(signals: impl IntoIterator<Item = Signal>) -> io::Result<Self> {
+        let signals: SigSet = signals.into_iter().collect();
+        signals.thread_block()?;
+        Ok(Self(SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
+    }
+
+    /// Takes the signals that have come, so that it is readable no more.
+    pub(crate) fn take(&mut self) -> io::Result<()> {
+        while self.0.read_signal()?.is_some() {}
+        Ok(())
     }
 }
 

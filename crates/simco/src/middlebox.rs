@@ -25,7 +25,7 @@ use crate::nat::{Nat, Pool};
 use crate::rules::Rules;
 use crate::{
     AgentId, Authentication, Batch, Capabilities, Change, Config, ConfigError, Gid, Lifetime, Location,
-    Notification, Pid, Policy, Right, Rule, SessionId, Unauthenticated,
+    Notification, Pid, Policy, PolicyError, Right, Rule, SessionId, Unauthenticated,
 };
 use session::Session;
 
@@ -75,9 +75,7 @@ impl Middlebox {
         let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
         let outside = pool(Location::Outside, &config.outside);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
-        let may_disable =
-            config.capabilities.include(Capabilities::PDR) && policy.permits_anybody(Right::Disable);
-        Ok(Self {
+        let mut middlebox = Self {
             config,
             policy,
             authentication,
@@ -85,9 +83,34 @@ impl Middlebox {
             last_session: 0,
             impatient: BTreeSet::new(),
             listeners: BTreeMap::new(),
-            rules: Rules::new(may_disable),
+            rules: Rules::default(),
             nat,
-        })
+        };
+        middlebox.expect_disabling();
+        Ok(middlebox)
+    }
+
+    /// From now on another policy says who may do what, and agents prove otherwise who they are. Sessions and rules
+    /// stay. An agent that the policy does not know any more may nothing; its rules stand until they end.
+    pub fn rule_by(
+        &mut self,
+        policy: Policy,
+        authentication: Box<dyn Authentication>,
+    ) -> Result<(), PolicyError> {
+        self.policy = policy.in_place_of(&self.policy)?;
+        self.authentication = authentication;
+        self.expect_disabling();
+        self.listeners.clear();
+        let open = self.sessions.iter().filter_map(|(id, session)| Some((*id, session.agent()?)));
+        for (id, agent) in open.collect::<Vec<_>>() {
+            self.listen(id, agent);
+        }
+        Ok(())
+    }
+
+    fn expect_disabling(&mut self) {
+        let has_pdr = self.config.capabilities.include(Capabilities::PDR);
+        self.rules.expect_disabling(has_pdr && self.policy.permits_anybody(Right::Disable));
     }
 
     /// A pure firewall that asks nobody who they are: for measurements.

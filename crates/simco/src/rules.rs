@@ -67,9 +67,20 @@ impl Rules {
     /// The most rules that a table can hold.
     pub const MOST: usize = SLOTS as usize - RESTING - 1;
 
-    /// No rules. Only if disable rules may begin, what they would end is kept at hand.
-    pub fn new(may_disable: bool) -> Self {
-        Self { enabling: may_disable.then(Overlaps::default), ..Self::default() }
+    /// Only if disable rules may begin, what they would end is kept at hand.
+    pub fn expect_disabling(&mut self, may_disable: bool) {
+        if may_disable == self.enabling.is_some() {
+            return;
+        }
+        self.enabling = may_disable.then(Overlaps::default);
+        let entries = self.slots.iter().filter_map(|slot| slot.entry.as_ref());
+        for rule in entries.map(|entry| &entry.rule) {
+            if let (Some(enabling), Action::Enable { .. }, Some(ends)) =
+                (&mut self.enabling, &rule.action, rule.ends())
+            {
+                enabling.insert(rule.pid, &ends);
+            }
+        }
     }
 
     /// The rule, if it is in force.

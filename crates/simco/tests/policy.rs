@@ -46,6 +46,22 @@ fn an_owner_of_an_earlier_time_may_nothing() {
     assert!(!policy.admits(gone) && policy.may_access(agent(&policy, "operator"), gone));
 }
 
+#[test]
+fn an_agent_of_two_policies_is_the_same_in_both() {
+    let earlier = policy("[agents.b]\n[agents.c]\naccess = 'all'");
+    let later = policy("anonymous = 'd'\n[agents.a]\naccess = ['c', 'd']\n[agents.c]\n[agents.d]");
+    let later = later.in_place_of(&earlier).unwrap();
+    for name in ["b", "c"] {
+        assert_eq!(later.agent(name), earlier.agent(name));
+    }
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| agent(&later, name));
+    assert!(!later.admits(b) && [a, c, d].into_iter().all(|agent| later.admits(agent)));
+    assert_eq!((later.anonymous(), later.accessible(a).collect::<Vec<_>>()), (Some(d), vec![c, a, d]));
+    assert_eq!(later.accessible(c).collect::<Vec<_>>(), [c]);
+    let again = policy("[agents.b]").in_place_of(&later).unwrap();
+    assert_eq!((again.agent("b"), again.agent("d"), again.names().count()), (Some(b), Some(d), 4));
+}
+
 /// An error names the place and the cure.
 #[test]
 fn a_broken_policy_is_explained() {

@@ -14,7 +14,8 @@ use crate::terminal::say;
 
 const AFTER: &str = "\
 Says `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, a line an event.
-SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end.
+SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP has it read --policy and
+--secrets again.
 
 Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
 docs/simco-service.md has all settings of a --config, docs/simco.md has the --policy.";
@@ -75,11 +76,13 @@ impl Serve {
             say("the settings are fine\n");
             return Ok(());
         }
-        let signals = Signals::catch().map_err(Failure::failed)?;
+        let stop = Signals::stop().map_err(Failure::failed)?;
+        let reload = Signals::reload().map_err(Failure::failed)?;
         let mut daemon = settings.open(Log::new(settings.log, Box::new(std::io::stderr())))?;
+        daemon.reload_on(reload, &settings).map_err(Failure::failed)?;
         drop_privileges(settings.filter != FilterKind::None).map_err(Failure::failed)?;
         daemon.addresses().for_each(|at| say(&format!("listening on {at}\n")));
-        Ok(daemon.run(signals)?)
+        Ok(daemon.run(stop)?)
     }
 
     fn settings(&self) -> Result<Settings, SetupError> {

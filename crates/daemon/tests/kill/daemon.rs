@@ -34,7 +34,7 @@ pub fn serve() {
         max_lifetime: Duration::from_secs(u32::MAX.into()),
         ..Settings::default()
     };
-    let signals = Signals::catch().unwrap();
+    let signals = Signals::stop().unwrap();
     let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::stderr()))).unwrap();
     let address = daemon.addresses().next().unwrap().address;
     println!("\n{LISTENING}{address}");

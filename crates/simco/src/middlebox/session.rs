@@ -189,11 +189,16 @@ impl Middlebox {
     }
 
     fn open(&mut self, id: SessionId, tid: Tid, agent: AgentId, batch: &mut Batch) {
+        self.listen(id, agent);
+        self.session(id).state = State::Open(agent);
+        batch.send(id, Message::reply(tid, Reply::Se { capabilities: self.config.capabilities }));
+    }
+
+    /// The session hears of the rules that its agent may access.
+    pub(super) fn listen(&mut self, id: SessionId, agent: AgentId) {
         for owner in self.policy.accessible(agent) {
             self.listeners.entry(owner).or_default().insert(id);
         }
-        self.session(id).state = State::Open(agent);
-        batch.send(id, Message::reply(tid, Reply::Se { capabilities: self.config.capabilities }));
     }
 
     /// Processing of ST. RFC 4540 section 7.4; what follows it finds no session.

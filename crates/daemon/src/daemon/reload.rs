@@ -1,0 +1,42 @@
+//! Policy and secrets are read again, while sessions and rules go on.
+
+use std::io;
+
+use hol_base::Time;
+
+use super::Daemon;
+use crate::log::Level;
+use crate::poller::{Interest, Token};
+use crate::{Settings, SetupError, Signals};
+
+/// When to read which files.
+#[derive(Debug)]
+pub(super) struct Reload {
+    signals: Signals,
+    settings: Settings,
+}
+
+impl Daemon {
+    /// From now on reads the policy and the secrets of these settings again whenever one of the signals comes.
+    pub fn reload_on(&mut self, signals: Signals, settings: &Settings) -> io::Result<()> {
+        self.poller.add(&signals, Token::Reload, Interest::Read)?;
+        self.reload = Some(Reload { signals, settings: settings.clone() });
+        Ok(())
+    }
+
+    /// A file in error leaves everything as it is.
+    pub(super) fn reload(&mut self, now: Time) -> io::Result<()> {
+        let Some(Reload { signals, settings }) = &mut self.reload else { return Ok(()) };
+        signals.take()?;
+        let read = settings.access().and_then(|(policy, authentication)| {
+            let path = settings.policy.clone().unwrap_or_default();
+            let ruled = self.middlebox.rule_by(policy, authentication);
+            ruled.map_err(|source| SetupError::Policy { path, source })
+        });
+        match read {
+            Ok(()) => self.log.write(now, Level::Info, "reloaded", &[]),
+            Err(error) => self.log.write(now, Level::Error, "not-reloaded", &[("reason", &error)]),
+        }
+        Ok(())
+    }
+}
