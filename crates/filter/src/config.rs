@@ -37,7 +37,7 @@ pub enum Unmatched {
     /// It is dropped: a firewall.
     #[default]
     Drop,
-    /// It passes: a NAT and nothing else. Data that was begun under a rule goes on after the rule's end.
+    /// It passes: a NAT and nothing else. Only connections that a rule translates end with the rule.
     Accept,
 }
 

@@ -19,12 +19,17 @@ pub(super) enum Meta {
     Protocol = 16,
 }
 
-/// What `ct` loads.
+/// What `ct` loads or stores.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tracked {
     State = 0,
     Direction = 1,
+    /// 128 bits, of which a `ct` that stores sets some.
+    Label = 13,
 }
+
+/// Labels of a connection: each is a bit, the first one that of the first octet with the value 1.
+pub(super) type Label = [u8; 16];
 
 /// Where a `payload` begins.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +81,16 @@ impl Expressions {
 
     pub fn ct(self, key: Tracked, to: usize) -> Self {
         self.with("ct", |data| number(register(data, 1, to), 2, key as u32))
+    }
+
+    /// Puts octets into the registers from `to` on.
+    pub fn load(self, octets: &[u8], to: usize) -> Self {
+        self.with("immediate", |data| value(register(data, 1, to), 2, octets))
+    }
+
+    /// Stores the registers from `from` on.
+    pub fn store(self, key: Tracked, from: usize) -> Self {
+        self.with("ct", |data| register(number(data, 2, key as u32), 4, from))
     }
 
     pub fn payload(self, header: Header, offset: usize, length: usize, to: usize) -> Self {

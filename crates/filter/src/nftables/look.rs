@@ -2,7 +2,7 @@
 
 use hol_simco::IpVersion;
 
-use super::expression::{Expressions, Header, Meta, Nat, Verdict};
+use super::expression::{Expressions, Header, Label, Meta, Nat, Tracked, Verdict};
 use super::shape::{Field, Shape, Side};
 use crate::element::{Role, mask_v4, mask_v6};
 
@@ -13,8 +13,9 @@ pub(super) enum Seen {
     Reversed,
 }
 
-/// Does with a packet of the version what the shape's set says.
-pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen) -> Expressions {
+/// Does with a packet of the version what the shape's set says. A connection that is translated is labelled, if there is a
+/// label.
+pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen, label: Option<Label>) -> Expressions {
     let mut register = 0;
     let rule = shape.key().fold(of_version(rule, shape.version), |rule, field| {
         let at = register;
@@ -24,7 +25,10 @@ pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen) -> Expressions 
     let name = shape.name();
     let nat = |rule: Expressions, nat| {
         let port = (shape.data().count() == 2).then_some(usize::from(shape.version.address_bits()) / 32);
-        rule.lookup(&name, 0, Some(0)).nat(nat, number(shape.version), 0, port)
+        let rule = rule.lookup(&name, 0, Some(0));
+        // A map gives five registers at most.
+        let rule = label.into_iter().fold(rule, |rule, label| rule.load(&label, 8).store(Tracked::Label, 8));
+        rule.nat(nat, number(shape.version), 0, port)
     };
     match shape.role {
         Role::Block => rule.lookup(&name, 0, None).verdict(Verdict::Drop),

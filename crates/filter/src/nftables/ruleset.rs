@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use hol_simco::IpVersion;
 
-use super::expression::{Expressions, Header, Meta, Order, Tracked, Verdict};
+use super::expression::{Expressions, Header, Label, Meta, Order, Tracked, Verdict};
 use super::look::{Seen, load, look, of_version};
 use super::shape::{Field, Shape, Side};
 use super::transaction::Transaction;
@@ -25,20 +25,31 @@ pub(super) struct Chain<'a> {
     begin: Begin<'a>,
     looks: &'static [Role],
     seen: Seen,
-    end: Unmatched,
+    label: Option<Label>,
+    end: End,
+}
+
+/// What becomes of a packet that gets to the end of a chain.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Accept,
+    Drop,
+    Goto(&'static str),
 }
 
 /// What a chain has beside its sets.
 #[derive(Debug, Clone, Copy)]
 enum Begin<'a> {
-    /// All forwarded packets come here.
-    Forward(Option<&'a Interfaces>),
+    /// All forwarded packets come here, and go where those belong that enter and that leave.
+    Forward(Option<&'a Interfaces>, [&'static str; 2]),
     /// What is the same for all packets.
     Checks,
     /// Packets to the middlebox itself come here.
     Input(&'a Pool),
     /// Packets of rules; those that answer go to the other chain.
     Passage { replies: &'static str },
+    /// All packets pass, but those that bindings translate have to be of bindings that there are.
+    Translator,
     /// Others come from other chains.
     Nothing,
     /// The first packets of connections come here, before routing.
@@ -46,6 +57,10 @@ enum Begin<'a> {
     /// … and after it.
     Postrouting,
 }
+
+const INBOUND: &[Role] = &[Role::Inbound];
+const OUTBOUND: &[Role] = &[Role::Outbound];
+const BOTH: &[Role] = &[Role::Inbound, Role::Outbound];
 
 const CHECKS: &str = "checks";
 const BLOCKED: &str = "blocked";
@@ -55,29 +70,27 @@ const ENTERING: &str = "entering";
 const ENTERING_REPLIES: &str = "entering_replies";
 const LEAVING: &str = "leaving";
 const LEAVING_REPLIES: &str = "leaving_replies";
+const BOUND: &str = "bound";
+const BOUND_REPLIES: &str = "bound_replies";
+/// Of the connections that a binding of ours translates: the label 126.
+const TRANSLATED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40];
 
 /// The chains of the table. Whoever knows the interfaces knows what enters and what leaves.
 pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
-    const INBOUND: &[Role] = &[Role::Inbound];
-    const OUTBOUND: &[Role] = &[Role::Outbound];
-    const BOTH: &[Role] = &[Role::Inbound, Role::Outbound];
-    let chain = |name, begin, looks| Chain { name, begin, looks, seen: Seen::AsItIs, end: Unmatched::Accept };
-    let passage = |name, replies, own, other| {
-        let passing = Chain { end: config.unmatched(), ..chain(name, Begin::Passage { replies }, own) };
-        [
-            passing,
-            Chain { seen: Seen::Reversed, end: config.unmatched(), ..chain(replies, Begin::Nothing, other) },
-        ]
-    };
+    let is_translator = config.unmatched() == Unmatched::Accept;
+    let label = is_translator.then_some(TRANSLATED);
+    let ways = if is_translator { [PASSING, PASSING] } else { [ENTERING, LEAVING] };
     let mut chains = vec![
-        chain("forward", Begin::Forward(config.interfaces()), &[]),
-        chain(CHECKS, Begin::Checks, &[]),
-        chain(BLOCKED, Begin::Nothing, &[Role::Block]),
-        chain("input", Begin::Input(config.pool()), &[]),
-        chain("prerouting", Begin::Prerouting, &[Role::Dnat]),
-        chain("postrouting", Begin::Postrouting, &[Role::Snat]),
+        Chain::new("forward", Begin::Forward(config.interfaces(), ways), &[]),
+        Chain::new(CHECKS, Begin::Checks, &[]),
+        Chain::new(BLOCKED, Begin::Nothing, &[Role::Block]),
+        Chain::new("input", Begin::Input(config.pool()), &[]),
+        Chain { label, ..Chain::new("prerouting", Begin::Prerouting, &[Role::Dnat]) },
+        Chain { label, ..Chain::new("postrouting", Begin::Postrouting, &[Role::Snat]) },
     ];
-    if config.interfaces().is_some() {
+    if is_translator {
+        chains.extend(translator());
+    } else if config.interfaces().is_some() {
         chains.extend(passage(ENTERING, ENTERING_REPLIES, INBOUND, OUTBOUND));
         chains.extend(passage(LEAVING, LEAVING_REPLIES, OUTBOUND, INBOUND));
     } else {
@@ -86,12 +99,40 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     chains
 }
 
+/// What passes a firewall: packets that rules are about, and replies to those that `other` rules are about.
+fn passage(
+    name: &'static str,
+    replies: &'static str,
+    own: &'static [Role],
+    other: &'static [Role],
+) -> [Chain<'static>; 2] {
+    let end = End::Drop;
+    [
+        Chain { end, ..Chain::new(name, Begin::Passage { replies }, own) },
+        Chain { end, seen: Seen::Reversed, ..Chain::new(replies, Begin::Nothing, other) },
+    ]
+}
+
+/// What passes a translator alone: all but what was translated by a binding that has ended.
+fn translator() -> [Chain<'static>; 3] {
+    let bound = |name, seen, end| Chain { seen, end, ..Chain::new(name, Begin::Nothing, BOTH) };
+    [
+        Chain::new(PASSING, Begin::Translator, &[]),
+        bound(BOUND, Seen::AsItIs, End::Goto(BOUND_REPLIES)),
+        bound(BOUND_REPLIES, Seen::Reversed, End::Drop),
+    ]
+}
+
 /// True if the table has a chain of this name.
 pub(super) fn is_known(name: &str, config: &Config) -> bool {
     chains(config).iter().any(|chain| chain.name == name)
 }
 
-impl Chain<'_> {
+impl<'a> Chain<'a> {
+    fn new(name: &'static str, begin: Begin<'a>, looks: &'static [Role]) -> Self {
+        Self { name, begin, looks, seen: Seen::AsItIs, label: None, end: End::Accept }
+    }
+
     pub fn looks_into(&self, role: Role) -> bool {
         self.looks.contains(&role)
     }
@@ -109,10 +150,12 @@ impl Chain<'_> {
     pub fn create(&self, transaction: &mut Transaction<'_>) {
         match self.begin {
             Begin::Input(_) => transaction.create_base_chain(self.name, "filter", 1, 0),
-            Begin::Forward(_) => transaction.create_base_chain(self.name, "filter", 2, 0),
+            Begin::Forward(..) => transaction.create_base_chain(self.name, "filter", 2, 0),
             Begin::Prerouting => transaction.create_base_chain(self.name, "nat", 0, -100),
             Begin::Postrouting => transaction.create_base_chain(self.name, "nat", 4, 100),
-            Begin::Checks | Begin::Passage { .. } | Begin::Nothing => transaction.create_chain(self.name),
+            Begin::Checks | Begin::Passage { .. } | Begin::Translator | Begin::Nothing => {
+                transaction.create_chain(self.name);
+            }
         }
     }
 
@@ -125,10 +168,12 @@ impl Chain<'_> {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);
         for shape in shapes {
-            rules.add(|rule| look(rule, shape, self.seen));
+            rules.add(|rule| look(rule, shape, self.seen, self.label));
         }
-        if self.end == Unmatched::Drop {
-            rules.add(|rule| rule.verdict(Verdict::Drop));
+        match self.end {
+            End::Accept => {}
+            End::Drop => rules.add(|rule| rule.verdict(Verdict::Drop)),
+            End::Goto(chain) => rules.add(|rule| rule.verdict(Verdict::Goto(chain))),
         }
     }
 }
@@ -148,14 +193,15 @@ impl Rules<'_, '_> {
 impl Begin<'_> {
     fn fill(self, rules: &mut Rules<'_, '_>) {
         match self {
-            Self::Forward(None) => rules.add(|rule| rule.verdict(Verdict::Goto(PASSING))),
-            Self::Forward(Some(Interfaces { inside, outside })) => {
-                rules.add(|rule| between(rule, outside, inside).verdict(Verdict::Goto(ENTERING)));
-                rules.add(|rule| between(rule, inside, outside).verdict(Verdict::Goto(LEAVING)));
+            Self::Forward(None, _) => rules.add(|rule| rule.verdict(Verdict::Goto(PASSING))),
+            Self::Forward(Some(Interfaces { inside, outside }), [entering, leaving]) => {
+                rules.add(|rule| between(rule, outside, inside).verdict(Verdict::Goto(entering)));
+                rules.add(|rule| between(rule, inside, outside).verdict(Verdict::Goto(leaving)));
             }
             Self::Input(pool) => protect(rules, pool),
             Self::Checks => check(rules),
             Self::Passage { replies } => pass(rules, replies),
+            Self::Translator => translate(rules),
             Self::Nothing | Self::Prerouting | Self::Postrouting => {}
         }
     }
@@ -179,6 +225,15 @@ fn pass(rules: &mut Rules<'_, '_>, replies: &str) {
     for connected in [TCP, DCCP, SCTP] {
         rules.add(|rule| protocol(reply(rule), connected).verdict(Verdict::Goto(replies)));
     }
+}
+
+/// Connections that others translate pass as all do: ours have the label.
+fn translate(rules: &mut Rules<'_, '_>) {
+    rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
+    rules.add(|rule| {
+        let rule = rule.ct(Tracked::Label, 0).mask(0, &TRANSLATED);
+        rule.compare(0, Order::Unequal, &[0; size_of::<Label>()]).verdict(Verdict::Goto(BOUND))
+    });
 }
 
 /// A datagram that comes before its binding: taken for the middlebox' own data, it would be tracked as such, and all that

@@ -1,7 +1,10 @@
 //! Bindings of NATs. RFC 4540 section 8.3.3: A2 (192.0.2.77) stands for A0 outside, A1 (198.51.100.77) for A3 inside.
 
+use std::io::{Read, Write};
+use std::time;
+
 use hol_base::Duration;
-use hol_filter::{Config, PacketFilter, Pool};
+use hol_filter::{Config, Interfaces, PacketFilter, Pool, Unmatched};
 use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, end, lasting};
@@ -104,6 +107,64 @@ fn of_two_bindings_for_the_same_data_the_longer_holds() {
     assert_eq!(seen(), "192.0.2.78");
     filter.apply(NOW, &[end(second)]).unwrap();
     assert_eq!(seen(), "192.0.2.77");
+}
+
+/// A translator alone lets all pass, but for what a binding translates that has ended.
+#[test]
+fn a_flow_through_a_translator_ends_with_its_rule() {
+    let Some(world) = World::new() else { return };
+    world.nft(
+        "add table ip others\nadd chain ip others nat { type nat hook postrouting priority 90; }\n\
+         add rule ip others nat ip saddr 10.1.0.3 meta l4proto udp snat to 192.0.2.77:50000",
+    );
+    let mut filter = world.filter(Config::new().with_unmatched(Unmatched::Accept));
+    filter.reconcile(NOW, &[]).unwrap();
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let (neighbour, stranger) = (world.udp(Inside, "10.1.0.3:5004"), world.udp(Outside, "10.2.0.3:6004"));
+    let others_pass = || {
+        let by_others = arrives(&neighbour, "10.2.0.2:6004", &outside);
+        assert_eq!(by_others.as_deref(), Some("192.0.2.77:50000"), "others' bindings are none of ours");
+        assert!(arrives(&outside, "192.0.2.77:50000", &neighbour).is_some());
+        assert!(arrives(&stranger, "10.1.0.2:5004", &inside).is_some(), "this is no firewall");
+    };
+    others_pass();
+    let a2 = "192.0.2.77:40000";
+    let passes = || {
+        let enters = arrives(&outside, a2, &inside).as_deref() == Some("10.2.0.2:6004");
+        let leaves = arrives(&inside, "10.2.0.2:6004", &outside).as_deref() == Some(a2);
+        assert_eq!(enters, leaves);
+        enters
+    };
+    let rule = bind(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004", Some(a2), None);
+    for _ in 0..2 {
+        filter.apply(NOW, &[begin(rule)]).unwrap();
+        assert!(passes());
+        filter.apply(NOW, &[end(rule)]).unwrap();
+        assert!(!passes());
+        others_pass();
+    }
+}
+
+#[test]
+fn a_connection_through_a_translator_ends_with_its_rule() {
+    let Some(world) = World::new() else { return };
+    let interfaces = Interfaces { inside: "in0".into(), outside: "out0".into() };
+    let config = Config::new().with_unmatched(Unmatched::Accept).with_interfaces(interfaces).unwrap();
+    let mut filter = world.filter(config);
+    let listener = world.listen(Outside, "10.2.0.2:80");
+    let rule = bind(1, Outbound, TCP, "10.1.0.2:0", "10.2.0.2:80", Some("192.0.2.77"), None);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    let mut client = world.connect(Inside, "10.2.0.2:80").unwrap();
+    let (mut server, seen) = listener.accept().unwrap();
+    assert_eq!(seen.ip().to_string(), "192.0.2.77");
+    server.set_read_timeout(Some(time::Duration::from_millis(250))).unwrap();
+    let mut passes = || {
+        client.write_all(b"GET").unwrap();
+        server.read_exact(&mut [0; 3]).is_ok()
+    };
+    assert!(passes());
+    filter.apply(NOW, &[end(rule)]).unwrap();
+    assert!(!passes());
 }
 
 /// The usual NAT gives away ports of its own address.
