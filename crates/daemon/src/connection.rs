@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_base::{Duration, Time};
 use hol_simco::Message;
+use hol_system::Interest;
 
 use crate::limits::Limits;
 use crate::line::{Heard, Line};
 use crate::log::Level;
-use crate::poller::Interest;
 
 /// A connection to an agent.
 #[derive(Debug)]

@@ -5,10 +5,11 @@ use std::io;
 
 use hol_base::Time;
 use hol_simco::{Message, SessionId};
+use hol_system::{Interest, Poller};
 
 use crate::connection::{Connection, Over};
 use crate::limits::Limits;
-use crate::poller::{Interest, Poller, Token};
+use crate::token::Token;
 
 /// The connections by their session.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ impl Connections {
         self.all.len()
     }
 
-    pub fn add(&mut self, id: SessionId, connection: Connection, poller: &Poller) -> io::Result<()> {
+    pub fn add(&mut self, id: SessionId, connection: Connection, poller: &Poller<Token>) -> io::Result<()> {
         poller.add(&connection, Token::Connection(id), Interest::Read)?;
         self.all.insert(id, connection);
         Ok(())
@@ -39,9 +40,10 @@ impl Connections {
     /// The connection takes what waits for it; if nothing does, it is to be heard, behind the others.
     pub fn note_ready(&mut self, id: SessionId) {
         let Some(connection) = self.all.get_mut(&id) else { return };
-        match connection.interest {
-            Interest::Write => drop(self.touched.insert(id)),
-            Interest::Read => queue_up(&mut self.queue, id, connection),
+        if connection.interest == Interest::Write {
+            self.touched.insert(id);
+        } else {
+            queue_up(&mut self.queue, id, connection);
         }
     }
 
@@ -84,7 +86,7 @@ impl Connections {
     }
 
     /// Sends what waits on those that were touched. Returns those that are over; they are to be removed.
-    pub fn settle(&mut self, now: Time, limits: &Limits, poller: &Poller) -> Vec<(SessionId, Over)> {
+    pub fn settle(&mut self, now: Time, limits: &Limits, poller: &Poller<Token>) -> Vec<(SessionId, Over)> {
         let mut over = Vec::new();
         for id in std::mem::take(&mut self.touched) {
             let Some(connection) = self.all.get_mut(&id) else { continue };

@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use hol_base::{Duration, Time};
 use hol_filter::Mended;
 use hol_simco::{Batch, Middlebox, Output, SessionId};
+use hol_system::{Events, Interest, Poller};
 
 use crate::clock::Clock;
 use crate::connection::Over;
@@ -20,8 +21,8 @@ use crate::limits::Limits;
 use crate::listen::Listeners;
 use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
-use crate::poller::{Interest, Poller, Token};
 use crate::systemd::Supervisor;
+use crate::token::Token;
 use crate::{DaemonError, LedgerError, Listen};
 use reload::Reload;
 
@@ -34,7 +35,7 @@ pub struct Daemon {
     clock: Clock,
     log: Log,
     limits: Limits,
-    poller: Poller,
+    poller: Poller<Token>,
     listeners: Option<Listeners>,
     connections: Connections,
     middlebox: Middlebox,
@@ -53,6 +54,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
+    /// Sockets that are looked after in a turn.
+    const MOST_READY: usize = 256;
     /// Octets that are read at a time.
     const PIECE: usize = 4096;
     /// How long agents may take to hear that it is over.
@@ -65,7 +68,7 @@ impl Daemon {
             endpoint.serve(self.metrics.clone())?;
         }
         self.supervisor.ready();
-        let mut ready = Vec::new();
+        let mut ready = Events::with_capacity(Self::MOST_READY);
         while !self.is_over() {
             self.poller.wait(self.patience(), &mut ready)?;
             self.turn(&ready, &stop)?;
@@ -134,10 +137,10 @@ impl Daemon {
         Ok(())
     }
 
-    fn turn(&mut self, ready: &[Token], stop: &impl AsFd) -> Result<(), DaemonError> {
+    fn turn(&mut self, ready: &Events<Token>, stop: &impl AsFd) -> Result<(), DaemonError> {
         let now = self.clock.now();
-        for token in ready {
-            match *token {
+        for one in ready.iter() {
+            match one.token {
                 Token::Stop => {
                     self.poller.remove(stop)?;
                     self.stop(now);

@@ -20,7 +20,6 @@ mod line;
 mod listen;
 mod log;
 mod metrics;
-mod poller;
 mod privileges;
 mod sctp;
 mod settings;
@@ -28,6 +27,7 @@ mod setup;
 mod signals;
 mod systemd;
 mod tcp;
+mod token;
 
 pub use daemon::Daemon;
 pub use error::DaemonError;

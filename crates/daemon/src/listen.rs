@@ -5,13 +5,14 @@ use std::io;
 use std::net::SocketAddr;
 
 use hol_base::{Duration, Time};
+use hol_system::{Interest, Poller};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::DaemonError;
 use crate::line::Line;
-use crate::poller::{Interest, Poller, Token};
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
+use crate::token::Token;
 
 /// Where the daemon listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Listeners {
     const PAUSE: Duration = Duration::from_secs(1);
 
     /// Opens all sockets, and watches them.
-    pub fn open(all: &[Listen], poller: &Poller) -> Result<Self, DaemonError> {
+    pub fn open(all: &[Listen], poller: &Poller<Token>) -> Result<Self, DaemonError> {
         let open =
             |listen: &Listen| listen.open().map_err(|source| DaemonError::Listen { at: *listen, source });
         let sockets = all.iter().map(open).collect::<Result<_, _>>()?;
@@ -79,7 +80,7 @@ impl Listeners {
     }
 
     /// Accepts nobody for a while.
-    pub fn pause(&mut self, now: Time, poller: &Poller) -> io::Result<()> {
+    pub fn pause(&mut self, now: Time, poller: &Poller<Token>) -> io::Result<()> {
         if self.paused_until == Time::ZERO {
             self.sockets.iter().try_for_each(|(_, socket)| poller.remove(socket))?;
         }
@@ -88,7 +89,7 @@ impl Listeners {
     }
 
     /// Accepts again, if it did not.
-    pub fn resume(&mut self, poller: &Poller) -> io::Result<()> {
+    pub fn resume(&mut self, poller: &Poller<Token>) -> io::Result<()> {
         if self.paused_until != Time::ZERO {
             self.paused_until = Time::ZERO;
             self.watch(poller)?;
@@ -106,7 +107,7 @@ impl Listeners {
         if self.paused_until == Time::ZERO { Time::MAX } else { self.paused_until }
     }
 
-    fn watch(&self, poller: &Poller) -> io::Result<()> {
+    fn watch(&self, poller: &Poller<Token>) -> io::Result<()> {
         let mut sockets = self.sockets.iter().zip(0..);
         sockets
             .try_for_each(|((_, socket), number)| poller.add(socket, Token::Listener(number), Interest::Read))

@@ -2,6 +2,7 @@
 
 use hol_base::Duration;
 use hol_stack::{Kind, Protocol};
+use hol_system::{Interest, Poller};
 use hol_transport::Reliability;
 use hol_workloads::{Client, Face, Server};
 
@@ -9,11 +10,11 @@ use crate::clock::{Alarm, Clock};
 use crate::filter::Filter;
 use crate::mptcp::Mptcp;
 use crate::plan::{End, Plan, Site, SocketsError};
-use crate::poller::{Interest, Poller, Token};
 use crate::progress::Progress;
 use crate::sctp::Sctp;
 use crate::side::Side;
 use crate::tcp::Tcp;
+use crate::token::Token;
 use crate::transceiver::{self, Opener, own_port, refused};
 use crate::udp::Udp;
 use crate::world::World;

@@ -1,12 +1,13 @@
 //! One end of a flow: an application and its connections.
 
 use hol_base::Time;
+use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Input, Outgoing, Output, Trouble};
 
 use crate::End;
 use crate::clock::Clock;
 use crate::plan::Counts;
-use crate::poller::{Interest, Poller, Token};
+use crate::token::Token;
 use crate::transceiver::{Fault, Heard, Sent, Transceiver};
 
 /// Why an end cannot go on.
@@ -39,7 +40,7 @@ impl<A: Application> Side<A> {
     /// Takes a connection, which is open when it can be written.
     pub(crate) fn add(
         &mut self,
-        poller: &Poller,
+        poller: &Poller<Token>,
         number: u16,
         transceiver: Box<dyn Transceiver>,
     ) -> std::io::Result<()> {
@@ -65,7 +66,7 @@ impl<A: Application> Side<A> {
     }
 
     /// A connection can be written: it is open now, or there is room again. True when that was the last to open.
-    pub(crate) fn write(&mut self, poller: &Poller, number: u16, now: Time) -> Result<bool, Fault> {
+    pub(crate) fn write(&mut self, poller: &Poller<Token>, number: u16, now: Time) -> Result<bool, Fault> {
         let Some(connection) = &mut self.connections[usize::from(number)] else { return Ok(false) };
         if connection.interest == Interest::ReadWrite {
             connection.watch(poller, Token::Connection(self.end, number), Interest::Read)?;
@@ -114,7 +115,7 @@ impl<A: Application> Side<A> {
     /// Does what the application wants, until it waits; returns until when. `note_sending` hears of each message.
     pub(crate) fn serve(
         &mut self,
-        poller: &Poller,
+        poller: &Poller<Token>,
         clock: &Clock,
         mut note_sending: impl FnMut(&A, Time),
     ) -> Result<Time, Halt> {
@@ -132,7 +133,7 @@ impl<A: Application> Side<A> {
     }
 
     /// Sends a message; one that the transport does not take goes back to the application.
-    fn send(&mut self, poller: &Poller, outgoing: Outgoing, now: Time) -> Result<(), Fault> {
+    fn send(&mut self, poller: &Poller<Token>, outgoing: Outgoing, now: Time) -> Result<(), Fault> {
         // Parallel connections (associations) take the streams in turn.
         let number = usize::from(outgoing.stream) % self.connections.len();
         let Some(connection) = &mut self.connections[number] else {
@@ -147,7 +148,7 @@ impl<A: Application> Side<A> {
 }
 
 impl Connection {
-    fn watch(&mut self, poller: &Poller, token: Token, interest: Interest) -> std::io::Result<()> {
+    fn watch(&mut self, poller: &Poller<Token>, token: Token, interest: Interest) -> std::io::Result<()> {
         self.interest = interest;
         poller.change(self.transceiver.socket(), token, interest)
     }

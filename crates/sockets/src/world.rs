@@ -2,16 +2,17 @@
 
 use hol_base::Time;
 use hol_measure::{Leg, Record};
+use hol_system::{Events, Interest, Poller, Ready};
 use hol_workloads::{Client, Server};
 use socket2::Socket;
 
 use crate::clock::{Alarm, Clock};
 use crate::filter::Filter;
 use crate::plan::{End, Ending, PathChange, Plan, Run, SocketsError};
-use crate::poller::{Interest, Poller, Ready, Token};
 use crate::progress::{Progress, Tally};
 use crate::side::{Halt, Side};
 use crate::stop::Stop;
+use crate::token::Token;
 use crate::transceiver::{Fault, Heard, Opener, refused};
 
 /// Everything that takes part in a run.
@@ -19,7 +20,7 @@ pub(crate) struct World<'p> {
     pub(crate) plan: &'p Plan,
     pub(crate) clock: Clock,
     pub(crate) alarm: Alarm,
-    pub(crate) poller: Poller,
+    pub(crate) poller: Poller<Token>,
     pub(crate) opener: Box<dyn Opener>,
     pub(crate) listener: Option<Socket>,
     /// By connection: where it comes from.
@@ -34,6 +35,8 @@ pub(crate) struct World<'p> {
 }
 
 impl World<'_> {
+    /// Sockets that are looked after before the alarm is set anew.
+    const MOST_READY: usize = 64;
     /// As much as a datagram may be.
     pub(crate) const BUFFER: usize = 1 << 16;
 
@@ -44,14 +47,14 @@ impl World<'_> {
 
     /// Goes on until the flow has ended; returns the time.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
-        let mut ready = Vec::new();
+        let mut ready = Events::with_capacity(Self::MOST_READY);
         let mut wake = self.serve(End::Client);
         while self.progress.stopped.is_none() {
             let deadline = wake.min(self.progress.deadline(self.tally()));
             self.alarm.set(&self.clock, deadline).map_err(refused("set the alarm"))?;
-            self.poller.wait(&mut ready).map_err(refused("wait for the sockets"))?;
-            for one in &ready {
-                if let Some(until) = self.handle(*one) {
+            self.poller.wait(None, &mut ready).map_err(refused("wait for the sockets"))?;
+            for one in ready.iter() {
+                if let Some(until) = self.handle(one) {
                     wake = until;
                 }
             }
@@ -85,7 +88,7 @@ impl World<'_> {
     }
 
     /// Does what something ready asks for; the client's next time if it was asked.
-    fn handle(&mut self, ready: Ready) -> Option<Time> {
+    fn handle(&mut self, ready: Ready<Token>) -> Option<Time> {
         let result = match ready.token {
             Token::Alarm => {
                 let (now, tally) = (self.clock.now(), self.tally());
@@ -112,7 +115,7 @@ impl World<'_> {
         })
     }
 
-    fn client_ready(&mut self, number: u16, ready: Ready) -> Result<(), Fault> {
+    fn client_ready(&mut self, number: u16, ready: Ready<Token>) -> Result<(), Fault> {
         let now = self.clock.now();
         if ready.writable && self.client.write(&self.poller, number, now)? {
             self.progress.note_connected(now);
@@ -125,7 +128,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn server_ready(&mut self, number: u16, ready: Ready) -> Result<(), Fault> {
+    fn server_ready(&mut self, number: u16, ready: Ready<Token>) -> Result<(), Fault> {
         if ready.writable {
             self.server.write(&self.poller, number, self.clock.now())?;
         }

@@ -3,10 +3,11 @@
 use std::io;
 
 use hol_base::Time;
+use hol_system::Interest;
 
 use super::Daemon;
 use crate::log::Level;
-use crate::poller::{Interest, Token};
+use crate::token::Token;
 use crate::{Settings, SetupError, Signals};
 
 /// When to read which files.

@@ -11,11 +11,12 @@ use hol_simco::{
     AddressTuple, Agent, Config, Direction, Enable, Heard, Lifetime, Location, Message, Middlebox,
     PerParameters, Pid, Policy, PortParity, Refusal, Reply, Request, Unauthenticated, length_of,
 };
+use hol_system::{Events, Interest};
 
 use super::super::Daemon;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::poller::{Interest, Token};
+use crate::token::Token;
 use crate::{Level, Limits, Listen, Log, Transport};
 
 /// A daemon on a port of the loopback interface.
@@ -74,7 +75,7 @@ impl World {
 
     /// A turn, at most a moment later; false if there was nothing to do.
     pub fn turn(&mut self) -> bool {
-        let mut ready = Vec::new();
+        let mut ready = Events::with_capacity(Daemon::MOST_READY);
         let patience = self.daemon.patience().unwrap_or(Duration::MAX).min(Duration::from_millis(20));
         let is_behind = self.daemon.connections.wake_at() == Time::ZERO;
         self.daemon.poller.wait(Some(patience), &mut ready).unwrap();

@@ -1,0 +1,56 @@
+//! What the event loop waits for.
+
+use hol_simco::SessionId;
+
+/// What may become ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// The daemon is to stop.
+    Stop,
+    /// It is to read its policy and its secrets again.
+    Reload,
+    /// A listening socket, by its number.
+    Listener(u32),
+    Connection(SessionId),
+}
+
+const LISTENERS: u64 = 1 << 32;
+const STOP: u64 = 2 << 32;
+const RELOAD: u64 = 3 << 32;
+
+impl From<Token> for u64 {
+    fn from(token: Token) -> Self {
+        match token {
+            Token::Connection(id) => id.0.into(),
+            Token::Listener(number) => LISTENERS + Self::from(number),
+            Token::Stop => STOP,
+            Token::Reload => RELOAD,
+        }
+    }
+}
+
+impl From<u64> for Token {
+    fn from(number: u64) -> Self {
+        match number {
+            STOP => Self::Stop,
+            RELOAD => Self::Reload,
+            listener @ LISTENERS.. => Self::Listener(listener as u32),
+            connection => Self::Connection(SessionId(connection as u32)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_comes_back_as_it_was_given() {
+        let numbers = [0, 1, u32::MAX];
+        let connections = numbers.map(|number| Token::Connection(SessionId(number)));
+        let listeners = numbers.map(Token::Listener);
+        for token in [Token::Stop, Token::Reload].into_iter().chain(listeners).chain(connections) {
+            assert_eq!(Token::from(u64::from(token)), token);
+        }
+    }
+}

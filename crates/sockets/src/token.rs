@@ -1,0 +1,56 @@
+//! What a run waits for.
+
+use crate::End;
+
+/// What may become ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Token {
+    Alarm,
+    /// Another thread wants the run to end.
+    Stop,
+    /// The server's listening socket.
+    Listener,
+    /// The socket of a connection of an end.
+    Connection(End, u16),
+}
+
+impl From<Token> for u64 {
+    fn from(token: Token) -> Self {
+        match token {
+            Token::Alarm => 0,
+            Token::Listener => 1,
+            Token::Stop => 2,
+            Token::Connection(End::Client, index) => 4 + 2 * Self::from(index),
+            Token::Connection(End::Server, index) => 5 + 2 * Self::from(index),
+        }
+    }
+}
+
+impl From<u64> for Token {
+    fn from(number: u64) -> Self {
+        match number {
+            0 => Self::Alarm,
+            1 => Self::Listener,
+            2 => Self::Stop,
+            other => {
+                let end = if other.is_multiple_of(2) { End::Client } else { End::Server };
+                Self::Connection(end, ((other - 4) / 2) as u16)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_comes_back_as_it_was_given() {
+        let connections = [0, 1, u16::MAX]
+            .into_iter()
+            .flat_map(|index| [End::Client, End::Server].map(|end| Token::Connection(end, index)));
+        for token in connections.chain([Token::Alarm, Token::Listener, Token::Stop]) {
+            assert_eq!(Token::from(u64::from(token)), token);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What is ready: epoll with tokens of the caller's. epoll(7).
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, OwnedFd};
+
+use hol_base::Duration;
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+
+/// Waits for files: sockets, timers, signals. `T` is what the caller calls them.
+pub struct Poller<T> {
+    epoll: OwnedFd,
+    tokens: PhantomData<T>,
+}
+
+/// What a file is watched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// That there is something to read.
+    Read,
+    /// That there is room to write.
+    Write,
+    /// Either.
+    ReadWrite,
+}
+
+/// A file is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready<T> {
+    /// What the caller calls it.
+    pub token: T,
+    /// It can be read, or has an error, which shows itself to whoever reads next.
+    pub readable: bool,
+    /// It can be written, or has an error.
+    pub writable: bool,
+}
+
+/// Room for what is found ready in one go.
+pub struct Events<T> {
+    events: Vec<Event>,
+    tokens: PhantomData<T>,
+}
+
+impl<T: From<u64> + Into<u64>> Poller<T> {
+    /// A poller that watches nothing.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, tokens: PhantomData })
+    }
+
+    /// Watches a file from now on, until it is [removed](Self::remove) or closed.
+    pub fn add(&self, file: impl AsFd, token: T, interest: Interest) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, file, EventData::new_u64(token.into()), interest.flags())?)
+    }
+
+    /// Watches it for something else.
+    pub fn change(&self, file: impl AsFd, token: T, interest: Interest) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, file, EventData::new_u64(token.into()), interest.flags())?)
+    }
+
+    /// Watches it no more.
+    pub fn remove(&self, file: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, file)?)
+    }
+
+    /// Waits until something is ready, or so long, or for a signal, and puts what is ready into `events`.
+    pub fn wait(&self, patience: Option<Duration>, events: &mut Events<T>) -> io::Result<()> {
+        let timeout = patience.map(|patience| Timespec {
+            tv_sec: (patience.as_nanos() / 1_000_000_000) as i64,
+            tv_nsec: (patience.as_nanos() % 1_000_000_000) as i64,
+        });
+        events.events.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut events.events), timeout.as_ref()) {
+            Err(error) if error != Errno::INTR => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T: From<u64>> Events<T> {
+    /// Room for so many.
+    pub fn with_capacity(most: usize) -> Self {
+        Self { events: Vec::with_capacity(most), tokens: PhantomData }
+    }
+
+    /// What is ready.
+    pub fn iter(&self) -> impl Iterator<Item = Ready<T>> {
+        self.events.iter().map(|event| {
+            let (flags, data) = (event.flags, event.data);
+            let over = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+            Ready {
+                token: T::from(data.u64()),
+                readable: over || flags.contains(EventFlags::IN),
+                writable: over || flags.contains(EventFlags::OUT),
+            }
+        })
+    }
+
+    /// True if nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        match self {
+            Self::Read => EventFlags::IN,
+            Self::Write => EventFlags::OUT,
+            Self::ReadWrite => EventFlags::IN | EventFlags::OUT,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Poller<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Poller").field("epoll", &self.epoll).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_ready_for_what_it_is_watched_for() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let poller = Poller::<u64>::new().unwrap();
+        let mut events = Events::with_capacity(2);
+        let mut ready = || {
+            poller.wait(Some(Duration::ZERO), &mut events).unwrap();
+            let ready: Vec<_> = events.iter().map(|one| (one.token, one.readable, one.writable)).collect();
+            assert_eq!(events.is_empty(), ready.is_empty());
+            ready
+        };
+        poller.add(&theirs, 7, Interest::Read).unwrap();
+        assert_eq!(ready(), []);
+        ours.write_all(b"!").unwrap();
+        assert_eq!(ready(), [(7, true, false)]);
+        poller.change(&theirs, 8, Interest::Write).unwrap();
+        assert_eq!(ready(), [(8, false, true)]);
+        poller.change(&theirs, 9, Interest::ReadWrite).unwrap();
+        assert_eq!(ready(), [(9, true, true)]);
+        poller.remove(&theirs).unwrap();
+        assert_eq!(ready(), []);
+    }
+}
