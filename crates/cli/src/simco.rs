@@ -12,6 +12,7 @@ mod list;
 mod protocol;
 mod reserve;
 mod rule;
+mod rules;
 mod serve;
 mod span;
 mod status;
@@ -30,6 +31,7 @@ Examples:
   hol simco enable 10.0.0.5:5004+2 any --udp             two ports, from anybody
   hol simco enable [2001:db8::5]:80 [2001:db8:9::/48] --tcp --server fw1 --secret ./secret --name web
   hol simco list
+  hol simco rules /var/lib/simco                         all that a middlebox here has recorded
   hol simco disallow 7
   hol simco watch --json
   hol simco serve --filter none
@@ -62,6 +64,8 @@ enum What {
     Status(Asking<status::Status>),
     /// Show all rules that this agent may access (PRL, PRS)
     List(list::List),
+    /// Show all rules that a middlebox of this host has recorded
+    Rules(rules::Rules),
     /// Show what happens to rules, as it happens (ARE)
     Watch(watch::Watch),
     /// Do what the lines of a file say, in one session
@@ -78,6 +82,7 @@ impl Simco {
         }
         match &self.what {
             What::List(list) => list.run(),
+            What::Rules(rules) => rules.run(),
             What::Watch(watch) => watch.run(),
             What::Batch(batch) => batch.run(),
             What::Serve(serve) => serve.run(),
@@ -102,7 +107,7 @@ impl What {
             Self::Lifetime(asking) => Some(asking.parts()),
             Self::Disallow(asking) => Some(asking.parts()),
             Self::Status(asking) => Some(asking.parts()),
-            Self::List(_) | Self::Watch(_) | Self::Batch(_) | Self::Serve(_) => None,
+            Self::List(_) | Self::Rules(_) | Self::Watch(_) | Self::Batch(_) | Self::Serve(_) => None,
         }
     }
 }

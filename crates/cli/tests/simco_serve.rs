@@ -78,6 +78,38 @@ fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
     assert_ne!(agent("list", "old").0, 0);
 }
 
+/// RFC 4540 section 8.7: the length of a reply has 16 bits.
+#[test]
+fn rules_that_are_too_many_for_a_list_are_shown_from_where_they_are_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("settings.toml"), "state = \"rules\"\nsync = false\n").unwrap();
+    let mut middlebox = Daemon::start(dir.path(), &["--config", "settings.toml"]);
+    ask(&middlebox, dir.path(), "enable 10.0.0.5:1 198.51.100.7:6000 --udp --both-ways --lifetime 1h");
+    let rules = |options: &[&str]| hol::ok(dir.path(), &[&["simco", "rules", "rules"], options].concat());
+    assert!(rules(&[]).contains("enabled  udp       10.0.0.5:1  <->  198.51.100.7:6000"), "{}", rules(&[]));
+    let without_time = |text: String| {
+        let mut rule: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(rule["lifetime_s"].take().as_u64().is_some_and(|left| (3000..=3600).contains(&left)));
+        rule
+    };
+    let listed = ask(&middlebox, dir.path(), "list --json");
+    assert_eq!(without_time(rules(&["--json"])), without_time(listed));
+    let lines: String = (2..=8192).map(|port| format!("enable 10.0.0.5:{port} any --udp\n")).collect();
+    fs::write(dir.path().join("many"), lines).unwrap();
+    ask(&middlebox, dir.path(), "batch many");
+    let (code, problem) =
+        hol::failure(dir.path(), &["simco", "list", "--server", &middlebox.address.clone()]);
+    assert!(
+        code == 1 && problem.contains("0x0313") && problem.contains("`hol simco rules DIR`"),
+        "{problem}"
+    );
+    assert_eq!(rules(&["--json"]).lines().count(), 8192);
+    middlebox.kill();
+    assert_eq!(rules(&["--json"]).lines().count(), 8192, "whether it runs or not");
+    let (code, problem) = hol::failure(dir.path(), &["simco", "rules", "."]);
+    assert!(code == 1 && problem.contains("no rules are recorded there"), "{problem}");
+}
+
 /// proc_pid_status(5).
 #[test]
 fn a_supervisor_is_told_and_nothing_is_left_of_what_root_may() {

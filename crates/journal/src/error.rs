@@ -10,6 +10,9 @@ pub enum JournalError {
     /// Another process records there.
     #[error("{0}: another process records its rules there; stop it, or give this one a directory of its own")]
     Locked(PathBuf),
+    /// Nothing was ever recorded there.
+    #[error("{0}: no rules are recorded there; name the directory that a middlebox has for its state")]
+    None(PathBuf),
     /// A file or directory cannot be opened, read or made.
     #[error("{path}: cannot {action}: {source}")]
     Io {

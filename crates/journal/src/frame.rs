@@ -69,6 +69,11 @@ impl<R: Read> Frames<R> {
         self.offset
     }
 
+    /// True if nothing lies behind the last whole frame.
+    pub fn are_at_end(&self) -> bool {
+        self.offset == self.end
+    }
+
     /// The next frame. Behind [`Next::Broken`] there is none to be had.
     pub fn next(&mut self) -> io::Result<Next<'_>> {
         let left = self.end - self.offset;

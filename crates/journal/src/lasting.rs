@@ -11,7 +11,7 @@ use hol_simco::{Pid, Recorded};
 use crate::JournalError;
 use crate::entry::{Entry, parse_all};
 use crate::frame::Next;
-use crate::segment;
+use crate::segment::{self, Reader};
 
 /// The lasting entries of some segments.
 #[derive(Debug, Default)]
@@ -78,9 +78,19 @@ impl Lasting {
 /// against an entry is damage.
 fn for_each_entry(
     path: &Path,
-    mut visit: impl FnMut(Entry, &[u8]) -> Result<(), &'static str>,
+    visit: impl FnMut(Entry, &[u8]) -> Result<(), &'static str>,
 ) -> Result<u64, JournalError> {
     let (_, mut frames) = segment::read(path)?;
+    for_each_entry_of(&mut frames, path, visit)?;
+    Ok(frames.offset())
+}
+
+/// The same for a segment that is open.
+pub(crate) fn for_each_entry_of(
+    frames: &mut Reader,
+    path: &Path,
+    mut visit: impl FnMut(Entry, &[u8]) -> Result<(), &'static str>,
+) -> Result<(), JournalError> {
     loop {
         match frames.next().map_err(JournalError::io("read", path))? {
             Next::Frame(offset, entries) => {
@@ -91,7 +101,7 @@ fn for_each_entry(
                         .map_err(|what| JournalError::Damaged { path: path.to_owned(), offset, what })?;
                 }
             }
-            Next::End | Next::Broken => return Ok(frames.offset()),
+            Next::End | Next::Broken => return Ok(()),
         }
     }
 }

@@ -56,9 +56,11 @@ mod error;
 mod frame;
 mod journal;
 mod lasting;
+mod reading;
 mod recovery;
 mod segment;
 
 pub use error::{JournalError, Torn};
 pub use hol_simco::Recorded;
 pub use journal::{Durability, Journal};
+pub use reading::read;

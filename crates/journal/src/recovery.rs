@@ -8,7 +8,7 @@ use hol_simco::Recorded;
 
 use crate::frame;
 use crate::lasting::Lasting;
-use crate::segment::{self, Start};
+use crate::segment::{self, Listed, Reader, Start};
 use crate::{JournalError, Torn};
 
 /// A history, read to its end.
@@ -27,7 +27,12 @@ pub(crate) struct Recovered {
 
 /// Reads all segments that count, and removes those that do not.
 pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
-    let segments = segments_that_count(dir)?;
+    let Listed { numbers, unfinished } = segment::list(dir)?;
+    let counting = segments_that_count(dir, &numbers)?;
+    let segments: Vec<u64> = counting.into_iter().map(|(number, _)| number).collect();
+    let superseded = numbers.iter().filter(|number| !segments.contains(number));
+    let superseded = superseded.map(|number| segment::path(dir, *number));
+    superseded.chain(unfinished).try_for_each(|path| segment::remove(&path))?;
     let paths: Vec<PathBuf> = segments.iter().map(|number| segment::path(dir, *number)).collect();
     let lasting = Lasting::of(&paths)?;
     let mut torn = None;
@@ -44,30 +49,27 @@ pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
     Ok(Recovered { rules, entries: lasting.entries, segments, end, torn })
 }
 
-const NO_FRAME: &str = "these octets are no record, but there are more behind them";
+pub(crate) const NO_FRAME: &str = "these octets are no record, but there are more behind them";
 
-fn damaged(path: &Path, offset: u64, what: &'static str) -> JournalError {
+pub(crate) fn damaged(path: &Path, offset: u64, what: &'static str) -> JournalError {
     JournalError::Damaged { path: path.to_owned(), offset, what }
 }
 
-/// The last segment that begins from nothing and those behind it.
-fn segments_that_count(dir: &Path) -> Result<Vec<u64>, JournalError> {
-    let mut numbers = segment::list(dir)?;
-    let mut first = numbers.len();
-    while first > 0 {
-        first -= 1;
-        let path = segment::path(dir, numbers[first]);
-        if segment::read(&path)?.0 == Start::Nothing {
+/// The last segment that begins from nothing and those behind it, open.
+pub(crate) fn segments_that_count(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64, Reader)>, JournalError> {
+    let mut counting = Vec::new();
+    for (at, number) in numbers.iter().enumerate().rev() {
+        let path = segment::path(dir, *number);
+        let (start, frames) = segment::read(&path)?;
+        counting.push((*number, frames));
+        if start == Start::Nothing {
             break;
         }
-        if first == 0 || numbers[first - 1] + 1 != numbers[first] {
+        if at == 0 || numbers[at - 1] + 1 != *number {
             return Err(damaged(&path, 0, "the segment before this one is missing"));
         }
     }
-    let counting = numbers.split_off(first);
-    for superseded in numbers {
-        segment::remove(&segment::path(dir, superseded))?;
-    }
+    counting.reverse();
     Ok(counting)
 }
 

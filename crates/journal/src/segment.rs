@@ -31,9 +31,17 @@ pub(crate) fn path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{PREFIX}{number:010}"))
 }
 
-/// The numbers of the segments in a directory, in order. Unfinished ones are removed.
-pub(crate) fn list(dir: &Path) -> Result<Vec<u64>, JournalError> {
-    let mut numbers = Vec::new();
+/// The segments in a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// Their numbers, in order.
+    pub numbers: Vec<u64>,
+    /// Files of those that are not on the disk yet.
+    pub unfinished: Vec<PathBuf>,
+}
+
+pub(crate) fn list(dir: &Path) -> Result<Listed, JournalError> {
+    let mut listed = Listed::default();
     for file in fs::read_dir(dir).map_err(JournalError::io("read", dir))? {
         let file = file.map_err(JournalError::io("read", dir))?;
         let name = file.file_name();
@@ -41,13 +49,13 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<u64>, JournalError> {
         if let Some(number) = number.strip_suffix(UNFINISHED)
             && number.parse::<u64>().is_ok()
         {
-            remove(&file.path())?;
+            listed.unfinished.push(file.path());
         } else if let Ok(number) = number.parse() {
-            numbers.push(number);
+            listed.numbers.push(number);
         }
     }
-    numbers.sort_unstable();
-    Ok(numbers)
+    listed.numbers.sort_unstable();
+    Ok(listed)
 }
 
 pub(crate) fn remove(path: &Path) -> Result<(), JournalError> {
@@ -91,8 +99,11 @@ fn sync_directory(dir: &Path) -> Result<(), JournalError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(JournalError::io("sync", dir))
 }
 
+/// The frames of a segment that is open.
+pub(crate) type Reader = Frames<BufReader<File>>;
+
 /// Opens a segment for reading.
-pub(crate) fn read(path: &Path) -> Result<(Start, Frames<BufReader<File>>), JournalError> {
+pub(crate) fn read(path: &Path) -> Result<(Start, Reader), JournalError> {
     let mut file = File::open(path).map_err(JournalError::io("open", path))?;
     let length = file.metadata().map_err(JournalError::io("read", path))?.len();
     let mut octets = [0; HEADER];

@@ -150,3 +150,39 @@ fn rules_come_in_the_order_in_which_they_became_what_they_are() {
     let (_, rules) = Journal::open(store.path()).unwrap();
     assert_eq!(rules.iter().map(|recorded| recorded.rule.pid.0).collect::<Vec<_>>(), [3, 5, 9]);
 }
+
+#[test]
+fn whoever_looks_into_a_journal_sees_what_holds_and_leaves_everything_as_it_is() {
+    let store = Store::new();
+    let (mut journal, mut held) = store.open();
+    let look = || Held::from(hol_journal::read(store.path()).unwrap());
+    record(&mut journal, &[held.change(8, 8, false), held.change(7, 7, false)]);
+    assert_eq!(look(), held);
+    for round in 0..2 {
+        supersede(&mut journal, &mut held);
+        journal.tidy().unwrap();
+        // A thread compacts meanwhile.
+        for version in 0..20 {
+            record(&mut journal, &[held.change(8, 100 * round + version, version == 13)]);
+            assert_eq!(look(), held);
+        }
+    }
+    drop(journal);
+    let unfinished = store.path().join("journal.0000000001.new");
+    let last = store.files().pop().unwrap();
+    let whole = fs::read(store.path().join(&last)).unwrap();
+    fs::write(&unfinished, "half").unwrap();
+    fs::write(store.path().join(&last), [&whole, &whole[16..30]].concat()).unwrap();
+    let files = store.files();
+    assert_eq!(look(), held, "half a frame at the end is being written");
+    assert_eq!(store.files(), files);
+}
+
+#[test]
+fn a_directory_without_a_journal_has_no_rules_to_show() {
+    let store = Store::new();
+    let error = message(hol_journal::read(store.path()));
+    assert!(error.contains("no rules are recorded there"), "{error}");
+    let error = message(hol_journal::read(&store.path().join("none")));
+    assert!(error.contains("none: cannot read: No such file"), "{error}");
+}

@@ -61,7 +61,7 @@ fn parse(grammar: &mut Command, line: &str) -> Result<Vec<Asked>, String> {
     let Line { what } =
         parsed.and_then(|words| Line::from_arg_matches(&words)).map_err(|error| problem(&error))?;
     let Some((order, client)) = what.order() else {
-        return Err("list, watch, batch and serve are no orders; use them alone".to_owned());
+        return Err("list, rules, watch, batch and serve are no orders; use them alone".to_owned());
     };
     if *client != Client::default() {
         return Err("how to reach the middlebox, and --json, go behind `hol simco batch FILE`".to_owned());

@@ -23,7 +23,7 @@ fn cure(refusal: Refusal) -> &'static str {
         Refusal::NoSuchRule => "it may have ended; `hol simco list` shows those that there are",
         Refusal::NoSuchGroup => "a group ends with its last rule; leave --group out to begin one",
         Refusal::ReplyTooBig => {
-            "a list has 8,191 rules at most; ask for single ones by `hol simco status PID`"
+            "a list has 8,191 rules at most; on its host `hol simco rules DIR` shows all that it has recorded, DIR being `state` of its settings"
         }
         Refusal::NoResources => "it has as many rules as it may have; end some by `hol simco disallow`",
         Refusal::ConfigurationFailed => {

@@ -5,10 +5,8 @@ use hol_simco::{Pid, Refusal, Reply, Request};
 
 use super::client::{Client, ask_all, close};
 use super::rule::Rule;
-use super::table::table;
+use super::table::show;
 use crate::failure::Failure;
-use crate::row::json;
-use crate::terminal::say;
 
 /// Show all rules that this agent may access.
 #[derive(Debug, Args)]
@@ -29,11 +27,7 @@ impl List {
         ended?;
         let rules: Vec<Rule> =
             pids.into_iter().zip(answers).filter_map(|(pid, answer)| rule(pid, answer)).collect();
-        if self.client.json {
-            say(&rules.iter().map(json).collect::<String>());
-        } else {
-            table(&rules);
-        }
+        show(&rules, self.client.json);
         close(session);
         Ok(())
     }

@@ -58,7 +58,6 @@ impl Rule {
         match reply {
             Reply::Prr(rule) => Self::granted("reserved", rule),
             Reply::Per(rule) => Self::granted("enabled", rule).enabled_by(request),
-            Reply::Prs { rule, owner } => Self::granted("reserved", rule).owned_by(owner),
             Reply::Plc { lifetime } => Self { lifetime_s: Some(lifetime.0), ..Self::asked_for(request) },
             Reply::Prd => Self { state: Some("ended"), ..Self::asked_for(request) },
             Reply::Pdr { pid, lifetime } => {
@@ -66,6 +65,14 @@ impl Rule {
                     Self { state: Some("disabled"), lifetime_s: Some(lifetime.0), ..Self::numbered(*pid) };
                 rule.enabled_by(request)
             }
+            status => Self::of_status(status),
+        }
+    }
+
+    /// What the reply to PRS says, which needs no request.
+    pub fn of_status(status: &Reply) -> Self {
+        match status {
+            Reply::Prs { rule, owner } => Self::granted("reserved", rule).owned_by(owner),
             Reply::Pes(rule) => {
                 let enabled = Self {
                     gid: Some(rule.gid.0),
@@ -83,9 +90,7 @@ impl Rule {
                 let disabled = Self { state, lifetime_s, ..Self::numbered(rule.pid) };
                 disabled.between(&rule.internal, &rule.external).owned_by(&rule.owner)
             }
-            Reply::Se { .. } | Reply::Sa { .. } | Reply::St | Reply::Prl(_) => {
-                unreachable!("{reply:?} is about no single rule")
-            }
+            reply => unreachable!("{reply:?} is no status of a rule"),
         }
     }
 

@@ -2,7 +2,17 @@
 
 use super::rule::{End, Rule};
 use super::span;
+use crate::row::json;
 use crate::terminal::{aligned, say};
+
+/// Prints rules as a table, or each as a JSON object.
+pub fn show(rules: &[Rule], as_json: bool) {
+    if as_json {
+        say(&rules.iter().map(json).collect::<String>());
+    } else {
+        table(rules);
+    }
+}
 
 /// Prints a table, without the columns that would be empty.
 pub fn table(rules: &[Rule]) {

@@ -1,0 +1,57 @@
+//! Looking into a journal without disturbing the process that records there.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use hol_simco::Recorded;
+
+use crate::entry::Entry;
+use crate::lasting::for_each_entry_of;
+use crate::recovery::{NO_FRAME, damaged, segments_that_count};
+use crate::{JournalError, segment};
+
+/// Compactions that may get in the way: each takes much longer than opening its segments.
+const ATTEMPTS: usize = 10;
+
+/// The rules that hold as recorded in this directory, by PID; also those whose lifetime has ended meanwhile.
+///
+/// Nothing is written, locked or cleared away: a process that records there goes on, and what it records meanwhile may
+/// be missing.
+pub fn read(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
+    let mut attempts = 1;
+    loop {
+        match read_once(dir) {
+            // A segment was compacted away between being listed and being opened.
+            Err(JournalError::Io { source, path, .. })
+                if source.kind() == ErrorKind::NotFound && path != dir && attempts < ATTEMPTS =>
+            {
+                attempts += 1;
+            }
+            read => return read,
+        }
+    }
+}
+
+fn read_once(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
+    let numbers = segment::list(dir)?.numbers;
+    if numbers.is_empty() {
+        return Err(JournalError::None(dir.to_owned()));
+    }
+    let mut rules = BTreeMap::new();
+    // What is open stays as it is, even if it is compacted away. Only the last segment grows, and may end in half a frame.
+    for (number, mut frames) in segments_that_count(dir, &numbers)? {
+        let path = segment::path(dir, number);
+        for_each_entry_of(&mut frames, &path, |entry, _| {
+            match entry {
+                Entry::Holds(recorded) => drop(rules.insert(recorded.rule.pid, recorded)),
+                Entry::Ended(pid) => drop(rules.remove(&pid).ok_or("a rule ends that never began")?),
+            }
+            Ok(())
+        })?;
+        if !frames.are_at_end() && Some(&number) != numbers.last() {
+            return Err(damaged(&path, frames.offset(), NO_FRAME));
+        }
+    }
+    Ok(rules.into_values().collect())
+}
