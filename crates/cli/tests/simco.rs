@@ -234,6 +234,20 @@ fn an_agent_proves_who_it_is_with_a_secret_that_nobody_else_reads() {
 }
 
 #[test]
+fn secrets_alone_demand_a_proof_and_whoever_gives_it_may_do_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let secrets = dir.path().join("secrets");
+    fs::write(&secrets, "caller = '0123456789abcdef'\noperator = 'fedcba9876543210'\n").unwrap();
+    fs::set_permissions(&secrets, Permissions::from_mode(0o600)).unwrap();
+    let bench = Bench { middlebox: Daemon::start(dir.path(), &["--secrets", "secrets"]), dir };
+    let (code, message) = bench.failure("list");
+    assert!(code == 3 && message.contains("0x0323 Authentication failed; give --secret FILE"), "{message}");
+    bench.ok("enable 10.0.0.5:5004 any --udp --secret secrets --name caller");
+    bench.ok("disable any any --secret secrets --name operator");
+    assert_eq!(bench.json("list --secret secrets --name caller").len(), 1, "the rule that blocks");
+}
+
+#[test]
 fn a_batch_is_one_session_and_names_the_line_that_is_wrong() {
     let bench = Bench::new();
     let write = |text: &str| fs::write(bench.dir.path().join("rules"), text).unwrap();

@@ -28,9 +28,10 @@ pub struct Settings {
     pub state: Option<PathBuf>,
     /// True if the disk has a rule before its reply goes out; else a crash of the machine may lose some.
     pub sync: bool,
-    /// The file that says who may do what; without it, anybody may do anything.
+    /// The file that says who may do what; without it, whoever has a secret may do anything, and anybody if there are no
+    /// secrets either.
     pub policy: Option<PathBuf>,
-    /// The file of the agents' secrets; without it, no agent can prove who it is.
+    /// The file of the agents' secrets, with which they prove who they are.
     pub secrets: Option<PathBuf>,
     /// The longest lifetime that a rule is granted, in whole seconds.
     pub max_lifetime: Duration,

@@ -69,11 +69,16 @@ pub enum SetupError {
     )]
     OneInterface,
     /// Strangers could open the firewall.
-    #[error("{0} is open to other hosts, and without a policy anybody may do anything; set policy = FILE")]
+    #[error(
+        "{0} is open to other hosts, and without policy and secrets anybody may do anything; set policy = FILE, secrets = FILE, or both"
+    )]
     OpenToAll(std::net::SocketAddr),
     /// Nobody could open a session.
     #[error("{}: every agent has to prove who it is, but there are no secrets; set secrets = FILE, or `anonymous`", .0.display())]
     NobodyCanProve(PathBuf),
+    /// Nobody could open a session, for without a policy only agents with a secret may.
+    #[error("{}: there is no secret; add a line NAME = \"SECRET\" for each agent", .0.display())]
+    NoSecrets(PathBuf),
     /// Nobody could open a session either.
     #[error("{}: none of these agents has a secret in {}; add a line NAME = \"SECRET\" there, or set `anonymous`", .policy.display(), .secrets.display())]
     NobodyHasASecret {
@@ -119,7 +124,8 @@ impl Settings {
 
     /// Who may do what, and how agents prove who they are, as the files have it now.
     pub(crate) fn access(&self) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
-        let (policy, secrets) = (self.read_policy()?, self.read_secrets()?);
+        let secrets = self.read_secrets()?;
+        let policy = self.read_policy(secrets.as_ref())?;
         self.check_agents(&policy, secrets.as_ref())?;
         Ok(match secrets {
             Some(secrets) => (policy, Box::new(secrets)),
@@ -237,12 +243,17 @@ impl Settings {
         }
     }
 
-    fn read_policy(&self) -> Result<Policy, SetupError> {
-        let Some(path) = &self.policy else {
-            let stranger = self.sockets().into_iter().find(|at| !at.address.ip().is_loopback());
-            return stranger.map_or(Ok(Policy::open()), |at| Err(SetupError::OpenToAll(at.address)));
+    /// Without a policy, whoever has a secret may do anything; anybody may if there are no secrets either.
+    fn read_policy(&self, secrets: Option<&SharedSecrets>) -> Result<Policy, SetupError> {
+        let (path, policy) = match (&self.policy, &self.secrets, secrets) {
+            (Some(path), ..) => (path, Policy::parse(&read(path)?)),
+            (None, Some(path), Some(secrets)) => (path, Policy::of_agents(secrets.names())),
+            _ => {
+                let stranger = self.sockets().into_iter().find(|at| !at.address.ip().is_loopback());
+                return stranger.map_or(Ok(Policy::open()), |at| Err(SetupError::OpenToAll(at.address)));
+            }
         };
-        Policy::parse(&read(path)?).map_err(|source| SetupError::Policy { path: path.clone(), source })
+        policy.map_err(|source| SetupError::Policy { path: path.clone(), source })
     }
 
     fn read_secrets(&self) -> Result<Option<SharedSecrets>, SetupError> {
@@ -253,14 +264,15 @@ impl Settings {
 
     /// Refuses a policy under which nobody could open a session.
     fn check_agents(&self, policy: &Policy, secrets: Option<&SharedSecrets>) -> Result<(), SetupError> {
-        let Some(path) = self.policy.clone().filter(|_| policy.anonymous().is_none()) else { return Ok(()) };
-        match (secrets, self.secrets.clone()) {
-            (Some(known), Some(secrets)) if !policy.names().any(|name| known.knows(name)) => {
-                Err(SetupError::NobodyHasASecret { policy: path, secrets })
-            }
-            (None, _) => Err(SetupError::NobodyCanProve(path)),
-            _ => Ok(()),
+        let is_known = |name| secrets.is_some_and(|secrets| secrets.knows(name));
+        if policy.anonymous().is_some() || policy.names().any(is_known) {
+            return Ok(());
         }
+        Err(match (self.policy.clone(), self.secrets.clone()) {
+            (Some(policy), Some(secrets)) => SetupError::NobodyHasASecret { policy, secrets },
+            (Some(policy), None) => SetupError::NobodyCanProve(policy),
+            (None, secrets) => SetupError::NoSecrets(secrets.unwrap_or_default()),
+        })
     }
 
     fn check_limits(&self) -> Result<(), SetupError> {

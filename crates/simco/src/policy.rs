@@ -91,7 +91,7 @@ pub enum PolicyError {
         nearest: Option<String>,
     },
     /// More agents than there are identifiers.
-    #[error("[agents] has {0} agents; the most are {most}", most = u16::MAX)]
+    #[error("there are {0} agents; the most are {most}", most = u16::MAX)]
     TooManyAgents(usize),
     /// The name does not fit into an owner attribute.
     #[error("[agents.{0}]: the name has more than {limit} octets; shorten it", limit = Owner::LIMIT)]
@@ -152,18 +152,24 @@ const USUAL: [Right; 5] = [Right::Reserve, Right::Enable, Right::Lifetime, Right
 impl Policy {
     /// Anybody may do anything without authentication.
     pub fn open() -> Self {
-        let may = USUAL.into_iter().chain([Right::Disable]).collect();
-        let anybody = Permit { may, accesses: Accesses::All, ..Permit::nothing("") };
+        let anybody = Permit { may: everything(), accesses: Accesses::All, ..Permit::nothing("") };
         Self { agents: vec![anybody], anonymous: Some(AgentId(0)), secure_only: false }
+    }
+
+    /// These agents may do anything, each once it has proved who it is, and nobody else.
+    pub fn of_agents<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, PolicyError> {
+        let permit =
+            |name: &str| Permit { may: everything(), accesses: Accesses::All, ..Permit::nothing(name) };
+        let agents: Vec<Permit> = names.into_iter().map(permit).collect();
+        check_count(agents.len())?;
+        Ok(Self { agents, anonymous: None, secure_only: false })
     }
 
     /// Reads a policy file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         let file: PolicyFile = toml::from_str(text)
             .map_err(|error| PolicyError::Syntax(error.to_string().trim_end().to_owned()))?;
-        if file.agents.len() > usize::from(u16::MAX) {
-            return Err(PolicyError::TooManyAgents(file.agents.len()));
-        }
+        check_count(file.agents.len())?;
         let names: Vec<&str> = file.agents.keys().map(String::as_str).collect();
         let id = |place: &str, name: &str| find(&names, place, name);
         let anonymous = file.anonymous.as_ref().map(|name| id("anonymous", name)).transpose()?;
@@ -312,6 +318,14 @@ impl AgentTable {
             external: prefixes(&self.external),
         })
     }
+}
+
+fn everything() -> Vec<Right> {
+    USUAL.into_iter().chain([Right::Disable]).collect()
+}
+
+fn check_count(agents: usize) -> Result<(), PolicyError> {
+    if agents > usize::from(u16::MAX) { Err(PolicyError::TooManyAgents(agents)) } else { Ok(()) }
 }
 
 fn find(names: &[&str], place: &str, name: &str) -> Result<AgentId, PolicyError> {

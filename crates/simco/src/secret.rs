@@ -157,6 +157,11 @@ impl SharedSecrets {
         Ok(Self { secrets: parse(text)?, decoy: Secret(nonces().to_vec()), nonces })
     }
 
+    /// The agents that have a secret.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.secrets.keys().map(String::as_str)
+    }
+
     /// True if this agent has a secret.
     pub fn knows(&self, name: &str) -> bool {
         self.secrets.contains_key(name)

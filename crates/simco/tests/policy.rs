@@ -84,3 +84,14 @@ fn a_broken_policy_is_explained() {
     let name = "x".repeat(256);
     assert_eq!(Policy::parse(&format!("[agents.{name}]")).unwrap_err(), PolicyError::LongName(name));
 }
+
+#[test]
+fn agents_without_a_policy_may_everything_and_nobody_else_anything() {
+    let policy = Policy::of_agents(["a", "b"]).unwrap();
+    let (a, b) = (agent(&policy, "a"), agent(&policy, "b"));
+    assert!(policy.permits(a, Right::Disable) && policy.permits(a, Right::Enable));
+    assert!(policy.may_access(a, b) && policy.anonymous().is_none());
+    let names: Vec<String> = (0..70_000).map(|number| number.to_string()).collect();
+    let refused = Policy::of_agents(names.iter().map(String::as_str)).unwrap_err();
+    assert_eq!(refused, PolicyError::TooManyAgents(70_000));
+}

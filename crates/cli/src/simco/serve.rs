@@ -45,10 +45,10 @@ pub struct Serve {
     /// Where rules are recorded, so that they survive; without it they do not
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Who may do what
+    /// Who may do what; without it, agents that have a secret may do everything
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// The agents' secrets, a line each: name = "secret"
+    /// The agents' secrets, a line each: name = "secret"; agents have to prove that they know theirs
     #[arg(long, value_name = "FILE")]
     secrets: Option<PathBuf>,
     /// The longest lifetime that a rule is granted, as in 24h

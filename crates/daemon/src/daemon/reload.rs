@@ -30,7 +30,7 @@ impl Daemon {
         let Some(Reload { signals, settings }) = &mut self.reload else { return Ok(()) };
         signals.take()?;
         let read = settings.access().and_then(|(policy, authentication)| {
-            let path = settings.policy.clone().unwrap_or_default();
+            let path = settings.policy.clone().or(settings.secrets.clone()).unwrap_or_default();
             let ruled = self.middlebox.rule_by(policy, authentication);
             ruled.map_err(|source| SetupError::Policy { path, source })
         });
