@@ -51,6 +51,11 @@ impl Connection {
         Err(SessionError::Connect { server: Box::new(server.clone()), source: failure })
     }
 
+    /// What there is to read.
+    pub fn socket(&self) -> &Socket {
+        self.carrier.socket()
+    }
+
     /// Sends a whole message.
     pub fn send(&mut self, message: &Message) -> io::Result<()> {
         let octets = message.to_bytes();

@@ -31,10 +31,23 @@ pub enum Transport {
     Sctp,
 }
 
-/// Not a server.
+/// Why a text is no server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no server; write HOST, HOST:PORT or [IPV6]:PORT")]
-pub struct ServerError(String);
+pub enum ServerError {
+    /// Nothing of the kind.
+    #[error("`{0}` is no server; write HOST, HOST:PORT or [IPV6]:PORT")]
+    NoServer(String),
+    /// An IPv6 address whose end could be a port.
+    #[error(
+        "`{address}:{port}` may have a port or not; write [{address}]:{port}, or [{address}:{port}] if it has none"
+    )]
+    Ambiguous {
+        /// The address in front of what may be the port.
+        address: Ipv6Addr,
+        /// What may be the port.
+        port: String,
+    },
+}
 
 impl Server {
     /// The middlebox on this host: port 7626 of the loopback interface, over TCP.
@@ -72,9 +85,21 @@ impl FromStr for Server {
                 None => Some(Self::new(text, PORT)),
             }
         };
+        if let Some(ambiguous) = ambiguous(text) {
+            return Err(ambiguous);
+        }
         let is_possible = |server: &Self| !server.host.is_empty() && server.port != 0;
-        parse().filter(is_possible).ok_or_else(|| ServerError(text.to_owned()))
+        parse().filter(is_possible).ok_or_else(|| ServerError::NoServer(text.to_owned()))
     }
+}
+
+/// `::1:7626` is an address, but who writes it means another one and a port.
+fn ambiguous(text: &str) -> Option<ServerError> {
+    text.parse::<Ipv6Addr>().ok()?;
+    let (address, port) = text.rsplit_once(':')?;
+    port.parse::<u16>().ok()?;
+    let address = address.parse().ok()?;
+    Some(ServerError::Ambiguous { address, port: port.to_owned() })
 }
 
 impl fmt::Display for Server {
@@ -109,6 +134,7 @@ mod tests {
             ("fw1", "fw1", 7626),
             ("fw1:99", "fw1", 99),
             ("::1", "::1", 7626),
+            ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", 7626),
             ("[::1]", "::1", 7626),
             ("[::1]:99", "::1", 99),
         ] {
@@ -118,5 +144,7 @@ mod tests {
             let error = text.parse::<Server>().unwrap_err().to_string();
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }
+        let error = "::1:7626".parse::<Server>().unwrap_err().to_string();
+        assert!(error.contains("write [::1]:7626, or [::1:7626] if"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! A session with a middlebox.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_base::Duration;
 use hol_simco::{Agent, Capabilities, Credentials, Heard, Lifetime, Pid, Refusal, Reply, Request, Tid};
@@ -133,6 +134,13 @@ impl Session {
             self.events.pop_front();
         }
         self.events.push_back(event);
+    }
+}
+
+impl AsFd for Session {
+    /// Readable when the middlebox says something; what it has said before, [`next_event`](Self::next_event) may have.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.connection.socket().as_fd()
     }
 }
 

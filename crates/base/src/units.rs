@@ -118,8 +118,16 @@ fn refuse<T>(value: Option<T>, text: &str, expected: &'static str) -> Result<T, 
     value.ok_or_else(|| ParseUnitError { text: text.to_owned(), expected })
 }
 
-const TIME_UNITS: [(&str, f64); 7] =
-    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
+const TIME_UNITS: [(&str, f64); 8] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+    ("d", 86_400e9),
+];
 const RATE_UNITS: [(&str, f64); 4] = [("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
 const SIZE_UNITS: [(&str, f64); 5] =
     [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)];
@@ -127,7 +135,7 @@ const SIZE_UNITS: [(&str, f64); 5] =
 impl FromStr for Duration {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        refuse(scaled(text, &TIME_UNITS), text, "a time such as \"10ms\" (units: ns, us, ms, s, min, h)")
+        refuse(scaled(text, &TIME_UNITS), text, "a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)")
             .map(Self::from_nanos)
     }
 }

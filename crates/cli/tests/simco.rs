@@ -5,9 +5,11 @@ mod daemon;
 mod hol;
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Lines, Read};
+use std::io::{self, BufRead, BufReader, Lines, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::thread;
 
 use daemon::Daemon;
 use serde_json::{Value, json};
@@ -61,15 +63,15 @@ fn a_rule_is_enabled_listed_prolonged_and_ended() {
     assert_eq!(
         enabled,
         "PID  GID  STATE    PROTOCOL  INTERNAL            EXTERNAL           LEFT\n  \
-           0    0  enabled  udp       10.0.0.5:5004  <->  198.51.100.7:6000    5m\n"
+           1    1  enabled  udp       10.0.0.5:5004  <->  198.51.100.7:6000    5m\n"
     );
     let listed = bench.ok("list");
     assert!(
         listed.contains("198.51.100.7:6000") && ["5m\n", "s\n"].iter().any(|left| listed.ends_with(left)),
         "{listed}"
     );
-    assert_eq!(bench.ok("lifetime 0 2h"), "PID  LEFT\n  0    1h\n");
-    assert_eq!(bench.ok("disallow 0"), "PID  STATE\n  0  ended\n");
+    assert_eq!(bench.ok("lifetime 1 2h"), "PID  LEFT\n  1    1h\n");
+    assert_eq!(bench.ok("disallow 1"), "PID  STATE\n  1  ended\n");
     assert_eq!(bench.ok("list"), "");
 }
 
@@ -80,23 +82,23 @@ fn json_has_the_documented_shape() {
     let enabled = bench.json("enable 10.0.0.5:5004+2 198.51.100.0/24 --udp --lifetime 5m");
     let (internal, external) = (end("10.0.0.5", 32, Some(5004), 2), end("198.51.100.0", 24, None, 1));
     let mut expected = json!({
-        "pid": 0, "gid": 0, "state": "enabled", "protocol": "udp", "direction": "inbound",
+        "pid": 1, "gid": 1, "state": "enabled", "protocol": "udp", "direction": "inbound",
         "internal": internal, "inside": external, "outside": internal, "external": external,
         "lifetime_s": 300, "owner": null,
     });
     assert_eq!(enabled, [expected.clone()]);
     expected["owner"] = "".into();
-    for order in ["list", "status 0"] {
+    for order in ["list", "status 1"] {
         let mut rule = bench.json(order);
         let left = rule[0]["lifetime_s"].take().as_u64().unwrap();
         assert!((280..=300).contains(&left), "{left}");
         expected["lifetime_s"] = Value::Null;
         assert_eq!(rule, [expected.clone()], "{order}");
     }
-    let [ended] = &bench.json("disallow 0")[..] else { panic!("not one object") };
+    let [ended] = &bench.json("disallow 1")[..] else { panic!("not one object") };
     assert_eq!(
         (&ended["pid"], &ended["state"], &ended["internal"]),
-        (&json!(0), &json!("ended"), &Value::Null)
+        (&json!(1), &json!("ended"), &Value::Null)
     );
 }
 
@@ -118,7 +120,7 @@ fn a_refusal_is_named_with_code_text_and_cure_and_exits_with_1() {
 fn what_was_granted_is_shown_beside_what_was_refused() {
     let bench = Bench::new();
     bench.ok("enable 10.0.0.5:5004 198.51.100.7:6000 --udp");
-    let output = hol::hol(bench.dir.path(), &bench.arguments("status 0 2"));
+    let output = hol::hol(bench.dir.path(), &bench.arguments("status 1 2"));
     assert_eq!(hol::code(&output), 1);
     assert!(String::from_utf8_lossy(&output.stdout).contains("10.0.0.5:5004"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("rule 2: the middlebox refuses: 0x0343"));
@@ -130,6 +132,7 @@ fn a_disabled_flow_ends_rules_and_prevents_others() {
     bench.ok("enable 10.0.0.5:5004 198.51.100.7:6000 --udp");
     let disabled = bench.ok("disable any 198.51.100.7 --lifetime 1h");
     assert!(disabled.contains("disabled  any       any       -x-  198.51.100.7    1h\n"), "{disabled}");
+    assert!(disabled.ends_with("\n  1  ended\n"), "and what that has ended: {disabled}");
     let (code, message) = bench.failure("enable 10.0.0.6:80 198.51.100.7:7 --tcp");
     assert!(code == 1 && message.contains("0x0350") && message.contains("a rule that blocks"), "{message}");
     assert_eq!(bench.json("list").len(), 1);
@@ -139,8 +142,8 @@ fn a_disabled_flow_ends_rules_and_prevents_others() {
 fn groups_ipv6_and_other_protocols_go_through() {
     let bench = Bench::new();
     bench.ok("enable [2001:db8::5]:80 [2001:db8:9::/48] --tcp");
-    let rules = bench.json("enable [2001:db8::5]:81 any --tcp --group 0");
-    assert_eq!(rules[0]["gid"], 0);
+    let rules = bench.json("enable [2001:db8::5]:81 any --tcp --group 1");
+    assert_eq!(rules[0]["gid"], 1);
     assert_eq!(rules[0]["external"]["address"], "::", "`any` has the IP version of the other end");
     let rules = bench.json("enable 10.0.0.5 198.51.100.7 --protocol 50 --outbound");
     assert_eq!((&rules[0]["protocol"], &rules[0]["direction"]), (&json!("esp"), &json!("outbound")));
@@ -158,8 +161,8 @@ fn a_nat_reserves_and_binds_addresses() {
     let port = reserved[0]["outside"]["port"].as_u64().unwrap();
     assert!(port.is_multiple_of(2) && reserved[0]["outside"]["ports"] == 2, "{port}");
     let enabled = bench
-        .json("enable 10.0.0.5:5004+2 198.51.100.7:6000+2 --udp --both-ways --same-parity --reservation 0");
-    assert_eq!((&enabled[0]["pid"], &enabled[0]["outside"]), (&json!(0), &reserved[0]["outside"]));
+        .json("enable 10.0.0.5:5004+2 198.51.100.7:6000+2 --udp --both-ways --same-parity --reservation 1");
+    assert_eq!((&enabled[0]["pid"], &enabled[0]["outside"]), (&json!(1), &reserved[0]["outside"]));
     let text = bench.ok("list");
     assert!(text.contains(&format!("192.0.2.1:{port}-{}", port + 1)), "{text}");
 }
@@ -180,6 +183,7 @@ fn usage_is_refused_before_anything_is_sent() {
         ("disallow", "required"),
         ("list --name caller", "--secret"),
         ("list --over carrier-pigeon", "sctp"),
+        ("list --timeout 0s", "write 10s"),
     ] {
         let (code, message) = bench.failure(line);
         assert!(code == 2 && message.contains(expected), "{line}: {message}");
@@ -198,6 +202,8 @@ fn without_a_session_the_exit_code_is_3() {
     assert!(code == 3 && message.contains("check the name"), "{message}");
     let (code, message) = fail(&["list", "--server", "a:b:c"]);
     assert!(code == 2 && message.contains("--server: `a:b:c` is no server"), "{message}");
+    let (code, message) = fail(&["list", "--server", "::1:7626"]);
+    assert!(code == 2 && message.contains("write [::1]:7626"), "{message}");
     let output =
         Command::new(hol::BIN).args(["simco", "list"]).env("HOL_SIMCO", &bench.middlebox.address).output();
     assert_eq!(hol::code(&output.unwrap()), 0, "the environment names the middlebox as well");
@@ -265,7 +271,7 @@ fn a_batch_is_one_session_and_names_the_line_that_is_wrong() {
         let (code, message) = bench.failure("batch rules");
         assert!(code == 2 && message.contains(expected), "{message}");
     }
-    write("status 0\nstatus 4711");
+    write("status 1\nstatus 4711");
     let (code, message) = bench.failure("batch rules");
     assert!(
         code == 1 && message.contains("error: rules:2: rule 4711: the middlebox refuses: 0x0343"),
@@ -313,15 +319,15 @@ fn a_watch_shows_rules_that_begin_change_and_end() {
     let bench = Bench::new();
     let mut watch = Watch::start(&bench, "watch --count 4");
     bench.ok("enable 10.0.0.5:5004 any --udp");
-    assert_eq!(watch.event().unwrap(), "rule 0 has 5m  enabled udp 10.0.0.5:5004 <- any");
-    bench.ok("lifetime 0 1m");
-    assert!(watch.event().unwrap().starts_with("rule 0 has 1m"));
+    assert_eq!(watch.event().unwrap(), "rule 1 has 5m  enabled udp 10.0.0.5:5004 <- any");
+    bench.ok("lifetime 1 1m");
+    assert!(watch.event().unwrap().starts_with("rule 1 has 1m"));
     let mut objects = Watch::start(&bench, "watch --json --count 1");
-    bench.ok("disallow 0");
-    assert_eq!(watch.event().unwrap(), "rule 0 has ended");
-    assert_eq!(objects.event().unwrap(), r#"{"pid":0,"lifetime_s":0,"rule":null}"#);
+    bench.ok("disallow 1");
+    assert_eq!(watch.event().unwrap(), "rule 1 has ended");
+    assert_eq!(objects.event().unwrap(), r#"{"pid":1,"lifetime_s":0,"rule":null}"#);
     bench.ok("enable 10.0.0.5:5004 any --udp --lifetime 1s");
-    assert!(watch.event().unwrap().starts_with("rule 1 has 1s"));
+    assert!(watch.event().unwrap().starts_with("rule 2 has 1s"));
     assert_eq!((watch.event(), objects.event()), (None, None), "each has seen what it was to see");
     assert_eq!([watch.end(), objects.end()].map(|(code, _)| code), [Some(0), Some(0)]);
 }
@@ -335,4 +341,34 @@ fn a_watch_ends_with_the_middlebox() {
     let (code, said) = watch.end();
     assert_eq!(code, Some(3));
     assert!(said.contains("error: the middlebox has ended the session"), "{said}");
+}
+
+/// RFC 4540 section 7.4.
+#[test]
+fn a_watch_that_is_interrupted_ends_its_session() {
+    let bench = Bench::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let middlebox = TcpStream::connect(&bench.middlebox.address).unwrap();
+    // Stands between the two, and hears what the agent says.
+    let between = thread::spawn(move || {
+        let (mut agent, _) = listener.accept().unwrap();
+        let (mut from, mut to) = (middlebox.try_clone().unwrap(), agent.try_clone().unwrap());
+        thread::spawn(move || io::copy(&mut from, &mut to).map(drop).unwrap_or_default());
+        let (mut said, mut piece) = (Vec::<u8>::new(), [0; 64]);
+        while let Ok(count @ 1..) = agent.read(&mut piece) {
+            said.extend(&piece[..count]);
+            (&middlebox).write_all(&piece[..count]).unwrap();
+        }
+        said
+    });
+    let mut command = Command::new(hol::BIN);
+    let command = command.args(["simco", "watch", "--server", &address]).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success() && child.wait().unwrap().success());
+    let said = between.join().unwrap();
+    const ST: [u8; 4] = [1, 3, 0, 0];
+    assert_eq!(said[said.len() - 8..][..4], ST);
 }

@@ -128,7 +128,7 @@ fn calls_and_connections_pass_from_when_a_rule_begins_until_it_ends() {
     assert!(download(&server, &visitor) && download(&visitor, &server));
 
     assert!(firewall.is_blocked_soon(&outside, &inside), "the lifetime is over");
-    firewall.hol("disallow 1");
+    firewall.hol("disallow 2");
     assert!(!download(&server, &visitor) && !download(&visitor, &server), "the connection is cut");
     world.connect(Outside, "10.1.0.2:8080").expect_err("and there is no other");
     assert_eq!(firewall.hol("list"), "");
@@ -143,10 +143,10 @@ fn a_nat_binds_what_was_reserved_and_forgets_it() {
     let reserved = firewall.json("reserve --udp --even");
     let outside_of_host = format!("192.0.2.77:{}", reserved["outside"]["port"]);
     assert_eq!(arrives(&outside, &outside_of_host, &inside), None, "a reservation lets nothing pass");
-    firewall.hol(&format!("enable {HOST}:5004 {PEER}:6000 --udp --both-ways --reservation 0"));
+    firewall.hol(&format!("enable {HOST}:5004 {PEER}:6000 --udp --both-ways --reservation 1"));
     assert_eq!(arrives(&outside, &outside_of_host, &inside).as_deref(), Some("10.2.0.2:6000"));
     assert_eq!(arrives(&inside, "10.2.0.2:6000", &outside), Some(outside_of_host.clone()));
-    firewall.hol("disallow 0");
+    firewall.hol("disallow 1");
     assert_eq!(arrives(&outside, &outside_of_host, &inside), None);
 }
 
@@ -176,7 +176,7 @@ fn one_of_ten_thousand_rules_is_as_good_as_one_alone() {
     assert_eq!((talk(&outside, &inside), talk(&inside, &outside)), (50, 50));
     let blocked = world.udp(Inside, "10.1.0.2:20000");
     assert_eq!(talk(&outside, &blocked), 0);
-    firewall.hol("disallow 9999");
+    firewall.hol("disallow 10000");
     assert_eq!(talk(&outside, &inside), 0);
     let other = world.udp(Inside, "10.1.0.2:10001");
     assert_eq!(talk(&outside, &other), 50);
@@ -194,9 +194,9 @@ fn rules_outlive_the_death_of_the_middlebox_and_end_in_time() {
     assert_eq!((talk(&outside, &short), talk(&outside, &long)), (50, 50), "nobody ended them");
     assert!(firewall.is_blocked_soon(&outside, &short), "nobody but the kernel can have ended it");
     firewall.serve();
-    assert_eq!(firewall.json("list")["pid"], 1);
+    assert_eq!(firewall.json("list")["pid"], 2);
     assert_eq!((talk(&outside, &short), talk(&outside, &long)), (0, 50));
-    firewall.hol("disallow 1");
+    firewall.hol("disallow 2");
     assert_eq!(talk(&outside, &long), 0);
 }
 

@@ -6,6 +6,7 @@ mod hol;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -147,10 +148,20 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
     fs::write(dir.path().join("ghost.toml"), "[agents.ghost]\n").unwrap();
     fs::write(dir.path().join("deaf.toml"), "[limits]\nconnections = 0\n").unwrap();
     fs::write(dir.path().join("brief.toml"), "max-lifetime = \"10ms\"\n").unwrap();
+    fs::write(dir.path().join("nameless.toml"), "\nlisten = [\"localhost\"]\n").unwrap();
+    fs::write(dir.path().join("twice.toml"), "[nat]\noutside = [\"192.0.2.1\", \"192.0.2.1\"]\n").unwrap();
+    fs::write(dir.path().join("any.toml"), "[nat]\noutside = [\"::\"]\n").unwrap();
+    fs::write(dir.path().join("empty.toml"), "").unwrap();
+    fs::set_permissions(dir.path().join("empty.toml"), Permissions::from_mode(0o600)).unwrap();
     for (arguments, parts) in [
         ("--config typo.toml", &["typo.toml", "line 2", "`listen-on`", "expected", "`listen`"][..]),
         ("--config none.toml", &["none.toml"]),
-        ("--listen 0.0.0.0:0", &["0.0.0.0:0", "policy"]),
+        ("--listen 0.0.0.0:0", &["0.0.0.0:0", "policy = FILE", "secrets = FILE"]),
+        ("--listen ::1:7626", &["--listen", "write 127.0.0.1:7626, or [::1]:7626"]),
+        ("--config nameless.toml", &["nameless.toml", "line 2", "`localhost`", "write 127.0.0.1:7626"]),
+        ("--config twice.toml", &["192.0.2.1 is named twice", "[nat]"]),
+        ("--config any.toml", &[":: is no address of a host", "[nat]"]),
+        ("--secrets empty.toml", &["empty.toml: there is no secret", "NAME = \"SECRET\""]),
         ("--policy policy.toml", &["policy.toml", "secrets"]),
         ("--policy policy.toml --secrets secrets.toml", &["secrets.toml", "chmod 600"]),
         ("--policy ghost.toml --secrets mine.toml", &["ghost.toml", "secret in mine.toml", "anonymous"]),
@@ -164,5 +175,23 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         assert_eq!(code, 2, "{problem}");
         assert!(parts.iter().all(|part| problem.contains(part)), "{arguments:?}: {problem}");
     }
-    assert_eq!(hol::ok(dir.path(), &["simco", "serve", "--check"]), "the settings are fine\n");
+    fs::write(dir.path().join("good.toml"), "max-lifetime = \"1d\"\n").unwrap();
+    for arguments in
+        [&[][..], &["--config", "good.toml"], &["--secrets", "mine.toml", "--listen", "0.0.0.0:0"]]
+    {
+        let check = [&["simco", "serve", "--check"], arguments].concat();
+        assert_eq!(hol::ok(dir.path(), &check), "the settings are fine\n");
+    }
+}
+
+#[test]
+fn nobody_is_told_of_a_middlebox_that_cannot_open_all_of_its_sockets() {
+    let dir = tempfile::tempdir().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap();
+    fs::write(dir.path().join("settings.toml"), format!("metrics = \"{taken}\"\n")).unwrap();
+    let serve = ["simco", "serve", "--config", "settings.toml", "--listen", "127.0.0.1:0"];
+    let (code, log) = hol::failure(dir.path(), &serve);
+    assert!(code == 1 && log.contains("cannot show metrics"), "{log}");
+    assert!(!log.contains("event=listening"), "{log}");
 }

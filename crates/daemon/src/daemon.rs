@@ -67,6 +67,9 @@ impl Daemon {
         if let Some(endpoint) = self.endpoint.take() {
             endpoint.serve(self.metrics.clone())?;
         }
+        for at in self.listeners.iter().flat_map(Listeners::addresses) {
+            self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
+        }
         self.supervisor.ready();
         let mut ready = Events::with_capacity(Self::MOST_READY);
         while !self.is_over() {
@@ -101,7 +104,7 @@ impl Daemon {
         log.write(clock.now(), Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
         ledger.metrics().numbers().rules = middlebox.rules(Time::ZERO).count() as u64;
         let limits = limits.within_open_files()?;
-        let mut daemon = Self {
+        Ok(Self {
             clock,
             log,
             metrics: ledger.metrics().clone(),
@@ -118,11 +121,7 @@ impl Daemon {
             buffer: vec![0; Self::PIECE].into(),
             end: Time::MAX,
             failure: None,
-        };
-        for at in daemon.addresses().collect::<Vec<_>>() {
-            daemon.log.write(clock.now(), Level::Info, "listening", &[("at", &at)]);
-        }
-        Ok(daemon)
+        })
     }
 
     /// Opens the socket where metrics can be read when the daemon runs.

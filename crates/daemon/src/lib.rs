@@ -34,7 +34,7 @@ pub use daemon::Daemon;
 pub use error::DaemonError;
 pub use ledger::LedgerError;
 pub use limits::Limits;
-pub use listen::{Listen, Transport};
+pub use listen::{Listen, Transport, socket_address};
 pub use log::{Level, Log};
 pub use privileges::{drop_privileges, may_filter};
 pub use rules::recorded_rules;

@@ -7,18 +7,20 @@ use std::path::{Path, PathBuf};
 
 use hol_base::{ByteCount, Duration};
 use hol_simco::PORT;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::setup::{SetupError, read};
-use crate::{Level, Limits, Listen, Transport};
+use crate::{Level, Limits, Listen, Transport, socket_address};
 
 /// What the daemon is told.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
     /// Where it listens for TCP.
+    #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
     /// Where it listens for SCTP.
+    #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
     /// What puts rules in force.
     pub filter: FilterKind,
@@ -38,6 +40,7 @@ pub struct Settings {
     /// How much is logged.
     pub log: Level,
     /// Where Prometheus reads metrics, by HTTP.
+    #[serde(deserialize_with = "maybe_socket_address")]
     pub metrics: Option<SocketAddr>,
     /// How nftables are used.
     pub nftables: NftablesSettings,
@@ -153,6 +156,28 @@ impl Settings {
         let tcp = self.listen.iter().map(over(Transport::Tcp));
         tcp.chain(self.listen_sctp.iter().map(over(Transport::Sctp))).collect()
     }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct SocketText(SocketAddr);
+
+impl TryFrom<String> for SocketText {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        socket_address(&text).map(Self)
+    }
+}
+
+fn socket_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
+    let texts = Vec::<SocketText>::deserialize(deserializer)?;
+    Ok(texts.into_iter().map(|SocketText(address)| address).collect())
+}
+
+fn maybe_socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = Option::<SocketText>::deserialize(deserializer)?;
+    Ok(text.map(|SocketText(address)| address))
 }
 
 #[cfg(test)]

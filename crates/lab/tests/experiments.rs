@@ -115,7 +115,7 @@ fn mistakes_are_placed_and_name_the_cure() {
     );
     assert_eq!(
         with("[network]\ndelay = '10'"),
-        "test.toml:3:9: \"10\" is not a time such as \"10ms\" (units: ns, us, ms, s, min, h)"
+        "test.toml:3:9: \"10\" is not a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)"
     );
     assert_eq!(
         with("[network]\ndelay = 10"),

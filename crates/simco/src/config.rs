@@ -1,6 +1,7 @@
 //! What a middlebox is.
 
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
 use crate::{Capabilities, Lifetime};
@@ -34,6 +35,12 @@ pub enum ConfigError {
     /// Nothing to give.
     #[error("a NAT needs outside addresses, and a twice NAT inside ones; add some")]
     NoAddresses,
+    /// No host can have it.
+    #[error("{0} is no address of a host; name one that is the middlebox's own, or leave it out")]
+    NoHost(IpAddr),
+    /// Its ports would be given twice.
+    #[error("the address {0} is named twice; leave one out")]
+    NamedTwice(IpAddr),
     /// No such port.
     #[error(
         "the ports {0} to {1} are none that a NAT can give; start at 1 or above and end behind the start"
@@ -69,7 +76,20 @@ impl Config {
         } else if first == 0 || first > last {
             Err(ConfigError::Ports(first, last))
         } else {
-            Ok(())
+            self.check_addresses()
         }
+    }
+
+    fn check_addresses(&self) -> Result<(), ConfigError> {
+        let mut seen = BTreeSet::new();
+        self.outside.iter().chain(&self.inside).try_for_each(|&address| {
+            if address.is_unspecified() || address.is_multicast() || address == Ipv4Addr::BROADCAST {
+                Err(ConfigError::NoHost(address))
+            } else if !seen.insert(address) {
+                Err(ConfigError::NamedTwice(address))
+            } else {
+                Ok(())
+            }
+        })
     }
 }

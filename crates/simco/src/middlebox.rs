@@ -83,7 +83,7 @@ impl Middlebox {
             last_session: 0,
             impatient: BTreeSet::new(),
             listeners: BTreeMap::new(),
-            rules: Rules::default(),
+            rules: Rules::new(),
             nat,
         };
         middlebox.expect_disabling();

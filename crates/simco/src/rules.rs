@@ -65,7 +65,15 @@ fn second_of(end: Time) -> u64 {
 
 impl Rules {
     /// The most rules that a table can hold.
-    pub const MOST: usize = SLOTS as usize - RESTING - 1;
+    pub const MOST: usize = SLOTS as usize - RESTING - 2;
+
+    /// No rules.
+    pub fn new() -> Self {
+        let mut rules = Self::default();
+        // People count from one, and take 0 for none. A rule of an earlier time may be there nevertheless.
+        rules.add_slot();
+        rules
+    }
 
     /// Only if disable rules may begin, what they would end is kept at hand.
     pub fn expect_disabling(&mut self, may_disable: bool) {

@@ -168,19 +168,23 @@ fn a_change_tells_what_a_filter_has_to_know() {
 /// A configuration that contradicts itself names its cure.
 #[test]
 fn an_impossible_middlebox_is_refused() {
-    let error = |change: fn(&mut Config)| {
+    let error = |change: &dyn Fn(&mut Config)| {
         let mut config = nat(Capabilities::TWICE_NAT);
         change(&mut config);
         Middlebox::new(config, Policy::open(), Box::new(Unauthenticated)).unwrap_err()
     };
-    assert_eq!(error(|c| c.outside.clear()), ConfigError::NoAddresses);
-    assert_eq!(error(|c| c.inside.clear()), ConfigError::NoAddresses);
-    assert_eq!(error(|c| c.ports = 0..=9), ConfigError::Ports(0, 9));
+    assert_eq!(error(&|c| c.outside.clear()), ConfigError::NoAddresses);
+    assert_eq!(error(&|c| c.inside.clear()), ConfigError::NoAddresses);
+    assert_eq!(error(&|c| c.ports = 0..=9), ConfigError::Ports(0, 9));
+    let [any, group, mine] = ["0.0.0.0", "ff02::1", "10.255.0.1"].map(|address| address.parse().unwrap());
+    assert_eq!(error(&|c| c.outside.push(any)), ConfigError::NoHost(any));
+    assert_eq!(error(&|c| c.inside.push(group)), ConfigError::NoHost(group));
+    assert_eq!(error(&|c| c.outside.push(mine)), ConfigError::NamedTwice(mine), "both inside and outside");
     assert_eq!(
-        error(|c| c.capabilities.middlebox_type = Capabilities::TWICE_NAT),
+        error(&|c| c.capabilities.middlebox_type = Capabilities::TWICE_NAT),
         ConfigError::NatKindWithoutNat
     );
-    assert_eq!(error(|c| c.capabilities.middlebox_type = Capabilities::PDR), ConfigError::NoFunction);
+    assert_eq!(error(&|c| c.capabilities.middlebox_type = Capabilities::PDR), ConfigError::NoFunction);
 }
 
 /// A binding stands for one host, so a wildcard is for PDR only.

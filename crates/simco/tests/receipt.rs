@@ -137,7 +137,7 @@ proptest! {
         cuts in prop::collection::vec(0usize..200, 0..20),
         room in 1usize..300,
     ) {
-        let requests = [se(), per(60), Request::Prl, plc(Pid(0), 30), Request::Prs { pid: Pid(0) }, Request::St];
+        let requests = [se(), per(60), Request::Prl, plc(Pid(1), 30), Request::Prs { pid: Pid(1) }, Request::St];
         let numbered = (0..).zip(requests);
         let stream: Vec<u8> = numbered.flat_map(|(tid, r)| Message::request(Tid(tid), r).to_bytes()).collect();
         let answers = |cuts: &[usize], room| {

@@ -1,7 +1,7 @@
 //! What the middlebox answered, shown: what it granted, and what it refused and why.
 
 use hol_agent::{Answer, FlowEnd};
-use hol_simco::{AddressTuple, Enable, Refusal, Request};
+use hol_simco::{AddressTuple, Enable, Pid, Refusal, Request};
 use serde::Serialize;
 
 use super::cure::with_cure;
@@ -48,8 +48,12 @@ impl From<Request> for Asked {
     }
 }
 
-/// Shows what was granted, and fails if anything was refused.
-pub fn show(answers: impl Iterator<Item = (Asked, Answer)>, as_json: bool) -> Result<(), Failure> {
+/// Shows what was granted and which rules ended for it, and fails if anything was refused.
+pub fn show(
+    answers: impl Iterator<Item = (Asked, Answer)>,
+    overruled: &[Pid],
+    as_json: bool,
+) -> Result<(), Failure> {
     let (mut rules, mut problems) = (Vec::new(), Vec::new());
     for (Asked { about, request }, answer) in answers {
         match answer {
@@ -64,6 +68,12 @@ pub fn show(answers: impl Iterator<Item = (Asked, Answer)>, as_json: bool) -> Re
                 problems.push(with_cure(&format!("{about}: the middlebox refuses"), refusal));
             }
         }
+    }
+    let overruled: Vec<Rule> = overruled.iter().map(|pid| Rule::ended(*pid)).collect();
+    if as_json {
+        overruled.iter().for_each(|rule| say(&json(rule)));
+    } else {
+        rules.extend(overruled);
     }
     table(&rules);
     if problems.is_empty() { Ok(()) } else { Err(Failure::Failed(problems.join("\nerror: "))) }

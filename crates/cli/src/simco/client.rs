@@ -4,9 +4,9 @@ use std::env;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use hol_agent::{Answer, Server, Session, SessionError, Transport, nonces, read_secrets};
-use hol_base::Duration;
-use hol_simco::{Credentials, Request, SharedSecret, Unauthenticated};
+use hol_agent::{Answer, RuleEvent, Server, Session, SessionError, Transport, nonces, read_secrets};
+use hol_base::{Duration, ParseUnitError};
+use hol_simco::{Credentials, Lifetime, Pid, Reply, Request, SharedSecret, Unauthenticated};
 
 use super::Order;
 use super::answer::{Asked, show};
@@ -33,7 +33,7 @@ pub struct Client {
     #[arg(long, value_name = "AGENT", requires = "secret")]
     name: Option<String>,
     /// How long to wait for the connection, and for each answer [default: 10s]
-    #[arg(long, value_name = "10s")]
+    #[arg(long, value_name = "10s", value_parser = patience)]
     timeout: Option<Duration>,
     /// One JSON object a line
     #[arg(long)]
@@ -72,7 +72,8 @@ impl Client {
     pub fn ask(&self, asked: Vec<Asked>) -> Result<(), Failure> {
         let mut session = self.open()?;
         let (answers, ended) = ask_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
-        show(asked.into_iter().zip(answers), self.json).and(ended.map_err(Failure::from))?;
+        let overruled = overruled(&mut session, &answers).unwrap_or_default();
+        show(asked.into_iter().zip(answers), &overruled, self.json).and(ended.map_err(Failure::from))?;
         close(session);
         Ok(())
     }
@@ -104,6 +105,16 @@ impl Client {
     }
 }
 
+/// Reads how long to wait.
+fn patience(text: &str) -> Result<Duration, String> {
+    let patience: Duration = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    if patience == Duration::ZERO {
+        Err("nobody answers in no time; write 10s".to_owned())
+    } else {
+        Ok(patience)
+    }
+}
+
 /// Sends everything before it waits. What was answered before the session broke is not lost.
 pub fn ask_all(
     session: &mut Session,
@@ -120,6 +131,23 @@ pub fn ask_all(
         Ok(())
     });
     (answers, sent.and(answered))
+}
+
+/// Rules that a PDR has ended: the asking session is told of them behind the reply. RFC 4540 section 8.9.
+fn overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pid>, SessionError> {
+    let blocks = |answer: &Answer| match answer {
+        Ok(Reply::Pdr { pid, .. }) => Some(*pid),
+        _ => None,
+    };
+    let Some(pid) = answers.iter().find_map(blocks) else { return Ok(Vec::new()) };
+    // What was told before its answer has come when that has, be it a refusal.
+    let tid = session.send(Request::Prs { pid })?;
+    drop(session.answer(tid)?);
+    let mut ended = Vec::new();
+    while let Some(RuleEvent { pid, lifetime }) = session.next_event(Some(Duration::ZERO))? {
+        ended.extend((lifetime == Lifetime(0)).then_some(pid));
+    }
+    Ok(ended)
 }
 
 /// Ends a session that has done its work, so that nothing that goes wrong now matters.

@@ -27,7 +27,7 @@ fn cure(refusal: Refusal) -> &'static str {
         }
         Refusal::NoResources => "it has as many rules as it may have; end some by `hol simco disallow`",
         Refusal::ConfigurationFailed => {
-            "its policy may not have these hosts for this agent, or its packet filter or its disk cannot do it; see its log"
+            "`internal` or `external` of this agent in its policy file may not have these hosts; else its packet filter or its disk cannot do it, and its log tells why at log = \"debug\""
         }
         Refusal::Inconsistent => {
             "--both-ways takes single hosts and ports, --reservation a rule that is reserved"

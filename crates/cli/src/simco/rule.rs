@@ -53,6 +53,11 @@ impl Rule {
         Self { pid: pid.0, ..Self::default() }
     }
 
+    /// A rule that is no more.
+    pub fn ended(pid: Pid) -> Self {
+        Self { state: Some("ended"), ..Self::numbered(pid) }
+    }
+
     /// What request and reply say together.
     pub fn of(request: &Request, reply: &Reply) -> Self {
         match reply {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use hol_base::Duration;
-use hol_daemon::{DaemonError, FilterKind, Log, Settings, SetupError, Signals, drop_privileges};
+use hol_daemon::{
+    DaemonError, FilterKind, Log, Settings, SetupError, Signals, drop_privileges, socket_address,
+};
 use hol_simco::Lifetime;
 
 use super::span;
@@ -28,10 +30,10 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where to listen for TCP, several times if wanted; port 0 is any that is free
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen: Vec<SocketAddr>,
     /// Where to listen for SCTP, if the kernel has it
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_sctp: Vec<SocketAddr>,
     /// What puts rules in force
     #[arg(long, value_enum)]

@@ -3,6 +3,8 @@
 use hol_simco::Lifetime;
 
 const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)];
+/// What settings and experiments call a minute.
+const MINUTE: &str = "min";
 
 /// Reads a lifetime.
 pub fn parse(text: &str) -> Result<Lifetime, String> {
@@ -19,7 +21,7 @@ fn sum(mut text: &str) -> Option<u32> {
         let (unit, factor) = UNITS.iter().find(|(unit, _)| rest.starts_with(unit))?;
         let number: u32 = number.parse().ok()?;
         seconds = seconds.checked_add(number.checked_mul(*factor)?)?;
-        text = &rest[unit.len()..];
+        text = rest.strip_prefix(MINUTE).unwrap_or(&rest[unit.len()..]);
         if text.is_empty() {
             return Some(seconds);
         }
@@ -46,7 +48,7 @@ mod tests {
     #[test]
     fn lifetimes_are_read_and_written() {
         for (text, seconds) in
-            [("90s", 90), ("5m", 300), ("1h30m", 5400), ("1d", 86_400), ("4294967295s", u32::MAX)]
+            [("90s", 90), ("5m", 300), ("1h30min", 5400), ("1d", 86_400), ("4294967295s", u32::MAX)]
         {
             assert_eq!(parse(text), Ok(Lifetime(seconds)), "{text}");
             assert_eq!(parse(&show(seconds)), Ok(Lifetime(seconds)), "{text}");

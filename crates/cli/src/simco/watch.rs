@@ -1,9 +1,13 @@
 //! `hol simco watch`: ARE notifications. RFC 4540 section 8.9.
 
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+
 use clap::Args;
 use hol_agent::{RuleEvent, Session, SessionError};
 use hol_base::Duration;
 use hol_simco::{Lifetime, Request};
+use hol_system::{Events, Interest, Poller};
 use serde::Serialize;
 
 use super::client::{Client, close};
@@ -13,7 +17,7 @@ use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::say;
 
-/// Show what other sessions do to rules that this agent may access, and which ones end.
+/// Show what other sessions do to rules that this agent may access, and which ones end, until Ctrl-C.
 #[derive(Debug, Args)]
 pub struct Watch {
     /// Stop after this many events
@@ -37,13 +41,14 @@ struct Event {
 }
 
 impl Watch {
-    /// Watches until the middlebox ends the session, or enough was seen.
+    /// Watches until the middlebox ends the session, or enough was seen, or somebody interrupts.
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
+        let attention = Attention::to(&session).map_err(Failure::failed)?;
         eprintln!("watching {}", self.client.server()?);
         let mut seen = 0;
         while self.count.is_none_or(|count| seen < count)
-            && let Some(event) = session.next_event(self.quiet)?
+            && let Some(event) = self.next(&mut session, &attention)?
         {
             seen += 1;
             let event = describe(&mut session, event)?;
@@ -51,6 +56,50 @@ impl Watch {
         }
         close(session);
         Ok(())
+    }
+
+    /// The next event; `None` if there is to be none.
+    fn next(&self, session: &mut Session, attention: &Attention) -> Result<Option<RuleEvent>, Failure> {
+        loop {
+            if let Some(event) = session.next_event(Some(Duration::ZERO))? {
+                return Ok(Some(event));
+            }
+            if !attention.is_called(self.quiet).map_err(Failure::failed)? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Waits for the middlebox and for Ctrl-C at a time.
+struct Attention {
+    poller: Poller<u64>,
+    /// Readable when somebody has interrupted.
+    _interrupted: UnixStream,
+}
+
+impl Attention {
+    const SESSION: u64 = 0;
+    const INTERRUPT: u64 = 1;
+
+    fn to(session: &Session) -> io::Result<Self> {
+        let (interrupted, mut interrupt) = UnixStream::pair()?;
+        // Whoever has ended needs no interruption.
+        let tell = move || drop(interrupt.write_all(b"!"));
+        ctrlc::set_handler(tell).map_err(io::Error::other)?;
+        let poller = Poller::new()?;
+        poller.add(session, Self::SESSION, Interest::Read)?;
+        poller.add(&interrupted, Self::INTERRUPT, Interest::Read)?;
+        Ok(Self { poller, _interrupted: interrupted })
+    }
+
+    /// True if the middlebox says something, false if somebody interrupts, or nothing happens for so long.
+    fn is_called(&self, quiet: Option<Duration>) -> io::Result<bool> {
+        let mut events = Events::with_capacity(2);
+        self.poller.wait(quiet, &mut events)?;
+        let is_interrupted = events.iter().any(|one| one.token == Self::INTERRUPT);
+        // Without a limit only a signal of no concern ends the wait without an event.
+        Ok(!is_interrupted && (!events.is_empty() || quiet.is_none()))
     }
 }
 

@@ -60,7 +60,7 @@ fn thousands_of_requests_in_one_go_are_answered_in_their_order() {
         written += agent.socket.write(&octets[written..]).unwrap_or(0);
         world.turn();
     }
-    for pid in 0..4000 {
+    for pid in 1..=4000 {
         let Ok(Reply::Per(granted)) = agent.answer(world) else { panic!("rule {pid}") };
         assert_eq!(granted.pid, Pid(pid));
     }
