@@ -4,7 +4,7 @@
 //! time; so a run needs no rights, takes less than the time it simulates, and repeats itself exactly. The program
 //! inside is this program again. A [`World`] boots once; each run goes on from a snapshot.
 //!
-//! Host side: `image`, `modules`, `fetch` get a kernel, `program` and `archive` make the initramfs, `machine`
+//! Host side: `image`, `modules`, `fetch` get a kernel, `program`, `archive` and `initramfs` make what it begins with, `machine`
 //! drives QEMU and `lockstep` keeps its threads in step, `snapshot` boots, `world` runs. `netem`, `stages` and `check`
 //! say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `sighting` back; `journey` joins what both
@@ -19,6 +19,7 @@ mod error;
 mod fetch;
 pub mod guest;
 mod image;
+mod initramfs;
 mod job;
 mod journey;
 mod lockstep;
@@ -40,6 +41,7 @@ pub use check::possible as check;
 pub use error::{Console, KernelError, Trouble};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::{Image, cache};
+pub use initramfs::initramfs;
 pub use job::{BackgroundFacts, Facts, FilterFacts, Floor, LineFacts};
 pub use memory::memory_for;
 pub use sighting::Sighting;

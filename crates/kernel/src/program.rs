@@ -9,9 +9,9 @@ use crate::KernelError;
 /// A file for the initramfs: where it goes, and what is in it.
 pub(crate) type Part = (String, Vec<u8>);
 
-/// The program at `path` as `/init`, and all that it is linked against at its own place.
-pub(crate) fn parts(path: &Path) -> Result<Vec<Part>, KernelError> {
-    let mut parts = vec![("init".to_owned(), loadable(path)?)];
+/// The program at `path` as the file `place`, and all that it is linked against at its own place.
+pub(crate) fn parts(path: &Path, place: &str) -> Result<Vec<Part>, KernelError> {
+    let mut parts = vec![(place.to_owned(), loadable(path)?)];
     for library in libraries(path)? {
         let place = library.strip_prefix("/").unwrap_or(&library).display().to_string();
         parts.push((place, loadable(&library)?));

@@ -9,10 +9,10 @@ use std::time::Duration;
 use hol_base::Digester;
 use serde_json::{Value, json};
 
-use crate::archive::Archive;
 use crate::image::{Image, cache};
+use crate::initramfs::initramfs;
 use crate::machine::{Machine, command_line, hardware};
-use crate::{KernelError, lockstep, program, scratch};
+use crate::{KernelError, lockstep, scratch};
 
 /// So long may booting take; it takes a few seconds.
 const BOOT: Duration = Duration::from_secs(180);
@@ -35,7 +35,7 @@ impl Snapshot {
         let version = version()?;
         let kernel = image.vmlinuz();
         let octets = image.octets()?;
-        let initramfs = initramfs(image, path)?;
+        let initramfs = initramfs(image, &[("init", path)])?;
         let settings = [hardware(), vec![command_line(), version]].concat().join("\n");
         let mut digester = Digester::new();
         let parts = [&octets, &initramfs, settings.as_bytes(), lockstep::LIBRARY];
@@ -120,27 +120,6 @@ fn turn(states: &Path) -> Result<File, KernelError> {
 
 fn states() -> PathBuf {
     cache().join("snapshots")
-}
-
-/// Modules, the program with its libraries, and what the kernel needs to start it.
-fn initramfs(image: &Image, program: &Path) -> Result<Vec<u8>, KernelError> {
-    let mut archive = Archive::default();
-    for directory in ["dev", "proc", "sys", "modules"] {
-        archive.directory(directory);
-    }
-    archive.device("dev/console", 5, 1);
-    for file in crate::modules::files() {
-        if let Ok(octets) = fs::read(image.modules().join(&file)) {
-            archive.file(&format!("modules/{file}"), &octets);
-        }
-    }
-    for (place, octets) in program::parts(program)? {
-        if let Some((directory, _)) = place.rsplit_once('/') {
-            archive.directory(directory);
-        }
-        archive.file(&place, &octets);
-    }
-    Ok(archive.finish())
 }
 
 /// QEMU's version: the snapshot of one may not fit another.
