@@ -1,5 +1,7 @@
 //! Who may do what: the middlebox's policy on agents. RFC 3989 section 2.1.5.
 
+mod succession;
+
 use std::collections::BTreeMap;
 
 use hol_base::nearest;
@@ -175,33 +177,6 @@ impl Policy {
         let anonymous = file.anonymous.as_ref().map(|name| id("anonymous", name)).transpose()?;
         let agents: Result<_, _> = file.agents.iter().map(|(name, table)| table.permit(name, &id)).collect();
         Ok(Self { agents: agents?, anonymous, secure_only: file.secure_only })
-    }
-
-    /// The same policy in the place of an earlier one: agents that both know keep their identifiers, and those that
-    /// only the earlier one knows may nothing, but own the rules that they had.
-    pub fn in_place_of(self, earlier: &Self) -> Result<Self, PolicyError> {
-        let mut places: BTreeMap<&str, AgentId> = earlier.names().zip(earlier.ids()).collect();
-        for name in self.names() {
-            let next = AgentId(places.len() as u16);
-            places.entry(name).or_insert(next);
-        }
-        if places.len() > usize::from(u16::MAX) {
-            return Err(PolicyError::TooManyAgents(places.len()));
-        }
-        let place = |agent: AgentId| places[self.permit(agent).name.as_str()];
-        let mut agents = vec![Permit::nothing(""); places.len()];
-        for (name, id) in &places {
-            agents[usize::from(id.0)] = Permit::nothing(name);
-        }
-        for permit in &self.agents {
-            let accesses = match &permit.accesses {
-                Accesses::All => Accesses::All,
-                Accesses::Agents(owners) => Accesses::Agents(owners.iter().copied().map(place).collect()),
-            };
-            let id = places[permit.name.as_str()];
-            agents[usize::from(id.0)] = Permit { accesses, ..permit.clone() };
-        }
-        Ok(Self { agents, anonymous: self.anonymous.map(place), secure_only: self.secure_only })
     }
 
     /// The names of the agents that the file defines.
