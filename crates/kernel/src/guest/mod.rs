@@ -81,8 +81,16 @@ fn boot() -> Result<(), Trouble> {
             .map_err(|e| format!("cannot mount {target}: {e}"))?;
     }
     modules::at_boot().try_for_each(|file| load(&file))?;
+    allow_large_buffers()?;
     await_exact_timers()?;
     door::pause()
+}
+
+/// A socket gets the buffers that an experiment asks for. `rmem_max` counts in TCP's window scale, too, but only above the
+/// 6 MiB of `tcp_rmem`.
+fn allow_large_buffers() -> Result<(), Trouble> {
+    namespace::set("net/core/wmem_max", "1073741824")?;
+    namespace::set("net/core/rmem_max", "6291456")
 }
 
 /// Until Linux trusts a clock source, which takes 6.1 longer than 6.12, timers end with a tick.
