@@ -62,6 +62,36 @@ fn a_greedy_connection_takes_its_share_and_the_run_repeats_itself() {
     }
 }
 
+/// Its window has to grow to 188 kB for that: `tcp_rcv_space_adjust`.
+#[test]
+fn a_greedy_connection_fills_a_long_path_as_in_the_model() {
+    if kernels("a_greedy_connection_fills_a_long_path_as_in_the_model").is_some() {
+        let [model, kernel] = throughputs("tcp", &["--delay=75ms", "--count=1000"]);
+        assert!(model > 7_000.0 && (model / kernel - 1.0).abs() < 0.01, "{model} for {kernel} kbit/s");
+    }
+}
+
+#[test]
+fn a_greedy_connection_before_a_queue_that_drops_early_gets_what_it_does_in_the_model() {
+    if kernels("a_greedy_connection_before_a_queue_that_drops_early_gets_what_it_does_in_the_model").is_some()
+    {
+        let red = ["--set", "network.discipline={ red = { min = '15kB', max = '45kB' } }"];
+        let conditions = [&red[..], &["--delay=10ms", "--count=2000"]].concat();
+        let [model, kernel] = throughputs("tcp:cc=reno", &conditions);
+        assert!(model < 9_200.0 && (model / kernel - 1.0).abs() < 0.05, "{model} for {kernel} kbit/s");
+    }
+}
+
+/// What a greedy connection gets of 10 Mbit/s in the model and in the kernel, in kbit/s.
+fn throughputs(transport: &str, conditions: &[&str]) -> [f64; 2] {
+    ["--world=model", "--world=kernel"].map(|world| {
+        let question = ["compare", transport, world, "--json", "--workload=bulk", "--repetitions=1"];
+        let line =
+            ok(Path::new("."), &[&question[..], &["--bandwidth=10Mbit", "--loss=0%"], conditions].concat());
+        serde_json::from_str::<Value>(line.trim()).expect(&line)["throughput_kbps"].as_f64().unwrap()
+    })
+}
+
 #[test]
 fn two_associations_carry_every_message_and_the_run_repeats_itself() {
     if kernels("two_associations_carry_every_message_and_the_run_repeats_itself").is_some() {

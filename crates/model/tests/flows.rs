@@ -83,7 +83,8 @@ fn greedy_flows_fill_the_bottleneck_and_share_it_fairly() {
         octets.push(1000 * 500);
         let shares: Vec<f64> = octets.iter().map(|octets| *octets as f64).collect();
         let kbps = shares.iter().sum::<f64>() * 8.0 / transfer.span().as_secs_f64() / 1e3;
-        assert!((350.0..=400.0).contains(&kbps), "{delay} {queue}: {kbps} kbit/s together");
+        // What waited behind a gap before counts when it is delivered.
+        assert!((350.0..=420.0).contains(&kbps), "{delay} {queue}: {kbps} kbit/s together");
         let index = jain(&shares).unwrap();
         assert!(index > 0.8, "{delay} {queue}: {index} of {octets:?}");
     }

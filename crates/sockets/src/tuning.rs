@@ -37,6 +37,9 @@ pub(crate) const ETHERNET_MSS: u16 = 1460;
 pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
 /// SCTP's `receive_buffer` that needs no saying: half of `net.core.rmem_default`.
 pub(crate) const SCTP_RECEIVE_BUFFER: u64 = 106_496;
+/// Buffers of TCP at the least, at first and at most, as Linux chooses them where memory is plenty.
+const BUFFERS: [(&str, &str); 2] =
+    [("net/ipv4/tcp_rmem", "4096 131072 6291456"), ("net/ipv4/tcp_wmem", "4096 16384 4194304")];
 /// RFC 9260 section 6.2.
 const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 
@@ -73,6 +76,7 @@ const TCP: &[(&str, Means)] = &[
     ("window_scale", Fixed(AUTOTUNED)),
     ("send_buffer", Fixed(AUTOTUNED)),
     ("receive_buffer", Fixed(AUTOTUNED)),
+    ("receive_buffer_max", Fixed(AUTOTUNED)),
     ("nagle", Socket),
     ("delayed_ack_min", Fixed(BUILT_IN)),
     ("delayed_ack_max", Fixed(BUILT_IN)),
@@ -277,6 +281,7 @@ fn of_hosts(transport: &TransportSpec) -> Vec<Sysctl> {
     let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
     let mut settings = Vec::new();
     if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
+        settings.extend(BUFFERS.map(|(name, value)| set(name, value)));
         let cache = transport.metrics_cache();
         settings
             .push(set("net/ipv4/tcp_no_metrics_save", if cache == MetricsCache::Off { "1" } else { "0" }));

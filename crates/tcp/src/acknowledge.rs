@@ -212,6 +212,7 @@ impl Endpoint {
 
     /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely.
     pub(crate) fn data_read(&mut self, now: Time) {
+        self.size_buffer(now);
         let acks = &self.acks;
         let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());
         let due = self.more_than_a_segment() || (self.config.acknowledge_on_read && pushed);

@@ -2,7 +2,7 @@
 //! a burst of SACKs. Linux since 4.18; RFC 5681 section 4.2 wants each at once.
 
 use hol_base::{Duration, Time};
-use hol_wire::tcp::{Segment, SeqNum};
+use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
 
@@ -19,10 +19,6 @@ pub(crate) struct Compression {
     /// Of those that came since RCV.NXT was `nxt`, how many were acknowledged at once.
     at_once: u32,
     nxt: SeqNum,
-    /// The receiver has found out how long a round trip is.
-    measured: bool,
-    /// Where the first window of data ends, which takes a round trip to fill.
-    window_end: Option<SeqNum>,
 }
 
 impl Compression {
@@ -49,14 +45,6 @@ impl Compression {
 }
 
 impl Endpoint {
-    /// The receiver's own measure of the round trip: a full-sized segment that echoes a timestamp, or a window of data.
-    pub(crate) fn measure_round_trip(&mut self, segment: &Segment) {
-        let compression = &mut self.acks.compression;
-        let end = *compression.window_end.get_or_insert(self.rcv.nxt + self.rcv.wnd);
-        let full = self.timestamps.echo.is_some() && segment.payload.len() as u32 >= self.acks.segment_size;
-        compression.measured |= full || self.rcv.nxt.at_or_after(end);
-    }
-
     /// Data is missing before what has arrived.
     pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
         let most = self.config.sack_compression;
@@ -68,7 +56,7 @@ impl Endpoint {
     }
 
     fn compression_delay(&self) -> Duration {
-        let round_trip = self.rtt.srtt().filter(|_| self.acks.compression.measured).unwrap_or_default();
+        let round_trip = self.rtt.srtt().filter(|_| self.rcv.sizing.is_measured()).unwrap_or_default();
         (round_trip / SHARE).min(self.config.sack_compression_max) + self.config.sack_compression_slack
     }
 }

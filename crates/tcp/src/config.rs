@@ -24,6 +24,8 @@ pub struct Config {
     pub send_buffer: ByteCount,
     /// Octets that may wait for the application; it bounds the window advertised.
     pub receive_buffer: ByteCount,
+    /// What that buffer grows to with what the application reads in a round trip; less, and it stays as it is.
+    pub receive_buffer_max: ByteCount,
     /// When a small segment waits for an acknowledgment. RFC 9293 section 3.7.4.
     pub nagle: Nagle,
 

@@ -150,6 +150,7 @@ impl Endpoint {
         }
         self.rtt.established();
         self.acks.established(now);
+        self.rcv.sizing.established(now, self.rcv.nxt, self.rcv.wnd, self.config.mss.into());
         self.usage = Usage::begin(self.snd.una, now);
         self.snd.last_sent = now;
         self.snd.small_end = self.snd.una;

@@ -12,6 +12,7 @@ use hol_wire::{Address, Packet, Transport};
 use crate::acknowledge::Acknowledging;
 use crate::episode::Episode;
 use crate::reassembly::Reassembly;
+use crate::right_sizing::RightSizing;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use crate::send_buffer::SendBuffer;
@@ -94,6 +95,7 @@ pub(crate) struct Receiving {
     /// The window in that segment.
     pub(crate) wnd: u32,
     pub(crate) scale: u8,
+    pub(crate) sizing: RightSizing,
     pub(crate) reassembly: Reassembly,
     /// What arrived twice, for the next acknowledgment. RFC 2883.
     pub(crate) duplicate: Option<SackBlock>,
@@ -125,7 +127,7 @@ impl Endpoint {
             remote,
             state,
             snd: Sending { mss: config.mss.into(), ..Sending::default() },
-            rcv: Receiving::default(),
+            rcv: Receiving { sizing: RightSizing::new(&config), ..Receiving::default() },
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),
             cwnd: initial_window(&config, config.mss.into()),

@@ -19,6 +19,7 @@ mod rack;
 mod reassembly;
 mod receive;
 mod recover;
+mod right_sizing;
 mod rtt;
 mod sack;
 mod scoreboard;

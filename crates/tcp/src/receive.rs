@@ -146,7 +146,7 @@ impl Endpoint {
             fin: segment.flags.contains(Flags::FIN),
             passage: Passage::new(segment.stamp, now),
         };
-        self.measure_round_trip(segment);
+        self.measure_round_trip(now, segment);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt);
         self.rcv.duplicate = None;
         if end.at_or_before(nxt) || !self.state.is_receiving() {

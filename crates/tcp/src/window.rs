@@ -36,7 +36,7 @@ impl Endpoint {
     /// The right edge never moves left (RFC 9293 section 3.8.6), and only by enough to be worth it: a segment
     /// or half of the buffer (section 3.8.6.2.2).
     pub(crate) fn advertise_window(&mut self) -> u16 {
-        let buffer = self.config.receive_buffer.0 as u32;
+        let buffer = self.rcv.sizing.buffer;
         let largest = u32::from(u16::MAX) << self.rcv.scale;
         let free = buffer.saturating_sub(self.rcv.reassembly.octets() as u32).min(largest);
         let current = self.receive_window();
@@ -51,7 +51,7 @@ impl Endpoint {
 
     /// The window field of a SYN, which is never scaled. RFC 7323 section 2.2.
     pub(crate) fn advertise_syn_window(&mut self) -> u16 {
-        let window = (self.config.receive_buffer.0 as u32).min(u16::MAX.into());
+        let window = self.rcv.sizing.buffer.min(u16::MAX.into());
         self.rcv.wnd = window;
         self.rcv.wup = self.rcv.nxt;
         window as u16

@@ -116,9 +116,10 @@ fn bulk_data_fills_the_path_despite_loss() {
             pipe.run(Duration::from_millis(10));
             assert!(pipe.now < start + Duration::from_secs(60), "{name}: too slow");
         }
-        // The square root law (Mathis 1997): 1448 / 20 ms * 1.22 / sqrt(1 %) is 0.88 Mbyte/s in the long run; it starts faster.
+        // The square root law (Mathis 1997): 1448 / 20 ms * 1.22 / sqrt(1 %) is 0.88 Mbyte/s in the long run. It starts faster:
+        // slow start alone takes seven round trips.
         let seconds = pipe.now.since(start).as_secs_f64();
-        assert!((0.3..6.0).contains(&seconds), "{name}: {seconds} s");
+        assert!((0.14..6.0).contains(&seconds), "{name}: {seconds} s");
     }
 }
 
