@@ -19,7 +19,7 @@ struct Compare {
 pub fn html(report: &Report) -> String {
     let mut text = String::new();
     if !report.provenance.complete {
-        text.push_str("<p class=\"warning\">Not every run is there yet: the sweep was interrupted. What follows is drawn from those that are; the same command goes on.</p>");
+        text.push_str("<p class=\"warning\">Not every run is there: the sweep was interrupted, or some failed. What follows is drawn from those that are; the same command does the others.</p>");
     }
     if !report.absent.is_empty() {
         let titles: Vec<String> = report.absent.iter().map(|stack| escape(&stack.title)).collect();
