@@ -120,7 +120,7 @@ mod tests {
     fn record(id: u64) -> Record {
         let scheduled = Time::from_millis(id);
         let outcome = Outcome::Unfinished;
-        Record { id, stream: 0, size: 500, scheduled, request: None, reply: None, outcome }
+        Record { id, kind: RecordKind::Message, parent: None, stream: 0, size: 500, scheduled, request: None, reply: None, outcome }
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl RunResult {
         let leg = Leg { arrived: end, delivered: end, ..Leg::default() };
         let (scheduled, outcome) = (Time::ZERO, Outcome::Completed);
         let record =
-            Record { id: 0, stream: 0, size: 56, scheduled, request: Some(leg), reply: None, outcome };
+            Record { id: 0, kind: RecordKind::Message, parent: None, stream: 0, size: 56, scheduled, request: Some(leg), reply: None, outcome };
         let (span, counts) = (span(&[record]), Counts::default());
         Self {
             key,

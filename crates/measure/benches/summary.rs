@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::{Duration, Seed, Time};
-use hol_measure::{Leg, Outcome, Record, Recorder, summarize};
+use hol_measure::{Leg, Outcome, Record, RecordKind, Recorder, summarize};
 
 const MESSAGES: u64 = 80_000;
 
@@ -24,7 +24,7 @@ fn records() -> Vec<Record> {
         let scheduled = Time::from_millis(10 * id);
         let reached = scheduled + Duration::from_millis(10);
         let (request, reply) = (leg(scheduled, reached), leg(reached, scheduled + *latency));
-        Record { id, stream: 0, size: 64, scheduled, request, reply, outcome: Outcome::Completed }
+        Record { id, kind: RecordKind::Transaction, parent: None, stream: 0, size: 64, scheduled, request, reply, outcome: Outcome::Completed }
     };
     (0..).zip(&latencies()).map(record).collect()
 }

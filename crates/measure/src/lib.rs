@@ -27,7 +27,7 @@ pub use distribution::Distribution;
 pub use interval::{CONFIDENCE, Interval, student_t};
 pub use precision::Precision;
 pub use quantile::{CcdfPoint, QuantileInterval};
-pub use record::{Leg, Outcome, Record, Split};
+pub use record::{Leg, Outcome, Record, RecordKind, Split};
 pub use recorder::Recorder;
 pub use summary::{SplitMean, SplitTotal, Summary, summarize};
 pub use transfer::{Transfer, jain};

@@ -1,12 +1,17 @@
 //! One message's life.
 
 use hol_base::{Digester, Duration, Time};
+use serde::{Deserialize, Serialize};
 
-/// What happened to one message or transaction of a workload.
+/// What happened to one message, transaction, object, page or frame of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// Number of the message in the order of the schedule, from 0.
     pub id: u64,
+    /// What it is.
+    pub kind: RecordKind,
+    /// The record that it is part of, by its number.
+    pub parent: Option<u32>,
     /// The stream (or connection) that it took.
     pub stream: u16,
     /// Octets of the request.
@@ -19,6 +24,22 @@ pub struct Record {
     pub reply: Option<Leg>,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+/// What a record is about. Kinds are never counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecordKind {
+    /// One way.
+    Message,
+    /// A request and its reply.
+    Transaction,
+    /// A file of a page.
+    Object,
+    /// A document with its objects.
+    Page,
+    /// A piece of a medium, with a time to be played.
+    Frame,
 }
 
 /// The times of one message on its way in one direction; ascending.
@@ -104,6 +125,19 @@ impl Record {
     }
 }
 
+impl RecordKind {
+    /// In a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Transaction => "transaction",
+            Self::Object => "object",
+            Self::Page => "page",
+            Self::Frame => "frame",
+        }
+    }
+}
+
 impl Leg {
     fn later(self, by: Duration) -> Self {
         let Self { written, first_sent, last_sent, arrived, delivered } = self;
@@ -145,6 +179,8 @@ mod tests {
     fn the_parts_add_up_to_the_latency() {
         let record = Record {
             id: 0,
+            kind: RecordKind::Transaction,
+            parent: None,
             stream: 0,
             size: 64,
             scheduled: Time::from_millis(1),
@@ -166,6 +202,8 @@ mod tests {
     fn an_unfinished_message_has_no_latency() {
         let record = Record {
             id: 0,
+            kind: RecordKind::Transaction,
+            parent: None,
             stream: 0,
             size: 64,
             scheduled: Time::ZERO,

@@ -161,13 +161,13 @@ mod tests {
     use hol_base::Time;
 
     use super::*;
-    use crate::Leg;
+    use crate::{Leg, RecordKind};
 
     fn delivered(id: u64, scheduled: u64, times: [u64; 5]) -> Record {
         let [written, first_sent, last_sent, arrived, delivered] = times.map(Time::from_millis);
         let request = Some(Leg { written, first_sent, last_sent, arrived, delivered });
         let scheduled = Time::from_millis(scheduled);
-        Record { id, stream: 0, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
+        Record { id, kind: RecordKind::Message, parent: None, stream: 0, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
     }
 
     fn lost(id: u64, outcome: Outcome) -> Record {

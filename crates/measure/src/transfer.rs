@@ -48,14 +48,14 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Leg, Outcome};
+    use crate::{Leg, Outcome, RecordKind};
 
     fn record(scheduled: u64, written: u64, delivered: Option<u64>) -> Record {
         let [scheduled, written] = [scheduled, written].map(Time::from_millis);
         let delivered = delivered.map(Time::from_millis);
         let request = delivered.map(|delivered| Leg { written, delivered, ..Leg::default() });
         let outcome = if request.is_some() { Outcome::Completed } else { Outcome::Unfinished };
-        Record { id: 0, stream: 0, size: 500, scheduled, request, reply: None, outcome }
+        Record { id: 0, kind: RecordKind::Message, parent: None, stream: 0, size: 500, scheduled, request, reply: None, outcome }
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::Seed;
-use hol_model::{Scenario, run};
+use hol_model::run;
 use hol_network::NetworkSpec;
-use hol_workloads::{Kind, WorkloadSpec};
+use hol_scenario::Scenario;
+use hol_workloads::{Simco, WorkloadSpec};
 
 const TRANSACTIONS: u64 = 80_000;
 
@@ -21,8 +22,9 @@ fn transactions(criterion: &mut Criterion) {
                     loss: hol_network::LossSpec::Independent(loss.parse().expect("a ratio")),
                     ..NetworkSpec::default()
                 },
+                hosts: Default::default(),
                 transport: transport.parse().expect("a transport"),
-                workload: WorkloadSpec::new(Kind::Simco),
+                workload: WorkloadSpec::new(Simco::default()),
                 messages: TRANSACTIONS,
                 background: Vec::new(),
             };

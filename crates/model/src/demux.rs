@@ -6,8 +6,19 @@
 pub(crate) struct Demux {
     /// Ascending by local, then remote port.
     bound: Vec<((u16, u16), usize)>,
-    /// Local port and endpoint, in the order in which they accept.
+    /// Local port and the flow whose server accepts there.
     listening: Vec<(u16, usize)>,
+}
+
+/// Who takes a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taker {
+    /// An endpoint.
+    Endpoint(usize),
+    /// The server of a flow: a new peer.
+    Server(usize),
+    /// Nobody: the port is closed.
+    Nobody,
 }
 
 impl Demux {
@@ -17,20 +28,18 @@ impl Demux {
         self.bound.insert(at, ((local, remote), endpoint));
     }
 
-    /// `endpoint` waits at `local` for a peer.
-    pub(crate) fn listen(&mut self, local: u16, endpoint: usize) {
-        self.listening.push((local, endpoint));
+    /// The server of `flow` accepts whoever comes to `local`.
+    pub(crate) fn listen(&mut self, local: u16, flow: usize) {
+        self.listening.push((local, flow));
     }
 
-    /// The endpoint for a packet to `local` from `remote`; a new peer gets the first that listens.
-    pub(crate) fn endpoint(&mut self, local: u16, remote: u16) -> Option<usize> {
+    /// Who takes a packet to `local` from `remote`.
+    pub(crate) fn taker(&self, local: u16, remote: u16) -> Taker {
         if let Ok(at) = self.bound.binary_search_by_key(&(local, remote), |(ports, _)| *ports) {
-            return Some(self.bound[at].1);
+            return Taker::Endpoint(self.bound[at].1);
         }
-        let free = self.listening.iter().position(|(port, _)| *port == local)?;
-        let (_, endpoint) = self.listening.remove(free);
-        self.bind(local, remote, endpoint);
-        Some(endpoint)
+        let flow = self.listening.iter().find(|(port, _)| *port == local);
+        flow.map_or(Taker::Nobody, |(_, flow)| Taker::Server(*flow))
     }
 }
 
@@ -39,16 +48,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_new_peer_gets_an_endpoint_that_listens_and_keeps_it() {
+    fn each_new_peer_is_the_servers_until_an_endpoint_is_bound_to_it() {
         let mut demux = Demux::default();
         demux.listen(80, 7);
-        demux.listen(80, 8);
         demux.bind(5000, 80, 3);
-        assert_eq!(demux.endpoint(80, 6002), Some(7));
-        assert_eq!(demux.endpoint(80, 6001), Some(8));
-        assert_eq!(demux.endpoint(80, 6002), Some(7));
-        assert_eq!(demux.endpoint(80, 6003), None);
-        assert_eq!(demux.endpoint(5000, 80), Some(3));
-        assert_eq!(demux.endpoint(81, 6002), None);
+        assert_eq!(demux.taker(80, 6002), Taker::Server(7));
+        demux.bind(80, 6002, 4);
+        assert_eq!(demux.taker(80, 6002), Taker::Endpoint(4));
+        assert_eq!(demux.taker(80, 6001), Taker::Server(7));
+        assert_eq!(demux.taker(5000, 80), Taker::Endpoint(3));
+        assert_eq!(demux.taker(81, 6002), Taker::Nobody);
     }
 }

@@ -2,7 +2,9 @@
 
 use hol_base::{Duration, Seed};
 use hol_measure::{Transfer, jain};
-use hol_model::{Background, Run, Scenario, ScenarioError, Stopped, run};
+use hol_model::run;
+use hol_scenario::{Background, Run, Scenario, ScenarioError, Stopped};
+use hol_workloads::{Bulk, MessageSize};
 
 /// Messages of 500 B over 400 kbit/s, as the thesis' fourth chapter has them; `queue` in packets, `delay` and
 /// `interval` in ms.
@@ -12,6 +14,7 @@ fn eklund(transport: &str, delay: u64, queue: u64, interval: u64) -> Scenario {
         format!("kind = 'oneway'\nsize = '500B'\ninterval = '{interval}ms'\nlate_limit = '1h'\nstart = '5s'");
     Scenario {
         network: toml::from_str(&network).unwrap(),
+        hosts: Default::default(),
         transport: transport.parse().unwrap(),
         workload: toml::from_str(&workload).unwrap(),
         messages: 1000,
@@ -131,7 +134,7 @@ fn a_connection_before_leaves_the_line_to_the_measured_one() {
     let (alone, after) = (done(&alone, 1), done(&after, 1));
     assert_eq!(kbps(&alone), kbps(&after));
     let [flow] = &after.background[..] else { panic!("{:?}", after.background) };
-    assert_eq!((flow.stopped, flow.octets), (Some(Stopped::Finished), 0));
+    assert_eq!((flow.stopped.as_ref(), flow.octets), (Some(&Stopped::Finished), 0));
     assert!(flow.connect_time.is_some());
     // Between 35 full segments and one for each message, with their acknowledgments, SYN and FIN.
     let packets = after.packets - alone.packets;
@@ -159,7 +162,7 @@ fn ends_that_are_not_there_are_refused_with_the_nodes_that_are() {
     scenario.workload.to = Some("client".to_owned());
     assert_eq!(scenario.check(), Err(ScenarioError::SameEnds("client".to_owned())));
     let mut greedy = greedy("tcp", 1);
-    greedy.workload.size = Some("3B".parse().unwrap());
+    greedy.workload.kind = Bulk { size: MessageSize("3B".parse().unwrap()) }.into();
     let scenario = Scenario { background: vec![greedy], ..eklund("tcp", 25, 6, 10) };
     let problem = scenario.check().unwrap_err().to_string();
     assert!(problem.starts_with("in [[background]] number 1: in [workload]: `size` is 3"), "{problem}");

@@ -2,7 +2,10 @@
 
 use hol_base::{Duration, Seed, Time};
 use hol_measure::{Leg, Outcome, Record};
-use hol_model::{Crossing, Fate, Run, Scenario, Stopped, Tap, TapPoint, run};
+use hol_model::run;
+use hol_network::{Crossing, Drops, Fate, Tap, TapPoint};
+use hol_scenario::{Run, Scenario, Stopped};
+use hol_workloads::{Filter, HostSpec};
 
 /// Every transport that promises to deliver everything in order.
 const RELIABLE: &[&str] = &[
@@ -19,6 +22,7 @@ const RELIABLE: &[&str] = &[
 fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {
     Scenario {
         network: toml::from_str(network).unwrap(),
+        hosts: Default::default(),
         transport: transport.parse().unwrap(),
         workload: toml::from_str(workload).unwrap(),
         messages,
@@ -29,6 +33,10 @@ fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Sc
 #[track_caller]
 fn run_of(transport: &str, network: &str, workload: &str, messages: u64) -> Run {
     run(&scenario(transport, network, workload, messages), Seed(7), None).unwrap()
+}
+
+fn drops(run: &Run) -> Drops {
+    run.drops.expect("the model knows them")
 }
 
 fn mean_ms(records: &[Record]) -> f64 {
@@ -72,7 +80,7 @@ fn without_loss_the_mean_is_the_round_trip_time() {
             let mean = mean_ms(&run.records);
             assert!((20.0..20.15).contains(&mean), "{transport}, {workload}: {mean} ms");
             assert!(run.closed.is_some(), "{transport}, {workload}: did not close");
-            assert_eq!(run.drops, hol_model::Drops::default());
+            assert_eq!(drops(&run), Drops::default());
         }
     }
 }
@@ -188,7 +196,9 @@ fn a_protocol_without_endpoints_here_is_refused_by_name() {
 
 #[test]
 fn a_packet_filter_is_refused_with_the_world_that_has_one() {
-    let scenario = scenario("tcp", "", "kind = 'simco'\nfilter = 'nftables'", 10);
+    let host = HostSpec { filter: Filter::Nftables };
+    let hosts = [("server".to_owned(), host)].into();
+    let scenario = Scenario { hosts, ..scenario("tcp", "", "kind = 'simco'", 10) };
     let error = run(&scenario, Seed(7), None).unwrap_err().to_string();
     assert!(error.contains("no packet filter; the kernel world has"), "{error}");
 }
@@ -198,7 +208,7 @@ fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
     let run = run_of("udp", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
     assert_eq!(run.stopped, Stopped::Finished);
     let lost = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
-    assert_eq!(lost as u64, run.drops.loss);
+    assert_eq!(lost as u64, drops(&run).loss);
     assert!((60..140).contains(&lost), "{lost}");
 }
 
@@ -232,7 +242,7 @@ fn a_load_beyond_the_link_falls_behind_schedule() {
         let run = run_of(
             transport,
             "rate = '400kbit'",
-            "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'",
+            "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'\nlate_limit = '1s'",
             100_000,
         );
         let Stopped::BehindSchedule { scheduled, at, .. } = run.stopped else {
@@ -299,7 +309,7 @@ fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path()
     for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
         let run = run_of(transport, network, "kind = 'echo'", 1000);
         assert_reliable(&run, 1000, transport);
-        assert_eq!(run.drops.loss == 0, is_single, "{transport}: {:?}", run.drops);
+        assert_eq!(drops(&run).loss == 0, is_single, "{transport}: {:?}", drops(&run));
     }
 }
 
@@ -322,7 +332,7 @@ fn a_named_packet_is_lost() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "up = { loss = { drop = [20] } }", "kind = 'oneway'", 200);
         assert_reliable(&run, 200, transport);
-        assert_eq!(run.drops.loss, 1);
+        assert_eq!(drops(&run).loss, 1);
         let late =
             run.records.iter().filter(|record| record.latency() > Some(Duration::from_millis(11))).count();
         assert!((1..10).contains(&late), "{transport}: {late} messages were late");
@@ -335,11 +345,11 @@ fn the_tap_sees_every_packet_at_both_ends() {
     let mut counts = Counts::default();
     let run = run(&scenario, Seed(3), Some(&mut counts)).unwrap();
     assert_eq!(scenario.interfaces().unwrap(), ["client:1", "server:1"]);
-    assert_eq!((counts.sent, counts.dropped), (run.packets, run.drops.loss + run.drops.queue));
+    assert_eq!((counts.sent, counts.dropped), (run.packets, drops(&run).loss + drops(&run).queue));
     let under_way = counts.sent - counts.received - counts.dropped;
     // The offered load is too much, so the run stops short, with what is under way then.
     assert!(under_way <= 2, "{under_way} packets were neither received nor dropped");
-    assert!(run.drops.loss > 0);
+    assert!(drops(&run).loss > 0);
 }
 
 #[derive(Default)]
@@ -361,11 +371,20 @@ impl Tap for Counts {
 }
 
 #[test]
+fn without_a_late_limit_an_overload_is_carried_to_its_end() {
+    for transport in ["tcp", "sctp"] {
+        let run = run_of(transport, "rate = '400kbit'", "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'", 10_000);
+        assert_reliable(&run, 10_000, transport);
+        assert!(run.ended.as_secs_f64() > 200.0, "{transport}: {}", run.ended);
+    }
+}
+
+#[test]
 fn contradictions_are_refused_with_the_cure() {
     let refusal = |network, workload, messages| {
         run(&scenario("tcp", network, workload, messages), Seed(0), None).unwrap_err().to_string()
     };
     assert!(refusal("", "kind = 'echo'", 0).contains("`messages`"));
     assert!(refusal("jitter = '1s'", "kind = 'echo'", 1).contains("[network]"));
-    assert!(refusal("", "kind = 'pingpong'\nrate = '1/s'", 1).contains("[workload]"));
+    assert!(refusal("", "kind = 'echo'\nsize = '1B'", 1).contains("[workload]"));
 }

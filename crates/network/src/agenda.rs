@@ -28,6 +28,18 @@ impl Agenda {
         Self { times: vec![Time::MAX; leaves], winners, leaves }
     }
 
+    /// One component more, behind the others, with nothing to do; `component` is its index.
+    pub fn make_room(&mut self, component: usize) {
+        if component < self.leaves {
+            return;
+        }
+        let mut larger = Self::new(component + 1);
+        for (component, time) in self.times.iter().enumerate() {
+            larger.set(component, *time);
+        }
+        *self = larger;
+    }
+
     /// `component` acts next at `time`; [`Time::MAX`] means never.
     #[inline]
     pub fn set(&mut self, component: usize, time: Time) {
@@ -76,6 +88,16 @@ mod tests {
                 agenda.set(component, Time::from_millis(5));
                 assert_eq!(agenda.first(), (Time::from_millis(5), component), "{components} components");
             }
+        }
+    }
+
+    #[test]
+    fn room_for_more_components_changes_nothing_for_those_that_are_there() {
+        let mut agenda = Agenda::new(1);
+        for component in 0..40 {
+            agenda.make_room(component);
+            agenda.set(component, Time::from_nanos(100 - component as u64 / 2));
+            assert_eq!(agenda.first(), (Time::from_nanos(100 - component as u64 / 2), component / 2 * 2));
         }
     }
 

@@ -35,4 +35,5 @@ mod tsn_map;
 
 pub use config::{Config, IdleDecay};
 pub use endpoint::Endpoint;
+pub use out_of_the_blue::answer_to_stray;
 pub use path::Path;

@@ -10,19 +10,9 @@ use crate::state::State;
 impl Endpoint {
     /// Section 8.4.
     pub(crate) fn on_out_of_the_blue(&mut self, origin: Origin, packet: &sctp::Packet) {
-        let is_silent = |chunk: &Chunk| match chunk {
-            Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
-            Chunk::Error(causes) => causes.iter().any(|cause| matches!(cause, Cause::StaleCookie(_))),
-            _ => false,
-        };
-        if packet.chunks.iter().any(is_silent) {
-            return;
+        if let Some(answer) = answer_to_stray(packet) {
+            self.transmit_packet(origin.destination, origin.source, answer);
         }
-        if packet.chunks.contains(&Chunk::ShutdownAck) {
-            let complete = Chunk::ShutdownComplete { reflected: true };
-            return self.answer(origin, origin.verification_tag, complete);
-        }
-        self.refuse(origin);
     }
 
     /// A packet with a tag that is not ours is dropped, but a SHUTDOWN ACK that comes while we open is from
@@ -51,4 +41,32 @@ impl Endpoint {
         };
         self.transmit_packet(origin.destination, origin.source, packet);
     }
+}
+
+/// What a host says to a packet that belongs to none of its associations, as when nobody listens. Section 8.4.
+pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
+    let is_silent = |chunk: &Chunk| match chunk {
+        Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
+        Chunk::Error(causes) => causes.iter().any(|cause| matches!(cause, Cause::StaleCookie(_))),
+        _ => false,
+    };
+    if packet.chunks.iter().any(is_silent) {
+        return None;
+    }
+    let (verification_tag, chunk) = match packet.chunks.first() {
+        // It does not know our tag, but we know its own.
+        Some(Chunk::Init(init)) => {
+            (init.initiate_tag, Chunk::Abort { reflected: false, causes: Vec::new() })
+        }
+        _ if packet.chunks.contains(&Chunk::ShutdownAck) => {
+            (packet.verification_tag, Chunk::ShutdownComplete { reflected: true })
+        }
+        _ => (packet.verification_tag, Chunk::Abort { reflected: true, causes: Vec::new() }),
+    };
+    Some(sctp::Packet {
+        source_port: packet.destination_port,
+        destination_port: packet.source_port,
+        verification_tag,
+        chunks: smallvec![chunk],
+    })
 }

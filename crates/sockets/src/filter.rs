@@ -1,43 +1,59 @@
 //! The packet filter behind the middlebox: the one of the kernel, in the network of the server.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::rc::Rc;
 
 use hol_base::{Duration, Time};
 use hol_filter::{Config, FilterError, Mended, Nftables, PacketFilter};
-use hol_workloads::{Enforce, Server};
-
-use crate::clock::Clock;
-use crate::plan::Enforced;
+use hol_scenario::FilterFacts;
+use hol_simco::{Change, Rule};
+use hol_workloads::Enforce;
 
 /// Lifetimes end earlier by this, at most: the kernel's longest tick (CONFIG_HZ=100).
 const TICK: Duration = Duration::from_millis(10);
 
 /// One filter in two hands: the middlebox's during the run, ours when it is over.
 #[derive(Clone)]
-pub(crate) struct Filter(Rc<RefCell<Nftables>>);
+pub(crate) struct Filter(Rc<RefCell<Inner>>);
+
+struct Inner {
+    nftables: Nftables,
+    /// What it held in the end, beside what the middlebox had granted.
+    held: Option<Result<FilterFacts, FilterError>>,
+}
 
 impl Filter {
     /// Makes a table without rules in the network of this thread: what they do not allow is not forwarded from now on.
     pub(crate) fn new() -> Result<Self, FilterError> {
-        let mut filter = Nftables::open(Config::new())?;
-        filter.reconcile(Time::ZERO, &[])?;
-        Ok(Self(Rc::new(RefCell::new(filter))))
+        let mut nftables = Nftables::open(Config::new())?;
+        nftables.reconcile(Time::ZERO, &[])?;
+        Ok(Self(Rc::new(RefCell::new(Inner { nftables, held: None }))))
     }
 
-    /// What the middlebox is given.
-    pub(crate) fn enforce(&self) -> Enforce {
-        let Self(filter) = self.clone();
-        Box::new(move |now, changes| filter.borrow_mut().apply(now, changes).is_ok())
+    /// Whether the kernel held what the middlebox granted; nothing before the end.
+    pub(crate) fn held(&self) -> Result<Option<FilterFacts>, FilterError> {
+        self.0.borrow_mut().held.take().transpose()
+    }
+}
+
+impl Enforce for Filter {
+    fn apply(&mut self, now: Time, changes: &[Change]) -> bool {
+        self.0.borrow_mut().nftables.apply(now, changes).is_ok()
     }
 
-    /// Whether the kernel holds what the middlebox granted.
-    pub(crate) fn holds(&self, clock: &Clock, server: &Server) -> Result<Enforced, FilterError> {
-        let now = clock.now();
-        let rules = server.rules(now);
-        let Mended { missing, surplus } = self.0.borrow_mut().reconcile(now, &rules)?;
-        let over = clock.now() + TICK;
-        let ending = rules.iter().filter(|rule| rule.expires <= over).count();
-        Ok(Enforced { rules: rules.len(), ending, missing, surplus })
+    fn settle(&mut self, now: Time, rules: &[Rule]) {
+        let Inner { nftables, held } = &mut *self.0.borrow_mut();
+        let facts = |Mended { missing, surplus }| {
+            let ending = rules.iter().filter(|rule| rule.expires <= now + TICK).count();
+            FilterFacts { rules: rules.len(), ending, missing, surplus }
+        };
+        *held = Some(nftables.reconcile(now, rules).map(facts));
+    }
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Filter(nftables)")
     }
 }

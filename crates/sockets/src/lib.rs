@@ -8,12 +8,12 @@
 //! Sockets do not tell when a message left the sender or when it was complete at the receiver. The records
 //! say written = first sent = last sent and arrived = delivered, so all of the delay but the slip is `network`.
 
+mod assignment;
 mod clock;
+mod event_loop;
 mod filter;
 mod mptcp;
 mod open;
-mod plan;
-mod progress;
 mod sctp;
 mod sctp_structures;
 mod side;
@@ -23,35 +23,37 @@ mod token;
 mod transceiver;
 mod tuning;
 mod udp;
-mod world;
 
 use std::io;
 
-pub use plan::{Counts, End, Ending, Enforced, PathChange, Plan, Run, Site, SocketsError};
+pub use assignment::{Assignment, Counts, End, Ending, FlowRun, PathChange, Site, SocketsError};
 pub use stop::Stop;
 pub use tuning::{Sysctl, Unsupported, sysctls};
 
-/// Runs `plan` on this machine's kernel, in its time. `enter` moves the calling thread to the network where
-/// the sockets of an end are to live, first the server's, then the client's, and the thread is left there.
-pub fn run(plan: &Plan, enter: &mut dyn FnMut(End) -> io::Result<()>) -> Result<Run, SocketsError> {
-    run_until(plan, None, enter)
+/// Does what `assignment` says on this machine's kernel, in its time. `enter` moves the calling thread to the network where
+/// the sockets of an end are to live; the thread is left in the client's.
+pub fn run(
+    assignment: &Assignment,
+    enter: &mut dyn FnMut(End) -> io::Result<()>,
+) -> Result<FlowRun, SocketsError> {
+    run_until(assignment, None, enter)
 }
 
-/// As [`run`], but another thread may end it by raising `stop`: then the run has finished.
+/// As [`run`], but another thread may end it by raising `stop`: then the flow has finished.
 pub fn run_until(
-    plan: &Plan,
+    assignment: &Assignment,
     stop: Option<&Stop>,
     enter: &mut dyn FnMut(End) -> io::Result<()>,
-) -> Result<Run, SocketsError> {
-    plan.check()?;
-    let mut world = open::world(plan, enter)?;
-    stop.map_or(Ok(()), |stop| world.heed(stop))?;
-    let ended = world.run()?;
-    world.finish(ended, open::gives_up(plan))
+) -> Result<FlowRun, SocketsError> {
+    assignment.check()?;
+    let mut event_loop = open::event_loop(assignment, enter)?;
+    stop.map_or(Ok(()), |stop| event_loop.heed(stop))?;
+    let ended = event_loop.run()?;
+    event_loop.finish(ended)
 }
 
-impl Plan {
-    /// Refuses a plan that contradicts itself or that the kernel cannot honour.
+impl Assignment {
+    /// Refuses what contradicts itself or the kernel cannot honour.
     pub fn check(&self) -> Result<(), SocketsError> {
         for (end, site) in [("client", &self.client), ("server", &self.server)] {
             if site.addresses.is_empty() {

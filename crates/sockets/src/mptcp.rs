@@ -6,7 +6,7 @@ use std::io;
 use hol_workloads::Outgoing;
 use socket2::{Protocol, Socket, Type};
 
-use crate::plan::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site, SocketsError};
 use crate::tcp::{self, Tcp};
 use crate::transceiver::{Family, Fault, Heard, Opener, Sent, Transceiver};
 use hol_system::{self as system, u32_at};
@@ -34,8 +34,8 @@ impl Opener for Mptcp {
         self.0.connect(client, server)
     }
 
-    fn transceiver(&self, socket: Socket, stream: u16, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection(tcp::Connection::new(socket, stream, self.0.length_of)))
+    fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
+        Box::new(Connection(tcp::Connection::new(socket, self.0.length_of)))
     }
 }
 

@@ -4,11 +4,11 @@ use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use bytes::BytesMut;
-use hol_transport::{Passage, Reliability};
-use hol_workloads::{Delivery, Outgoing};
+use hol_transport::Reliability;
+use hol_workloads::{Outgoing, Terms};
 use socket2::{MsgHdr, Protocol, Socket, Type};
 
-use crate::plan::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site, SocketsError};
 use crate::sctp_structures::{self as structures, SOL_SCTP};
 use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused, whole_or_nothing};
 use hol_system as system;
@@ -17,7 +17,7 @@ use hol_system as system;
 #[derive(Debug)]
 pub(crate) struct Sctp {
     pub(crate) config: hol_sctp::Config,
-    /// How many take the streams in turn.
+    /// How many there are.
     pub(crate) associations: u16,
     pub(crate) single_homed: bool,
     pub(crate) unordered: bool,
@@ -70,26 +70,17 @@ impl Opener for Sctp {
         Ok(socket)
     }
 
-    fn transceiver(&self, socket: Socket, number: u16, peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
         let control = structures::send_information(self.unordered, self.reliability);
         let primary = peer.addresses[0];
-        let turn = Turn { number, of: self.associations };
-        Box::new(Association { socket, turn, primary, control, partial: BytesMut::new() })
+        Box::new(Association { socket, primary, control, partial: BytesMut::new() })
     }
-}
-
-/// Which of several associations it is: they take the workload's streams in turn.
-#[derive(Debug, Clone, Copy)]
-struct Turn {
-    number: u16,
-    of: u16,
 }
 
 /// One end of an association.
 #[derive(Debug)]
 struct Association {
     socket: Socket,
-    turn: Turn,
     /// The peer's address that is to be used while it works.
     primary: Ipv4Addr,
     /// What goes with each message, but for the stream.
@@ -110,9 +101,12 @@ impl Transceiver for Association {
     }
 
     fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
-        structures::set_stream(&mut self.control, message.stream / self.turn.of);
+        let of_its_own = |terms: Terms| structures::send_information(terms.unordered, terms.reliability);
+        let mut own = message.terms.map(of_its_own);
+        let control = own.as_mut().unwrap_or(&mut self.control);
+        structures::set_stream(control, message.stream);
         let parts = [IoSlice::new(&message.payload)];
-        let message = MsgHdr::new().with_buffers(&parts).with_control(&self.control);
+        let message = MsgHdr::new().with_buffers(&parts).with_control(control);
         whole_or_nothing(self.socket.sendmsg(&message, libc::MSG_NOSIGNAL))
     }
 
@@ -124,14 +118,12 @@ impl Transceiver for Association {
             return structures::notification(data).map(|path| path.into_iter().for_each(take));
         }
         if data.is_empty() {
-            return Err(Fault::CLOSED);
+            return Err(Fault::PeerClosed);
         }
         self.partial.extend_from_slice(data);
         if read.flags & libc::MSG_EOR != 0 {
-            let own = structures::stream(&control[..read.control_length]);
-            let stream = own * self.turn.of + self.turn.number;
-            let payload = self.partial.split().freeze();
-            take(Heard::Message(Delivery { stream, payload, passage: Passage::default() }));
+            let stream = structures::stream(&control[..read.control_length]);
+            take(Heard::Message(stream, self.partial.split().freeze()));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use hol_sctp::Config;
 use hol_transport::{PathStatus, Reliability};
 use socket2::Socket;
 
-use crate::plan::{Counts, SocketsError};
+use crate::assignment::{Counts, SocketsError};
 use crate::transceiver::{Fault, Heard, refused};
 use crate::tuning;
 use hol_system::{self as system, u16_at, u32_at};
@@ -227,7 +227,7 @@ pub(crate) fn notification(octets: &[u8]) -> Result<Option<Heard>, Fault> {
         Some(ASSOC_CHANGE) => match u16_at(octets, STATE) {
             Some(1) => Err(Fault::Protocol("association lost")),
             Some(2) => Err(Fault::Protocol("association restarted by the peer")),
-            Some(3) => Err(Fault::CLOSED),
+            Some(3) => Err(Fault::PeerClosed),
             Some(4) => Err(Fault::Protocol("association could not be started")),
             _ => Ok(None),
         },

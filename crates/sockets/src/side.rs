@@ -1,154 +1,189 @@
 //! One end of a flow: an application and its connections.
 
+use std::io;
+use std::net::Shutdown;
+
 use hol_base::Time;
 use hol_system::{Interest, Poller};
-use hol_workloads::{Application, Input, Outgoing, Output, Trouble};
+use hol_transport::Passage;
+use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
 
 use crate::End;
-use crate::clock::Clock;
-use crate::plan::Counts;
+use crate::assignment::Counts;
 use crate::token::Token;
 use crate::transceiver::{Fault, Heard, Sent, Transceiver};
 
-/// Why an end cannot go on.
-pub(crate) enum Halt {
-    Fault(Fault),
-    Trouble(Trouble),
-}
-
 /// An end of a flow.
-pub(crate) struct Side<A> {
+pub(crate) struct Side {
     pub(crate) end: End,
-    pub(crate) application: A,
-    /// One for each connection, by its number; the server's come as they are accepted.
+    pub(crate) application: Box<dyn Application>,
+    /// By number; `None`: it is over.
     connections: Vec<Option<Connection>>,
-    open: usize,
+    /// What those that are over had counted.
+    past: Counts,
 }
 
 struct Connection {
     transceiver: Box<dyn Transceiver>,
     is_open: bool,
+    /// The peer sends no more.
+    is_half_closed: bool,
     interest: Interest,
 }
 
-impl<A: Application> Side<A> {
-    pub(crate) fn new(end: End, application: A, connections: u16) -> Self {
-        let connections = (0..connections).map(|_| None).collect();
-        Self { end, application, connections, open: 0 }
+/// What follows from a connection's being ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Followed {
+    Nothing,
+    /// It is open.
+    Opened,
+    /// Messages were delivered.
+    Delivered,
+}
+
+impl Side {
+    pub(crate) fn new(end: End, application: Box<dyn Application>) -> Self {
+        Self { end, application, connections: Vec::new(), past: Counts::default() }
+    }
+
+    /// How many connections it has had.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.len()
     }
 
     /// Takes a connection, which is open when it can be written.
-    pub(crate) fn add(
-        &mut self,
-        poller: &Poller<Token>,
-        number: u16,
-        transceiver: Box<dyn Transceiver>,
-    ) -> std::io::Result<()> {
-        let interest = Interest::ReadWrite;
-        poller.add(transceiver.socket(), Token::Connection(self.end, number), interest)?;
-        self.connections[usize::from(number)] = Some(Connection { transceiver, is_open: false, interest });
+    pub(crate) fn add(&mut self, poller: &Poller<Token>, transceiver: Box<dyn Transceiver>) -> io::Result<()> {
+        let (interest, id) = (Interest::ReadWrite, ConnectionId(self.connections.len() as u32));
+        poller.add(transceiver.socket(), Token::Connection(self.end, id), interest)?;
+        let connection = Connection { transceiver, is_open: false, is_half_closed: false, interest };
+        self.connections.push(Some(connection));
         Ok(())
-    }
-
-    pub(crate) fn has(&self, number: u16) -> bool {
-        self.connections[usize::from(number)].is_some()
     }
 
     /// What the kernel counted for all connections.
     pub(crate) fn counts(&self) -> Counts {
-        self.connections.iter().flatten().map(|connection| connection.transceiver.counts()).sum()
+        let present = self.connections.iter().flatten().map(|connection| connection.transceiver.counts());
+        present.chain([self.past]).sum()
     }
 
     /// Ends every connection at once (RST, ABORT).
-    pub(crate) fn abort(&mut self) -> std::io::Result<()> {
+    pub(crate) fn abort(&mut self) -> io::Result<()> {
         let mut connections = self.connections.drain(..).flatten();
         connections.try_for_each(|one| one.transceiver.socket().set_linger(Some(std::time::Duration::ZERO)))
     }
 
-    /// A connection can be written: it is open now, or there is room again. True when that was the last to open.
-    pub(crate) fn write(&mut self, poller: &Poller<Token>, number: u16, now: Time) -> Result<bool, Fault> {
-        let Some(connection) = &mut self.connections[usize::from(number)] else { return Ok(false) };
-        if connection.interest == Interest::ReadWrite {
-            connection.watch(poller, Token::Connection(self.end, number), Interest::Read)?;
+    /// A connection can be written: it is open now, or there is room again.
+    pub(crate) fn write(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> Followed {
+        let token = Token::Connection(self.end, id);
+        let Some(connection) = self.connection(id) else { return Followed::Nothing };
+        let was_open = connection.is_open;
+        if let Err(fault) = connection.becomes_writable(poller, token) {
+            self.fail(id, now, &fault);
+            return Followed::Nothing;
         }
-        if connection.is_open {
-            self.application.handle(now, Input::Writable);
-            return Ok(false);
-        }
-        if let Some(error) = connection.transceiver.socket().take_error()? {
-            return Err(error.into());
-        }
-        connection.transceiver.opened()?;
-        connection.is_open = true;
-        self.open += 1;
-        let all = self.open == self.connections.len();
-        if all {
-            self.application.handle(now, Input::Connected);
-        }
-        Ok(all)
+        let (input, followed) = match (was_open, self.end) {
+            (true, _) => (Input::Writable(id), Followed::Nothing),
+            (false, End::Client) => (Input::Opened(id), Followed::Opened),
+            (false, End::Server) => (Input::Accepted(id), Followed::Opened),
+        };
+        self.application.handle(now, input);
+        followed
     }
 
     /// A connection can be read: gives its messages to the application, and what else it tells to `tell`.
     pub(crate) fn read(
         &mut self,
-        number: u16,
+        poller: &Poller<Token>,
+        id: ConnectionId,
         buffer: &mut [u8],
         now: impl Fn() -> Time,
         mut tell: impl FnMut(Time, Heard),
-    ) -> Result<bool, Fault> {
+    ) -> Followed {
         let Self { application, connections, .. } = self;
-        let Some(connection) = &mut connections[usize::from(number)] else { return Ok(false) };
-        let mut delivered = false;
+        let Some(connection) = &mut connections[id.0 as usize] else { return Followed::Nothing };
+        let mut followed = Followed::Nothing;
         let result = connection.transceiver.receive(buffer, &mut |heard| match heard {
-            Heard::Message(delivery) => {
-                delivered = true;
+            Heard::Message(stream, payload) => {
+                followed = Followed::Delivered;
+                let passage = Passage::default();
+                let delivery = Delivery { connection: id, stream, payload, passage };
                 application.handle(now(), Input::Message(delivery));
             }
             other @ Heard::Path(..) => tell(now(), other),
         });
         match result {
-            Err(fault) if !fault.is_idle() => Err(fault),
-            _ => Ok(delivered),
-        }
-    }
-
-    /// Does what the application wants, until it waits; returns until when. `note_sending` hears of each message.
-    pub(crate) fn serve(
-        &mut self,
-        poller: &Poller<Token>,
-        clock: &Clock,
-        mut note_sending: impl FnMut(&A, Time),
-    ) -> Result<Time, Halt> {
-        loop {
-            let now = clock.now();
-            match self.application.poll(now) {
-                Output::Send(outgoing) => {
-                    note_sending(&self.application, now);
-                    self.send(poller, outgoing, now).map_err(Halt::Fault)?;
-                }
-                Output::Wait(until) => return Ok(until),
-                Output::Stop(trouble) => return Err(Halt::Trouble(trouble)),
+            Err(Fault::PeerClosed) if connection.is_open => {
+                connection.is_half_closed = true;
+                // There is nothing more to read, and it would be ready for that for ever.
+                let _ = poller.remove(connection.transceiver.socket());
+                application.handle(now(), Input::PeerClosed(id));
             }
+            Err(fault) if !fault.is_idle() => self.fail(id, now(), &fault),
+            _ => {}
         }
+        followed
     }
 
     /// Sends a message; one that the transport does not take goes back to the application.
-    fn send(&mut self, poller: &Poller<Token>, outgoing: Outgoing, now: Time) -> Result<(), Fault> {
-        // Parallel connections (associations) take the streams in turn.
-        let number = usize::from(outgoing.stream) % self.connections.len();
-        let Some(connection) = &mut self.connections[number] else {
-            return Err(Fault::Protocol("a message for a connection that was never opened"));
-        };
-        if connection.transceiver.send(&outgoing)? == Sent::WouldBlock {
-            connection.watch(poller, Token::Connection(self.end, number as u16), Interest::ReadWrite)?;
-            self.application.handle(now, Input::Full(outgoing));
+    pub(crate) fn send(&mut self, poller: &Poller<Token>, outgoing: Outgoing, now: Time) {
+        let (end, id) = (self.end, outgoing.connection);
+        let Some(connection) = self.connection(id) else { return };
+        let sent = connection.transceiver.send(&outgoing).and_then(|sent| {
+            if sent == Sent::WouldBlock {
+                connection.watch(poller, Token::Connection(end, id), Interest::ReadWrite)?;
+            }
+            Ok(sent)
+        });
+        match sent {
+            Ok(Sent::Whole) => {}
+            Ok(Sent::WouldBlock) => self.application.handle(now, Input::Full(outgoing)),
+            Err(error) => self.fail(id, now, &error.into()),
         }
-        Ok(())
+    }
+
+    /// Sends no more on a connection; it is over when the peer does not either.
+    pub(crate) fn close(&mut self, id: ConnectionId, now: Time) {
+        let Some(connection) = self.connection(id) else { return };
+        let _ = connection.transceiver.socket().shutdown(Shutdown::Write);
+        if connection.is_half_closed {
+            self.forget(id);
+            self.application.handle(now, Input::Closed(id));
+        }
+    }
+
+    /// A connection cannot go on.
+    fn fail(&mut self, id: ConnectionId, now: Time, fault: &Fault) {
+        self.forget(id);
+        self.application.handle(now, Input::Failed(id, fault.reason()));
+    }
+
+    fn forget(&mut self, id: ConnectionId) {
+        let over = self.connections.get_mut(id.0 as usize).and_then(Option::take);
+        self.past = [self.past].into_iter().chain(over.map(|one| one.transceiver.counts())).sum();
+    }
+
+    fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.connections.get_mut(id.0 as usize)?.as_mut()
     }
 }
 
 impl Connection {
-    fn watch(&mut self, poller: &Poller<Token>, token: Token, interest: Interest) -> std::io::Result<()> {
+    fn becomes_writable(&mut self, poller: &Poller<Token>, token: Token) -> Result<(), Fault> {
+        if self.interest == Interest::ReadWrite {
+            self.watch(poller, token, Interest::Read)?;
+        }
+        if self.is_open {
+            return Ok(());
+        }
+        if let Some(error) = self.transceiver.socket().take_error()? {
+            return Err(error.into());
+        }
+        self.transceiver.opened()?;
+        self.is_open = true;
+        Ok(())
+    }
+
+    fn watch(&mut self, poller: &Poller<Token>, token: Token, interest: Interest) -> io::Result<()> {
         self.interest = interest;
         poller.change(self.transceiver.socket(), token, interest)
     }

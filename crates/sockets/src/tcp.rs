@@ -1,14 +1,14 @@
-//! TCP: each stream is a connection, and messages are framed.
+//! TCP: one stream of octets, and messages are framed.
 
 use std::io::{self, Read};
 
 use bytes::Bytes;
 use hol_tcp::{Algorithm, Nagle};
-use hol_transport::{Framer, FramingError, Passage};
-use hol_workloads::{Delivery, Outgoing};
+use hol_transport::{Framer, Passage};
+use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Protocol, Socket, Type};
 
-use crate::plan::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site, SocketsError};
 use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused};
 use hol_system::{self as system, u32_at};
 
@@ -19,9 +19,6 @@ pub(crate) struct Tcp {
     pub(crate) config: hol_tcp::Config,
     pub(crate) length_of: LengthOf,
 }
-
-/// Tells a message's length from its first octets.
-pub(crate) type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
 impl Tcp {
     pub(crate) const FAMILY: Family =
@@ -61,8 +58,8 @@ impl Opener for Tcp {
         Ok(socket)
     }
 
-    fn transceiver(&self, socket: Socket, stream: u16, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection::new(socket, stream, self.length_of))
+    fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
+        Box::new(Connection::new(socket, self.length_of))
     }
 }
 
@@ -70,15 +67,14 @@ impl Opener for Tcp {
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: Socket,
-    stream: u16,
     framer: Framer,
     /// Octets that the kernel took of a message, when it did not take all.
     taken: usize,
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Socket, stream: u16, length_of: LengthOf) -> Self {
-        Self { socket, stream, framer: Framer::new(length_of), taken: 0 }
+    pub(crate) fn new(socket: Socket, length_of: LengthOf) -> Self {
+        Self { socket, framer: Framer::new(length_of), taken: 0 }
     }
 }
 
@@ -102,12 +98,11 @@ impl Transceiver for Connection {
     fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         let length = (&self.socket).read(buffer)?;
         if length == 0 {
-            return Err(Fault::CLOSED);
+            return Err(Fault::PeerClosed);
         }
         self.framer.push(Bytes::copy_from_slice(&buffer[..length]), Passage::default());
         while let Some(framed) = self.framer.next()? {
-            let (stream, payload, passage) = (self.stream, framed.payload, framed.passage);
-            take(Heard::Message(Delivery { stream, payload, passage }));
+            take(Heard::Message(0, framed.payload));
         }
         Ok(())
     }

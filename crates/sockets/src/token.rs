@@ -1,5 +1,7 @@
 //! What a run waits for.
 
+use hol_workloads::ConnectionId;
+
 use crate::End;
 
 /// What may become ready.
@@ -11,7 +13,7 @@ pub(crate) enum Token {
     /// The server's listening socket.
     Listener,
     /// The socket of a connection of an end.
-    Connection(End, u16),
+    Connection(End, ConnectionId),
 }
 
 impl From<Token> for u64 {
@@ -20,8 +22,8 @@ impl From<Token> for u64 {
             Token::Alarm => 0,
             Token::Listener => 1,
             Token::Stop => 2,
-            Token::Connection(End::Client, index) => 4 + 2 * Self::from(index),
-            Token::Connection(End::Server, index) => 5 + 2 * Self::from(index),
+            Token::Connection(End::Client, ConnectionId(number)) => 4 + 2 * Self::from(number),
+            Token::Connection(End::Server, ConnectionId(number)) => 5 + 2 * Self::from(number),
         }
     }
 }
@@ -34,7 +36,7 @@ impl From<u64> for Token {
             2 => Self::Stop,
             other => {
                 let end = if other.is_multiple_of(2) { End::Client } else { End::Server };
-                Self::Connection(end, ((other - 4) / 2) as u16)
+                Self::Connection(end, ConnectionId(((other - 4) / 2) as u32))
             }
         }
     }
@@ -46,9 +48,9 @@ mod tests {
 
     #[test]
     fn a_token_comes_back_as_it_was_given() {
-        let connections = [0, 1, u16::MAX]
-            .into_iter()
-            .flat_map(|index| [End::Client, End::Server].map(|end| Token::Connection(end, index)));
+        let connections = [0, 1, u32::MAX].map(ConnectionId).into_iter().flat_map(|number| {
+            [End::Client, End::Server].map(|end| Token::Connection(end, number))
+        });
         for token in connections.chain([Token::Alarm, Token::Listener, Token::Stop]) {
             assert_eq!(Token::from(u64::from(token)), token);
         }

@@ -3,11 +3,12 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
+use bytes::Bytes;
 use hol_transport::{FramingError, PathStatus};
-use hol_workloads::{Delivery, Outgoing};
+use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::plan::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site, SocketsError};
 
 /// How the sockets of a protocol are opened.
 pub(crate) trait Opener {
@@ -17,8 +18,13 @@ pub(crate) trait Opener {
     /// A socket that is connecting to the server; it is writable when that is done.
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError>;
 
-    /// The transceiver of connection `number`, whose socket is connected to `peer`, or is going to be.
-    fn transceiver(&self, socket: Socket, number: u16, peer: &Site) -> Box<dyn Transceiver>;
+    /// The transceiver of a socket that is connected to `peer`, or is going to be.
+    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver>;
+
+    /// Whether a server accepts connections; else it has a socket for each client.
+    fn accepts(&self) -> bool {
+        true
+    }
 }
 
 /// One end of a connection.
@@ -53,8 +59,8 @@ pub(crate) enum Sent {
 /// What a socket had to tell.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// A message.
-    Message(Delivery),
+    /// A message, and the stream that it came on.
+    Message(u16, Bytes),
     /// A path of an association changed.
     Path(Ipv4Addr, PathStatus),
 }
@@ -66,11 +72,11 @@ pub(crate) enum Fault {
     Kernel(io::Error),
     /// In RFC words.
     Protocol(&'static str),
+    /// The peer sends no more: an end, and no fault where one is expected.
+    PeerClosed,
 }
 
 impl Fault {
-    pub(crate) const CLOSED: Self = Self::Protocol("closed by the peer");
-
     /// Whether there was merely nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self, Self::Kernel(error) if error.kind() == io::ErrorKind::WouldBlock)
@@ -80,6 +86,7 @@ impl Fault {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Protocol(reason) => reason,
+            Self::PeerClosed => "closed by the peer",
             Self::Kernel(error) => match error.raw_os_error() {
                 Some(libc::ECONNREFUSED) => "connection refused",
                 Some(libc::ECONNRESET) => "connection reset",

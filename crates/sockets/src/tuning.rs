@@ -9,7 +9,7 @@ use hol_tcp::Nagle;
 use hol_transport::Reliability;
 use toml::Value;
 
-use crate::Plan;
+use crate::Assignment;
 use crate::udp::Udp;
 
 /// What the kernel cannot do. Nothing is ever approximated in silence.
@@ -265,15 +265,16 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Refuses a plan that the kernel cannot honour.
-pub(crate) fn check(plan: &Plan) -> Result<(), Unsupported> {
-    sysctls(&plan.transport)?;
-    let size = plan.workload.size();
-    if plan.transport.kind() == Kind::Udp && size > Udp::LONGEST {
-        let option = format!("size={size}");
-        return Err(Unsupported { option, why: "a datagram takes 65507 octets at most" });
+/// Refuses an assignment that the kernel cannot honour.
+pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
+    sysctls(&assignment.transport)?;
+    match assignment.workload.size() {
+        Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
+            let option = format!("size={size}");
+            Err(Unsupported { option, why: "a datagram takes 65507 octets at most" })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// What no behaviour of an endpoint tells.

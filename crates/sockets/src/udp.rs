@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use hol_transport::Passage;
-use hol_workloads::{Delivery, Outgoing};
+use hol_workloads::Outgoing;
 use socket2::{Protocol, Socket, Type};
 
-use crate::plan::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site, SocketsError};
 use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, whole_or_nothing};
 
 /// Opens pairs of UDP sockets, each connected to the other.
@@ -33,8 +32,12 @@ impl Opener for Udp {
         Ok(socket)
     }
 
-    fn transceiver(&self, socket: Socket, _stream: u16, _peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         Box::new(Datagrams { socket, seen: BTreeSet::new(), counts: Counts::default() })
+    }
+
+    fn accepts(&self) -> bool {
+        false
     }
 }
 
@@ -54,18 +57,25 @@ impl Transceiver for Datagrams {
     }
 
     fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
-        let sent = whole_or_nothing(self.socket.send(&message.payload))?;
+        let mut sent = self.socket.send(&message.payload);
+        if sent.as_ref().is_err_and(nobody_is_there) {
+            // That was the news of an earlier one; this one has not been sent yet.
+            sent = self.socket.send(&message.payload);
+        }
+        let sent = if sent.as_ref().is_err_and(nobody_is_there) { Sent::Whole } else { whole_or_nothing(sent)? };
         self.counts.packets_sent += u64::from(sent == Sent::Whole);
         Ok(sent)
     }
 
     fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        let length = (&self.socket).read(buffer)?;
+        let length = match (&self.socket).read(buffer) {
+            Err(e) if nobody_is_there(&e) => return Ok(()),
+            read => read?,
+        };
         self.counts.packets_received += 1;
         let datagram = &buffer[..length];
         if datagram.first_chunk().is_some_and(|name| self.seen.insert(*name)) {
-            let payload = Bytes::copy_from_slice(datagram);
-            take(Heard::Message(Delivery { stream: 0, payload, passage: Passage::default() }));
+            take(Heard::Message(0, Bytes::copy_from_slice(datagram)));
         }
         Ok(())
     }
@@ -73,6 +83,11 @@ impl Transceiver for Datagrams {
     fn counts(&self) -> Counts {
         self.counts
     }
+}
+
+/// An ICMP message came for a datagram: it is lost, as others are that nobody tells of. RFC 1122 section 4.1.3.3.
+fn nobody_is_there(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ConnectionRefused
 }
 
 #[cfg(test)]
@@ -86,7 +101,7 @@ mod tests {
         let socket = Udp.listen(&site).unwrap();
         socket.set_nonblocking(false).unwrap();
         let to = (Ipv4Addr::LOCALHOST, transceiver::own_port(&socket).unwrap());
-        let mut datagrams = Udp.transceiver(socket, 0, &site);
+        let mut datagrams = Udp.transceiver(socket, &site);
         let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut heard = Vec::new();
         for message in [b"message1", b"message1", b"message2", b"message1"] {
@@ -94,7 +109,7 @@ mod tests {
             datagrams.receive(&mut [0; 100], &mut |one| heard.push(one)).unwrap();
         }
         let payload = |heard: Heard| match heard {
-            Heard::Message(delivery) => delivery.payload,
+            Heard::Message(_, payload) => payload,
             Heard::Path(..) => unreachable!("datagrams have no paths"),
         };
         let heard: Vec<Bytes> = heard.into_iter().map(payload).collect();

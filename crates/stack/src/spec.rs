@@ -91,6 +91,15 @@ impl TransportSpec {
         }
     }
 
+    /// Whether it may give messages up.
+    pub fn gives_up(&self) -> bool {
+        match &self.protocol {
+            Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
+            Protocol::Udp { .. } => true,
+            Protocol::Tcp { .. } | Protocol::Mptcp { .. } => false,
+        }
+    }
+
     /// What hosts keep of one connection for the next.
     pub const fn metrics_cache(&self) -> MetricsCache {
         match self.protocol {

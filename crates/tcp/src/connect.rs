@@ -157,24 +157,30 @@ impl Endpoint {
         self.reader.tell(Event::Connected);
     }
 
-    /// A reset for a segment that belongs to no connection. RFC 9293 section 3.10.7.1.
+    /// Resets a segment that belongs to no connection.
     pub(crate) fn reject(&mut self, source: Address, segment: &Segment) {
-        if segment.flags.contains(Flags::RST) {
-            return;
-        }
-        let answers = segment.flags.contains(Flags::ACK);
+        let Some(reset) = reset_for(segment) else { return };
         let known = self.remote.replace((source, segment.source_port));
-        self.put_out(|source_port, destination_port| Segment {
-            source_port,
-            destination_port,
-            seq: if answers { segment.ack } else { SeqNum(0) },
-            ack: segment.seq + segment.sequence_length(),
-            flags: if answers { Flags::RST } else { Flags::RST | Flags::ACK },
-            window: 0,
-            options: Options::default(),
-            payload: Bytes::new(),
-            stamp: Default::default(),
-        });
+        self.put_out(|_, _| reset);
         self.remote = known;
     }
+}
+
+/// The reset for a segment that belongs to no connection, as a closed port sends it. RFC 9293 section 3.10.7.1.
+pub fn reset_for(segment: &Segment) -> Option<Segment> {
+    if segment.flags.contains(Flags::RST) {
+        return None;
+    }
+    let answers = segment.flags.contains(Flags::ACK);
+    Some(Segment {
+        source_port: segment.destination_port,
+        destination_port: segment.source_port,
+        seq: if answers { segment.ack } else { SeqNum(0) },
+        ack: segment.seq + segment.sequence_length(),
+        flags: if answers { Flags::RST } else { Flags::RST | Flags::ACK },
+        window: 0,
+        options: Options::default(),
+        payload: Bytes::new(),
+        stamp: Default::default(),
+    })
 }

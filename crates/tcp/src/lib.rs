@@ -37,6 +37,7 @@ mod validation;
 mod window;
 
 pub use config::{Config, CongestionUnit, Nagle, Recovery, RttEstimator};
+pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;
 pub use state::State;

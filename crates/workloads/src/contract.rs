@@ -1,31 +1,50 @@
 //! What an application is told and what it answers.
 //!
-//! Sans-IO, like an endpoint: `handle` an input, then `poll` until [`Output::Wait`] (or [`Output::Stop`]); again
-//! at the next input or the named time. Opening and closing connections is the driver's business.
+//! Sans-IO, like an endpoint: `handle` an input, then `poll` until [`Output::Wait`] (or [`Output::Stop`]); again at the
+//! next input or the named time. It opens and closes connections when it wants, sends on (connection, stream), wakes
+//! itself, and notes in its [`Ledger`] what is to be measured. Closed loops, think times and what depends on what
+//! are its own affair.
+
+use std::fmt;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::Passage;
+use hol_transport::{Passage, Reliability};
 
-use crate::{Client, Server};
+use crate::ledger::{EntryId, Ledger};
+
+/// A connection, or association, of one application. Who opens it chooses the number, one that it has not used; who accepts
+/// gets them in the order of acceptance, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionId(pub u32);
 
 /// What an application is told.
 #[derive(Debug)]
 pub enum Input {
-    /// Every connection is open for sending.
-    Connected,
+    /// A connection that it asked for is open for sending.
+    Opened(ConnectionId),
+    /// The other side has opened a connection.
+    Accepted(ConnectionId),
     /// A whole message has been delivered.
     Message(Delivery),
     /// The transport did not take this message, for its send buffer is full; `Writable` follows.
     Full(Outgoing),
-    /// The transport takes messages again.
-    Writable,
+    /// The connection takes messages again.
+    Writable(ConnectionId),
+    /// The other side sends no more on it.
+    PeerClosed(ConnectionId),
+    /// It has ended in an orderly way.
+    Closed(ConnectionId),
+    /// It was refused or reset, or it timed out: why, in RFC words.
+    Failed(ConnectionId, &'static str),
 }
 
 /// A message that was delivered.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The stream or connection that it came on.
+    /// The connection that it came on.
+    pub connection: ConnectionId,
+    /// Its stream there.
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
@@ -37,28 +56,45 @@ pub struct Delivery {
 /// [`Input::Full`].
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The stream or connection that it takes.
+    /// The connection that it takes.
+    pub connection: ConnectionId,
+    /// Its stream there; TCP has but one.
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// The entry of the application's journal that it belongs to.
-    pub(crate) entry: Option<usize>,
+    /// How hard the transport tries; `None`: as its own options say.
+    pub terms: Option<Terms>,
+    /// The entry of the application's ledger that it belongs to.
+    pub(crate) entry: Option<EntryId>,
+}
+
+/// What one message asks of a transport that can give messages up or let them overtake each other. RFC 3758, RFC 7496.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Deliver on arrival, whatever came before.
+    pub unordered: bool,
+    /// When to give up; of a deadline the time that is left is the lifetime.
+    pub reliability: Reliability,
 }
 
 /// What an application answers.
 #[derive(Debug)]
 pub enum Output {
+    /// Open a connection by this number.
+    Open(ConnectionId),
     /// Send this.
     Send(Outgoing),
+    /// Deliver what is queued on a connection, then close it.
+    Close(ConnectionId),
     /// Nothing more until an input, or until this time; [`Time::MAX`]: only an input.
     Wait(Time),
     /// Give the run up.
-    Stop(Trouble),
+    Stop(Quit),
 }
 
 /// Why an application gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Quit {
     /// A message could not be handed to the transport within `late_limit` of its scheduled time.
     BehindSchedule {
         /// The message.
@@ -66,41 +102,37 @@ pub enum Trouble {
         /// When it was to be sent.
         scheduled: Time,
     },
+    /// A connection that it cannot do without failed: why, in RFC words.
+    Connection(&'static str),
     /// The other side said something that makes no sense.
     Nonsense(&'static str),
 }
 
-/// What the application sees of the transport.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Face {
-    /// Streams of all associations, or parallel connections; messages take them in turn.
-    pub streams: u16,
-    /// Sessions of an application that has any: one for each connection or association.
-    pub sessions: u16,
+/// How far an application has come: all that the rules of a run's end need to know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Standing {
+    /// Messages that came due here.
+    pub due: u64,
+    /// Messages that are done as far as this side can tell: answered, or here.
+    pub done: u64,
+    /// When the latest came due.
+    pub last_due: Option<Time>,
+    /// No more will come due.
+    pub all_due: bool,
+    /// Nothing comes due before the other side answers: a session, or the reply of a ping-pong.
+    pub awaits_answer: bool,
 }
 
-/// What both sides of a workload have in common: take an input, then say what to do until there is nothing more.
-pub trait Application {
+/// One side of a workload: takes an input, then says what to do until there is nothing more.
+pub trait Application: fmt::Debug {
     /// Takes one input.
     fn handle(&mut self, now: Time, input: Input);
     /// The next thing to do.
     fn poll(&mut self, now: Time) -> Output;
-}
-
-impl Application for Client {
-    fn handle(&mut self, now: Time, input: Input) {
-        self.handle(now, input);
-    }
-    fn poll(&mut self, now: Time) -> Output {
-        self.poll(now)
-    }
-}
-
-impl Application for Server {
-    fn handle(&mut self, now: Time, input: Input) {
-        self.handle(now, input);
-    }
-    fn poll(&mut self, now: Time) -> Output {
-        self.poll(now)
-    }
+    /// How far it has come.
+    fn standing(&self) -> Standing;
+    /// What it has noted.
+    fn ledger(&self) -> &Ledger;
+    /// The run is over: notes what never came due, and settles with its host.
+    fn end(&mut self, now: Time);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::ConnectionId;
 use crate::contract::Outgoing;
 
 /// At most one message for each connection, the oldest first.
@@ -39,8 +40,8 @@ impl Held {
         self.messages.len()
     }
 
-    /// Whether one waits for `connection` of `connections`, which take the streams in turn.
-    pub(crate) fn waits_for(&self, connection: u16, connections: u16) -> bool {
-        self.messages.iter().any(|message| message.stream % connections == connection)
+    /// Whether one waits for `connection`.
+    pub(crate) fn waits_for(&self, connection: ConnectionId) -> bool {
+        self.messages.iter().any(|message| message.connection == connection)
     }
 }

@@ -1,39 +1,43 @@
-//! What the application does: sans-IO workloads and the open-loop load generator.
+//! What applications do: sans-IO state machines that open connections, send messages and note what is to be measured, and
+//! the load generation that makes their messages due.
 //!
-//! A workload has two sides, [`Client`] and [`Server`]; they see whole messages and nothing of the transport
-//! but its number of streams. Each keeps a journal, and [`records`] joins the two.
+//! A workload is two applications, one that connects and one that listens ([`contract`](Application)); they see whole
+//! messages and nothing of the transport but its lanes. Each keeps a [`Ledger`], and [`records`] joins the two. Those whose
+//! messages come due by time and are answered one by one share `sender` and `receiver`; `registry` lists them all.
 
-mod agent;
-mod client;
+mod bulk;
 mod contract;
-mod firewall;
+mod echo;
 mod held;
-mod journal;
-mod mix;
+mod host;
+mod lanes;
+mod ledger;
+mod load;
+mod oneway;
 mod padding;
-mod schedule;
-mod server;
+mod pingpong;
+mod receiver;
+mod registry;
+mod sender;
+mod simco;
 mod spec;
+mod workload;
 
-pub use client::Client;
-pub use contract::{Application, Delivery, Face, Input, Outgoing, Output, Trouble};
-pub use firewall::Enforce;
-pub use journal::records;
-pub use mix::Mix;
-pub use server::Server;
-pub use spec::{Arrivals, Filter, Kind, WorkloadError, WorkloadSpec};
-
-use hol_transport::FramingError;
+pub use bulk::Bulk;
+pub use contract::{
+    Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing, Terms,
+};
+pub use echo::Echo;
+pub use host::{Enforce, Filter, Host, HostSpec};
+pub use lanes::Lanes;
+pub use ledger::{Arrived, Due, EntryId, Ledger, Reading, records};
+pub use load::{Arrivals, Load, Pace};
+pub use oneway::Oneway;
+pub use pingpong::Pingpong;
+pub use registry::Kind;
+pub use simco::{Mix, Simco};
+pub use spec::{WorkloadError, WorkloadSpec};
+pub use workload::{LengthOf, MessageSize, Workload};
 
 /// So many messages has a workload that goes on until something else ends the run.
 pub const ENDLESS: u64 = u64::MAX;
-
-impl WorkloadSpec {
-    /// How long a message is, from its first octets: what a byte stream's framer needs.
-    pub fn length_of(&self) -> fn(&[u8]) -> Result<Option<usize>, FramingError> {
-        match self.kind {
-            Kind::Simco => agent::length_of,
-            Kind::Echo | Kind::Pingpong | Kind::Oneway | Kind::Bulk => padding::length_of,
-        }
-    }
-}

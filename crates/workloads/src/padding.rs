@@ -1,9 +1,13 @@
 //! Messages of any size that say only who they are: `echo`, `pingpong`, `oneway` and `bulk`.
 
 use bytes::{Bytes, BytesMut};
+use hol_base::Time;
+use hol_measure::RecordKind;
 use hol_transport::FramingError;
 
-use crate::WorkloadSpec;
+use crate::receiver::Answers;
+use crate::sender::{Answered, Requests};
+use crate::{ConnectionId, WorkloadError};
 
 /// Keeps protocol analysers from taking small numbers for commands of a protocol they know.
 const MARK: u32 = u32::from_be_bytes(*b"hol\0");
@@ -44,11 +48,61 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| u32::from_be_bytes(*length)) else {
         return Ok(None);
     };
-    let possible = WorkloadSpec::MIN_SIZE..=WorkloadSpec::MAX_SIZE;
+    let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
     if possible.contains(&u64::from(length)) {
         Ok(Some(length as usize))
     } else {
         Err(FramingError("impossible length"))
+    }
+}
+
+/// Asks for nothing but to be answered, or to arrive.
+#[derive(Debug)]
+pub(crate) struct Numbered<const ANSWERED: bool>(Padding);
+
+impl<const ANSWERED: bool> Numbered<ANSWERED> {
+    pub(crate) fn new(size: u64) -> Self {
+        Self(Padding::new(size as usize))
+    }
+}
+
+impl<const ANSWERED: bool> Requests for Numbered<ANSWERED> {
+    const KIND: RecordKind = if ANSWERED { RecordKind::Transaction } else { RecordKind::Message };
+
+    fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
+        (number, self.0.message(number))
+    }
+
+    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
+        number(payload).map(Answered::Message).ok_or("a message without a number")
+    }
+}
+
+/// Sends back what it gets.
+#[derive(Debug)]
+pub(crate) struct Echoes;
+
+impl Answers for Echoes {
+    fn number(&self, request: &Bytes) -> Option<u32> {
+        number(request)
+    }
+
+    fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
+        Ok(Some(request))
+    }
+}
+
+/// Only observes.
+#[derive(Debug)]
+pub(crate) struct Silence;
+
+impl Answers for Silence {
+    fn number(&self, request: &Bytes) -> Option<u32> {
+        number(request)
+    }
+
+    fn answer(&mut self, _: Time, _: ConnectionId, _: Bytes) -> Result<Option<Bytes>, &'static str> {
+        Ok(None)
     }
 }
 

@@ -92,7 +92,7 @@ mod tests {
         let delivered = Time::from_millis(delivered);
         let request = Some(Leg { delivered, ..Leg::default() });
         let scheduled = Time::ZERO;
-        Record { id, stream, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
+        Record { id, kind: RecordKind::Message, parent: None, stream, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
     }
 
     #[test]

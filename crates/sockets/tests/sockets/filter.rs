@@ -2,18 +2,21 @@
 
 use std::process::Command;
 
-use hol_sockets::{Enforced, Plan, Run, Site, run};
-use hol_workloads::{Filter, Kind, Mix, WorkloadSpec};
+use hol_scenario::FilterFacts;
+use hol_sockets::{Assignment, FlowRun, Site, run};
+use hol_workloads::{Filter, HostSpec, Mix, Simco, WorkloadSpec};
 
 use crate::namespaces::Pair;
-use crate::{assert_complete, plan};
+use crate::{assert_complete, assignment};
 
-fn filtered(pair: &Pair, transport: &str, mix: Mix) -> Run {
+fn filtered(pair: &Pair, transport: &str, mix: Mix) -> FlowRun {
     let [client, server] = Pair::ADDRESSES.map(|address| Site { addresses: vec![address], port: 0 });
-    let plan = plan(transport, Kind::Simco);
-    let workload = WorkloadSpec { mix, filter: Filter::Nftables, ..plan.workload };
-    let plan = Plan { client, server, workload, messages: 300, ..plan };
-    run(&plan, &mut |end| pair.enter(end)).unwrap_or_else(|problem| panic!("{transport}: {problem}"))
+    let assignment = assignment(transport, "simco");
+    let load = assignment.workload.load().expect("simco has a load").clone();
+    let workload = WorkloadSpec::new(Simco { mix, load });
+    let server_host = HostSpec { filter: Filter::Nftables };
+    let assignment = Assignment { client, server, workload, server_host, messages: 300, ..assignment };
+    run(&assignment, &mut |end| pair.enter(end)).unwrap_or_else(|problem| panic!("{transport}: {problem}"))
 }
 
 #[test]
@@ -27,13 +30,13 @@ fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
         assert_complete(&enabled, 300);
         assert_eq!(
             enabled.filter,
-            Some(Enforced { rules: 300, ending: 0, missing: 0, surplus: 0 }),
+            Some(FilterFacts { rules: 300, ending: 0, missing: 0, surplus: 0 }),
             "{transport}"
         );
         assert!(elements(&pair) >= 300);
         let mixed = filtered(&pair, transport, Mix { enable: 2, lifetime: 1, delete: 1 });
         assert_complete(&mixed, 300);
-        let Some(Enforced { rules, ending: 0, missing: 0, surplus: 0 }) = mixed.filter else {
+        let Some(FilterFacts { rules, ending: 0, missing: 0, surplus: 0 }) = mixed.filter else {
             panic!("{transport}: {:?}", mixed.filter)
         };
         assert!((50..150).contains(&rules), "{transport}: {rules}");

@@ -5,11 +5,11 @@ mod namespaces;
 
 use std::net::Ipv4Addr;
 
-use hol_base::{ByteCount, Frequency, Seed};
+use hol_base::{Frequency, Seed};
 use hol_measure::Outcome;
-use hol_model::Stopped;
-use hol_sockets::{End, Ending, Plan, Run, Site, SocketsError, run};
-use hol_workloads::{Kind, WorkloadSpec};
+use hol_scenario::Stopped;
+use hol_sockets::{Assignment, End, Ending, FlowRun, Site, SocketsError, run};
+use hol_workloads::{HostSpec, WorkloadSpec};
 
 use crate::namespaces::Pair;
 
@@ -18,26 +18,30 @@ fn loopback() -> Site {
 }
 
 /// 30 messages at 1000/s over the loopback interface.
-fn plan(transport: &str, kind: Kind) -> Plan {
-    let rate = (kind != Kind::Pingpong).then(|| Frequency::new(1000.0)).flatten();
-    Plan {
+fn assignment(transport: &str, kind: &str) -> Assignment {
+    let mut workload: WorkloadSpec = toml::from_str(&format!("kind = '{kind}'")).unwrap();
+    if let Some(load) = workload.load_mut() {
+        load.rate = Frequency::new(1000.0);
+    }
+    Assignment {
         transport: transport.parse().unwrap(),
-        workload: WorkloadSpec { rate, ..WorkloadSpec::new(kind) },
+        workload,
         messages: 30,
         seed: Seed(1),
         client: loopback(),
         server: loopback(),
+        server_host: HostSpec::default(),
         ending: Ending::Abort,
     }
 }
 
-fn here(plan: &Plan) -> Result<Run, SocketsError> {
-    run(plan, &mut |_| Ok(()))
+fn here(assignment: &Assignment) -> Result<FlowRun, SocketsError> {
+    run(assignment, &mut |_| Ok(()))
 }
 
-/// Runs `plan`; `None`, and a word about it, if this kernel does not have the protocol.
-fn attempt(plan: &Plan) -> Option<Run> {
-    match here(plan) {
+/// Does `assignment`; `None`, and a word about it, if this kernel does not have the protocol.
+fn attempt(assignment: &Assignment) -> Option<FlowRun> {
+    match here(assignment) {
         Err(SocketsError::NoProtocol { protocol, .. }) => {
             eprintln!("skipped: this kernel has no {protocol}");
             None
@@ -47,7 +51,7 @@ fn attempt(plan: &Plan) -> Option<Run> {
 }
 
 #[track_caller]
-fn assert_complete(run: &Run, messages: u64) {
+fn assert_complete(run: &FlowRun, messages: u64) {
     assert_eq!(run.stopped, Stopped::Finished);
     assert_eq!(run.records.len() as u64, messages);
     for record in &run.records {
@@ -66,9 +70,9 @@ fn every_workload_runs_over_every_transport() {
         "udp",
         "sctp:associations=2,streams=4",
     ] {
-        for kind in [Kind::Simco, Kind::Echo, Kind::Pingpong, Kind::Oneway] {
-            let Some(run) = attempt(&plan(transport, kind)) else { break };
-            eprintln!("{transport} {kind:?}: {:?} {:?}", run.client, run.records[9].latency());
+        for kind in ["simco", "echo", "pingpong", "oneway"] {
+            let Some(run) = attempt(&assignment(transport, kind)) else { break };
+            eprintln!("{transport} {kind}: {:?} {:?}", run.client, run.records[9].latency());
             assert_complete(&run, 30);
         }
     }
@@ -77,7 +81,7 @@ fn every_workload_runs_over_every_transport() {
 #[test]
 fn parallel_connections_keep_their_streams_apart() {
     for transport in ["tcp:connections=4", "sctp:associations=2,streams=2"] {
-        let Some(run) = attempt(&plan(transport, Kind::Echo)) else { continue };
+        let Some(run) = attempt(&assignment(transport, "echo")) else { continue };
         let streams: Vec<u16> = run.records[..8].iter().map(|record| record.stream).collect();
         assert_eq!(streams, [0, 1, 2, 3, 0, 1, 2, 3], "{transport}");
     }
@@ -86,10 +90,10 @@ fn parallel_connections_keep_their_streams_apart() {
 #[test]
 fn messages_larger_than_the_send_buffer_go_out_in_parts() {
     for transport in ["tcp", "mptcp"] {
-        let mut plan = plan(transport, Kind::Echo);
-        plan.messages = 4;
-        plan.workload.size = Some(ByteCount(8 << 20));
-        if let Some(run) = attempt(&plan) {
+        let mut assignment = assignment(transport, "echo");
+        assignment.messages = 4;
+        assignment.workload = toml::from_str("kind = 'echo'\nrate = '1000/s'\nsize = '8MiB'").unwrap();
+        if let Some(run) = attempt(&assignment) {
             assert_complete(&run, 4);
         }
     }
@@ -98,7 +102,7 @@ fn messages_larger_than_the_send_buffer_go_out_in_parts() {
 #[test]
 fn the_kernel_says_how_many_packets_it_sent() {
     for transport in ["tcp", "udp", "mptcp"] {
-        let Some(run) = attempt(&plan(transport, Kind::Pingpong)) else { continue };
+        let Some(run) = attempt(&assignment(transport, "pingpong")) else { continue };
         for counts in [run.client, run.server] {
             assert!(counts.packets_sent >= 30 && counts.packets_received >= 30, "{transport}: {counts:?}");
         }
@@ -107,7 +111,7 @@ fn the_kernel_says_how_many_packets_it_sent() {
 
 #[test]
 fn the_messages_keep_to_their_schedule() {
-    let run = here(&plan("tcp", Kind::Echo)).unwrap();
+    let run = here(&assignment("tcp", "echo")).unwrap();
     let gaps = run.records.windows(2).map(|pair| pair[1].scheduled.since(pair[0].scheduled).as_nanos());
     assert!(gaps.into_iter().all(|gap| gap == 1_000_000));
     assert!(run.connected.unwrap() < run.records[0].scheduled && run.records[29].scheduled < run.ended);
@@ -119,13 +123,13 @@ fn a_namespace_that_cannot_be_entered_is_named() {
         End::Server => Ok(()),
         End::Client => Err(std::io::ErrorKind::PermissionDenied.into()),
     };
-    let error = run(&plan("tcp", Kind::Echo), &mut refuse).unwrap_err();
+    let error = run(&assignment("tcp", "echo"), &mut refuse).unwrap_err();
     assert_eq!(error.to_string(), "cannot enter the client's network: permission denied");
 }
 
 #[test]
 fn a_kernel_without_sctp_is_told_from_other_troubles_and_the_cure_is_named() {
-    let Err(error) = here(&plan("sctp", Kind::Echo)) else {
+    let Err(error) = here(&assignment("sctp", "echo")) else {
         eprintln!("skipped: this kernel has SCTP");
         return;
     };
@@ -146,15 +150,15 @@ fn what_cannot_be_done_is_refused_before_anything_is_opened() {
         ("sctp:lifetime=500us", "lifetime=500us: Linux counts it in whole milliseconds"),
     ] {
         let mut enter = |_| panic!("{transport} is opened");
-        let error = run(&plan(transport, Kind::Echo), &mut enter).unwrap_err().to_string();
+        let error = run(&assignment(transport, "echo"), &mut enter).unwrap_err().to_string();
         assert!(error.starts_with("the kernel cannot honour ") && error.contains(expected), "{error}");
     }
-    let mut large = plan("udp", Kind::Echo);
-    large.workload.size = Some(ByteCount(65_508));
+    let mut large = assignment("udp", "echo");
+    large.workload = toml::from_str("kind = 'echo'\nsize = '65508B'").unwrap();
     assert!(here(&large).unwrap_err().to_string().contains("65507"));
-    let nothing = Plan { messages: 0, ..plan("tcp", Kind::Echo) };
+    let nothing = Assignment { messages: 0, ..assignment("tcp", "echo") };
     assert!(matches!(here(&nothing), Err(SocketsError::NoMessages)));
-    let nowhere = Plan { server: Site { addresses: vec![], port: 0 }, ..plan("udp", Kind::Echo) };
+    let nowhere = Assignment { server: Site { addresses: vec![], port: 0 }, ..assignment("udp", "echo") };
     assert_eq!(here(&nowhere).unwrap_err().to_string(), "the server has no address; it needs at least one");
 }
 
@@ -166,8 +170,8 @@ fn the_two_ends_may_live_in_two_namespaces() {
         let [client, server] = Pair::ADDRESSES.map(|address| Site { addresses: vec![address], port: 0 });
         let server = Site { port: 7626, ..server };
         let client = Site { port: 49152, ..client };
-        let plan = Plan { client, server, ..plan(transport, Kind::Simco) };
-        match run(&plan, &mut |end| pair.enter(end)) {
+        let assignment = Assignment { client, server, ..assignment(transport, "simco") };
+        match run(&assignment, &mut |end| pair.enter(end)) {
             Err(SocketsError::NoProtocol { protocol, .. }) => eprintln!("skipped: no {protocol}"),
             other => assert_complete(&other.unwrap(), 30),
         }
@@ -177,6 +181,6 @@ fn the_two_ends_may_live_in_two_namespaces() {
 #[test]
 fn an_address_that_is_no_interface_s_is_named() {
     let elsewhere = Site { addresses: vec![Ipv4Addr::new(203, 0, 113, 9)], port: 7 };
-    let error = here(&Plan { server: elsewhere, ..plan("tcp", Kind::Echo) }).unwrap_err().to_string();
+    let error = here(&Assignment { server: elsewhere, ..assignment("tcp", "echo") }).unwrap_err().to_string();
     assert!(error.starts_with("cannot bind TCP to 203.0.113.9:7: "), "{error}");
 }

@@ -6,16 +6,16 @@ use std::net::Ipv4Addr;
 use hol_base::{Seed, Time};
 use hol_filter::FilterError;
 use hol_measure::Record;
-use hol_model::Stopped;
+use hol_scenario::{FilterFacts, Stopped};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
-use hol_workloads::{WorkloadError, WorkloadSpec};
+use hol_workloads::{HostSpec, WorkloadError, WorkloadSpec};
 
 use crate::Unsupported;
 
-/// One run: a workload over a transport between two ends.
+/// One flow: a workload over a transport between two ends.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct Assignment {
     /// How the messages travel.
     pub transport: TransportSpec,
     /// What the application does.
@@ -28,6 +28,8 @@ pub struct Plan {
     pub client: Site,
     /// Where the server is.
     pub server: Site,
+    /// What its host has for it.
+    pub server_host: HostSpec,
     /// How its connections end.
     pub ending: Ending,
 }
@@ -60,9 +62,9 @@ pub enum End {
     Server,
 }
 
-/// What one run measured. Time counts from the first attempt to connect.
+/// What one flow measured. Time counts from the first attempt to connect.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct FlowRun {
     /// One record for each message of the schedule, in its order, also for those that never arrived.
     pub records: Vec<Record>,
     /// What the wall clock showed at the first attempt to connect, in ns since 1970: captures count from there.
@@ -71,7 +73,7 @@ pub struct Run {
     pub connected: Option<Time>,
     /// When the last message was settled, or the run was given up.
     pub ended: Time,
-    /// Why the run ended. A transport that may lose messages has finished when it has long been silent.
+    /// Why the run ended.
     pub stopped: Stopped,
     /// What the kernel counted for the client's sockets.
     pub client: Counts,
@@ -80,20 +82,7 @@ pub struct Run {
     /// What became of the paths of an SCTP association, in the order of the notifications.
     pub paths: Vec<PathChange>,
     /// What the packet filter held in the end, if there was one.
-    pub filter: Option<Enforced>,
-}
-
-/// What a packet filter held, beside what the middlebox had granted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Enforced {
-    /// Rules that the middlebox said to be in force.
-    pub rules: usize,
-    /// Those of them whose lifetimes ended while the filter was looked through.
-    pub ending: usize,
-    /// Elements of these that the filter did not hold.
-    pub missing: usize,
-    /// Elements that it held of no rule.
-    pub surplus: usize,
+    pub filter: Option<FilterFacts>,
 }
 
 /// What the kernel counted for the sockets of one end; zero where it does not say.

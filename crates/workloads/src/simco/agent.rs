@@ -9,10 +9,12 @@ use hol_simco::{
     AddressTuple, Body, Direction, Enable, Header, Lifetime, Location, Message, PerParameters, Pid,
     PortParity, Reply, Request, Tid, Version,
 };
+use hol_measure::RecordKind;
 use hol_transport::FramingError;
 
-use crate::Mix;
-use crate::mix::Wish;
+use super::mix::{Mix, Wish};
+use crate::ConnectionId;
+use crate::sender::{Answered, Requests};
 
 /// Asks as a call server would: for rules for the media of its calls, for more time for them, for their end.
 #[derive(Debug)]
@@ -42,17 +44,6 @@ enum Change {
     Delete,
 }
 
-/// What a reply answers.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
-    /// The session is established.
-    Session,
-    /// What the message with this number asked for is done.
-    Message(u32),
-    /// It is not: it was refused, or the reply is that to another request.
-    Refused(u32),
-}
-
 impl Agent {
     /// IP protocol number of the media.
     const UDP: u8 = 17;
@@ -67,8 +58,8 @@ impl Agent {
     }
 
     /// SE for one of the sessions; their TIDs come first. RFC 4540 section 5.2.1.
-    pub(crate) fn open(session: u16) -> (Tid, Bytes) {
-        let tid = Tid(session.into());
+    pub(crate) fn open(session: u32) -> (Tid, Bytes) {
+        let tid = Tid(session);
         (tid, Message::request(tid, Request::Se { version: Version::SIMCO_3_0, challenge: None }).to_bytes())
     }
 
@@ -107,12 +98,32 @@ impl Agent {
         Request::Per { enable, gid: None }
     }
 
-    /// Reads a reply of the middlebox.
-    pub(crate) fn reply(&mut self, now: Time, octets: &[u8]) -> Result<Answered, &'static str> {
+    /// A rule has begun, or has got more time.
+    fn keep(&mut self, now: Time, pid: Pid) {
+        if !self.mix.only_enables() {
+            self.idle.push_back(Idle { pid, until: now + Self::CHANGEABLE });
+        }
+    }
+}
+
+impl Requests for Agent {
+    const KIND: RecordKind = RecordKind::Transaction;
+
+    fn greeting(&mut self, session: ConnectionId) -> Option<(u32, Bytes)> {
+        let (tid, payload) = Self::open(session.0);
+        Some((tid.0, payload))
+    }
+
+    fn next(&mut self, now: Time, number: u32) -> (u32, Bytes) {
+        let (tid, payload) = self.request(now, number);
+        (tid.0, payload)
+    }
+
+    fn reply(&mut self, now: Time, octets: &Bytes) -> Result<Answered, &'static str> {
         let Message { tid, body } = Message::parse(octets).map_err(|_| "not a SIMCO message")?;
         let Some(number) = tid.0.checked_sub(self.sessions.into()) else {
             return match body {
-                Body::Reply(Reply::Se { .. }) => Ok(Answered::Session),
+                Body::Reply(Reply::Se { .. }) => Ok(Answered::Greeting),
                 _ => Err("the middlebox refused the session"),
             };
         };
@@ -124,19 +135,12 @@ impl Agent {
         }
         Ok(Answered::Message(number))
     }
-
-    /// A rule has begun, or has got more time.
-    fn keep(&mut self, now: Time, pid: Pid) {
-        if !self.mix.only_enables() {
-            self.idle.push_back(Idle { pid, until: now + Self::CHANGEABLE });
-        }
-    }
 }
 
 /// The number of the message that a request came from; `None` for session control.
-pub(crate) fn number(octets: &[u8], sessions: usize) -> Option<u32> {
+pub(crate) fn number(octets: &[u8], sessions: u16) -> Option<u32> {
     let tid = Header::parse(octets)?.tid;
-    tid.0.checked_sub(u32::try_from(sessions).ok()?)
+    tid.0.checked_sub(sessions.into())
 }
 
 /// The length of the message that starts with `octets`. RFC 4540 section 4.2.

@@ -1,0 +1,95 @@
+//! A flow in the simulation: its two parties, the rules of its end, and who makes its endpoints.
+
+use hol_base::Time;
+use hol_measure::Record;
+use hol_scenario::{Flow, Tally};
+use hol_transport::Event;
+use hol_workloads::{ConnectionId, Input, Reading, records};
+
+use crate::endpoints::Endpoints;
+use crate::party::Party;
+
+/// An application on one node that talks with one on another.
+#[derive(Debug)]
+pub(crate) struct Dialogue {
+    pub(crate) client: Party,
+    pub(crate) server: Party,
+    pub(crate) flow: Flow,
+    pub(crate) endpoints: Endpoints,
+    reading: Reading,
+    /// Whether its client has begun to close.
+    closing: bool,
+}
+
+/// The sides of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Client,
+    Server,
+}
+
+impl Dialogue {
+    pub(crate) fn new([client, server]: [Party; 2], flow: Flow, endpoints: Endpoints, reading: Reading) -> Self {
+        Self { client, server, flow, endpoints, reading, closing: false }
+    }
+
+    #[inline]
+    pub(crate) fn party(&mut self, role: Role) -> &mut Party {
+        match role {
+            Role::Client => &mut self.client,
+            Role::Server => &mut self.server,
+        }
+    }
+
+    /// How far both sides have come.
+    #[inline]
+    pub(crate) fn tally(&self) -> Tally {
+        let [client, server] = [&self.client, &self.server].map(|party| party.application.standing());
+        self.flow.terms().tally(client, server)
+    }
+
+    /// Takes note that it is closed in an orderly way; false if it was before, or if not everything is done.
+    pub(crate) fn begins_to_close(&mut self) -> bool {
+        self.flow.is_finished() && !std::mem::replace(&mut self.closing, true)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed() && self.server.is_closed()
+    }
+
+    /// What both sides noted.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        records(self.client.application.ledger(), self.server.application.ledger(), self.reading)
+    }
+
+    /// Takes an event of one of the endpoints of `role`.
+    pub(crate) fn take(&mut self, now: Time, role: Role, connection: ConnectionId, event: Event) {
+        let input = match event {
+            Event::Received(received) => {
+                match self.party(role).receive(now, connection, received) {
+                    Ok(()) => self.flow.note_delivery(now, self.tally()),
+                    Err(error) => self.flow.note_failure(error.0),
+                }
+                return;
+            }
+            Event::Connected if role == Role::Client => {
+                self.flow.note_opened(now);
+                Input::Opened(connection)
+            }
+            Event::Connected => {
+                self.flow.note_accepted(now);
+                Input::Accepted(connection)
+            }
+            Event::Abandoned { .. } => return self.flow.note_abandoned(now, self.tally()),
+            Event::Path { .. } => return,
+            Event::Writable => Input::Writable(connection),
+            Event::PeerClosed => Input::PeerClosed(connection),
+            Event::Failed { reason } => Input::Failed(connection, reason),
+            Event::Closed => {
+                self.party(role).closed += 1;
+                Input::Closed(connection)
+            }
+        };
+        self.party(role).application.handle(now, input);
+    }
+}

@@ -1,0 +1,119 @@
+//! Makes the endpoints of a flow: those that connect, and those that answer whoever comes.
+
+use hol_base::{ByteCount, Rng, Seed};
+use hol_network::{NodeId, Topology};
+use hol_stack::{Protocol, TransportSpec};
+use hol_transport::Reliability;
+use hol_wire::{Address, Packet, tcp};
+use hol_workloads::LengthOf;
+
+use crate::connection::Connection;
+use crate::party::Framing;
+
+/// What the endpoints of a flow have in common.
+#[derive(Debug)]
+pub(crate) struct Endpoints {
+    kind: Kind,
+    seed: Seed,
+    pub(crate) client: NodeId,
+    pub(crate) server: NodeId,
+    addresses: [Vec<Address>; 2],
+    /// Where the server listens.
+    pub(crate) port: u16,
+    /// The client ports that are the flow's own: the first, and how many.
+    pub(crate) own_ports: (u16, u16),
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(hol_tcp::Config),
+    Sctp { config: hol_sctp::Config, unordered: bool, reliability: Reliability },
+    Udp(hol_udp::Config),
+}
+
+/// Where a flow is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) client: NodeId,
+    pub(crate) server: NodeId,
+    pub(crate) port: u16,
+    pub(crate) first_client_port: u16,
+}
+
+impl Endpoints {
+    /// Those of `transport`, cut to the smallest MTU of the network.
+    pub(crate) fn new(transport: &TransportSpec, topology: &Topology, place: Place, seed: Seed) -> Self {
+        let mtu = topology.smallest_mtu();
+        let mut most = usize::MAX;
+        let kind = match transport.protocol() {
+            Protocol::Tcp { config, .. } => {
+                let headers = (Packet::IP_HEADER + tcp::Segment::HEADER) as u64;
+                let largest = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
+                Kind::Tcp(hol_tcp::Config { mss: config.mss.min(largest), ..config.clone() })
+            }
+            Protocol::Sctp { config, single_homed, unordered, reliability, .. } => {
+                if *single_homed {
+                    most = 1;
+                }
+                let config = hol_sctp::Config { mtu: ByteCount(config.mtu.0.min(mtu)), ..config.clone() };
+                Kind::Sctp { config, unordered: *unordered, reliability: *reliability }
+            }
+            Protocol::Udp { config } => Kind::Udp(config.clone()),
+            Protocol::Mptcp { .. } => unreachable!("a scenario is checked first"),
+        };
+        let Place { client, server, port, first_client_port } = place;
+        let addresses = [client, server].map(|node| {
+            let mut addresses = topology.addresses(node);
+            addresses.truncate(most);
+            addresses
+        });
+        let own_ports = (first_client_port, transport.connections());
+        Self { kind, seed, client, server, addresses, port, own_ports }
+    }
+
+    /// How messages are laid upon its connections.
+    pub(crate) fn framing(&self, length_of: LengthOf) -> Framing {
+        match self.kind {
+            Kind::Tcp(_) => Framing::octets(length_of),
+            Kind::Sctp { unordered, reliability, .. } => Framing::Messages { unordered, reliability },
+            Kind::Udp(_) => Framing::Messages { unordered: true, reliability: Reliability::Full },
+        }
+    }
+
+    /// The client's end of its connection `number`, from `port`.
+    pub(crate) fn connect(&self, number: usize, port: u16) -> Connection {
+        let [client, server] = &self.addresses;
+        let rng = self.rng("client", number);
+        let (local, remote) = ((client[0], port), (server[0], self.port));
+        match &self.kind {
+            Kind::Tcp(config) => {
+                Connection::Tcp(hol_tcp::Endpoint::connect(config.clone(), local, remote, rng))
+            }
+            Kind::Sctp { config, .. } => {
+                let (config, client, server) = (config.clone(), client.clone(), server.clone());
+                Connection::Sctp(hol_sctp::Endpoint::connect(config, client, port, server, self.port, rng))
+            }
+            Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::connect(config.clone(), local, remote)),
+        }
+    }
+
+    /// The server's end of the connection that comes as number `number`.
+    pub(crate) fn listen(&self, number: usize) -> Connection {
+        let [_, server] = &self.addresses;
+        let rng = self.rng("server", number);
+        let local = (server[0], self.port);
+        match &self.kind {
+            Kind::Tcp(config) => Connection::Tcp(hol_tcp::Endpoint::listen(config.clone(), local, rng)),
+            Kind::Sctp { config, .. } => {
+                let (config, server) = (config.clone(), server.clone());
+                Connection::Sctp(hol_sctp::Endpoint::listen(config, server, self.port, rng))
+            }
+            Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::listen(config.clone(), local)),
+        }
+    }
+
+    /// Each endpoint has its own random stream, for its initial numbers, tags and heartbeats.
+    fn rng(&self, side: &str, number: usize) -> Rng {
+        self.seed.derive(side).derive_index(number as u64).rng()
+    }
+}

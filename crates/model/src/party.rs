@@ -1,0 +1,94 @@
+//! One side of a flow: its application, and the connections that it has.
+
+use hol_base::Time;
+use hol_transport::{Command, Framer, FramingError, Message, Received, Reliability};
+use hol_workloads::{Application, ConnectionId, Delivery, Input, LengthOf, Outgoing};
+
+/// An application with its connections.
+#[derive(Debug)]
+pub(crate) struct Party {
+    pub(crate) application: Box<dyn Application>,
+    /// By connection: its endpoint among all of the simulation.
+    pub(crate) sockets: Vec<usize>,
+    /// How many of them have closed in an orderly way.
+    pub(crate) closed: usize,
+    framing: Framing,
+}
+
+/// How messages are laid upon a connection.
+#[derive(Debug)]
+pub(crate) enum Framing {
+    /// A byte stream; a framer for each connection cuts it into messages.
+    Octets { length_of: LengthOf, framers: Vec<Framer> },
+    /// Messages stay whole; how they go unless they say otherwise.
+    Messages { unordered: bool, reliability: Reliability },
+}
+
+impl Framing {
+    pub(crate) const fn octets(length_of: LengthOf) -> Self {
+        Self::Octets { length_of, framers: Vec::new() }
+    }
+}
+
+impl Party {
+    pub(crate) fn new(application: Box<dyn Application>, framing: Framing) -> Self {
+        Self { application, sockets: Vec::new(), closed: 0, framing }
+    }
+
+    /// Takes an endpoint; the number of its connection.
+    pub(crate) fn add(&mut self, socket: usize) -> ConnectionId {
+        self.sockets.push(socket);
+        if let Framing::Octets { length_of, framers } = &mut self.framing {
+            framers.push(Framer::new(*length_of));
+        }
+        ConnectionId(self.sockets.len() as u32 - 1)
+    }
+
+    /// The endpoint of a connection.
+    pub(crate) fn socket(&self, ConnectionId(number): ConnectionId) -> usize {
+        self.sockets[number as usize]
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed == self.sockets.len()
+    }
+
+    /// The command that sends a message; the payload is shared, not copied.
+    pub(crate) fn command(&self, outgoing: &Outgoing) -> Command {
+        let payload = outgoing.payload.clone();
+        let (stream, unordered, reliability) = match (&self.framing, outgoing.terms) {
+            (Framing::Octets { .. }, _) => (0, false, Reliability::Full),
+            (Framing::Messages { .. }, Some(terms)) => {
+                (outgoing.stream, terms.unordered, terms.reliability)
+            }
+            (Framing::Messages { unordered, reliability }, None) => {
+                (outgoing.stream, *unordered, *reliability)
+            }
+        };
+        Command::Send(Message { stream, unordered, reliability, ppid: 0, payload })
+    }
+
+    /// Something came on a connection: gives the application every message that is whole now.
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        connection: ConnectionId,
+        received: Received,
+    ) -> Result<(), FramingError> {
+        let Received { stream, payload, passage, .. } = received;
+        let mut deliver = |stream, payload, passage| {
+            let delivery = Delivery { connection, stream, payload, passage };
+            self.application.handle(now, Input::Message(delivery));
+        };
+        let Framing::Octets { framers, .. } = &mut self.framing else {
+            deliver(stream, payload, passage);
+            return Ok(());
+        };
+        let framer = &mut framers[connection.0 as usize];
+        framer.push(payload, passage);
+        while let Some(framed) = framer.next()? {
+            deliver(0, framed.payload, framed.passage);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! What the model world does not have.
+
+use hol_network::Topology;
+use hol_scenario::Scenario;
+use hol_stack::{MetricsCache, Protocol, TransportSpec};
+use hol_wire::udp::Datagram;
+use hol_workloads::WorkloadSpec;
+
+/// Refuses it by name, with the cure.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
+    if scenario.filtered().is_some() {
+        return Err("the model world has no packet filter; the kernel world has (--world kernel), or take \
+                    filter = \"none\""
+            .to_owned());
+    }
+    let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
+    let mtu = topology.smallest_mtu();
+    possible(&scenario.transport, &scenario.workload, mtu)?;
+    for (number, entry) in (1..).zip(&scenario.background) {
+        possible(&entry.transport, &entry.workload, mtu)
+            .map_err(|problem| format!("in [[background]] number {number}: {problem}"))?;
+    }
+    Ok(())
+}
+
+fn possible(transport: &TransportSpec, workload: &WorkloadSpec, mtu: u64) -> Result<(), String> {
+    let absent = |what| Err(format!("the model world has no {what}; the kernel world has (--world kernel)"));
+    match transport.protocol() {
+        Protocol::Mptcp { .. } => absent("mptcp"),
+        Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => absent("metrics_cache"),
+        Protocol::Udp { .. } => match workload.size() {
+            Some(size) if size + (hol_wire::Packet::IP_HEADER + Datagram::HEADER) as u64 > mtu => Err(format!(
+                "a message of {size} octets and its headers do not fit into {mtu} octets, and the model world has no \
+                 fragmentation; lower `size`"
+            )),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}

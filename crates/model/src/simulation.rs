@@ -1,0 +1,336 @@
+//! The loop: who acts next, and what follows from it.
+
+use hol_base::{Duration, Time};
+use hol_network::{Agenda, Arrival, Drops, Network, NodeId};
+use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
+use hol_workloads::{ConnectionId, Output as Answer};
+
+use crate::connection::Connection;
+use crate::demux::{Demux, Taker};
+use crate::dialogue::{Dialogue, Role};
+use crate::stray;
+
+/// Everything that takes part in a run.
+///
+/// At one instant the network acts first, then endpoints in the order of their making, then each flow's client, then the
+/// check whether a flow is stuck.
+pub(crate) struct Simulation<'t> {
+    network: Network<'t>,
+    /// By node.
+    hosts: Vec<Demux>,
+    sockets: Vec<Socket>,
+    dialogues: Vec<Dialogue>,
+    /// When each endpoint acts.
+    timers: Agenda,
+    /// When each flow's client acts and when its end is looked for.
+    agenda: Agenda,
+    /// The first client port that is nobody's.
+    free_port: u16,
+    now: Time,
+}
+
+/// The flow that the run is about is the first.
+const MEASURED: usize = 0;
+
+/// An endpoint and where it belongs.
+struct Socket {
+    connection: Connection,
+    id: ConnectionId,
+    node: NodeId,
+    dialogue: usize,
+    role: Role,
+}
+
+impl<'t> Simulation<'t> {
+    /// How long an orderly close may take, TIME-WAIT and lost packets included.
+    const CLOSING: Duration = Duration::from_secs(600);
+
+    pub(crate) fn new(
+        network: Network<'t>,
+        hosts: Vec<Demux>,
+        dialogues: Vec<Dialogue>,
+        free_port: u16,
+    ) -> Self {
+        let agenda = Agenda::new(2 * dialogues.len());
+        let (sockets, timers) = (Vec::new(), Agenda::new(1));
+        Self { network, hosts, sockets, dialogues, timers, agenda, free_port, now: Time::ZERO }
+    }
+
+    /// Starts every flow at its time and goes on until the measured one has ended; returns the time.
+    pub(crate) fn run(&mut self) -> Time {
+        for dialogue in 0..self.dialogues.len() {
+            self.agenda.set(client_entry(dialogue), self.dialogues[dialogue].flow.start());
+        }
+        while self.dialogues[MEASURED].flow.stopped().is_none() {
+            if !self.step(Time::MAX) {
+                let (now, measured) = (self.now, self.measured());
+                measured.flow.deadlock(now, measured.tally());
+            }
+        }
+        self.now
+    }
+
+    /// Ends the background at once, then closes the measured flow in an orderly way; returns when that was done,
+    /// `None` if it did not succeed.
+    pub(crate) fn close(&mut self) -> Option<Time> {
+        for dialogue in MEASURED + 1..self.dialogues.len() {
+            self.abort(dialogue);
+        }
+        let limit = self.now + Self::CLOSING;
+        self.begin_to_close(MEASURED);
+        while !self.measured().is_closed() {
+            if !self.step(limit) {
+                return None;
+            }
+        }
+        Some(self.now)
+    }
+
+    /// The flow that the run is about.
+    pub(crate) fn measured(&mut self) -> &mut Dialogue {
+        &mut self.dialogues[MEASURED]
+    }
+
+    /// The other flows.
+    pub(crate) fn background(&self) -> &[Dialogue] {
+        &self.dialogues[MEASURED + 1..]
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        self.network.packets()
+    }
+
+    pub(crate) fn drops(&self) -> Drops {
+        self.network.drops()
+    }
+
+    /// What all endpoints of one side of the measured flow have counted.
+    pub(crate) fn statistics(&self, role: Role) -> Statistics {
+        let own = self.sockets.iter().filter(|socket| socket.dialogue == MEASURED && socket.role == role);
+        own.fold(Statistics::default(), |total, socket| add(total, socket.connection.statistics()))
+    }
+
+    /// Lets whoever is next act, unless that is after `limit`; false if there is nobody.
+    fn step(&mut self, limit: Time) -> bool {
+        let (timer_at, socket) = self.timers.first();
+        let (entry_at, entry) = self.agenda.first();
+        let network_at = self.network.next_action();
+        let next = timer_at.min(entry_at).min(network_at);
+        if next == Time::MAX || next > limit {
+            return false;
+        }
+        debug_assert!(next >= self.now, "time ran backwards: {next} after {}", self.now);
+        self.now = next;
+        if network_at == next {
+            while let Some(arrival) = self.network.poll(next) {
+                self.receive(arrival);
+            }
+        } else if timer_at == next {
+            self.serve(socket, None);
+        } else if entry == client_entry(entry / 2) {
+            self.run_application(entry / 2, Role::Client);
+        } else {
+            let dialogue = &mut self.dialogues[entry / 2];
+            let tally = dialogue.tally();
+            dialogue.flow.check(next, tally);
+            self.watch(entry / 2);
+        }
+        true
+    }
+
+    fn receive(&mut self, arrival: Arrival) {
+        let (remote, local) = arrival.packet.ports();
+        let socket = match self.hosts[usize::from(arrival.node.0)].taker(local, remote) {
+            Taker::Endpoint(socket) => socket,
+            Taker::Server(dialogue) => self.accept(dialogue, remote),
+            Taker::Nobody => {
+                if let Some(answer) = stray::answer(&arrival.packet) {
+                    self.network.send(self.now, arrival.node, answer);
+                }
+                return;
+            }
+        };
+        self.serve(socket, Some(Input::Packet(arrival.packet)));
+    }
+
+    /// Makes an endpoint for a new peer of a flow's server.
+    fn accept(&mut self, dialogue: usize, remote: u16) -> usize {
+        let Dialogue { endpoints, server, .. } = &self.dialogues[dialogue];
+        let (local, connection) = (endpoints.port, endpoints.listen(server.sockets.len()));
+        self.add(dialogue, Role::Server, connection, (local, remote))
+    }
+
+    /// Makes an endpoint for a connection that a flow's client asks for, and lets it connect.
+    fn open(&mut self, dialogue: usize) {
+        let Dialogue { endpoints, client, flow, .. } = &mut self.dialogues[dialogue];
+        let (number, (first, own)) = (client.sockets.len(), endpoints.own_ports);
+        flow.note_opening();
+        let port = if number < usize::from(own) { Some(first + number as u16) } else { self.next_port() };
+        let Dialogue { endpoints, flow, .. } = &mut self.dialogues[dialogue];
+        let Some(port) = port else { return flow.note_failure("no dynamic port is free") };
+        let (remote, connection) = (endpoints.port, endpoints.connect(number, port));
+        let socket = self.add(dialogue, Role::Client, connection, (port, remote));
+        self.drive(socket, Some(Input::Command(Command::Connect)));
+    }
+
+    fn next_port(&mut self) -> Option<u16> {
+        let port = self.free_port;
+        self.free_port = port.checked_add(1)?;
+        Some(port)
+    }
+
+    fn add(&mut self, dialogue: usize, role: Role, connection: Connection, ports: (u16, u16)) -> usize {
+        let socket = self.sockets.len();
+        let Dialogue { endpoints, .. } = &self.dialogues[dialogue];
+        let node = if role == Role::Client { endpoints.client } else { endpoints.server };
+        self.hosts[usize::from(node.0)].bind(ports.0, ports.1, socket);
+        let id = self.dialogues[dialogue].party(role).add(socket);
+        self.sockets.push(Socket { connection, id, node, dialogue, role });
+        self.timers.make_room(socket);
+        socket
+    }
+
+    /// Closes a flow in an orderly way, if everything is done.
+    fn begin_to_close(&mut self, dialogue: usize) {
+        if self.dialogues[dialogue].begins_to_close() {
+            for socket in self.dialogues[dialogue].client.sockets.clone() {
+                self.command(socket, Command::Close);
+            }
+        }
+    }
+
+    /// Ends a flow at once, or keeps it from starting.
+    fn abort(&mut self, dialogue: usize) {
+        self.agenda.set(client_entry(dialogue), Time::MAX);
+        let Dialogue { client, server, .. } = &self.dialogues[dialogue];
+        for socket in [client.sockets.clone(), server.sockets.clone()].concat() {
+            self.command(socket, Command::Abort);
+        }
+    }
+
+    fn command(&mut self, socket: usize, command: Command) {
+        self.serve(socket, Some(Input::Command(command)));
+    }
+
+    /// Gives a socket an input, or the time it waited for, and its application what follows from it.
+    fn serve(&mut self, socket: usize, input: Option<Input>) {
+        if self.drive(socket, input) {
+            let Socket { dialogue, role, .. } = self.sockets[socket];
+            self.run_application(dialogue, role);
+        }
+    }
+
+    /// Lets an endpoint do all that it has to do now; true if it had something to tell.
+    fn drive(&mut self, index: usize, input: Option<Input>) -> bool {
+        let Self { network, sockets, dialogues, timers, now, .. } = self;
+        let Socket { connection, id, node, dialogue, role } = &mut sockets[index];
+        let dialogue = &mut dialogues[*dialogue];
+        if let Some(input) = input {
+            connection.handle(*now, input);
+        }
+        let mut told = false;
+        let deadline = drain(connection, *now, |_, output| match output {
+            Output::Transmit(packet) => network.send(*now, *node, packet),
+            Output::Event(event) => {
+                told = true;
+                dialogue.take(*now, *role, *id, event);
+            }
+            Output::Wait(_) => unreachable!("drain keeps it"),
+        });
+        timers.set(index, deadline.unwrap_or(Time::MAX));
+        told
+    }
+
+    fn run_application(&mut self, dialogue: usize, role: Role) {
+        self.poll_application(dialogue, role);
+        // The measured flow closes when its records have been taken.
+        if dialogue != MEASURED {
+            self.begin_to_close(dialogue);
+        }
+    }
+
+    /// Does what the application of one side wants, until it waits.
+    fn poll_application(&mut self, index: usize, role: Role) {
+        let now = self.now;
+        loop {
+            let dialogue = &mut self.dialogues[index];
+            if dialogue.flow.was_given_up() {
+                self.agenda.set(client_entry(index), Time::MAX);
+                return;
+            }
+            match dialogue.party(role).application.poll(now) {
+                Answer::Send(outgoing) => {
+                    if role == Role::Client {
+                        let tally = dialogue.tally();
+                        dialogue.flow.note_sending(now, tally);
+                    }
+                    let party = dialogue.party(role);
+                    let socket = party.socket(outgoing.connection);
+                    let command = party.command(&outgoing);
+                    if self.sockets[socket].connection.can_send(outgoing.payload.len()) {
+                        self.drive(socket, Some(Input::Command(command)));
+                    } else {
+                        party.application.handle(now, hol_workloads::Input::Full(outgoing));
+                    }
+                }
+                Answer::Open(_) => self.open(index),
+                Answer::Close(connection) => {
+                    let socket = dialogue.party(role).socket(connection);
+                    self.drive(socket, Some(Input::Command(Command::Close)));
+                }
+                Answer::Wait(until) => {
+                    if role == Role::Client {
+                        self.agenda.set(client_entry(index), until);
+                        if until == Time::MAX {
+                            // Perhaps that was the last message: the grace time begins.
+                            self.watch(index);
+                        }
+                    }
+                    return;
+                }
+                Answer::Stop(quit) => {
+                    dialogue.flow.note_quit(now, quit);
+                    self.agenda.set(client_entry(index), Time::MAX);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn watch(&mut self, dialogue: usize) {
+        let Dialogue { flow, .. } = &self.dialogues[dialogue];
+        let deadline = flow.deadline(self.dialogues[dialogue].tally());
+        self.agenda.set(client_entry(dialogue) + 1, deadline);
+    }
+}
+
+/// Where a flow's client stands in the agenda; the look for its end is the next.
+const fn client_entry(dialogue: usize) -> usize {
+    2 * dialogue
+}
+
+fn add(total: Statistics, one: &Statistics) -> Statistics {
+    // Spelt out, so that a new field cannot be forgotten.
+    let Statistics {
+        packets_sent,
+        packets_received,
+        data_sent,
+        fast_retransmissions,
+        timeout_retransmissions,
+        timeouts,
+        tail_loss_probes,
+        congestion_events,
+        duplicates_received,
+    } = total;
+    Statistics {
+        packets_sent: packets_sent + one.packets_sent,
+        packets_received: packets_received + one.packets_received,
+        data_sent: data_sent + one.data_sent,
+        fast_retransmissions: fast_retransmissions + one.fast_retransmissions,
+        timeout_retransmissions: timeout_retransmissions + one.timeout_retransmissions,
+        timeouts: timeouts + one.timeouts,
+        tail_loss_probes: tail_loss_probes + one.tail_loss_probes,
+        congestion_events: congestion_events + one.congestion_events,
+        duplicates_received: duplicates_received + one.duplicates_received,
+    }
+}

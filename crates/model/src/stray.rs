@@ -1,0 +1,16 @@
+//! What a host says to a packet for a port where nobody listens.
+
+use hol_wire::{Packet, Transport};
+
+/// A reset or an abort; nothing for a datagram, for this world has no ICMP.
+pub(crate) fn answer(packet: &Packet) -> Option<Packet> {
+    if packet.corrupted {
+        return None;
+    }
+    let transport = match &packet.transport {
+        Transport::Tcp(segment) => hol_tcp::reset_for(segment).map(Transport::Tcp),
+        Transport::Sctp(packet) => hol_sctp::answer_to_stray(packet).map(Transport::Sctp),
+        Transport::Udp(_) => None,
+    };
+    Some(Packet::new(packet.destination, packet.source, transport?))
+}

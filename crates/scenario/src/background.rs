@@ -1,0 +1,60 @@
+//! What competes with the workload that is measured.
+
+use hol_base::{Duration, Seed};
+use hol_stack::TransportSpec;
+use hol_workloads::{ENDLESS, WorkloadSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::Scenario;
+use crate::scenario::as_written;
+
+/// Traffic that is not what the run is about, though it is counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Background {
+    /// How its messages travel.
+    #[serde(with = "as_written")]
+    pub transport: TransportSpec,
+    /// What each of the applications does.
+    pub workload: WorkloadSpec,
+    /// How many messages each sends before it closes; `None`: it goes on until the measured workload has ended.
+    pub messages: Option<u64>,
+    /// How many there are.
+    pub count: u16,
+    /// Each starts at random up to this long after the workload's `start`: flows that start together stay in step
+    /// (Floyd and Jacobson 1992, on phase effects), and every repetition would be the same.
+    pub spread: Duration,
+}
+
+/// A flow of the background, with what is its own.
+#[derive(Debug, Clone)]
+pub struct BackgroundFlow<'s> {
+    /// How its messages travel.
+    pub transport: &'s TransportSpec,
+    /// What the application does; its start is drawn.
+    pub workload: WorkloadSpec,
+    /// How many messages it sends before it closes, or [`ENDLESS`].
+    pub messages: u64,
+    /// Where its randomness comes from: no other flow's numbers depend on it.
+    pub seed: Seed,
+}
+
+impl Scenario {
+    /// Every flow of the background in a run with this seed.
+    pub fn background_flows(&self, seed: Seed) -> impl Iterator<Item = BackgroundFlow<'_>> {
+        let seed = seed.derive("background");
+        self.background.iter().enumerate().flat_map(move |(number, entry)| {
+            let seed = seed.derive_index(number as u64);
+            (0..entry.count).map(move |copy| entry.flow(seed.derive_index(copy.into())))
+        })
+    }
+}
+
+impl Background {
+    fn flow(&self, seed: Seed) -> BackgroundFlow<'_> {
+        let spread = self.spread.as_nanos().saturating_add(1);
+        let late = Duration::from_nanos(seed.derive("start").rng().below(spread));
+        let workload = WorkloadSpec { start: self.workload.start + late, ..self.workload.clone() };
+        let messages = self.messages.unwrap_or(ENDLESS);
+        BackgroundFlow { transport: &self.transport, workload, messages, seed }
+    }
+}

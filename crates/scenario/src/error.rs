@@ -1,0 +1,55 @@
+//! A scenario that contradicts itself.
+
+use hol_network::NetworkError;
+use hol_workloads::WorkloadError;
+
+/// A scenario that no world can run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScenarioError {
+    /// The network table contradicts itself.
+    #[error("in [network]: {0}")]
+    Network(#[from] NetworkError),
+    /// The workload table contradicts itself.
+    #[error("in [workload]: {0}")]
+    Workload(#[from] WorkloadError),
+    /// A node that is not there.
+    #[error(
+        "`{key}` is {node:?}, which is not in the network; name one of {known}, as in {key} = {example:?}"
+    )]
+    UnknownNode {
+        /// `from`, `to` or `hosts`.
+        key: &'static str,
+        /// The node.
+        node: String,
+        /// The nodes that are there.
+        known: String,
+        /// One of them.
+        example: String,
+    },
+    /// A workload runs between two nodes.
+    #[error("`from` and `to` are both {0:?}; name two nodes")]
+    SameEnds(String),
+    /// Too many connections for the ports.
+    #[error("{0} connections are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`")]
+    TooManyConnections(usize, usize),
+    /// An entry of the background is wrong.
+    #[error("in [[background]] number {}: {problem}", .index + 1)]
+    Background {
+        /// Its place in the list, from 0.
+        index: usize,
+        /// What is wrong.
+        problem: Box<ScenarioError>,
+    },
+    /// The transport would take any number of messages at once.
+    #[error("UDP does not set the pace of a greedy sender; give `interval` or `rate` a value above zero")]
+    NothingSetsThePace,
+    /// The next message waits for a reply that may never come.
+    #[error(
+        "pingpong over a transport that gives messages up would end with the first one; \
+         use echo, or leave out lifetime and retransmissions"
+    )]
+    PingpongWithoutReliability,
+    /// There is nothing to send.
+    #[error("`messages` is 0; a run needs at least one")]
+    NoMessages,
+}

@@ -1,0 +1,116 @@
+//! What a world is asked.
+
+use std::collections::BTreeMap;
+
+use hol_network::{NetworkSpec, Topology};
+use hol_stack::{Kind, TransportSpec};
+use hol_workloads::{Filter, HostSpec, WorkloadSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::{Background, CLIENT_PORTS, ScenarioError};
+
+/// One point of an experiment: a workload over a transport over a network, and what else goes on there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// What lies between the endpoints.
+    pub network: NetworkSpec,
+    /// What nodes have beside their links, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, HostSpec>,
+    /// How the messages travel.
+    #[serde(with = "as_written")]
+    pub transport: TransportSpec,
+    /// What the application does.
+    pub workload: WorkloadSpec,
+    /// How many messages (or transactions) it sends.
+    pub messages: u64,
+    /// What competes with it.
+    pub background: Vec<Background>,
+}
+
+impl Scenario {
+    /// Refuses a scenario that contradicts itself.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        let topology = Topology::new(&self.network)?;
+        if self.messages == 0 {
+            return Err(ScenarioError::NoMessages);
+        }
+        for name in self.hosts.keys() {
+            check_node(&topology, "hosts", name)?;
+        }
+        check_flow(&self.workload, &self.transport, &topology)?;
+        let mut connections = usize::from(self.transport.connections());
+        for (index, Background { workload, transport, messages, count, .. }) in
+            self.background.iter().enumerate()
+        {
+            let some = if *messages == Some(0) { Err(ScenarioError::NoMessages) } else { Ok(()) };
+            some.and_then(|()| check_flow(workload, transport, &topology))
+                .map_err(|problem| ScenarioError::Background { index, problem: Box::new(problem) })?;
+            connections += usize::from(*count) * usize::from(transport.connections());
+        }
+        if connections > CLIENT_PORTS {
+            return Err(ScenarioError::TooManyConnections(connections, CLIENT_PORTS));
+        }
+        Ok(())
+    }
+
+    /// The names of all interfaces, in the order of [`TapPoint::interface`](hol_network::TapPoint::interface).
+    pub fn interfaces(&self) -> Result<Vec<String>, ScenarioError> {
+        Ok(Topology::new(&self.network)?.interface_names())
+    }
+
+    /// What a node has beside its links.
+    pub fn host(&self, node: &str) -> HostSpec {
+        self.hosts.get(node).copied().unwrap_or_default()
+    }
+
+    /// The node whose middlebox has a packet filter, if one has.
+    pub fn filtered(&self) -> Option<&str> {
+        self.hosts.iter().find(|(_, host)| host.filter != Filter::None).map(|(name, _)| name.as_str())
+    }
+}
+
+fn check_node(topology: &Topology, key: &'static str, node: &str) -> Result<(), ScenarioError> {
+    if topology.node(node).is_some() {
+        return Ok(());
+    }
+    let names = topology.node_names();
+    let (known, example) = (names.join(", "), names[0].clone());
+    Err(ScenarioError::UnknownNode { key, node: node.to_owned(), known, example })
+}
+
+fn check_flow(
+    workload: &WorkloadSpec,
+    transport: &TransportSpec,
+    topology: &Topology,
+) -> Result<(), ScenarioError> {
+    workload.check()?;
+    for (key, node) in [("from", workload.from()), ("to", workload.to())] {
+        check_node(topology, key, node)?;
+    }
+    if workload.from() == workload.to() {
+        return Err(ScenarioError::SameEnds(workload.from().to_owned()));
+    }
+    if transport.kind() == Kind::Udp && workload.is_greedy() {
+        return Err(ScenarioError::NothingSetsThePace);
+    }
+    if workload.waits_for_replies() && transport.gives_up() {
+        return Err(ScenarioError::PingpongWithoutReliability);
+    }
+    Ok(())
+}
+
+/// A transport as its user wrote it: whoever reads it knows the same stacks.
+pub(crate) mod as_written {
+    use hol_stack::TransportSpec;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(crate) fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(spec)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TransportSpec, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}

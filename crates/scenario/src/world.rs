@@ -1,0 +1,94 @@
+//! The contract of a world.
+
+use std::fmt;
+
+use hol_base::Seed;
+use hol_network::Tap;
+use hol_stack::TransportSpec;
+use serde_json::Value;
+
+use crate::{Run, Scenario, Witness};
+
+/// Somewhere that runs take place: our endpoints on simulated links, a Linux kernel in a virtual machine, real hosts.
+///
+/// Nobody asks which world it is; whoever needs to know something of it finds it here.
+pub trait World: fmt::Debug + Send + Sync {
+    /// As experiments name it, in whole: `"model"`, `"kernel:6.12.94+deb12-amd64"`.
+    fn name(&self) -> String;
+
+    /// What it runs on, as far as results may depend on it: the identity of a point has it, so that results of two
+    /// engines never mix. Empty where this program decides everything.
+    fn provenance(&self) -> Result<String, RunError>;
+
+    /// Something about its provenance that makes its results worth less, if there is anything, with the cure.
+    fn caution(&self) -> Option<String> {
+        None
+    }
+
+    /// Which settings of a transport decide what is measured here.
+    fn decides(&self, transport: &TransportSpec) -> Value;
+
+    /// Refuses what it cannot do. The scenario does not contradict itself.
+    fn check(&self, scenario: &Scenario) -> Result<(), RunError>;
+
+    /// Refuses more runs at the same time than there is room for.
+    fn make_room(&self, runs: usize) -> Result<(), RunError> {
+        let _ = runs;
+        Ok(())
+    }
+
+    /// About what a run takes.
+    fn cost(&self) -> Cost;
+
+    /// Runs a scenario; the same scenario and seed give the same run. May be called from several threads.
+    fn run(&self, scenario: &Scenario, seed: Seed) -> Result<Run, RunError>;
+
+    /// As [`run`](Self::run), in sight of a witness. Where watching takes time the digest is another one.
+    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError>;
+
+    /// The same hop by hop, where every hop can be seen.
+    fn hops(&self) -> Option<&dyn Hops> {
+        None
+    }
+}
+
+/// A world that sees packets on every hop.
+pub trait Hops {
+    /// Runs a scenario in sight of a tap.
+    fn tap(&self, scenario: &Scenario, seed: Seed, tap: &mut dyn Tap) -> Result<Run, RunError>;
+}
+
+/// About how much processor time is needed, in µs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// For a run.
+    pub run: u64,
+    /// For each of its messages.
+    pub message: u64,
+}
+
+/// Why there is no run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// This world cannot do that: what, and the cure.
+    #[error("{0}")]
+    Refused(String),
+    /// This run failed; others may not.
+    #[error("{problem}")]
+    Failed {
+        /// What happened, with the cure.
+        problem: String,
+        /// All that the machine had to say.
+        log: String,
+    },
+    /// This world can run nothing.
+    #[error("{problem}")]
+    Unusable {
+        /// What is missing, with the cure.
+        problem: String,
+        /// All that the machine had to say.
+        log: String,
+        /// Whether the user has to change what he wrote, rather than the machine its state.
+        is_usage: bool,
+    },
+}

@@ -1,0 +1,250 @@
+//! The loop: waits until a socket or the schedule wants something, and does what follows from it.
+
+use std::io;
+
+use hol_base::Time;
+use hol_measure::{Leg, Record};
+use hol_scenario::{Flow, Tally};
+use hol_system::{Events, Interest, Poller, Ready};
+use hol_workloads::{ConnectionId, Output, records};
+use socket2::Socket;
+
+use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site, SocketsError};
+use crate::clock::{Alarm, Clock};
+use crate::filter::Filter;
+use crate::side::{Followed, Side};
+use crate::stop::Stop;
+use crate::token::Token;
+use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
+
+/// Moves the thread to the network of an end.
+pub(crate) type Enter<'p> = &'p mut dyn FnMut(End) -> io::Result<()>;
+
+/// Everything that takes part in a flow.
+pub(crate) struct EventLoop<'p> {
+    pub(crate) assignment: &'p Assignment,
+    pub(crate) enter: Enter<'p>,
+    pub(crate) clock: Clock,
+    pub(crate) alarm: Alarm,
+    pub(crate) poller: Poller<Token>,
+    pub(crate) opener: Box<dyn Opener>,
+    /// The server's socket: it accepts, or is there for the first client; `None`: nobody listens, or it has one.
+    pub(crate) listener: Option<Socket>,
+    /// Where the server is, with the port that it has got.
+    pub(crate) server_site: Site,
+    /// By connection: where it comes from.
+    pub(crate) client_ports: Vec<u16>,
+    pub(crate) client: Side,
+    pub(crate) server: Side,
+    pub(crate) filter: Option<Filter>,
+    pub(crate) flow: Flow,
+    pub(crate) paths: Vec<PathChange>,
+    /// Scratch space for whoever reads.
+    pub(crate) buffer: Box<[u8]>,
+}
+
+impl EventLoop<'_> {
+    /// Sockets that are looked after before the alarm is set anew.
+    const MOST_READY: usize = 64;
+    /// As much as a datagram may be.
+    pub(crate) const BUFFER: usize = 1 << 16;
+
+    /// Ends when `stop` is raised.
+    pub(crate) fn heed(&mut self, stop: &Stop) -> Result<(), SocketsError> {
+        self.poller.add(stop, Token::Stop, Interest::Read).map_err(refused("watch for the end"))
+    }
+
+    /// Goes on until the flow has ended; returns the time.
+    pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
+        let mut ready = Events::with_capacity(Self::MOST_READY);
+        let mut wake = self.serve(End::Client)?;
+        while self.flow.stopped().is_none() {
+            let deadline = wake.min(self.flow.deadline(self.tally()));
+            self.alarm.set(&self.clock, deadline).map_err(refused("set the alarm"))?;
+            self.poller.wait(None, &mut ready).map_err(refused("wait for the sockets"))?;
+            for one in ready.iter() {
+                if let Some(until) = self.handle(one)? {
+                    wake = until;
+                }
+            }
+        }
+        Ok(self.clock.now())
+    }
+
+    /// Joins what both ends noted, asks the sockets for their counts, and lets go of them.
+    pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
+        self.client.application.end(ended);
+        self.server.application.end(self.clock.now());
+        let Assignment { transport, workload, ending, .. } = self.assignment;
+        let reading = workload.reading(transport.gives_up());
+        let mut records =
+            records(self.client.application.ledger(), self.server.application.ledger(), reading);
+        records.iter_mut().for_each(without_passage);
+        let run = FlowRun {
+            records,
+            epoch: self.clock.epoch(),
+            connected: self.flow.connected(),
+            ended,
+            stopped: self.flow.stopped().expect("a run ends when its flow has").clone(),
+            client: self.client.counts(),
+            server: self.server.counts(),
+            paths: self.paths,
+            filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
+        };
+        // Without more ado a socket that is dropped closes in an orderly way.
+        if *ending == Ending::Abort {
+            self.client.abort().and_then(|()| self.server.abort()).map_err(refused("set SO_LINGER"))?;
+        }
+        Ok(run)
+    }
+
+    /// Does what something ready asks for; the client's next time if it was asked.
+    fn handle(&mut self, ready: Ready<Token>) -> Result<Option<Time>, SocketsError> {
+        match ready.token {
+            Token::Alarm => {
+                let (now, tally) = (self.clock.now(), self.tally());
+                self.flow.check(now, tally);
+                self.serve(End::Client).map(Some)
+            }
+            Token::Stop => {
+                self.flow.end();
+                Ok(None)
+            }
+            Token::Listener => {
+                if let Err(fault) = self.accept() {
+                    self.flow.note_failure(fault.reason());
+                }
+                Ok(None)
+            }
+            Token::Connection(end, id) => {
+                self.look_after(end, id, ready);
+                let until = self.serve(end)?;
+                Ok((end == End::Client).then_some(until))
+            }
+        }
+    }
+
+    fn look_after(&mut self, end: End, id: ConnectionId, ready: Ready<Token>) {
+        let Self { client, server, poller, clock, paths, buffer, .. } = self;
+        let side = if end == End::Client { client } else { server };
+        let mut followed = [Followed::Nothing; 2];
+        if ready.writable {
+            followed[0] = side.write(poller, id, clock.now());
+        }
+        if ready.readable {
+            followed[1] = side.read(poller, id, buffer, || clock.now(), note_path(end, paths));
+        }
+        let now = self.clock.now();
+        for followed in followed {
+            match (followed, end) {
+                (Followed::Nothing, _) => {}
+                (Followed::Opened, End::Client) => self.flow.note_opened(now),
+                (Followed::Opened, End::Server) => self.flow.note_accepted(now),
+                (Followed::Delivered, _) => self.flow.note_delivery(now, self.tally()),
+            }
+        }
+    }
+
+    /// Takes the connections that have come.
+    fn accept(&mut self) -> Result<(), Fault> {
+        let Some(listener) = &self.listener else { return Ok(()) };
+        loop {
+            let (socket, peer) = match listener.accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                other => other?,
+            };
+            let port = peer.as_socket().map_or(0, |peer| peer.port());
+            // Any other is a stranger.
+            if self.client_ports.contains(&port) {
+                let transceiver = self.opener.transceiver(socket, &self.assignment.client);
+                self.server.add(&self.poller, transceiver)?;
+            }
+        }
+    }
+
+    /// Begins to connect from the client; the port after that of the last connection, while there are any.
+    fn open(&mut self) -> Result<(), SocketsError> {
+        self.flow.note_opening();
+        let Site { port, .. } = self.assignment.client;
+        let number = self.client.connections() as u16;
+        let port = if port == 0 { 0 } else { port.checked_add(number).unwrap_or(0) };
+        let from = Site { port, ..self.assignment.client.clone() };
+        let socket = self.opener.connect(&from, &self.server_site)?;
+        let port = own_port(&socket)?;
+        self.client_ports.push(port);
+        let client = self.opener.transceiver(socket, &self.server_site);
+        self.client.add(&self.poller, client).map_err(refused("watch a socket"))?;
+        if !self.opener.accepts() && self.assignment.workload.listens {
+            self.meet(&Site { port, ..from })?;
+        }
+        Ok(())
+    }
+
+    /// Nobody is accepted: the server has a socket for each client.
+    fn meet(&mut self, peer: &Site) -> Result<(), SocketsError> {
+        let socket = match self.listener.take() {
+            Some(socket) => socket,
+            None => {
+                (self.enter)(End::Server).map_err(refused("enter the server's network"))?;
+                let socket = self.opener.listen(&self.server_site)?;
+                (self.enter)(End::Client).map_err(refused("enter the client's network"))?;
+                socket
+            }
+        };
+        transceiver::begin(socket.connect(&transceiver::address(peer)), peer)?;
+        let server = self.opener.transceiver(socket, peer);
+        self.server.add(&self.poller, server).map_err(refused("watch a socket"))
+    }
+
+    /// Does what the application of an end wants, until it waits; returns until when.
+    fn serve(&mut self, end: End) -> Result<Time, SocketsError> {
+        loop {
+            let now = self.clock.now();
+            match self.side(end).application.poll(now) {
+                Output::Send(outgoing) => {
+                    if end == End::Client {
+                        self.flow.note_sending(now, self.tally());
+                    }
+                    let Self { client, server, poller, .. } = self;
+                    let side = if end == End::Client { client } else { server };
+                    side.send(poller, outgoing, now);
+                }
+                Output::Open(_) => self.open()?,
+                Output::Close(id) => self.side(end).close(id, now),
+                Output::Wait(until) => return Ok(until),
+                Output::Stop(quit) => {
+                    self.flow.note_quit(now, quit);
+                    return Ok(Time::MAX);
+                }
+            }
+        }
+    }
+
+    fn side(&mut self, end: End) -> &mut Side {
+        match end {
+            End::Client => &mut self.client,
+            End::Server => &mut self.server,
+        }
+    }
+
+    fn tally(&self) -> Tally {
+        let [client, server] = [&self.client, &self.server].map(|side| side.application.standing());
+        self.flow.terms().tally(client, server)
+    }
+}
+
+fn note_path(end: End, paths: &mut Vec<PathChange>) -> impl FnMut(Time, Heard) {
+    move |at, heard| {
+        if let Heard::Path(address, status) = heard {
+            paths.push(PathChange { at, end, address, status });
+        }
+    }
+}
+
+/// Sockets tell only when a message was written and when it was delivered.
+fn without_passage(record: &mut Record) {
+    for leg in [&mut record.request, &mut record.reply].into_iter().flatten() {
+        let Leg { written, delivered, .. } = *leg;
+        *leg = Leg { written, first_sent: written, last_sent: written, arrived: delivered, delivered };
+    }
+}

@@ -1,0 +1,285 @@
+//! When messages are due: open-loop load generation, and the two paces that are none.
+
+use hol_base::{Duration, Frequency, Rng, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::WorkloadError;
+
+/// The keys of a workload whose messages come due by time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Load {
+    /// Messages a second of each source. Default 100/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Frequency>,
+    /// The time between messages, instead of `rate`; `"0s"`: each as soon as the transport has taken the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
+    /// How the messages are spaced. Default periodic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Sources that send in step, each by this `rate`: as many messages are due at once. Default 1.
+    #[serde(skip_serializing_if = "is_one")]
+    pub sources: u16,
+    /// The run is aborted when a message cannot be handed to the transport this long after its scheduled time, and ends
+    /// so long after the last was scheduled, but not before 120 s. Default: messages wait for as long as it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_limit: Option<Duration>,
+}
+
+/// How the messages are spaced in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// All gaps are equal.
+    #[default]
+    Periodic,
+    /// Gaps are exponential: a Poisson process.
+    Poisson,
+}
+
+/// What makes the next message due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// Time alone: an open loop.
+    Every(Duration),
+    /// The transport has taken the last message.
+    Taken,
+    /// The reply to the last message has come.
+    Replied,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self { rate: None, interval: None, arrivals: None, sources: 1, late_limit: None }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_one(number: &u16) -> bool {
+    *number == 1
+}
+
+impl Load {
+    /// What makes the next message due.
+    pub fn pace(&self) -> Pace {
+        const DEFAULT: Duration = Duration::from_millis(10);
+        match self.interval {
+            Some(Duration::ZERO) => Pace::Taken,
+            Some(interval) => Pace::Every(interval),
+            None => Pace::Every(self.rate.map_or(DEFAULT, Frequency::period)),
+        }
+    }
+
+    /// Messages a second of each source; `None` where the transport sets the pace.
+    pub fn rate(&self) -> Option<Frequency> {
+        match (self.pace(), self.rate) {
+            (Pace::Every(_), Some(rate)) => Some(rate),
+            (Pace::Every(interval), None) => Frequency::new(1.0 / interval.as_secs_f64()),
+            (Pace::Taken | Pace::Replied, _) => None,
+        }
+    }
+
+    /// How the messages are spaced.
+    pub fn arrivals(&self) -> Arrivals {
+        self.arrivals.unwrap_or_default()
+    }
+
+    /// Spells every default out.
+    pub(crate) fn settle(&mut self) {
+        self.arrivals = self.rate().map(|_| self.arrivals());
+        self.rate = self.rate().filter(|_| self.interval.is_none());
+    }
+
+    /// Refuses keys that contradict each other.
+    pub(crate) fn check(&self) -> Result<(), WorkloadError> {
+        let greedy = self.pace() == Pace::Taken;
+        match self {
+            Self { rate: Some(_), interval: Some(_), .. } => Err(WorkloadError::RateAndInterval),
+            Self { arrivals: Some(_), .. } if greedy => Err(WorkloadError::Paced("arrivals")),
+            Self { sources: 2.., .. } if greedy => Err(WorkloadError::Paced("sources")),
+            Self { sources: 0, .. } => Err(WorkloadError::NoSources),
+            _ => Ok(()),
+        }
+    }
+
+    /// The due times of `messages` messages.
+    pub(crate) fn pacer(&self, messages: u64, rng: Rng) -> Pacer {
+        let gaps = match (self.pace(), self.arrivals()) {
+            (Pace::Every(interval), Arrivals::Periodic) => Gaps::Constant(interval),
+            (Pace::Every(mean), Arrivals::Poisson) => Gaps::Exponential { mean, rng },
+            (Pace::Taken | Pace::Replied, _) => Gaps::UntilTaken,
+        };
+        Pacer::new(gaps, self.sources, messages)
+    }
+}
+
+/// The due time of one message after the other.
+///
+/// Open loop: the times are fixed by the rate alone, whatever the transport does, so a slow transport cannot
+/// hide its delay by slowing the load down. Closed loop (`pingpong`): the next is due when the reply came. Greedy
+/// (`bulk`): the next is due when the transport has taken the last. Several sources keep step: as many messages are
+/// due at a time.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    gaps: Gaps,
+    sources: u16,
+    /// How many of them have had their message of this step.
+    served: u16,
+    left: u64,
+    next: Time,
+}
+
+#[derive(Debug)]
+enum Gaps {
+    Constant(Duration),
+    Exponential { mean: Duration, rng: Rng },
+    UntilTaken,
+    UntilReply,
+}
+
+impl Pacer {
+    /// Each message when the reply to the last has come.
+    pub(crate) fn by_replies(messages: u64) -> Self {
+        Self::new(Gaps::UntilReply, 1, messages)
+    }
+
+    /// Each message when the transport has taken the last.
+    pub(crate) fn greedy(messages: u64) -> Self {
+        Self::new(Gaps::UntilTaken, 1, messages)
+    }
+
+    /// Of `messages` messages none is due before the start.
+    fn new(gaps: Gaps, sources: u16, messages: u64) -> Self {
+        Self { gaps, sources, served: 0, left: messages, next: Time::MAX }
+    }
+
+    /// The first message is due one gap from now; now, if not time alone makes it due.
+    pub(crate) fn start(&mut self, now: Time) {
+        self.next = if self.left == 0 { Time::MAX } else { now + self.gap() };
+    }
+
+    /// How many messages have not come due.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// When the next message is due; [`Time::MAX`] if none is.
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// The message that is due is made at `now`; returns when it was due. When each source has had its own, the next is
+    /// due a gap after it was.
+    pub(crate) fn advance(&mut self, now: Time) -> Time {
+        self.left -= 1;
+        // Who asks at the transport's pace asks when the last message has been taken.
+        let due = if matches!(self.gaps, Gaps::UntilTaken) { now } else { self.next };
+        self.served = (self.served + 1) % self.sources;
+        self.next = match self.gaps {
+            Gaps::UntilReply => Time::MAX,
+            _ if self.left == 0 => Time::MAX,
+            _ if self.served > 0 => due,
+            _ => due + self.gap(),
+        };
+        due
+    }
+
+    /// Whether messages can be late: only what time makes due.
+    pub(crate) fn is_open_loop(&self) -> bool {
+        matches!(self.gaps, Gaps::Constant(_) | Gaps::Exponential { .. })
+    }
+
+    /// A reply came.
+    pub(crate) fn replied(&mut self, now: Time) {
+        if matches!(self.gaps, Gaps::UntilReply) && self.left > 0 {
+            self.next = now;
+        }
+    }
+
+    fn gap(&mut self) -> Duration {
+        match &mut self.gaps {
+            Gaps::Constant(gap) => *gap,
+            Gaps::Exponential { mean, rng } => Duration::from_secs_f64(rng.exponential(mean.as_secs_f64())),
+            Gaps::UntilTaken | Gaps::UntilReply => Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Seed;
+
+    fn due_times(arrivals: Arrivals, rate: f64, count: u64) -> Vec<Time> {
+        let load = Load { rate: Frequency::new(rate), arrivals: Some(arrivals), ..Load::default() };
+        let mut pacer = load.pacer(count, Seed(2).rng());
+        pacer.start(Time::from_millis(20));
+        let due = (0..count).map(|_| pacer.advance(Time::ZERO)).collect();
+        assert_eq!(pacer.next(), Time::MAX);
+        due
+    }
+
+    #[test]
+    fn periodic_messages_start_one_period_after_the_connection() {
+        let expected = [30, 40, 50].map(Time::from_millis);
+        assert_eq!(due_times(Arrivals::Periodic, 100.0, 3), expected);
+    }
+
+    #[test]
+    fn sources_in_step_have_a_message_due_each_at_a_time() {
+        let mut pacer = Load { sources: 2, ..Load::default() }.pacer(5, Seed(2).rng());
+        pacer.start(Time::ZERO);
+        let due: Vec<Time> = (0..5).map(|_| pacer.advance(Time::ZERO)).collect();
+        assert_eq!(due, [10, 10, 20, 20, 30].map(Time::from_millis));
+        assert_eq!(pacer.next(), Time::MAX);
+    }
+
+    #[test]
+    fn poisson_gaps_have_their_mean_and_their_deviation() {
+        let due = due_times(Arrivals::Poisson, 200.0, 100_000);
+        let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1].since(pair[0]).as_millis_f64()).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 5.0).abs() < 0.05 && (variance.sqrt() - 5.0).abs() < 0.1, "{mean} {variance}");
+    }
+
+    #[test]
+    fn at_the_transports_pace_a_message_is_due_when_it_is_asked_for() {
+        let mut pacer = Pacer::greedy(3);
+        pacer.start(Time::from_millis(1));
+        let due = [1, 1, 8].map(|ms| pacer.advance(Time::from_millis(ms)));
+        assert_eq!((due, pacer.next()), ([1, 1, 8].map(Time::from_millis), Time::MAX));
+    }
+
+    #[test]
+    fn a_closed_loop_waits_for_the_reply() {
+        let mut pacer = Pacer::by_replies(2);
+        pacer.start(Time::from_millis(1));
+        assert_eq!(pacer.next(), Time::from_millis(1));
+        pacer.advance(Time::ZERO);
+        assert_eq!(pacer.next(), Time::MAX);
+        pacer.replied(Time::from_millis(5));
+        assert_eq!(pacer.next(), Time::from_millis(5));
+        pacer.advance(Time::ZERO);
+        pacer.replied(Time::from_millis(9));
+        assert_eq!(pacer.next(), Time::MAX);
+    }
+
+    #[test]
+    fn an_interval_stands_for_a_rate_and_none_at_all_for_the_transports_own_pace() {
+        let every = |interval| Load { interval: Some(interval), ..Load::default() };
+        let (twenty, none) = (every(Duration::from_millis(20)), every(Duration::ZERO));
+        assert_eq!((twenty.rate(), none.rate()), (Frequency::new(50.0), None));
+        for mut load in [twenty.clone(), none.clone()] {
+            load.settle();
+            assert_eq!(load.check(), Ok(()));
+        }
+        let both = Load { rate: Frequency::new(50.0), ..twenty };
+        assert_eq!(both.check(), Err(WorkloadError::RateAndInterval));
+        let poisson = Load { arrivals: Some(Arrivals::Poisson), ..none.clone() };
+        assert_eq!(poisson.check(), Err(WorkloadError::Paced("arrivals")));
+        assert_eq!(Load { sources: 2, ..none }.check(), Err(WorkloadError::Paced("sources")));
+        assert_eq!(Load { sources: 0, ..twenty }.check(), Err(WorkloadError::NoSources));
+    }
+}

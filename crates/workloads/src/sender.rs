@@ -1,0 +1,482 @@
+//! The side that sends messages when they come due and counts the replies.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+use hol_measure::RecordKind;
+
+use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
+use crate::held::Held;
+use crate::ledger::{Arrived, Due, Ledger};
+use crate::load::Pacer;
+use crate::{ENDLESS, Lanes};
+
+/// What a workload asks for, and what it makes of the answers.
+pub(crate) trait Requests: fmt::Debug {
+    /// What stands in the records.
+    const KIND: RecordKind;
+
+    /// What has to be said on each connection, and answered, before the first message, with its turn among the lanes.
+    fn greeting(&mut self, connection: ConnectionId) -> Option<(u32, Bytes)> {
+        let _ = connection;
+        None
+    }
+
+    /// The next message, whose number is `number`, with its turn among the lanes.
+    fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
+
+    /// Reads a reply.
+    fn reply(&mut self, now: Time, payload: &Bytes) -> Result<Answered, &'static str>;
+}
+
+/// What a reply answers.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// A greeting.
+    Greeting,
+    /// What the message with this number asked for is done.
+    Message(u32),
+    /// It is not: it was refused, or the reply is that to another request.
+    Refused(u32),
+}
+
+/// Opens the connections of all its lanes, then sends a message whenever one is due.
+///
+/// Messages leave in the order of the schedule. When the transport's buffer is full, the one it refused and all that come
+/// due after it wait; with a late limit the run is given up if that takes longer, because from then on it would measure
+/// the backlog and not the transport (Kiesel et al. 2006, section 3.2). Where the transport sets the pace each
+/// connection sets its own: a full one does not hold up those beside it.
+#[derive(Debug)]
+pub(crate) struct Sender<R> {
+    requests: R,
+    lanes: Lanes,
+    pacer: Pacer,
+    endless: bool,
+    late_limit: Option<Duration>,
+    /// Connections that are still to be opened, and how many are open.
+    to_open: Range<u32>,
+    open: u32,
+    /// Connections that are still to be greeted on, and how many greetings have no answer.
+    to_greet: Range<u32>,
+    greetings: u32,
+    held: Held,
+    /// Connections whose peer sends no more.
+    to_close: VecDeque<ConnectionId>,
+    quit: Option<Quit>,
+    ledger: Ledger,
+    replies: u64,
+}
+
+impl<R: Requests> Sender<R> {
+    /// One that sends `messages` messages, or [`ENDLESS`] ones, as `pacer` says.
+    pub(crate) fn new(
+        requests: R,
+        lanes: Lanes,
+        pacer: Pacer,
+        messages: u64,
+        late_limit: Option<Duration>,
+    ) -> Self {
+        Self {
+            requests,
+            lanes,
+            pacer,
+            endless: messages == ENDLESS,
+            late_limit,
+            to_open: 0..lanes.connections.into(),
+            open: 0,
+            to_greet: 0..0,
+            greetings: 0,
+            held: Held::default(),
+            to_close: VecDeque::new(),
+            quit: None,
+            ledger: Ledger::with_room(messages, 0),
+            replies: 0,
+        }
+    }
+
+    fn opened(&mut self, now: Time) {
+        self.open += 1;
+        let all = u32::from(self.lanes.connections);
+        if self.open < all {
+            return;
+        }
+        if self.requests.greeting(ConnectionId(0)).is_some() {
+            (self.to_greet, self.greetings) = (0..all, all);
+        } else {
+            self.pacer.start(now);
+        }
+    }
+
+    fn greeted(&mut self, now: Time) {
+        self.greetings = self.greetings.saturating_sub(1);
+        if self.greetings == 0 {
+            self.pacer.start(now);
+        }
+    }
+
+    /// Something is still to be sent, or to be answered.
+    fn has_more(&self) -> bool {
+        let answered = R::KIND != RecordKind::Transaction || self.replies == self.ledger.due() as u64;
+        self.pacer.left() > 0 || !answered
+    }
+
+    /// No connection takes the next message.
+    fn is_blocked(&self) -> bool {
+        let most = if self.pacer.is_open_loop() { 1 } else { usize::from(self.lanes.connections) };
+        self.held.len() >= most
+    }
+
+    fn wait_for_room(&self, now: Time) -> Output {
+        let waiting = self.held.oldest().and_then(|outgoing| outgoing.entry);
+        let (Some(entry), Some(late_limit)) = (waiting, self.late_limit) else {
+            return Output::Wait(Time::MAX);
+        };
+        if !self.pacer.is_open_loop() {
+            return Output::Wait(Time::MAX);
+        }
+        let scheduled = self.ledger.scheduled(entry);
+        let limit = scheduled + late_limit;
+        if now < limit {
+            return Output::Wait(limit);
+        }
+        Output::Stop(Quit::BehindSchedule { message: entry.number().into(), scheduled })
+    }
+
+    fn next_message(&mut self, now: Time) -> Outgoing {
+        let number = self.ledger.due() as u32;
+        let (turn, payload) = self.requests.next(now, number);
+        let lane = self.lane(turn);
+        let (scheduled, size) = (self.pacer.advance(now), payload.len() as u32);
+        let entry = self.ledger.note_due(now, Due { scheduled, lane, size, kind: R::KIND, parent: None });
+        Outgoing { entry: Some(entry), ..self.outgoing(lane, payload) }
+    }
+
+    fn outgoing(&self, lane: u16, payload: Bytes) -> Outgoing {
+        let (connection, stream) = (self.lanes.connection(lane), self.lanes.stream(lane));
+        Outgoing { connection, stream, payload, terms: None, entry: None }
+    }
+
+    /// Messages take the lanes in turn, but for those of a full connection.
+    fn lane(&self, turn: u32) -> u16 {
+        self.lanes.in_turn(turn, |connection| !self.held.waits_for(connection))
+    }
+
+    fn take_reply(&mut self, now: Time, delivery: &Delivery) {
+        let (number, refused) = match self.requests.reply(now, &delivery.payload) {
+            Ok(Answered::Greeting) => return self.greeted(now),
+            Ok(Answered::Message(number)) => (number, false),
+            Ok(Answered::Refused(number)) => (number, true),
+            Err(reason) => {
+                self.quit = Some(Quit::Nonsense(reason));
+                return;
+            }
+        };
+        let reply = Arrived { passage: delivery.passage, delivered: now };
+        if self.ledger.note_reply(number, reply, refused) {
+            self.replies += 1;
+            self.pacer.replied(now);
+        } else {
+            self.quit = Some(Quit::Nonsense("a reply to no request"));
+        }
+    }
+}
+
+impl<R: Requests> Application for Sender<R> {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Opened(_) => self.opened(now),
+            Input::Message(delivery) => self.take_reply(now, &delivery),
+            Input::Full(outgoing) => self.held.refused(outgoing),
+            Input::Writable(_) => self.held.retry(),
+            Input::PeerClosed(_) if self.has_more() => {
+                self.quit = Some(Quit::Connection("closed by the peer"));
+            }
+            Input::PeerClosed(connection) => self.to_close.push_back(connection),
+            Input::Failed(_, reason) => self.quit = Some(Quit::Connection(reason)),
+            Input::Accepted(_) | Input::Closed(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        if let Some(quit) = self.quit {
+            return Output::Stop(quit);
+        }
+        if let Some(connection) = self.to_open.next() {
+            return Output::Open(ConnectionId(connection));
+        }
+        if let Some(connection) = self.to_close.pop_front() {
+            return Output::Close(connection);
+        }
+        if let Some(outgoing) = self.held.next() {
+            if let Some(entry) = outgoing.entry {
+                self.ledger.note_written(entry, now);
+            }
+            return Output::Send(outgoing);
+        }
+        if self.is_blocked() {
+            return self.wait_for_room(now);
+        }
+        if let Some(connection) = self.to_greet.next()
+            && let Some((turn, payload)) = self.requests.greeting(ConnectionId(connection))
+        {
+            return Output::Send(self.outgoing(self.lane(turn), payload));
+        }
+        if self.pacer.next() > now {
+            return Output::Wait(self.pacer.next());
+        }
+        Output::Send(self.next_message(now))
+    }
+
+    #[inline]
+    fn standing(&self) -> Standing {
+        Standing {
+            due: self.ledger.due() as u64,
+            done: self.replies,
+            last_due: self.ledger.last_due(),
+            all_due: self.pacer.left() == 0,
+            awaits_answer: self.pacer.left() > 0 && self.pacer.next() == Time::MAX,
+        }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Notes the rest of the schedule as never sent. Without an end there is no rest.
+    fn end(&mut self, now: Time) {
+        if self.endless {
+            return;
+        }
+        while self.pacer.left() > 0 {
+            if self.pacer.next() == Time::MAX {
+                self.pacer.start(now);
+            }
+            drop(self.next_message(now));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WorkloadSpec;
+    use crate::padding;
+    use hol_base::Seed;
+    use hol_transport::Passage;
+
+    const ONE: Lanes = Lanes { streams: 1, connections: 1 };
+
+    fn client_of(workload: &str, lanes: Lanes, messages: u64) -> Box<dyn Application> {
+        let spec: WorkloadSpec = serde_json::from_str(workload).expect("a workload");
+        let mut client = spec.client(lanes, messages, Seed(1));
+        for connection in 0..u32::from(lanes.connections) {
+            assert!(matches!(client.poll(ms(0)), Output::Open(ConnectionId(id)) if id == connection));
+        }
+        client
+    }
+
+    fn client(kind: &str, lanes: Lanes, messages: u64) -> Box<dyn Application> {
+        client_of(&format!("{{\"kind\":\"{kind}\"}}"), lanes, messages)
+    }
+
+    fn open(client: &mut dyn Application, now: Time, lanes: Lanes) {
+        for connection in 0..u32::from(lanes.connections) {
+            client.handle(now, Input::Opened(ConnectionId(connection)));
+        }
+    }
+
+    fn opened(kind: &str, streams: u16, messages: u64) -> Box<dyn Application> {
+        let lanes = Lanes { streams, connections: 1 };
+        let mut client = client(kind, lanes, messages);
+        open(client.as_mut(), ms(0), lanes);
+        client
+    }
+
+    fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    #[track_caller]
+    fn send(client: &mut dyn Application, now: Time) -> Outgoing {
+        match client.poll(now) {
+            Output::Send(outgoing) => outgoing,
+            other => panic!("{other:?} at {now}"),
+        }
+    }
+
+    #[track_caller]
+    fn wait(client: &mut dyn Application, now: Time) -> Time {
+        match client.poll(now) {
+            Output::Wait(until) => until,
+            other => panic!("{other:?} at {now}"),
+        }
+    }
+
+    fn reply(client: &mut dyn Application, now: Time, payload: Bytes) {
+        let (connection, passage) = (ConnectionId(0), Passage::default());
+        client.handle(now, Input::Message(Delivery { connection, stream: 0, payload, passage }));
+    }
+
+    #[test]
+    fn nothing_is_sent_before_every_connection_is_open() {
+        let lanes = Lanes { streams: 2, connections: 2 };
+        let mut client = client("echo", lanes, 3);
+        assert_eq!(wait(client.as_mut(), ms(500)), Time::MAX);
+        client.handle(ms(500), Input::Opened(ConnectionId(1)));
+        assert_eq!(wait(client.as_mut(), ms(500)), Time::MAX);
+        client.handle(ms(510), Input::Opened(ConnectionId(0)));
+        assert_eq!(wait(client.as_mut(), ms(510)), ms(520));
+    }
+
+    #[test]
+    fn messages_take_the_streams_in_turn() {
+        let mut client = opened("oneway", 3, 5);
+        let streams: Vec<u16> = (1..=5).map(|k| send(client.as_mut(), ms(10 * k)).stream).collect();
+        assert_eq!(streams, [0, 1, 2, 0, 1]);
+        assert_eq!(wait(client.as_mut(), ms(60)), Time::MAX);
+    }
+
+    /// The load generator of Kiesel et al. 2006 (IKR report 53): the measurement is aborted when a message
+    /// could not be passed to the transport within one second of its scheduled time.
+    #[test]
+    fn a_blocked_channel_aborts_the_run_a_late_limit_after_the_scheduled_time() {
+        let mut client = client_of("{\"kind\":\"oneway\",\"late_limit\":\"1s\"}", ONE, 1000);
+        open(client.as_mut(), ms(0), ONE);
+        let first = send(client.as_mut(), ms(10));
+        client.handle(ms(10), Input::Full(first));
+        assert_eq!(wait(client.as_mut(), ms(10)), ms(1010));
+        assert_eq!(wait(client.as_mut(), ms(1009)), ms(1010));
+        let Output::Stop(quit) = client.poll(ms(1010)) else { panic!("it goes on") };
+        assert_eq!(quit, Quit::BehindSchedule { message: 0, scheduled: ms(10) });
+    }
+
+    #[test]
+    fn without_a_late_limit_messages_wait_for_as_long_as_it_takes() {
+        let mut client = opened("oneway", 1, 1000);
+        let first = send(client.as_mut(), ms(10));
+        client.handle(ms(10), Input::Full(first));
+        assert_eq!(wait(client.as_mut(), ms(3_600_000)), Time::MAX);
+    }
+
+    #[test]
+    fn a_blocked_channel_delays_messages_but_not_their_schedule() {
+        let mut client = opened("oneway", 1, 3);
+        let first = send(client.as_mut(), ms(10));
+        client.handle(ms(10), Input::Full(first));
+        client.handle(ms(900), Input::Writable(ConnectionId(0)));
+        let entries = [(); 3].map(|()| send(client.as_mut(), ms(900)).entry.expect("it is noted"));
+        let scheduled = entries.map(|entry| client.ledger().scheduled(entry));
+        assert_eq!(scheduled, [ms(10), ms(20), ms(30)]);
+    }
+
+    #[test]
+    fn a_greedy_client_is_never_late_and_goes_on_when_there_is_room() {
+        let mut client = opened("bulk", 1, ENDLESS);
+        let first = send(client.as_mut(), ms(0));
+        let second = send(client.as_mut(), ms(0));
+        client.handle(ms(0), Input::Full(second));
+        assert_eq!((first.payload.len(), wait(client.as_mut(), ms(9000))), (4096, Time::MAX));
+        client.handle(ms(9000), Input::Writable(ConnectionId(0)));
+        let entries = [(); 3].map(|()| send(client.as_mut(), ms(9000)).entry.expect("it is noted"));
+        let scheduled = entries.map(|entry| client.ledger().scheduled(entry));
+        assert_eq!(scheduled, [ms(0), ms(9000), ms(9000)]);
+    }
+
+    #[test]
+    fn a_full_connection_does_not_hold_up_a_greedy_client_on_another() {
+        let lanes = Lanes { streams: 4, connections: 2 };
+        let mut client = client("bulk", lanes, ENDLESS);
+        open(client.as_mut(), ms(0), lanes);
+        let first = send(client.as_mut(), ms(0));
+        assert_eq!((first.connection.0, first.stream), (0, 0));
+        client.handle(ms(0), Input::Full(first));
+        let taken = [(); 4].map(|()| send(client.as_mut(), ms(0))).map(|sent| (sent.connection.0, sent.stream));
+        assert_eq!(taken, [(1, 0), (1, 1), (1, 1), (1, 0)], "connection 0 is full");
+        let last = send(client.as_mut(), ms(0));
+        client.handle(ms(0), Input::Full(last));
+        assert_eq!(wait(client.as_mut(), ms(0)), Time::MAX);
+        client.handle(ms(7), Input::Writable(ConnectionId(0)));
+        let again = send(client.as_mut(), ms(7));
+        assert_eq!((again.connection.0, again.entry.map(|entry| entry.number())), (0, Some(0)));
+    }
+
+    #[test]
+    fn the_end_notes_every_message_that_was_not_sent() {
+        for kind in ["oneway", "pingpong"] {
+            let mut client = opened(kind, 1, 4);
+            drop(send(client.as_mut(), ms(10)));
+            assert!(!client.standing().all_due);
+            client.end(ms(15));
+            assert_eq!((client.standing().due, client.standing().all_due), (4, true));
+        }
+    }
+
+    #[test]
+    fn pingpong_sends_when_the_reply_came() {
+        let mut client = client("pingpong", ONE, 2);
+        open(client.as_mut(), ms(7), ONE);
+        let first = send(client.as_mut(), ms(7));
+        assert_eq!(wait(client.as_mut(), ms(7)), Time::MAX);
+        assert!(client.standing().awaits_answer);
+        reply(client.as_mut(), ms(27), first.payload);
+        assert_eq!(padding::number(&send(client.as_mut(), ms(27)).payload), Some(1));
+    }
+
+    /// RFC 4540 section 7: no transaction before the session is established.
+    #[test]
+    fn simco_establishes_its_session_first() {
+        let mut client = opened("simco", 8, 2);
+        let establishment = send(client.as_mut(), ms(0));
+        assert_eq!(establishment.stream, 0);
+        assert_eq!(wait(client.as_mut(), ms(0)), Time::MAX);
+        assert!(client.standing().awaits_answer);
+        let capabilities = hol_simco::Capabilities::firewall(hol_simco::Lifetime(60));
+        let granted = hol_simco::Message::reply(hol_simco::Tid(0), hol_simco::Reply::Se { capabilities });
+        reply(client.as_mut(), ms(20), granted.to_bytes());
+        assert_eq!(wait(client.as_mut(), ms(20)), ms(30));
+        assert_eq!(send(client.as_mut(), ms(30)).stream, 1);
+    }
+
+    #[test]
+    fn a_refused_request_is_answered_and_the_run_goes_on() {
+        use hol_simco::{Message, Refusal, Tid};
+        let mut client = opened("simco", 1, 2);
+        drop(send(client.as_mut(), ms(0)));
+        let capabilities = hol_simco::Capabilities::firewall(hol_simco::Lifetime(60));
+        let granted = Message::reply(Tid(0), hol_simco::Reply::Se { capabilities });
+        reply(client.as_mut(), ms(0), granted.to_bytes());
+        drop(send(client.as_mut(), ms(10)));
+        let refusal = Message::refusal(Tid(1), Refusal::ConfigurationFailed);
+        reply(client.as_mut(), ms(30), refusal.to_bytes());
+        assert_eq!(client.standing().done, 1);
+        drop(send(client.as_mut(), ms(30)));
+    }
+
+    #[test]
+    fn nonsense_from_the_other_side_and_a_failed_connection_end_the_run() {
+        let mut client = opened("echo", 1, 2);
+        let first = send(client.as_mut(), ms(10));
+        reply(client.as_mut(), ms(30), first.payload.clone());
+        reply(client.as_mut(), ms(30), first.payload);
+        assert!(matches!(client.poll(ms(30)), Output::Stop(Quit::Nonsense(_))));
+        let mut client = opened("echo", 1, 2);
+        client.handle(ms(5), Input::Failed(ConnectionId(0), "connection reset"));
+        assert!(matches!(client.poll(ms(5)), Output::Stop(Quit::Connection("connection reset"))));
+    }
+
+    #[test]
+    fn a_peer_that_closes_is_an_end_when_all_is_done_and_a_failure_before() {
+        let mut client = opened("echo", 1, 1);
+        let first = send(client.as_mut(), ms(10));
+        reply(client.as_mut(), ms(30), first.payload);
+        client.handle(ms(35), Input::PeerClosed(ConnectionId(0)));
+        assert!(matches!(client.poll(ms(35)), Output::Close(ConnectionId(0))));
+        let mut client = opened("echo", 1, 1);
+        drop(send(client.as_mut(), ms(10)));
+        client.handle(ms(15), Input::PeerClosed(ConnectionId(0)));
+        assert!(matches!(client.poll(ms(15)), Output::Stop(Quit::Connection("closed by the peer"))));
+    }
+}

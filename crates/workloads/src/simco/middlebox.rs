@@ -1,0 +1,142 @@
+//! The middlebox that answers the agent: a pure firewall with a session for each connection or association.
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_simco::{Batch, Body, Framing, Lifetime, Message, Middlebox, Output, Rule, SessionId, Underlay};
+
+use super::agent;
+use crate::receiver::Answers;
+use crate::{ConnectionId, Enforce};
+
+/// A middlebox, and what puts its rules in force, if anything does.
+#[derive(Debug)]
+pub(crate) struct Firewall {
+    middlebox: Middlebox,
+    /// How many the agent opens: their transactions are not counted.
+    expected: u16,
+    /// By connection.
+    sessions: Vec<SessionId>,
+    /// Empty between requests.
+    batch: Batch,
+    filter: Option<Box<dyn Enforce>>,
+}
+
+impl Firewall {
+    const MAX_LIFETIME: Lifetime = Lifetime(3600);
+
+    pub(crate) fn new(sessions: u16, filter: Option<Box<dyn Enforce>>) -> Self {
+        let middlebox = Middlebox::firewall(Self::MAX_LIFETIME);
+        Self { middlebox, expected: sessions, sessions: Vec::new(), batch: Batch::default(), filter }
+    }
+
+    /// Each connection has a session of its own. RFC 4540 section 7.
+    fn session(&mut self, now: Time, ConnectionId(connection): ConnectionId) -> SessionId {
+        while self.sessions.len() <= connection as usize {
+            self.sessions.push(self.middlebox.connect(now, Underlay::plain(Framing::Messages)));
+        }
+        self.sessions[connection as usize]
+    }
+
+    fn put_in_force(&mut self, now: Time) {
+        let Self { middlebox, batch, filter: Some(filter), .. } = self else { return };
+        if !batch.changes().is_empty() && !filter.apply(now, batch.changes()) {
+            // The request is the last step. What stands before it are ends of lifetimes, which need no help.
+            middlebox.refuse(batch);
+        }
+    }
+}
+
+impl Answers for Firewall {
+    fn number(&self, request: &Bytes) -> Option<u32> {
+        agent::number(request, self.expected)
+    }
+
+    fn answer(
+        &mut self,
+        now: Time,
+        connection: ConnectionId,
+        request: Bytes,
+    ) -> Result<Option<Bytes>, &'static str> {
+        let session = self.session(now, connection);
+        self.middlebox.receive(now, session, request, &mut self.batch);
+        self.put_in_force(now);
+        let reply = self.batch.release().filter_map(reply_of).next();
+        reply.map(|reply| Some(reply.to_bytes())).ok_or("not a SIMCO request")
+    }
+
+    fn end(&mut self, now: Time) {
+        if let Some(filter) = &mut self.filter {
+            let rules: Vec<Rule> = self.middlebox.rules(now).copied().collect();
+            filter.settle(now, &rules);
+        }
+    }
+}
+
+/// A reply; what the middlebox tells unasked is not part of the exchange that is measured.
+fn reply_of(output: Output) -> Option<Message> {
+    match output {
+        Output::Send(_, message) => Some(message).filter(|m| !matches!(m.body, Body::Notification(_))),
+        Output::Close(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::agent::Agent;
+    use super::super::mix::Mix;
+    use super::*;
+    use crate::sender::{Answered, Requests};
+    use hol_base::Seed;
+    use hol_simco::Change;
+
+    fn ask(firewall: &mut Firewall, connection: u32, request: Bytes) -> Bytes {
+        let reply = firewall.answer(Time::ZERO, ConnectionId(connection), request);
+        reply.expect("it makes sense").expect("it is answered")
+    }
+
+    /// RFC 4540 section 7: each TCP connection is a session of its own.
+    #[test]
+    fn each_connection_has_its_own_session_and_all_have_one_table_of_rules() {
+        let mut firewall = Firewall::new(2, None);
+        let mut agent = Agent::new(2, Mix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
+        for session in 0..2 {
+            let reply = ask(&mut firewall, session, Agent::open(session).1);
+            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Greeting));
+        }
+        for number in 0..100 {
+            let (tid, request) = agent.request(Time::ZERO, number);
+            let reply = ask(&mut firewall, tid.0 % 2, request);
+            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Message(number)));
+        }
+        assert_eq!(firewall.sessions.len(), 2);
+    }
+
+    /// Takes as many changes as it has room for.
+    #[derive(Debug)]
+    struct Room(usize);
+
+    impl Enforce for Room {
+        fn apply(&mut self, _: Time, changes: &[Change]) -> bool {
+            let fits = changes.len() <= self.0;
+            self.0 = self.0.saturating_sub(changes.len());
+            fits
+        }
+        fn settle(&mut self, _: Time, rules: &[Rule]) {
+            assert_eq!(rules.len(), 2);
+        }
+    }
+
+    #[test]
+    fn what_the_filter_does_not_take_is_refused_and_not_kept() {
+        let mut firewall = Firewall::new(1, Some(Box::new(Room(2))));
+        let mut agent = Agent::new(1, Mix::default(), Seed(1).rng());
+        ask(&mut firewall, 0, Agent::open(0).1);
+        let mut answered = |number| {
+            let reply = ask(&mut firewall, 0, agent.request(Time::ZERO, number).1);
+            agent.reply(Time::ZERO, &reply)
+        };
+        assert_eq!([answered(0), answered(1)], [0, 1].map(|number| Ok(Answered::Message(number))));
+        assert_eq!(answered(2), Ok(Answered::Refused(2)));
+        firewall.end(Time::ZERO);
+    }
+}

@@ -1,0 +1,91 @@
+//! `simco`: requests to a middlebox, which grants them. RFC 4540.
+
+mod agent;
+mod middlebox;
+mod mix;
+
+use hol_base::Seed;
+use hol_measure::RecordKind;
+use serde::{Deserialize, Serialize};
+
+pub use mix::Mix;
+
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::{Application, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
+use agent::Agent;
+use middlebox::Firewall;
+
+/// Its keys.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Simco {
+    /// When requests are due.
+    #[serde(flatten)]
+    pub load: Load,
+    /// What the requests ask for, as weights: `{ enable = 2, lifetime = 1, delete = 1 }`. A request about a rule enables
+    /// one as long as there is none. Default `enable` alone.
+    #[serde(default, skip_serializing_if = "Mix::only_enables")]
+    pub mix: Mix,
+}
+
+impl Workload for Simco {
+    fn name(&self) -> &'static str {
+        "simco"
+    }
+
+    fn about(&self) -> &'static str {
+        "requests to a middlebox, which grants them (RFC 4540): to enable a rule, or --mix \
+                                 enable=2,lifetime=1,delete=1; in the kernel world with --filter nftables, so that each \
+                                 rule is in force before the reply"
+    }
+
+    fn settle(&mut self) {
+        self.load.settle();
+    }
+
+    fn check(&self) -> Result<(), WorkloadError> {
+        self.load.check()?;
+        if self.mix.is_sustainable() { Ok(()) } else { Err(WorkloadError::Mix(self.mix)) }
+    }
+
+    fn pace(&self) -> Pace {
+        self.load.pace()
+    }
+
+    fn load(&self) -> Option<&Load> {
+        Some(&self.load)
+    }
+
+    fn load_mut(&mut self) -> Option<&mut Load> {
+        Some(&mut self.load)
+    }
+
+    /// RFC 4540 gives its messages their sizes.
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    fn record_kind(&self) -> RecordKind {
+        RecordKind::Transaction
+    }
+
+    fn length_of(&self) -> LengthOf {
+        agent::length_of
+    }
+
+    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+        let draws = |what| seed.derive(what).rng();
+        let requests = Agent::new(lanes.connections, self.mix, draws("workload/mix"));
+        let pacer = self.load.pacer(messages, draws("workload/arrivals"));
+        Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
+    }
+
+    fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+        Box::new(Receiver::new(Firewall::new(lanes.connections, host.filter), messages))
+    }
+
+    fn describe(&self) -> String {
+        if self.mix.only_enables() { self.name().to_owned() } else { format!("{} {}", self.name(), self.mix) }
+    }
+}
