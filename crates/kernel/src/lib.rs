@@ -4,7 +4,7 @@
 //! time; so a run needs no rights, takes less than the time it simulates, and repeats itself exactly. The program
 //! inside is this program again. A [`World`] boots once; each run goes on from a snapshot.
 //!
-//! Host side: `image`, `modules`, `fetch` get a kernel, `program`, `archive` and `initramfs` make what it begins with, `machine`
+//! Host side: `image`, `modules`, `fetch` get a kernel (`replace` puts it in its place), `program`, `archive` and `initramfs` make what it begins with, `machine`
 //! drives QEMU and `lockstep` keeps its threads in step, `snapshot` boots, `world` runs. `netem`, `stages` and `check`
 //! say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `sighting` back; `journey` joins what both
@@ -31,6 +31,7 @@ mod netem;
 mod packed;
 mod program;
 mod qmp;
+mod replace;
 mod scratch;
 mod sighting;
 mod snapshot;
