@@ -8,8 +8,8 @@
 //! What it tells other threads waits until it really sleeps. All that it has to tell them before is that the clock
 //! went on, and no timer of theirs counts on that.
 
-use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 
 use crate::function::Function;
 
@@ -28,15 +28,16 @@ struct Qemu {
 }
 
 impl Qemu {
-    fn get() -> Option<Self> {
+    /// All of it, or the name of the first that is missing.
+    fn get() -> Result<Self, &'static CStr> {
         macro_rules! own {
             ($name:literal: $kind:ty) => {{
                 // SAFETY: so QEMU 7.2 declares it.
                 static FUNCTION: Function<$kind> = unsafe { Function::of_qemu($name) };
-                FUNCTION.get()?
+                FUNCTION.get().ok_or($name)?
             }};
         }
-        Some(Self {
+        Ok(Self {
             processor: own!(c"qemu_get_cpu": extern "C" fn(c_int) -> Processor),
             is_stopped: own!(c"cpu_is_stopped": extern "C" fn(Processor) -> bool),
             are_idle: own!(c"all_cpu_threads_idle": extern "C" fn() -> bool),
@@ -52,10 +53,23 @@ impl Qemu {
     }
 }
 
+/// Whether this program has all of it.
+static POSSIBLE: AtomicBool = AtomicBool::new(false);
+
+/// Looks for all of it; tells the name of the first that is missing.
+pub(crate) fn prepare() -> Result<(), &'static CStr> {
+    Qemu::get().map(|_| POSSIBLE.store(true, SeqCst))
+}
+
+/// Whether [`prepare`] found all of it.
+pub(crate) fn is_possible() -> bool {
+    POSSIBLE.load(SeqCst)
+}
+
 /// The processor thread is about to sleep: sets the clock to the next timer, and lets it ring. True if the guest has
 /// something to do then; if not, QEMU's own way is to be gone.
 pub(crate) fn to_next_timer() -> bool {
-    let Some(qemu) = Qemu::get().filter(Qemu::is_halted) else { return false };
+    let Some(qemu) = Qemu::get().ok().filter(Qemu::is_halted) else { return false };
     (qemu.warp)();
     (qemu.ring)(QEMU_CLOCK_VIRTUAL);
     !(qemu.are_idle)()
@@ -70,7 +84,7 @@ static HELD_BACK: [AtomicI32; 4] = [const { AtomicI32::new(NONE) }; 4];
 
 /// Holds back what the processor thread writes, if it is to wake another thread and there is room.
 pub(crate) fn holds_back(file: c_int, octets: &[u8]) -> bool {
-    if octets != ONE || Qemu::get().is_none() {
+    if octets != ONE {
         return false;
     }
     let mut places = HELD_BACK.iter();

@@ -6,6 +6,7 @@ use hol_sockets::Sysctl;
 use hol_stack::Kind;
 use hol_workloads::WorkloadSpec;
 
+use crate::engine::engine;
 use crate::error::Trouble;
 use crate::image::Image;
 use crate::job::{Facts, FilterFacts, Floor, LineFacts};
@@ -42,6 +43,7 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     netem::plan(&scenario.network)?;
+    engine().check(scenario, image)?;
     let settings = |transport, what: &str| {
         hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))
     };

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{KernelError, modules, scratch};
+use crate::{KernelError, modules, replace, scratch};
 
 /// A kernel that is ready to be booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,15 +135,14 @@ impl Image {
         }
         // A kernel may have none built in.
         let _ = fs::copy(directory.join(modules::BUILT_IN), fresh.join(modules::BUILT_IN));
-        let _ = fs::remove_dir_all(&self.directory);
-        fs::rename(fresh, &self.directory).map_err(|e| KernelError::file("create", &self.directory, e))?;
+        replace::directory(fresh, &self.directory)?;
         self.make_default()
     }
 
     /// Makes it the kernel to use where none is asked for.
     pub fn make_default(&self) -> Result<(), KernelError> {
         let path = kernels().join(DEFAULT);
-        fs::write(&path, &self.release).map_err(|e| KernelError::file("write", &path, e))
+        replace::file(&path, self.release.as_bytes())
     }
 }
 

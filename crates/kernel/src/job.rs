@@ -9,6 +9,8 @@ use hol_stack::SpecError;
 use hol_workloads::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
+use crate::Provenance;
+
 /// One run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
@@ -91,6 +93,9 @@ pub struct Facts {
     /// What the packet filter held in the end, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterFacts>,
+    /// What the machine was; the host fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
     /// Packets that the endpoints' interfaces sent.
     pub packets: u64,
     /// Data sent again, both endpoints together.

@@ -1,12 +1,13 @@
 //! The kernel world: a distribution's Linux kernel in a virtual machine under a virtual clock.
 //!
 //! QEMU runs the kernel without help of the processor and counts instructions for a clock, which jumps over idle
-//! time; so a run needs no rights, takes less than the time it simulates, and repeats itself exactly. The program
-//! inside is this program again. A [`World`] boots once; each run goes on from a snapshot.
+//! time; so a run needs no rights, takes less than the time it simulates, and repeats itself exactly. Where it does not,
+//! its [`Provenance`] says so. The program inside is this program again. A [`World`] boots once; each run goes on from
+//! a snapshot.
 //!
-//! Host side: `image`, `modules`, `fetch` get a kernel, `program`, `archive` and `initramfs` make what it begins with, `machine`
-//! drives QEMU and `lockstep` keeps its threads in step, `snapshot` boots, `world` runs. `netem`, `stages` and `check`
-//! say what cannot be done.
+//! Host side: `image`, `modules`, `fetch` get a kernel (`replace` puts it in its place), `program`, `archive` and `initramfs`
+//! make what it begins with, `engine` is the contract of what runs it and QEMU behind it, `world` runs. `netem`, `stages`
+//! and `check` say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `sighting` back; `journey` joins what both
 //! ends saw.
 //!
@@ -15,6 +16,7 @@
 mod archive;
 mod check;
 mod early;
+mod engine;
 mod error;
 mod fetch;
 pub mod guest;
@@ -22,27 +24,27 @@ mod image;
 mod initramfs;
 mod job;
 mod journey;
-mod lockstep;
-mod machine;
 mod mailbox;
 mod memory;
 mod modules;
 mod netem;
 mod packed;
 mod program;
-mod qmp;
+mod provenance;
+mod replace;
 mod scratch;
 mod sighting;
-mod snapshot;
 mod stages;
 mod world;
 
 pub use check::possible as check;
+pub use engine::provenance;
 pub use error::{Console, KernelError, Trouble};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::{Image, cache};
 pub use initramfs::initramfs;
 pub use job::{BackgroundFacts, Facts, FilterFacts, Floor, LineFacts};
 pub use memory::memory_for;
+pub use provenance::{Provenance, Stepping};
 pub use sighting::Sighting;
 pub use world::{KernelRun, World};

@@ -3,20 +3,17 @@
 use std::fs;
 
 use crate::KernelError;
-use crate::machine::MEMORY;
-
-/// What QEMU takes beside the memory of the guest, in MiB: most of it is for translated code.
-const BESIDE: u64 = 300;
+use crate::engine::engine;
 
 /// Refuses `machines` virtual machines at the same time where the memory that is free does not hold them.
 pub fn memory_for(machines: usize) -> Result<(), KernelError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     // A system that does not say what is free is no reason to refuse.
-    available(&text).map_or(Ok(()), |free| fit(machines, free))
+    available(&text).map_or(Ok(()), |free| fit(machines, engine().memory(), free))
 }
 
-fn fit(machines: usize, free: u64) -> Result<(), KernelError> {
-    let one = MEMORY + BESIDE;
+/// `one` is what one machine takes, in MiB.
+fn fit(machines: usize, one: u64, free: u64) -> Result<(), KernelError> {
     let needed = one * machines as u64;
     if needed <= free {
         return Ok(());
@@ -39,9 +36,9 @@ mod tests {
     fn machines_that_do_not_fit_are_refused_with_the_number_that_does() {
         let free = available("MemTotal: 4000000 kB\nMemAvailable:    2048000 kB\n").unwrap();
         assert_eq!(free, 2000);
-        assert!(fit(2, free).is_ok());
-        let problem = fit(3, free).unwrap_err().to_string();
+        assert!(fit(2, 812, free).is_ok());
+        let problem = fit(3, 812, free).unwrap_err().to_string();
         assert!(problem.contains("2436 MiB") && problem.contains("--jobs 2"), "{problem}");
-        assert!(fit(1, 100).unwrap_err().to_string().contains("free some"));
+        assert!(fit(1, 812, 100).unwrap_err().to_string().contains("free some"));
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         floor,
         background: outcome.background(),
         filter: run.filter.map(filter_facts),
+        provenance: None,
         packets: topology.packets()?.saturating_sub(before.0),
         retransmissions: run.client.retransmissions + run.server.retransmissions,
     };

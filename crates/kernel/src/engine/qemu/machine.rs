@@ -14,19 +14,24 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
+use super::lockstep;
+use super::probe::Probe;
+use super::qmp::{self, Reply};
 use crate::error::{Console, Trouble};
-use crate::qmp::{self, Reply};
-use crate::{KernelError, lockstep, mailbox};
+use crate::{KernelError, Stepping, mailbox};
 
 /// The program, and the package that has it.
-pub(crate) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
+pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 
 /// Memory of the guest in MiB.
-pub(crate) const MEMORY: u64 = 512;
+pub(super) const MEMORY: u64 = 512;
+
+/// What QEMU takes beside it, in MiB: most of it is for translated code.
+pub(super) const BESIDE: u64 = 300;
 
 /// A running QEMU. Dropping it ends it, and all that it started.
 #[derive(Debug)]
-pub(crate) struct Machine<'d> {
+pub(super) struct Machine<'d> {
     child: Child,
     commands: ChildStdin,
     lines: Receiver<String>,
@@ -60,7 +65,7 @@ impl Patience {
 ///
 /// `sleep=off` lets the clock jump over idle time; no random number, no date and no second processor comes from
 /// the host. Machine types from 7.2 on hand the guest a random seed, so it is an older one.
-pub(crate) fn hardware() -> Vec<String> {
+pub(super) fn hardware() -> Vec<String> {
     let memory = MEMORY.to_string();
     [
         ["-accel", "tcg,tb-size=256"],
@@ -89,7 +94,7 @@ const SPARED: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
 /// What the kernel is told: one console, nothing of the above, and the mailbox kept free.
-pub(crate) fn command_line() -> String {
+pub(super) fn command_line() -> String {
     format!(
         "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}=1 memmap={}M${:#x}",
         crate::guest::MARK,
@@ -101,10 +106,11 @@ pub(crate) fn command_line() -> String {
 impl<'d> Machine<'d> {
     /// Starts QEMU with `arguments` beside the hardware; its files go to `directory`. It has `limit` of wall-clock
     /// time for all that follows.
-    pub(crate) fn start(
+    pub(super) fn start(
         arguments: &[String],
         directory: &'d Path,
         limit: Duration,
+        probe: &Probe,
     ) -> Result<Self, KernelError> {
         let messages = directory.join("qemu.log");
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
@@ -112,7 +118,10 @@ impl<'d> Machine<'d> {
         let mut command = Command::new(QEMU.0);
         command.args(hardware()).args(["-serial", &console]).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages).process_group(0);
-        lockstep::load(&mut command, directory)?;
+        if probe.stepping == Stepping::Exact {
+            lockstep::load(&mut command, directory)?;
+            lockstep::name_threads(&mut command);
+        }
         die_with_parent(&mut command);
         let mut child =
             command.spawn().map_err(|_| KernelError::ProgramMissing { program: QEMU.0, package: QEMU.1 })?;
@@ -133,7 +142,7 @@ impl<'d> Machine<'d> {
     }
 
     /// Carries out a command of the monitor.
-    pub(crate) fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, KernelError> {
+    pub(super) fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, KernelError> {
         let line = qmp::command(command, arguments);
         let written = self.commands.write_all(line.as_bytes()).and_then(|()| self.commands.flush());
         if written.is_err() {
@@ -152,13 +161,13 @@ impl<'d> Machine<'d> {
     }
 
     /// Lets it run until the guest pauses it.
-    pub(crate) fn run_until_paused(&mut self, doing: &'static str) -> Result<(), KernelError> {
+    pub(super) fn run_until_paused(&mut self, doing: &'static str) -> Result<(), KernelError> {
         self.execute("cont", &Value::Null)?;
         self.wait_for(doing, |event, _| event == "STOP")
     }
 
     /// Waits for an event.
-    pub(crate) fn wait_for(
+    pub(super) fn wait_for(
         &mut self,
         doing: &'static str,
         mut wanted: impl FnMut(&str, &Value) -> bool,
@@ -172,14 +181,14 @@ impl<'d> Machine<'d> {
     }
 
     /// Octets of the guest's memory, by way of a file.
-    pub(crate) fn memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
+    pub(super) fn memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
         let path = self.directory.join("memory");
         self.execute("pmemsave", &json!({ "val": address, "size": length, "filename": path }))?;
         fs::read(&path).map_err(|e| KernelError::file("read", &path, e))
     }
 
     /// Processor time that QEMU took until now, in seconds; proc(5), utime and stime.
-    pub(crate) fn processor_seconds(&self) -> f64 {
+    pub(super) fn processor_seconds(&self) -> f64 {
         const TICKS_A_SECOND: f64 = 100.0;
         let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         let after_name = text.rsplit(')').next().unwrap_or_default();
@@ -213,7 +222,7 @@ impl<'d> Machine<'d> {
     }
 
     /// What the guest has written to its console.
-    pub(crate) fn console(&self) -> Console {
+    pub(super) fn console(&self) -> Console {
         Console::new(&fs::read(self.directory.join("console.log")).unwrap_or_default())
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// A line from QEMU.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Reply {
+pub(super) enum Reply {
     /// A command was carried out, with this result.
     Return(Value),
     /// A command was refused, for this reason.
@@ -16,7 +16,7 @@ pub(crate) enum Reply {
 }
 
 /// The line that makes QEMU carry out `command`.
-pub(crate) fn command(command: &str, arguments: &Value) -> String {
+pub(super) fn command(command: &str, arguments: &Value) -> String {
     let mut line = json!({ "execute": command });
     if !arguments.is_null() {
         line["arguments"] = arguments.clone();
@@ -25,7 +25,7 @@ pub(crate) fn command(command: &str, arguments: &Value) -> String {
 }
 
 /// Makes sense of a line.
-pub(crate) fn parse(line: &str) -> Reply {
+pub(super) fn parse(line: &str) -> Reply {
     let Ok(mut value) = serde_json::from_str::<Value>(line) else { return Reply::Other };
     if let Some(result) = value.get_mut("return") {
         Reply::Return(result.take())

@@ -9,10 +9,14 @@ use std::time::Duration;
 use hol_base::Digester;
 use serde_json::{Value, json};
 
+use super::machine::{Machine, command_line, hardware};
+use super::probe::Probe;
+use super::{lockstep, restore, verdict};
+use crate::engine::self_test;
 use crate::image::{Image, cache};
 use crate::initramfs::initramfs;
-use crate::machine::{Machine, command_line, hardware};
-use crate::{KernelError, lockstep, scratch};
+use crate::mailbox::Mail;
+use crate::{KernelError, Stepping, scratch};
 
 /// So long may booting take; it takes a few seconds.
 const BOOT: Duration = Duration::from_secs(180);
@@ -24,33 +28,33 @@ const KEPT: usize = 3;
 
 /// A guest that waits for a job.
 #[derive(Debug, Clone)]
-pub(crate) struct Snapshot {
-    pub(crate) state: PathBuf,
+pub(super) struct Snapshot {
+    pub(super) state: PathBuf,
 }
 
 impl Snapshot {
     /// The snapshot of `image` with the program at `path` inside; boots if there is none yet.
-    pub(crate) fn of(image: &Image, path: &Path) -> Result<Self, KernelError> {
-        // First, for without it there is no need to look further.
-        let version = version()?;
+    pub(super) fn of(image: &Image, path: &Path, probe: &Probe) -> Result<Self, KernelError> {
         let kernel = image.vmlinuz();
         let octets = image.octets()?;
         let initramfs = initramfs(image, &[("init", path)])?;
-        let settings = [hardware(), vec![command_line(), version]].concat().join("\n");
+        let settings = [hardware(), vec![command_line(), probe.edition.clone()]].concat().join("\n");
+        // With the library and without it a guest boots to different times.
+        let library = if probe.stepping == Stepping::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
-        let parts = [&octets, &initramfs, settings.as_bytes(), lockstep::LIBRARY];
+        let parts = [&octets, &initramfs, settings.as_bytes(), library];
         parts.into_iter().for_each(|part| add(&mut digester, part));
         let snapshot = Self { state: states().join(format!("{}.state", digester.finish())) };
         // One boots, the others wait for it and go on from the same state.
         let _turn = turn(&states())?;
         if !snapshot.state.is_file() {
-            snapshot.make(&kernel, &initramfs)?;
+            snapshot.make(&kernel, &initramfs, probe)?;
         }
         Ok(snapshot)
     }
 
     /// Boots until the guest pauses the machine, and keeps it as it is then.
-    fn make(&self, kernel: &Path, initramfs: &[u8]) -> Result<(), KernelError> {
+    fn make(&self, kernel: &Path, initramfs: &[u8], probe: &Probe) -> Result<(), KernelError> {
         let states = states();
         let work = scratch::directory(&states, "boot")?;
         let initrd = work.path().join("initramfs");
@@ -58,7 +62,7 @@ impl Snapshot {
         let fresh = work.path().join("state");
         let line = command_line();
         let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
-        let mut machine = Machine::start(&arguments.map(str::to_owned), work.path(), BOOT)?;
+        let mut machine = Machine::start(&arguments.map(str::to_owned), work.path(), BOOT, probe)?;
         machine.run_until_paused("booting")?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
@@ -80,34 +84,44 @@ impl Snapshot {
             std::thread::park_timeout(STEP);
         }
         drop(machine);
+        if probe.stepping == Stepping::Exact {
+            verdict::keep(probe, self_test::differs(|job| answer(&fresh, job, probe))?)?;
+        }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
         prune(&states);
         Ok(())
     }
 
     /// Which file it is now: another may take its place.
-    pub(crate) fn edition(&self) -> Option<Edition> {
+    pub(super) fn edition(&self) -> Option<Edition> {
         let file = fs::metadata(&self.state).ok()?;
         Some((file.ino(), file.mtime(), file.mtime_nsec()))
     }
 
     /// Removes it, unless it is another file already.
-    pub(crate) fn discard(&self, edition: Option<Edition>) -> Result<(), KernelError> {
+    pub(super) fn discard(&self, edition: Option<Edition>) -> Result<(), KernelError> {
         let _turn = turn(&states())?;
         if edition.is_some() && self.edition() == edition {
             fs::remove_file(&self.state).map_err(|e| KernelError::file("remove", &self.state, e))?;
         }
         Ok(())
     }
+}
 
-    /// What makes QEMU wait with this state.
-    pub(crate) fn source(&self) -> Result<String, KernelError> {
-        Ok(format!("exec:cat {}", quoted(&self.state)?))
-    }
+/// What a machine that goes on from `state` answers to `job`.
+fn answer(state: &Path, job: &[u8], probe: &Probe) -> Result<Mail, KernelError> {
+    let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
+    let mut machine = restore::machine(state, job, work.path(), BOOT, probe)?;
+    restore::to_the_end(&mut machine)
+}
+
+/// What makes QEMU wait with this state.
+pub(super) fn source(state: &Path) -> Result<String, KernelError> {
+    Ok(format!("exec:cat {}", quoted(state)?))
 }
 
 /// Tells a file from the next one of the same name: its inode, and when it was written.
-pub(crate) type Edition = (u64, i64, i64);
+pub(super) type Edition = (u64, i64, i64);
 
 /// The right to boot, among all processes; it ends with the file.
 fn turn(states: &Path) -> Result<File, KernelError> {
@@ -118,19 +132,13 @@ fn turn(states: &Path) -> Result<File, KernelError> {
     Ok(file)
 }
 
-fn states() -> PathBuf {
+/// Where snapshots are.
+pub(super) fn states() -> PathBuf {
     cache().join("snapshots")
 }
 
-/// QEMU's version: the snapshot of one may not fit another.
-fn version() -> Result<String, KernelError> {
-    let (program, package) = crate::machine::QEMU;
-    let missing = |_| KernelError::ProgramMissing { program, package };
-    let output = std::process::Command::new(program).arg("--version").output().map_err(missing)?;
-    Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned())
-}
-
-fn add(digester: &mut Digester, octets: &[u8]) {
+/// Adds `octets` so that they cannot be taken for the end of what came before.
+pub(super) fn add(digester: &mut Digester, octets: &[u8]) {
     digester.add(octets.len() as u64);
     digester.add_octets(octets);
 }

@@ -1,0 +1,68 @@
+//! Tells whoever started QEMU what became of this library: lines in the file that the environment names.
+//!
+//! When it is loaded, `exact` or which function is missing; later, `in step`, once the processor thread is known.
+//! No line at all: it was never loaded. Without the variable it does nothing. A script that starts QEMU loads it too, and
+//! says what is missing before QEMU says `exact`.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+use crate::jump;
+
+/// The variable that names the file.
+const FILE: &CStr = c"HOL_LOCKSTEP";
+
+const O_WRONLY: c_int = 0o1;
+const O_APPEND: c_int = 0o2000;
+const O_CLOEXEC: c_int = 0o2_000_000;
+
+#[link(name = "c")]
+unsafe extern "C" {
+    fn getenv(name: *const c_char) -> *mut c_char;
+    fn unsetenv(name: *const c_char) -> c_int;
+    fn open(path: *const c_char, how: c_int, ...) -> c_int;
+}
+
+/// Open from the beginning to the end.
+static REPORT: AtomicI32 = AtomicI32::new(NONE);
+const NONE: c_int = -1;
+
+/// Called by the loader when all functions of the program can be found, and before any of them runs.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = loaded;
+
+extern "C" fn loaded() {
+    // SAFETY: both names end with a zero, and no other thread is there yet.
+    unsafe {
+        let path = getenv(FILE.as_ptr());
+        if path.is_null() {
+            return;
+        }
+        REPORT.store(open(path, O_WRONLY | O_APPEND | O_CLOEXEC), SeqCst);
+    }
+    // What cannot be told is not done either.
+    if REPORT.load(SeqCst) == NONE {
+        return;
+    }
+    match jump::prepare() {
+        Ok(()) => {
+            say(&[b"exact"]);
+            // The programs that QEMU starts load this library too, and are nobody's concern.
+            // SAFETY: as above.
+            unsafe { unsetenv(FILE.as_ptr()) };
+        }
+        Err(missing) => say(&[b"function ", missing.to_bytes(), b" not found"]),
+    }
+}
+
+/// The processor thread is known, and its lock.
+pub(crate) fn in_step() {
+    say(&[b"in step"]);
+}
+
+fn say(words: &[&[u8]]) {
+    for part in [b"hol lockstep: ".as_slice()].iter().chain(words).chain(&[b"\n".as_slice()]) {
+        crate::next_write(REPORT.load(SeqCst), part.as_ptr().cast::<c_void>(), part.len());
+    }
+}

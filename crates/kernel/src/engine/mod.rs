@@ -1,0 +1,66 @@
+//! What runs a kernel. The world asks for nothing beyond this contract, so another engine is another implementation.
+//!
+//! An engine starts a kernel once; what has started takes any number of jobs, on any number of threads, and each finds the
+//! kernel as it was at the start.
+
+mod qemu;
+mod self_test;
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hol_model::Scenario;
+
+use crate::error::Console;
+use crate::image::Image;
+use crate::mailbox::Mail;
+use crate::{KernelError, Provenance};
+
+/// A way to run a kernel.
+pub(crate) trait Engine: Debug + Sync {
+    /// What it is and in which mode, found out without a kernel and once a process.
+    fn provenance(&self) -> Result<Provenance, KernelError>;
+
+    /// Refuses by name what it cannot do with `image`, beside what no kernel can.
+    fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError>;
+
+    /// What a machine takes of the host's memory, in MiB.
+    fn memory(&self) -> u64;
+
+    /// Gets `image` ready for jobs, with `program` as its first process.
+    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError>;
+}
+
+/// A kernel that is ready for jobs.
+pub(crate) trait Started: Debug + Send + Sync {
+    /// As its engine's; it may have learned since that its runs differ.
+    fn provenance(&self) -> Provenance;
+
+    /// Lets a fresh guest do `job` within `limit` of wall-clock time.
+    fn run(&self, job: &[u8], limit: Duration) -> Result<Finished, KernelError>;
+}
+
+/// What is left of a machine that has done its job.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// What the guest handed over.
+    pub(crate) mail: Mail,
+    /// What it wrote to its console.
+    pub(crate) console: Console,
+    /// Processor time that it took, in seconds.
+    pub(crate) processor_s: f64,
+    /// What this very machine was.
+    pub(crate) provenance: Provenance,
+}
+
+/// The engine of this host.
+pub(crate) fn engine() -> &'static dyn Engine {
+    &qemu::Qemu
+}
+
+/// What runs kernels on this host, and in which mode. Needs no kernel and no boot.
+pub fn provenance() -> Result<Provenance, KernelError> {
+    engine().provenance()
+}

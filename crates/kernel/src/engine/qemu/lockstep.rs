@@ -1,0 +1,125 @@
+//! The library that keeps QEMU's threads in step. Its source, `lockstep/lockstep.rs`, tells what for.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{KernelError, Stepping};
+
+/// The library; empty where it could not be built.
+pub(super) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
+
+/// The variable that names the file to which the library reports, and how its lines begin; `lockstep/report.rs`.
+const REPORT: (&str, &str) = ("HOL_LOCKSTEP", "hol lockstep: ");
+
+/// What is wrong when it was loaded and never found what it looks for.
+pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
+
+/// Lets `qemu` load it from a copy in `directory`, to report there. A loader that cannot says so among QEMU's messages,
+/// and goes on without it.
+pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
+    const PRELOAD: &str = "LD_PRELOAD";
+    if LIBRARY.is_empty() {
+        return Ok(());
+    }
+    let (path, report) = (directory.join("lockstep.so"), report(directory));
+    fs::write(&path, LIBRARY).map_err(|e| KernelError::file("write", &path, e))?;
+    fs::write(&report, "").map_err(|e| KernelError::file("write", &report, e))?;
+    let mut libraries = path.into_os_string();
+    if let Some(others) = env::var_os(PRELOAD) {
+        libraries.push(":");
+        libraries.push(others);
+    }
+    qemu.env(PRELOAD, libraries).env(REPORT.0, report);
+    Ok(())
+}
+
+/// Lets `qemu` name its threads, by which the library knows them.
+pub(super) fn name_threads(qemu: &mut Command) {
+    qemu.args(["-name", "hol,debug-threads=on"]);
+}
+
+fn report(directory: &Path) -> PathBuf {
+    directory.join("lockstep.log")
+}
+
+/// What it reported to `directory`, line by line.
+fn reported(directory: &Path) -> Vec<String> {
+    let text = fs::read_to_string(report(directory)).unwrap_or_default();
+    text.lines().filter_map(|line| line.strip_prefix(REPORT.1)).map(str::to_owned).collect()
+}
+
+/// What it said when it was loaded; `messages` are what QEMU wrote, and the loader before it.
+pub(super) fn told(directory: &Path, messages: &str) -> Stepping {
+    let lines = reported(directory);
+    // A script that starts QEMU, if there is one, reports first.
+    if lines.iter().any(|line| line == "exact") {
+        return Stepping::Exact;
+    }
+    Stepping::Absent(lines.into_iter().next().unwrap_or_else(|| refusal(messages)))
+}
+
+/// Whether the machine that reports to `directory` found its processor thread.
+pub(super) fn is_in_step(directory: &Path) -> bool {
+    reported(directory).iter().any(|line| line == "in step")
+}
+
+/// Why the loader did not load it, without the path, which is another one each time. ld.so(8).
+fn refusal(messages: &str) -> String {
+    let ours =
+        messages.lines().find(|line| line.contains("lockstep.so") && line.contains("cannot be preloaded"));
+    let why = ours.and_then(|line| line.split_once("cannot be preloaded (")?.1.split_once(')'));
+    match why {
+        Some((why, _)) => {
+            format!("the loader refused the library: {why}; set TMPDIR to a directory to load programs from")
+        }
+        None => "QEMU did not load the library".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn qemu_gets_the_library_and_the_place_for_its_report() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut qemu = Command::new("qemu");
+        load(&mut qemu, directory.path()).unwrap();
+        let value = |name: &str| {
+            let set = qemu.get_envs().find(|(known, _)| *known == name).and_then(|(_, value)| value);
+            set.expect("it is set").to_string_lossy().into_owned()
+        };
+        let path = directory.path().join("lockstep.so");
+        assert!(value("LD_PRELOAD").starts_with(path.to_str().unwrap()));
+        assert_eq!(value(REPORT.0), report(directory.path()).to_str().unwrap());
+        assert!(fs::read(path).unwrap().starts_with(b"\x7fELF"));
+    }
+
+    #[test]
+    fn what_it_reports_is_taken_and_so_is_what_a_script_reports_that_starts_qemu() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut shell = Command::new("sh");
+        load(shell.args(["-c", "true"]), directory.path()).unwrap();
+        assert!(shell.status().unwrap().success());
+        let missing = "function qemu_get_cpu not found";
+        assert_eq!(reported(directory.path()), [missing]);
+        assert_eq!(told(directory.path(), ""), Stepping::Absent(missing.to_owned()));
+        assert!(!is_in_step(directory.path()));
+        let lines = format!("{0}{missing}\n{0}exact\n{0}in step\n", REPORT.1);
+        fs::write(report(directory.path()), lines).unwrap();
+        assert_eq!(told(directory.path(), ""), Stepping::Exact);
+        assert!(is_in_step(directory.path()));
+    }
+
+    #[test]
+    fn a_loader_that_refuses_is_told_without_the_path_that_changes() {
+        let directory = tempfile::tempdir().unwrap();
+        let said = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
+                    segment from shared object): ignored.\n";
+        let Stepping::Absent(reason) = told(directory.path(), said) else { panic!("it reported nothing") };
+        assert!(reason.contains("failed to map segment") && reason.contains("TMPDIR"), "{reason}");
+        assert!(!reason.contains("x1"), "{reason}");
+    }
+}

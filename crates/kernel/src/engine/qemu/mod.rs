@@ -1,0 +1,114 @@
+//! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is kept as a snapshot;
+//! each job goes on from there.
+//!
+//! `machine` drives QEMU by way of `qmp`, `lockstep` keeps its threads in step, `probe` finds out whether that works
+//! here, `snapshot` boots, `verdict` remembers what the self-test said, `restore` goes on from a snapshot.
+
+mod lockstep;
+mod machine;
+mod probe;
+mod qmp;
+mod restore;
+mod snapshot;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hol_model::Scenario;
+
+use super::{Engine, Finished, Started};
+use crate::error::Trouble;
+use crate::image::Image;
+use crate::{KernelError, Provenance, Stepping, scratch};
+use machine::Machine;
+use probe::{Probe, probe};
+use snapshot::Snapshot;
+
+/// The engine.
+#[derive(Debug)]
+pub(super) struct Qemu;
+
+impl Engine for Qemu {
+    fn provenance(&self) -> Result<Provenance, KernelError> {
+        Ok(of(probe()?))
+    }
+
+    /// Whatever a kernel can do.
+    fn check(&self, _: &Scenario, _: &Image) -> Result<(), KernelError> {
+        Ok(())
+    }
+
+    fn memory(&self) -> u64 {
+        machine::MEMORY + machine::BESIDE
+    }
+
+    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
+        // First, for without QEMU there is no need to look further.
+        let probe = probe()?;
+        let snapshot = Snapshot::of(image, program, probe)?;
+        Ok(Arc::new(Guest { image: image.clone(), program: program.to_owned(), snapshot, probe }))
+    }
+}
+
+/// What QEMU is here, as far as it is known by now.
+fn of(probe: &Probe) -> Provenance {
+    let stepping = match &probe.stepping {
+        Stepping::Exact if verdict::is_against(probe) => Stepping::Absent(verdict::DIFFER.to_owned()),
+        found => found.clone(),
+    };
+    Provenance { engine: "qemu".to_owned(), version: probe.version.clone(), stepping }
+}
+
+/// A guest that has booted, kept.
+#[derive(Debug)]
+struct Guest {
+    image: Image,
+    program: PathBuf,
+    snapshot: Snapshot,
+    probe: &'static Probe,
+}
+
+impl Started for Guest {
+    fn provenance(&self) -> Provenance {
+        of(self.probe)
+    }
+
+    fn run(&self, job: &[u8], limit: Duration) -> Result<Finished, KernelError> {
+        let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
+        let mut machine = self.restore(job, work.path(), limit)?;
+        let mail = restore::to_the_end(&mut machine)?;
+        let mut provenance = self.provenance();
+        if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
+            provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
+        }
+        Ok(Finished {
+            mail,
+            console: machine.console(),
+            processor_s: machine.processor_seconds(),
+            provenance,
+        })
+    }
+}
+
+impl Guest {
+    /// A machine at the point of the snapshot, with `job`. A snapshot that does not restore is made again.
+    fn restore<'d>(
+        &self,
+        job: &[u8],
+        directory: &'d Path,
+        limit: Duration,
+    ) -> Result<Machine<'d>, KernelError> {
+        let restore = || restore::machine(&self.snapshot.state, job, directory, limit, self.probe);
+        let edition = self.snapshot.edition();
+        match restore() {
+            Err(KernelError::Machine { trouble: Trouble::Ended(_) | Trouble::Refused { .. }, .. }) => {
+                self.snapshot.discard(edition)?;
+                Snapshot::of(&self.image, &self.program, self.probe)?;
+                restore()
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Which QEMU is here, and whether it can step exactly: asked once a process, in the time that `--version` takes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use super::lockstep;
+use super::machine::QEMU;
+use crate::{KernelError, Stepping, scratch};
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Probe {
+    /// `7.2.22`.
+    pub(super) version: String,
+    /// The same with the distribution's words for it: the snapshot of one may not fit another.
+    pub(super) edition: String,
+    pub(super) stepping: Stepping,
+}
+
+/// The versions whose functions and threads are those that the library was written for and tried with. The types of
+/// functions cannot be checked at run time, so others are refused.
+const TRIED: &str = "7.2.";
+
+/// What QEMU is here.
+pub(super) fn probe() -> Result<&'static Probe, KernelError> {
+    static FOUND: OnceLock<Probe> = OnceLock::new();
+    if let Some(found) = FOUND.get() {
+        return Ok(found);
+    }
+    let work = scratch::directory(&std::env::temp_dir(), "hol-probe")?;
+    let found = of(Path::new(QEMU.0), work.path())?;
+    Ok(FOUND.get_or_init(|| found))
+}
+
+/// What `qemu` is; what it takes to ask goes to `directory`.
+fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
+    let mut command = Command::new(qemu);
+    lockstep::load(&mut command, directory)?;
+    let loaded = version(&mut command)?;
+    let edition = match first_line(&loaded) {
+        Some(line) => line,
+        // The library must not be in the way of the answer.
+        None => first_line(&version(&mut Command::new(qemu))?).unwrap_or_default(),
+    };
+    let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let version = number.unwrap_or("of unknown version").to_owned();
+    let stepping = if lockstep::LIBRARY.is_empty() {
+        Stepping::Absent("its library could not be built when hol was".to_owned())
+    } else if !version.starts_with(TRIED) {
+        Stepping::Absent(format!("it was tried with QEMU {TRIED}x only"))
+    } else {
+        lockstep::told(directory, &String::from_utf8_lossy(&loaded.stderr))
+    };
+    Ok(Probe { version, edition, stepping })
+}
+
+fn version(qemu: &mut Command) -> Result<Output, KernelError> {
+    let (program, package) = QEMU;
+    let missing = |_| KernelError::ProgramMissing { program, package };
+    qemu.arg("--version").env("LC_ALL", "C").output().map_err(missing)
+}
+
+fn first_line(output: &Output) -> Option<String> {
+    let line = output.status.success().then(|| String::from_utf8_lossy(&output.stdout))?;
+    line.lines().next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// What a script is taken for that answers as QEMU does.
+    fn probed(script: &str) -> Probe {
+        let directory = tempfile::tempdir().unwrap();
+        let qemu = directory.path().join("qemu");
+        fs::write(&qemu, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+        of(&qemu, directory.path()).unwrap()
+    }
+
+    fn reason(probe: &Probe) -> &str {
+        match &probe.stepping {
+            Stepping::Absent(reason) => reason,
+            Stepping::Exact => panic!("{probe:?}"),
+        }
+    }
+
+    #[test]
+    fn a_version_that_was_not_tried_is_not_stepped_whatever_it_has() {
+        let probe = probed("echo QEMU emulator version 8.2.0 '(some distribution)'; echo more");
+        assert_eq!(
+            (&*probe.version, &*probe.edition),
+            ("8.2.0", "QEMU emulator version 8.2.0 (some distribution)")
+        );
+        assert_eq!(reason(&probe), "it was tried with QEMU 7.2.x only");
+        assert_eq!(reason(&probed("exit 1")), "it was tried with QEMU 7.2.x only");
+    }
+
+    #[test]
+    fn a_qemu_without_the_functions_is_told_by_the_name_of_the_first() {
+        let probe = probed("echo QEMU emulator version 7.2.99");
+        assert_eq!(reason(&probe), "function qemu_get_cpu not found");
+    }
+
+    #[test]
+    fn a_qemu_that_does_not_load_the_library_is_told() {
+        // As a loader that refuses it, or a program without a loader.
+        let probe = probed(": > \"$(dirname \"$0\")/lockstep.log\"; echo QEMU emulator version 7.2.1");
+        assert_eq!(reason(&probe), "QEMU did not load the library");
+    }
+}

@@ -1,0 +1,66 @@
+//! From a snapshot to what the guest hands over.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::machine::Machine;
+use super::probe::Probe;
+use super::snapshot;
+use crate::KernelError;
+use crate::error::Trouble;
+use crate::guest::JOB;
+use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
+
+/// A machine as `state` has it, with `job`; its files go to `directory`.
+pub(super) fn machine<'d>(
+    state: &Path,
+    job: &[u8],
+    directory: &'d Path,
+    limit: Duration,
+    probe: &Probe,
+) -> Result<Machine<'d>, KernelError> {
+    let file = directory.join("job.json");
+    fs::write(&file, job).map_err(|e| KernelError::file("write", &file, e))?;
+    let job = format!("name={JOB},file={}", file.display());
+    let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
+    let mut machine = Machine::start(&arguments.map(str::to_owned), directory, limit, probe)?;
+    // Without a single octet QEMU would wait for ever.
+    if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
+        return Err(refused(&format!("{} is gone", state.display())));
+    }
+    let events = json!({ "capabilities": [{ "capability": "events", "state": true }] });
+    machine.execute("migrate-set-capabilities", &events)?;
+    machine.execute("migrate-incoming", &json!({ "uri": snapshot::source(state)? }))?;
+    let mut ended = Value::Null;
+    machine.wait_for("restoring", |event, data| {
+        let over = event == "MIGRATION" && matches!(data["status"].as_str(), Some("completed" | "failed"));
+        if over {
+            ended = data["status"].clone();
+        }
+        over
+    })?;
+    if ended == "completed" {
+        return Ok(machine);
+    }
+    Err(refused(&format!("it cannot restore {}", state.display())))
+}
+
+fn refused(said: &str) -> KernelError {
+    Trouble::Refused { command: "migrate-incoming".to_owned(), said: said.to_owned() }.into()
+}
+
+/// Lets the guest do its job, and takes what it hands over.
+pub(super) fn to_the_end(machine: &mut Machine<'_>) -> Result<Mail, KernelError> {
+    mail(machine).map_err(|problem| problem.with_console(machine.console()))
+}
+
+fn mail(machine: &mut Machine<'_>) -> Result<Mail, KernelError> {
+    let guest = |problem: String| KernelError::from(Trouble::Guest(problem));
+    machine.run_until_paused("running")?;
+    let head = Head::parse(&machine.memory(ADDRESS, HEAD as u64)?).map_err(|e| guest(e.to_string()))?;
+    let octets = machine.memory(ADDRESS, head.whole())?;
+    head.open(&octets).map_err(|e| guest(e.to_string()))
+}

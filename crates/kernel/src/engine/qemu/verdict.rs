@@ -1,0 +1,66 @@
+//! What the self-test said of this QEMU with this library: a file beside the snapshots where two runs differed. The next
+//! snapshot is tested again, and its test writes or removes it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use hol_base::Digester;
+
+use super::lockstep::LIBRARY;
+use super::probe::Probe;
+use super::snapshot::{add, states};
+use crate::KernelError;
+
+/// What is wrong then.
+pub(super) const DIFFER: &str = "two runs of one job differ";
+
+/// Whether two runs differed.
+pub(super) fn is_against(probe: &Probe) -> bool {
+    path(&states(), probe).exists()
+}
+
+/// Keeps what the self-test found.
+pub(super) fn keep(probe: &Probe, differ: bool) -> Result<(), KernelError> {
+    put(&path(&states(), probe), differ)
+}
+
+fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
+    if differ {
+        return fs::write(path, DIFFER).map_err(|e| KernelError::file("write", path, e));
+    }
+    match fs::remove_file(path) {
+        Err(problem) if problem.kind() != ErrorKind::NotFound => {
+            Err(KernelError::file("remove", path, problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn path(states: &Path, probe: &Probe) -> PathBuf {
+    let mut digester = Digester::new();
+    [probe.edition.as_bytes(), LIBRARY].into_iter().for_each(|part| add(&mut digester, part));
+    states.join(format!("{}.differs", digester.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Stepping;
+
+    #[test]
+    fn a_verdict_counts_for_its_qemu_until_the_next() {
+        let place = tempfile::tempdir().unwrap();
+        let probe = |edition: &str| Probe {
+            version: "7.2.22".to_owned(),
+            edition: edition.to_owned(),
+            stepping: Stepping::Exact,
+        };
+        let [this, other] = ["this", "other"].map(|edition| path(place.path(), &probe(edition)));
+        put(&this, true).unwrap();
+        assert!(this.exists() && !other.exists());
+        put(&this, false).unwrap();
+        put(&other, false).unwrap();
+        assert!(!this.exists());
+    }
+}

@@ -1,0 +1,82 @@
+//! What a run came out of: the machine that ran the kernel, and whether it could step exactly.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The engine of a run, and its mode.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Provenance {
+    /// What runs the kernel: `qemu`.
+    pub engine: String,
+    /// Its version: `7.2.22`.
+    pub version: String,
+    /// Whether its threads take their steps in a fixed order.
+    pub stepping: Stepping,
+}
+
+/// Whether the guest's time passes the same in each run, however busy the host is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stepping {
+    /// It does: same kernel, scenario and seed, same digest.
+    Exact,
+    /// Nobody sees to that, for this reason.
+    Absent(String),
+}
+
+impl Provenance {
+    /// What follows from the mode and what to do about it, where it is not the best one.
+    pub fn warning(&self) -> Option<String> {
+        let Self { engine, version, stepping: Stepping::Absent(reason) } = self else { return None };
+        Some(format!(
+            "{engine} {version} does not step exactly ({reason}): runs are slower, and the digests of two runs with one \
+             seed may differ; QEMU 7.2, as Debian 12 has it, steps exactly"
+        ))
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { engine, version, stepping } = self;
+        write!(f, "{engine} {version}, {stepping}")
+    }
+}
+
+impl fmt::Display for Stepping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => f.write_str("exact stepping"),
+            Self::Absent(reason) => write!(f, "no exact stepping ({reason})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn qemu(version: &str, stepping: Stepping) -> Provenance {
+        Provenance { engine: "qemu".to_owned(), version: version.to_owned(), stepping }
+    }
+
+    #[test]
+    fn both_modes_are_told_in_a_line_and_come_back_from_json() {
+        let exact = qemu("7.2.22", Stepping::Exact);
+        let absent = qemu("8.2.0", Stepping::Absent("function qemu_get_cpu not found".to_owned()));
+        assert_eq!(exact.to_string(), "qemu 7.2.22, exact stepping");
+        assert_eq!(absent.to_string(), "qemu 8.2.0, no exact stepping (function qemu_get_cpu not found)");
+        for provenance in [exact, absent] {
+            let text = serde_json::to_string(&provenance).unwrap();
+            assert_eq!(serde_json::from_str::<Provenance>(&text).unwrap(), provenance, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_without_exact_stepping_there_is_a_warning_with_consequence_and_cure() {
+        assert_eq!(qemu("7.2.22", Stepping::Exact).warning(), None);
+        let warning = qemu("8.2.0", Stepping::Absent("it was not tried".to_owned())).warning().unwrap();
+        let words = ["qemu 8.2.0", "it was not tried", "slower", "digests", "QEMU 7.2"];
+        assert!(words.iter().all(|word| warning.contains(word)), "{warning}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Puts something new into the place of something that others read, so that they never find nothing there.
+
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use crate::KernelError;
+
+/// Puts the directory `fresh` in `place`. What was there is where `fresh` was then, for whoever made that to remove.
+pub(crate) fn directory(fresh: &Path, place: &Path) -> Result<(), KernelError> {
+    let failed = |problem| KernelError::file("create", place, problem);
+    loop {
+        match exchange(fresh, place) {
+            Err(Errno::NOENT) if fresh.exists() => match fs::rename(fresh, place) {
+                // Somebody else was faster, so there is something to exchange it for.
+                Err(problem) if is_occupied(&problem) => {}
+                done => return done.map_err(failed),
+            },
+            // The file system cannot do it, as some of networks, or the kernel is older than 3.15.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                return in_two_steps(fresh, place).map_err(failed);
+            }
+            done => return done.map_err(|problem| failed(problem.into())),
+        }
+    }
+}
+
+/// rename(2), RENAME_EXCHANGE.
+fn exchange(fresh: &Path, place: &Path) -> Result<(), Errno> {
+    renameat_with(CWD, fresh, CWD, place, RenameFlags::EXCHANGE)
+}
+
+fn is_occupied(problem: &io::Error) -> bool {
+    matches!(problem.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists)
+}
+
+/// For a moment there is nothing in `place`; shorter than it takes to remove what was there.
+fn in_two_steps(fresh: &Path, place: &Path) -> io::Result<()> {
+    let old = fresh.with_extension("old");
+    match fs::rename(place, &old) {
+        Err(problem) if problem.kind() != ErrorKind::NotFound => return Err(problem),
+        _ => {}
+    }
+    if let Err(problem) = fs::rename(fresh, place) {
+        let _ = fs::rename(&old, place);
+        return Err(problem);
+    }
+    if old.exists() { fs::rename(&old, fresh) } else { Ok(()) }
+}
+
+/// Puts a file with these `octets` in `place`.
+pub(crate) fn file(place: &Path, octets: &[u8]) -> Result<(), KernelError> {
+    let write = || {
+        // As any file that is created: the umask says who else may read it.
+        let as_usual = Permissions::from_mode(0o666);
+        let directory = place.parent().unwrap_or(Path::new("."));
+        let mut fresh = tempfile::Builder::new().permissions(as_usual).tempfile_in(directory)?;
+        fresh.write_all(octets)?;
+        fresh.persist(place).map_err(|problem| problem.error)
+    };
+    write().map(drop).map_err(|problem| KernelError::file("write", place, problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    fn make(place: &Path, name: &str, octets: &str) -> PathBuf {
+        let path = place.join(name);
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("file"), octets).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_reader_never_finds_nothing_while_it_is_replaced() {
+        let work = tempfile::tempdir().unwrap();
+        let kernels = work.path().join("kernels");
+        let default = work.path().join("default");
+        file(&default, b"6.12").unwrap();
+        directory(&make(work.path(), "first", "first"), &kernels).unwrap();
+        let over = AtomicBool::new(false);
+        let reads = thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut reads = 0_u32;
+                while !over.load(Ordering::Relaxed) || reads == 0 {
+                    assert!(fs::metadata(kernels.join("file")).is_ok_and(|file| file.len() >= 5));
+                    assert_eq!(fs::read(&default).unwrap(), b"6.12");
+                    reads += 1;
+                }
+                reads
+            });
+            for round in 0..300 {
+                let fresh = make(work.path(), "fresh", &format!("round {round}"));
+                directory(&fresh, &kernels).unwrap();
+                file(&default, b"6.12").unwrap();
+                fs::remove_dir_all(fresh).unwrap();
+            }
+            over.store(true, Ordering::Relaxed);
+            reader.join().unwrap()
+        });
+        assert!(reads > 0);
+        assert_eq!(fs::read_to_string(kernels.join("file")).unwrap(), "round 299");
+    }
+
+    #[test]
+    fn a_file_system_that_cannot_exchange_gets_two_steps_with_the_same_end() {
+        let work = tempfile::tempdir().unwrap();
+        let kernels = work.path().join("kernels");
+        for name in ["first", "second"] {
+            let fresh = make(work.path(), "fresh", name);
+            in_two_steps(&fresh, &kernels).unwrap();
+            assert_eq!(fs::read_to_string(kernels.join("file")).unwrap(), name);
+            let _ = fs::remove_dir_all(fresh);
+        }
+        assert_eq!(fs::read_dir(work.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nothing_to_put_there_is_an_error_with_the_place() {
+        let work = tempfile::tempdir().unwrap();
+        let problem = directory(&work.path().join("none"), &work.path().join("place")).unwrap_err();
+        assert!(problem.to_string().contains("place"), "{problem}");
+    }
+}
