@@ -93,7 +93,7 @@ impl Question {
             ("--arrivals", "workload.arrivals", text(&self.arrivals)),
             ("--size", "workload.size", text(&self.size)),
             ("--mix", "workload.mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
-            ("--filter", "workload.filter", text(&self.filter)),
+            ("--filter", "hosts.server.filter", text(&self.filter)),
             ("--delay", "network.delay", text(&self.delay)),
             ("--loss", "network.loss", text(&self.loss)),
             ("--bandwidth", "network.rate", text(&self.bandwidth)),

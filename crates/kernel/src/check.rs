@@ -1,7 +1,7 @@
 //! Before a run: can the kernel do what is asked? After it: did the machine do what was asked?
 
 use hol_base::Ratio;
-use hol_model::Scenario;
+use hol_scenario::{Facts, FilterFacts, Floor, LineFacts, Scenario};
 use hol_sockets::Sysctl;
 use hol_stack::Kind;
 use hol_workloads::WorkloadSpec;
@@ -9,7 +9,6 @@ use hol_workloads::WorkloadSpec;
 use crate::engine::engine;
 use crate::error::Trouble;
 use crate::image::Image;
-use crate::job::{Facts, FilterFacts, Floor, LineFacts};
 use crate::{KernelError, modules, netem};
 
 /// A datagram may be late by this: what namespaces and interfaces cost, in ns.
@@ -33,7 +32,7 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
                    `hol kernel fetch` does",
         });
     }
-    if let Some(module) = image.missing_of_filter().filter(|_| !scenario.workload.filter.is_none()) {
+    if let Some(module) = image.missing_of_filter().filter(|_| scenario.filtered().is_some()) {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module,
@@ -47,11 +46,15 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     let settings = |transport, what: &str| {
         hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))
     };
+    if let Some(node) = scenario.filtered().filter(|node| *node != scenario.workload.to()) {
+        let why = format!("no middlebox runs on {node:?}; the one that is measured is {:?}", scenario.workload.to());
+        return Err(unsupported("filter", why));
+    }
     let mut flows = vec![(&scenario.workload, settings(&scenario.transport, "transport")?)];
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
-        if !entry.workload.filter.is_none() {
-            let why = "only the workload that is measured has a packet filter; take filter = \"none\" here";
+        if scenario.filtered() == Some(entry.workload.to()) {
+            let why = "the packet filter of a host is its middlebox's alone; let this end on another node";
             return Err(unsupported(&what, why.to_owned()));
         }
         let own = settings(&entry.transport, &what)?;

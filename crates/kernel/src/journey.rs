@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::Duration;
-use hol_model::Fate;
+use hol_network::Fate;
 use hol_wire::{Packet, ParseError};
 
-use crate::Sighting;
+use crate::captured::Captured;
 
 /// The places of the packets that were received, each with the place where it was sent.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) struct Journeys(BTreeMap<usize, usize>);
 
 impl Journeys {
     /// Finds the partners in sightings in order of time.
-    pub(crate) fn of(sightings: &[Sighting]) -> Self {
+    pub(crate) fn of(sightings: &[Captured]) -> Self {
         let (mut sent, received) = by_octets(sightings);
         let passage = |from: usize, to: usize| sightings[to].time.saturating_since(sightings[from].time);
         let sure = sent.iter().filter_map(|(octets, from)| match (&from[..], &received.get(octets)?[..]) {
@@ -48,14 +48,14 @@ impl Journeys {
 
     /// The places of packets that were sent and will not arrive: others of their sender that left later have arrived,
     /// or they would take twice as long as any other.
-    fn lost(&self, sightings: &[Sighting]) -> Vec<usize> {
+    fn lost(&self, sightings: &[Captured]) -> Vec<usize> {
         let passages = self.0.iter().map(|(to, from)| sightings[*to].time.since(sightings[*from].time));
         let longest = passages.max().unwrap_or(Duration::from_secs(1));
         let end = sightings.last().map(|last| last.time).unwrap_or_default();
         let arrived: BTreeSet<usize> = self.0.values().copied().collect();
         let mut last_arrived = BTreeMap::new();
         last_arrived.extend(arrived.iter().map(|place| (sightings[*place].source(), *place)));
-        let is_lost = |(place, sighting): &(usize, &Sighting)| {
+        let is_lost = |(place, sighting): &(usize, &Captured)| {
             let overtaken = last_arrived.get(&sighting.source()).is_some_and(|last| last > place);
             let overdue = end.saturating_since(sighting.time) > longest * 2;
             sighting.fate == Fate::Sent && !arrived.contains(place) && (overtaken || overdue)
@@ -65,9 +65,9 @@ impl Journeys {
 }
 
 /// The sightings, with a second one for each packet that was lost, and `corrupted` for those that arrived so.
-pub(crate) fn judged(mut sightings: Vec<Sighting>) -> Vec<Sighting> {
+pub(crate) fn judged(mut sightings: Vec<Captured>) -> Vec<Captured> {
     let lost = Journeys::of(&sightings).lost(&sightings);
-    let lost = lost.into_iter().map(|place| Sighting { fate: Fate::Lost, ..sightings[place].clone() });
+    let lost = lost.into_iter().map(|place| Captured { fate: Fate::Lost, ..sightings[place].clone() });
     let lost: Vec<_> = lost.collect();
     for sighting in sightings.iter_mut().filter(|sighting| sighting.fate == Fate::Received) {
         if Packet::parse(sighting.octets.clone().into()) == Err(ParseError::Checksum) {
@@ -79,7 +79,7 @@ pub(crate) fn judged(mut sightings: Vec<Sighting>) -> Vec<Sighting> {
     sightings
 }
 
-impl Sighting {
+impl Captured {
     /// The source address. RFC 791 section 3.1.
     fn source(&self) -> Option<&[u8]> {
         self.octets.get(12..16)
@@ -97,7 +97,7 @@ impl Sighting {
 type Places = BTreeMap<Vec<u8>, Vec<usize>>;
 
 /// The places of what was sent, and of what was received.
-fn by_octets(sightings: &[Sighting]) -> (Places, Places) {
+fn by_octets(sightings: &[Captured]) -> (Places, Places) {
     let (mut sent, mut received) = (Places::new(), Places::new());
     for (place, sighting) in sightings.iter().enumerate() {
         let places = if sighting.fate == Fate::Sent { &mut sent } else { &mut received };
@@ -106,7 +106,7 @@ fn by_octets(sightings: &[Sighting]) -> (Places, Places) {
     (sent, received)
 }
 
-fn differ_by_one_bit(one: &Sighting, other: &Sighting) -> bool {
+fn differ_by_one_bit(one: &Captured, other: &Captured) -> bool {
     let (one, other) = (one.lasting(), other.lasting());
     let bits = || one.iter().zip(&other).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
     one.len() == other.len() && bits() == 1
@@ -131,13 +131,13 @@ mod tests {
         Packet::new(source, destination, transport).to_bytes().to_vec()
     }
 
-    fn sent(ms: u64, number: u32) -> Sighting {
+    fn sent(ms: u64, number: u32) -> Captured {
         let (time, octets) = (Time::from_millis(ms), packet(number));
-        Sighting { time, interface: 0, fate: Fate::Sent, octets }
+        Captured { time, interface: 0, fate: Fate::Sent, octets }
     }
 
-    fn received(ms: u64, number: u32) -> Sighting {
-        let mut sighting = Sighting { interface: 1, fate: Fate::Received, ..sent(ms, number) };
+    fn received(ms: u64, number: u32) -> Captured {
+        let mut sighting = Captured { interface: 1, fate: Fate::Received, ..sent(ms, number) };
         sighting.octets[8] -= 1;
         sighting.octets[10] += 1;
         sighting

@@ -1,10 +1,19 @@
 //! Records as octets, for the way out of the guest: fixed length, little-endian.
 
 use hol_base::Time;
-use hol_measure::{Leg, Outcome, Record};
+use hol_measure::{Leg, Outcome, Record, RecordKind};
 
-/// Octets of a record: id, scheduled, the five times of both legs, size, stream, flow, flags.
-const LENGTH: usize = 8 * 12 + 4 + 2 + 2 + 1;
+/// Octets of a record: id, scheduled, the five times of both legs, size, parent, stream, flow, kind, flags.
+const LENGTH: usize = 8 * 12 + 4 + 4 + 2 + 2 + 1 + 1;
+/// A record that is part of no other.
+const NO_PARENT: u32 = u32::MAX;
+const KINDS: [RecordKind; 5] = [
+    RecordKind::Message,
+    RecordKind::Transaction,
+    RecordKind::Object,
+    RecordKind::Page,
+    RecordKind::Frame,
+];
 
 const HAS_REQUEST: u8 = 4;
 const HAS_REPLY: u8 = 8;
@@ -15,7 +24,7 @@ pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
     for (flow, record) in
         (0_u16..).zip(flows).flat_map(|(n, flow)| flow.iter().map(move |record| (n, record)))
     {
-        let Record { id, stream, size, scheduled, request, reply, outcome } = record;
+        let Record { id, kind, parent, stream, size, scheduled, request, reply, outcome } = record;
         let present = |leg: &Option<Leg>, flag| if leg.is_some() { flag } else { 0 };
         let flags = *outcome as u8 | present(request, HAS_REQUEST) | present(reply, HAS_REPLY);
         let legs = [request, reply].map(|leg| times(&leg.unwrap_or_default()));
@@ -23,8 +32,10 @@ pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
             octets.extend_from_slice(&number.to_le_bytes());
         }
         octets.extend_from_slice(&size.to_le_bytes());
+        octets.extend_from_slice(&parent.unwrap_or(NO_PARENT).to_le_bytes());
         octets.extend_from_slice(&stream.to_le_bytes());
         octets.extend_from_slice(&flow.to_le_bytes());
+        octets.push(*kind as u8);
         octets.push(flags);
     }
     octets
@@ -44,7 +55,7 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
     let (numbers, rest) = octets.split_at_checked(8 * 12)?;
     let numbers: Vec<u64> =
         numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("8 octets"))).collect();
-    let [s0, s1, s2, s3, t0, t1, f0, f1, flags] = *rest else { return None };
+    let [s0, s1, s2, s3, p0, p1, p2, p3, t0, t1, f0, f1, kind, flags] = *rest else { return None };
     let outcome = match flags & 3 {
         flag if flag == Outcome::Completed as u8 => Outcome::Completed,
         flag if flag == Outcome::Unfinished as u8 => Outcome::Unfinished,
@@ -54,6 +65,8 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
     };
     let record = Record {
         id: numbers[0],
+        kind: *KINDS.get(usize::from(kind))?,
+        parent: Some(u32::from_le_bytes([p0, p1, p2, p3])).filter(|parent| *parent != NO_PARENT),
         stream: u16::from_le_bytes([t0, t1]),
         size: u32::from_le_bytes([s0, s1, s2, s3]),
         scheduled: Time::from_nanos(numbers[1]),
@@ -90,6 +103,8 @@ mod tests {
         };
         let record = |id, request, reply, outcome| Record {
             id,
+            kind: if id == 0 { RecordKind::Page } else { RecordKind::Object },
+            parent: (id > 0).then_some(0),
             stream: 1023,
             size: 56,
             scheduled: time(id),

@@ -1,116 +1,193 @@
-//! The kernel world: scenarios in, records out, as in the model world.
+//! The kernel world: scenarios in, records out, as in every world.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hol_base::{Digest, Digester, ParseUnitError, Seed};
+use hol_base::{ParseUnitError, Seed, Time};
 use hol_measure::Record;
-use hol_model::Scenario;
+use hol_network::TapPoint;
+use hol_scenario::{
+    BackgroundRun, Cost, Packet, Run, RunError, Scenario, Sighting, Stopped, Witness, World,
+};
+use hol_stack::TransportSpec;
+use serde_json::{Value, json};
 
+use crate::captured::Captured;
 use crate::engine::{Finished, Started, engine};
 use crate::error::{self, Trouble};
 use crate::image::Image;
-use crate::job::{Answer, Facts, Job};
+use crate::job::{Answer, FlowReport, Job, Report};
 use crate::mailbox::Mail;
-use crate::{KernelError, Provenance, Sighting, check, journey, packed, sighting};
+use crate::{KernelError, Stepping, captured, check, journey, memory_for, packed};
 
 /// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
 const LIMIT: Duration = Duration::from_secs(120);
 const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 
-/// A booted kernel, from which any number of runs may start, on any number of threads.
-#[derive(Debug, Clone)]
-pub struct World {
+/// A kernel as a world. It boots when the first run needs it; then any number may start, on any number of threads.
+#[derive(Debug)]
+pub struct Kernel {
     image: Image,
-    kernel: Arc<dyn Started>,
-    limit: Option<Duration>,
+    /// The program that runs inside, if not this one.
+    program: Option<PathBuf>,
+    started: Mutex<Option<Arc<dyn Started>>>,
 }
 
-/// What one run measured.
-#[derive(Debug, Clone)]
-pub struct KernelRun {
-    /// One record for each message that came due; times count from the start of the run. Sockets do not tell when a message left or arrived: all the time from
-    /// `written` to `delivered` is between `last_sent` and `arrived`.
-    pub records: Vec<Record>,
-    /// The same for each flow of the background, in the order of the scenario.
-    pub background: Vec<Vec<Record>>,
-    /// Over all records that are measured: same kernel, scenario and seed, same digest.
-    pub digest: Digest,
-    /// The packets that passed the interfaces of the ends, in order of time; none unless they were wanted.
-    pub sightings: Vec<Sighting>,
-    /// What the guest tells beside them.
-    pub facts: Facts,
-    /// Processor time that the machine took, in seconds.
-    pub processor_s: f64,
-}
+impl Kernel {
+    /// The kernel of `image`; inside runs this program, or one that does as it does.
+    pub const fn new(image: Image, program: Option<PathBuf>) -> Self {
+        Self { image, program, started: Mutex::new(None) }
+    }
 
-impl World {
-    /// The world of `image`; `program` is the program that runs inside: this one, or one that does as it does. Boots if
-    /// it has not been booted before, which takes some seconds.
-    pub fn open(image: Image, program: Option<&Path>) -> Result<Self, KernelError> {
+    /// The kernel whose release begins with `release`; if that is empty, the one to use by default.
+    pub fn find(release: &str) -> Result<Self, KernelError> {
+        Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
+    }
+
+    /// Boots, if it has not been booted before, which takes some seconds; others wait for that.
+    fn started(&self) -> Result<Arc<dyn Started>, KernelError> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(started) = &*started {
+            return Ok(Arc::clone(started));
+        }
         let own =
             || std::env::current_exe().map_err(|e| KernelError::file("find", Path::new("this program"), e));
-        let program = program.map_or_else(own, |path| Ok(PathBuf::from(path)))?;
-        let limit = limit()?;
-        let kernel = engine().start(&image, &program)?;
-        Ok(Self { image, kernel, limit })
+        let program = self.program.clone().map_or_else(own, Ok)?;
+        Ok(Arc::clone(started.insert(engine().start(&self.image, &program)?)))
     }
 
-    /// The kernel.
-    pub const fn image(&self) -> &Image {
-        &self.image
-    }
-
-    /// What runs it, and in which mode.
-    pub fn provenance(&self) -> Provenance {
-        self.kernel.provenance()
-    }
-
-    /// Runs `scenario`; the same scenario and seed give the same run.
-    pub fn run(&self, scenario: &Scenario, seed: Seed) -> Result<KernelRun, KernelError> {
-        self.perform(scenario, seed, false)
-    }
-
-    /// As [`run`](Self::run), and captures the packets. That takes the kernel a microsecond a packet, so the digest is
-    /// another one and, rarely, a timer that was close decides otherwise.
-    pub fn trace(&self, scenario: &Scenario, seed: Seed) -> Result<KernelRun, KernelError> {
-        self.perform(scenario, seed, true)
-    }
-
-    fn perform(&self, scenario: &Scenario, seed: Seed, capture: bool) -> Result<KernelRun, KernelError> {
+    /// Runs a scenario; `capture` asks for the packets, too, which takes the kernel a microsecond a packet: rarely, a timer
+    /// that was close decides otherwise then.
+    fn perform(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        capture: bool,
+    ) -> Result<(Run, Vec<Captured>), KernelError> {
         check::possible(scenario, &self.image)?;
-        let job = Job::new(scenario, seed, capture);
+        let job = Job { scenario: scenario.clone(), seed: seed.0, capture };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
-        let limit = self.limit.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
-        let Finished { mail, console, processor_s, provenance } = self.kernel.run(&job, limit)?;
-        let mut run = measured(&mail, scenario).map_err(|problem| problem.with_console(console))?;
-        run.processor_s = processor_s;
-        run.facts.provenance = Some(provenance);
+        let limit = limit()?.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
+        let Finished { mail, console, provenance, .. } = self.started()?.run(&job, limit)?;
+        let measured = measured(&mail, scenario).map_err(|problem| problem.with_console(console));
+        let (mut run, packets) = measured?;
+        if let Some(facts) = &mut run.facts {
+            facts.provenance = provenance.to_string();
+        }
+        Ok((run, packets))
+    }
+}
+
+impl World for Kernel {
+    fn name(&self) -> String {
+        format!("kernel:{}", self.image.release)
+    }
+
+    fn provenance(&self) -> Result<String, RunError> {
+        Ok(engine().provenance()?.to_string())
+    }
+
+    fn caution(&self) -> Option<String> {
+        match engine().provenance().ok()?.stepping {
+            Stepping::Exact => None,
+            Stepping::Absent(reason) => Some(format!(
+                "{} steps without exactness ({reason}): runs are slower, and the same seed may give another digest; \
+                 `hol doctor` says more",
+                self.name()
+            )),
+        }
+    }
+
+    /// A kernel is told no more than this: what else the stack file says is about the model.
+    fn decides(&self, transport: &TransportSpec) -> Value {
+        let settings = hol_sockets::sysctls(transport).unwrap_or_default();
+        let settings: Vec<_> = settings.iter().map(|set| [set.name, &set.value]).collect();
+        json!([transport.to_string(), settings])
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
+        Ok(check::possible(scenario, &self.image)?)
+    }
+
+    fn make_room(&self, runs: usize) -> Result<(), RunError> {
+        Ok(memory_for(runs)?)
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { run: 500_000, message: 1_000 }
+    }
+
+    fn run(&self, scenario: &Scenario, seed: Seed) -> Result<Run, RunError> {
+        Ok(self.perform(scenario, seed, false)?.0)
+    }
+
+    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
+        let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
+        let (run, packets) = self.perform(scenario, seed, true)?;
+        for Captured { time, interface, fate, octets } in packets {
+            let point = TapPoint { interface, name: &names[interface] };
+            witness.see(&Sighting { time, point, fate, packet: Packet::Octets(&octets) });
+        }
         Ok(run)
     }
 }
 
 /// What the guest says in `mail` that it measured.
-fn measured(mail: &Mail, scenario: &Scenario) -> Result<KernelRun, KernelError> {
+fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), KernelError> {
     let guest = |problem: String| KernelError::from(Trouble::Guest(problem));
-    let facts = match serde_json::from_slice(&mail.text) {
-        Ok(Answer::Done(facts)) => *facts,
+    let Report { facts, flows, packets } = match serde_json::from_slice(&mail.text) {
+        Ok(Answer::Done(report)) => *report,
         Ok(Answer::Failed(problem)) => return Err(guest(problem)),
         Err(problem) => return Err(guest(problem.to_string())),
     };
-    let flows = packed::unpack(&mail.records, 1 + facts.background.len());
-    let mut flows = flows.ok_or_else(|| guest("its records make no sense".to_owned()))?;
-    let background = flows.split_off(1);
-    let records = flows.remove(0);
-    let sightings = sighting::unpack(&mail.packets);
-    let sightings = sightings.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
-    let sightings = journey::judged(sightings);
+    let records = packed::unpack(&mail.records, flows.len());
+    let records = records.ok_or_else(|| guest("its records make no sense".to_owned()))?;
+    let captured = captured::unpack(&mail.packets);
+    let captured = captured.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
     check::valid(scenario, &facts)?;
-    let mut digester = Digester::new();
-    records.iter().for_each(|record| record.digest(&mut digester));
-    Ok(KernelRun { digest: digester.finish(), records, background, sightings, facts, processor_s: 0.0 })
+    let mut flows = flows.into_iter().zip(records);
+    let Some((measured, records)) = flows.next() else { return Err(guest("nothing was measured".to_owned())) };
+    let background = flows.map(|(flow, own)| beside(&records, flow, own)).collect();
+    let run = Run {
+        digest: Run::digest_of(&records),
+        // Sockets tell when a message was written and when it was delivered.
+        sees_passage: false,
+        packets,
+        drops: None,
+        endpoints: None,
+        connect_time: measured.connect_time(),
+        ended: Time::from_nanos(measured.ended),
+        closed: None,
+        stopped: measured.stopped,
+        background,
+        facts: Some(Box::new(facts)),
+        records,
+    };
+    Ok((run, journey::judged(captured)))
+}
+
+fn beside(measured: &[Record], flow: FlowReport, records: Vec<Record>) -> BackgroundRun {
+    let connect_time = flow.connect_time();
+    let stopped: Option<Stopped> = (!flow.was_stopped).then_some(flow.stopped);
+    BackgroundRun::beside(measured, records, connect_time, stopped)
+}
+
+impl FlowReport {
+    fn connect_time(&self) -> Option<hol_base::Duration> {
+        self.connected.map(hol_base::Duration::from_nanos)
+    }
+}
+
+impl From<KernelError> for RunError {
+    fn from(error: KernelError) -> Self {
+        let (problem, log) = (error.to_string(), error.console().to_owned());
+        if error.is_one_run() {
+            return Self::Failed { problem, log };
+        }
+        Self::Unusable { problem, log, is_usage: error.is_usage() }
+    }
 }
 
 /// The limit that the user sets for every run, if he does.

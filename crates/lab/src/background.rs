@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 use hol_stack::TransportSpec;
-use hol_workloads::{Kind, WorkloadSpec};
+use hol_workloads::{Bulk, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::point::settled;
@@ -28,8 +28,8 @@ pub struct Background {
     pub spread: Duration,
 }
 
-const fn greedy() -> WorkloadSpec {
-    WorkloadSpec::new(Kind::Bulk)
+fn greedy() -> WorkloadSpec {
+    WorkloadSpec::new(Bulk::default())
 }
 const fn one() -> u16 {
     1
@@ -45,9 +45,9 @@ impl Background {
     }
 
     /// The same beside a workload over `transport`.
-    pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_model::Background {
+    pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::Background {
         let Self { transport: own, workload, messages, count, spread } = self.clone();
         let transport = own.unwrap_or_else(|| transport.clone());
-        hol_model::Background { transport, workload, messages, count, spread }
+        hol_scenario::Background { transport, workload, messages, count, spread }
     }
 }

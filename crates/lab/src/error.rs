@@ -3,9 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hol_kernel::KernelError;
-
-use crate::failed::FailedRun;
+use hol_scenario::RunError;
 
 /// Something the user wrote is wrong: where, what, and the cure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,15 +59,12 @@ pub enum LabError {
         /// What the world says.
         problem: String,
     },
-    /// The kernel world cannot run anything.
+    /// A world cannot run anything.
     #[error(transparent)]
-    Kernel(#[from] KernelError),
+    World(#[from] RunError),
     /// The first runs failed, every one of them.
     #[error("the first {0} runs all failed, the last: {1}")]
-    Hopeless(u64, FailedRun),
-    /// One run in the kernel world failed; others may not.
-    #[error("{0}")]
-    Failed(FailedRun),
+    Hopeless(u64, String),
     /// One of our own assertions failed in a run; the message above says which.
     #[error(
         "{point}: repetition {repetition} (seed {seed}) broke an assertion; please report it with these words"
@@ -88,8 +83,9 @@ impl LabError {
     /// The user has to change what he wrote, rather than the machine its state.
     pub const fn is_usage(&self) -> bool {
         match self {
-            Self::Kernel(problem) => problem.is_usage(),
-            other => matches!(other, Self::Input(_) | Self::Scenario { .. }),
+            Self::World(RunError::Unusable { is_usage, .. }) => *is_usage,
+            Self::World(RunError::Refused(_)) | Self::Input(_) | Self::Scenario { .. } => true,
+            _ => false,
         }
     }
 

@@ -1,18 +1,18 @@
 //! An experiment file, read and settled into points.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
 use hol_base::Ratio;
-use hol_model::ScenarioError;
 use hol_network::NetworkSpec;
+use hol_scenario::ScenarioError;
 use hol_stack::TransportSpec;
-use hol_workloads::{Kind, WorkloadSpec};
+use hol_workloads::{HostSpec, Simco, WorkloadSpec};
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use crate::axes::{Assignment, combinations};
 use crate::background::Background;
@@ -20,7 +20,7 @@ use crate::error::InputError;
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
 use crate::source::Source;
-use crate::world::World;
+use crate::worlds::WorldName;
 
 /// A question: what is sent over which networks with which transports, and how often.
 #[derive(Debug, Clone)]
@@ -63,12 +63,15 @@ struct File {
     #[serde(default)]
     records: Keep,
     #[serde(default = "default_world")]
-    world: Spanned<World>,
+    world: Spanned<WorldName>,
     transports: Spanned<Vec<Named>>,
     /// The script is read before; here only if it is swept.
     topology: Option<Spanned<IgnoredAny>>,
     #[serde(default = "default_network")]
     network: Spanned<NetworkSpec>,
+    /// What nodes have beside their links, by name.
+    #[serde(default = "no_hosts")]
+    hosts: Spanned<BTreeMap<String, HostSpec>>,
     #[serde(default = "default_workload")]
     workload: Spanned<WorkloadSpec>,
     #[serde(default)]
@@ -98,14 +101,17 @@ fn default_messages() -> Spanned<u64> {
 const fn default_repetitions() -> Repetitions {
     Repetitions::fixed(10)
 }
-fn default_world() -> Spanned<World> {
-    Spanned::new(0..0, World::Model)
+fn default_world() -> Spanned<WorldName> {
+    Spanned::new(0..0, WorldName::default())
 }
 fn default_network() -> Spanned<NetworkSpec> {
     Spanned::new(0..0, NetworkSpec::default())
 }
+fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
+    Spanned::new(0..0, BTreeMap::new())
+}
 fn default_workload() -> Spanned<WorkloadSpec> {
-    Spanned::new(0..0, WorkloadSpec::new(Kind::Simco))
+    Spanned::new(0..0, WorkloadSpec::new(Simco::default()))
 }
 
 impl Experiment {
@@ -113,10 +119,8 @@ impl Experiment {
     pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
         let (mut experiment, places) = Self::read(name, source)?;
         for (point, place) in experiment.points.iter_mut().zip(places) {
-            let wrong = |problem: String| source.error(&place, problem);
-            point.world = point.world.settled().map_err(wrong)?;
-            point.id = point.identity();
-            point.possible().map_err(wrong)?;
+            let placed = point.clone().placed(&point.world);
+            *point = placed.map_err(|problem| source.error(&place, problem.to_string()))?;
         }
         Ok(experiment)
     }
@@ -145,23 +149,19 @@ impl Experiment {
     }
 
     /// The experiment in another world, and for each point that had to be left out why that cannot do it.
-    pub fn in_world(mut self, world: &World) -> Result<(Self, Vec<String>), InputError> {
+    pub fn in_world(mut self, world: &WorldName) -> Result<(Self, Vec<String>), InputError> {
         let place = format!("--world {world}");
-        let settled = world.settled().map_err(|problem| InputError { place, problem })?;
+        let there = world.open().and_then(|world| world.provenance());
+        there.map_err(|problem| InputError { place, problem: problem.to_string() })?;
         let mut refused = Vec::new();
-        self.points.retain_mut(|point| {
-            point.world = settled.clone();
-            point.id = point.identity();
-            let possible = point.possible();
-            refused.extend(possible.as_ref().err().cloned());
-            possible.is_ok()
-        });
+        let placed = self.points.into_iter().map(|point| point.placed(world));
+        self.points = placed.filter_map(|point| point.map_err(|why| refused.push(why.to_string())).ok()).collect();
         Ok((self, refused))
     }
 
-    /// Whether it says that it is for the kernel world.
-    pub fn is_for_kernel(&self) -> bool {
-        self.points.iter().any(|point| !point.world.is_model())
+    /// Whether it names a world that experiments do not run in by default.
+    pub fn names_a_world(&self) -> bool {
+        self.points.iter().any(|point| !point.world.is_default())
     }
 
     /// The experiment with a twentieth of the messages, for a first look; at least 100 a repetition.
@@ -181,10 +181,31 @@ fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> 
     for set in step {
         set.apply(&mut table, source)?;
     }
-    let deserializer = toml::Deserializer::from(Spanned::new(0..0, table));
-    let file = File::deserialize(deserializer).map_err(|e| source.explain(&e))?;
+    let file = read_file(&table).map_err(|e| match culprit(&table, e.message()) {
+        Some(span) => source.explain_at(&span, &e),
+        None => source.explain(&e),
+    })?;
     file.check().map_err(|(span, problem)| source.error(&span, problem))?;
     Ok(file)
+}
+
+fn read_file(table: &DeTable<'_>) -> Result<File, toml::de::Error> {
+    File::deserialize(toml::Deserializer::from(Spanned::new(0..0, table.clone())))
+}
+
+/// The key of the `[workload]` table without which the file does not have this problem: a workload is read as a whole, and
+/// does not tell.
+fn culprit(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
+    let DeValue::Table(workload) = table.get("workload")?.get_ref() else { return None };
+    let spans = workload.iter().filter(|(key, _)| {
+        let mut without = table.clone();
+        if let Some(DeValue::Table(inner)) = without.get_mut("workload").map(Spanned::as_mut) {
+            inner.remove(key.get_ref().as_ref());
+        }
+        read_file(&without).err().is_none_or(|other| other.message() != problem)
+    });
+    let is_unknown = problem.starts_with("unknown field");
+    spans.map(|(key, value)| if is_unknown { key.span() } else { value.span() }).next()
 }
 
 impl File {
@@ -242,25 +263,26 @@ impl File {
     fn misfit(&self, error: &ScenarioError, source: &Source) -> InputError {
         let span = match error {
             ScenarioError::Network(_) => self.network.span(),
+            ScenarioError::UnknownNode { key: "hosts", .. } => self.hosts.span(),
             ScenarioError::Workload(_)
-            | ScenarioError::UnknownEnd { .. }
+            | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)
-            | ScenarioError::NothingSetsThePace
-            | ScenarioError::NoFilter
-            | ScenarioError::TooLongForDatagram { .. } => self.workload.span(),
+            | ScenarioError::NothingSetsThePace => self.workload.span(),
             ScenarioError::Background { index, .. } => self.background[*index].span(),
             ScenarioError::NoMessages => self.messages.span(),
-            ScenarioError::PingpongWithoutReliability
-            | ScenarioError::NotInModel(_)
-            | ScenarioError::TooManyConnections(..) => self.transports.span(),
+            ScenarioError::PingpongWithoutReliability | ScenarioError::TooManyConnections(..) => {
+                self.transports.span()
+            }
         };
         source.error(&span, error.to_string())
     }
 
     fn point(&self, experiment: &str, transport: usize, axes: Vec<(String, String)>) -> Point {
         let Named { spec, label, sources } = self.transports.get_ref()[transport].clone();
-        let workload = self.workload.get_ref().clone();
-        let workload = WorkloadSpec { sources: sources.unwrap_or(workload.sources), ..workload };
+        let mut workload = self.workload.get_ref().clone();
+        if let (Some(sources), Some(load)) = (sources, workload.load_mut()) {
+            load.sources = sources;
+        }
         Point {
             id: PointId(0),
             experiment: experiment.to_owned(),
@@ -272,9 +294,11 @@ impl File {
             precision: self.precision.as_ref().map(|precision| *precision.get_ref()),
             seed: self.seed,
             network: self.network.get_ref().clone(),
+            hosts: self.hosts.get_ref().clone(),
             workload,
             background: self.background.iter().map(|entry| entry.get_ref().clone()).collect(),
             world: self.world.get_ref().clone(),
+            provenance: String::new(),
         }
     }
 }

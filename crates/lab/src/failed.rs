@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use hol_kernel::KernelError;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Job;
 use crate::point::RunKey;
 
 /// A run that failed.
@@ -18,19 +16,14 @@ pub struct FailedRun {
     pub name: String,
     /// What happened, with the cure.
     pub failed: String,
-    /// What the guest wrote to its console; it goes into the log, not into the journal.
+    /// All that its machine had to say; it goes into a file of its own, not into the journal.
     #[serde(skip)]
-    pub console: String,
+    pub log: String,
 }
 
 impl FailedRun {
-    pub(crate) fn new(job: Job<'_>, problem: &KernelError) -> Self {
-        let (name, console) = (job.point.to_string(), problem.console().to_owned());
-        Self { key: job.key(), name, failed: problem.to_string(), console }
-    }
-
     /// The name of its log in the result directory.
-    pub fn log(key: RunKey) -> String {
+    pub fn log_file(key: RunKey) -> String {
         format!("failed/{}-{}.log", key.point, key.repetition)
     }
 }

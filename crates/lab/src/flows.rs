@@ -3,7 +3,7 @@
 use hol_measure::{CONFIDENCE, Interval, jain};
 
 use crate::results::PointResult;
-use crate::run::RunResult;
+use crate::run_result::RunResult;
 
 impl PointResult {
     /// Octets of completed requests over the time from the first message sent to the last delivered, in kbit/s, with

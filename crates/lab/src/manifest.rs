@@ -1,5 +1,6 @@
 //! What a result directory says about itself: enough to understand it, to go on with it, and to check it.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::experiment::{Experiment, Keep};
 use crate::point::Point;
 
 /// The layout of result directories; a change of it is a new number.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// `manifest.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub struct Manifest {
     pub title: String,
     /// Where it ran: `"model"`, or `"kernel:"` with the kernel's release.
     pub world: String,
+    /// What that ran on, as far as results may depend on it; empty where this program decides everything.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provenance: String,
     /// Which records of single messages are kept.
     pub records: Keep,
     /// The machine that began it.
@@ -60,7 +64,8 @@ impl Manifest {
             command,
             study: study.map(str::to_owned),
             title: title.to_owned(),
-            world: worlds(experiments),
+            world: each_once(experiments, |point| point.world.to_string()),
+            provenance: each_once(experiments, |point| point.provenance.clone()),
             records: if keep { Keep::All } else { Keep::None },
             host: Host::this(),
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
@@ -78,13 +83,10 @@ impl Manifest {
     }
 }
 
-/// The worlds of all points, each once.
-fn worlds(experiments: &[Experiment]) -> String {
-    let mut worlds: Vec<String> =
-        experiments.iter().flat_map(|e| &e.points).map(|p| p.world.to_string()).collect();
-    worlds.sort();
-    worlds.dedup();
-    worlds.join(", ")
+/// What `of` says of all points, each once.
+fn each_once(experiments: &[Experiment], of: impl Fn(&Point) -> String) -> String {
+    let said: BTreeSet<String> = experiments.iter().flat_map(|e| &e.points).map(of).collect();
+    said.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 impl Host {

@@ -2,74 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use hol_measure::Precision;
+use hol_scenario::World;
 
 use crate::experiment::Experiment;
-use crate::failed::FailedRun;
-use crate::point::{Point, PointId, RunKey};
+use crate::finished::Finished;
+use crate::job::Job;
+use crate::point::{Point, RunKey};
 use crate::repetitions::Repetitions;
-use crate::run::RunResult;
+use crate::worlds::WorldName;
 
 /// All points of one or several experiments, in order.
 #[derive(Debug, Clone)]
 pub struct Plan {
     points: Vec<Point>,
-}
-
-/// Processor time of a run and of each of its messages, in µs.
-const MODEL_WORK: (u64, u64) = (0, 5);
-const KERNEL_WORK: (u64, u64) = (500_000, 1_000);
-
-/// The runs that are done, and those that failed.
-#[derive(Debug, Clone, Default)]
-pub struct Finished {
-    runs: BTreeMap<RunKey, RunResult>,
-    failed: BTreeMap<RunKey, FailedRun>,
-}
-
-/// A run that is to be done.
-#[derive(Debug, Clone, Copy)]
-pub struct Job<'p> {
-    /// Its point.
-    pub point: &'p Point,
-    /// Which repetition, from 0.
-    pub repetition: u32,
-}
-
-impl Finished {
-    /// Adds a run; a run that is known stays as it is.
-    pub fn insert(&mut self, run: RunResult) {
-        self.failed.remove(&run.key);
-        self.runs.entry(run.key).or_insert(run);
-    }
-
-    /// Adds a run that failed; it stays wanted.
-    pub fn fail(&mut self, run: FailedRun) {
-        if !self.contains(run.key) {
-            self.failed.insert(run.key, run);
-        }
-    }
-
-    /// The runs that failed and have not been done since, by point and repetition.
-    pub fn failed(&self) -> impl Iterator<Item = &FailedRun> {
-        self.failed.values()
-    }
-
-    /// Whether a run is done.
-    pub fn contains(&self, key: RunKey) -> bool {
-        self.runs.contains_key(&key)
-    }
-
-    /// Every run, by point and repetition.
-    pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
-        self.runs.values()
-    }
-
-    /// The runs of a point from the first repetition on, without gaps.
-    pub fn of(&self, point: PointId) -> impl Iterator<Item = &RunResult> {
-        (0..).map_while(move |repetition| self.runs.get(&RunKey { point, repetition }))
-    }
 }
 
 impl Plan {
@@ -86,6 +34,12 @@ impl Plan {
     /// All points, in order.
     pub fn points(&self) -> &[Point] {
         &self.points
+    }
+
+    /// What makes the results of its worlds worth less, with the cure.
+    pub fn cautions(&self) -> Vec<String> {
+        let worlds: BTreeSet<&WorldName> = self.points.iter().map(|point| &point.world).collect();
+        worlds.into_iter().filter_map(|name| name.open().ok()?.caution()).collect()
     }
 
     /// Messages of all points, each with its least number of repetitions.
@@ -117,6 +71,15 @@ impl Plan {
     }
 }
 
+/// How many of `jobs` each world has to do.
+pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
+    let mut counts: BTreeMap<&WorldName, usize> = BTreeMap::new();
+    for job in jobs {
+        *counts.entry(&job.point.world).or_default() += 1;
+    }
+    counts.into_iter().filter_map(|(name, count)| Some((name.open().ok()?, count))).collect()
+}
+
 /// How many repetitions a point needs, decided in the order of the repetitions only.
 pub(crate) fn repetitions_wanted(point: &Point, finished: &Finished) -> u32 {
     let Repetitions { least, most } = point.repetitions;
@@ -133,24 +96,6 @@ pub(crate) fn repetitions_wanted(point: &Point, finished: &Finished) -> u32 {
     wanted
 }
 
-impl Job<'_> {
-    /// Its name.
-    pub const fn key(&self) -> RunKey {
-        RunKey { point: self.point.id, repetition: self.repetition }
-    }
-
-    /// Its messages.
-    pub fn messages(&self) -> u64 {
-        self.point.messages_in(self.repetition)
-    }
-
-    /// About how much processor time it takes, in µs.
-    pub fn work(&self) -> u64 {
-        let (run, message) = if self.point.world.is_model() { MODEL_WORK } else { KERNEL_WORK };
-        run + message * self.messages()
-    }
-}
-
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, point) in self.points.iter().enumerate() {
@@ -164,6 +109,7 @@ impl fmt::Display for Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_result::RunResult;
     use crate::source::Source;
 
     fn plan() -> Plan {

@@ -1,17 +1,18 @@
 //! One combination of the axes, with every setting settled.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use hol_base::{Digester, Ratio, Seed};
-use hol_model::Scenario;
 use hol_network::NetworkSpec;
+use hol_scenario::{RunError, Scenario};
 use hol_stack::TransportSpec;
-use hol_workloads::WorkloadSpec;
+use hol_workloads::{HostSpec, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::background::Background;
 use crate::repetitions::Repetitions;
-use crate::world::World;
+use crate::worlds::WorldName;
 
 /// Stands for everything that decides what a point's runs measure, this program's version included.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,14 +52,20 @@ pub struct Point {
     pub seed: u64,
     /// The network.
     pub network: NetworkSpec,
+    /// What nodes have beside their links.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, HostSpec>,
     /// What the application does.
     pub workload: WorkloadSpec,
     /// What goes on beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Background>,
     /// Where it runs.
-    #[serde(default, skip_serializing_if = "World::is_model")]
-    pub world: World,
+    #[serde(default, skip_serializing_if = "WorldName::is_default")]
+    pub world: WorldName,
+    /// What that runs on, as far as results may depend on it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provenance: String,
 }
 
 impl Point {
@@ -70,13 +77,25 @@ impl Point {
         self
     }
 
+    /// The point in a world that is there, under its whole name and with what it runs on; refused if that cannot do it.
+    pub(crate) fn placed(mut self, world: &WorldName) -> Result<Self, RunError> {
+        let there = world.open()?;
+        self.world = WorldName::of(&there.name(), "");
+        self.provenance = there.provenance()?;
+        self.id = self.identity();
+        there.check(&self.scenario(0))?;
+        Ok(self)
+    }
+
     /// The id that these settings have in this version of the program.
     pub fn identity(&self) -> PointId {
-        let Self { transport, messages, repetitions, seed, network, workload, background, world, .. } = self;
+        let Self { transport, messages, repetitions, seed, network, workload, hosts, background, .. } = self;
+        // A world that is not there runs nothing either.
+        let transport = self.world.open().map(|world| world.decides(transport)).unwrap_or_default();
         let least = u64::from(repetitions.least);
         let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "transport": settled::Settled::of(transport),
+            "transport": transport,
             // How long each repetition is, and not how many there are: more of them go on with the first.
             "messages": [messages / least, messages % least],
             "seed": seed,
@@ -86,12 +105,11 @@ impl Point {
         if !background.is_empty() {
             decides["background"] = serde_json::json!(background);
         }
-        if !world.is_model() {
-            decides["world"] = world.to_string().into();
-            // A kernel is told no more than this: what else the stack file says is about the model.
-            let settings = hol_sockets::sysctls(transport).unwrap_or_default();
-            let settings: Vec<_> = settings.iter().map(|set| [set.name, &set.value]).collect();
-            decides["transport"] = serde_json::json!([transport.to_string(), settings]);
+        if !hosts.is_empty() {
+            decides["hosts"] = serde_json::json!(hosts);
+        }
+        if !self.world.is_default() {
+            decides["world"] = serde_json::json!([self.world, self.provenance]);
         }
         let mut digester = Digester::new();
         digester.add_octets(decides.to_string().as_bytes());
@@ -115,15 +133,11 @@ impl Point {
         lasting.map(|entry| usize::from(entry.count)).sum()
     }
 
-    /// Refuses what its world cannot do.
-    pub(crate) fn possible(&self) -> Result<(), String> {
-        self.world.check(&self.scenario(0))
-    }
-
     /// What the world is asked to run.
     pub fn scenario(&self, repetition: u32) -> Scenario {
         Scenario {
             network: self.network.clone(),
+            hosts: self.hosts.clone(),
             transport: self.transport.clone(),
             workload: self.workload.clone(),
             messages: self.messages_in(repetition),

@@ -23,8 +23,9 @@ type Column = (&'static str, fn(&Record) -> Option<u64>);
 /// number as in a trace of ns-2.
 const FLOW: &str = "flow";
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 15] = [
     ("id", |r| Some(r.id)),
+    ("parent", |r| r.parent.map(u64::from)),
     ("stream", |r| Some(r.stream.into())),
     ("size", |r| Some(r.size.into())),
     ("scheduled", |r| Some(r.scheduled.as_nanos())),
@@ -68,7 +69,7 @@ pub(crate) fn write(dir: &Path, key: RunKey, flows: &[Vec<Record>]) -> Result<()
 fn write_flows(file: File, flows: &[Vec<Record>]) -> Result<(), ParquetError> {
     let numbers = COLUMNS.map(|(name, _)| format!("optional int64 {name};")).concat();
     let schema =
-        format!("message record {{ required int64 {FLOW}; {numbers} required binary outcome (utf8); }}");
+        format!("message record {{ required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8); }}");
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let schema = Arc::new(parse_message_type(&schema)?);
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
@@ -92,6 +93,8 @@ fn write_flow(
         let values: Vec<i64> = cells.into_iter().flatten().map(|value| value as i64).collect();
         write_column::<Int64Type>(&mut group, &values, Some(&present))?;
     }
+    let kinds: Vec<ByteArray> = records.iter().map(|r| ByteArray::from(r.kind.name())).collect();
+    write_column::<ByteArrayType>(&mut group, &kinds, None)?;
     let outcomes: Vec<ByteArray> = records.iter().map(|r| ByteArray::from(outcome(r.outcome))).collect();
     write_column::<ByteArrayType>(&mut group, &outcomes, None)?;
     group.close()?;
@@ -115,6 +118,8 @@ mod tests {
     use parquet::record::RowAccessor;
 
     use super::*;
+    use hol_measure::RecordKind;
+
     use crate::point::PointId;
 
     fn record(id: u64) -> Record {

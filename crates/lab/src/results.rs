@@ -9,9 +9,10 @@ use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal};
 use crate::error::LabError;
 use crate::failed::FailedRun;
 use crate::manifest::Manifest;
-use crate::plan::{Finished, Plan, repetitions_wanted};
+use crate::finished::Finished;
+use crate::plan::{Plan, repetitions_wanted};
 use crate::point::{Point, RunKey};
-use crate::run::RunResult;
+use crate::run_result::RunResult;
 use crate::store;
 
 /// Everything a result directory holds.

@@ -148,7 +148,12 @@ impl Source {
 
     /// What the TOML reader found, with the cure.
     pub(crate) fn explain(&self, error: &toml::de::Error) -> InputError {
-        self.error(&error.span().unwrap_or(0..0), cure(error.message()))
+        self.explain_at(&error.span().unwrap_or(0..0), error)
+    }
+
+    /// The same, where the reader could not tell the place.
+    pub(crate) fn explain_at(&self, span: &Range<usize>, error: &toml::de::Error) -> InputError {
+        self.error(span, cure(error.message()))
     }
 
     fn place(&self, offset: usize) -> String {

@@ -10,10 +10,10 @@ use crate::error::LabError;
 use crate::experiment::Keep;
 use crate::failed::FailedRun;
 use crate::manifest::{FORMAT, Manifest};
-use crate::plan::Finished;
+use crate::finished::Finished;
 use crate::records;
 use crate::results::Results;
-use crate::run::RunResult;
+use crate::run_result::RunResult;
 use crate::sweep::Ended;
 use crate::table;
 
@@ -93,7 +93,7 @@ impl Store {
     pub fn append(&mut self, ended: Ended<'_>) -> Result<(), LabError> {
         let line = match ended {
             Ok(run) => {
-                let _ = fs::remove_file(self.dir.join(FailedRun::log(run.key)));
+                let _ = fs::remove_file(self.dir.join(FailedRun::log_file(run.key)));
                 serde_json::to_string(run)
             }
             Err(run) => {
@@ -109,8 +109,8 @@ impl Store {
     fn write_log(&self, run: &FailedRun) -> Result<(), LabError> {
         let dir = self.dir.join(FAILED);
         fs::create_dir_all(&dir).map_err(|e| LabError::file("create", &dir, e))?;
-        let text = format!("{run}\n\nall that the guest wrote to its console:\n{}", run.console);
-        write_whole(&self.dir.join(FailedRun::log(run.key)), text.as_bytes())
+        let text = format!("{run}\n\nall that its machine had to say:\n{}", run.log);
+        write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
     /// Keeps the records of a run if the manifest says so; from any thread, before [`append`](Self::append).
@@ -297,8 +297,8 @@ mod tests {
         let open = || Store::open(dir.path(), manifest("transports = ['tcp']"));
         let key = run(3).key;
         let (name, failed, console) = ("a point".to_owned(), "crashed".to_owned(), "Oops".to_owned());
-        let log = dir.path().join(FailedRun::log(key));
-        open().unwrap().0.append(Err(&FailedRun { key, name, failed, console })).unwrap();
+        let log = dir.path().join(FailedRun::log_file(key));
+        open().unwrap().0.append(Err(&FailedRun { key, name, failed, log: console })).unwrap();
         let (mut store, finished) = open().unwrap();
         assert_eq!((finished.runs().count(), finished.failed().count()), (0, 1));
         let said = fs::read_to_string(&log).unwrap();

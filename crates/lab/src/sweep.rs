@@ -7,9 +7,12 @@ use hol_measure::Record;
 
 use crate::error::LabError;
 use crate::failed::FailedRun;
-use crate::plan::{Finished, Job, Plan};
+use crate::finished::Finished;
+use crate::job::Job;
+use crate::plan::{Plan, by_world};
 use crate::pool;
-use crate::run::{self, RunResult};
+use crate::run::{self, Outcome};
+use crate::run_result::RunResult;
 
 /// If so many runs fail and none before them was done, so will the others.
 const HOPELESS: u64 = 20;
@@ -52,12 +55,16 @@ pub fn execute(
         if jobs.is_empty() || stop.load(Ordering::Relaxed) {
             return Ok(());
         }
-        memory_for(&jobs, threads)?;
+        for (world, count) in by_world(&jobs) {
+            world.make_room(count.min(threads))?;
+        }
         progress.runs_wanted += jobs.len() as u64;
         progress.work_wanted += jobs.iter().map(Job::work).sum::<u64>();
         let work = |job: &Job<'_>| match run::run(*job) {
-            Ok((result, records)) => keep(&result, &records).map(|()| (job.work(), Ok(result))),
-            Err(LabError::Failed(run)) => Ok((job.work(), Err(run))),
+            Ok(Outcome::Done(result, records)) => {
+                keep(&result, &records).map(|()| (job.work(), Ok(*result)))
+            }
+            Ok(Outcome::Failed(run)) => Ok((job.work(), Err(run))),
             Err(problem) => Err(problem),
         };
         let take = |ended: Result<(u64, Result<RunResult, FailedRun>), LabError>| -> Result<(), LabError> {
@@ -69,7 +76,7 @@ pub fn execute(
             match ended {
                 Ok(result) => finished.insert(result),
                 Err(run) if progress.runs == HOPELESS && progress.failed == HOPELESS => {
-                    return Err(LabError::Hopeless(HOPELESS, run));
+                    return Err(LabError::Hopeless(HOPELESS, run.to_string()));
                 }
                 Err(run) => {
                     given_up.insert(run.key);
@@ -80,10 +87,4 @@ pub fn execute(
         };
         pool::for_each(&jobs, threads, stop, work, take)?;
     }
-}
-
-/// Refuses more virtual machines at the same time than the memory holds.
-fn memory_for(jobs: &[Job<'_>], threads: usize) -> Result<(), LabError> {
-    let machines = jobs.iter().filter(|job| !job.point.world.is_model()).count().min(threads);
-    Ok(hol_kernel::memory_for(machines)?)
 }

@@ -11,7 +11,7 @@ use crate::experiment::Experiment;
 use crate::manifest::Manifest;
 use crate::point::Point;
 use crate::repetitions::Repetitions;
-use crate::world::World;
+use crate::worlds::WorldName;
 
 /// Repetitions of the model for each of the kernel's, which cost several hundred times as much: so many that the
 /// model's own uncertainty hardly counts.
@@ -30,13 +30,13 @@ pub struct BothWorlds {
 
 impl BothWorlds {
     /// The points of `experiments` whose stack is the kernel's, as far as the model and the kernel of `world` can do them.
-    pub fn of(experiments: Vec<Experiment>, world: &World) -> Result<Self, InputError> {
+    pub fn of(experiments: Vec<Experiment>, world: &WorldName) -> Result<Self, InputError> {
         let mut both = Self { kernel: Vec::new(), model: Vec::new(), refused: Vec::new() };
         for mut experiment in experiments {
             experiment.points.retain(|point| point.transport.stack() == DEFAULT_STACK);
-            let (experiment, not_in_model) = experiment.in_world(&World::Model)?;
+            let (experiment, not_in_model) = experiment.in_world(&WorldName::default())?;
             let (kernel, not_in_kernel) = experiment.in_world(world)?;
-            let (model, _) = kernel.clone().in_world(&World::Model)?;
+            let (model, _) = kernel.clone().in_world(&WorldName::default())?;
             both.model.push(model.repeated(|Repetitions { least, most }| Repetitions {
                 least: least * MODEL_REPETITIONS,
                 most: most * MODEL_REPETITIONS,

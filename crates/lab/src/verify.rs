@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 
 use crate::error::LabError;
-use crate::plan::Job;
+use crate::job::Job;
 use crate::point::Point;
 use crate::pool;
 use crate::results::Results;
-use crate::run::{self, RunResult};
+use crate::run::{self, Outcome};
+use crate::run_result::RunResult;
 
 /// A run that gave something else than before.
 #[derive(Debug, Clone)]
@@ -56,7 +57,13 @@ pub fn verify(
 /// Repeats one run.
 fn again(point: &Point, stored: &RunResult) -> Result<Option<Difference>, LabError> {
     let repetition = stored.key.repetition;
-    let (now, _) = run::run(Job { point, repetition })?;
+    let now = match run::run(Job { point, repetition })? {
+        Outcome::Done(now, _) => now,
+        Outcome::Failed(run) => {
+            let fields = vec![format!("it failed: {}", run.failed)];
+            return Ok(Some(Difference { point: point.clone(), repetition, fields }));
+        }
+    };
     let mut fields = Vec::new();
     compare("", &fixed(stored), &fixed(&now), &mut fields);
     Ok((!fields.is_empty()).then(|| Difference { point: point.clone(), repetition, fields }))

@@ -44,7 +44,7 @@ fn a_transport_may_say_how_many_sources_use_it_and_else_the_workload_does() {
     let text = "transports = ['sctp', { spec = 'sctp:streams=2', label = 'two sources', sources = 2 }]\n\
                 [workload]\nkind = 'oneway'";
     let sources =
-        |text: &str| parse(text).unwrap().points.iter().map(|p| p.workload.sources).collect::<Vec<_>>();
+        |text: &str| parse(text).unwrap().points.iter().map(|p| p.workload.sources()).collect::<Vec<_>>();
     assert_eq!(sources(text), [1, 2]);
     assert_eq!(sources(&format!("{text}\nsources = 3")), [3, 2]);
     let error = parse(&text.replace("sources = 2", "sources = 0")).unwrap_err().to_string();
@@ -187,7 +187,7 @@ fn a_background_is_swept_like_everything_else_and_greedy_by_default() {
     assert_eq!(points.len(), 4);
     assert_eq!(points[1].to_string(), "test: tcp background.count=2");
     let background = &points[1].background[0];
-    assert_eq!((background.count, background.workload.kind.name()), (2, "bulk"));
+    assert_eq!((background.count, background.workload.kind.workload().name()), (2, "bulk"));
     assert_ne!(points[0].id, points[1].id);
     let kept = serde_json::to_string(&points[1]).unwrap();
     assert_eq!(serde_json::from_str::<hol_lab::Point>(&kept).unwrap().identity(), points[1].id);

@@ -18,12 +18,13 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     let [from, to] = [workload.from(), workload.to()].map(|name| topology.node(name));
     let path: Vec<&Settings> = topology.path(from?, to?).into_iter().map(|line| &line.settings).collect();
     let bottleneck = *path.iter().min_by_key(|line| line.rate.bits_per_second())?;
+    let size = workload.size()?;
     let delays = path.iter().map(|line| line.delay.as_secs_f64());
     let stream = Stream {
         messages: point.messages_in(0),
-        size: workload.size(),
-        on_wire: on_wire(&point.transport, workload.size(), bottleneck)?,
-        interval: workload.rate().map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.sources)),
+        size,
+        on_wire: on_wire(&point.transport, size, bottleneck)?,
+        interval: workload.rate().map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.sources())),
         rate: bottleneck.rate,
         delay: Duration::from_secs_f64(delays.sum()),
     };

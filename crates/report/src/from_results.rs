@@ -50,11 +50,9 @@ fn flows(result: &PointResult) -> Option<Flows> {
     })
 }
 
-/// Where the time went. Sockets do not see when a message leaves and arrives: then all of it is the network's.
+/// Where the time went, if the records tell when messages left and arrived.
 fn split(result: &PointResult) -> Option<SplitMean> {
-    let split = result.split_ms().unwrap_or_default();
-    let told = split.sender + split.recovery + split.head_of_line > 0.0;
-    (result.point.world.is_model() || told).then_some(split)
+    result.runs.iter().all(|run| run.sees_passage).then(|| result.split_ms().unwrap_or_default())
 }
 
 fn conditions(point: &Point) -> Conditions {

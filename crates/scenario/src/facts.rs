@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Facts {
     /// The kernel's version, as `uname` gives it.
     pub kernel: String,
+    /// What ran it, and in which mode.
+    #[serde(default)]
+    pub provenance: String,
     /// What its clock counts.
     pub clocksource: String,
     /// Every setting of the namespaces of the endpoints that was written, with the value that the kernel then had.

@@ -29,6 +29,16 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// A workload without a background, on hosts that have nothing beside their links.
+    pub const fn alone(
+        network: NetworkSpec,
+        transport: TransportSpec,
+        workload: WorkloadSpec,
+        messages: u64,
+    ) -> Self {
+        Self { network, hosts: BTreeMap::new(), transport, workload, messages, background: Vec::new() }
+    }
+
     /// Refuses a scenario that contradicts itself.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let topology = Topology::new(&self.network)?;

@@ -75,6 +75,8 @@ pub struct FlowRun {
     pub ended: Time,
     /// Why the run ended.
     pub stopped: Stopped,
+    /// It ended because another thread wanted it to.
+    pub was_stopped: bool,
     /// What the kernel counted for the client's sockets.
     pub client: Counts,
     /// What the kernel counted for the server's sockets.

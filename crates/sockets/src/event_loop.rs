@@ -38,6 +38,7 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) server: Side,
     pub(crate) filter: Option<Filter>,
     pub(crate) flow: Flow,
+    pub(crate) was_stopped: bool,
     pub(crate) paths: Vec<PathChange>,
     /// Scratch space for whoever reads.
     pub(crate) buffer: Box<[u8]>,
@@ -86,6 +87,7 @@ impl EventLoop<'_> {
             connected: self.flow.connected(),
             ended,
             stopped: self.flow.stopped().expect("a run ends when its flow has").clone(),
+            was_stopped: self.was_stopped,
             client: self.client.counts(),
             server: self.server.counts(),
             paths: self.paths,
@@ -107,6 +109,7 @@ impl EventLoop<'_> {
                 self.serve(End::Client).map(Some)
             }
             Token::Stop => {
+                self.was_stopped = self.flow.stopped().is_none();
                 self.flow.end();
                 Ok(None)
             }

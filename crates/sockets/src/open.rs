@@ -58,6 +58,7 @@ pub(crate) fn event_loop<'p>(
         server: Side::new(End::Server, workload.server(lanes, *messages, Host { filter: lent })),
         filter,
         flow: Flow::new(Terms::of(workload, transport, Time::ZERO)),
+        was_stopped: false,
         paths: Vec::new(),
         buffer: vec![0; EventLoop::BUFFER].into_boxed_slice(),
         clock: Clock::start(),

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hol_model::Scenario;
+use hol_scenario::Scenario;
 
 use crate::error::Console;
 use crate::image::Image;

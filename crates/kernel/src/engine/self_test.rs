@@ -3,7 +3,7 @@
 use std::thread;
 
 use hol_base::Seed;
-use hol_model::Scenario;
+use hol_scenario::Scenario;
 use serde_json::{from_value, json};
 
 use crate::KernelError;
@@ -28,12 +28,13 @@ pub(super) fn differs(run: impl Fn(&[u8]) -> Result<Mail, KernelError> + Sync) -
 fn job() -> Vec<u8> {
     let scenario = Scenario {
         network: from_value(json!({ "loss": "5%" })).expect("a network"),
+        hosts: Default::default(),
         transport: "tcp".parse().expect("a transport"),
         workload: from_value(json!({ "kind": "simco" })).expect("a workload"),
         messages: MESSAGES,
         background: Vec::new(),
     };
-    serde_json::to_vec(&Job::new(&scenario, SEED, false)).expect("a job is plain data")
+    serde_json::to_vec(&Job { scenario, seed: SEED.0, capture: false }).expect("a job is plain data")
 }
 
 #[cfg(test)]
@@ -53,6 +54,6 @@ mod tests {
     #[test]
     fn its_job_is_one_that_the_guest_understands() {
         let job: Job = serde_json::from_slice(&job()).unwrap();
-        assert_eq!(job.scenario().unwrap().messages, MESSAGES);
+        assert_eq!(job.scenario.messages, MESSAGES);
     }
 }

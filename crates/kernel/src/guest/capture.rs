@@ -1,12 +1,13 @@
 //! Captures what the ends send and receive: a ring for each interface, read when the run is over.
 
 use hol_base::Time;
+use hol_scenario::Scenario;
 
 use super::Trouble;
 use super::ring::Ring;
 use super::topology::Topology;
 use crate::job::Job;
-use crate::sighting;
+use crate::captured;
 
 /// All rings together take at most so many octets, a quarter of the memory.
 const MEMORY: usize = 128 << 20;
@@ -42,7 +43,7 @@ impl Capture {
             }
             for frame in ring.frames() {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
-                sighting::pack(&mut packets, time, *interface, frame.received, frame.octets);
+                captured::pack(&mut packets, time, *interface, frame.received, frame.octets);
             }
         }
         Ok(packets)
@@ -54,6 +55,8 @@ impl Capture {
 fn frames(job: &Job) -> usize {
     const OPENING: u64 = 1000;
     const LEAST_MSS: u64 = 500;
-    let packets = job.workload.size().div_ceil(LEAST_MSS);
-    (OPENING + job.messages.saturating_mul(8 * packets)) as usize
+    let Scenario { workload, messages, .. } = &job.scenario;
+    // SIMCO's messages are short.
+    let packets = workload.size().unwrap_or(1).div_ceil(LEAST_MSS);
+    (OPENING + messages.saturating_mul(8 * packets)) as usize
 }

@@ -5,26 +5,32 @@ use std::thread;
 use std::time::Duration;
 
 use hol_base::{Seed, Time};
-use hol_measure::{Record, Transfer};
-use hol_model::Scenario;
-use hol_sockets::{End, Ending, Plan, Run, Site, SocketsError, Stop};
+use hol_measure::Record;
+use hol_scenario::{FIRST_CLIENT_PORT, Scenario, server_port};
+use hol_sockets::{Assignment, End, Ending, FlowRun, Site, SocketsError, Stop};
 use hol_stack::TransportSpec;
-use hol_workloads::{ENDLESS, WorkloadSpec};
+use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 use nix::sched::{CloneFlags, setns};
 
 use super::Trouble;
 use super::topology::Topology;
-use crate::job::BackgroundFacts;
-
-/// Where servers listen, and where clients' ports begin: as in the model world.
-const SERVER_PORT: u16 = 7626;
-const FIRST_CLIENT_PORT: u16 = 49152;
+use crate::job::FlowReport;
 
 /// A workload and the namespaces of its client and its server.
 #[derive(Debug)]
 pub(super) struct Flow<'t> {
-    pub(super) plan: Plan,
+    pub(super) assignment: Assignment,
     pub(super) networks: [&'t File; 2],
+}
+
+/// What makes a flow another one than its neighbours.
+struct Own<'s> {
+    transport: &'s TransportSpec,
+    workload: WorkloadSpec,
+    messages: u64,
+    seed: Seed,
+    ending: Ending,
+    host: HostSpec,
 }
 
 /// The flow that is measured, then those of the background; each has ports of its own.
@@ -35,34 +41,43 @@ pub(super) fn all<'t>(
     seed: Seed,
 ) -> Vec<Flow<'t>> {
     let Scenario { transport, workload, messages, .. } = scenario;
-    let background = scenario.background_flows(seed);
-    let background = background.map(|flow| {
-        let ending = if flow.messages == ENDLESS { Ending::Abort } else { Ending::Close };
-        (flow.transport, flow.workload, flow.messages, flow.seed, ending)
+    let background = scenario.background_flows(seed).map(|flow| Own {
+        transport: flow.transport,
+        workload: flow.workload,
+        messages: flow.messages,
+        seed: flow.seed,
+        ending: if flow.messages == ENDLESS { Ending::Abort } else { Ending::Close },
+        host: HostSpec::default(),
     });
-    let measured = (transport, workload.clone(), *messages, seed, Ending::Abort);
+    let measured = Own {
+        transport,
+        workload: workload.clone(),
+        messages: *messages,
+        seed,
+        ending: Ending::Abort,
+        host: scenario.host(workload.to()),
+    };
     let mut client_port = FIRST_CLIENT_PORT;
-    let flow = |(server_port, (transport, workload, messages, seed, ending)): (
-        u16,
-        (&TransportSpec, WorkloadSpec, u64, Seed, Ending),
-    )| {
+    let flow = |(index, own): (usize, Own<'_>)| {
+        let Own { transport, workload, messages, seed, ending, host } = own;
         let ends = [workload.from(), workload.to()];
         let ends = ends.map(|name| network.node(name).expect("the host has checked the scenario"));
-        let [client, server] = [(ends[0], client_port), (ends[1], server_port)]
+        let [client, server] = [(ends[0], client_port), (ends[1], server_port(index))]
             .map(|(end, port)| Site { addresses: topology.addresses(end), port });
-        client_port += transport.connections();
-        let transport = transport.clone();
-        let networks = ends.map(|end| &topology.node(end).file);
-        Flow { plan: Plan { transport, workload, messages, seed, client, server, ending }, networks }
+        client_port = client_port.saturating_add(transport.connections());
+        let (transport, server_host) = (transport.clone(), host);
+        let assignment =
+            Assignment { transport, workload, messages, seed, client, server, server_host, ending };
+        Flow { assignment, networks: ends.map(|end| &topology.node(end).file) }
     };
-    (SERVER_PORT..).zip([measured].into_iter().chain(background)).map(flow).collect()
+    [measured].into_iter().chain(background).enumerate().map(flow).collect()
 }
 
 impl Flow<'_> {
-    fn run(&self, stop: Option<&Stop>) -> Result<Run, SocketsError> {
-        wait(Duration::from_nanos(self.plan.workload.start.as_nanos()));
+    fn run(&self, stop: Option<&Stop>) -> Result<FlowRun, SocketsError> {
+        wait(Duration::from_nanos(self.assignment.workload.start.as_nanos()));
         let [client, server] = self.networks;
-        hol_sockets::run_until(&self.plan, stop, &mut |end| {
+        hol_sockets::run_until(&self.assignment, stop, &mut |end| {
             let network = if end == End::Client { client } else { server };
             Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
         })
@@ -74,8 +89,8 @@ impl Flow<'_> {
 pub(super) struct Outcome {
     /// When the run began, in ns since 1970.
     pub(super) epoch: u64,
-    pub(super) measured: Run,
-    pub(super) background: Vec<Run>,
+    /// The measured flow, then those of the background.
+    pub(super) flows: Vec<FlowRun>,
 }
 
 /// Runs the measured flow, which is the first, and the background until that has ended.
@@ -94,31 +109,35 @@ pub(super) fn run(flows: &[Flow<'_>]) -> Result<Outcome, Trouble> {
     let mut runs = vec![run?];
     runs.extend(others.into_iter().collect::<Result<Vec<_>, SocketsError>>()?);
     // No flow connects before its time has come, and each counts from its own first attempt.
-    let due = flows.iter().map(|flow| flow.plan.workload.start.as_nanos());
+    let due = flows.iter().map(|flow| flow.assignment.workload.start.as_nanos());
     let epoch = runs.iter().zip(due).map(|(run, due)| run.epoch - due).min().unwrap_or_default();
     for run in &mut runs {
         let late = hol_base::Duration::from_nanos(run.epoch - epoch);
         run.records.iter_mut().for_each(|record| *record = record.later(late));
     }
-    let background = runs.split_off(1);
-    Ok(Outcome { epoch, measured: runs.remove(0), background })
+    Ok(Outcome { epoch, flows: runs })
 }
 
 impl Outcome {
-    /// What the guest tells of the background.
-    pub(super) fn background(&self) -> Vec<BackgroundFacts> {
-        let transfer = Transfer::of(&self.measured.records);
-        let facts = |other: &Run| BackgroundFacts {
-            connected: other.connected.map(Time::as_nanos),
-            octets: transfer.map_or(0, |meanwhile| meanwhile.octets(&other.records)),
-            stopped: other.stopped.reason(),
-        };
-        self.background.iter().map(facts).collect()
+    /// The flow that is measured.
+    pub(super) fn measured(&self) -> &FlowRun {
+        &self.flows[0]
     }
 
-    /// The records by flow, the measured one first.
+    /// What the guest tells of each.
+    pub(super) fn reports(&self) -> Vec<FlowReport> {
+        let report = |run: &FlowRun| FlowReport {
+            connected: run.connected.map(Time::as_nanos),
+            ended: run.ended.as_nanos(),
+            stopped: run.stopped.clone(),
+            was_stopped: run.was_stopped,
+        };
+        self.flows.iter().map(report).collect()
+    }
+
+    /// The records by flow.
     pub(super) fn into_records(self) -> Vec<Vec<Record>> {
-        [self.measured].into_iter().chain(self.background).map(|run| run.records).collect()
+        self.flows.into_iter().map(|run| run.records).collect()
     }
 }
 

@@ -111,7 +111,7 @@ fn await_exact_timers() -> Result<(), Trouble> {
 fn job() -> Result<Job, Trouble> {
     load(&modules::file(modules::MAILBOX))?;
     let job: Job = serde_json::from_slice(&door::job()?)?;
-    if !job.workload.filter.is_none() {
+    if job.scenario.filtered().is_some() {
         modules::of_filter().try_for_each(|file| load(&file))?;
     }
     Ok(job)

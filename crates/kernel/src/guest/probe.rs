@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 use hol_network::{Interface, Medium};
+use hol_scenario::Floor;
 
 use super::Trouble;
 use super::topology::Topology;
-use crate::job::Floor;
 use crate::netem::Plan;
 use crate::stages::Line;
 

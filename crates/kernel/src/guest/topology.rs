@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use hol_base::Seed;
+use hol_scenario::LineFacts;
 use hol_network::{InterfaceId, LineId, Medium, NodeId, Segment};
 use nix::net::if_::if_nametoindex;
 
@@ -11,7 +12,6 @@ use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
 use super::route::{self, BEYOND, Interface, MAIN};
 use super::{Trouble, offload};
-use crate::job::LineFacts;
 use crate::netem::Plan;
 
 /// The namespaces, and what connects them.

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use hol_base::Seed;
-use hol_model::Scenario;
 use hol_network::NodeId;
-use hol_sockets::{Enforced, Sysctl, sysctls};
+use hol_scenario::{Facts, Scenario};
+use hol_sockets::{Sysctl, sysctls};
 
 use super::capture::Capture;
 use super::namespace;
 use super::topology::{self, Topology};
 use super::{Trouble, entropy, flow, probe, schedule, text};
-use crate::job::{Answer, Facts, FilterFacts, Job};
+use crate::job::{Answer, Job, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed};
 
@@ -19,47 +19,40 @@ use crate::{netem, packed};
 pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let seed = Seed(job.seed);
     entropy::inject(seed)?;
-    let scenario = job.scenario()?;
+    let scenario = &job.scenario;
     let plan = netem::plan(&scenario.network)?;
     let mut topology = topology::build(&plan, seed, [scenario.workload.from(), scenario.workload.to()])?;
-    let sysctls = settle(&topology, &plan, &scenario)?;
+    let sysctls = settle(&topology, &plan, scenario)?;
     let floor = probe::floors(&topology, &plan)?;
     topology.begin()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
     let chains = topology.take_chains();
-    let flows = flow::all(&topology, &plan.network, &scenario, seed);
+    let flows = flow::all(&topology, &plan.network, scenario, seed);
     let capture = job.capture.then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
     schedule::start(plan.changes.clone(), chains)?;
     let outcome = flow::run(&flows)?;
     let capture = capture.map(|capture| capture.finish(outcome.epoch)).transpose()?;
-    let run = &outcome.measured;
+    let run = outcome.measured();
     let facts = Facts {
         kernel: namespace::get("kernel/osrelease").unwrap_or_default()
             + " "
             + &namespace::get("kernel/version").unwrap_or_default(),
+        // The host knows what runs us.
+        provenance: String::new(),
         clocksource: clocksource(),
         sysctls,
-        stopped: run.stopped.reason(),
-        connected: run.connected.map(|time| time.as_nanos()),
-        ended: run.ended.as_nanos(),
         lines: topology.lines(&plan, &before.1)?,
         floor,
-        background: outcome.background(),
-        filter: run.filter.map(filter_facts),
-        provenance: None,
-        packets: topology.packets()?.saturating_sub(before.0),
+        filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
     };
+    let packets = topology.packets()?.saturating_sub(before.0);
+    let report = Report { facts, flows: outcome.reports(), packets };
     Ok(Mail {
-        text: text(&Answer::Done(Box::new(facts))),
+        text: text(&Answer::Done(Box::new(report))),
         records: packed::pack(&outcome.into_records()),
         packets: capture.unwrap_or_default(),
     })
-}
-
-fn filter_facts(held: Enforced) -> FilterFacts {
-    let Enforced { rules, ending, missing, surplus } = held;
-    FilterFacts { rules, ending, missing, surplus }
 }
 
 /// Makes the settings of the ends of every flow; returns what the kernel then says those of the measured are.

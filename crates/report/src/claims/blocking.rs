@@ -2,7 +2,7 @@
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_model::Scenario;
+use hol_scenario::Scenario;
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -72,7 +72,7 @@ impl Blocking {
             .map_err(|e| problem(&e))?;
         let transport = transport.parse().map_err(|e| problem(&e))?;
         let scenario =
-            Scenario { network, transport, workload, messages: self.messages, background: Vec::new() };
+            Scenario::alone(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| problem(&e))?;
         Ok(waits(&run.records, self.files))
     }
@@ -108,6 +108,8 @@ mod tests {
             let (id, stream, size) = (id as u64, (id % 2) as u16, 64);
             Record {
                 id,
+                kind: hol_measure::RecordKind::Message,
+                parent: None,
                 stream,
                 size,
                 scheduled: Time::ZERO,

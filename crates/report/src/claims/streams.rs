@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_model::Scenario;
+use hol_scenario::Scenario;
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -54,7 +54,7 @@ impl Streams {
         let network = toml::from_str("loss = \"5%\"").map_err(|e| format!("{e}"))?;
         let workload = toml::from_str("kind = \"simco\"").map_err(|e| format!("{e}"))?;
         let scenario =
-            Scenario { network, transport, workload, messages: self.messages, background: Vec::new() };
+            Scenario::alone(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| e.to_string())?;
         Ok((streams, run.records))
     }
@@ -92,7 +92,7 @@ mod tests {
         let delivered = Time::from_millis(delivered);
         let request = Some(Leg { delivered, ..Leg::default() });
         let scheduled = Time::ZERO;
-        Record { id, kind: RecordKind::Message, parent: None, stream, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
+        Record { id, kind: hol_measure::RecordKind::Message, parent: None, stream, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
     }
 
     #[test]

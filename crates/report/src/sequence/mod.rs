@@ -4,7 +4,7 @@ mod diagram;
 mod label;
 mod trace;
 
-use hol_model::ScenarioError;
+use hol_scenario::RunError;
 use hol_stack::TransportSpec;
 
 use crate::plot::Svg;
@@ -36,7 +36,7 @@ pub struct Diagram {
 }
 
 /// Runs and draws one lost message over TCP, and over SCTP with one and with eight streams.
-pub fn diagrams() -> Result<Vec<Diagram>, ScenarioError> {
+pub fn diagrams() -> Result<Vec<Diagram>, RunError> {
     DIAGRAMS
         .iter()
         .map(|(id, heading, transport)| {

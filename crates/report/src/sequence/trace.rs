@@ -2,7 +2,9 @@
 
 use hol_base::{Duration, Seed, Time};
 use hol_measure::Record;
-use hol_model::{Crossing, Fate, Scenario, ScenarioError, Tap, TapPoint, run};
+use hol_model::run;
+use hol_network::{Crossing, Fate, Tap, TapPoint};
+use hol_scenario::{RunError, Scenario};
 use hol_network::NetworkSpec;
 use hol_stack::TransportSpec;
 use hol_wire::Packet;
@@ -66,7 +68,7 @@ pub struct Trace {
 }
 
 /// Loses the packet that carries message [`LOST`] for the first time.
-pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, ScenarioError> {
+pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
     let mut scenario = Scenario {
         network: toml::from_str(NETWORK).expect("a network of ours"),
         transport,

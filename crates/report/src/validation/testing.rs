@@ -16,14 +16,16 @@ pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
         let run = |(repetition, ms): (u32, &u64)| RunResult {
             key: RunKey { point: point.id, repetition },
             summary: Summary { bytes: 1000, ..summary(&[*ms as f64]) },
+            other: Default::default(),
             span: hol_base::Duration::from_millis(*ms),
             connect_time: None,
             background: Vec::new(),
             packets: 2,
-            counts: hol_lab::Counts::default(),
+            counts: None,
             stopped: None,
             wall_s: 0.0,
-            kernel: None,
+            sees_passage: true,
+            facts: None,
         };
         let runs = (0..).zip(millis).map(run).collect();
         PointResult { point, runs, complete: true }

@@ -1,8 +1,8 @@
 //! The commands that write both worlds' packets of a run.
 
-use hol_lab::{Point, World};
+use hol_lab::Point;
 use hol_network::NetworkSpec;
-use hol_workloads::WorkloadSpec;
+use hol_workloads::{Kind, WorkloadSpec};
 use serde_json::Value;
 
 use super::Compared;
@@ -22,10 +22,8 @@ const FLAGS: [(&str, &str); 8] = [
 impl Compared {
     /// What writes the packets of the repetition that is [`furthest`](Self::furthest): of the kernel, of the model.
     pub fn traces(&self) -> [String; 2] {
-        let world = match &self.point.world {
-            World::Kernel(release) => format!(" --world kernel:{release}"),
-            _ => String::new(),
-        };
+        let world = &self.point.world;
+        let world = if world.is_default() { String::new() } else { format!(" --world {world}") };
         let run = self.run();
         [format!("{run}{world} --pcap kernel.pcapng"), format!("{run} --pcap model.pcapng")]
     }
@@ -34,7 +32,7 @@ impl Compared {
     fn run(&self) -> String {
         let Point { transport, messages, repetitions, seed, network, workload, .. } = &self.point;
         let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
-        let usual = WorkloadSpec::new(workload.kind).settled();
+        let usual = usual(workload);
         let mut text = format!("hol trace {}", quoted(&transport.to_string()));
         for (table, settings, usual) in [
             ("network", serde_json::to_value(network), serde_json::to_value(NetworkSpec::default())),
@@ -50,6 +48,13 @@ impl Compared {
         let (least, furthest) = (repetitions.least, self.furthest);
         text + &format!(" --count {messages} --repetitions {least} --seed {seed} --repetition {furthest}")
     }
+}
+
+/// A workload of the same kind with every key left out.
+fn usual(workload: &WorkloadSpec) -> WorkloadSpec {
+    let name = workload.kind.workload().name();
+    let kind = Kind::all().into_iter().find(|kind| kind.workload().name() == name);
+    WorkloadSpec::new(kind.unwrap_or_else(|| workload.kind.clone())).settled()
 }
 
 fn setting(key: &str, value: &Value) -> String {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hol_model::Scenario;
+use hol_scenario::Scenario;
 
 use super::{Engine, Finished, Started};
 use crate::error::Trouble;

@@ -1,14 +1,14 @@
 //! Packets as the ends of a run saw them, also as octets for the way out of the guest.
 
 use hol_base::Time;
-use hol_model::Fate;
+use hol_network::Fate;
 
 /// A packet that passed an interface of an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sighting {
+pub struct Captured {
     /// When, counted from the first attempt to connect.
     pub time: Time,
-    /// The interface, by its place in [`Scenario::interfaces`](hol_model::Scenario::interfaces).
+    /// The interface, by its place in [`Scenario::interfaces`](hol_scenario::Scenario::interfaces).
     pub interface: usize,
     /// Sent or received; `lost` and `corrupted` follow from what the other end saw.
     pub fate: Fate,
@@ -31,13 +31,13 @@ pub(crate) fn pack(out: &mut Vec<u8>, time: Time, interface: u16, received: bool
 }
 
 /// All packets in `octets`, in order of time; `None` if that is not what they are.
-pub(crate) fn unpack(mut octets: &[u8]) -> Option<Vec<Sighting>> {
-    let mut sightings = Vec::new();
+pub(crate) fn unpack(mut octets: &[u8]) -> Option<Vec<Captured>> {
+    let mut packets = Vec::new();
     while !octets.is_empty() {
         let (head, rest) = octets.split_at_checked(HEAD)?;
         let [time @ .., i0, i1, received, l0, l1] = head else { return None };
         let (packet, behind) = rest.split_at_checked(u16::from_le_bytes([*l0, *l1]).into())?;
-        sightings.push(Sighting {
+        packets.push(Captured {
             time: Time::from_nanos(u64::from_le_bytes(time.try_into().ok()?)),
             interface: u16::from_le_bytes([*i0, *i1]).into(),
             fate: if *received == 1 { Fate::Received } else { Fate::Sent },
@@ -45,8 +45,8 @@ pub(crate) fn unpack(mut octets: &[u8]) -> Option<Vec<Sighting>> {
         });
         octets = behind;
     }
-    sightings.sort_by_key(|sighting| sighting.time);
-    Some(sightings)
+    packets.sort_by_key(|packet: &Captured| packet.time);
+    Some(packets)
 }
 
 #[cfg(test)]
@@ -55,16 +55,16 @@ mod tests {
 
     #[test]
     fn packets_come_out_in_order_of_time() {
-        let sighting = |ms, interface, fate, octets: &[u8]| Sighting {
+        let captured = |ms, interface, fate, octets: &[u8]| Captured {
             time: Time::from_millis(ms),
             interface,
             fate,
             octets: octets.to_vec(),
         };
-        let late = sighting(2, 1, Fate::Received, &[1; 1500]);
-        let early = sighting(1, 0, Fate::Sent, &[]);
+        let late = captured(2, 1, Fate::Received, &[1; 1500]);
+        let early = captured(1, 0, Fate::Sent, &[]);
         let mut octets = Vec::new();
-        for Sighting { time, interface, fate, octets: packet } in [&late, &early] {
+        for Captured { time, interface, fate, octets: packet } in [&late, &early] {
             pack(&mut octets, *time, *interface as u16, *fate == Fate::Received, packet);
         }
         assert_eq!(unpack(&octets), Some(vec![early, late]));

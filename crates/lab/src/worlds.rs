@@ -1,0 +1,114 @@
+//! The one list of worlds, by the names that experiments give them.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hol_kernel::Kernel;
+use hol_model::Model;
+use hol_scenario::{RunError, World};
+use serde::{Deserialize, Serialize};
+
+/// Makes a world of a family, from what stands behind the colon of its name.
+type Make = fn(&str) -> Result<Arc<dyn World>, RunError>;
+
+/// Every family of worlds; the first is what experiments run in that name none. A new one is a line here.
+const FAMILIES: [(&str, Make); 2] = [("model", |_| Ok(Arc::new(Model))), ("kernel", kernel)];
+
+fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
+    Ok(Arc::new(Kernel::find(release)?))
+}
+
+/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorldName(String);
+
+impl Default for WorldName {
+    fn default() -> Self {
+        Self(FAMILIES[0].0.to_owned())
+    }
+}
+
+impl WorldName {
+    /// A certain one of a family, or any if `variant` is empty.
+    pub fn of(family: &str, variant: &str) -> Self {
+        Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
+    }
+
+    /// Whether it is where experiments run that name none.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The name without what stands behind the colon.
+    pub fn family(&self) -> &str {
+        self.0.split_once(':').map_or(self.0.as_str(), |(family, _)| family)
+    }
+
+    /// The world of this name. It is made once, and everybody has the same.
+    pub fn open(&self) -> Result<Arc<dyn World>, RunError> {
+        static OPEN: Mutex<Vec<(WorldName, Arc<dyn World>)>> = Mutex::new(Vec::new());
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, world)) = open.iter().find(|(name, _)| name == self) {
+            return Ok(Arc::clone(world));
+        }
+        let made = self.make()?;
+        // A short name and the whole one mean one world.
+        let whole = Self(made.name());
+        let known = open.iter().find(|(name, _)| *name == whole).map(|(_, world)| Arc::clone(world));
+        let world = known.unwrap_or(made);
+        open.push((self.clone(), Arc::clone(&world)));
+        if whole != *self {
+            open.push((whole, Arc::clone(&world)));
+        }
+        Ok(world)
+    }
+
+    fn make(&self) -> Result<Arc<dyn World>, RunError> {
+        let (family, variant) = self.0.split_once(':').unwrap_or((&self.0, ""));
+        match FAMILIES.iter().find(|(name, _)| *name == family) {
+            Some((_, make)) if !self.0.ends_with(':') => make(variant),
+            _ => {
+                let known: Vec<String> = FAMILIES.iter().map(|(name, _)| format!("{name:?}")).collect();
+                let problem = format!("unknown world {:?}; there are {}", self.0, known.join(" and "));
+                Err(RunError::Refused(problem))
+            }
+        }
+    }
+}
+
+impl FromStr for WorldName {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for WorldName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_has_a_family_and_the_default_is_the_model() {
+        let kernel: WorldName = "kernel:6.1.0-54-amd64".parse().unwrap_or_default();
+        assert_eq!((kernel.family(), kernel.to_string().as_str()), ("kernel", "kernel:6.1.0-54-amd64"));
+        assert!(WorldName::of("model", "").is_default() && !kernel.is_default());
+        assert_eq!(WorldName::default().open().unwrap().name(), "model");
+    }
+
+    #[test]
+    fn an_unknown_world_is_refused_with_those_there_are() {
+        for name in ["matrix", "kernel:", ""] {
+            let problem = WorldName(name.to_owned()).open().unwrap_err().to_string();
+            assert!(problem.contains(&format!("{name:?}")) && problem.contains("\"kernel\""), "{problem}");
+        }
+    }
+}
