@@ -1,25 +1,28 @@
-//! Builds the library that keeps QEMU's threads in step, and puts it into the program.
+//! Builds the library that keeps QEMU's threads in step, and the one that tests it, and puts them into the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCE: &str = "lockstep/lockstep.rs";
+/// The sources, and what becomes of them.
+const LIBRARIES: [(&str, &str); 2] =
+    [("lockstep/lockstep.rs", "lockstep.so"), ("lockstep/pause.rs", "pause.so")];
 
 fn main() {
     println!("cargo::rerun-if-changed=lockstep");
-    let library = PathBuf::from(variable("OUT_DIR")).join("lockstep.so");
-    fs::write(&library, []).expect("the build directory can be written");
-    if !built(&library) {
-        println!(
-            "cargo::warning={SOURCE} was not built: on a busy machine the kernel world may not repeat itself"
-        );
-        fs::write(&library, []).expect("the build directory can be written");
+    for (source, library) in LIBRARIES {
+        let library = PathBuf::from(variable("OUT_DIR")).join(library);
+        if !built(source, &library) {
+            println!(
+                "cargo::warning={source} was not built: on a busy machine the kernel world may not repeat itself"
+            );
+            fs::write(&library, []).expect("the build directory can be written");
+        }
     }
 }
 
 /// Whether the compiler could make it. Some targets have no shared libraries.
-fn built(library: &Path) -> bool {
+fn built(source: &str, library: &Path) -> bool {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--target", &variable("TARGET")]);
     rustc.args(["-C", "opt-level=2", "-C", "panic=abort", "-C", "strip=symbols"]);
@@ -28,7 +31,7 @@ fn built(library: &Path) -> bool {
     if let Ok(linker) = env::var("RUSTC_LINKER") {
         rustc.args(["-C", &format!("linker={linker}")]);
     }
-    rustc.arg("-o").arg(library).arg(SOURCE);
+    rustc.arg("-o").arg(library).arg(source);
     rustc.status().is_ok_and(|status| status.success())
         && fs::metadata(library).is_ok_and(|file| file.len() > 0)
 }

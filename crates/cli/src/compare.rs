@@ -7,7 +7,7 @@ use hol_lab::{Finished, Plan, PointResult, execute};
 use hol_measure::{CONFIDENCE, Distribution, Interval, Verdict, compare_paired};
 
 use crate::failure::Failure;
-use crate::fill::{stop_on_interrupt, threads};
+use crate::fill::{stop_on_interrupt, threads, warn_of_engine};
 use crate::number::positive;
 use crate::progress::Progress;
 use crate::question::Question;
@@ -62,6 +62,7 @@ impl Compare {
         if stop.load(Ordering::Relaxed) && !plan.wanted(&finished).is_empty() {
             return Err(Failure::Failed("interrupted".to_owned()));
         }
+        warn_of_engine(&finished);
         let results = plan.results(&finished);
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));

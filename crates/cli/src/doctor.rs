@@ -17,10 +17,18 @@ pub struct Doctor {}
 /// One thing that was looked at.
 struct Finding {
     name: &'static str,
-    /// What was found, or the cure.
-    found: Result<String, &'static str>,
+    found: Found,
     /// Without it nothing works.
     needed: bool,
+}
+
+enum Found {
+    /// It works; this is what it is.
+    Whole(String),
+    /// It works less well than it might: the consequence, and the cure.
+    Part(String),
+    /// It does not work; the cure.
+    Nothing(String),
 }
 
 impl Doctor {
@@ -29,13 +37,15 @@ impl Doctor {
         let findings = examine();
         for Finding { name, found, needed } in &findings {
             let (word, text) = match found {
-                Ok(text) => ("ok", text.as_str()),
-                Err(cure) if *needed => ("MISSING", *cure),
-                Err(cure) => ("missing", *cure),
+                Found::Whole(text) => ("ok", text),
+                Found::Part(text) => ("partly", text),
+                Found::Nothing(cure) if *needed => ("MISSING", cure),
+                Found::Nothing(cure) => ("missing", cure),
             };
             say(&format!("{word:<8} {name:<14} {text}\n"));
         }
-        match findings.iter().find(|finding| finding.needed && finding.found.is_err()) {
+        let lacks = |finding: &&Finding| finding.needed && matches!(finding.found, Found::Nothing(_));
+        match findings.iter().find(lacks) {
             None => Ok(()),
             Some(finding) => Err(Failure::Failed(format!("{} is needed", finding.name))),
         }
@@ -46,27 +56,47 @@ fn examine() -> [Finding; 9] {
     let host = Host::this();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
-        Ok(format!("{memory} MiB"))
+        Found::Whole(format!("{memory} MiB"))
     } else {
-        Err("a full study takes up to 500 MB; use --quick")
+        Found::Nothing("a full study takes up to 500 MB; use --quick".to_owned())
     };
     let filter = if hol_daemon::may_filter() {
-        Ok("`hol simco serve` may change nftables".to_owned())
+        Found::Whole("`hol simco serve` may change nftables".to_owned())
     } else {
-        Err("`hol simco serve --filter nftables` needs CAP_NET_ADMIN; run it as root")
+        let cure = "`hol simco serve --filter nftables` needs CAP_NET_ADMIN; run it as root";
+        Found::Nothing(cure.to_owned())
     };
-    let optional = |name, program, cure| Finding { name, found: find(program).ok_or(cure), needed: false };
+    let optional =
+        |name, program, cure| Finding { name, found: find(program).ok_or(cure).into(), needed: false };
     [
-        Finding { name: "system", found: Ok(host.os), needed: false },
-        Finding { name: "cores", found: Ok(format!("{}, {}", host.cores, host.cpu)), needed: false },
+        Finding { name: "system", found: Found::Whole(host.os), needed: false },
+        Finding {
+            name: "cores",
+            found: Found::Whole(format!("{}, {}", host.cores, host.cpu)),
+            needed: false,
+        },
         Finding { name: "memory", found: enough, needed: false },
-        Finding { name: "results here", found: writable(), needed: true },
+        Finding { name: "results here", found: writable().into(), needed: true },
         optional("tshark", "tshark", "reads captures of `hol trace`; install the package tshark"),
-        optional("qemu", "qemu-system-x86_64", "runs --world kernel; install the package qemu-system-x86"),
+        Finding { name: "kernel engine", found: engine(), needed: false },
         optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
-        Finding { name: "kernels", found: kernels(), needed: false },
+        Finding { name: "kernels", found: kernels().into(), needed: false },
         Finding { name: "packet filter", found: filter, needed: false },
     ]
+}
+
+impl From<Result<String, &str>> for Found {
+    fn from(found: Result<String, &str>) -> Self {
+        found.map_or_else(|cure| Self::Nothing(cure.to_owned()), Self::Whole)
+    }
+}
+
+/// What runs the kernels, and in which mode.
+fn engine() -> Found {
+    match hol_kernel::provenance() {
+        Ok(provenance) => provenance.warning().map_or(Found::Whole(provenance.to_string()), Found::Part),
+        Err(problem) => Found::Nothing(format!("runs --world kernel: {problem}")),
+    }
 }
 
 /// The kernels of the kernel world, that which is taken first.

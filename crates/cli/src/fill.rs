@@ -1,5 +1,6 @@
 //! Fills a result directory: as far as it is, on all cores, until it is done or interrupted.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,7 +71,15 @@ pub fn carry_out(
         Ok(())
     });
     progress.finish();
+    warn_of_engine(finished);
     Ok(ended?)
+}
+
+/// Says where the engine of the kernel world was not at its best, a line for each way in which.
+pub fn warn_of_engine(finished: &Finished) {
+    let facts = finished.runs().filter_map(|run| run.kernel.as_ref());
+    let warnings = facts.filter_map(|facts| facts.provenance.as_ref()?.warning());
+    warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| eprintln!("warning: {warning}"));
 }
 
 /// Fails if runs of the directory failed: how many, where to look, what to do.

@@ -56,12 +56,24 @@ impl Kernel {
                 }
             }
         }
+        say_engine();
         Ok(())
     }
 }
 
 fn ready(image: &Image) {
     say(&format!("{} is ready: {}\n", image.release, image.directory.display()));
+}
+
+/// What will run it, for a kernel alone runs nothing.
+fn say_engine() {
+    match hol_kernel::provenance() {
+        Ok(provenance) => {
+            say(&format!("runs in {provenance}\n"));
+            provenance.warning().iter().for_each(|warning| eprintln!("warning: {warning}"));
+        }
+        Err(problem) => eprintln!("warning: {problem}"),
+    }
 }
 
 impl From<KernelError> for Failure {

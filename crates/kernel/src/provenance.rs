@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::image::cache;
+
 /// The engine of a run, and its mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Provenance {
@@ -29,9 +31,11 @@ impl Provenance {
     /// What follows from the mode and what to do about it, where it is not the best one.
     pub fn warning(&self) -> Option<String> {
         let Self { engine, version, stepping: Stepping::Absent(reason) } = self else { return None };
+        let snapshots = cache().join("snapshots");
         Some(format!(
             "{engine} {version} does not step exactly ({reason}): runs are slower, and the digests of two runs with one \
-             seed may differ; QEMU 7.2, as Debian 12 has it, steps exactly"
+             seed may differ; take QEMU 7.2, as Debian 12 has it, or if it is that, remove {} to have it tested again",
+            snapshots.display()
         ))
     }
 }

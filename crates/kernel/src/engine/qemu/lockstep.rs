@@ -1,6 +1,7 @@
 //! The library that keeps QEMU's threads in step. Its source, `lockstep/lockstep.rs`, tells what for.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +10,12 @@ use crate::{KernelError, Stepping};
 
 /// The library; empty where it could not be built.
 pub(super) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
+
+/// What disturbs QEMU's threads, for the self-test; `lockstep/pause.rs`.
+const PAUSE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pause.so"));
+
+/// The variable that names the libraries to load first. ld.so(8).
+const PRELOAD: &str = "LD_PRELOAD";
 
 /// The variable that names the file to which the library reports, and how its lines begin; `lockstep/report.rs`.
 const REPORT: (&str, &str) = ("HOL_LOCKSTEP", "hol lockstep: ");
@@ -19,19 +26,32 @@ pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
 /// Lets `qemu` load it from a copy in `directory`, to report there. A loader that cannot says so among QEMU's messages,
 /// and goes on without it.
 pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
-    const PRELOAD: &str = "LD_PRELOAD";
     if LIBRARY.is_empty() {
         return Ok(());
     }
-    let (path, report) = (directory.join("lockstep.so"), report(directory));
-    fs::write(&path, LIBRARY).map_err(|e| KernelError::file("write", &path, e))?;
+    let report = report(directory);
     fs::write(&report, "").map_err(|e| KernelError::file("write", &report, e))?;
-    let mut libraries = path.into_os_string();
-    if let Some(others) = env::var_os(PRELOAD) {
+    preload(qemu, &directory.join("lockstep.so"), LIBRARY)?;
+    qemu.env(REPORT.0, report);
+    Ok(())
+}
+
+/// Lets `qemu` be disturbed at every turn, by a library in `directory`.
+pub(super) fn disturb(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
+    if PAUSE.is_empty() { Ok(()) } else { preload(qemu, &directory.join("pause.so"), PAUSE) }
+}
+
+/// Lets `qemu` load `library` from `path`, before those that it is to load already.
+fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), KernelError> {
+    fs::write(path, library).map_err(|e| KernelError::file("write", path, e))?;
+    let set = qemu.get_envs().find(|(name, _)| *name == PRELOAD).and_then(|(_, value)| value);
+    let others = set.map(OsStr::to_owned).or_else(|| env::var_os(PRELOAD));
+    let mut libraries = path.as_os_str().to_owned();
+    if let Some(others) = others {
         libraries.push(":");
         libraries.push(others);
     }
-    qemu.env(PRELOAD, libraries).env(REPORT.0, report);
+    qemu.env(PRELOAD, libraries);
     Ok(())
 }
 
@@ -86,13 +106,15 @@ mod tests {
     fn qemu_gets_the_library_and_the_place_for_its_report() {
         let directory = tempfile::tempdir().unwrap();
         let mut qemu = Command::new("qemu");
+        disturb(&mut qemu, directory.path()).unwrap();
         load(&mut qemu, directory.path()).unwrap();
         let value = |name: &str| {
             let set = qemu.get_envs().find(|(known, _)| *known == name).and_then(|(_, value)| value);
             set.expect("it is set").to_string_lossy().into_owned()
         };
         let path = directory.path().join("lockstep.so");
-        assert!(value("LD_PRELOAD").starts_with(path.to_str().unwrap()));
+        let both = format!("{}:{}", path.display(), directory.path().join("pause.so").display());
+        assert!(value(PRELOAD).starts_with(&both), "{}", value(PRELOAD));
         assert_eq!(value(REPORT.0), report(directory.path()).to_str().unwrap());
         assert!(fs::read(path).unwrap().starts_with(b"\x7fELF"));
     }

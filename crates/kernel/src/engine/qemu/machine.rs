@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::lockstep;
 use super::probe::Probe;
 use super::qmp::{self, Reply};
+use crate::engine::self_test::Host;
 use crate::error::{Console, Trouble};
 use crate::{KernelError, Stepping, mailbox};
 
@@ -111,6 +112,7 @@ impl<'d> Machine<'d> {
         directory: &'d Path,
         limit: Duration,
         probe: &Probe,
+        host: Host,
     ) -> Result<Self, KernelError> {
         let messages = directory.join("qemu.log");
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
@@ -118,6 +120,9 @@ impl<'d> Machine<'d> {
         let mut command = Command::new(QEMU.0);
         command.args(hardware()).args(["-serial", &console]).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages).process_group(0);
+        if host == Host::Disturbing {
+            lockstep::disturb(&mut command, directory)?;
+        }
         if probe.stepping == Stepping::Exact {
             lockstep::load(&mut command, directory)?;
             lockstep::name_threads(&mut command);

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use hol_scenario::Scenario;
 
+use super::self_test::Host;
 use super::{Engine, Finished, Started};
 use crate::error::Trouble;
 use crate::image::Image;
@@ -100,7 +101,8 @@ impl Guest {
         directory: &'d Path,
         limit: Duration,
     ) -> Result<Machine<'d>, KernelError> {
-        let restore = || restore::machine(&self.snapshot.state, job, directory, limit, self.probe);
+        let restore =
+            || restore::machine(&self.snapshot.state, job, directory, limit, self.probe, Host::AsItIs);
         let edition = self.snapshot.edition();
         match restore() {
             Err(KernelError::Machine { trouble: Trouble::Ended(_) | Trouble::Refused { .. }, .. }) => {

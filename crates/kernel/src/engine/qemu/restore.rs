@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::probe::Probe;
 use super::snapshot;
 use crate::KernelError;
+use crate::engine::self_test::Host;
 use crate::error::Trouble;
 use crate::guest::JOB;
 use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
@@ -21,12 +22,13 @@ pub(super) fn machine<'d>(
     directory: &'d Path,
     limit: Duration,
     probe: &Probe,
+    host: Host,
 ) -> Result<Machine<'d>, KernelError> {
     let file = directory.join("job.json");
     fs::write(&file, job).map_err(|e| KernelError::file("write", &file, e))?;
     let job = format!("name={JOB},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
-    let mut machine = Machine::start(&arguments.map(str::to_owned), directory, limit, probe)?;
+    let mut machine = Machine::start(&arguments.map(str::to_owned), directory, limit, probe, host)?;
     // Without a single octet QEMU would wait for ever.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused(&format!("{} is gone", state.display())));

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::machine::{Machine, command_line, hardware};
 use super::probe::Probe;
 use super::{lockstep, restore, verdict};
-use crate::engine::self_test;
+use crate::engine::self_test::{self, Host};
 use crate::image::{Image, cache};
 use crate::initramfs::initramfs;
 use crate::mailbox::Mail;
@@ -62,7 +62,8 @@ impl Snapshot {
         let fresh = work.path().join("state");
         let line = command_line();
         let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
-        let mut machine = Machine::start(&arguments.map(str::to_owned), work.path(), BOOT, probe)?;
+        let mut machine =
+            Machine::start(&arguments.map(str::to_owned), work.path(), BOOT, probe, Host::AsItIs)?;
         machine.run_until_paused("booting")?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
@@ -85,7 +86,7 @@ impl Snapshot {
         }
         drop(machine);
         if probe.stepping == Stepping::Exact {
-            verdict::keep(probe, self_test::differs(|job| answer(&fresh, job, probe))?)?;
+            verdict::keep(probe, self_test::differs(|job, host| answer(&fresh, job, probe, host))?)?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
         prune(&states);
@@ -109,9 +110,9 @@ impl Snapshot {
 }
 
 /// What a machine that goes on from `state` answers to `job`.
-fn answer(state: &Path, job: &[u8], probe: &Probe) -> Result<Mail, KernelError> {
+fn answer(state: &Path, job: &[u8], probe: &Probe, host: Host) -> Result<Mail, KernelError> {
     let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
-    let mut machine = restore::machine(state, job, work.path(), BOOT, probe)?;
+    let mut machine = restore::machine(state, job, work.path(), BOOT, probe, host)?;
     restore::to_the_end(&mut machine)
 }
 
