@@ -104,7 +104,7 @@ fn conditions(result: &PointResult) -> String {
     let point = &result.point;
     let network = &point.network;
     let rate = point.workload.rate().map_or(String::new(), |rate| format!(" at {rate}"));
-    let world = if point.world.is_model() { String::new() } else { format!(" in {}", point.world) };
+    let world = if point.world.is_default() { String::new() } else { format!(" in {}", point.world) };
     format!(
         "{}{rate}{world}, {} each way, loss {}, {}, queue {}; {} messages in {} repetitions, seed {}",
         point.workload,

@@ -75,10 +75,10 @@ pub fn carry_out(
     Ok(ended?)
 }
 
-/// Says where the engine of the kernel world was not at its best, a line for each way in which.
+/// Says where what runs were made on was not at its best, a line for each way in which.
 pub fn warn_of_engine(finished: &Finished) {
-    let facts = finished.runs().filter_map(|run| run.kernel.as_ref());
-    let warnings = facts.filter_map(|facts| facts.provenance.as_ref()?.warning());
+    let facts = finished.runs().filter_map(|run| run.facts.as_ref());
+    let warnings = facts.filter_map(|facts| facts.caution.as_ref());
     warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| eprintln!("warning: {warning}"));
 }
 

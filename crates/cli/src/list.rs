@@ -11,16 +11,6 @@ use crate::terminal::say;
 #[derive(Debug, Args)]
 pub struct List {}
 
-const WORKLOADS: &str = "\
-workloads (--workload KIND):
-  simco      requests to a middlebox, which grants them (RFC 4540): to enable a rule, or --mix enable=2,lifetime=1,delete=1;
-             in the kernel world with --filter nftables, so that each rule is in force before the reply
-  echo       each message comes back as it is
-  pingpong   as echo, but the next message goes out when the reply to the last came back
-  oneway     messages without replies
-  bulk       as oneway, each as soon as the transport has taken the last: a greedy sender
-";
-
 impl List {
     /// Prints the list.
     pub fn run(&self) -> Result<(), Failure> {
@@ -29,7 +19,10 @@ impl List {
             text += &format!("  {name:<10} {title}\n");
         }
         text += "\n";
-        text += WORKLOADS;
+        text += "workloads (--workload KIND):\n";
+        for kind in hol_workloads::Kind::all() {
+            text += &format!("  {:<10} {}\n", kind.workload().name(), kind.workload().about());
+        }
         text += "\nstacks (option stack=NAME):\n";
         for stack in stacks() {
             let default = if stack.name == DEFAULT_STACK { " (default)" } else { "" };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hol_base::Time;
-use hol_model::{Crossing, Fate, Tap, TapPoint, flow_of};
-use hol_network::{InterfaceId, NodeId, Topology};
+use hol_network::{Crossing, Fate, InterfaceId, NodeId, Tap, TapPoint, Topology};
+use hol_scenario::flow_of;
 use hol_wire::sctp::Chunk;
 use hol_wire::tcp::Flags;
 use hol_wire::{Address, Packet, Transport};

@@ -10,7 +10,7 @@ use crate::number::{positive, whole};
 #[derive(Debug, Args)]
 pub struct Question {
     /// What the application does [default: simco]
-    #[arg(long, value_name = "KIND", value_parser = ["simco", "echo", "pingpong", "oneway", "bulk"])]
+    #[arg(long, value_name = "KIND", value_parser = workloads())]
     workload: Option<String>,
     /// Messages a second [default: 100/s]
     #[arg(long, value_name = "100/s", allow_hyphen_values = true)]
@@ -55,6 +55,11 @@ pub struct Question {
     /// Any other key of an experiment file, as in network.jitter=2ms
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
+}
+
+/// The names of all workloads.
+fn workloads() -> clap::builder::PossibleValuesParser {
+    hol_workloads::Kind::all().iter().map(|kind| kind.workload().name()).collect::<Vec<_>>().into()
 }
 
 /// The flags that an experiment of flags has without being told.

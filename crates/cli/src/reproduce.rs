@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, World};
+use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, WorldName};
 use hol_report::claims::Verdict;
 
 use crate::failure::Failure;
@@ -37,7 +37,7 @@ pub struct Reproduce {
     plan: bool,
     /// Where it runs: model, kernel (Linux in a virtual machine), or kernel:6.1
     #[arg(long, default_value = "model")]
-    world: World,
+    world: WorldName,
     /// Only this experiment of the study, as in exp1; may be repeated
     #[arg(long, value_name = "EXPERIMENT")]
     only: Vec<String>,
@@ -79,7 +79,7 @@ impl Reproduce {
 
     /// Different questions have different results.
     fn default_directory(&self, study: &Study) -> PathBuf {
-        let world = if self.world.is_model() { "" } else { "-kernel" };
+        let world = if self.world.is_default() { String::new() } else { format!("-{}", self.world.family()) };
         let quick = if self.quick { "-quick" } else { "" };
         let only: String = self.only.iter().map(|name| format!("-{name}")).collect();
         let repetitions = self.repetitions.map_or(String::new(), |count| format!("-{count}-repetitions"));
@@ -108,8 +108,10 @@ impl Reproduce {
         let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
         for experiment in experiments {
             let points = experiment.points.len();
-            if self.world.is_model() && experiment.is_for_kernel() {
-                *left_out.entry(format!("{} needs --world kernel", experiment.name)).or_default() += points;
+            if self.world.is_default() && experiment.names_a_world() {
+                let needed = experiment.points[0].world.family();
+                let why = format!("{} needs --world {needed}", experiment.name);
+                *left_out.entry(why).or_default() += points;
                 continue;
             }
             let (experiment, refused) = experiment.in_world(&self.world)?;

@@ -58,7 +58,7 @@ impl Row {
             world: point.world.to_string(),
             transport: point.transport.to_string(),
             stack: point.transport.stack().to_owned(),
-            workload: point.workload.kind.name(),
+            workload: point.workload.kind.workload().name(),
             offered: result.offered(),
             completed: result.completed(),
             failed: result.failed(),

@@ -1,18 +1,14 @@
 //! `hol trace`: the packets of one run, as text or as a capture file.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_base::Time;
-use hol_kernel::Sighting;
-use hol_lab::{Experiment, Point, Source};
-use hol_model::{Crossing, Fate, Tap, TapPoint};
+use hol_lab::{Experiment, LabError, Point, Source};
 use hol_network::Topology;
-use hol_wire::{Packet, PcapngWriter};
+use hol_scenario::{Sighting, Witness};
+use hol_wire::PcapngWriter;
 
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
@@ -106,17 +102,20 @@ impl Trace {
     }
 
     fn trace_as_ns2(&self, point: &Point, path: &Path) -> Result<(), Failure> {
-        if !point.world.is_model() {
-            let problem =
-                "the kernel world sees packets at the ends only, not hop by hop as in a trace of ns-2";
+        let world = point.world.open().map_err(LabError::from)?;
+        let Some(hops) = world.hops() else {
+            let problem = format!(
+                "world {} sees packets at the ends only, not hop by hop as in a trace of ns-2",
+                world.name()
+            );
             return Err(Failure::Usage(format!("--ns2: {problem}; take --world model, or --pcap")));
-        }
+        };
         let wrong = |error| cannot_write(path, &error);
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let topology = Topology::new(&scenario.network).map_err(Failure::failed)?;
         let file = BufWriter::new(File::create(path).map_err(wrong)?);
         let mut trace = Ns2Trace::new(file, &topology);
-        hol_model::run(&scenario, seed, Some(&mut trace)).map_err(Failure::failed)?;
+        hops.tap(&scenario, seed, &mut trace).map_err(LabError::from)?;
         let packets = trace.packets;
         trace.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
         say(&format!("{}: {packets} packets of {}\n", path.display(), self.which_run(point)));
@@ -127,68 +126,17 @@ impl Trace {
         format!("hol {point}, repetition {}, seed {}", self.repetition, point.seed)
     }
 
-    /// Does the run in its world and shows `witness` every packet.
-    fn look(&self, point: &Point, witness: &mut impl Witness) -> Result<(), Failure> {
+    /// Does the run in its world in sight of `witness`.
+    fn look(&self, point: &Point, witness: &mut dyn Witness) -> Result<(), Failure> {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
-        let Some(kernel) = point.world.kernel()? else {
-            let mut tap = AsTap(witness);
-            return hol_model::run(&scenario, seed, Some(&mut tap)).map(drop).map_err(Failure::failed);
-        };
-        let names = scenario.interfaces().map_err(Failure::failed)?;
-        for Sighting { time, interface, fate, octets } in kernel.trace(&scenario, seed)?.sightings {
-            let point = TapPoint { interface, name: &names[interface] };
-            witness.see(time, point, fate, &Seen::Octets(octets));
-        }
+        let world = point.world.open().map_err(LabError::from)?;
+        world.trace(&scenario, seed, witness).map_err(LabError::from)?;
         Ok(())
     }
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{}: cannot write: {error}", path.display()))
-}
-
-/// Whoever wants to know of packets, in whatever world.
-trait Witness {
-    fn see(&mut self, now: Time, point: TapPoint<'_>, fate: Fate, seen: &Seen<'_>);
-}
-
-/// A packet, as a value or as its octets.
-enum Seen<'p> {
-    Value(&'p Packet),
-    Octets(Vec<u8>),
-}
-
-impl Seen<'_> {
-    fn octets(&self) -> Cow<'_, [u8]> {
-        match self {
-            Self::Value(packet) => packet.to_bytes().to_vec().into(),
-            Self::Octets(octets) => octets.into(),
-        }
-    }
-}
-
-impl fmt::Display for Seen<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(packet) => packet.fmt(f),
-            Self::Octets(octets) => match Packet::parse(octets.clone().into()) {
-                Ok(packet) => packet.fmt(f),
-                Err(problem) => write!(f, "{} octets: {problem}", octets.len()),
-            },
-        }
-    }
-}
-
-/// Sees the packets of the model world.
-struct AsTap<'w, W>(&'w mut W);
-
-impl<W: Witness> Tap for AsTap<'_, W> {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
-        // As at a network card: how long a packet waited in the queue is not seen.
-        if fate != Fate::Dequeued {
-            self.0.see(now, point, fate, &Seen::Value(&crossing.packet));
-        }
-    }
 }
 
 /// Writes packets to a capture: what each interface sent and received, and on an interface of their own
@@ -203,16 +151,17 @@ struct Capture<W: Write> {
 }
 
 impl<W: Write> Witness for Capture<W> {
-    fn see(&mut self, now: Time, point: TapPoint<'_>, fate: Fate, seen: &Seen<'_>) {
+    fn see(&mut self, sighting: &Sighting<'_>) {
+        let Sighting { time, point, fate, packet } = sighting;
         if self.failed.is_some() {
             return;
         }
         let written = if fate.is_drop() {
             let comment = format!("{} at {}", fate.name(), point.name);
-            self.writer.packet(self.dropped, now, &seen.octets(), Some(&comment))
+            self.writer.packet(self.dropped, *time, &packet.octets(), Some(&comment))
         } else {
             self.packets += 1;
-            self.writer.packet(point.interface as u32, now, &seen.octets(), None)
+            self.writer.packet(point.interface as u32, *time, &packet.octets(), None)
         };
         self.failed = written.err();
     }
@@ -222,7 +171,8 @@ impl<W: Write> Witness for Capture<W> {
 struct Text;
 
 impl Witness for Text {
-    fn see(&mut self, now: Time, point: TapPoint<'_>, fate: Fate, seen: &Seen<'_>) {
-        say(&format!("{now} {:<10} {:<8} {seen}\n", point.name, fate.name()));
+    fn see(&mut self, sighting: &Sighting<'_>) {
+        let Sighting { time, point, fate, packet } = sighting;
+        say(&format!("{time} {:<10} {:<8} {packet}\n", point.name, fate.name()));
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use hol_base::Ratio;
 use hol_lab::{
     BothWorlds, Experiment, Finished, Manifest, Plan, Point, Repetitions, Results, Source, Store, Study,
-    World,
+    WorldName,
 };
 use hol_report::metric::Metric;
 use hol_report::validation::{Check, Compared, Validation};
@@ -65,7 +65,7 @@ impl Validate {
             None => experiment,
         };
         let experiments = experiments.into_iter().map(repeated).collect();
-        let both = BothWorlds::of(experiments, &World::Kernel(self.kernel.clone()))?;
+        let both = BothWorlds::of(experiments, &WorldName::of("kernel", &self.kernel))?;
         both.refused.iter().for_each(|point| eprintln!("left out: {point}"));
         let chosen = self.chosen(&both)?;
         let quick = if self.quick { "-quick" } else { "" };

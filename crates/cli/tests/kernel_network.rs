@@ -2,23 +2,24 @@
 //! and pass, unless `HOL_REQUIRE_KERNEL` is set.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 use hol_base::{Duration, Seed};
-use hol_kernel::{Image, KernelRun, World};
+use hol_kernel::{Image, Kernel};
 use hol_measure::Record;
-use hol_model::{Fate, Scenario};
+use hol_network::Fate;
+use hol_scenario::{Facts, Run, Scenario, Sighting, Witness, World};
 
 /// What each line costs in the guest's processor time, at most.
 const FLOOR: Duration = Duration::from_micros(100);
 
 /// The kernel world, if there is one here.
-fn world(test: &str) -> Option<World> {
+fn world(test: &str) -> Option<Kernel> {
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
-    let program = Path::new(env!("CARGO_BIN_EXE_hol"));
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_hol"));
     let image = Image::find(None).ok().filter(|_| qemu);
-    let world = image.map(|image| World::open(image, Some(program)).expect("the kernel boots"));
+    let world = image.map(|image| Kernel::new(image, Some(program)));
     if world.is_none() {
         let required = std::env::var_os("HOL_REQUIRE_KERNEL").is_some();
         assert!(!required, "{test}: no QEMU, or no `hol kernel fetch`");
@@ -29,26 +30,25 @@ fn world(test: &str) -> Option<World> {
 
 /// So many datagrams of 100 octets, a millisecond apart, from client to server.
 fn datagrams(network: &str, messages: u64) -> Scenario {
-    Scenario {
-        network: toml::from_str(network).unwrap(),
-        transport: "udp".parse().unwrap(),
-        workload: toml::from_str("kind = 'oneway'\nrate = '1000/s'\nsize = '100B'").unwrap(),
-        messages,
-        background: Vec::new(),
-    }
+    let workload = toml::from_str("kind = 'oneway'\nrate = '1000/s'\nsize = '100B'").unwrap();
+    Scenario::alone(toml::from_str(network).unwrap(), "udp".parse().unwrap(), workload, messages)
 }
 
-fn send(world: &World, network: &str, messages: u64) -> KernelRun {
+fn send(world: &Kernel, network: &str, messages: u64) -> Run {
     world.run(&datagrams(network, messages), Seed(1)).unwrap()
 }
 
+fn facts(run: &Run) -> &Facts {
+    run.facts.as_deref().expect("a kernel tells of itself")
+}
+
 /// The numbers of those that did not arrive.
-fn lost(run: &KernelRun) -> Vec<u64> {
+fn lost(run: &Run) -> Vec<u64> {
     run.records.iter().filter(|record| record.request.is_none()).map(|record| record.id).collect()
 }
 
 /// How long each that arrived was under way, with its number.
-fn delays(run: &KernelRun) -> Vec<(u64, Duration)> {
+fn delays(run: &Run) -> Vec<(u64, Duration)> {
     let delay = |record: &Record| Some((record.id, record.request?.delivered.since(record.request?.written)));
     run.records.iter().filter_map(delay).collect()
 }
@@ -84,7 +84,9 @@ fn a_lan_is_one_line_for_all() {
     );
     let all = Duration::from_millis(30);
     assert!(delays(&run).iter().all(|(_, delay)| (all..all + FLOOR * 4).contains(delay)), "{run:?}");
-    assert!(run.facts.lines.iter().all(|line| line.sent == if line.name.ends_with("down") { 0 } else { 50 }));
+    assert!(
+        facts(&run).lines.iter().all(|line| line.sent == if line.name.ends_with("down") { 0 } else { 50 })
+    );
 }
 
 #[test]
@@ -98,8 +100,8 @@ fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path()
         let scenario = Scenario { transport, workload, ..datagrams("paths = [{}, {}]", 60) };
         let run = world.run(&scenario, Seed(1)).unwrap();
         assert_eq!(delays(&run).len(), 60);
-        let other: u64 = run.facts.lines.iter().skip(2).map(|line| line.sent).sum();
-        assert_eq!(other == 0, is_single, "{:?}", run.facts.lines);
+        let other: u64 = facts(&run).lines.iter().skip(2).map(|line| line.sent).sum();
+        assert_eq!(other == 0, is_single, "{:?}", facts(&run).lines);
     }
 }
 
@@ -166,15 +168,25 @@ fn bursts_have_their_stationary_loss_and_mean_length() {
     assert!((length - 4.0).abs() < 1.0, "{length}");
 }
 
+/// How often each payload came to the server.
+#[derive(Default)]
+struct Received(BTreeMap<Vec<u8>, u64>);
+
+impl Witness for Received {
+    fn see(&mut self, sighting: &Sighting<'_>) {
+        if sighting.fate == Fate::Received && sighting.point.interface == 1 {
+            *self.0.entry(sighting.packet.octets()[28..].to_vec()).or_default() += 1;
+        }
+    }
+}
+
 #[test]
 fn a_share_of_the_packets_arrives_twice() {
     let Some(world) = world("a_share_of_the_packets_arrives_twice") else { return };
-    let run = world.trace(&datagrams("duplicate = '10%'\nup = { loss = '5%' }", 3000), Seed(1)).unwrap();
-    let received = run.sightings.iter().filter(|s| s.fate == Fate::Received && s.interface == 1);
-    let mut times = BTreeMap::<&[u8], u64>::new();
-    for sighting in received {
-        *times.entry(&sighting.octets[28..]).or_default() += 1;
-    }
+    let mut times = Received::default();
+    let scenario = datagrams("duplicate = '10%'\nup = { loss = '5%' }", 3000);
+    world.trace(&scenario, Seed(1), &mut times).unwrap();
+    let Received(times) = times;
     assert!(times.values().all(|times| *times <= 2), "a copy is not copied");
     let (arrived, twice) = (times.len() as f64, times.values().filter(|times| **times == 2).count() as f64);
     assert!(is_share(twice / arrived, 0.1, arrived), "{twice} of {arrived}");

@@ -11,7 +11,7 @@ use std::process::Command;
 use hol::{failure, ok};
 use hol_lab::{Experiment, Source};
 use hol_measure::Transfer;
-use hol_model::Run;
+use hol_scenario::Run;
 
 /// Node 0 sends 500-octet messages to node 2, node 3 greedily beside it; they share the line from 1 to 2.
 const COMPETING: &str = "
@@ -150,8 +150,9 @@ fn loss_by_awk_is_what_the_network_counted() {
             $1 == "+" && !seen[$12]++ { sent++ }
             $1 == "d" { dropped++ }
             END { print sent, dropped }"#;
-        assert!(run.drops.loss > 0 && run.drops.queue > 0, "{:?}", run.drops);
-        let dropped = run.drops.loss + run.drops.queue;
+        let drops = run.drops.expect("the model knows them");
+        assert!(drops.loss > 0 && drops.queue > 0, "{drops:?}");
+        let dropped = drops.loss + drops.queue;
         assert_eq!(awk(dir.path(), script), [run.packets as f64, dropped as f64], "{transport}");
     }
 }
@@ -193,7 +194,8 @@ fn the_scripts_of_the_study_give_its_throughput_delay_and_loss() {
         let by_awk = number(include_str!("../../../studies/nayak2019/delay.awk"));
         assert!((by_awk - mean).abs() < 1e-5, "{transport}: {by_awk} {mean}");
 
-        let loss = 100.0 * run.drops.loss as f64 / run.packets as f64;
+        let drops = run.drops.expect("the model knows them");
+        let loss = 100.0 * drops.loss as f64 / run.packets as f64;
         let by_awk = number(include_str!("../../../studies/nayak2019/loss.awk"));
         assert!((by_awk - loss).abs() < 1e-5 && loss > 0.5, "{transport}: {by_awk} {loss}");
     }

@@ -7,9 +7,7 @@ use std::time::Duration;
 use hol_base::{ParseUnitError, Seed, Time};
 use hol_measure::Record;
 use hol_network::TapPoint;
-use hol_scenario::{
-    BackgroundRun, Cost, Packet, Run, RunError, Scenario, Sighting, Stopped, Witness, World,
-};
+use hol_scenario::{BackgroundRun, Cost, Packet, Run, RunError, Scenario, Sighting, Stopped, Witness, World};
 use hol_stack::TransportSpec;
 use serde_json::{Value, json};
 
@@ -19,7 +17,7 @@ use crate::error::{self, Trouble};
 use crate::image::Image;
 use crate::job::{Answer, FlowReport, Job, Report};
 use crate::mailbox::Mail;
-use crate::{KernelError, Stepping, captured, check, journey, memory_for, packed};
+use crate::{KernelError, captured, check, journey, memory_for, packed};
 
 /// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -74,7 +72,7 @@ impl Kernel {
         let measured = measured(&mail, scenario).map_err(|problem| problem.with_console(console));
         let (mut run, packets) = measured?;
         if let Some(facts) = &mut run.facts {
-            facts.provenance = provenance.to_string();
+            (facts.provenance, facts.caution) = (provenance.to_string(), provenance.warning());
         }
         Ok((run, packets))
     }
@@ -87,17 +85,6 @@ impl World for Kernel {
 
     fn provenance(&self) -> Result<String, RunError> {
         Ok(engine().provenance()?.to_string())
-    }
-
-    fn caution(&self) -> Option<String> {
-        match engine().provenance().ok()?.stepping {
-            Stepping::Exact => None,
-            Stepping::Absent(reason) => Some(format!(
-                "{} steps without exactness ({reason}): runs are slower, and the same seed may give another digest; \
-                 `hol doctor` says more",
-                self.name()
-            )),
-        }
     }
 
     /// A kernel is told no more than this: what else the stack file says is about the model.
@@ -148,7 +135,9 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
     let captured = captured.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
     check::valid(scenario, &facts)?;
     let mut flows = flows.into_iter().zip(records);
-    let Some((measured, records)) = flows.next() else { return Err(guest("nothing was measured".to_owned())) };
+    let Some((measured, records)) = flows.next() else {
+        return Err(guest("nothing was measured".to_owned()));
+    };
     let background = flows.map(|(flow, own)| beside(&records, flow, own)).collect();
     let run = Run {
         digest: Run::digest_of(&records),

@@ -155,7 +155,8 @@ impl Experiment {
         there.map_err(|problem| InputError { place, problem: problem.to_string() })?;
         let mut refused = Vec::new();
         let placed = self.points.into_iter().map(|point| point.placed(world));
-        self.points = placed.filter_map(|point| point.map_err(|why| refused.push(why.to_string())).ok()).collect();
+        self.points =
+            placed.filter_map(|point| point.map_err(|why| refused.push(why.to_string())).ok()).collect();
         Ok((self, refused))
     }
 

@@ -36,12 +36,6 @@ impl Plan {
         &self.points
     }
 
-    /// What makes the results of its worlds worth less, with the cure.
-    pub fn cautions(&self) -> Vec<String> {
-        let worlds: BTreeSet<&WorldName> = self.points.iter().map(|point| &point.world).collect();
-        worlds.into_iter().filter_map(|name| name.open().ok()?.caution()).collect()
-    }
-
     /// Messages of all points, each with its least number of repetitions.
     pub fn messages(&self) -> u64 {
         self.wanted(&Finished::default()).iter().map(|job| job.messages()).sum()

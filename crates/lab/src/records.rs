@@ -68,8 +68,9 @@ pub(crate) fn write(dir: &Path, key: RunKey, flows: &[Vec<Record>]) -> Result<()
 /// A group of rows for each flow, so that a reader of one need not read the others.
 fn write_flows(file: File, flows: &[Vec<Record>]) -> Result<(), ParquetError> {
     let numbers = COLUMNS.map(|(name, _)| format!("optional int64 {name};")).concat();
-    let schema =
-        format!("message record {{ required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8); }}");
+    let schema = format!(
+        "message record {{ required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8); }}"
+    );
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let schema = Arc::new(parse_message_type(&schema)?);
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
@@ -125,7 +126,17 @@ mod tests {
     fn record(id: u64) -> Record {
         let scheduled = Time::from_millis(id);
         let outcome = Outcome::Unfinished;
-        Record { id, kind: RecordKind::Message, parent: None, stream: 0, size: 500, scheduled, request: None, reply: None, outcome }
+        Record {
+            id,
+            kind: RecordKind::Message,
+            parent: None,
+            stream: 0,
+            size: 500,
+            scheduled,
+            request: None,
+            reply: None,
+            outcome,
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal};
 
 use crate::error::LabError;
 use crate::failed::FailedRun;
-use crate::manifest::Manifest;
 use crate::finished::Finished;
+use crate::manifest::Manifest;
 use crate::plan::{Plan, repetitions_wanted};
 use crate::point::{Point, RunKey};
 use crate::run_result::RunResult;

@@ -142,8 +142,17 @@ impl RunResult {
         let end = Time::from_millis(ms);
         let leg = Leg { arrived: end, delivered: end, ..Leg::default() };
         let (scheduled, outcome) = (Time::ZERO, Outcome::Completed);
-        let record =
-            Record { id: 0, kind: RecordKind::Message, parent: None, stream: 0, size: 56, scheduled, request: Some(leg), reply: None, outcome };
+        let record = Record {
+            id: 0,
+            kind: RecordKind::Message,
+            parent: None,
+            stream: 0,
+            size: 56,
+            scheduled,
+            request: Some(leg),
+            reply: None,
+            outcome,
+        };
         let (span, counts) = (span(&[record]), None);
         Self {
             key,

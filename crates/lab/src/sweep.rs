@@ -61,9 +61,7 @@ pub fn execute(
         progress.runs_wanted += jobs.len() as u64;
         progress.work_wanted += jobs.iter().map(Job::work).sum::<u64>();
         let work = |job: &Job<'_>| match run::run(*job) {
-            Ok(Outcome::Done(result, records)) => {
-                keep(&result, &records).map(|()| (job.work(), Ok(*result)))
-            }
+            Ok(Outcome::Done(result, records)) => keep(&result, &records).map(|()| (job.work(), Ok(*result))),
             Ok(Outcome::Failed(run)) => Ok((job.work(), Err(run))),
             Err(problem) => Err(problem),
         };

@@ -24,7 +24,17 @@ fn records() -> Vec<Record> {
         let scheduled = Time::from_millis(10 * id);
         let reached = scheduled + Duration::from_millis(10);
         let (request, reply) = (leg(scheduled, reached), leg(reached, scheduled + *latency));
-        Record { id, kind: RecordKind::Transaction, parent: None, stream: 0, size: 64, scheduled, request, reply, outcome: Outcome::Completed }
+        Record {
+            id,
+            kind: RecordKind::Transaction,
+            parent: None,
+            stream: 0,
+            size: 64,
+            scheduled,
+            request,
+            reply,
+            outcome: Outcome::Completed,
+        }
     };
     (0..).zip(&latencies()).map(record).collect()
 }

@@ -167,7 +167,17 @@ mod tests {
         let [written, first_sent, last_sent, arrived, delivered] = times.map(Time::from_millis);
         let request = Some(Leg { written, first_sent, last_sent, arrived, delivered });
         let scheduled = Time::from_millis(scheduled);
-        Record { id, kind: RecordKind::Message, parent: None, stream: 0, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
+        Record {
+            id,
+            kind: RecordKind::Message,
+            parent: None,
+            stream: 0,
+            size: 64,
+            scheduled,
+            request,
+            reply: None,
+            outcome: Outcome::Completed,
+        }
     }
 
     fn lost(id: u64, outcome: Outcome) -> Record {

@@ -55,7 +55,17 @@ mod tests {
         let delivered = delivered.map(Time::from_millis);
         let request = delivered.map(|delivered| Leg { written, delivered, ..Leg::default() });
         let outcome = if request.is_some() { Outcome::Completed } else { Outcome::Unfinished };
-        Record { id: 0, kind: RecordKind::Message, parent: None, stream: 0, size: 500, scheduled, request, reply: None, outcome }
+        Record {
+            id: 0,
+            kind: RecordKind::Message,
+            parent: None,
+            stream: 0,
+            size: 500,
+            scheduled,
+            request,
+            reply: None,
+            outcome,
+        }
     }
 
     #[test]

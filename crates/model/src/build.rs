@@ -59,11 +59,9 @@ impl Builder<'_> {
         let endpoints = Endpoints::new(transport, self.topology, place, seed);
         let lanes = Lanes { streams: transport.streams(), connections: transport.connections() };
         let party = |application| Party::new(application, endpoints.framing(workload.length_of()));
-        let parties = [
-            workload.client(lanes, messages, seed),
-            workload.server(lanes, messages, Host::default()),
-        ]
-        .map(party);
+        let parties =
+            [workload.client(lanes, messages, seed), workload.server(lanes, messages, Host::default())]
+                .map(party);
         let flow = Flow::new(Terms::of(workload, transport, Time::ZERO + workload.start));
         let reading = workload.reading(transport.gives_up());
         self.dialogues.push(Dialogue::new(parties, flow, endpoints, reading));

@@ -29,7 +29,12 @@ pub(crate) enum Role {
 }
 
 impl Dialogue {
-    pub(crate) fn new([client, server]: [Party; 2], flow: Flow, endpoints: Endpoints, reading: Reading) -> Self {
+    pub(crate) fn new(
+        [client, server]: [Party; 2],
+        flow: Flow,
+        endpoints: Endpoints,
+        reading: Reading,
+    ) -> Self {
         Self { client, server, flow, endpoints, reading, closing: false }
     }
 

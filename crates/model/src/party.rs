@@ -58,9 +58,7 @@ impl Party {
         let payload = outgoing.payload.clone();
         let (stream, unordered, reliability) = match (&self.framing, outgoing.terms) {
             (Framing::Octets { .. }, _) => (0, false, Reliability::Full),
-            (Framing::Messages { .. }, Some(terms)) => {
-                (outgoing.stream, terms.unordered, terms.reliability)
-            }
+            (Framing::Messages { .. }, Some(terms)) => (outgoing.stream, terms.unordered, terms.reliability),
             (Framing::Messages { unordered, reliability }, None) => {
                 (outgoing.stream, *unordered, *reliability)
             }

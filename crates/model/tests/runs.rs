@@ -373,7 +373,8 @@ impl Tap for Counts {
 #[test]
 fn without_a_late_limit_an_overload_is_carried_to_its_end() {
     for transport in ["tcp", "sctp"] {
-        let run = run_of(transport, "rate = '400kbit'", "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'", 10_000);
+        let run =
+            run_of(transport, "rate = '400kbit'", "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'", 10_000);
         assert_reliable(&run, 10_000, transport);
         assert!(run.ended.as_secs_f64() > 200.0, "{transport}: {}", run.ended);
     }

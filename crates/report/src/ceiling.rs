@@ -24,7 +24,9 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
         messages: point.messages_in(0),
         size,
         on_wire: on_wire(&point.transport, size, bottleneck)?,
-        interval: workload.rate().map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.sources())),
+        interval: workload
+            .rate()
+            .map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.sources())),
         rate: bottleneck.rate,
         delay: Duration::from_secs_f64(delays.sum()),
     };

@@ -12,6 +12,9 @@ pub struct Facts {
     /// What ran it, and in which mode.
     #[serde(default)]
     pub provenance: String,
+    /// What makes its results worth less, with the cure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
     /// What its clock counts.
     pub clocksource: String,
     /// Every setting of the namespaces of the endpoints that was written, with the value that the kernel then had.

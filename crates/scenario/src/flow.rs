@@ -194,7 +194,8 @@ impl Flow {
         if self.stopped.is_some() {
             return Time::MAX;
         }
-        let patience = self.silence(tally).map_or(self.terms.patience, |silence| silence.min(self.terms.patience));
+        let patience =
+            self.silence(tally).map_or(self.terms.patience, |silence| silence.min(self.terms.patience));
         (self.progress + patience).min(self.end_of_grace(tally)).min(self.connect_by())
     }
 

@@ -4,8 +4,8 @@
 //! feeds each [`Flow`] with what happens, and that says when it is over. [`conformance`] is a table of cases that every
 //! world runs: it compares kinds and counts, never times.
 
-pub mod conformance;
 mod background;
+pub mod conformance;
 mod error;
 mod facts;
 mod flow;

@@ -20,11 +20,6 @@ pub trait World: fmt::Debug + Send + Sync {
     /// engines never mix. Empty where this program decides everything.
     fn provenance(&self) -> Result<String, RunError>;
 
-    /// Something about its provenance that makes its results worth less, if there is anything, with the cure.
-    fn caution(&self) -> Option<String> {
-        None
-    }
-
     /// Which settings of a transport decide what is measured here.
     fn decides(&self, transport: &TransportSpec) -> Value;
 

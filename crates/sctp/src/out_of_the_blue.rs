@@ -55,9 +55,7 @@ pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
     }
     let (verification_tag, chunk) = match packet.chunks.first() {
         // It does not know our tag, but we know its own.
-        Some(Chunk::Init(init)) => {
-            (init.initiate_tag, Chunk::Abort { reflected: false, causes: Vec::new() })
-        }
+        Some(Chunk::Init(init)) => (init.initiate_tag, Chunk::Abort { reflected: false, causes: Vec::new() }),
         _ if packet.chunks.contains(&Chunk::ShutdownAck) => {
             (packet.verification_tag, Chunk::ShutdownComplete { reflected: true })
         }

@@ -52,7 +52,11 @@ impl Side {
     }
 
     /// Takes a connection, which is open when it can be written.
-    pub(crate) fn add(&mut self, poller: &Poller<Token>, transceiver: Box<dyn Transceiver>) -> io::Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        poller: &Poller<Token>,
+        transceiver: Box<dyn Transceiver>,
+    ) -> io::Result<()> {
         let (interest, id) = (Interest::ReadWrite, ConnectionId(self.connections.len() as u32));
         poller.add(transceiver.socket(), Token::Connection(self.end, id), interest)?;
         let connection = Connection { transceiver, is_open: false, is_half_closed: false, interest };

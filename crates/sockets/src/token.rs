@@ -48,9 +48,10 @@ mod tests {
 
     #[test]
     fn a_token_comes_back_as_it_was_given() {
-        let connections = [0, 1, u32::MAX].map(ConnectionId).into_iter().flat_map(|number| {
-            [End::Client, End::Server].map(|end| Token::Connection(end, number))
-        });
+        let connections = [0, 1, u32::MAX]
+            .map(ConnectionId)
+            .into_iter()
+            .flat_map(|number| [End::Client, End::Server].map(|end| Token::Connection(end, number)));
         for token in connections.chain([Token::Alarm, Token::Listener, Token::Stop]) {
             assert_eq!(Token::from(u64::from(token)), token);
         }

@@ -62,7 +62,8 @@ impl Transceiver for Datagrams {
             // That was the news of an earlier one; this one has not been sent yet.
             sent = self.socket.send(&message.payload);
         }
-        let sent = if sent.as_ref().is_err_and(nobody_is_there) { Sent::Whole } else { whole_or_nothing(sent)? };
+        let sent =
+            if sent.as_ref().is_err_and(nobody_is_there) { Sent::Whole } else { whole_or_nothing(sent)? };
         self.counts.packets_sent += u64::from(sent == Sent::Whole);
         Ok(sent)
     }

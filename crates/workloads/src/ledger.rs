@@ -245,7 +245,8 @@ mod tests {
         let here = records(&client, &server, reading);
         let [client, server] =
             [client, server].map(|ledger| serde_json::to_string(&ledger).expect("it is plain data"));
-        let [client, server] = [client, server].map(|text| serde_json::from_str(&text).expect("it is a ledger"));
+        let [client, server] =
+            [client, server].map(|text| serde_json::from_str(&text).expect("it is a ledger"));
         assert_eq!(here, records(&client, &server, reading));
         let outcomes: Vec<Outcome> = here.iter().map(|record| record.outcome).collect();
         assert_eq!(outcomes, [Outcome::Completed, Outcome::Unfinished, Outcome::Unfinished]);

@@ -24,9 +24,7 @@ mod spec;
 mod workload;
 
 pub use bulk::Bulk;
-pub use contract::{
-    Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing, Terms,
-};
+pub use contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing, Terms};
 pub use echo::Echo;
 pub use host::{Enforce, Filter, Host, HostSpec};
 pub use lanes::Lanes;

@@ -57,7 +57,8 @@ impl<A: Answers> Receiver<A> {
     fn take_request(&mut self, now: Time, delivery: Delivery) {
         let Delivery { connection, stream, payload, passage } = delivery;
         let number = self.answers.number(&payload);
-        let entry = number.map(|number| self.ledger.note_request(number, Arrived { passage, delivered: now }));
+        let entry =
+            number.map(|number| self.ledger.note_request(number, Arrived { passage, delivered: now }));
         match self.answers.answer(now, connection, payload) {
             Ok(Some(payload)) => {
                 self.outbox.push_back(Outgoing { connection, stream, payload, terms: None, entry });
@@ -121,7 +122,8 @@ mod tests {
     use hol_transport::Passage;
 
     fn server(kind: &str) -> Box<dyn Application> {
-        let spec: WorkloadSpec = serde_json::from_str(&format!("{{\"kind\":\"{kind}\"}}")).expect("a workload");
+        let spec: WorkloadSpec =
+            serde_json::from_str(&format!("{{\"kind\":\"{kind}\"}}")).expect("a workload");
         spec.server(Lanes { streams: 8, connections: 1 }, 10, Host::default())
     }
 

@@ -393,7 +393,8 @@ mod tests {
         let first = send(client.as_mut(), ms(0));
         assert_eq!((first.connection.0, first.stream), (0, 0));
         client.handle(ms(0), Input::Full(first));
-        let taken = [(); 4].map(|()| send(client.as_mut(), ms(0))).map(|sent| (sent.connection.0, sent.stream));
+        let taken =
+            [(); 4].map(|()| send(client.as_mut(), ms(0))).map(|sent| (sent.connection.0, sent.stream));
         assert_eq!(taken, [(1, 0), (1, 1), (1, 1), (1, 0)], "connection 0 is full");
         let last = send(client.as_mut(), ms(0));
         client.handle(ms(0), Input::Full(last));

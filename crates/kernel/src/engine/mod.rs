@@ -49,8 +49,6 @@ pub(crate) struct Finished {
     pub(crate) mail: Mail,
     /// What it wrote to its console.
     pub(crate) console: Console,
-    /// Processor time that it took, in seconds.
-    pub(crate) processor_s: f64,
     /// What this very machine was.
     pub(crate) provenance: Provenance,
 }

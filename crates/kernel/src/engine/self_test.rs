@@ -29,14 +29,12 @@ pub(super) fn differs(run: impl Fn(&[u8], Host) -> Result<Mail, KernelError>) ->
 
 /// A conversation over a line that loses; TCP, which every kernel has.
 fn job() -> Vec<u8> {
-    let scenario = Scenario {
-        network: from_value(json!({ "loss": "5%" })).expect("a network"),
-        hosts: Default::default(),
-        transport: "tcp".parse().expect("a transport"),
-        workload: from_value(json!({ "kind": "simco" })).expect("a workload"),
-        messages: MESSAGES,
-        background: Vec::new(),
-    };
+    let scenario = Scenario::alone(
+        from_value(json!({ "loss": "5%" })).expect("a network"),
+        "tcp".parse().expect("a transport"),
+        from_value(json!({ "kind": "simco" })).expect("a workload"),
+        MESSAGES,
+    );
     serde_json::to_vec(&Job { scenario, seed: SEED.0, capture: false }).expect("a job is plain data")
 }
 

@@ -6,8 +6,8 @@ use hol_scenario::Scenario;
 use super::Trouble;
 use super::ring::Ring;
 use super::topology::Topology;
-use crate::job::Job;
 use crate::captured;
+use crate::job::Job;
 
 /// All rings together take at most so many octets, a quarter of the memory.
 const MEMORY: usize = 128 << 20;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use hol_base::Seed;
-use hol_scenario::LineFacts;
 use hol_network::{InterfaceId, LineId, Medium, NodeId, Segment};
+use hol_scenario::LineFacts;
 use nix::net::if_::if_nametoindex;
 
 use super::chain::{Chain, Detour, Port};

@@ -39,6 +39,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
             + &namespace::get("kernel/version").unwrap_or_default(),
         // The host knows what runs us.
         provenance: String::new(),
+        caution: None,
         clocksource: clocksource(),
         sysctls,
         lines: topology.lines(&plan, &before.1)?,

@@ -71,8 +71,7 @@ impl Blocking {
         let workload = toml::from_str("kind = \"oneway\"\nrate = \"200/s\"\nlate_limit = \"1h\"")
             .map_err(|e| problem(&e))?;
         let transport = transport.parse().map_err(|e| problem(&e))?;
-        let scenario =
-            Scenario::alone(network, transport, workload, self.messages);
+        let scenario = Scenario::alone(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| problem(&e))?;
         Ok(waits(&run.records, self.files))
     }

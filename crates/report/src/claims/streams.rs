@@ -53,8 +53,7 @@ impl Streams {
         let streams = transport.streams();
         let network = toml::from_str("loss = \"5%\"").map_err(|e| format!("{e}"))?;
         let workload = toml::from_str("kind = \"simco\"").map_err(|e| format!("{e}"))?;
-        let scenario =
-            Scenario::alone(network, transport, workload, self.messages);
+        let scenario = Scenario::alone(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| e.to_string())?;
         Ok((streams, run.records))
     }
@@ -92,7 +91,17 @@ mod tests {
         let delivered = Time::from_millis(delivered);
         let request = Some(Leg { delivered, ..Leg::default() });
         let scheduled = Time::ZERO;
-        Record { id, kind: hol_measure::RecordKind::Message, parent: None, stream, size: 64, scheduled, request, reply: None, outcome: Outcome::Completed }
+        Record {
+            id,
+            kind: hol_measure::RecordKind::Message,
+            parent: None,
+            stream,
+            size: 64,
+            scheduled,
+            request,
+            reply: None,
+            outcome: Outcome::Completed,
+        }
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use hol_base::{Duration, Seed, Time};
 use hol_measure::Record;
 use hol_model::run;
+use hol_network::NetworkSpec;
 use hol_network::{Crossing, Fate, Tap, TapPoint};
 use hol_scenario::{RunError, Scenario};
-use hol_network::NetworkSpec;
 use hol_stack::TransportSpec;
 use hol_wire::Packet;
 use hol_workloads::WorkloadSpec;
@@ -69,13 +69,12 @@ pub struct Trace {
 
 /// Loses the packet that carries message [`LOST`] for the first time.
 pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
-    let mut scenario = Scenario {
-        network: toml::from_str(NETWORK).expect("a network of ours"),
+    let mut scenario = Scenario::alone(
+        toml::from_str(NETWORK).expect("a network of ours"),
         transport,
-        workload: toml::from_str::<WorkloadSpec>(WORKLOAD).expect("a workload of ours"),
-        messages: MESSAGES,
-        background: Vec::new(),
-    };
+        toml::from_str::<WorkloadSpec>(WORKLOAD).expect("a workload of ours"),
+        MESSAGES,
+    );
     // A first run tells which packet carries the message.
     let mut watch = Watch::default();
     let undisturbed = run(&scenario, Seed(1), Some(&mut watch))?;

@@ -62,8 +62,8 @@ fn quantile(result: &PointResult, p: f64) -> Option<Interval> {
 /// Retransmissions of both ends, counted by the kernel or by the model's endpoints.
 fn sent_again(run: &RunResult) -> u64 {
     let by_kernel = run.facts.as_ref().map(|facts| facts.retransmissions);
-    let by_endpoints = run.counts.map(|counts| {
-        counts.fast_retransmissions + counts.timeout_retransmissions + counts.tail_loss_probes
-    });
+    let by_endpoints = run
+        .counts
+        .map(|counts| counts.fast_retransmissions + counts.timeout_retransmissions + counts.tail_loss_probes);
     by_kernel.or(by_endpoints).unwrap_or_default()
 }

@@ -5,11 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Time};
+use hol_measure::RecordKind;
 use hol_simco::{
     AddressTuple, Body, Direction, Enable, Header, Lifetime, Location, Message, PerParameters, Pid,
     PortParity, Reply, Request, Tid, Version,
 };
-use hol_measure::RecordKind;
 use hol_transport::FramingError;
 
 use super::mix::{Mix, Wish};

@@ -192,16 +192,6 @@ impl<'d> Machine<'d> {
         fs::read(&path).map_err(|e| KernelError::file("read", &path, e))
     }
 
-    /// Processor time that QEMU took until now, in seconds; proc(5), utime and stime.
-    pub(super) fn processor_seconds(&self) -> f64 {
-        const TICKS_A_SECOND: f64 = 100.0;
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
-        let after_name = text.rsplit(')').next().unwrap_or_default();
-        let ticks =
-            after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
-        ticks.sum::<f64>() / TICKS_A_SECOND
-    }
-
     fn next(&mut self, doing: &'static str) -> Result<Reply, KernelError> {
         match self.lines.recv_timeout(self.left.left()) {
             Ok(line) => Ok(qmp::parse(&line)),

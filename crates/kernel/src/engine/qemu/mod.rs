@@ -84,12 +84,7 @@ impl Started for Guest {
         if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
             provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
         }
-        Ok(Finished {
-            mail,
-            console: machine.console(),
-            processor_s: machine.processor_seconds(),
-            provenance,
-        })
+        Ok(Finished { mail, console: machine.console(), provenance })
     }
 }
 
