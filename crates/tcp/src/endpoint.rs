@@ -191,7 +191,6 @@ impl Endpoint {
             Command::Send(message) => self.write(now, message.payload),
             Command::Close => self.close(now),
             Command::Abort => self.abort(now),
-            Command::SetPrimary(_) => {}
         }
     }
 
