@@ -56,18 +56,18 @@ impl Endpoint {
     /// The peer's FIN is next in the stream.
     pub(crate) fn fin_received(&mut self, now: Time) {
         self.reader.tell(Event::PeerClosed);
-        self.acks.scheduled = true;
+        self.acks.owe();
         match self.state {
             State::Established => {
                 self.state = State::CloseWait;
                 self.acks.expect_reply();
             }
             State::FinWait1 => {
-                self.acks.at_once = true;
+                self.acks.hasten(true);
                 self.state = State::Closing;
             }
             State::FinWait2 => {
-                self.acks.at_once = true;
+                self.acks.hasten(true);
                 self.time_wait(now);
             }
             state => unreachable!("a FIN is taken in {state:?}"),
@@ -77,7 +77,6 @@ impl Endpoint {
     /// Both directions are closed; old segments may still come. RFC 9293 section 3.6.1.
     fn time_wait(&mut self, now: Time) {
         self.state = State::TimeWait;
-        self.timers.sender = None;
         self.timers.start_time_wait(now, self.config.time_wait);
         self.reader.tell(Event::Closed);
     }

@@ -52,7 +52,7 @@ impl Endpoint {
     pub(crate) fn syn_options(&self, now: Time, flags: Flags) -> Options {
         let answer = flags.contains(Flags::ACK);
         let offers_scale = self.config.window_scale > 0 && (!answer || self.rcv.scale > 0);
-        let stamps = if answer { self.timestamps.on } else { self.config.timestamps };
+        let stamps = if answer { self.timestamps.are_on() } else { self.config.timestamps };
         Options {
             mss: Some(self.config.mss),
             window_scale: offers_scale.then_some(self.config.window_scale),
@@ -66,17 +66,13 @@ impl Endpoint {
     fn negotiate(&mut self, syn: &Segment) {
         let Options { mss, window_scale, sack_permitted, timestamps, sack: _ } = &syn.options;
         self.snd.sack = self.config.sack && *sack_permitted;
-        self.timestamps.on = self.config.timestamps && timestamps.is_some();
-        if let Some(stamps) = timestamps {
-            self.timestamps.recent = stamps.value;
-            self.timestamps.echo = Some(stamps.echo);
-        }
+        self.timestamps.negotiate(self.config.timestamps, *timestamps);
         if let Some(scale) = window_scale.filter(|_| self.config.window_scale > 0) {
             self.snd.scale = scale.min(MAX_SCALE);
             self.rcv.scale = self.config.window_scale;
         }
         let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).min(self.config.mss));
-        self.snd.mss = agreed - if self.timestamps.on { TIMESTAMPS_LENGTH } else { 0 };
+        self.snd.mss = agreed - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 };
         self.rcv.nxt = syn.seq.next();
         self.rcv.wup = self.rcv.nxt;
         self.snd.wl1 = syn.seq;

@@ -41,7 +41,7 @@ impl Endpoint {
         if (self.snd.nxt + size).after(self.window_end()) {
             self.timers.arm(now, Purpose::Persist, self.rtt.rto());
         } else if self.timers.waits_for(Purpose::Persist) {
-            self.timers.sender = None;
+            self.timers.disarm();
         }
     }
 }

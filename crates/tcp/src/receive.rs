@@ -28,7 +28,7 @@ impl Endpoint {
     /// The steps of RFC 9293 section 3.10.7.4.
     fn synchronized_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         let has = |flag| segment.flags.contains(flag);
-        self.timestamps.echo = segment.options.timestamps.filter(|_| self.timestamps.on).map(|t| t.echo);
+        self.timestamps.on_segment(segment.options.timestamps);
         if !self.is_acceptable(segment) {
             if !has(Flags::RST) {
                 self.challenge(now, segment);
@@ -68,8 +68,7 @@ impl Endpoint {
     fn acknowledgment_arrives(&mut self, now: Time, segment: &Segment) -> bool {
         let echoes = segment.options.timestamps.filter(|_| segment.seq.at_or_before(self.rcv.wup));
         if let Some(stamps) = echoes {
-            // RFC 7323 section 4.3: the timestamp of what is next to be acknowledged.
-            self.timestamps.recent = stamps.value;
+            self.timestamps.remember(stamps);
         }
         let opening = self.state == State::SynReceived;
         if opening {
@@ -177,7 +176,7 @@ impl Endpoint {
             }
             self.rcv.reassembly.forget(self.rcv.nxt);
             // RFC 5681 section 4.2: a segment that fills a gap is acknowledged at once.
-            self.acks.at_once |= self.rcv.reassembly.is_empty();
+            self.acks.hasten(self.rcv.reassembly.is_empty());
         }
     }
 
@@ -186,7 +185,7 @@ impl Endpoint {
         if !piece.payload.is_empty() {
             self.acks.measure(segment, self.config.mss.into());
         }
-        self.acks.scheduled = true;
+        self.acks.owe();
         if let Some(duplicate) = self.rcv.reassembly.insert(piece) {
             self.statistics.duplicates_received += 1;
             self.note_duplicate(duplicate);
@@ -215,7 +214,7 @@ impl Endpoint {
 
     fn answer_at_once(&mut self) {
         self.acks.on_anomaly(self.rcv.wnd);
-        self.acks.scheduled = true;
-        self.acks.at_once |= self.config.quickack_segments == 0;
+        self.acks.owe();
+        self.acks.hasten(self.config.quickack_segments == 0);
     }
 }

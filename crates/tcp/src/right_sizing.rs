@@ -88,8 +88,8 @@ impl Endpoint {
             sizing.round_trip = Some(sizing.round_trip.map_or(round_trip, |old| old.min(round_trip)));
             sizing.window = Some((nxt + self.rcv.wnd, now));
         }
-        let full = segment.payload.len() as u32 >= self.acks.segment_size;
-        let echo = self.timestamps.echo;
+        let full = segment.payload.len() as u32 >= self.acks.segment_size();
+        let echo = self.timestamps.echo();
         if let Some(round_trip) = self.timestamps.round_trip(now).filter(|_| full && sizing.echo != echo) {
             sizing.sample(round_trip);
             sizing.echo = echo;

@@ -55,7 +55,7 @@ impl Endpoint {
             return;
         }
         self.send_new(now, Push::Normal);
-        if self.board.len() == 0 && self.has_unsent() && self.timers.sender.is_none() {
+        if self.board.len() == 0 && self.has_unsent() && self.timers.is_disarmed() {
             self.timers.arm(now, Purpose::Persist, self.rtt.rto());
         }
     }
@@ -212,8 +212,7 @@ impl Endpoint {
         let window = if syn { self.advertise_syn_window() } else { self.advertise_window() };
         if flags.contains(Flags::ACK) {
             self.acks.on_ack_sent();
-            self.timers.delayed_ack = None;
-            self.timers.compressed_ack = None;
+            self.timers.on_ack_sent();
         }
         let mut stamp = Stamp::default();
         if !payload.is_empty() {
@@ -246,7 +245,7 @@ impl Endpoint {
     /// The options of a segment without SYN.
     fn options(&mut self, now: Time) -> Options {
         Options {
-            timestamps: self.timestamps.on.then(|| self.timestamps.option(now)),
+            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(now)),
             sack: self.take_sack_blocks(),
             ..Options::default()
         }
@@ -258,7 +257,7 @@ impl Endpoint {
         if !self.snd.sack {
             return 0;
         }
-        let most = if self.timestamps.on { 3 } else { 4 };
+        let most = if self.timestamps.are_on() { 3 } else { 4 };
         (usize::from(self.rcv.duplicate.is_some()) + self.rcv.reassembly.blocks().len()).min(most)
     }
 

@@ -117,7 +117,7 @@ impl Endpoint {
     /// Restarts the retransmission timer, or stops it when nothing is outstanding. RFC 6298 section 5.2, 5.3.
     pub(crate) fn rearm_retransmission(&mut self, now: Time) {
         let Some(oldest) = self.board.front() else {
-            self.timers.sender = None;
+            self.timers.disarm();
             return;
         };
         let mut rto = self.rtt.rto();
