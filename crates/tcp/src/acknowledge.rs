@@ -202,7 +202,7 @@ impl Endpoint {
     pub(crate) fn data_received(&mut self, now: Time, segment: &Segment) {
         if !segment.payload.is_empty() {
             self.acks.measure(segment, self.config.mss.into());
-            self.acks.on_data(now, self.rtt.rto(), self.rcv.wnd);
+            self.acks.on_data(now, self.rtt.rto(), self.rcv.offered());
         } else {
             self.acks.owe();
         }
@@ -215,7 +215,7 @@ impl Endpoint {
         }
         if self.more_than_a_segment() || self.acks.is_quick() || self.acks.at_once {
             self.send_ack(now);
-        } else if !self.rcv.reassembly.is_empty() {
+        } else if !self.reassembly.is_empty() {
             self.acknowledge_out_of_order(now);
         } else {
             let delay = self.acks.current_delay(self.rtt.srtt(), self.config.clock_granularity);
@@ -227,7 +227,7 @@ impl Endpoint {
 
     /// More than one full-sized segment is unacknowledged. RFC 5681 section 4.2.
     fn more_than_a_segment(&self) -> bool {
-        self.rcv.nxt.distance_from(self.rcv.wup) > self.acks.segment_size
+        self.rcv.unacknowledged() > self.acks.segment_size
     }
 
     /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely.

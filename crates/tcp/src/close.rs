@@ -5,7 +5,6 @@ use hol_base::Time;
 use hol_transport::Event;
 use hol_wire::tcp::Flags;
 
-use crate::endpoint::Fin;
 use crate::{Endpoint, State};
 
 impl Endpoint {
@@ -19,7 +18,7 @@ impl Endpoint {
             State::SynReceived => {}
             _ => return,
         }
-        self.snd.fin = Fin::Queued;
+        self.queue.close();
         self.push_pending(now);
     }
 
@@ -28,21 +27,21 @@ impl Endpoint {
         match self.state {
             State::Closed => return,
             State::Listen | State::SynSent | State::TimeWait => {}
-            _ => self.transmit(now, self.snd.nxt, Flags::RST | Flags::ACK, Bytes::new(), now),
+            _ => self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), now),
         }
         self.end(Event::Failed { reason: "connection aborted" });
     }
 
     /// The handshake is over, but the application has closed meanwhile.
     pub(crate) fn close_if_asked(&mut self) {
-        if self.snd.fin == Fin::Queued && self.state == State::Established {
+        if self.queue.fin_is_queued() && self.state == State::Established {
             self.state = State::FinWait1;
         }
     }
 
     /// Everything up to SND.UNA is acknowledged; if that includes our FIN, the state moves on.
     pub(crate) fn fin_acknowledged(&mut self, now: Time) {
-        if self.snd.fin != Fin::Sent || self.board.len() > 0 {
+        if !self.queue.fin_is_sent() || self.board.len() > 0 {
             return;
         }
         match self.state {

@@ -48,7 +48,7 @@ impl Endpoint {
     /// Data is missing before what has arrived.
     pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
         let most = self.config.sack_compression;
-        if !self.snd.sack || self.acks.on_segment_out_of_order(self.rcv.nxt, most) {
+        if !self.agreed.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), most) {
             self.send_ack(now);
         } else {
             self.timers.compress_ack(now, self.compression_delay());
@@ -56,7 +56,7 @@ impl Endpoint {
     }
 
     fn compression_delay(&self) -> Duration {
-        let round_trip = self.rtt.srtt().filter(|_| self.rcv.sizing.is_measured()).unwrap_or_default();
+        let round_trip = self.rtt.srtt().filter(|_| self.sizing.is_measured()).unwrap_or_default();
         (round_trip / SHARE).min(self.config.sack_compression_max) + self.config.sack_compression_slack
     }
 }

@@ -7,15 +7,15 @@ use crate::episode::Phase;
 impl Endpoint {
     /// Without SACK, a duplicate acknowledgment tells that some segment has arrived.
     pub(crate) fn count_duplicate(&mut self, news: &mut News) {
-        if self.snd.sack {
+        if self.agreed.sack() {
             return;
         }
         if news.advanced && self.episode.phase < Phase::Recovery {
-            self.board.set_duplicates(0, self.snd.mss);
+            self.board.set_duplicates(0, self.agreed.mss());
         }
         if news.is_duplicate() {
             let before = self.board.sacked.segments;
-            self.board.set_duplicates(before + 1, self.snd.mss);
+            self.board.set_duplicates(before + 1, self.agreed.mss());
             let arrived = self.board.sacked.segments.saturating_sub(before);
             news.delivered += arrived * self.cwnd.quantum();
         }
@@ -25,7 +25,7 @@ impl Endpoint {
     pub(crate) fn duplicates_taken(&mut self, prior: u32, news: &mut News) {
         let left = prior.saturating_sub(news.acked_segments.saturating_sub(1));
         news.delivered += news.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
-        self.board.set_duplicates(left, self.snd.mss);
+        self.board.set_duplicates(left, self.agreed.mss());
     }
 
     /// The third duplicate acknowledgment, or a partial one, tells that the oldest segment is lost. RFC 6582

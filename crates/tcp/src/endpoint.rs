@@ -6,16 +6,20 @@ use std::collections::VecDeque;
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::CongestionWindow;
 use hol_transport::{Command, Event, Input, Output, Reader, Statistics};
-use hol_wire::tcp::{SackBlock, SeqNum};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
+use crate::connect::Agreed;
 use crate::episode::Episode;
+use crate::nagle::SmallSegments;
 use crate::reassembly::Reassembly;
+use crate::receive::Challenges;
+use crate::receive_sequence::ReceiveSequence;
 use crate::right_sizing::RightSizing;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
-use crate::send_buffer::SendBuffer;
+use crate::send_queue::SendQueue;
+use crate::send_sequence::SendSequence;
 use crate::timers::{Clock, Expired, Purpose, Timers};
 use crate::timestamps::Timestamps;
 use crate::validation::Usage;
@@ -29,8 +33,14 @@ pub struct Endpoint {
     pub(crate) remote: Option<(Address, u16)>,
     pub(crate) state: State,
     pub(crate) rng: Rng,
-    pub(crate) snd: Sending,
-    pub(crate) rcv: Receiving,
+    pub(crate) agreed: Agreed,
+    pub(crate) queue: SendQueue,
+    pub(crate) small: SmallSegments,
+    pub(crate) snd: SendSequence,
+    pub(crate) rcv: ReceiveSequence,
+    pub(crate) reassembly: Reassembly,
+    pub(crate) sizing: RightSizing,
+    pub(crate) challenges: Challenges,
     pub(crate) acks: Acknowledging,
     pub(crate) board: Scoreboard,
     pub(crate) cwnd: CongestionWindow,
@@ -46,61 +56,6 @@ pub struct Endpoint {
     /// `can_send` has said no since the last `Writable`.
     blocked: Cell<bool>,
     pub(crate) statistics: Statistics,
-}
-
-/// The send sequence space. RFC 9293 section 3.3.1.
-#[derive(Debug, Default)]
-pub(crate) struct Sending {
-    pub(crate) una: SeqNum,
-    pub(crate) nxt: SeqNum,
-    /// The peer's window.
-    pub(crate) wnd: u32,
-    /// The greatest window the peer has offered.
-    pub(crate) max_wnd: u32,
-    /// The segment that `wnd` came with.
-    pub(crate) wl1: SeqNum,
-    pub(crate) scale: u8,
-    /// Octets of payload in a full-sized segment.
-    pub(crate) mss: u32,
-    /// The end of the last small segment.
-    pub(crate) small_end: SeqNum,
-    pub(crate) buffer: SendBuffer,
-    pub(crate) fin: Fin,
-    /// Both sides speak SACK.
-    pub(crate) sack: bool,
-    /// When data was sent last.
-    pub(crate) last_sent: Time,
-    /// Octets acknowledged since the start.
-    pub(crate) acknowledged: u64,
-}
-
-/// What has become of our FIN.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Fin {
-    /// The application sends on.
-    #[default]
-    Open,
-    /// It goes out behind the data.
-    Queued,
-    /// It has gone out.
-    Sent,
-}
-
-/// The receive sequence space. RFC 9293 section 3.3.1.
-#[derive(Debug, Default)]
-pub(crate) struct Receiving {
-    pub(crate) nxt: SeqNum,
-    /// RCV.NXT in the last segment that we sent: what the peer knows.
-    pub(crate) wup: SeqNum,
-    /// The window in that segment.
-    pub(crate) wnd: u32,
-    pub(crate) scale: u8,
-    pub(crate) sizing: RightSizing,
-    pub(crate) reassembly: Reassembly,
-    /// What arrived twice, for the next acknowledgment. RFC 2883.
-    pub(crate) duplicate: Option<SackBlock>,
-    /// When an acknowledgment last answered a segment that was not acceptable.
-    pub(crate) challenged: Option<Time>,
 }
 
 impl Endpoint {
@@ -126,8 +81,14 @@ impl Endpoint {
             local,
             remote,
             state,
-            snd: Sending { mss: config.mss.into(), ..Sending::default() },
-            rcv: Receiving { sizing: RightSizing::new(&config), ..Receiving::default() },
+            agreed: Agreed::new(&config),
+            queue: SendQueue::default(),
+            small: SmallSegments::default(),
+            snd: SendSequence::default(),
+            rcv: ReceiveSequence::default(),
+            reassembly: Reassembly::default(),
+            sizing: RightSizing::new(&config),
+            challenges: Challenges::default(),
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),
             cwnd: initial_window(&config, config.mss.into()),
@@ -147,7 +108,7 @@ impl Endpoint {
 
     /// True when the connection is over and the endpoint may be dropped.
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed && self.snd.nxt != SeqNum::default() && self.reader.is_empty()
+        self.state == State::Closed && self.snd.is_begun() && self.reader.is_empty()
     }
 
     /// The connection's state.
@@ -208,7 +169,7 @@ impl Endpoint {
 
     /// Octets that the send buffer still takes.
     fn send_space(&self) -> usize {
-        let used = self.snd.buffer.length() + self.board.out.octets as usize;
+        let used = self.queue.length() + self.board.out.octets as usize;
         (self.config.send_buffer.0 as usize).saturating_sub(used)
     }
 
@@ -224,7 +185,7 @@ impl Endpoint {
     pub(crate) fn end(&mut self, event: Event) {
         self.state = State::Closed;
         self.timers.stop();
-        self.snd.buffer.clear();
+        self.queue.clear();
         self.reader.tell(event);
     }
 }
@@ -274,9 +235,8 @@ impl hol_transport::Endpoint for Endpoint {
     }
 
     fn can_send(&self, length: usize) -> bool {
-        let idle = self.snd.buffer.is_empty() && self.board.len() == 0;
-        let fits =
-            self.state.may_send() && self.snd.fin == Fin::Open && (idle || length <= self.send_space());
+        let idle = self.queue.is_empty() && self.board.len() == 0;
+        let fits = self.state.may_send() && self.queue.is_open() && (idle || length <= self.send_space());
         if !fits {
             self.blocked.set(true);
         }

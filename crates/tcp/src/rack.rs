@@ -152,7 +152,7 @@ impl Endpoint {
         if !news.acked() && !news.data_sacked {
             return;
         }
-        let (una, nxt) = (self.snd.una, self.snd.nxt);
+        let (una, nxt) = (self.snd.una(), self.snd.nxt());
         let rack = &mut self.episode.rack;
         if !std::mem::take(&mut rack.dsack_seen) {
             if rack.persist == 0 {

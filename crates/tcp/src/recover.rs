@@ -71,20 +71,20 @@ impl Endpoint {
 
     /// Everything that was out when the phase began is acknowledged.
     fn leave_if_complete(&mut self) {
-        if self.snd.una.before(self.episode.high_seq) {
+        if self.snd.una().before(self.episode.high_seq) {
             return;
         }
         match self.episode.phase {
-            Phase::Reduced if self.snd.una != self.episode.high_seq => {
+            Phase::Reduced if self.snd.una() != self.episode.high_seq => {
                 self.finish_reduction();
                 self.episode.phase = Phase::Open;
             }
             Phase::Recovery => {
-                if !self.snd.sack {
-                    self.board.set_duplicates(0, self.snd.mss);
+                if !self.agreed.sack() {
+                    self.board.set_duplicates(0, self.agreed.mss());
                 }
                 // Without SACK a duplicate of the last ACK must not start it all again. RFC 6582 section 4.
-                if self.snd.sack || self.snd.una.after(self.episode.high_seq) {
+                if self.agreed.sack() || self.snd.una().after(self.episode.high_seq) {
                     self.undo_if_needless();
                     self.finish_reduction();
                     self.episode.phase = Phase::Open;
@@ -107,7 +107,7 @@ impl Endpoint {
         }
         if self.episode.phase != phase {
             self.episode.phase = phase;
-            self.episode.high_seq = self.snd.nxt;
+            self.episode.high_seq = self.snd.nxt();
         }
     }
 
@@ -118,7 +118,7 @@ impl Endpoint {
         }
         let resent = self.board.resent.segments;
         match self.config.recovery {
-            _ if !self.snd.sack => self.find_losses_by_duplicates(news.advanced),
+            _ if !self.agreed.sack() => self.find_losses_by_duplicates(news.advanced),
             Recovery::Rack => {
                 if self.find_losses_by_time(now) {
                     news.restart_timer = false;
@@ -159,7 +159,7 @@ impl Endpoint {
     /// ssthresh falls, and cwnd will follow.
     pub(crate) fn begin_reduction(&mut self) {
         let flight = self.board.out.count(self.config.congestion_unit);
-        self.episode.high_seq = self.snd.nxt;
+        self.episode.high_seq = self.snd.nxt();
         self.episode.probe = None;
         self.episode.undo.cwnd = self.cwnd.cwnd();
         self.episode.prr = Prr { prior_window: self.cwnd.cwnd(), ..Prr::default() };
@@ -184,7 +184,7 @@ impl Endpoint {
             Resend::Lost => self.resend_lost(now),
             Resend::New => {
                 self.send_new(now, Push::Undelayed);
-                if self.snd.nxt.at_or_before(self.episode.high_seq) {
+                if self.snd.nxt().at_or_before(self.episode.high_seq) {
                     self.episode.frto = false;
                     self.resend_lost(now);
                 }
@@ -202,7 +202,7 @@ impl Endpoint {
                 if self.in_flight() >= self.cwnd.cwnd() {
                     break;
                 }
-                let beyond = segment.seq.at_or_after(self.window_end()) && segment.seq != self.snd.una;
+                let beyond = segment.seq.at_or_after(self.snd.window_end()) && segment.seq != self.snd.una();
                 if beyond {
                     break;
                 }

@@ -16,10 +16,10 @@ impl Endpoint {
         let blocks = &segment.options.sack;
         let duplicate =
             is_duplicate_report(blocks, segment.ack) && self.take_duplicate_report(blocks[0], news);
-        let oldest = self.snd.una - self.snd.max_wnd;
+        let oldest = self.snd.una() - self.snd.max_window();
         let sane = |block: &SackBlock| {
             block.left.before(block.right)
-                && block.right.at_or_before(self.snd.nxt)
+                && block.right.at_or_before(self.snd.nxt())
                 && block.left.after(oldest)
         };
         let mut reported: SmallVec<[(SackBlock, bool); 4]> = blocks
@@ -29,13 +29,13 @@ impl Endpoint {
             .filter(|(block, _)| sane(block))
             .collect();
         reported.sort_unstable_by_key(|(block, _)| block.left.distance_from(oldest));
-        let mut reordered = self.snd.nxt;
+        let mut reordered = self.snd.nxt();
         for (block, duplicate) in reported {
             for index in self.board.within(block.left, block.right) {
                 self.tag_segment(now, index, duplicate, &mut reordered, news);
             }
         }
-        let highest = self.board.highest_sacked(self.snd.una);
+        let highest = self.board.highest_sacked(self.snd.una());
         if reordered.before(highest) {
             self.reordering_seen(reordered, highest);
         }
@@ -53,13 +53,13 @@ impl Endpoint {
         if duplicate && segment.ever_resent {
             self.episode.undo_one(segment.end());
         }
-        if segment.end().at_or_before(self.snd.una) {
+        if segment.end().at_or_before(self.snd.una()) {
             return;
         }
         if !segment.sacked {
             self.advance_rack(now, &segment);
             if !segment.ever_resent {
-                let highest = self.board.highest_sacked(self.snd.una);
+                let highest = self.board.highest_sacked(self.snd.una());
                 if segment.seq.before(highest) && segment.seq.before(*reordered) {
                     *reordered = segment.seq;
                 }
@@ -79,10 +79,10 @@ impl Endpoint {
     /// The peer got something twice; `false` if that cannot be our doing.
     fn take_duplicate_report(&mut self, block: SackBlock, news: &mut News) -> bool {
         let length = block.right.distance_from(block.left);
-        if !block.left.before(block.right) || length > self.snd.max_wnd {
+        if !block.left.before(block.right) || length > self.snd.max_window() {
             return false;
         }
-        let segments = length.div_ceil(self.snd.mss);
+        let segments = length.div_ceil(self.agreed.mss());
         if segments == 1 && self.episode.probe_ends_at(block.right) {
             news.dsack_of_probe = true;
         }
@@ -106,7 +106,7 @@ impl Endpoint {
 
     /// Data that was never retransmitted arrived after data sent later: the path reorders.
     pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
-        let distance = high.distance_from(low).div_ceil(self.snd.mss);
+        let distance = high.distance_from(low).div_ceil(self.agreed.mss());
         self.episode.dupthresh = self.episode.dupthresh.max(distance.min(MAX_REORDERING));
         self.episode.reordering = true;
     }

@@ -37,7 +37,7 @@ impl Endpoint {
         let prior = self.episode.phase;
         self.mark_all_lost(now);
         let again = prior == Phase::Loss && self.episode.retransmissions > 0;
-        let within = prior >= Phase::Reduced && self.episode.high_seq.after(self.snd.una);
+        let within = prior >= Phase::Reduced && self.episode.high_seq.after(self.snd.una());
         if prior <= Phase::Disorder || !within || (prior == Phase::Loss && !again) {
             self.remember_window();
             self.episode.undo.cwnd = self.cwnd.cwnd();
@@ -47,11 +47,11 @@ impl Endpoint {
         }
         self.episode.phase = Phase::Loss;
         self.cwnd.on_timeout(self.in_flight() + self.cwnd.quantum());
-        self.usage.stamp = now;
+        self.usage.on_window_changed(now);
         if prior <= Phase::Disorder && self.board.sacked.segments >= self.config.dupthresh {
             self.episode.dupthresh = self.episode.dupthresh.min(self.config.dupthresh);
         }
-        self.episode.high_seq = self.snd.nxt;
+        self.episode.high_seq = self.snd.nxt();
         self.episode.probe = None;
         // RFC 5682 section 3.1, step 1: not while another recovery is under way.
         self.episode.frto = self.config.frto && (prior < Phase::Recovery || self.episode.retransmissions > 0);
@@ -59,8 +59,8 @@ impl Endpoint {
 
     /// RFC 8985 section 6.3 spares what was sent less than a round trip ago.
     fn mark_all_lost(&mut self, now: Time) {
-        let reneged = self.snd.sack && self.board.front().is_some_and(|first| first.sacked);
-        if reneged || !self.snd.sack {
+        let reneged = self.agreed.sack() && self.board.front().is_some_and(|first| first.sacked);
+        if reneged || !self.agreed.sack() {
             self.board.clear_sacked();
         }
         for index in 0..self.board.len() {
@@ -76,7 +76,7 @@ impl Endpoint {
 
     /// An acknowledgment after a timeout.
     pub(crate) fn continue_loss(&mut self, news: &mut News) -> Resend {
-        let recovered = self.snd.una.at_or_after(self.episode.high_seq);
+        let recovered = self.snd.una().at_or_after(self.episode.high_seq);
         if news.advanced && self.undo_loss(false) {
             return Resend::Nothing;
         }
@@ -85,13 +85,13 @@ impl Endpoint {
             if news.original_arrived && self.undo_loss(true) {
                 return Resend::Nothing;
             }
-            if self.snd.nxt.after(self.episode.high_seq) {
+            if self.snd.nxt().after(self.episode.high_seq) {
                 if news.data_sacked || news.is_duplicate() {
                     self.episode.frto = false;
                 }
             } else if news.advanced && !recovered {
-                self.episode.high_seq = self.snd.nxt;
-                if self.has_unsent() && self.window_end().after(self.snd.nxt) {
+                self.episode.high_seq = self.snd.nxt();
+                if self.queue.has_unsent() && self.snd.window_end().after(self.snd.nxt()) {
                     return Resend::New;
                 }
                 self.episode.frto = false;
@@ -99,16 +99,16 @@ impl Endpoint {
         }
         if recovered {
             self.undo_if_needless();
-            if self.snd.sack || self.snd.una.after(self.episode.high_seq) {
+            if self.agreed.sack() || self.snd.una().after(self.episode.high_seq) {
                 self.episode.phase = Phase::Open;
             }
             return Resend::Nothing;
         }
-        if !self.snd.sack {
-            if self.snd.nxt.after(self.episode.high_seq) && news.is_duplicate() {
+        if !self.agreed.sack() {
+            if self.snd.nxt().after(self.episode.high_seq) && news.is_duplicate() {
                 self.count_duplicate(news);
             } else if news.advanced {
-                self.board.set_duplicates(0, self.snd.mss);
+                self.board.set_duplicates(0, self.agreed.mss());
             }
         }
         Resend::Lost

@@ -32,7 +32,7 @@ impl Endpoint {
     pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
         let quiet = matches!(self.episode.phase, Phase::Open | Phase::Reduced);
         let Some(oldest) = self.board.front() else { return false };
-        if !self.config.tlp || !self.snd.sack || !quiet {
+        if !self.config.tlp || !self.agreed.sack() || !quiet {
             return false;
         }
         let mut timeout = match self.rtt.srtt() {
@@ -67,7 +67,7 @@ impl Endpoint {
 
     fn send_probe_segment(&mut self, now: Time) -> bool {
         let segments = self.board.len();
-        let unsent = self.has_unsent() && self.window_end().after(self.snd.nxt);
+        let unsent = self.queue.has_unsent() && self.snd.window_end().after(self.snd.nxt());
         if unsent {
             self.send_new(now, Push::Probe);
             if self.board.len() == segments {
@@ -77,7 +77,7 @@ impl Endpoint {
             self.resend(now, segments - 1, true);
             self.statistics.fast_retransmissions += 1;
         }
-        self.episode.probe = Some(Probe { end: self.snd.nxt, resent: !unsent });
+        self.episode.probe = Some(Probe { end: self.snd.nxt(), resent: !unsent });
         true
     }
 

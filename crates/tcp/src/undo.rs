@@ -47,7 +47,7 @@ impl Endpoint {
     pub(crate) fn begin_undo(&mut self) {
         let probes = u32::from(self.episode.probe.is_some_and(|probe| probe.resent));
         let out = self.board.resent.segments + probes;
-        self.episode.undo.marker = self.config.undo.then_some(self.snd.una);
+        self.episode.undo.marker = self.config.undo.then_some(self.snd.una());
         self.episode.undo.needed = (out > 0).then_some(out);
         if !self.board.front().is_some_and(|first| first.ever_resent) {
             self.episode.undo.first_resent = None;
@@ -66,7 +66,7 @@ impl Endpoint {
     fn original_was_delayed(&self) -> bool {
         match self.episode.undo.first_resent {
             Some(at) => self.timestamps.echo_before(at),
-            None => self.snd.sack || self.snd.una.before(self.episode.high_seq),
+            None => self.agreed.sack() || self.snd.una().before(self.episode.high_seq),
         }
     }
 
@@ -118,7 +118,7 @@ impl Endpoint {
         if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
             return false;
         }
-        self.episode.reordering |= self.snd.sack;
+        self.episode.reordering |= self.agreed.sack();
         if self.board.resent.segments > 0 {
             return true;
         }
@@ -134,7 +134,7 @@ impl Endpoint {
         if spurious {
             self.restore_window(true);
             self.episode.retransmissions = 0;
-            if proven || self.snd.sack {
+            if proven || self.agreed.sack() {
                 self.episode.phase = Phase::Open;
             }
         }
