@@ -90,7 +90,7 @@ impl Endpoint {
         }
         news.advanced = ack.after(self.snd.una());
         if news.advanced {
-            self.episode.retransmissions = 0;
+            self.episode.timeouts.reset();
         }
         news.window_updated = self.snd.update_window(segment);
         if !news.advanced && news.carried_data && segment.options.sack.is_empty() {
@@ -98,7 +98,7 @@ impl Endpoint {
         }
         let prior_highest =
             if self.agreed.sack() { self.board.highest_sacked(self.snd.una()) } else { self.snd.una() };
-        let prior_sacked = self.board.sacked.segments;
+        let prior_sacked = self.board.sacked().segments;
         self.snd.acknowledge(ack);
         if self.agreed.sack() && !segment.options.sack.is_empty() {
             self.tag(now, segment, &mut news);
@@ -137,14 +137,14 @@ impl Endpoint {
         self.widen_reordering_window(news);
         self.probe_acknowledged(ack, news);
         let mut resend = Resend::Nothing;
-        let lost = self.episode.lost_total;
+        let lost = self.board.losses();
         if news.is_dubious() || !self.episode.is_open() {
             resend = self.alert(now, news);
         }
         if news.restart_timer && !self.schedule_loss_probe(now, true) {
             self.rearm_retransmission(now);
         }
-        news.newly_lost = self.episode.lost_total - lost;
+        news.newly_lost = self.board.losses() - lost;
         self.control_window(now, news);
         self.resend_by(now, resend);
     }
@@ -161,7 +161,7 @@ impl Endpoint {
                 news.first_acked.get_or_insert(segment.sent);
                 news.last_acked = Some(segment.sent);
                 reordered = if segment.seq.before(reordered) { segment.seq } else { reordered };
-                news.original_arrived |= segment.end().at_or_before(self.episode.high_seq);
+                news.original_arrived |= segment.end().at_or_before(self.episode.recover());
             }
             if self.agreed.sack() && !segment.sacked {
                 news.delivered += weight(&segment, unit);
@@ -215,11 +215,11 @@ impl Endpoint {
 
     /// The window grows, or is on its way down. RFC 5681 section 3.1, RFC 6937.
     fn control_window(&mut self, now: Time, news: &News) {
-        if self.episode.phase.is_reducing() {
+        if self.episode.phase().is_reducing() {
             self.reduce_window(news.delivered, news.newly_lost, news.advanced);
             return;
         }
-        let reordering = self.episode.dupthresh > self.config.dupthresh && news.data_sacked;
+        let reordering = self.episode.reordering.dupthresh() > self.config.dupthresh && news.data_sacked;
         if !(news.data_acked || reordering) {
             return;
         }

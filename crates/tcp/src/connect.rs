@@ -152,7 +152,7 @@ impl Endpoint {
     /// The handshake is complete.
     pub(crate) fn establish(&mut self, now: Time) {
         self.state = State::Established;
-        let retransmissions = self.episode.retransmissions;
+        let retransmissions = self.episode.timeouts.in_a_row();
         self.episode = Episode::new(&self.config);
         self.cwnd = initial_window(&self.config, self.agreed.mss());
         if retransmissions > 1 {

@@ -169,7 +169,7 @@ impl Endpoint {
 
     /// Octets that the send buffer still takes.
     fn send_space(&self) -> usize {
-        let used = self.queue.length() + self.board.out.octets as usize;
+        let used = self.queue.length() + self.board.out().octets as usize;
         (self.config.send_buffer.0 as usize).saturating_sub(used)
     }
 

@@ -21,6 +21,7 @@ mod reassembly;
 mod receive;
 mod receive_sequence;
 mod recover;
+mod reordering;
 mod right_sizing;
 mod rtt;
 mod sack;

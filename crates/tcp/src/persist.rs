@@ -8,17 +8,23 @@ use hol_wire::tcp::Flags;
 use crate::Endpoint;
 use crate::timers::Purpose;
 
+/// Zero-window probes in a row.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Persist {
+    probes: u32,
+}
+
 impl Endpoint {
     /// The persist timer expired: a probe leaves, and the next one waits twice as long.
     pub(crate) fn persist_timeout(&mut self, now: Time) {
         if self.board.len() > 0 || !self.queue.has_unsent() {
-            self.episode.probes = 0;
+            self.episode.persist.probes = 0;
             return;
         }
-        if self.episode.probes >= self.config.max_retries {
+        if self.episode.persist.probes >= self.config.max_retries {
             return self.end(Event::Failed { reason: "the peer's window stays closed" });
         }
-        self.episode.probes += 1;
+        self.episode.persist.probes += 1;
         if self.snd.window_end().after(self.snd.nxt()) {
             // The window is open, but smaller than a segment: what fits goes out. RFC 9293 section 3.8.6.2.1.
             self.send_partial(now);
@@ -27,13 +33,13 @@ impl Endpoint {
         // One octet back, so that the peer has to answer.
         let seq = self.snd.una() - 1;
         self.transmit(now, seq, Flags::ACK, Bytes::new(), now);
-        let wait = self.rtt.rto() * (1 << self.episode.probes.min(16));
+        let wait = self.rtt.rto() * (1 << self.episode.persist.probes.min(16));
         self.timers.arm(now, Purpose::Persist, wait.min(self.config.rto_max));
     }
 
     /// An ACK came while nothing was outstanding: the timer goes on only if the window is still closed.
     pub(crate) fn persist_or_stop(&mut self, now: Time) {
-        self.episode.probes = 0;
+        self.episode.persist.probes = 0;
         if !self.queue.has_unsent() {
             return;
         }

@@ -7,8 +7,19 @@ use smallvec::SmallVec;
 use crate::Endpoint;
 use crate::ack::{News, weight};
 
-/// Reordering is believed in up to this many segments.
-const MAX_REORDERING: u32 = 300;
+/// Segments that the peer says it got twice.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DuplicateReports {
+    segments: u64,
+}
+
+impl DuplicateReports {
+    /// `segments` more; `false` if those are more than were ever `resent`, so that the network repeats packets.
+    fn count(&mut self, segments: u32, resent: u64) -> bool {
+        self.segments += u64::from(segments);
+        self.segments <= resent
+    }
+}
 
 impl Endpoint {
     /// Marks what the blocks of `segment` report.
@@ -51,7 +62,7 @@ impl Endpoint {
     ) {
         let segment = self.board.get(index).clone();
         if duplicate && segment.ever_resent {
-            self.episode.undo_one(segment.end());
+            self.episode.undo.on_duplicate(segment.end());
         }
         if segment.end().at_or_before(self.snd.una()) {
             return;
@@ -63,7 +74,7 @@ impl Endpoint {
                 if segment.seq.before(highest) && segment.seq.before(*reordered) {
                     *reordered = segment.seq;
                 }
-                news.original_arrived |= segment.end().at_or_before(self.episode.high_seq);
+                news.original_arrived |= segment.end().at_or_before(self.episode.recover());
                 news.first_sacked.get_or_insert(segment.sent);
                 news.last_sacked = Some(segment.sent);
             }
@@ -83,22 +94,21 @@ impl Endpoint {
             return false;
         }
         let segments = length.div_ceil(self.agreed.mss());
-        if segments == 1 && self.episode.probe_ends_at(block.right) {
+        if segments == 1 && self.episode.probe.ends_at(block.right) {
             news.dsack_of_probe = true;
         }
-        self.episode.duplicates += u64::from(segments);
         let resent = self.statistics.fast_retransmissions + self.statistics.timeout_retransmissions;
-        if self.episode.duplicates > resent {
+        if !self.episode.duplicates.count(segments, resent) {
             return false;
         }
-        if self.episode.reordering && !news.dsack_of_probe {
-            self.episode.rack.dsack_seen = true;
+        if self.episode.reordering.is_seen() && !news.dsack_of_probe {
+            self.episode.rack.on_dsack();
         }
         news.dsack = true;
         news.delivered += segments * self.cwnd.quantum();
         if block.right.at_or_before(news.prior_una) {
             for _ in 0..segments {
-                self.episode.undo_one(block.right);
+                self.episode.undo.on_duplicate(block.right);
             }
         }
         true
@@ -107,8 +117,7 @@ impl Endpoint {
     /// Data that was never retransmitted arrived after data sent later: the path reorders.
     pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
         let distance = high.distance_from(low).div_ceil(self.agreed.mss());
-        self.episode.dupthresh = self.episode.dupthresh.max(distance.min(MAX_REORDERING));
-        self.episode.reordering = true;
+        self.episode.reordering.see_distance(distance);
     }
 }
 

@@ -168,7 +168,7 @@ impl Endpoint {
             let edge = if self.snd.window_is_closed() { self.snd.nxt() } else { self.snd.window_end() };
             self.board.collapse(index, limit, edge);
         }
-        self.board.resend(index, now, self.snd.nxt(), probe);
+        self.board.resend(index, now, probe);
         let segment = self.board.get(index);
         let (seq, flags, first_sent) = (segment.seq, segment.flags, segment.first_sent);
         let payload = segment.payload.clone();

@@ -82,7 +82,7 @@ impl SendSequence {
 
     /// `length` sequence numbers left for the first time.
     pub(crate) fn on_sent(&mut self, length: u32) {
-        self.nxt = self.nxt + length;
+        self.nxt += length;
     }
 
     /// SND.UNA moves to `ack`.

@@ -50,11 +50,11 @@ impl Endpoint {
     pub(crate) fn in_flight(&self) -> u32 {
         let unit = self.config.congestion_unit;
         let in_flight = self.board.in_flight(unit);
-        if self.config.limited_transmit || self.episode.phase >= Phase::Recovery {
+        if self.config.limited_transmit || self.episode.phase() >= Phase::Recovery {
             return in_flight;
         }
         // Without RFC 3042 the first duplicate acknowledgments let nothing out.
-        in_flight + self.board.sacked.count(unit)
+        in_flight + self.board.sacked().count(unit)
     }
 
     /// The window is in use, so acknowledgments may open it.
@@ -69,7 +69,7 @@ impl Endpoint {
         if !self.config.cwnd_validation {
             return;
         }
-        let out = self.board.out.count(self.config.congestion_unit);
+        let out = self.board.out().count(self.config.congestion_unit);
         let usage = &mut self.usage;
         let new_round = self.snd.una().at_or_after(usage.round_end);
         if new_round || limited || (!usage.limited && out > usage.most_out) {
@@ -90,7 +90,7 @@ impl Endpoint {
 
     /// The window was not full for an RTO: it goes half of the way down to what was used. RFC 2861 section 3.
     fn shrink_unused_window(&mut self, now: Time) {
-        if self.episode.phase == Phase::Open {
+        if self.episode.phase() == Phase::Open {
             let used = self.usage.used.max(self.config.initial_window * self.cwnd.quantum());
             if used < self.cwnd.cwnd() {
                 self.remember_ssthresh();
@@ -123,7 +123,7 @@ impl Endpoint {
     }
 
     fn remember_ssthresh(&mut self) {
-        if !self.episode.phase.is_reducing() {
+        if !self.episode.phase().is_reducing() {
             self.cwnd.set_ssthresh(self.cwnd.remembered_ssthresh());
         }
     }
