@@ -10,10 +10,9 @@ use crate::{Endpoint, State};
 impl Endpoint {
     /// The application has no more to send.
     pub(crate) fn close(&mut self, now: Time) {
-        match self.state {
+        match self.machine.state() {
             State::Listen | State::SynSent => return self.end(Event::Closed),
-            State::Established => self.state = State::FinWait1,
-            State::CloseWait => self.state = State::LastAck,
+            State::Established | State::CloseWait => self.machine.fin_queued(),
             // The FIN follows when the handshake is over.
             State::SynReceived => {}
             _ => return,
@@ -24,7 +23,7 @@ impl Endpoint {
 
     /// The application wants it over now: the peer is reset. RFC 9293 section 3.10.5.
     pub(crate) fn abort(&mut self, now: Time) {
-        match self.state {
+        match self.machine.state() {
             State::Closed => return,
             State::Listen | State::SynSent | State::TimeWait => {}
             _ => self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), now),
@@ -34,8 +33,8 @@ impl Endpoint {
 
     /// The handshake is over, but the application has closed meanwhile.
     pub(crate) fn close_if_asked(&mut self) {
-        if self.queue.fin_is_queued() && self.state == State::Established {
-            self.state = State::FinWait1;
+        if self.queue.fin_is_queued() && self.machine.state() == State::Established {
+            self.machine.fin_queued();
         }
     }
 
@@ -44,8 +43,8 @@ impl Endpoint {
         if !self.queue.fin_is_sent() || self.board.len() > 0 {
             return;
         }
-        match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
+        match self.machine.state() {
+            State::FinWait1 => self.machine.fin_acknowledged(),
             State::Closing => self.time_wait(now),
             State::LastAck => self.end(Event::Closed),
             _ => {}
@@ -56,14 +55,14 @@ impl Endpoint {
     pub(crate) fn fin_received(&mut self, now: Time) {
         self.reader.tell(Event::PeerClosed);
         self.acks.owe();
-        match self.state {
+        match self.machine.state() {
             State::Established => {
-                self.state = State::CloseWait;
+                self.machine.fin_received();
                 self.acks.expect_reply();
             }
             State::FinWait1 => {
                 self.acks.hasten(true);
-                self.state = State::Closing;
+                self.machine.fin_received();
             }
             State::FinWait2 => {
                 self.acks.hasten(true);
@@ -75,7 +74,7 @@ impl Endpoint {
 
     /// Both directions are closed; old segments may still come. RFC 9293 section 3.6.1.
     fn time_wait(&mut self, now: Time) {
-        self.state = State::TimeWait;
+        self.machine.time_wait();
         self.timers.start_time_wait(now, self.config.time_wait);
         self.reader.tell(Event::Closed);
     }

@@ -46,10 +46,10 @@ impl Agreed {
 impl Endpoint {
     /// Active open: a SYN leaves.
     pub(crate) fn open(&mut self, now: Time) {
-        if self.state != State::Closed || self.remote.is_none() || self.snd.is_begun() {
+        if self.machine.state() != State::Closed || self.remote.is_none() || self.snd.is_begun() {
             return;
         }
-        self.state = State::SynSent;
+        self.machine.open();
         self.choose_sequence_number();
         self.send_syn(now, Flags::SYN);
     }
@@ -104,7 +104,7 @@ impl Endpoint {
             self.reject(source, segment);
         } else if segment.flags.contains(Flags::SYN) {
             self.remote = Some((source, segment.source_port));
-            self.state = State::SynReceived;
+            self.machine.syn_received();
             self.choose_sequence_number();
             self.negotiate(segment);
             self.send_syn(now, Flags::SYN | Flags::ACK);
@@ -137,7 +137,7 @@ impl Endpoint {
             self.push_pending(now);
         } else {
             // Simultaneous open. RFC 9293 section 3.5, figure 7.
-            self.state = State::SynReceived;
+            self.machine.syn_received();
             self.send_syn(now, Flags::SYN | Flags::ACK);
         }
     }
@@ -151,7 +151,7 @@ impl Endpoint {
 
     /// The handshake is complete.
     pub(crate) fn establish(&mut self, now: Time) {
-        self.state = State::Established;
+        self.machine.establish();
         let retransmissions = self.episode.timeouts.in_a_row();
         self.episode = Episode::new(&self.config);
         self.cwnd = initial_window(&self.config, self.agreed.mss());

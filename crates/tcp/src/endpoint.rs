@@ -20,6 +20,7 @@ use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
 use crate::send_queue::SendQueue;
 use crate::send_sequence::SendSequence;
+use crate::state_machine::StateMachine;
 use crate::timers::{Clock, Expired, Purpose, Timers};
 use crate::timestamps::Timestamps;
 use crate::validation::Usage;
@@ -31,7 +32,7 @@ pub struct Endpoint {
     pub(crate) config: Config,
     pub(crate) local: (Address, u16),
     pub(crate) remote: Option<(Address, u16)>,
-    pub(crate) state: State,
+    pub(crate) machine: StateMachine,
     pub(crate) rng: Rng,
     pub(crate) agreed: Agreed,
     pub(crate) queue: SendQueue,
@@ -80,7 +81,7 @@ impl Endpoint {
         Self {
             local,
             remote,
-            state,
+            machine: StateMachine::new(state),
             agreed: Agreed::new(&config),
             queue: SendQueue::default(),
             small: SmallSegments::default(),
@@ -108,17 +109,17 @@ impl Endpoint {
 
     /// True when the connection is over and the endpoint may be dropped.
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed && self.snd.is_begun() && self.reader.is_empty()
+        self.machine.state() == State::Closed && self.snd.is_begun() && self.reader.is_empty()
     }
 
     /// The connection's state.
     pub fn state(&self) -> State {
-        self.state
+        self.machine.state()
     }
 
     /// The RFC's name of the connection's state.
     pub fn state_name(&self) -> &'static str {
-        self.state.name()
+        self.machine.state().name()
     }
 
     /// The congestion window in the configured unit.
@@ -159,7 +160,7 @@ impl Endpoint {
         match timer {
             Expired::DelayedAck => self.delayed_ack_expired(now),
             Expired::CompressedAck => self.send_ack(now),
-            Expired::TimeWait => self.state = State::Closed,
+            Expired::TimeWait => self.machine.end(),
             Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
             Expired::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
             Expired::Sender(Purpose::Reordering) => self.reordering_timeout(now),
@@ -183,7 +184,7 @@ impl Endpoint {
 
     /// The connection ends here and now.
     pub(crate) fn end(&mut self, event: Event) {
-        self.state = State::Closed;
+        self.machine.end();
         self.timers.stop();
         self.queue.clear();
         self.reader.tell(event);
@@ -236,7 +237,8 @@ impl hol_transport::Endpoint for Endpoint {
 
     fn can_send(&self, length: usize) -> bool {
         let idle = self.queue.is_empty() && self.board.len() == 0;
-        let fits = self.state.may_send() && self.queue.is_open() && (idle || length <= self.send_space());
+        let fits =
+            self.machine.state().may_send() && self.queue.is_open() && (idle || length <= self.send_space());
         if !fits {
             self.blocked.set(true);
         }

@@ -33,6 +33,7 @@ mod send_sequence;
 #[cfg(test)]
 mod settings;
 mod state;
+mod state_machine;
 mod timeout;
 mod timers;
 mod timestamps;

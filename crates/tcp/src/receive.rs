@@ -33,7 +33,7 @@ impl Endpoint {
     /// Takes a segment addressed to this endpoint.
     pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         self.statistics.packets_received += 1;
-        match self.state {
+        match self.machine.state() {
             State::Closed => self.reject(source, segment),
             State::Listen => self.listen_arrives(now, source, segment),
             _ if self.remote != Some((source, segment.source_port)) => self.reject(source, segment),
@@ -56,7 +56,7 @@ impl Endpoint {
             return self.reset_arrives(now, segment);
         }
         if has(Flags::SYN) {
-            if self.state == State::SynReceived && segment.seq.next() == self.rcv.nxt() {
+            if self.machine.state() == State::SynReceived && segment.seq.next() == self.rcv.nxt() {
                 self.answer_syn_again(now);
             } else {
                 // RFC 5961 section 4.2: a SYN never resets a connection.
@@ -67,7 +67,7 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
-        if self.state == State::SynReceived {
+        if self.machine.state() == State::SynReceived {
             let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
             if !expected {
                 return self.reject(source, segment);
@@ -87,7 +87,7 @@ impl Endpoint {
         if let Some(stamps) = echoes {
             self.timestamps.remember(stamps);
         }
-        let opening = self.state == State::SynReceived;
+        let opening = self.machine.state() == State::SynReceived;
         if opening {
             self.snd.expect_window_of(segment);
         }
@@ -99,7 +99,7 @@ impl Endpoint {
             self.close_if_asked();
         }
         self.fin_acknowledged(now);
-        self.state != State::Closed
+        self.machine.state() != State::Closed
     }
 
     /// The segment lies in the window, and is no older than what was accepted before it.
@@ -126,7 +126,7 @@ impl Endpoint {
             }
             self.acks.on_anomaly(self.rcv.offered());
             self.note_duplicate(SackBlock { left: segment.seq, right });
-            if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            if self.machine.state() == State::TimeWait && segment.flags.contains(Flags::FIN) {
                 self.time_wait_again(now);
             }
         } else if segment.sequence_length() == 0 && !self.challenges.admit(now) {
@@ -140,8 +140,8 @@ impl Endpoint {
         if segment.seq != self.rcv.nxt() {
             return self.send_ack(now);
         }
-        match self.state {
-            State::TimeWait => self.state = State::Closed,
+        match self.machine.state() {
+            State::TimeWait => self.machine.end(),
             _ => self.end(Event::Failed { reason: "connection reset" }),
         }
     }
@@ -160,7 +160,7 @@ impl Endpoint {
         self.measure_round_trip(now, segment);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());
         self.reassembly.forget_duplicate();
-        if end.at_or_before(nxt) || !self.state.is_receiving() {
+        if end.at_or_before(nxt) || !self.machine.state().is_receiving() {
             self.statistics.duplicates_received += u64::from(!piece.payload.is_empty());
             self.note_duplicate(SackBlock { left: start, right: end });
             return self.answer_at_once();

@@ -39,7 +39,7 @@ impl Next {
 impl Endpoint {
     /// The application appends to the byte stream.
     pub(crate) fn write(&mut self, now: Time, octets: Bytes) {
-        if octets.is_empty() || !self.state.may_send() || !self.queue.is_open() {
+        if octets.is_empty() || !self.machine.state().may_send() || !self.queue.is_open() {
             return;
         }
         self.restart_after_idle(now);
@@ -49,7 +49,7 @@ impl Endpoint {
 
     /// Sends what may leave; if the peer's window keeps everything back, the persist timer runs.
     pub(crate) fn push_pending(&mut self, now: Time) {
-        if !self.state.is_sending() || !self.queue.has_unsent() {
+        if !self.machine.state().is_sending() || !self.queue.has_unsent() {
             return;
         }
         self.send_new(now, Push::Normal);

@@ -41,8 +41,8 @@ impl Endpoint {
         if self.board.len() == 0 {
             return;
         }
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let linear = if self.state == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
+        let opening = matches!(self.machine.state(), State::SynSent | State::SynReceived);
+        let linear = if self.machine.state() == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
         let limit = if opening { self.config.syn_retries + linear } else { self.config.max_retries };
         if self.episode.timeouts.in_a_row >= limit {
             return self.end(Event::Failed { reason: "connection timed out" });
