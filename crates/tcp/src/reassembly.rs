@@ -201,6 +201,16 @@ mod tests {
     }
 
     #[test]
+    fn no_more_blocks_are_kept_than_a_header_holds() {
+        // RFC 2018 section 3: four at most, and by section 4 the latest.
+        let mut queue = Reassembly::default();
+        for index in 1..=6 {
+            queue.insert(&piece(100 * index, 10));
+        }
+        assert_eq!(queue.blocks(), [block(600, 610), block(500, 510), block(400, 410), block(300, 310)]);
+    }
+
+    #[test]
     fn duplicates_are_reported_once() {
         // RFC 2883 section 4.1.
         let mut queue = Reassembly::default();

@@ -396,6 +396,15 @@ mod tests {
     }
 
     #[test]
+    fn what_went_again_as_a_part_gives_no_round_trip_as_a_whole() {
+        // RFC 6298 section 3, Karn's algorithm.
+        let mut board = four();
+        board.resend(1, Time::from_millis(1), false);
+        board.collapse(0, 1000, SeqNum(10_000));
+        assert_eq!((board.len(), board.get(0).ever_resent, board.get(0).payload.len()), (1, true, 400));
+    }
+
+    #[test]
     fn everything_acknowledged_leaves_nothing_counted() {
         let mut board = four();
         board.mark_lost(0);
