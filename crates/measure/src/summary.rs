@@ -153,7 +153,7 @@ mod as_text {
 
 #[cfg(test)]
 mod tests {
-    use hol_base::Time;
+    use hol_base::{Duration, Time};
 
     use super::*;
     use crate::Leg;
@@ -195,6 +195,20 @@ mod tests {
         let expected =
             SplitMean { slip: 0.0, sender: 0.5, recovery: 15.0, network: 10.0, head_of_line: 10.5 };
         assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn the_parts_of_several_messages_and_runs_add_up() {
+        let ms = Duration::from_millis;
+        let split =
+            Split { slip: ms(1), sender: ms(2), recovery: ms(3), network: ms(4), head_of_line: ms(5) };
+        let mut total = SplitTotal::default();
+        total.add(&split);
+        total.add(&split);
+        let once = total;
+        total.merge(&once);
+        let expected = SplitMean { slip: 1.0, sender: 2.0, recovery: 3.0, network: 4.0, head_of_line: 5.0 };
+        assert_eq!((once.mean(2), total.mean(4)), (expected, expected));
     }
 
     #[test]

@@ -608,7 +608,8 @@ fn an_idle_endpoint_takes_a_message_of_any_size() {
 
 #[test]
 fn a_config_that_no_endpoint_could_work_with_is_named() {
-    let broken: [(&str, fn(&mut Config)); 10] = [
+    type Breaks = fn(&mut Config);
+    let broken: [(&str, Breaks); 10] = [
         ("mss", |c| c.mss = 87),
         ("window_scale", |c| c.window_scale = 15),
         ("send_buffer", |c| c.send_buffer.0 = 0),
