@@ -77,7 +77,9 @@ fn an_unknown_number_is_null() {
 
 #[test]
 fn without_loss_the_mean_is_the_round_trip_time() {
-    for row in compare(&["tcp", "sctp:streams=8", "--count", "500", "--delay", "20ms"]) {
+    let rows = compare(&["tcp", "sctp:streams=8", "--count", "500", "--delay", "20ms"]);
+    assert_eq!(rows.len(), 2);
+    for row in rows {
         let mean = row["mean_ms"].as_f64().unwrap();
         assert!((40.0..40.1).contains(&mean), "{mean}");
     }

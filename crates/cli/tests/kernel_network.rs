@@ -83,6 +83,7 @@ fn a_lan_is_one_line_for_all() {
         50,
     );
     let all = Duration::from_millis(30);
+    assert_eq!(delays(&run).len(), 50);
     assert!(delays(&run).iter().all(|(_, delay)| (all..all + FLOOR * 4).contains(delay)), "{run:?}");
     assert!(
         facts(&run).lines.iter().all(|line| line.sent == if line.name.ends_with("down") { 0 } else { 50 })

@@ -1,19 +1,16 @@
 //! What a finished (or interrupted) plan measured, point by point.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use hol_base::{Digest, Digester};
 use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal};
 
-use crate::error::LabError;
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::manifest::Manifest;
 use crate::plan::{Plan, repetitions_wanted};
 use crate::point::{Point, RunKey};
 use crate::run_result::RunResult;
-use crate::store;
 
 /// Everything a result directory holds.
 #[derive(Debug, Clone)]
@@ -51,12 +48,6 @@ impl Results {
         let missing = runs.iter().filter(|run| !finished.contains(**run)).count() as u64;
         let failed = finished.failed().filter(|run| runs.contains(&run.key)).cloned().collect();
         Self { manifest, points, wanted: runs.len() as u64, missing, failed }
-    }
-
-    /// Reads a result directory.
-    pub fn load(dir: &Path) -> Result<Self, LabError> {
-        let (manifest, finished) = store::load(dir)?;
-        Ok(Self::new(manifest, &finished))
     }
 
     /// The points of one experiment.

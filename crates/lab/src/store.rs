@@ -130,8 +130,17 @@ impl Store {
     }
 }
 
-/// Reads the manifest and the runs of a directory, changing nothing.
-pub(crate) fn load(dir: &Path) -> Result<(Manifest, Finished), LabError> {
+/// Here and not beside the rest of them: what a directory says is made of what this file reads.
+impl Results {
+    /// Reads a result directory, changing nothing.
+    pub fn load(dir: &Path) -> Result<Self, LabError> {
+        let (manifest, finished) = load(dir)?;
+        Ok(Self::new(manifest, &finished))
+    }
+}
+
+/// The manifest and the runs of a directory.
+fn load(dir: &Path) -> Result<(Manifest, Finished), LabError> {
     let manifest = read_manifest(dir)?;
     let (finished, _) = read_journal(&dir.join(JOURNAL))?;
     Ok((manifest, finished))

@@ -1,5 +1,7 @@
 //! Tables: one row a point, as CSV and JSON.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use crate::results::PointResult;
@@ -80,23 +82,63 @@ pub fn csv(rows: &[Row]) -> String {
             columns.insert(at.min(columns.len()), name);
         }
     }
-    let mut text = columns.join(",") + "\n";
-    for row in rows {
-        let cell = |column: &&str| {
-            row.iter().find(|(name, _)| name == column).map_or_else(String::new, |(_, value)| cell(value))
-        };
-        text += &(columns.iter().map(cell).collect::<Vec<_>>().join(",") + "\n");
+    if columns.is_empty() {
+        return String::new();
     }
-    text
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut write =
+        |record: Vec<&str>| writer.write_record(record).expect("a row has a cell for each column");
+    write(columns.clone());
+    for row in rows {
+        let cell = |column: &&str| row.iter().find(|(name, _)| name == column).map(|(_, value)| cell(value));
+        let cells: Vec<_> = columns.iter().map(|column| cell(column).unwrap_or_default()).collect();
+        write(cells.iter().map(AsRef::as_ref).collect());
+    }
+    let octets = writer.into_inner().expect("memory takes what is written");
+    String::from_utf8(octets).expect("cells are text")
 }
 
-fn cell(value: &Value) -> String {
+/// What a cell says, before it is quoted.
+fn cell(value: &Value) -> Cow<'_, str> {
     match value {
-        Value::Null => String::new(),
-        Value::String(text) if text.contains([',', '"', '\n']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(cells: &[(&str, Value)]) -> Row {
+        cells.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    #[test]
+    fn a_column_that_a_row_has_not_is_empty_and_stands_where_the_other_row_has_it() {
+        let rows = [
+            row(&[("label", json!("TCP")), ("mean_ms", json!(20.5)), ("complete", json!(true))]),
+            row(&[("label", json!("SCTP-8")), ("loss", json!("1%")), ("mean_ms", Value::Null)]),
+        ];
+        assert_eq!(csv(&rows), "label,loss,mean_ms,complete\nTCP,,20.5,true\nSCTP-8,1%,,\n");
+        assert_eq!(csv(&[]), "");
+    }
+
+    /// RFC 4180 section 2, rules 6 and 7.
+    #[test]
+    fn commas_quotes_and_ends_of_lines_come_back() {
+        let texts =
+            ["sctp:streams=8,stack=rfc", "called \"fast\"", "two\nlines", "two\r\nlines", " spaced ", ""];
+        let rows: Vec<Row> =
+            texts.iter().map(|text| row(&[("label", json!(text)), ("n", json!(7))])).collect();
+        let text = csv(&rows);
+        assert!(
+            text.starts_with("label,n\n\"sctp:streams=8,stack=rfc\",7\n\"called \"\"fast\"\"\",7\n"),
+            "{text}"
+        );
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let read: Vec<String> = reader.records().map(|record| record.unwrap()[0].to_owned()).collect();
+        assert_eq!(read, texts);
     }
 }

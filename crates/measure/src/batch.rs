@@ -92,4 +92,11 @@ mod tests {
         assert_eq!(BatchMeans::of(&run, 50, 20, 0.95), None);
         assert_eq!(BatchMeans::of(&run[..10], 0, 20, 0.95), None);
     }
+
+    /// By hand: around the mean of 2.5 the squares are 5, and 0.75 - 0.25 + 0.75 of them is shared by neighbours.
+    #[test]
+    fn the_correlation_of_neighbours() {
+        assert_eq!(lag1(&[1.0, 2.0, 3.0, 4.0]), 0.25);
+        assert_eq!(lag1(&[7.0; 4]), 0.0);
+    }
 }

@@ -35,6 +35,12 @@ mod tests {
     }
 
     #[test]
+    fn the_middle_of_a_bucket_is_rounded_down() {
+        assert_eq!([32_768, 32_769, 32_770].map(middle_of), [32_768, 32_768, 32_770]);
+        assert_eq!([65_536, 65_539, 65_540].map(middle_of), [65_537, 65_537, 65_541]);
+    }
+
+    #[test]
     fn short_latencies_are_kept_to_the_nanosecond() {
         for nanos in (0..32_768).step_by(7).chain([16_383, 16_384, 32_767]) {
             assert_eq!(middle_of(nanos), nanos);

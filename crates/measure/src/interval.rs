@@ -156,6 +156,14 @@ mod tests {
         assert!((interval.half_width - 0.23883883880999848).abs() < 1e-9);
     }
 
+    // python3 -c "from scipy.stats import t; print(t.ppf(.975, 1))"; the deviation of 1 and 3 is the root of 2.
+    #[test]
+    fn two_repetitions_have_bounds() {
+        let interval = Interval::of(&[1.0, 3.0], 0.95).unwrap();
+        assert!((interval.half_width - 12.706204736432095).abs() < 1e-9, "{interval:?}");
+        assert_eq!(Interval { mean: -20.0, half_width: 5.0, n: 2 }.relative(), 0.25);
+    }
+
     #[test]
     fn one_repetition_has_a_mean_and_no_bounds() {
         let single = Interval::of(&[20.5], 0.95).unwrap();

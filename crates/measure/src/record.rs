@@ -199,6 +199,55 @@ mod tests {
     }
 
     #[test]
+    fn an_application_that_answers_late_slips() {
+        let (request, reply) = (Some(leg([2, 2, 2, 12, 12])), Some(leg([15, 15, 15, 25, 25])));
+        let scheduled = Time::from_millis(1);
+        let outcome = Outcome::Completed;
+        let record = Record {
+            id: 0,
+            kind: RecordKind::Transaction,
+            parent: None,
+            stream: 0,
+            size: 64,
+            scheduled,
+            request,
+            reply,
+            outcome,
+        };
+        assert_eq!(record.split().unwrap().slip, Duration::from_millis(1 + 3));
+    }
+
+    #[test]
+    fn the_digest_covers_every_time_of_both_legs() {
+        let digest = |request: [u64; 5], reply: [u64; 5]| {
+            let (request, reply) = (Some(leg(request)), Some(leg(reply)));
+            let (scheduled, outcome) = (Time::ZERO, Outcome::Completed);
+            let record = Record {
+                id: 0,
+                kind: RecordKind::Transaction,
+                parent: None,
+                stream: 0,
+                size: 64,
+                scheduled,
+                request,
+                reply,
+                outcome,
+            };
+            let mut digester = Digester::new();
+            record.digest(&mut digester);
+            digester.finish()
+        };
+        let times = [2, 4, 34, 44, 49];
+        let whole = digest(times, times);
+        for at in 0..times.len() {
+            let mut other = times;
+            other[at] += 1;
+            assert_ne!(digest(other, times), whole, "{at} of the request");
+            assert_ne!(digest(times, other), whole, "{at} of the reply");
+        }
+    }
+
+    #[test]
     fn an_unfinished_message_has_no_latency() {
         let record = Record {
             id: 0,

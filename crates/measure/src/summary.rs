@@ -99,11 +99,6 @@ impl Summary {
     pub fn failed(&self) -> u64 {
         self.offered - self.completed
     }
-
-    /// Mean time of a completed message by cause; `None` if nothing completed.
-    pub fn split_mean(&self) -> Option<SplitMean> {
-        (self.completed > 0).then(|| self.split.mean(self.completed))
-    }
 }
 
 impl SplitTotal {
@@ -158,7 +153,7 @@ mod as_text {
 
 #[cfg(test)]
 mod tests {
-    use hol_base::Time;
+    use hol_base::{Duration, Time};
 
     use super::*;
     use crate::{Leg, RecordKind};
@@ -205,11 +200,25 @@ mod tests {
 
     #[test]
     fn the_mean_parts_add_up_to_the_mean_latency() {
-        let parts = summarize(&records()).split_mean().unwrap();
+        let summary = summarize(&records());
+        let parts = summary.split.mean(summary.completed);
         let expected =
             SplitMean { slip: 0.0, sender: 0.5, recovery: 15.0, network: 10.0, head_of_line: 10.5 };
         assert_eq!(parts, expected);
-        assert_eq!(summarize(&records()[2..]).split_mean(), None);
+    }
+
+    #[test]
+    fn the_parts_of_several_messages_and_runs_add_up() {
+        let ms = Duration::from_millis;
+        let split =
+            Split { slip: ms(1), sender: ms(2), recovery: ms(3), network: ms(4), head_of_line: ms(5) };
+        let mut total = SplitTotal::default();
+        total.add(&split);
+        total.add(&split);
+        let once = total;
+        total.merge(&once);
+        let expected = SplitMean { slip: 1.0, sender: 2.0, recovery: 3.0, network: 4.0, head_of_line: 5.0 };
+        assert_eq!((once.mean(2), total.mean(4)), (expected, expected));
     }
 
     #[test]

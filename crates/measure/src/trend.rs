@@ -104,6 +104,9 @@ mod tests {
         let curve = levels(&[23.0, 21.8, 21.2, 21.0, 21.02]);
         let falls = Trend::of(&curve, Direction::NonIncreasing, 0.95);
         assert!(falls.holds());
+        for (fit, mean) in falls.fit.iter().zip([23.0, 21.8, 21.2, 21.01, 21.01]) {
+            assert!((fit - mean).abs() < 1e-9, "{:?}", falls.fit);
+        }
         assert!(falls.p < 0.005, "8 of 8 repetitions: 1/256, not {}", falls.p);
         let rises = Trend::of(&curve, Direction::NonDecreasing, 0.95);
         assert_eq!(rises.violations, [0, 1]);

@@ -120,6 +120,7 @@ fn a_background_elsewhere_moves_nobodys_numbers() {
     let beside = Scenario { background: vec![elsewhere], ..alone.clone() };
     let (alone, beside) = (done(&alone, 7), done(&beside, 7));
     assert_eq!(alone.digest, beside.digest);
+    assert_eq!(beside.background.len(), 3);
     assert!(beside.background.iter().all(|flow| flow.octets > 0 && flow.stopped.is_none()));
     assert!(beside.closed.is_some());
 }

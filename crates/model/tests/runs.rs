@@ -53,6 +53,7 @@ fn assert_reliable(run: &Run, messages: u64, context: &str) {
         (vec![Time::ZERO; 1 + usize::from(streams)], vec![Time::ZERO; 1 + usize::from(streams)]);
     for record in &run.records {
         assert_eq!(record.outcome, Outcome::Completed, "{context}: {record:?}");
+        assert!(record.request.is_some(), "{context}: {record:?}");
         for leg in record.request.iter().chain(&record.reply) {
             let Leg { written, first_sent, last_sent, arrived, delivered } = *leg;
             let life = [record.scheduled, written, first_sent, last_sent, arrived, delivered];

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use hol_lab::Study;
 use hol_report::claims::StudyClaims;
 use hol_report::figures::StudyFigures;
+use hol_stack::TransportSpec;
 
 /// The studies that make claims: `fidelity` is for `hol validate` and makes none.
 fn studies() -> impl Iterator<Item = (Study, StudyFigures, StudyClaims)> {
@@ -18,6 +19,16 @@ fn studies() -> impl Iterator<Item = (Study, StudyFigures, StudyClaims)> {
 
 fn labels(study: &Study) -> BTreeSet<&str> {
     study.experiments.iter().flat_map(|(_, e)| e.points.iter().map(|point| point.label.as_str())).collect()
+}
+
+#[test]
+fn the_studies_that_make_claims_are_these() {
+    let names: Vec<&str> = studies().map(|(study, ..)| study.name).collect();
+    assert_eq!(names, ["eklund2004", "ikr53", "nayak2019"]);
+    for (study, figures, claims) in studies() {
+        assert!(!figures.figures.is_empty() && !figures.views.is_empty(), "{} has no figures", study.name);
+        assert!(!claims.claims.is_empty() && !labels(&study).is_empty(), "{} has no claims", study.name);
+    }
 }
 
 #[test]
@@ -47,28 +58,49 @@ fn figures_and_claims_have_each_number_once() {
     }
 }
 
+/// Keys under which a claim names transports, by their labels without the stack.
+const TRANSPORTS: [&str; 7] = ["transport", "transports", "than", "like", "of", "left", "right"];
+
 #[test]
 fn every_transport_and_experiment_that_a_claim_names_exists() {
-    for (study, figures, _) in studies() {
-        let (labels, text) = (labels(&study), study.file("claims.toml").unwrap_or_default());
-        let claims: toml::Table = text.parse().unwrap();
-        for word in words(&toml::Value::Table(claims)) {
-            let is_label = word.starts_with("SCTP-") || word.starts_with("TCP");
+    for (study, figures, claims) in studies() {
+        let text = study.file("claims.toml").unwrap_or_default();
+        let file = toml::Value::Table(text.parse().unwrap());
+        let (labels, transports) = (labels(&study), named(&file, &TRANSPORTS));
+        assert!(transports.len() >= claims.claims.len(), "{} names few transports", study.name);
+        for name in transports {
+            let suffixes = figures.views.iter().map(|view| view.suffix.as_str()).chain([""]);
             let known =
-                figures.views.iter().any(|view| labels.contains(format!("{word}{}", view.suffix).as_str()));
-            assert!(!is_label || known, "{} names {word}", study.name);
-            let is_experiment = word.starts_with("exp") && word.len() == 4;
-            assert!(!is_experiment || study.experiments.iter().any(|(name, _)| *name == word), "{word}");
+                suffixes.into_iter().any(|suffix| labels.contains(format!("{name}{suffix}").as_str()));
+            // Some checks run a transport of their own instead of reading points.
+            let is_specification = name.parse::<TransportSpec>().is_ok();
+            assert!(known || is_specification, "{} names the transport {name}", study.name);
+        }
+        let experiments = named(&file, &["experiments"]);
+        assert!(!experiments.is_empty(), "{} names no experiment", study.name);
+        for name in experiments {
+            let known = study.experiments.iter().any(|(experiment, _)| *experiment == name);
+            assert!(known, "{} names the experiment {name}", study.name);
         }
     }
 }
 
-/// Every text of a document that is a single word: labels and names, not sentences.
-fn words(value: &toml::Value) -> Vec<String> {
+/// Every text under one of `keys`, at any depth, alone or in a list. Where workloads are compared they are what is named.
+fn named<'v>(value: &'v toml::Value, keys: &[&str]) -> Vec<&'v str> {
+    let of_entry = |(key, value): (&String, &'v toml::Value)| match value {
+        toml::Value::String(text) if keys.contains(&key.as_str()) => vec![text.as_str()],
+        toml::Value::Array(values) if keys.contains(&key.as_str()) => {
+            values.iter().filter_map(toml::Value::as_str).collect()
+        }
+        _ => named(value, keys),
+    };
     match value {
-        toml::Value::String(text) if text.split(' ').count() <= 2 && text.len() < 24 => vec![text.clone()],
-        toml::Value::Array(values) => values.iter().flat_map(words).collect(),
-        toml::Value::Table(table) => table.values().flat_map(words).collect(),
+        toml::Value::Array(values) => values.iter().flat_map(|value| named(value, keys)).collect(),
+        toml::Value::Table(table) => {
+            let of_workloads = table.contains_key("workload");
+            let entries = table.iter().filter(|(key, _)| !(of_workloads && *key == "like"));
+            entries.flat_map(of_entry).collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -11,7 +11,7 @@ use crate::Endpoint;
 use crate::acknowledge::Acknowledgements;
 use crate::cookie::{Cookie, Peer, random_tag};
 use crate::flight::Flight;
-use crate::path::{Path, Paths};
+use crate::path::{PRIMARY, Path, Paths};
 use crate::reassembly::Reassembly;
 use crate::receive::Origin;
 use crate::state::State;
@@ -130,7 +130,7 @@ impl Endpoint {
             return self.abort(Cause::InvalidMandatoryParameter, "the peer's INIT ACK is unusable");
         };
         self.adopt(&Peer::new(init, origin.source));
-        self.paths.active = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
+        self.paths.active = self.paths.index_of(origin.source).unwrap_or(PRIMARY);
         self.state = State::CookieEchoed;
         self.cookie = cookie.clone();
         self.timers.t1_delay = self.config.rto_initial;

@@ -12,7 +12,7 @@ use smallvec::smallvec;
 use crate::acknowledge::Acknowledgements;
 use crate::clock::Clock;
 use crate::flight::Flight;
-use crate::path::{Path, Paths};
+use crate::path::{PRIMARY, Path, Paths};
 use crate::reassembly::Reassembly;
 use crate::send_buffer::SendBuffer;
 use crate::state::State;
@@ -139,14 +139,6 @@ impl Endpoint {
         }
     }
 
-    /// Whether `packet` is for this endpoint: its addresses and ports fit.
-    pub fn accepts(&self, packet: &Packet) -> bool {
-        let hol_wire::Transport::Sctp(sctp) = &packet.transport else { return false };
-        let known = self.peer_port == 0
-            || (self.peer_port == sctp.source_port && self.paths.index_of(packet.source).is_some());
-        known && sctp.destination_port == self.local_port && self.local.contains(&packet.destination)
-    }
-
     /// True once the association has ended, in whatever way, and the application knows.
     pub fn is_closed(&self) -> bool {
         self.ended && self.reader.is_empty()
@@ -164,7 +156,7 @@ impl Endpoint {
 
     /// The address that data goes to while it works. RFC 9260 section 6.4.
     pub fn primary(&self) -> Option<Address> {
-        self.paths.list.get(self.paths.primary).map(Path::address)
+        self.paths.list.get(PRIMARY).map(Path::address)
     }
 
     /// Outbound streams: those wanted, and fewer if the peer serves fewer. RFC 9260 section 5.1.1.
@@ -194,12 +186,6 @@ impl Endpoint {
             Command::Close => self.close(),
             Command::Abort => {
                 self.abort(Cause::UserInitiatedAbort(Bytes::new()), "aborted by the application");
-            }
-            Command::SetPrimary(address) => {
-                if let Some(index) = self.paths.index_of(address) {
-                    self.paths.primary = index;
-                    self.paths.select();
-                }
             }
         }
     }

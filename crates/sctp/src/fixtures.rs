@@ -38,3 +38,35 @@ fn a_stack_names_every_setting_and_no_other() {
     assert!(toml::from_str::<Config>(&format!("unknown = 1\n{whole}")).is_err());
     assert!(toml::from_str::<Config>(&whole.replacen("rto_min", "# ", 1)).is_err());
 }
+
+#[test]
+fn a_setting_that_no_endpoint_could_work_with_is_named() {
+    type Breaks = fn(&mut Config);
+    let broken: [(&str, Breaks); 14] = [
+        ("streams", |c| c.streams = 0),
+        ("max_inbound_streams", |c| c.max_inbound_streams = 0),
+        ("mtu", |c| c.mtu.0 = 511),
+        ("receive_buffer", |c| c.receive_buffer.0 = 1499),
+        ("send_buffer", |c| c.send_buffer.0 = 0),
+        ("rto_max", |c| c.rto_max = hol_base::Duration::from_micros(999)),
+        ("rto_min", |c| c.rto_min = c.rto_max + hol_base::Duration::from_nanos(1)),
+        ("rto_initial", |c| c.rto_initial = hol_base::Duration::ZERO),
+        ("rto_initial", |c| c.rto_initial = c.rto_max + hol_base::Duration::from_nanos(1)),
+        ("sack_frequency", |c| c.sack_frequency = 0),
+        ("max_gap_blocks", |c| c.max_gap_blocks = 0),
+        ("missing_reports", |c| c.missing_reports = 0),
+        ("initial_window", |c| c.initial_window.0 = 0),
+        ("hb_interval", |c| c.hb_interval = hol_base::Duration::ZERO),
+    ];
+    for (key, breaks) in broken {
+        for mut config in [rfc(), linux(), linux_2_6()] {
+            assert_eq!(config.check(), Ok(()));
+            breaks(&mut config);
+            assert_eq!(config.check().map_err(|(named, _)| named), Err(key));
+        }
+    }
+    let mut least = rfc();
+    (least.mtu.0, least.receive_buffer.0, least.send_buffer.0) = (512, 1500, 1);
+    (least.rto_min, least.rto_initial) = (least.rto_max, least.rto_max);
+    assert_eq!(least.check(), Ok(()));
+}

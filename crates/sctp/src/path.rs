@@ -105,12 +105,13 @@ impl Path {
     }
 }
 
+/// Where new data goes while it works: the address that became known first. RFC 9260 section 6.4.
+pub(crate) const PRIMARY: usize = 0;
+
 /// The paths of an association and which of them are in use.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     pub(crate) list: Vec<Path>,
-    /// Where new data goes while it works.
-    pub(crate) primary: usize,
     /// Where new data goes now.
     pub(crate) active: usize,
     /// Where retransmissions go. RFC 9260 section 6.4.1.
@@ -134,8 +135,7 @@ impl Paths {
             return;
         }
         let best = (0..self.list.len()).min_by_key(|index| self.badness(*index));
-        self.active =
-            if self.badness(self.primary).0 == 0 { self.primary } else { best.unwrap_or(self.primary) };
+        self.active = if self.badness(PRIMARY).0 == 0 { PRIMARY } else { best.unwrap_or(PRIMARY) };
         self.retransmission = self.next_active(self.active).unwrap_or(self.active);
     }
 

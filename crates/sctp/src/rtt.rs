@@ -77,6 +77,16 @@ mod tests {
     }
 
     #[test]
+    fn a_measurement_counts_for_an_eighth_and_its_distance_for_a_quarter() {
+        // RFC 9260 section 6.3.1 C3: RTTVAR = 3/4 400 + 1/4 160 = 340, SRTT = 7/8 800 + 1/8 960 = 820.
+        let mut rtt = estimator();
+        rtt.measure(800);
+        rtt.measure(960);
+        assert_eq!(rtt.srtt(), Some(Duration::from_millis(820)));
+        assert_eq!(rtt.rto(), Duration::from_millis(820 + 4 * 340));
+    }
+
+    #[test]
     fn the_timeout_stays_between_its_bounds() {
         // RFC 9260 section 6.3.1 C6 and C7.
         let mut rtt = estimator();

@@ -70,7 +70,7 @@ fn a_refused_step_gives_its_ports_back() {
     }
     run(&mut world, |_| true);
     let refused = Some(Body::Refusal(Refusal::ConfigurationFailed));
-    assert!(world.heard(agent).into_iter().all(|heard| heard == refused));
+    assert_eq!(world.heard(agent), vec![refused; 5]);
     for _ in 0..5 {
         world.granted(START, agent, prr(60));
     }
@@ -134,6 +134,7 @@ fn rules_come_back_after_a_restart() {
     let granted: Vec<Granted> =
         [10, 60, 70].map(|lifetime| before.granted(START, agent, prr(lifetime))).to_vec();
     let rules: Vec<Rule> = before.middlebox.rules(START).copied().collect();
+    assert_eq!(rules.len(), 3);
 
     let mut world = World::with_agents(nat(0));
     for (rule, owner) in rules.iter().zip(["alice", "alice", "gone"]) {

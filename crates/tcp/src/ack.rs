@@ -75,30 +75,32 @@ impl Endpoint {
     /// Processes the ACK field and the SACK blocks; `false` if the segment is to be dropped.
     pub(crate) fn process_ack(&mut self, now: Time, segment: &Segment) -> bool {
         let ack = segment.ack;
-        if ack.after(self.snd.nxt) {
+        if ack.after(self.snd.nxt()) {
             // It acknowledges what was never sent.
             self.send_ack(now);
             return false;
         }
-        let mut news =
-            News { prior_una: self.snd.una, carried_data: segment.sequence_length() > 0, ..News::default() };
-        if ack.before(self.snd.una) {
+        let mut news = News {
+            prior_una: self.snd.una(),
+            carried_data: segment.sequence_length() > 0,
+            ..News::default()
+        };
+        if ack.before(self.snd.una()) {
             return self.old_ack(now, segment, news);
         }
-        news.advanced = ack.after(self.snd.una);
+        news.advanced = ack.after(self.snd.una());
         if news.advanced {
-            self.episode.retransmissions = 0;
+            self.episode.timeouts.reset();
         }
-        news.window_updated = self.update_send_window(segment);
+        news.window_updated = self.snd.update_window(segment);
         if !news.advanced && news.carried_data && segment.options.sack.is_empty() {
             return true;
         }
         let prior_highest =
-            if self.snd.sack { self.board.highest_sacked(self.snd.una) } else { self.snd.una };
-        let prior_sacked = self.board.sacked.segments;
-        self.snd.acknowledged += u64::from(ack.distance_from(self.snd.una));
-        self.snd.una = ack;
-        if self.snd.sack && !segment.options.sack.is_empty() {
+            if self.agreed.sack() { self.board.highest_sacked(self.snd.una()) } else { self.snd.una() };
+        let prior_sacked = self.board.sacked().segments;
+        self.snd.acknowledge(ack);
+        if self.agreed.sack() && !segment.options.sack.is_empty() {
             self.tag(now, segment, &mut news);
         }
         if self.board.len() == 0 {
@@ -117,11 +119,11 @@ impl Endpoint {
 
     /// An ACK that others have overtaken may still carry news. RFC 5961 section 5.2 bounds how old it may be.
     fn old_ack(&mut self, now: Time, segment: &Segment, mut news: News) -> bool {
-        if self.snd.una.distance_from(segment.ack) > self.snd.max_wnd.max(1) {
+        if self.snd.una().distance_from(segment.ack) > self.snd.max_window().max(1) {
             self.send_ack(now);
             return false;
         }
-        if self.snd.sack && !segment.options.sack.is_empty() {
+        if self.agreed.sack() && !segment.options.sack.is_empty() {
             news.carried_data = true;
             self.tag(now, segment, &mut news);
             let resend = self.alert(now, &mut news);
@@ -135,14 +137,14 @@ impl Endpoint {
         self.widen_reordering_window(news);
         self.probe_acknowledged(ack, news);
         let mut resend = Resend::Nothing;
-        let lost = self.episode.lost_total;
+        let lost = self.board.losses();
         if news.is_dubious() || !self.episode.is_open() {
             resend = self.alert(now, news);
         }
         if news.restart_timer && !self.schedule_loss_probe(now, true) {
             self.rearm_retransmission(now);
         }
-        news.newly_lost = self.episode.lost_total - lost;
+        news.newly_lost = self.board.losses() - lost;
         self.control_window(now, news);
         self.resend_by(now, resend);
     }
@@ -150,8 +152,8 @@ impl Endpoint {
     /// Takes what SND.UNA covers off the scoreboard, and a round-trip sample with it.
     fn take_acknowledged(&mut self, now: Time, prior_highest: SeqNum, prior_sacked: u32, news: &mut News) {
         let unit = self.config.congestion_unit;
-        let mut reordered = self.snd.nxt;
-        while let Some(segment) = self.board.pop_acknowledged(self.snd.una) {
+        let mut reordered = self.snd.nxt();
+        while let Some(segment) = self.board.pop_acknowledged(self.snd.una()) {
             news.acked_segments += 1;
             if segment.ever_resent {
                 news.resent_acked = true;
@@ -159,9 +161,9 @@ impl Endpoint {
                 news.first_acked.get_or_insert(segment.sent);
                 news.last_acked = Some(segment.sent);
                 reordered = if segment.seq.before(reordered) { segment.seq } else { reordered };
-                news.original_arrived |= segment.end().at_or_before(self.episode.high_seq);
+                news.original_arrived |= segment.end().at_or_before(self.episode.recover());
             }
-            if self.snd.sack && !segment.sacked {
+            if self.agreed.sack() && !segment.sacked {
                 news.delivered += weight(&segment, unit);
                 let spurious = segment.ever_resent && self.timestamps.echo_before(segment.sent);
                 if !spurious {
@@ -172,11 +174,11 @@ impl Endpoint {
             news.syn_acked |= syn;
             news.data_acked |= !syn;
         }
-        news.reneged = self.board.front().is_some_and(|first| first.sacked) && self.snd.sack;
+        news.reneged = self.board.front().is_some_and(|first| first.sacked) && self.agreed.sack();
         let sampled = self.sample_round_trip(now, news);
         if news.acked() {
             news.restart_timer = true;
-            if self.snd.sack {
+            if self.agreed.sack() {
                 if reordered.before(prior_highest) {
                     self.reordering_seen(reordered, prior_highest);
                 }
@@ -205,20 +207,19 @@ impl Endpoint {
         let Some(sample) = sample else { return false };
         let latest: Duration = latest.unwrap_or(sample);
         self.rtt.observe_min(latest);
-        self.rtt.sample(sample, self.snd.una, self.snd.nxt);
-        let acknowledged = self.snd.acknowledged;
-        let sent = acknowledged + u64::from(self.snd.nxt.distance_from(self.snd.una));
+        self.rtt.sample(sample, self.snd.una(), self.snd.nxt());
+        let (acknowledged, sent) = self.snd.progress();
         self.cwnd.on_rtt(Round { now, rtt: latest, acknowledged, sent });
         true
     }
 
     /// The window grows, or is on its way down. RFC 5681 section 3.1, RFC 6937.
     fn control_window(&mut self, now: Time, news: &News) {
-        if self.episode.phase.is_reducing() {
+        if self.episode.phase().is_reducing() {
             self.reduce_window(news.delivered, news.newly_lost, news.advanced);
             return;
         }
-        let reordering = self.episode.dupthresh > self.config.dupthresh && news.data_sacked;
+        let reordering = self.episode.reordering.dupthresh() > self.config.dupthresh && news.data_sacked;
         if !(news.data_acked || reordering) {
             return;
         }
@@ -226,6 +227,6 @@ impl Endpoint {
             let most = if self.config.one_segment_per_ack { self.cwnd.quantum() } else { u32::MAX };
             self.cwnd.on_ack(now, news.delivered.min(most));
         }
-        self.usage.stamp = now;
+        self.usage.on_window_changed(now);
     }
 }

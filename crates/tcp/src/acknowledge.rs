@@ -2,7 +2,7 @@
 //! section 4.2, and the habits of Linux: quick at the start, then adaptive, then piggybacked.
 
 use hol_base::{Duration, Time};
-use hol_wire::tcp::{Flags, Segment};
+use hol_wire::tcp::{Flags, Segment, SeqNum};
 
 use crate::compress::Compression;
 use crate::{Config, Endpoint};
@@ -20,9 +20,9 @@ pub(crate) struct Acknowledging {
     quick_segments: u32,
     interactive_after: u32,
     /// An acknowledgment is owed.
-    pub(crate) scheduled: bool,
+    scheduled: bool,
     /// It is owed at once.
-    pub(crate) at_once: bool,
+    at_once: bool,
     /// A pushed segment waits to be read.
     pushed: bool,
     /// More than one does.
@@ -34,10 +34,10 @@ pub(crate) struct Acknowledging {
     /// Replies that followed data closely.
     replies: u32,
     last_received: Time,
-    /// The peer's full-sized segment, as far as is known.
-    pub(crate) segment_size: u32,
+    /// What is taken for the peer's full-sized segment.
+    segment_size: u32,
     last_size: u32,
-    pub(crate) compression: Compression,
+    compression: Compression,
 }
 
 impl Acknowledging {
@@ -79,6 +79,26 @@ impl Acknowledging {
     fn go_quick(&mut self, window: u32) {
         let segments = (window / (2 * self.segment_size)).max(2).min(self.quick_segments);
         self.quick = self.quick.max(segments);
+    }
+
+    /// What came takes sequence numbers: the peer is to hear of it.
+    pub(crate) fn owe(&mut self) {
+        self.scheduled = true;
+    }
+
+    /// The peer is to hear of it at once if `soon`.
+    pub(crate) fn hasten(&mut self, soon: bool) {
+        self.at_once |= soon;
+    }
+
+    /// Out of order at RCV.NXT; `true` if it is to be acknowledged at once, not with the `most` that may wait.
+    pub(crate) fn on_segment_out_of_order(&mut self, nxt: SeqNum, most: u32) -> bool {
+        self.compression.on_segment(nxt, most)
+    }
+
+    /// The peer's full-sized segment, as far as is known.
+    pub(crate) fn segment_size(&self) -> u32 {
+        self.segment_size
     }
 
     /// Something came that the peer should hear of soon: a duplicate, or data outside the window.
@@ -182,9 +202,9 @@ impl Endpoint {
     pub(crate) fn data_received(&mut self, now: Time, segment: &Segment) {
         if !segment.payload.is_empty() {
             self.acks.measure(segment, self.config.mss.into());
-            self.acks.on_data(now, self.rtt.rto(), self.rcv.wnd);
+            self.acks.on_data(now, self.rtt.rto(), self.rcv.offered());
         } else {
-            self.acks.scheduled = true;
+            self.acks.owe();
         }
     }
 
@@ -195,7 +215,7 @@ impl Endpoint {
         }
         if self.more_than_a_segment() || self.acks.is_quick() || self.acks.at_once {
             self.send_ack(now);
-        } else if !self.rcv.reassembly.is_empty() {
+        } else if !self.reassembly.is_empty() {
             self.acknowledge_out_of_order(now);
         } else {
             let delay = self.acks.current_delay(self.rtt.srtt(), self.config.clock_granularity);
@@ -207,7 +227,7 @@ impl Endpoint {
 
     /// More than one full-sized segment is unacknowledged. RFC 5681 section 4.2.
     fn more_than_a_segment(&self) -> bool {
-        self.rcv.nxt.distance_from(self.rcv.wup) > self.acks.segment_size
+        self.rcv.unacknowledged() > self.acks.segment_size
     }
 
     /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely.

@@ -5,48 +5,46 @@ use hol_base::Time;
 use hol_transport::Event;
 use hol_wire::tcp::Flags;
 
-use crate::endpoint::Fin;
 use crate::{Endpoint, State};
 
 impl Endpoint {
     /// The application has no more to send.
     pub(crate) fn close(&mut self, now: Time) {
-        match self.state {
+        match self.machine.state() {
             State::Listen | State::SynSent => return self.end(Event::Closed),
-            State::Established => self.state = State::FinWait1,
-            State::CloseWait => self.state = State::LastAck,
+            State::Established | State::CloseWait => self.machine.fin_queued(),
             // The FIN follows when the handshake is over.
             State::SynReceived => {}
             _ => return,
         }
-        self.snd.fin = Fin::Queued;
+        self.queue.close();
         self.push_pending(now);
     }
 
     /// The application wants it over now: the peer is reset. RFC 9293 section 3.10.5.
     pub(crate) fn abort(&mut self, now: Time) {
-        match self.state {
+        match self.machine.state() {
             State::Closed => return,
             State::Listen | State::SynSent | State::TimeWait => {}
-            _ => self.transmit(now, self.snd.nxt, Flags::RST | Flags::ACK, Bytes::new(), now),
+            _ => self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), now),
         }
         self.end(Event::Failed { reason: "connection aborted" });
     }
 
     /// The handshake is over, but the application has closed meanwhile.
     pub(crate) fn close_if_asked(&mut self) {
-        if self.snd.fin == Fin::Queued && self.state == State::Established {
-            self.state = State::FinWait1;
+        if self.queue.fin_is_queued() && self.machine.state() == State::Established {
+            self.machine.fin_queued();
         }
     }
 
     /// Everything up to SND.UNA is acknowledged; if that includes our FIN, the state moves on.
     pub(crate) fn fin_acknowledged(&mut self, now: Time) {
-        if self.snd.fin != Fin::Sent || self.board.len() > 0 {
+        if !self.queue.fin_is_sent() || self.board.len() > 0 {
             return;
         }
-        match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
+        match self.machine.state() {
+            State::FinWait1 => self.machine.fin_acknowledged(),
             State::Closing => self.time_wait(now),
             State::LastAck => self.end(Event::Closed),
             _ => {}
@@ -56,18 +54,18 @@ impl Endpoint {
     /// The peer's FIN is next in the stream.
     pub(crate) fn fin_received(&mut self, now: Time) {
         self.reader.tell(Event::PeerClosed);
-        self.acks.scheduled = true;
-        match self.state {
+        self.acks.owe();
+        match self.machine.state() {
             State::Established => {
-                self.state = State::CloseWait;
+                self.machine.fin_received();
                 self.acks.expect_reply();
             }
             State::FinWait1 => {
-                self.acks.at_once = true;
-                self.state = State::Closing;
+                self.acks.hasten(true);
+                self.machine.fin_received();
             }
             State::FinWait2 => {
-                self.acks.at_once = true;
+                self.acks.hasten(true);
                 self.time_wait(now);
             }
             state => unreachable!("a FIN is taken in {state:?}"),
@@ -76,8 +74,7 @@ impl Endpoint {
 
     /// Both directions are closed; old segments may still come. RFC 9293 section 3.6.1.
     fn time_wait(&mut self, now: Time) {
-        self.state = State::TimeWait;
-        self.timers.sender = None;
+        self.machine.time_wait();
         self.timers.start_time_wait(now, self.config.time_wait);
         self.reader.tell(Event::Closed);
     }

@@ -28,7 +28,7 @@ impl Compression {
     }
 
     /// One more segment out of order; `true` if it is to be acknowledged at once.
-    fn on_segment(&mut self, nxt: SeqNum, most: u32) -> bool {
+    pub(crate) fn on_segment(&mut self, nxt: SeqNum, most: u32) -> bool {
         if self.waiting >= most {
             return true;
         }
@@ -48,15 +48,15 @@ impl Endpoint {
     /// Data is missing before what has arrived.
     pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
         let most = self.config.sack_compression;
-        if !self.snd.sack || self.acks.compression.on_segment(self.rcv.nxt, most) {
+        if !self.agreed.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), most) {
             self.send_ack(now);
-        } else if self.timers.compressed_ack.is_none() {
-            self.timers.compressed_ack = Some(now + self.compression_delay());
+        } else {
+            self.timers.compress_ack(now, self.compression_delay());
         }
     }
 
     fn compression_delay(&self) -> Duration {
-        let round_trip = self.rtt.srtt().filter(|_| self.rcv.sizing.is_measured()).unwrap_or_default();
+        let round_trip = self.rtt.srtt().filter(|_| self.sizing.is_measured()).unwrap_or_default();
         (round_trip / SHARE).min(self.config.sack_compression_max) + self.config.sack_compression_slack
     }
 }

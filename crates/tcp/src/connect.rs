@@ -8,40 +8,61 @@ use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
 
 use crate::endpoint::initial_window;
 use crate::episode::Episode;
+use crate::nagle::SmallSegments;
 use crate::scoreboard::{Scoreboard, SentSegment};
 use crate::timers::Purpose;
 use crate::validation::Usage;
-use crate::{Endpoint, State};
+use crate::{Config, Endpoint, State};
 
 /// The peer's segment size if it names none. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u16 = 536;
-/// A window may not be shifted further. RFC 7323 section 2.3.
-const MAX_SCALE: u8 = 14;
 /// Octets that timestamps take from every segment.
 const TIMESTAMPS_LENGTH: u32 = 12;
+
+/// What the SYNs have settled for the connection.
+#[derive(Debug)]
+pub(crate) struct Agreed {
+    mss: u32,
+    sack: bool,
+}
+
+impl Agreed {
+    /// Nothing yet.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self { mss: config.mss.into(), sack: false }
+    }
+
+    /// Octets of payload in a full-sized segment. RFC 9293 section 3.7.1.
+    pub(crate) fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// Both sides speak SACK. RFC 2018 section 2.
+    pub(crate) fn sack(&self) -> bool {
+        self.sack
+    }
+}
 
 impl Endpoint {
     /// Active open: a SYN leaves.
     pub(crate) fn open(&mut self, now: Time) {
-        if self.state != State::Closed || self.remote.is_none() || self.snd.nxt != SeqNum::default() {
+        if self.machine.state() != State::Closed || self.remote.is_none() || self.snd.is_begun() {
             return;
         }
-        self.state = State::SynSent;
+        self.machine.open();
         self.choose_sequence_number();
         self.send_syn(now, Flags::SYN);
     }
 
     /// The initial sequence number is random. RFC 9293 section 3.4.1. Zero is kept for "never opened".
     fn choose_sequence_number(&mut self) {
-        let iss = SeqNum(self.rng.next_u32().max(1));
-        self.snd.una = iss;
-        self.snd.nxt = iss;
+        self.snd.begin(SeqNum(self.rng.next_u32().max(1)));
     }
 
     /// Sends the SYN, which takes its place in the retransmission queue.
     fn send_syn(&mut self, now: Time, flags: Flags) {
-        let seq = self.snd.una;
-        self.snd.nxt = seq.next();
+        let seq = self.snd.una();
+        self.snd.on_syn_sent();
         self.board = Scoreboard::default();
         self.board.push(SentSegment::new(now, seq, flags, Bytes::new()));
         self.transmit(now, seq, flags, Bytes::new(), now);
@@ -51,12 +72,12 @@ impl Endpoint {
     /// What a SYN offers, or a SYN-ACK agrees to.
     pub(crate) fn syn_options(&self, now: Time, flags: Flags) -> Options {
         let answer = flags.contains(Flags::ACK);
-        let offers_scale = self.config.window_scale > 0 && (!answer || self.rcv.scale > 0);
-        let stamps = if answer { self.timestamps.on } else { self.config.timestamps };
+        let offers_scale = self.config.window_scale > 0 && (!answer || self.rcv.is_scaled());
+        let stamps = if answer { self.timestamps.are_on() } else { self.config.timestamps };
         Options {
             mss: Some(self.config.mss),
             window_scale: offers_scale.then_some(self.config.window_scale),
-            sack_permitted: if answer { self.snd.sack } else { self.config.sack },
+            sack_permitted: if answer { self.agreed.sack() } else { self.config.sack },
             timestamps: stamps.then(|| self.timestamps.option(now)),
             ..Options::default()
         }
@@ -65,23 +86,13 @@ impl Endpoint {
     /// Settles what both sides speak from the peer's SYN.
     fn negotiate(&mut self, syn: &Segment) {
         let Options { mss, window_scale, sack_permitted, timestamps, sack: _ } = &syn.options;
-        self.snd.sack = self.config.sack && *sack_permitted;
-        self.timestamps.on = self.config.timestamps && timestamps.is_some();
-        if let Some(stamps) = timestamps {
-            self.timestamps.recent = stamps.value;
-            self.timestamps.echo = Some(stamps.echo);
-        }
-        if let Some(scale) = window_scale.filter(|_| self.config.window_scale > 0) {
-            self.snd.scale = scale.min(MAX_SCALE);
-            self.rcv.scale = self.config.window_scale;
-        }
+        self.timestamps.negotiate(self.config.timestamps, *timestamps);
+        let scale = window_scale.filter(|_| self.config.window_scale > 0);
         let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).min(self.config.mss));
-        self.snd.mss = agreed - if self.timestamps.on { TIMESTAMPS_LENGTH } else { 0 };
-        self.rcv.nxt = syn.seq.next();
-        self.rcv.wup = self.rcv.nxt;
-        self.snd.wl1 = syn.seq;
-        self.snd.wnd = syn.window.into();
-        self.snd.max_wnd = self.snd.wnd;
+        let mss = agreed - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 };
+        self.agreed = Agreed { mss, sack: self.config.sack && *sack_permitted };
+        self.snd.on_syn(syn, scale);
+        self.rcv.on_syn(syn.seq, scale.map(|_| self.config.window_scale));
     }
 
     /// A segment in LISTEN. RFC 9293 section 3.10.7.2.
@@ -93,7 +104,7 @@ impl Endpoint {
             self.reject(source, segment);
         } else if segment.flags.contains(Flags::SYN) {
             self.remote = Some((source, segment.source_port));
-            self.state = State::SynReceived;
+            self.machine.syn_received();
             self.choose_sequence_number();
             self.negotiate(segment);
             self.send_syn(now, Flags::SYN | Flags::ACK);
@@ -103,7 +114,7 @@ impl Endpoint {
     /// A segment in SYN-SENT. RFC 9293 section 3.10.7.3.
     pub(crate) fn syn_sent_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         let has = |flag| segment.flags.contains(flag);
-        if has(Flags::ACK) && segment.ack != self.snd.nxt {
+        if has(Flags::ACK) && segment.ack != self.snd.nxt() {
             if !has(Flags::RST) {
                 self.reject(source, segment);
             }
@@ -126,7 +137,7 @@ impl Endpoint {
             self.push_pending(now);
         } else {
             // Simultaneous open. RFC 9293 section 3.5, figure 7.
-            self.state = State::SynReceived;
+            self.machine.syn_received();
             self.send_syn(now, Flags::SYN | Flags::ACK);
         }
     }
@@ -140,20 +151,19 @@ impl Endpoint {
 
     /// The handshake is complete.
     pub(crate) fn establish(&mut self, now: Time) {
-        self.state = State::Established;
-        let retransmissions = self.episode.retransmissions;
+        self.machine.establish();
+        let retransmissions = self.episode.timeouts.in_a_row();
         self.episode = Episode::new(&self.config);
-        self.cwnd = initial_window(&self.config, self.snd.mss);
+        self.cwnd = initial_window(&self.config, self.agreed.mss());
         if retransmissions > 1 {
             // RFC 5681 section 3.1: a lost SYN tells of congestion; one loss is pardoned (RFC 6928 section 2).
             self.cwnd.set_cwnd(self.cwnd.quantum());
         }
         self.rtt.established();
         self.acks.established(now);
-        self.rcv.sizing.established(now, self.rcv.nxt, self.rcv.wnd, self.config.mss.into());
-        self.usage = Usage::begin(self.snd.una, now);
-        self.snd.last_sent = now;
-        self.snd.small_end = self.snd.una;
+        self.sizing.established(now, self.rcv.nxt(), self.rcv.offered(), self.config.mss.into());
+        self.usage = Usage::begin(self.snd.una(), now);
+        self.small = SmallSegments::begin(self.snd.una());
         self.reader.tell(Event::Connected);
     }
 

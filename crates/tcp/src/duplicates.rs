@@ -7,16 +7,16 @@ use crate::episode::Phase;
 impl Endpoint {
     /// Without SACK, a duplicate acknowledgment tells that some segment has arrived.
     pub(crate) fn count_duplicate(&mut self, news: &mut News) {
-        if self.snd.sack {
+        if self.agreed.sack() {
             return;
         }
-        if news.advanced && self.episode.phase < Phase::Recovery {
-            self.board.set_duplicates(0, self.snd.mss);
+        if news.advanced && self.episode.phase() < Phase::Recovery {
+            self.board.set_duplicates(0, self.agreed.mss());
         }
         if news.is_duplicate() {
-            let before = self.board.sacked.segments;
-            self.board.set_duplicates(before + 1, self.snd.mss);
-            let arrived = self.board.sacked.segments.saturating_sub(before);
+            let before = self.board.sacked().segments;
+            self.board.set_duplicates(before + 1, self.agreed.mss());
+            let arrived = self.board.sacked().segments.saturating_sub(before);
             news.delivered += arrived * self.cwnd.quantum();
         }
     }
@@ -25,22 +25,22 @@ impl Endpoint {
     pub(crate) fn duplicates_taken(&mut self, prior: u32, news: &mut News) {
         let left = prior.saturating_sub(news.acked_segments.saturating_sub(1));
         news.delivered += news.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
-        self.board.set_duplicates(left, self.snd.mss);
+        self.board.set_duplicates(left, self.agreed.mss());
     }
 
     /// The third duplicate acknowledgment, or a partial one, tells that the oldest segment is lost. RFC 6582
     /// section 3.2.
     pub(crate) fn find_losses_by_duplicates(&mut self, advanced: bool) {
-        let enough = self.board.sacked.segments >= self.episode.dupthresh;
-        let partial = self.episode.phase == Phase::Recovery && advanced;
-        if (self.episode.phase < Phase::Recovery && enough) || partial {
-            self.mark_lost(0);
+        let enough = self.board.sacked().segments >= self.episode.reordering.dupthresh();
+        let partial = self.episode.phase() == Phase::Recovery && advanced;
+        if (self.episode.phase() < Phase::Recovery && enough) || partial {
+            self.board.mark_lost(0);
         }
     }
 
     /// IsLost(): DupThresh segments above it have arrived. RFC 6675 section 4.
     pub(crate) fn find_losses_by_count(&mut self) {
-        if self.board.sacked.segments < self.episode.dupthresh {
+        if self.board.sacked().segments < self.episode.reordering.dupthresh() {
             return;
         }
         let mut above = 0;
@@ -48,8 +48,8 @@ impl Endpoint {
             let segment = self.board.get(index);
             if segment.sacked {
                 above += 1;
-            } else if above >= self.episode.dupthresh && !segment.lost {
-                self.mark_lost(index);
+            } else if above >= self.episode.reordering.dupthresh() && !segment.lost {
+                self.board.mark_lost(index);
             }
         }
     }

@@ -6,16 +6,21 @@ use std::collections::VecDeque;
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::CongestionWindow;
 use hol_transport::{Command, Event, Input, Output, Reader, Statistics};
-use hol_wire::tcp::{SackBlock, SeqNum};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
+use crate::connect::Agreed;
 use crate::episode::Episode;
+use crate::nagle::SmallSegments;
 use crate::reassembly::Reassembly;
+use crate::receive::Challenges;
+use crate::receive_sequence::ReceiveSequence;
 use crate::right_sizing::RightSizing;
 use crate::rtt::Rtt;
 use crate::scoreboard::Scoreboard;
-use crate::send_buffer::SendBuffer;
+use crate::send_queue::SendQueue;
+use crate::send_sequence::SendSequence;
+use crate::state_machine::StateMachine;
 use crate::timers::{Clock, Expired, Purpose, Timers};
 use crate::timestamps::Timestamps;
 use crate::validation::Usage;
@@ -27,10 +32,16 @@ pub struct Endpoint {
     pub(crate) config: Config,
     pub(crate) local: (Address, u16),
     pub(crate) remote: Option<(Address, u16)>,
-    pub(crate) state: State,
+    pub(crate) machine: StateMachine,
     pub(crate) rng: Rng,
-    pub(crate) snd: Sending,
-    pub(crate) rcv: Receiving,
+    pub(crate) agreed: Agreed,
+    pub(crate) queue: SendQueue,
+    pub(crate) small: SmallSegments,
+    pub(crate) snd: SendSequence,
+    pub(crate) rcv: ReceiveSequence,
+    pub(crate) reassembly: Reassembly,
+    pub(crate) sizing: RightSizing,
+    pub(crate) challenges: Challenges,
     pub(crate) acks: Acknowledging,
     pub(crate) board: Scoreboard,
     pub(crate) cwnd: CongestionWindow,
@@ -46,61 +57,6 @@ pub struct Endpoint {
     /// `can_send` has said no since the last `Writable`.
     blocked: Cell<bool>,
     pub(crate) statistics: Statistics,
-}
-
-/// The send sequence space. RFC 9293 section 3.3.1.
-#[derive(Debug, Default)]
-pub(crate) struct Sending {
-    pub(crate) una: SeqNum,
-    pub(crate) nxt: SeqNum,
-    /// The peer's window.
-    pub(crate) wnd: u32,
-    /// The greatest window the peer has offered.
-    pub(crate) max_wnd: u32,
-    /// The segment that `wnd` came with.
-    pub(crate) wl1: SeqNum,
-    pub(crate) scale: u8,
-    /// Octets of payload in a full-sized segment.
-    pub(crate) mss: u32,
-    /// The end of the last small segment.
-    pub(crate) small_end: SeqNum,
-    pub(crate) buffer: SendBuffer,
-    pub(crate) fin: Fin,
-    /// Both sides speak SACK.
-    pub(crate) sack: bool,
-    /// When data was sent last.
-    pub(crate) last_sent: Time,
-    /// Octets acknowledged since the start.
-    pub(crate) acknowledged: u64,
-}
-
-/// What has become of our FIN.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Fin {
-    /// The application sends on.
-    #[default]
-    Open,
-    /// It goes out behind the data.
-    Queued,
-    /// It has gone out.
-    Sent,
-}
-
-/// The receive sequence space. RFC 9293 section 3.3.1.
-#[derive(Debug, Default)]
-pub(crate) struct Receiving {
-    pub(crate) nxt: SeqNum,
-    /// RCV.NXT in the last segment that we sent: what the peer knows.
-    pub(crate) wup: SeqNum,
-    /// The window in that segment.
-    pub(crate) wnd: u32,
-    pub(crate) scale: u8,
-    pub(crate) sizing: RightSizing,
-    pub(crate) reassembly: Reassembly,
-    /// What arrived twice, for the next acknowledgment. RFC 2883.
-    pub(crate) duplicate: Option<SackBlock>,
-    /// When an acknowledgment last answered a segment that was not acceptable.
-    pub(crate) challenged: Option<Time>,
 }
 
 impl Endpoint {
@@ -125,9 +81,15 @@ impl Endpoint {
         Self {
             local,
             remote,
-            state,
-            snd: Sending { mss: config.mss.into(), ..Sending::default() },
-            rcv: Receiving { sizing: RightSizing::new(&config), ..Receiving::default() },
+            machine: StateMachine::new(state),
+            agreed: Agreed::new(&config),
+            queue: SendQueue::default(),
+            small: SmallSegments::default(),
+            snd: SendSequence::default(),
+            rcv: ReceiveSequence::default(),
+            reassembly: Reassembly::default(),
+            sizing: RightSizing::new(&config),
+            challenges: Challenges::default(),
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),
             cwnd: initial_window(&config, config.mss.into()),
@@ -147,17 +109,17 @@ impl Endpoint {
 
     /// True when the connection is over and the endpoint may be dropped.
     pub fn is_closed(&self) -> bool {
-        self.state == State::Closed && self.snd.nxt != SeqNum::default() && self.reader.is_empty()
+        self.machine.state() == State::Closed && self.snd.is_begun() && self.reader.is_empty()
     }
 
     /// The connection's state.
     pub fn state(&self) -> State {
-        self.state
+        self.machine.state()
     }
 
     /// The RFC's name of the connection's state.
     pub fn state_name(&self) -> &'static str {
-        self.state.name()
+        self.machine.state().name()
     }
 
     /// The congestion window in the configured unit.
@@ -191,7 +153,6 @@ impl Endpoint {
             Command::Send(message) => self.write(now, message.payload),
             Command::Close => self.close(now),
             Command::Abort => self.abort(now),
-            Command::SetPrimary(_) => {}
         }
     }
 
@@ -199,7 +160,7 @@ impl Endpoint {
         match timer {
             Expired::DelayedAck => self.delayed_ack_expired(now),
             Expired::CompressedAck => self.send_ack(now),
-            Expired::TimeWait => self.state = State::Closed,
+            Expired::TimeWait => self.machine.end(),
             Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
             Expired::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
             Expired::Sender(Purpose::Reordering) => self.reordering_timeout(now),
@@ -209,7 +170,7 @@ impl Endpoint {
 
     /// Octets that the send buffer still takes.
     fn send_space(&self) -> usize {
-        let used = self.snd.buffer.length() + self.board.out.octets as usize;
+        let used = self.queue.length() + self.board.out().octets as usize;
         (self.config.send_buffer.0 as usize).saturating_sub(used)
     }
 
@@ -223,9 +184,9 @@ impl Endpoint {
 
     /// The connection ends here and now.
     pub(crate) fn end(&mut self, event: Event) {
-        self.state = State::Closed;
+        self.machine.end();
         self.timers.stop();
-        self.snd.buffer.clear();
+        self.queue.clear();
         self.reader.tell(event);
     }
 }
@@ -275,9 +236,9 @@ impl hol_transport::Endpoint for Endpoint {
     }
 
     fn can_send(&self, length: usize) -> bool {
-        let idle = self.snd.buffer.is_empty() && self.board.len() == 0;
+        let idle = self.queue.is_empty() && self.board.len() == 0;
         let fits =
-            self.state.may_send() && self.snd.fin == Fin::Open && (idle || length <= self.send_space());
+            self.machine.state().may_send() && self.queue.is_open() && (idle || length <= self.send_space());
         if !fits {
             self.blocked.set(true);
         }

@@ -3,9 +3,13 @@
 use hol_wire::tcp::SeqNum;
 
 use crate::Config;
+use crate::persist::Persist;
 use crate::prr::Prr;
 use crate::rack::Rack;
-use crate::tlp::Probe;
+use crate::reordering::Reordering;
+use crate::sack::DuplicateReports;
+use crate::timeout::Timeouts;
+use crate::tlp::LossProbe;
 use crate::undo::Undo;
 
 /// How much trouble there is; later ones are worse.
@@ -23,30 +27,20 @@ pub(crate) enum Phase {
     Loss,
 }
 
-/// The state of loss recovery.
+/// The state of loss recovery: a phase, and what each part of it remembers.
 #[derive(Debug, Clone)]
 pub(crate) struct Episode {
-    pub(crate) phase: Phase,
-    /// SND.NXT when the phase began; the phase ends when it is acknowledged. RFC 6582 calls it "recover".
-    pub(crate) high_seq: SeqNum,
-    /// Timeouts in a row for the same SND.UNA.
-    pub(crate) retransmissions: u32,
-    /// Zero-window probes in a row.
-    pub(crate) probes: u32,
-    /// The timeout may have been spurious: RFC 5682 is at work.
-    pub(crate) frto: bool,
+    phase: Phase,
+    /// SND.NXT when the phase began; the phase ends when it is acknowledged. RFC 6582 section 3.2.
+    recover: SeqNum,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) persist: Persist,
     pub(crate) undo: Undo,
     pub(crate) prr: Prr,
     pub(crate) rack: Rack,
-    pub(crate) probe: Option<Probe>,
-    /// DupThresh; it grows when the path reorders.
-    pub(crate) dupthresh: u32,
-    /// The path has reordered.
-    pub(crate) reordering: bool,
-    /// Segments that the peer got twice.
-    pub(crate) duplicates: u64,
-    /// Segments ever taken for lost.
-    pub(crate) lost_total: u32,
+    pub(crate) probe: LossProbe,
+    pub(crate) reordering: Reordering,
+    pub(crate) duplicates: DuplicateReports,
 }
 
 impl Phase {
@@ -61,19 +55,41 @@ impl Episode {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             phase: Phase::Open,
-            high_seq: SeqNum::default(),
-            retransmissions: 0,
-            probes: 0,
-            frto: false,
+            recover: SeqNum::default(),
+            timeouts: Timeouts::default(),
+            persist: Persist::default(),
             undo: Undo::default(),
             prr: Prr::default(),
             rack: Rack::default(),
-            probe: None,
-            dupthresh: config.dupthresh,
-            reordering: false,
-            duplicates: 0,
-            lost_total: 0,
+            probe: LossProbe::default(),
+            reordering: Reordering::new(config.dupthresh),
+            duplicates: DuplicateReports::default(),
         }
+    }
+
+    /// How much trouble there is.
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// What ends the phase when it is acknowledged. RFC 6582 section 3.2.
+    pub(crate) fn recover(&self) -> SeqNum {
+        self.recover
+    }
+
+    /// A phase begins, and lasts until what is sent by now, up to `nxt`, is acknowledged.
+    pub(crate) fn begin(&mut self, phase: Phase, nxt: SeqNum) {
+        (self.phase, self.recover) = (phase, nxt);
+    }
+
+    /// The phase changes, not what ends it.
+    pub(crate) fn turn(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+
+    /// What is sent by now, up to `nxt`, ends the phase when it is acknowledged.
+    pub(crate) fn mark(&mut self, nxt: SeqNum) {
+        self.recover = nxt;
     }
 
     /// All is well.

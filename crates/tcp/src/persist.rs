@@ -8,40 +8,46 @@ use hol_wire::tcp::Flags;
 use crate::Endpoint;
 use crate::timers::Purpose;
 
+/// Zero-window probes in a row.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Persist {
+    probes: u32,
+}
+
 impl Endpoint {
     /// The persist timer expired: a probe leaves, and the next one waits twice as long.
     pub(crate) fn persist_timeout(&mut self, now: Time) {
-        if self.board.len() > 0 || !self.has_unsent() {
-            self.episode.probes = 0;
+        if self.board.len() > 0 || !self.queue.has_unsent() {
+            self.episode.persist.probes = 0;
             return;
         }
-        if self.episode.probes >= self.config.max_retries {
+        if self.episode.persist.probes >= self.config.max_retries {
             return self.end(Event::Failed { reason: "the peer's window stays closed" });
         }
-        self.episode.probes += 1;
-        if self.window_end().after(self.snd.nxt) {
+        self.episode.persist.probes += 1;
+        if self.snd.window_end().after(self.snd.nxt()) {
             // The window is open, but smaller than a segment: what fits goes out. RFC 9293 section 3.8.6.2.1.
             self.send_partial(now);
             return;
         }
         // One octet back, so that the peer has to answer.
-        let seq = self.snd.una - 1;
+        let seq = self.snd.una() - 1;
         self.transmit(now, seq, Flags::ACK, Bytes::new(), now);
-        let wait = self.rtt.rto() * (1 << self.episode.probes.min(16));
+        let wait = self.rtt.rto() * (1 << self.episode.persist.probes.min(16));
         self.timers.arm(now, Purpose::Persist, wait.min(self.config.rto_max));
     }
 
     /// An ACK came while nothing was outstanding: the timer goes on only if the window is still closed.
     pub(crate) fn persist_or_stop(&mut self, now: Time) {
-        self.episode.probes = 0;
-        if !self.has_unsent() {
+        self.episode.persist.probes = 0;
+        if !self.queue.has_unsent() {
             return;
         }
-        let size = self.snd.buffer.length().min(self.payload_limit()) as u32;
-        if (self.snd.nxt + size).after(self.window_end()) {
+        let size = self.queue.length().min(self.payload_limit()) as u32;
+        if (self.snd.nxt() + size).after(self.snd.window_end()) {
             self.timers.arm(now, Purpose::Persist, self.rtt.rto());
         } else if self.timers.waits_for(Purpose::Persist) {
-            self.timers.sender = None;
+            self.timers.disarm();
         }
     }
 }

@@ -7,12 +7,17 @@ use crate::episode::{Episode, Phase};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Prr {
     /// RecoverFS: the window when the reduction began.
-    pub(crate) prior_window: u32,
-    pub(crate) delivered: u32,
-    pub(crate) out: u32,
+    prior_window: u32,
+    delivered: u32,
+    out: u32,
 }
 
 impl Prr {
+    /// A reduction of `window` begins.
+    pub(crate) fn begin(window: u32) -> Self {
+        Self { prior_window: window, ..Self::default() }
+    }
+
     /// SndCnt: how much may be sent on this acknowledgment. RFC 9937 section 6.
     fn send_count(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, safe: bool, quantum: u32) -> u32 {
         self.delivered += delivered;
@@ -38,7 +43,7 @@ impl Prr {
 impl Episode {
     /// Something was sent while the window is being reduced.
     pub(crate) fn count_reduction_sent(&mut self, sent: u32) {
-        if self.phase.is_reducing() {
+        if self.phase().is_reducing() {
             self.prr.out += sent;
         }
     }
@@ -64,7 +69,7 @@ impl Endpoint {
 
     /// The reduction is complete: cwnd is ssthresh, unless it was taken back. RFC 9937 section 6.
     pub(crate) fn finish_reduction(&mut self) {
-        let due = self.episode.phase == Phase::Reduced || self.reduction_stands();
+        let due = self.episode.phase() == Phase::Reduced || self.reduction_stands();
         if due && self.cwnd.ssthresh() < hol_congestion::CongestionWindow::INFINITE {
             self.cwnd.set_cwnd(self.cwnd.ssthresh());
         }

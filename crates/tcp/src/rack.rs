@@ -19,14 +19,14 @@ pub(crate) struct Rack {
     sent: Time,
     end: SeqNum,
     /// RACK.rtt: the round trip of the latest delivery.
-    pub(crate) rtt: Duration,
+    rtt: Duration,
     /// Something was delivered since losses were looked for.
-    pub(crate) advanced: bool,
+    advanced: bool,
     /// RACK.reo_wnd_mult.
     steps: u32,
     persist: u32,
     /// A D-SACK arrived that reordering explains.
-    pub(crate) dsack_seen: bool,
+    dsack_seen: bool,
     /// The window was widened; not again before this is acknowledged.
     widened_until: SeqNum,
 }
@@ -47,6 +47,21 @@ impl Default for Rack {
 }
 
 impl Rack {
+    /// RACK.rtt: the round trip of the latest delivery.
+    pub(crate) fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
+    /// A D-SACK arrived that reordering explains.
+    pub(crate) fn on_dsack(&mut self) {
+        self.dsack_seen = true;
+    }
+
+    /// What was taken for lost is so no more: the next acknowledgment looks again.
+    pub(crate) fn look_again(&mut self) {
+        self.advanced = true;
+    }
+
     /// A recovery ended without being taken back.
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
@@ -79,9 +94,8 @@ impl Endpoint {
     /// RACK.reo_wnd. RFC 8985 section 6.2, step 4.
     fn reordering_window(&self) -> Duration {
         let episode = &self.episode;
-        if !episode.reordering
-            && (episode.phase >= Phase::Recovery || self.board.sacked.segments >= episode.dupthresh)
-        {
+        let enough = self.board.sacked().segments >= episode.reordering.dupthresh();
+        if !episode.reordering.is_seen() && (episode.phase() >= Phase::Recovery || enough) {
             return Duration::ZERO;
         }
         let quarter = self.rtt.min().unwrap_or_default() / 4;
@@ -102,7 +116,7 @@ impl Endpoint {
             }
             let remaining = patience.saturating_sub(now.saturating_since(segment.sent));
             if remaining.is_zero() {
-                self.mark_lost(index);
+                self.board.mark_lost(index);
             } else {
                 wait = wait.max(Some(remaining));
             }
@@ -124,11 +138,11 @@ impl Endpoint {
 
     /// Reordering can no longer explain what is missing.
     pub(crate) fn reordering_timeout(&mut self, now: Time) {
-        let lost = self.episode.lost_total;
+        let lost = self.board.losses();
         self.detect_losses(now);
-        let newly_lost = self.episode.lost_total - lost;
+        let newly_lost = self.board.losses() - lost;
         if newly_lost > 0 {
-            if self.episode.phase != Phase::Recovery {
+            if self.episode.phase() != Phase::Recovery {
                 self.enter_recovery();
                 self.reduce_window(self.cwnd.quantum(), newly_lost, false);
             }
@@ -152,7 +166,7 @@ impl Endpoint {
         if !news.acked() && !news.data_sacked {
             return;
         }
-        let (una, nxt) = (self.snd.una, self.snd.nxt);
+        let (una, nxt) = (self.snd.una(), self.snd.nxt());
         let rack = &mut self.episode.rack;
         if !std::mem::take(&mut rack.dsack_seen) {
             if rack.persist == 0 {

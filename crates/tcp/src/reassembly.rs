@@ -26,6 +26,8 @@ pub(crate) struct Reassembly {
     octets: usize,
     /// The block that changed last comes first. RFC 2018 section 4.
     blocks: SmallVec<[SackBlock; BLOCKS]>,
+    /// What arrived twice, for the next acknowledgment. RFC 2883.
+    duplicate: Option<SackBlock>,
 }
 
 impl Piece {
@@ -60,8 +62,37 @@ impl Reassembly {
     }
 
     /// The SACK blocks, the latest first.
-    pub(crate) fn blocks(&self) -> &[SackBlock] {
+    #[cfg(test)]
+    fn blocks(&self) -> &[SackBlock] {
         &self.blocks
+    }
+
+    /// How many blocks there are to report, a duplicate among them.
+    pub(crate) fn reports(&self) -> usize {
+        usize::from(self.duplicate.is_some()) + self.blocks.len()
+    }
+
+    /// The first `count` blocks of a segment that leaves: a duplicate comes first, once. RFC 2883 section 4.
+    pub(crate) fn take_reports(&mut self, count: usize) -> SmallVec<[SackBlock; BLOCKS]> {
+        if count == 0 {
+            return SmallVec::new();
+        }
+        self.duplicate.take().iter().chain(&self.blocks).take(count).copied().collect()
+    }
+
+    /// Remembers what arrived twice for the next acknowledgment.
+    pub(crate) fn note_duplicate(&mut self, block: SackBlock) {
+        self.duplicate = Some(block);
+    }
+
+    /// The next acknowledgment is for another segment.
+    pub(crate) fn forget_duplicate(&mut self) {
+        self.duplicate = None;
+    }
+
+    /// The first stretch below `next`, unless the next acknowledgment reports another already.
+    pub(crate) fn unreported_below(&self, next: SeqNum) -> Option<SackBlock> {
+        if self.duplicate.is_some() { None } else { self.duplicate_below(next) }
     }
 
     /// Keeps what is new of a piece, and returns the first part that was not. RFC 2883 section 4.
@@ -123,7 +154,7 @@ impl Reassembly {
     }
 
     /// The first stretch that lies below `next`: it has arrived twice. RFC 2883 section 4.
-    pub(crate) fn duplicate_below(&self, next: SeqNum) -> Option<SackBlock> {
+    fn duplicate_below(&self, next: SeqNum) -> Option<SackBlock> {
         let below = self.pieces.iter().take_while(|held| held.seq.before(next));
         let mut blocks = below.map(|held| {
             let end = held.end();
@@ -167,6 +198,16 @@ mod tests {
         assert_eq!(queue.blocks(), [block(100, 115), block(120, 130)]);
         queue.insert(&piece(115, 5));
         assert_eq!(queue.blocks(), [block(100, 130)]);
+    }
+
+    #[test]
+    fn no_more_blocks_are_kept_than_a_header_holds() {
+        // RFC 2018 section 3: four at most, and by section 4 the latest.
+        let mut queue = Reassembly::default();
+        for index in 1..=6 {
+            queue.insert(&piece(100 * index, 10));
+        }
+        assert_eq!(queue.blocks(), [block(600, 610), block(500, 510), block(400, 410), block(300, 310)]);
     }
 
     #[test]

@@ -12,11 +12,28 @@ use crate::{Endpoint, State};
 /// each other for ever.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
+/// When an acknowledgment last answered a segment without data that was not acceptable.
+#[derive(Debug, Default)]
+pub(crate) struct Challenges {
+    last: Option<Time>,
+}
+
+impl Challenges {
+    /// Whether there may be another now, which then counts.
+    fn admit(&mut self, now: Time) -> bool {
+        let due = self.last.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL);
+        if due {
+            self.last = Some(now);
+        }
+        due
+    }
+}
+
 impl Endpoint {
     /// Takes a segment addressed to this endpoint.
     pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         self.statistics.packets_received += 1;
-        match self.state {
+        match self.machine.state() {
             State::Closed => self.reject(source, segment),
             State::Listen => self.listen_arrives(now, source, segment),
             _ if self.remote != Some((source, segment.source_port)) => self.reject(source, segment),
@@ -28,7 +45,7 @@ impl Endpoint {
     /// The steps of RFC 9293 section 3.10.7.4.
     fn synchronized_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         let has = |flag| segment.flags.contains(flag);
-        self.timestamps.echo = segment.options.timestamps.filter(|_| self.timestamps.on).map(|t| t.echo);
+        self.timestamps.on_segment(segment.options.timestamps);
         if !self.is_acceptable(segment) {
             if !has(Flags::RST) {
                 self.challenge(now, segment);
@@ -39,7 +56,7 @@ impl Endpoint {
             return self.reset_arrives(now, segment);
         }
         if has(Flags::SYN) {
-            if self.state == State::SynReceived && segment.seq.next() == self.rcv.nxt {
+            if self.machine.state() == State::SynReceived && segment.seq.next() == self.rcv.nxt() {
                 self.answer_syn_again(now);
             } else {
                 // RFC 5961 section 4.2: a SYN never resets a connection.
@@ -50,8 +67,8 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
-        if self.state == State::SynReceived {
-            let expected = segment.ack.after(self.snd.una) && segment.ack.at_or_before(self.snd.nxt);
+        if self.machine.state() == State::SynReceived {
+            let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
             if !expected {
                 return self.reject(source, segment);
             }
@@ -66,15 +83,13 @@ impl Endpoint {
 
     /// The ACK field; `false` if the rest of the segment is not to be looked at.
     fn acknowledgment_arrives(&mut self, now: Time, segment: &Segment) -> bool {
-        let echoes = segment.options.timestamps.filter(|_| segment.seq.at_or_before(self.rcv.wup));
+        let echoes = segment.options.timestamps.filter(|_| segment.seq.at_or_before(self.rcv.acknowledged()));
         if let Some(stamps) = echoes {
-            // RFC 7323 section 4.3: the timestamp of what is next to be acknowledged.
-            self.timestamps.recent = stamps.value;
+            self.timestamps.remember(stamps);
         }
-        let opening = self.state == State::SynReceived;
+        let opening = self.machine.state() == State::SynReceived;
         if opening {
-            // RFC 9293 section 3.10.7.4: the window of the ACK that completes the handshake counts.
-            self.snd.wl1 = segment.seq - 1;
+            self.snd.expect_window_of(segment);
         }
         if !self.process_ack(now, segment) {
             return false;
@@ -84,19 +99,19 @@ impl Endpoint {
             self.close_if_asked();
         }
         self.fin_acknowledged(now);
-        self.state != State::Closed
+        self.machine.state() != State::Closed
     }
 
     /// The segment lies in the window, and is no older than what was accepted before it.
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let end = segment.seq + segment.sequence_length();
-        let behind = end.before(self.rcv.wup);
-        let beyond = segment.seq.after(self.rcv.nxt + self.receive_window());
+        let behind = end.before(self.rcv.acknowledged());
+        let beyond = segment.seq.after(self.rcv.window_end());
         if behind || beyond {
             return false;
         }
         // RFC 7323 section 5.3. A bare ACK that was overtaken does no harm.
-        let bare = segment.sequence_length() == 0 && segment.seq == self.rcv.nxt;
+        let bare = segment.sequence_length() == 0 && segment.seq == self.rcv.nxt();
         let old = segment.options.timestamps.is_some_and(|stamps| self.timestamps.is_old(&stamps));
         !old || bare || segment.flags.contains(Flags::RST)
     }
@@ -104,33 +119,29 @@ impl Endpoint {
     /// Answers a segment that is not acceptable. RFC 9293 section 3.10.7.4, first.
     fn challenge(&mut self, now: Time, segment: &Segment) {
         let end = segment.seq + segment.sequence_length();
-        if segment.sequence_length() > 0 && segment.seq.before(self.rcv.nxt) {
-            let right = if end.after(self.rcv.nxt) { self.rcv.nxt } else { end };
+        if segment.sequence_length() > 0 && segment.seq.before(self.rcv.nxt()) {
+            let right = if end.after(self.rcv.nxt()) { self.rcv.nxt() } else { end };
             if !segment.payload.is_empty() {
                 self.statistics.duplicates_received += 1;
             }
-            self.acks.on_anomaly(self.rcv.wnd);
+            self.acks.on_anomaly(self.rcv.offered());
             self.note_duplicate(SackBlock { left: segment.seq, right });
-            if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            if self.machine.state() == State::TimeWait && segment.flags.contains(Flags::FIN) {
                 self.time_wait_again(now);
             }
-        } else if segment.sequence_length() == 0 {
-            let recent = |at: &Time| now.saturating_since(*at) < CHALLENGE_INTERVAL;
-            if self.rcv.challenged.as_ref().is_some_and(recent) {
-                return;
-            }
-            self.rcv.challenged = Some(now);
+        } else if segment.sequence_length() == 0 && !self.challenges.admit(now) {
+            return;
         }
         self.send_ack(now);
     }
 
     /// Only a reset at exactly RCV.NXT is believed. RFC 5961 section 3.2.
     fn reset_arrives(&mut self, now: Time, segment: &Segment) {
-        if segment.seq != self.rcv.nxt {
+        if segment.seq != self.rcv.nxt() {
             return self.send_ack(now);
         }
-        match self.state {
-            State::TimeWait => self.state = State::Closed,
+        match self.machine.state() {
+            State::TimeWait => self.machine.end(),
             _ => self.end(Event::Failed { reason: "connection reset" }),
         }
     }
@@ -147,14 +158,14 @@ impl Endpoint {
             passage: Passage::new(segment.stamp, now),
         };
         self.measure_round_trip(now, segment);
-        let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt);
-        self.rcv.duplicate = None;
-        if end.at_or_before(nxt) || !self.state.is_receiving() {
+        let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());
+        self.reassembly.forget_duplicate();
+        if end.at_or_before(nxt) || !self.machine.state().is_receiving() {
             self.statistics.duplicates_received += u64::from(!piece.payload.is_empty());
             self.note_duplicate(SackBlock { left: start, right: end });
             return self.answer_at_once();
         }
-        if start.at_or_after(nxt + self.receive_window()) {
+        if start.at_or_after(self.rcv.window_end()) {
             return self.answer_at_once();
         }
         if start.after(nxt) {
@@ -163,21 +174,19 @@ impl Endpoint {
         if start.before(nxt) {
             self.note_duplicate(SackBlock { left: start, right: nxt });
         }
-        let waiting = !self.rcv.reassembly.is_empty();
+        let waiting = !self.reassembly.is_empty();
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
         self.data_received(now, segment);
         if waiting {
-            if let (None, Some(duplicate)) =
-                (self.rcv.duplicate, self.rcv.reassembly.duplicate_below(self.rcv.nxt))
-            {
+            if let Some(duplicate) = self.reassembly.unreported_below(self.rcv.nxt()) {
                 self.note_duplicate(duplicate);
             }
-            while let Some(next) = self.rcv.reassembly.pop(self.rcv.nxt) {
+            while let Some(next) = self.reassembly.pop(self.rcv.nxt()) {
                 self.deliver(now, next);
             }
-            self.rcv.reassembly.forget(self.rcv.nxt);
+            self.reassembly.forget(self.rcv.nxt());
             // RFC 5681 section 4.2: a segment that fills a gap is acknowledged at once.
-            self.acks.at_once |= self.rcv.reassembly.is_empty();
+            self.acks.hasten(self.reassembly.is_empty());
         }
     }
 
@@ -186,8 +195,8 @@ impl Endpoint {
         if !piece.payload.is_empty() {
             self.acks.measure(segment, self.config.mss.into());
         }
-        self.acks.scheduled = true;
-        if let Some(duplicate) = self.rcv.reassembly.insert(piece) {
+        self.acks.owe();
+        if let Some(duplicate) = self.reassembly.insert(piece) {
             self.statistics.duplicates_received += 1;
             self.note_duplicate(duplicate);
         }
@@ -195,7 +204,7 @@ impl Endpoint {
 
     /// The next piece of the stream goes to the application.
     fn deliver(&mut self, now: Time, piece: Piece) {
-        self.rcv.nxt = piece.end();
+        self.rcv.advance(piece.end());
         if !piece.payload.is_empty() {
             let Piece { payload, passage, .. } = piece;
             let received = Received { stream: 0, unordered: false, ppid: 0, payload, passage };
@@ -208,14 +217,14 @@ impl Endpoint {
 
     /// Remembers a duplicate for the next acknowledgment. RFC 2883.
     fn note_duplicate(&mut self, block: SackBlock) {
-        if self.config.dsack && self.snd.sack {
-            self.rcv.duplicate = Some(block);
+        if self.config.dsack && self.agreed.sack() {
+            self.reassembly.note_duplicate(block);
         }
     }
 
     fn answer_at_once(&mut self) {
-        self.acks.on_anomaly(self.rcv.wnd);
-        self.acks.scheduled = true;
-        self.acks.at_once |= self.config.quickack_segments == 0;
+        self.acks.on_anomaly(self.rcv.offered());
+        self.acks.owe();
+        self.acks.hasten(self.config.quickack_segments == 0);
     }
 }

@@ -27,7 +27,7 @@ impl Endpoint {
             return self.wait_for_reneging(now, news);
         }
         self.leave_if_complete();
-        match self.episode.phase {
+        match self.episode.phase() {
             Phase::Recovery => {
                 if !self.continue_recovery(now, news) {
                     return Resend::Nothing;
@@ -43,7 +43,7 @@ impl Endpoint {
             }
             Phase::Open | Phase::Disorder | Phase::Reduced => {
                 self.count_duplicate(news);
-                if self.episode.phase <= Phase::Disorder {
+                if self.episode.phase() <= Phase::Disorder {
                     self.undo_by_dsack();
                 }
                 self.find_losses(now, news);
@@ -66,28 +66,28 @@ impl Endpoint {
             self.keep_open();
         }
         self.find_losses(now, news);
-        self.episode.phase == Phase::Recovery || self.enter_recovery_if_due()
+        self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due()
     }
 
     /// Everything that was out when the phase began is acknowledged.
     fn leave_if_complete(&mut self) {
-        if self.snd.una.before(self.episode.high_seq) {
+        if self.snd.una().before(self.episode.recover()) {
             return;
         }
-        match self.episode.phase {
-            Phase::Reduced if self.snd.una != self.episode.high_seq => {
+        match self.episode.phase() {
+            Phase::Reduced if self.snd.una() != self.episode.recover() => {
                 self.finish_reduction();
-                self.episode.phase = Phase::Open;
+                self.episode.turn(Phase::Open);
             }
             Phase::Recovery => {
-                if !self.snd.sack {
-                    self.board.set_duplicates(0, self.snd.mss);
+                if !self.agreed.sack() {
+                    self.board.set_duplicates(0, self.agreed.mss());
                 }
                 // Without SACK a duplicate of the last ACK must not start it all again. RFC 6582 section 4.
-                if self.snd.sack || self.snd.una.after(self.episode.high_seq) {
+                if self.agreed.sack() || self.snd.una().after(self.episode.recover()) {
                     self.undo_if_needless();
                     self.finish_reduction();
-                    self.episode.phase = Phase::Open;
+                    self.episode.turn(Phase::Open);
                 }
             }
             _ => {}
@@ -96,18 +96,17 @@ impl Endpoint {
 
     /// Disorder as long as something is left out or resent, otherwise Open.
     pub(crate) fn keep_open(&mut self) {
-        if self.episode.phase == Phase::Reduced {
+        if self.episode.phase() == Phase::Reduced {
             return;
         }
-        let out_of_order = self.board.sacked.segments + self.board.lost.segments > 0;
+        let out_of_order = self.board.sacked().segments + self.board.lost().segments > 0;
         let resent = self.board.front().is_some_and(|first| first.ever_resent);
         let phase = if out_of_order || resent { Phase::Disorder } else { Phase::Open };
         if !resent {
-            self.episode.undo.first_resent = None;
+            self.episode.undo.forget_first_resent();
         }
-        if self.episode.phase != phase {
-            self.episode.phase = phase;
-            self.episode.high_seq = self.snd.nxt;
+        if self.episode.phase() != phase {
+            self.episode.begin(phase, self.snd.nxt());
         }
     }
 
@@ -116,9 +115,9 @@ impl Endpoint {
         if self.board.len() == 0 {
             return;
         }
-        let resent = self.board.resent.segments;
+        let resent = self.board.resent().segments;
         match self.config.recovery {
-            _ if !self.snd.sack => self.find_losses_by_duplicates(news.advanced),
+            _ if !self.agreed.sack() => self.find_losses_by_duplicates(news.advanced),
             Recovery::Rack => {
                 if self.find_losses_by_time(now) {
                     news.restart_timer = false;
@@ -126,17 +125,12 @@ impl Endpoint {
             }
             Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
         }
-        news.lost_retransmission |= resent > self.board.resent.segments;
-    }
-
-    /// Marks one segment lost.
-    pub(crate) fn mark_lost(&mut self, index: usize) {
-        self.episode.lost_total += u32::from(self.board.mark_lost(index));
+        news.lost_retransmission |= resent > self.board.resent().segments;
     }
 
     /// Fast recovery begins if something is lost; otherwise the phase stays as harmless as it can.
     fn enter_recovery_if_due(&mut self) -> bool {
-        if self.board.lost.segments == 0 {
+        if self.board.lost().segments == 0 {
             self.keep_open();
             return false;
         }
@@ -147,22 +141,22 @@ impl Endpoint {
     /// Fast recovery begins. RFC 5681 section 3.2, RFC 6675 section 5, step 4.
     pub(crate) fn enter_recovery(&mut self) {
         self.begin_undo();
-        if !self.episode.phase.is_reducing() {
+        if !self.episode.phase().is_reducing() {
             self.remember_window();
             self.begin_reduction();
         } else {
-            self.episode.undo.ssthresh = None;
+            self.episode.undo.forget_window();
         }
-        self.episode.phase = Phase::Recovery;
+        self.episode.turn(Phase::Recovery);
     }
 
     /// ssthresh falls, and cwnd will follow.
     pub(crate) fn begin_reduction(&mut self) {
-        let flight = self.board.out.count(self.config.congestion_unit);
-        self.episode.high_seq = self.snd.nxt;
-        self.episode.probe = None;
-        self.episode.undo.cwnd = self.cwnd.cwnd();
-        self.episode.prr = Prr { prior_window: self.cwnd.cwnd(), ..Prr::default() };
+        let flight = self.board.out().count(self.config.congestion_unit);
+        self.episode.mark(self.snd.nxt());
+        self.episode.probe.forget();
+        self.episode.undo.remember_cwnd(self.cwnd.cwnd());
+        self.episode.prr = Prr::begin(self.cwnd.cwnd());
         self.cwnd.on_congestion(flight);
         self.statistics.congestion_events += 1;
     }
@@ -184,8 +178,8 @@ impl Endpoint {
             Resend::Lost => self.resend_lost(now),
             Resend::New => {
                 self.send_new(now, Push::Undelayed);
-                if self.snd.nxt.at_or_before(self.episode.high_seq) {
-                    self.episode.frto = false;
+                if self.snd.nxt().at_or_before(self.episode.recover()) {
+                    self.episode.timeouts.end_frto();
                     self.resend_lost(now);
                 }
             }
@@ -196,13 +190,13 @@ impl Endpoint {
     pub(crate) fn resend_lost(&mut self, now: Time) {
         let mut restart = false;
         let mut index = 0;
-        while index < self.board.len() && self.board.resent.segments < self.board.lost.segments {
+        while index < self.board.len() && self.board.resent().segments < self.board.lost().segments {
             let segment = self.board.get(index);
             if segment.lost && !segment.resent {
                 if self.in_flight() >= self.cwnd.cwnd() {
                     break;
                 }
-                let beyond = segment.seq.at_or_after(self.window_end()) && segment.seq != self.snd.una;
+                let beyond = segment.seq.at_or_after(self.snd.window_end()) && segment.seq != self.snd.una();
                 if beyond {
                     break;
                 }
@@ -223,7 +217,7 @@ impl Endpoint {
         self.episode.undo.on_retransmission(now);
         let weight = crate::ack::weight(self.board.get(index), unit);
         self.episode.count_reduction_sent(weight);
-        match self.episode.phase {
+        match self.episode.phase() {
             Phase::Loss => self.statistics.timeout_retransmissions += 1,
             _ => self.statistics.fast_retransmissions += 1,
         }

@@ -15,7 +15,7 @@ const CUSHION: u64 = 16;
 #[derive(Debug, Default)]
 pub(crate) struct RightSizing {
     /// Octets that may wait for the application; it bounds the window.
-    pub(crate) buffer: u32,
+    buffer: u32,
     /// What it may grow to.
     most: u32,
     /// The receiver's own measure of the round trip.
@@ -42,6 +42,11 @@ impl RightSizing {
     pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, window: u32, mss: u32) {
         self.most_read = window.min(FIRST * mss);
         self.since = (nxt, now);
+    }
+
+    /// Octets that may wait for the application.
+    pub(crate) fn buffer(&self) -> u32 {
+        self.buffer
     }
 
     /// The round trip, as far as the receiver has found out.
@@ -80,16 +85,17 @@ impl Endpoint {
     /// The receiver's own measure of the round trip: a full-sized segment that echoes a timestamp for the first time, or
     /// a window of data.
     pub(crate) fn measure_round_trip(&mut self, now: Time, segment: &Segment) {
-        let (nxt, sizing) = (self.rcv.nxt, &mut self.rcv.sizing);
-        let (end, began) = *sizing.window.get_or_insert((nxt + self.rcv.wnd, now));
+        let (nxt, sizing) = (self.rcv.nxt(), &mut self.sizing);
+        let beyond = nxt + self.rcv.offered();
+        let (end, began) = *sizing.window.get_or_insert((beyond, now));
         if nxt.at_or_after(end) {
             // It may have taken the sender longer, but not less.
             let round_trip = now.saturating_since(began);
             sizing.round_trip = Some(sizing.round_trip.map_or(round_trip, |old| old.min(round_trip)));
-            sizing.window = Some((nxt + self.rcv.wnd, now));
+            sizing.window = Some((beyond, now));
         }
-        let full = segment.payload.len() as u32 >= self.acks.segment_size;
-        let echo = self.timestamps.echo;
+        let full = segment.payload.len() as u32 >= self.acks.segment_size();
+        let echo = self.timestamps.echo();
         if let Some(round_trip) = self.timestamps.round_trip(now).filter(|_| full && sizing.echo != echo) {
             sizing.sample(round_trip);
             sizing.echo = echo;
@@ -98,7 +104,7 @@ impl Endpoint {
 
     /// The application has read everything: the buffer may grow.
     pub(crate) fn size_buffer(&mut self, now: Time) {
-        self.rcv.sizing.read(now, self.rcv.nxt, self.config.mss.into());
+        self.sizing.read(now, self.rcv.nxt(), self.config.mss.into());
     }
 }
 

@@ -7,8 +7,19 @@ use smallvec::SmallVec;
 use crate::Endpoint;
 use crate::ack::{News, weight};
 
-/// Reordering is believed in up to this many segments.
-const MAX_REORDERING: u32 = 300;
+/// Segments that the peer says it got twice.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct DuplicateReports {
+    segments: u64,
+}
+
+impl DuplicateReports {
+    /// `segments` more; `false` if those are more than were ever `resent`, so that the network repeats packets.
+    fn count(&mut self, segments: u32, resent: u64) -> bool {
+        self.segments += u64::from(segments);
+        self.segments <= resent
+    }
+}
 
 impl Endpoint {
     /// Marks what the blocks of `segment` report.
@@ -16,10 +27,10 @@ impl Endpoint {
         let blocks = &segment.options.sack;
         let duplicate =
             is_duplicate_report(blocks, segment.ack) && self.take_duplicate_report(blocks[0], news);
-        let oldest = self.snd.una - self.snd.max_wnd;
+        let oldest = self.snd.una() - self.snd.max_window();
         let sane = |block: &SackBlock| {
             block.left.before(block.right)
-                && block.right.at_or_before(self.snd.nxt)
+                && block.right.at_or_before(self.snd.nxt())
                 && block.left.after(oldest)
         };
         let mut reported: SmallVec<[(SackBlock, bool); 4]> = blocks
@@ -29,13 +40,13 @@ impl Endpoint {
             .filter(|(block, _)| sane(block))
             .collect();
         reported.sort_unstable_by_key(|(block, _)| block.left.distance_from(oldest));
-        let mut reordered = self.snd.nxt;
+        let mut reordered = self.snd.nxt();
         for (block, duplicate) in reported {
             for index in self.board.within(block.left, block.right) {
                 self.tag_segment(now, index, duplicate, &mut reordered, news);
             }
         }
-        let highest = self.board.highest_sacked(self.snd.una);
+        let highest = self.board.highest_sacked(self.snd.una());
         if reordered.before(highest) {
             self.reordering_seen(reordered, highest);
         }
@@ -51,19 +62,19 @@ impl Endpoint {
     ) {
         let segment = self.board.get(index).clone();
         if duplicate && segment.ever_resent {
-            self.episode.undo_one(segment.end());
+            self.episode.undo.on_duplicate(segment.end());
         }
-        if segment.end().at_or_before(self.snd.una) {
+        if segment.end().at_or_before(self.snd.una()) {
             return;
         }
         if !segment.sacked {
             self.advance_rack(now, &segment);
             if !segment.ever_resent {
-                let highest = self.board.highest_sacked(self.snd.una);
+                let highest = self.board.highest_sacked(self.snd.una());
                 if segment.seq.before(highest) && segment.seq.before(*reordered) {
                     *reordered = segment.seq;
                 }
-                news.original_arrived |= segment.end().at_or_before(self.episode.high_seq);
+                news.original_arrived |= segment.end().at_or_before(self.episode.recover());
                 news.first_sacked.get_or_insert(segment.sent);
                 news.last_sacked = Some(segment.sent);
             }
@@ -79,26 +90,25 @@ impl Endpoint {
     /// The peer got something twice; `false` if that cannot be our doing.
     fn take_duplicate_report(&mut self, block: SackBlock, news: &mut News) -> bool {
         let length = block.right.distance_from(block.left);
-        if !block.left.before(block.right) || length > self.snd.max_wnd {
+        if !block.left.before(block.right) || length > self.snd.max_window() {
             return false;
         }
-        let segments = length.div_ceil(self.snd.mss);
-        if segments == 1 && self.episode.probe_ends_at(block.right) {
+        let segments = length.div_ceil(self.agreed.mss());
+        if segments == 1 && self.episode.probe.ends_at(block.right) {
             news.dsack_of_probe = true;
         }
-        self.episode.duplicates += u64::from(segments);
         let resent = self.statistics.fast_retransmissions + self.statistics.timeout_retransmissions;
-        if self.episode.duplicates > resent {
+        if !self.episode.duplicates.count(segments, resent) {
             return false;
         }
-        if self.episode.reordering && !news.dsack_of_probe {
-            self.episode.rack.dsack_seen = true;
+        if self.episode.reordering.is_seen() && !news.dsack_of_probe {
+            self.episode.rack.on_dsack();
         }
         news.dsack = true;
         news.delivered += segments * self.cwnd.quantum();
         if block.right.at_or_before(news.prior_una) {
             for _ in 0..segments {
-                self.episode.undo_one(block.right);
+                self.episode.undo.on_duplicate(block.right);
             }
         }
         true
@@ -106,9 +116,8 @@ impl Endpoint {
 
     /// Data that was never retransmitted arrived after data sent later: the path reorders.
     pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
-        let distance = high.distance_from(low).div_ceil(self.snd.mss);
-        self.episode.dupthresh = self.episode.dupthresh.max(distance.min(MAX_REORDERING));
-        self.episode.reordering = true;
+        let distance = high.distance_from(low).div_ceil(self.agreed.mss());
+        self.episode.reordering.see_distance(distance);
     }
 }
 

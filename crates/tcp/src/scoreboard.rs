@@ -19,8 +19,6 @@ pub(crate) struct SentSegment {
     pub(crate) sent: Time,
     /// When it was sent first.
     pub(crate) first_sent: Time,
-    /// SND.NXT when its latest copy was sent.
-    pub(crate) sent_below: SeqNum,
     /// The peer has it (RFC 2018).
     pub(crate) sacked: bool,
     /// It, or its latest copy, is taken for lost.
@@ -42,14 +40,12 @@ pub(crate) struct Tally {
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<SentSegment>,
-    /// Everything in the queue.
-    pub(crate) out: Tally,
-    /// Of that, what the peer reported (without SACK: one segment for each duplicate acknowledgment).
-    pub(crate) sacked: Tally,
-    /// Of that, what is taken for lost.
-    pub(crate) lost: Tally,
-    /// Retransmissions in flight.
-    pub(crate) resent: Tally,
+    out: Tally,
+    sacked: Tally,
+    lost: Tally,
+    resent: Tally,
+    /// Segments ever taken for lost.
+    losses: u32,
     /// The end of the highest segment reported.
     highest_sacked: SeqNum,
 }
@@ -63,7 +59,6 @@ impl SentSegment {
             payload,
             sent: now,
             first_sent: now,
-            sent_below: seq,
             sacked: false,
             lost: false,
             resent: false,
@@ -113,6 +108,31 @@ impl Scoreboard {
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &SentSegment> {
         self.segments.iter()
+    }
+
+    /// Everything in the queue.
+    pub(crate) fn out(&self) -> Tally {
+        self.out
+    }
+
+    /// Of that, what the peer reported (without SACK: one segment for each duplicate acknowledgment).
+    pub(crate) fn sacked(&self) -> Tally {
+        self.sacked
+    }
+
+    /// Of that, what is taken for lost.
+    pub(crate) fn lost(&self) -> Tally {
+        self.lost
+    }
+
+    /// Retransmissions in flight.
+    pub(crate) fn resent(&self) -> Tally {
+        self.resent
+    }
+
+    /// Segments ever taken for lost.
+    pub(crate) fn losses(&self) -> u32 {
+        self.losses
     }
 
     /// How many segments there are.
@@ -188,12 +208,13 @@ impl Scoreboard {
         }
     }
 
-    /// The segment's latest copy is lost; `false` if that was known.
-    pub(crate) fn mark_lost(&mut self, index: usize) -> bool {
+    /// The segment's latest copy is lost, if that was not known.
+    pub(crate) fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.sacked || (segment.lost && !segment.resent) {
-            return false;
+            return;
         }
+        self.losses += 1;
         if segment.lost {
             segment.resent = false;
             self.resent.remove(segment);
@@ -201,15 +222,13 @@ impl Scoreboard {
             segment.lost = true;
             self.lost.add(segment);
         }
-        true
     }
 
     /// The segment was sent once more. A probe is not counted as a retransmission in flight, for the
     /// original is not taken for lost.
-    pub(crate) fn resend(&mut self, index: usize, now: Time, below: SeqNum, probe: bool) {
+    pub(crate) fn resend(&mut self, index: usize, now: Time, probe: bool) {
         let segment = &mut self.segments[index];
         segment.sent = now;
-        segment.sent_below = below;
         segment.ever_resent = true;
         if !probe && !segment.resent {
             segment.resent = true;
@@ -367,18 +386,29 @@ mod tests {
         board.sack(2);
         board.mark_lost(0);
         assert_eq!(flight(&board), (2, 200));
-        board.resend(0, Time::from_millis(1), SeqNum(0), false);
+        board.resend(0, Time::from_millis(1), false);
         assert_eq!(flight(&board), (3, 300));
-        assert!(board.mark_lost(0), "the retransmission is lost, too");
+        board.mark_lost(0);
+        assert_eq!(board.losses(), 2, "the retransmission is lost, too");
         assert_eq!(flight(&board), (2, 200));
-        assert!(!board.mark_lost(0));
+        board.mark_lost(0);
+        assert_eq!(board.losses(), 2, "that is known");
+    }
+
+    #[test]
+    fn what_went_again_as_a_part_gives_no_round_trip_as_a_whole() {
+        // RFC 6298 section 3, Karn's algorithm.
+        let mut board = four();
+        board.resend(1, Time::from_millis(1), false);
+        board.collapse(0, 1000, SeqNum(10_000));
+        assert_eq!((board.len(), board.get(0).ever_resent, board.get(0).payload.len()), (1, true, 400));
     }
 
     #[test]
     fn everything_acknowledged_leaves_nothing_counted() {
         let mut board = four();
         board.mark_lost(0);
-        board.resend(0, Time::from_millis(1), SeqNum(0), false);
+        board.resend(0, Time::from_millis(1), false);
         board.sack(1);
         while board.pop_acknowledged(SeqNum(u32::MAX - 149) + 400).is_some() {}
         let none = Tally::default();

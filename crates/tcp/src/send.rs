@@ -2,14 +2,12 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
+use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
 use hol_wire::{Packet, Stamp, Transport};
-use smallvec::SmallVec;
 
-use crate::endpoint::Fin;
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
-use crate::{CongestionUnit, Endpoint, Nagle};
+use crate::{CongestionUnit, Endpoint};
 
 /// How hard new data is pushed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,28 +39,23 @@ impl Next {
 impl Endpoint {
     /// The application appends to the byte stream.
     pub(crate) fn write(&mut self, now: Time, octets: Bytes) {
-        if octets.is_empty() || !self.state.may_send() || self.snd.fin != Fin::Open {
+        if octets.is_empty() || !self.machine.state().may_send() || !self.queue.is_open() {
             return;
         }
         self.restart_after_idle(now);
-        self.snd.buffer.push(octets);
+        self.queue.push(octets);
         self.push_pending(now);
     }
 
     /// Sends what may leave; if the peer's window keeps everything back, the persist timer runs.
     pub(crate) fn push_pending(&mut self, now: Time) {
-        if !self.state.is_sending() || !self.has_unsent() {
+        if !self.machine.state().is_sending() || !self.queue.has_unsent() {
             return;
         }
         self.send_new(now, Push::Normal);
-        if self.board.len() == 0 && self.has_unsent() && self.timers.sender.is_none() {
+        if self.board.len() == 0 && self.queue.has_unsent() && self.timers.is_disarmed() {
             self.timers.arm(now, Purpose::Persist, self.rtt.rto());
         }
-    }
-
-    /// Something, data or FIN, has not been sent yet.
-    pub(crate) fn has_unsent(&self) -> bool {
-        !self.snd.buffer.is_empty() || self.snd.fin == Fin::Queued
     }
 
     /// Sends new segments while the windows allow it.
@@ -95,9 +88,9 @@ impl Endpoint {
 
     /// The next new segment, if every rule lets it go.
     fn next_segment(&self, push: Push) -> Option<Next> {
-        let queued = self.snd.buffer.length();
+        let queued = self.queue.length();
         let size = queued.min(self.payload_limit());
-        let fin = self.snd.fin == Fin::Queued && size == queued;
+        let fin = self.queue.fin_follows(size);
         if size == 0 && !fin {
             return None;
         }
@@ -107,38 +100,28 @@ impl Endpoint {
         if !fits && in_flight > 0 && push != Push::Probe {
             return None;
         }
-        let end = self.snd.nxt + size as u32 + u32::from(fin);
-        if end.after(self.window_end()) {
+        let end = self.snd.nxt() + size as u32 + u32::from(fin);
+        if end.after(self.snd.window_end()) {
             return None;
         }
         let small = size < self.payload_limit() && !fin;
-        (push != Push::Normal || !small || !self.nagle_holds()).then_some(next)
-    }
-
-    /// A small segment has to wait for an acknowledgment. RFC 9293 section 3.7.4.
-    fn nagle_holds(&self) -> bool {
-        let outstanding = self.board.len() > 0;
-        match self.config.nagle {
-            Nagle::Off => false,
-            Nagle::Classic => outstanding,
-            Nagle::Minshall => {
-                let small = self.snd.small_end;
-                outstanding && small.after(self.snd.una) && small.at_or_before(self.snd.nxt)
-            }
-        }
+        (push != Push::Normal
+            || !small
+            || !self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd))
+        .then_some(next)
     }
 
     /// Octets of payload that a segment takes now: SACK blocks cost room. RFC 9293 section 3.7.1.
     pub(crate) fn payload_limit(&self) -> usize {
         let blocks = self.sack_blocks_due();
         let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
-        self.snd.mss as usize - options
+        self.agreed.mss() as usize - options
     }
 
     /// Sends as much as the peer's window takes, however little. RFC 9293 section 3.8.6.2.1.
     pub(crate) fn send_partial(&mut self, now: Time) {
-        let open = self.window_end().distance_from(self.snd.nxt) as usize;
-        let size = self.snd.buffer.length().min(self.payload_limit()).min(open);
+        let open = self.snd.window_end().distance_from(self.snd.nxt()) as usize;
+        let size = self.queue.length().min(self.payload_limit()).min(open);
         if size > 0 {
             self.send_segment(now, Next { size, fin: false });
         }
@@ -146,26 +129,25 @@ impl Endpoint {
 
     fn send_segment(&mut self, now: Time, next: Next) {
         let Next { size, fin } = next;
-        let payload = self.snd.buffer.take(size);
+        let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
-        if size < self.snd.mss as usize || self.snd.buffer.is_empty() {
+        if size < self.agreed.mss() as usize || self.queue.is_empty() {
             flags = flags | Flags::PSH;
         }
         if fin {
             flags = flags | Flags::FIN;
-            self.snd.fin = Fin::Sent;
         }
         if self.in_flight() == 0 {
-            self.cwnd.on_idle(now.saturating_since(self.snd.last_sent), now);
+            self.cwnd.on_idle(self.usage.idle(now), now);
         }
-        let seq = self.snd.nxt;
+        let seq = self.snd.nxt();
         self.statistics.data_sent += u64::from(size > 0);
         self.transmit(now, seq, flags, payload.clone(), now);
         let first = self.board.len() == 0;
         self.board.push(SentSegment::new(now, seq, flags, payload));
-        self.snd.nxt = seq + size as u32 + u32::from(fin);
-        if size < self.snd.mss as usize {
-            self.snd.small_end = self.snd.nxt;
+        self.snd.on_sent(size as u32 + u32::from(fin));
+        if size < self.agreed.mss() as usize {
+            self.small.on_sent(self.snd.nxt());
         }
         if first || self.timers.waits_for(Purpose::LossProbe) {
             self.rearm_retransmission(now);
@@ -175,7 +157,7 @@ impl Endpoint {
     /// Sends the segment at `index` of the scoreboard once more.
     pub(crate) fn resend(&mut self, now: Time, index: usize, probe: bool) {
         if index == 0 {
-            self.board.trim_front(self.snd.una);
+            self.board.trim_front(self.snd.una());
         }
         // SACK blocks may have come up since: the segment is cut to what fits now. RFC 9293 section 3.7.1.
         let limit = self.payload_limit();
@@ -183,10 +165,10 @@ impl Endpoint {
         if length > limit {
             self.board.split(index, limit);
         } else if self.config.collapse_on_retransmit && length < limit {
-            let edge = if self.snd.wnd == 0 { self.snd.nxt } else { self.window_end() };
+            let edge = if self.snd.window_is_closed() { self.snd.nxt() } else { self.snd.window_end() };
             self.board.collapse(index, limit, edge);
         }
-        self.board.resend(index, now, self.snd.nxt, probe);
+        self.board.resend(index, now, probe);
         let segment = self.board.get(index);
         let (seq, flags, first_sent) = (segment.seq, segment.flags, segment.first_sent);
         let payload = segment.payload.clone();
@@ -195,7 +177,7 @@ impl Endpoint {
 
     /// Sends an acknowledgment without data.
     pub(crate) fn send_ack(&mut self, now: Time) {
-        self.transmit(now, self.snd.nxt, Flags::ACK, Bytes::new(), now);
+        self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), now);
     }
 
     /// Builds a segment and puts it out.
@@ -209,19 +191,18 @@ impl Endpoint {
     ) {
         let syn = flags.contains(Flags::SYN);
         let options = if syn { self.syn_options(now, flags) } else { self.options(now) };
-        let window = if syn { self.advertise_syn_window() } else { self.advertise_window() };
+        let window = self.advertise_window(syn);
         if flags.contains(Flags::ACK) {
             self.acks.on_ack_sent();
-            self.timers.delayed_ack = None;
-            self.timers.compressed_ack = None;
+            self.timers.on_ack_sent();
         }
         let mut stamp = Stamp::default();
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
-            self.snd.last_sent = now;
+            self.usage.on_data_sent(now);
             stamp = Stamp { first_sent, sent: now };
         }
-        let ack = if flags.contains(Flags::ACK) { self.rcv.nxt } else { SeqNum::default() };
+        let ack = if flags.contains(Flags::ACK) { self.rcv.nxt() } else { SeqNum::default() };
         self.put_out(|source_port, destination_port| Segment {
             source_port,
             destination_port,
@@ -246,8 +227,8 @@ impl Endpoint {
     /// The options of a segment without SYN.
     fn options(&mut self, now: Time) -> Options {
         Options {
-            timestamps: self.timestamps.on.then(|| self.timestamps.option(now)),
-            sack: self.take_sack_blocks(),
+            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(now)),
+            sack: self.reassembly.take_reports(self.sack_blocks_due()),
             ..Options::default()
         }
     }
@@ -255,20 +236,20 @@ impl Endpoint {
     /// How many SACK blocks the next segment carries: three beside timestamps, four otherwise. RFC 2018
     /// section 3.
     fn sack_blocks_due(&self) -> usize {
-        if !self.snd.sack {
+        if !self.agreed.sack() {
             return 0;
         }
-        let most = if self.timestamps.on { 3 } else { 4 };
-        (usize::from(self.rcv.duplicate.is_some()) + self.rcv.reassembly.blocks().len()).min(most)
+        let most = if self.timestamps.are_on() { 3 } else { 4 };
+        self.reassembly.reports().min(most)
     }
 
-    /// The SACK blocks for a segment: a duplicate comes first, once. RFC 2883 section 4.
-    fn take_sack_blocks(&mut self) -> SmallVec<[SackBlock; 4]> {
-        let count = self.sack_blocks_due();
-        if count == 0 {
-            return SmallVec::new();
+    /// The window field of a segment that leaves now, which the peer then knows.
+    fn advertise_window(&mut self, syn: bool) -> u16 {
+        let buffer = self.sizing.buffer();
+        if syn {
+            return self.rcv.advertise_in_syn(buffer);
         }
-        let duplicate = self.rcv.duplicate.take();
-        duplicate.iter().chain(self.rcv.reassembly.blocks()).take(count).copied().collect()
+        let free = buffer.saturating_sub(self.reassembly.octets() as u32);
+        self.rcv.advertise(buffer, free, self.config.mss.into())
     }
 }

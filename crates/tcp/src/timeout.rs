@@ -10,23 +10,48 @@ use crate::recover::Resend;
 use crate::timers::Purpose;
 use crate::{Endpoint, Recovery, State};
 
+/// Timeouts for the same SND.UNA.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timeouts {
+    in_a_row: u32,
+    /// The last one may have been spurious: RFC 5682 is at work.
+    frto: bool,
+}
+
+impl Timeouts {
+    /// SND.UNA has moved, or nothing was lost after all.
+    pub(crate) fn reset(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// How many there were.
+    pub(crate) fn in_a_row(&self) -> u32 {
+        self.in_a_row
+    }
+
+    /// What was to show that the timeout was spurious could not be sent, or showed the reverse.
+    pub(crate) fn end_frto(&mut self) {
+        self.frto = false;
+    }
+}
+
 impl Endpoint {
     /// The retransmission timer expired. RFC 6298 sections 5.4 to 5.6.
     pub(crate) fn retransmission_timeout(&mut self, now: Time) {
         if self.board.len() == 0 {
             return;
         }
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let linear = if self.state == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
+        let opening = matches!(self.machine.state(), State::SynSent | State::SynReceived);
+        let linear = if self.machine.state() == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
         let limit = if opening { self.config.syn_retries + linear } else { self.config.max_retries };
-        if self.episode.retransmissions >= limit {
+        if self.episode.timeouts.in_a_row >= limit {
             return self.end(Event::Failed { reason: "connection timed out" });
         }
         self.statistics.timeouts += 1;
         self.enter_loss(now);
-        self.episode.retransmissions += 1;
+        self.episode.timeouts.in_a_row += 1;
         self.retransmit(now, 0);
-        if self.episode.retransmissions > linear {
+        if self.episode.timeouts.in_a_row > linear {
             self.rtt.back_off();
         }
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
@@ -34,81 +59,81 @@ impl Endpoint {
 
     /// Everything that could be lost is; cwnd falls to the loss window. RFC 5681 section 3.1.
     fn enter_loss(&mut self, now: Time) {
-        let prior = self.episode.phase;
+        let prior = self.episode.phase();
         self.mark_all_lost(now);
-        let again = prior == Phase::Loss && self.episode.retransmissions > 0;
-        let within = prior >= Phase::Reduced && self.episode.high_seq.after(self.snd.una);
+        let again = prior == Phase::Loss && self.episode.timeouts.in_a_row > 0;
+        let within = prior >= Phase::Reduced && self.episode.recover().after(self.snd.una());
         if prior <= Phase::Disorder || !within || (prior == Phase::Loss && !again) {
             self.remember_window();
-            self.episode.undo.cwnd = self.cwnd.cwnd();
-            self.cwnd.on_congestion(self.board.out.count(self.config.congestion_unit));
+            self.episode.undo.remember_cwnd(self.cwnd.cwnd());
+            self.cwnd.on_congestion(self.board.out().count(self.config.congestion_unit));
             self.statistics.congestion_events += 1;
             self.begin_undo();
         }
-        self.episode.phase = Phase::Loss;
+        self.episode.begin(Phase::Loss, self.snd.nxt());
         self.cwnd.on_timeout(self.in_flight() + self.cwnd.quantum());
-        self.usage.stamp = now;
-        if prior <= Phase::Disorder && self.board.sacked.segments >= self.config.dupthresh {
-            self.episode.dupthresh = self.episode.dupthresh.min(self.config.dupthresh);
+        self.usage.on_window_changed(now);
+        if prior <= Phase::Disorder && self.board.sacked().segments >= self.config.dupthresh {
+            self.episode.reordering.doubt(self.config.dupthresh);
         }
-        self.episode.high_seq = self.snd.nxt;
-        self.episode.probe = None;
+        self.episode.probe.forget();
         // RFC 5682 section 3.1, step 1: not while another recovery is under way.
-        self.episode.frto = self.config.frto && (prior < Phase::Recovery || self.episode.retransmissions > 0);
+        self.episode.timeouts.frto =
+            self.config.frto && (prior < Phase::Recovery || self.episode.timeouts.in_a_row > 0);
     }
 
     /// RFC 8985 section 6.3 spares what was sent less than a round trip ago.
     fn mark_all_lost(&mut self, now: Time) {
-        let reneged = self.snd.sack && self.board.front().is_some_and(|first| first.sacked);
-        if reneged || !self.snd.sack {
+        let reneged = self.agreed.sack() && self.board.front().is_some_and(|first| first.sacked);
+        if reneged || !self.agreed.sack() {
             self.board.clear_sacked();
         }
         for index in 0..self.board.len() {
             let recent = !reneged
                 && index > 0
                 && self.config.recovery == Recovery::Rack
-                && now.saturating_since(self.board.get(index).sent) < self.episode.rack.rtt;
+                && now.saturating_since(self.board.get(index).sent) < self.episode.rack.rtt();
             if !recent {
-                self.mark_lost(index);
+                self.board.mark_lost(index);
             }
         }
     }
 
     /// An acknowledgment after a timeout.
     pub(crate) fn continue_loss(&mut self, news: &mut News) -> Resend {
-        let recovered = self.snd.una.at_or_after(self.episode.high_seq);
+        let recovered = self.snd.una().at_or_after(self.episode.recover());
         if news.advanced && self.undo_loss(false) {
             return Resend::Nothing;
         }
-        if self.episode.frto {
+        if self.episode.timeouts.frto {
             // RFC 5682 section 3.1: never-retransmitted data arrived, so not all was lost.
             if news.original_arrived && self.undo_loss(true) {
                 return Resend::Nothing;
             }
-            if self.snd.nxt.after(self.episode.high_seq) {
+            if self.snd.nxt().after(self.episode.recover()) {
                 if news.data_sacked || news.is_duplicate() {
-                    self.episode.frto = false;
+                    self.episode.timeouts.end_frto();
                 }
             } else if news.advanced && !recovered {
-                self.episode.high_seq = self.snd.nxt;
-                if self.has_unsent() && self.window_end().after(self.snd.nxt) {
+                self.episode.mark(self.snd.nxt());
+                if self.queue.has_unsent() && self.snd.window_end().after(self.snd.nxt()) {
                     return Resend::New;
                 }
-                self.episode.frto = false;
+                self.episode.timeouts.end_frto();
             }
         }
         if recovered {
             self.undo_if_needless();
-            if self.snd.sack || self.snd.una.after(self.episode.high_seq) {
-                self.episode.phase = Phase::Open;
+            if self.agreed.sack() || self.snd.una().after(self.episode.recover()) {
+                self.episode.turn(Phase::Open);
             }
             return Resend::Nothing;
         }
-        if !self.snd.sack {
-            if self.snd.nxt.after(self.episode.high_seq) && news.is_duplicate() {
+        if !self.agreed.sack() {
+            if self.snd.nxt().after(self.episode.recover()) && news.is_duplicate() {
                 self.count_duplicate(news);
             } else if news.advanced {
-                self.board.set_duplicates(0, self.snd.mss);
+                self.board.set_duplicates(0, self.agreed.mss());
             }
         }
         Resend::Lost
@@ -117,7 +142,7 @@ impl Endpoint {
     /// Restarts the retransmission timer, or stops it when nothing is outstanding. RFC 6298 section 5.2, 5.3.
     pub(crate) fn rearm_retransmission(&mut self, now: Time) {
         let Some(oldest) = self.board.front() else {
-            self.timers.sender = None;
+            self.timers.disarm();
             return;
         };
         let mut rto = self.rtt.rto();

@@ -17,9 +17,9 @@ pub(crate) enum Purpose {
 
 /// A deadline of the sender's timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Armed {
-    pub(crate) purpose: Purpose,
-    pub(crate) at: Time,
+struct Armed {
+    purpose: Purpose,
+    at: Time,
 }
 
 /// A timer that has expired.
@@ -44,11 +44,11 @@ pub(crate) struct Clock {
 #[derive(Debug, Clone)]
 pub(crate) struct Timers {
     clock: Clock,
-    pub(crate) sender: Option<Armed>,
-    pub(crate) delayed_ack: Option<Time>,
+    sender: Option<Armed>,
+    delayed_ack: Option<Time>,
     /// Exact, unlike the others.
-    pub(crate) compressed_ack: Option<Time>,
-    pub(crate) time_wait: Option<Time>,
+    compressed_ack: Option<Time>,
+    time_wait: Option<Time>,
 }
 
 impl Clock {
@@ -94,6 +94,16 @@ impl Timers {
         self.sender = Some(Armed { purpose, at: self.clock.deadline(now, delay) });
     }
 
+    /// The sender waits for nothing.
+    pub(crate) fn is_disarmed(&self) -> bool {
+        self.sender.is_none()
+    }
+
+    /// The sender has nothing to wait for any more.
+    pub(crate) fn disarm(&mut self) {
+        self.sender = None;
+    }
+
     /// The sender waits for `purpose`.
     pub(crate) fn waits_for(&self, purpose: Purpose) -> bool {
         self.sender.is_some_and(|armed| armed.purpose == purpose)
@@ -113,8 +123,20 @@ impl Timers {
         false
     }
 
-    /// Starts TIME-WAIT over.
+    /// Lets what came out of order wait for a common acknowledgment, from the first of it on.
+    pub(crate) fn compress_ack(&mut self, now: Time, delay: Duration) {
+        self.compressed_ack.get_or_insert(now + delay);
+    }
+
+    /// An acknowledgment left: none waits any more.
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.delayed_ack = None;
+        self.compressed_ack = None;
+    }
+
+    /// Both directions are closed: only TIME-WAIT runs for the sender. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
+        self.sender = None;
         self.time_wait = Some(self.clock.deadline(now, delay));
     }
 

@@ -9,11 +9,11 @@ pub(crate) struct Timestamps {
     clock: Duration,
     offset: u32,
     /// Both sides send the option.
-    pub(crate) on: bool,
+    on: bool,
     /// TS.Recent: what we echo.
-    pub(crate) recent: u32,
+    recent: u32,
     /// TSecr of the segment being processed.
-    pub(crate) echo: Option<u32>,
+    echo: Option<u32>,
 }
 
 impl Timestamps {
@@ -22,8 +22,37 @@ impl Timestamps {
         Self { clock, offset, on: false, recent: 0, echo: None }
     }
 
+    /// The peer's SYN tells whether both sides send the option; `offered` says that we do. RFC 7323 section 3.2.
+    pub(crate) fn negotiate(&mut self, offered: bool, syn: Option<tcp::Timestamps>) {
+        self.on = offered && syn.is_some();
+        if let Some(stamps) = syn {
+            self.recent = stamps.value;
+            self.echo = Some(stamps.echo);
+        }
+    }
+
+    /// Both sides send the option.
+    pub(crate) fn are_on(&self) -> bool {
+        self.on
+    }
+
+    /// A segment of the connection is looked at.
+    pub(crate) fn on_segment(&mut self, option: Option<tcp::Timestamps>) {
+        self.echo = option.filter(|_| self.on).map(|stamps| stamps.echo);
+    }
+
+    /// The segment spans what is next to be acknowledged, so its TSval is what we echo. RFC 7323 section 4.3.
+    pub(crate) fn remember(&mut self, option: tcp::Timestamps) {
+        self.recent = option.value;
+    }
+
+    /// TSecr of the segment being processed.
+    pub(crate) fn echo(&self) -> Option<u32> {
+        self.echo
+    }
+
     /// TSval at `time`.
-    pub(crate) fn value(&self, time: Time) -> u32 {
+    fn value(&self, time: Time) -> u32 {
         let steps = time.as_nanos() / self.clock.as_nanos().max(1);
         self.offset.wrapping_add(steps as u32)
     }

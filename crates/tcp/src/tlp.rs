@@ -5,23 +5,36 @@ use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
 use crate::ack::News;
-use crate::episode::{Episode, Phase};
+use crate::episode::Phase;
 use crate::send::Push;
 use crate::timers::Purpose;
 
-/// A probe that is not accounted for.
+/// The probe that is not accounted for, if one is out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LossProbe(Option<Probe>);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Probe {
+struct Probe {
     /// TLP.end_seq: SND.NXT when it was sent.
     end: SeqNum,
     /// TLP.is_retrans: it carried old data.
-    pub(crate) resent: bool,
+    resent: bool,
 }
 
-impl Episode {
-    /// A probe is out, and `end` is what acknowledges it.
-    pub(crate) fn probe_ends_at(&self, end: SeqNum) -> bool {
-        self.probe.is_some_and(|probe| probe.end == end)
+impl LossProbe {
+    /// It is out, and `end` is what acknowledges it.
+    pub(crate) fn ends_at(&self, end: SeqNum) -> bool {
+        self.0.is_some_and(|probe| probe.end == end)
+    }
+
+    /// It is out, and carried old data.
+    pub(crate) fn is_resent(&self) -> bool {
+        self.0.is_some_and(|probe| probe.resent)
+    }
+
+    /// It is accounted for, or recovery accounts for everything.
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
     }
 }
 
@@ -30,9 +43,9 @@ impl Endpoint {
     ///
     /// `restarted` tells whether RTO counts from now, or from when the oldest segment was sent.
     pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
-        let quiet = matches!(self.episode.phase, Phase::Open | Phase::Reduced);
+        let quiet = matches!(self.episode.phase(), Phase::Open | Phase::Reduced);
         let Some(oldest) = self.board.front() else { return false };
-        if !self.config.tlp || !self.snd.sack || !quiet {
+        if !self.config.tlp || !self.agreed.sack() || !quiet {
             return false;
         }
         let mut timeout = match self.rtt.srtt() {
@@ -55,7 +68,7 @@ impl Endpoint {
         if self.board.len() == 0 {
             return;
         }
-        if self.episode.probe.is_none() && self.send_probe_segment(now) {
+        if self.episode.probe.0.is_none() && self.send_probe_segment(now) {
             self.statistics.tail_loss_probes += 1;
             self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
             return;
@@ -67,7 +80,7 @@ impl Endpoint {
 
     fn send_probe_segment(&mut self, now: Time) -> bool {
         let segments = self.board.len();
-        let unsent = self.has_unsent() && self.window_end().after(self.snd.nxt);
+        let unsent = self.queue.has_unsent() && self.snd.window_end().after(self.snd.nxt());
         if unsent {
             self.send_new(now, Push::Probe);
             if self.board.len() == segments {
@@ -77,24 +90,24 @@ impl Endpoint {
             self.resend(now, segments - 1, true);
             self.statistics.fast_retransmissions += 1;
         }
-        self.episode.probe = Some(Probe { end: self.snd.nxt, resent: !unsent });
+        self.episode.probe = LossProbe(Some(Probe { end: self.snd.nxt(), resent: !unsent }));
         true
     }
 
     /// An acknowledgment of the probe: if the probe repaired a loss, that was congestion. RFC 8985 section 7.4.
     pub(crate) fn probe_acknowledged(&mut self, ack: SeqNum, news: &News) {
-        let Some(probe) = self.episode.probe.filter(|probe| ack.at_or_after(probe.end)) else { return };
+        let Some(probe) = self.episode.probe.0.filter(|probe| ack.at_or_after(probe.end)) else { return };
         if !probe.resent || news.dsack_of_probe {
-            self.episode.probe = None;
+            self.episode.probe.forget();
         } else if ack.after(probe.end) {
             // No duplicate was reported before newer data was acknowledged: the original was lost.
             self.begin_reduction();
-            self.episode.phase = Phase::Reduced;
+            self.episode.turn(Phase::Reduced);
             self.finish_reduction();
-            self.episode.phase = Phase::Disorder;
+            self.episode.turn(Phase::Disorder);
             self.keep_open();
         } else if !news.advanced && news.is_duplicate() && !news.data_sacked {
-            self.episode.probe = None;
+            self.episode.probe.forget();
         }
     }
 }

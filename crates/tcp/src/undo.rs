@@ -4,7 +4,7 @@ use hol_base::Time;
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::episode::{Episode, Phase};
+use crate::episode::Phase;
 
 /// What is needed to take the last reduction back.
 #[derive(Debug, Clone, Default)]
@@ -14,13 +14,35 @@ pub(crate) struct Undo {
     /// Retransmissions that have not been reported as duplicates; `None` before the first.
     needed: Option<u32>,
     /// The windows before the reduction; without ssthresh the window is not restored.
-    pub(crate) cwnd: u32,
-    pub(crate) ssthresh: Option<u32>,
+    cwnd: u32,
+    ssthresh: Option<u32>,
     /// When the first retransmission of the episode left.
-    pub(crate) first_resent: Option<Time>,
+    first_resent: Option<Time>,
 }
 
 impl Undo {
+    /// The window before the reduction that begins now.
+    pub(crate) fn remember_cwnd(&mut self, cwnd: u32) {
+        self.cwnd = cwnd;
+    }
+
+    /// The window is on its way down already, so there is none to go back to.
+    pub(crate) fn forget_window(&mut self) {
+        self.ssthresh = None;
+    }
+
+    /// No retransmission is out that an acknowledgment might be for.
+    pub(crate) fn forget_first_resent(&mut self) {
+        self.first_resent = None;
+    }
+
+    /// The peer got one retransmission, up to `end`, twice.
+    pub(crate) fn on_duplicate(&mut self, end: SeqNum) {
+        if self.marker.is_some_and(|marker| end.after(marker)) {
+            self.needed = self.needed.map(|needed| needed.saturating_sub(1));
+        }
+    }
+
     /// A segment was retransmitted.
     pub(crate) fn on_retransmission(&mut self, now: Time) {
         self.first_resent.get_or_insert(now);
@@ -33,21 +55,12 @@ impl Undo {
     }
 }
 
-impl Episode {
-    /// The peer got one retransmission, up to `end`, twice.
-    pub(crate) fn undo_one(&mut self, end: SeqNum) {
-        if self.undo.marker.is_some_and(|marker| end.after(marker)) {
-            self.undo.needed = self.undo.needed.map(|needed| needed.saturating_sub(1));
-        }
-    }
-}
-
 impl Endpoint {
     /// An episode begins: retransmissions still out may be reported later.
     pub(crate) fn begin_undo(&mut self) {
-        let probes = u32::from(self.episode.probe.is_some_and(|probe| probe.resent));
-        let out = self.board.resent.segments + probes;
-        self.episode.undo.marker = self.config.undo.then_some(self.snd.una);
+        let probes = u32::from(self.episode.probe.is_resent());
+        let out = self.board.resent().segments + probes;
+        self.episode.undo.marker = self.config.undo.then_some(self.snd.una());
         self.episode.undo.needed = (out > 0).then_some(out);
         if !self.board.front().is_some_and(|first| first.ever_resent) {
             self.episode.undo.first_resent = None;
@@ -56,7 +69,7 @@ impl Endpoint {
 
     /// Remembers ssthresh from before the reduction.
     pub(crate) fn remember_window(&mut self) {
-        let reducing = self.episode.phase.is_reducing();
+        let reducing = self.episode.phase().is_reducing();
         let ssthresh = if reducing { self.cwnd.ssthresh() } else { self.cwnd.remembered_ssthresh() };
         self.episode.undo.ssthresh = Some(ssthresh);
     }
@@ -66,7 +79,7 @@ impl Endpoint {
     fn original_was_delayed(&self) -> bool {
         match self.episode.undo.first_resent {
             Some(at) => self.timestamps.echo_before(at),
-            None => self.snd.sack || self.snd.una.before(self.episode.high_seq),
+            None => self.agreed.sack() || self.snd.una().before(self.episode.recover()),
         }
     }
 
@@ -90,7 +103,7 @@ impl Endpoint {
             self.cwnd.set_ssthresh(self.cwnd.ssthresh().max(ssthresh));
         }
         self.episode.undo.marker = None;
-        self.episode.rack.advanced = true;
+        self.episode.rack.look_again();
     }
 
     /// The episode is over, and was needless.
@@ -118,12 +131,14 @@ impl Endpoint {
         if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
             return false;
         }
-        self.episode.reordering |= self.snd.sack;
-        if self.board.resent.segments > 0 {
+        if self.agreed.sack() {
+            self.episode.reordering.see();
+        }
+        if self.board.resent().segments > 0 {
             return true;
         }
         self.restore_window(true);
-        self.episode.phase = Phase::Disorder;
+        self.episode.turn(Phase::Disorder);
         self.keep_open();
         false
     }
@@ -133,9 +148,9 @@ impl Endpoint {
         let spurious = self.episode.undo.marker.is_some() && (proven || self.was_needless());
         if spurious {
             self.restore_window(true);
-            self.episode.retransmissions = 0;
-            if proven || self.snd.sack {
-                self.episode.phase = Phase::Open;
+            self.episode.timeouts.reset();
+            if proven || self.agreed.sack() {
+                self.episode.turn(Phase::Open);
             }
         }
         spurious

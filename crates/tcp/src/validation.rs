@@ -1,6 +1,6 @@
 //! Whether the congestion window is used: if not, it neither grows nor stays. RFC 2861, RFC 7661.
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
@@ -18,13 +18,30 @@ pub(crate) struct Usage {
     /// The most that was outstanding since the window was last full.
     used: u32,
     /// When the window was last full, or changed.
-    pub(crate) stamp: Time,
+    stamp: Time,
+    /// When data was sent last.
+    last_sent: Time,
 }
 
 impl Usage {
     /// A connection begins at `una`.
     pub(crate) fn begin(una: SeqNum, now: Time) -> Self {
-        Self { round_end: una, stamp: now, ..Self::default() }
+        Self { round_end: una, stamp: now, last_sent: now, ..Self::default() }
+    }
+
+    /// Data was sent, new or again.
+    pub(crate) fn on_data_sent(&mut self, now: Time) {
+        self.last_sent = now;
+    }
+
+    /// The window has changed.
+    pub(crate) fn on_window_changed(&mut self, now: Time) {
+        self.stamp = now;
+    }
+
+    /// How long nothing was sent.
+    pub(crate) fn idle(&self, now: Time) -> Duration {
+        now.saturating_since(self.last_sent)
     }
 }
 
@@ -33,11 +50,11 @@ impl Endpoint {
     pub(crate) fn in_flight(&self) -> u32 {
         let unit = self.config.congestion_unit;
         let in_flight = self.board.in_flight(unit);
-        if self.config.limited_transmit || self.episode.phase >= Phase::Recovery {
+        if self.config.limited_transmit || self.episode.phase() >= Phase::Recovery {
             return in_flight;
         }
         // Without RFC 3042 the first duplicate acknowledgments let nothing out.
-        in_flight + self.board.sacked.count(unit)
+        in_flight + self.board.sacked().count(unit)
     }
 
     /// The window is in use, so acknowledgments may open it.
@@ -52,13 +69,13 @@ impl Endpoint {
         if !self.config.cwnd_validation {
             return;
         }
-        let out = self.board.out.count(self.config.congestion_unit);
+        let out = self.board.out().count(self.config.congestion_unit);
         let usage = &mut self.usage;
-        let new_round = self.snd.una.at_or_after(usage.round_end);
+        let new_round = self.snd.una().at_or_after(usage.round_end);
         if new_round || limited || (!usage.limited && out > usage.most_out) {
             usage.limited = limited;
             usage.most_out = out;
-            usage.round_end = self.snd.nxt;
+            usage.round_end = self.snd.nxt();
         }
         if self.window_is_used() {
             self.usage.used = 0;
@@ -73,7 +90,7 @@ impl Endpoint {
 
     /// The window was not full for an RTO: it goes half of the way down to what was used. RFC 2861 section 3.
     fn shrink_unused_window(&mut self, now: Time) {
-        if self.episode.phase == Phase::Open {
+        if self.episode.phase() == Phase::Open {
             let used = self.usage.used.max(self.config.initial_window * self.cwnd.quantum());
             if used < self.cwnd.cwnd() {
                 self.remember_ssthresh();
@@ -87,7 +104,7 @@ impl Endpoint {
     /// Data is about to be sent after a pause: the window halves for each RTO of silence, down to the restart
     /// window. RFC 2861 section 3, RFC 5681 section 4.1.
     pub(crate) fn restart_after_idle(&mut self, now: Time) {
-        let mut idle = now.saturating_since(self.snd.last_sent);
+        let mut idle = self.usage.idle(now);
         let rto = self.rtt.rto();
         if !self.config.slow_start_after_idle || self.board.len() > 0 || idle <= rto {
             return;
@@ -106,7 +123,7 @@ impl Endpoint {
     }
 
     fn remember_ssthresh(&mut self) {
-        if !self.episode.phase.is_reducing() {
+        if !self.episode.phase().is_reducing() {
             self.cwnd.set_ssthresh(self.cwnd.remembered_ssthresh());
         }
     }

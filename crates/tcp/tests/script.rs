@@ -409,3 +409,239 @@ fn a_refused_connection_fails() {
     let refused = Event::Failed { reason: "connection refused" };
     assert!(matches!(endpoint.poll(Time::ZERO), Output::Event(event) if event == refused));
 }
+
+#[test]
+fn an_abort_resets_the_peer_at_snd_nxt() {
+    // RFC 9293 section 3.10.5.
+    let mut script = Script::connected(rfc(), 20);
+    script.writes(100);
+    script.endpoint.handle(script.now, Input::Command(Command::Abort));
+    let sent = script.sent();
+    assert_eq!((sent.len(), script.offsets(&sent)), (1, vec![100]));
+    assert!(sent[0].flags.contains(Flags::RST));
+    assert_eq!(script.events.last(), Some(&Event::Failed { reason: "connection aborted" }));
+    assert!(script.endpoint.is_closed() && script.deadline.is_none());
+}
+
+#[test]
+fn what_lies_beyond_the_window_is_answered_and_not_kept() {
+    // RFC 9293 section 3.10.7.4, first.
+    let mut script = Script::connected(rfc(), 20);
+    let window = 65_535;
+    let answers = script.data(window + 1, 100);
+    assert_eq!((answers.len(), answers[0].ack, answers[0].options.sack.len()), (1, PEER_START, 0));
+    let [kept] = &script.data(window - 100, 100)[..] else { panic!("one acknowledgment") };
+    assert_eq!(kept.options.sack[0].right, PEER_START + window, "the last octet of the window is");
+}
+
+#[test]
+fn a_window_is_scaled_only_if_both_offer_it() {
+    // RFC 7323 section 2.2: in a SYN-ACK only if the SYN had it.
+    for offered in [None, Some(3)] {
+        let mut endpoint = Endpoint::listen(linux(), LOCAL, Seed(1).rng());
+        let options = Options { mss: Some(1460), window_scale: offered, ..Options::default() };
+        let syn = Segment {
+            source_port: PEER.1,
+            destination_port: LOCAL.1,
+            seq: PEER_START - 1,
+            ack: SeqNum(0),
+            flags: Flags::SYN,
+            window: 65535,
+            options,
+            payload: Bytes::new(),
+            stamp: hol_wire::Stamp::default(),
+        };
+        endpoint.handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, Transport::Tcp(syn))));
+        let Output::Transmit(Packet { transport: Transport::Tcp(answer), .. }) = endpoint.poll(Time::ZERO)
+        else {
+            panic!("no SYN-ACK")
+        };
+        assert_eq!(answer.options.window_scale, offered.map(|_| linux().window_scale));
+    }
+}
+
+#[test]
+fn without_sack_the_window_grows_with_what_is_acknowledged() {
+    // RFC 5681 section 3.1: by SMSS for each segment in slow start.
+    let config = Config { sack: false, recovery: hol_tcp::Recovery::NewReno, ..linux() };
+    let mut script = Script::connected(config, 20);
+    assert_eq!(script.writes(14_600).len(), 10);
+    script.at(40);
+    script.acked(2 * 1460, &[]);
+    assert_eq!(script.endpoint.cwnd(), 12);
+}
+
+#[test]
+fn only_an_acknowledgment_without_data_and_news_is_a_duplicate() {
+    // RFC 5681 section 2.
+    let config = Config { sack: false, recovery: hol_tcp::Recovery::NewReno, ..rfc() };
+    let mut script = Script::connected(config, 20);
+    (0..4).for_each(|_| drop(script.writes(100)));
+    script.at(40);
+    for offset in [0, 100, 200, 300] {
+        script.data(offset, 100);
+    }
+    for window in [60_000, 61_000, 62_000, 63_000] {
+        let ack = script.peer_segment(Flags::ACK, PEER_START + 400, 0, 0);
+        script.arrives(Segment { window, ..ack });
+    }
+    assert_eq!(script.endpoint.statistics().fast_retransmissions, 0, "data, and windows that move");
+    for _ in 0..2 {
+        let ack = script.peer_segment(Flags::ACK, PEER_START + 400, 0, 0);
+        script.arrives(Segment { window: 63_000, ..ack });
+    }
+    assert_eq!(script.endpoint.statistics().fast_retransmissions, 0, "two duplicates");
+    let ack = script.peer_segment(Flags::ACK, PEER_START + 400, 0, 0);
+    let resent = script.arrives(Segment { window: 63_000, ..ack });
+    assert_eq!(script.offsets(&resent), [0], "the third");
+}
+
+#[test]
+fn a_window_that_stays_closed_is_probed_as_long_as_the_peer_answers() {
+    // RFC 9293 section 3.8.6.1: the connection stays open, however long that takes.
+    let mut script = Script::connected(Config { max_retries: 3, ..rfc() }, 100);
+    let closed = |script: &Script| Segment { window: 0, ..script.peer_segment(Flags::ACK, PEER_START, 0, 0) };
+    let ack = closed(&script);
+    script.arrives(ack);
+    assert!(script.writes(100).is_empty());
+    for round in 1..=10 {
+        let (at, probes) = script.next_timer();
+        assert_eq!((at, probes.len()), (100 + 1000 * round, 1), "each answer starts the timer over");
+        let ack = closed(&script);
+        script.arrives(ack);
+    }
+    assert_eq!(script.acked(0, &[]).len(), 1, "the window is open again");
+}
+
+#[test]
+fn what_came_already_is_counted_and_not_read_twice() {
+    // RFC 9293 section 3.10.7.4, seventh: here the acknowledgment of the first copy is still delayed.
+    let mut script = Script::connected(rfc(), 20);
+    assert!(script.data(0, 100).is_empty());
+    script.data(0, 100);
+    script.data(100, 100);
+    script.next_timer();
+    let read = script.events.iter().filter(|event| matches!(event, Event::Received(_))).count();
+    assert_eq!((read, script.endpoint.statistics().duplicates_received), (2, 1));
+}
+
+#[test]
+fn a_retransmission_that_was_needless_is_taken_back() {
+    // RFC 3708 section 3, RFC 4015 section 3.2: the peer got twice all that was sent again.
+    let mut script = Script::connected(Config { tlp: false, ..linux() }, 20);
+    (0..4).for_each(|_| drop(script.writes(100)));
+    script.at(40);
+    let resent = script.acked(0, &[(100, 400)]);
+    assert_eq!(script.offsets(&resent), [0]);
+    script.acked(400, &[]);
+    let reduced = script.endpoint.cwnd();
+    assert!(reduced < 10 && script.endpoint.ssthresh() < 10, "{reduced}");
+    script.acked(400, &[(0, 100)]);
+    assert!(script.endpoint.cwnd() >= 10 && script.endpoint.ssthresh() > 10, "{}", script.endpoint.cwnd());
+}
+
+#[test]
+fn more_duplicates_than_were_ever_sent_twice_are_the_networks() {
+    // RFC 3708 section 5: the network repeats packets, so a report proves nothing.
+    let mut script = Script::connected(Config { tlp: false, ..linux() }, 20);
+    (0..4).for_each(|_| drop(script.writes(100)));
+    script.at(40);
+    script.acked(100, &[]);
+    for _ in 0..3 {
+        script.acked(100, &[(0, 100)]);
+    }
+    assert_eq!(script.acked(100, &[(0, 100), (200, 400)]).len(), 0, "which is no loss");
+    let (_, resent) = script.next_timer();
+    assert_eq!(script.offsets(&resent), [100]);
+    script.acked(400, &[]);
+    let reduced = script.endpoint.ssthresh();
+    script.acked(400, &[(100, 200)]);
+    assert_eq!(script.endpoint.ssthresh(), reduced, "not taken back");
+}
+
+#[test]
+fn a_timeout_spares_what_was_sent_less_than_a_round_trip_ago() {
+    // RFC 8985 section 6.3; without RACK everything is taken for lost (RFC 6298 section 5.4).
+    for (recovery, expected) in [(hol_tcp::Recovery::Rack, vec![]), (hol_tcp::Recovery::Sack, vec![200])] {
+        let mut script =
+            Script::connected(Config { tlp: false, collapse_on_retransmit: false, recovery, ..linux() }, 100);
+        script.writes(100);
+        script.at(200);
+        script.acked(100, &[]);
+        script.writes(100);
+        script.at(450);
+        script.writes(100);
+        let (at, resent) = script.next_timer();
+        assert_eq!((at, script.offsets(&resent)), (500, vec![100]));
+        script.at(540);
+        let resent = script.acked(200, &[]);
+        assert_eq!(script.offsets(&resent), expected, "{recovery:?}");
+    }
+}
+
+#[test]
+fn after_a_pause_the_window_is_the_restart_window() {
+    // RFC 5681 section 4.1, RFC 2861 section 3: halved for each RTO of silence.
+    let mut script = Script::connected(linux(), 20);
+    script.writes(14_600);
+    script.at(40);
+    script.acked(14_600, &[]);
+    assert_eq!(script.endpoint.cwnd(), 20);
+    script.at(200);
+    script.writes(100);
+    assert_eq!(script.endpoint.cwnd(), 20, "within an RTO");
+    script.acked(14_700, &[]);
+    script.at(2000);
+    script.writes(100);
+    assert_eq!(script.endpoint.cwnd(), 10);
+}
+
+#[test]
+fn an_idle_endpoint_takes_a_message_of_any_size() {
+    let mut script = Script::connected(rfc(), 20);
+    let larger = rfc().send_buffer.0 as usize + 1;
+    assert!(script.endpoint.can_send(larger));
+    script.writes(100);
+    assert!(!script.endpoint.can_send(larger), "something is outstanding");
+    assert!(script.endpoint.can_send(100));
+}
+
+#[test]
+fn a_config_that_no_endpoint_could_work_with_is_named() {
+    type Breaks = fn(&mut Config);
+    let broken: [(&str, Breaks); 10] = [
+        ("mss", |c| c.mss = 87),
+        ("window_scale", |c| c.window_scale = 15),
+        ("send_buffer", |c| c.send_buffer.0 = 0),
+        ("receive_buffer", |c| c.receive_buffer.0 = u64::from(c.mss) - 1),
+        ("timestamp_clock", |c| c.timestamp_clock = Duration::ZERO),
+        ("delayed_ack_min", |c| c.delayed_ack_min = c.delayed_ack_max + Duration::from_nanos(1)),
+        ("initial_window", |c| c.initial_window = 0),
+        ("dupthresh", |c| c.dupthresh = 0),
+        ("rto_min", |c| c.rto_min = c.rto_max + Duration::from_nanos(1)),
+        ("rto_initial", |c| c.rto_initial = Duration::ZERO),
+    ];
+    for (key, breaks) in broken {
+        let mut config = linux();
+        assert_eq!(config.check(), Ok(()));
+        breaks(&mut config);
+        assert_eq!(config.check().map_err(|(named, _)| named), Err(key));
+    }
+    let least = Config { mss: 88, window_scale: 14, dupthresh: 1, initial_window: 1, ..linux() };
+    assert_eq!(Config { send_buffer: hol_base::ByteCount(1), ..least }.check(), Ok(()));
+}
+
+#[test]
+fn the_acknowledgment_of_a_segment_outside_the_window_is_not_believed() {
+    // RFC 9293 section 3.10.7.4, first: it is answered and dropped, whichever side it lies on.
+    for outside in [PEER_START - 2, PEER_START + 65_536] {
+        let mut script = Script::connected(rfc(), 20);
+        script.writes(100);
+        let all = rfc().send_buffer.0 as usize;
+        let segment = script.peer_segment(Flags::ACK, outside, 100, 0);
+        assert_eq!(script.arrives(segment).len(), 1);
+        assert!(!script.endpoint.can_send(all), "100 octets are outstanding");
+        script.acked(100, &[]);
+        assert!(script.endpoint.can_send(all));
+    }
+}

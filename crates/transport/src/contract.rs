@@ -40,8 +40,6 @@ pub enum Command {
     Close,
     /// Close at once and tell the peer.
     Abort,
-    /// Send to this address of the peer from now on. RFC 9260 section 6.4; SCTP only.
-    SetPrimary(Address),
 }
 
 /// What the application sends.

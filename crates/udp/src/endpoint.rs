@@ -79,7 +79,6 @@ impl Endpoint {
                 self.timers.clear();
                 self.ready.clear();
             }
-            Command::SetPrimary(_) => {}
         }
     }
 

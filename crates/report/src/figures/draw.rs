@@ -183,4 +183,17 @@ mod tests {
         assert_eq!(rows[0], "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n,missing");
         assert!(rows[1].starts_with("today,TCP,1,24.0000,") && rows[1].ends_with(",2,0"), "{csv}");
     }
+
+    /// RFC 4180 section 2, rule 6.
+    #[test]
+    fn a_name_with_a_comma_is_one_cell_of_the_csv() {
+        let study: StudyFigures = toml::from_str(&STUDY.replace("\"then\"", "'2006, \"then\"'")).unwrap();
+        let data = dataset(vec![cell("SCTP-8 (2006)", 1.0, 100.0, &[21.0, 21.5])]);
+        for figure in gather(&study, &data) {
+            let text = figure.csv();
+            let mut reader = csv::Reader::from_reader(text.as_bytes());
+            let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+            assert!(!rows.is_empty() && rows.iter().all(|row| &row[0] == "2006, \"then\""), "{text}");
+        }
+    }
 }

@@ -8,38 +8,52 @@ use crate::plot::{Point, Series, number};
 
 /// One row for each x and series: `panel,series,x,mean,ci95` or `panel,series,ms,share,low,high`.
 pub fn csv(figure: &Figure) -> String {
-    let mut text = String::from(match (figure.is_ccdf, figure.spec.metric) {
-        (true, _) => "panel,series,response_ms,share_longer,low95,high95\n",
-        (_, Metric::ResponseTime) => "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n,missing\n",
-        (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n,missing\n",
-        (_, Metric::Delivered) => "panel,series,x,delivered_percent,ci95,,n,missing\n",
-        (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n,missing\n",
-        (_, Metric::Fairness) => "panel,series,x,fairness,ci95,,n,missing\n",
-    });
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut write =
+        |cells: &[String]| writer.write_record(cells).expect("every row has the header's columns");
+    write(&header(figure).map(str::to_owned).collect::<Vec<_>>());
     for panel in &figure.panels {
         let title = &panel.title;
         match &panel.curves {
-            Curves::Means(series) => series.iter().for_each(|one| mean_rows(&mut text, title, one)),
+            Curves::Means(series) => {
+                for one in series {
+                    one.points.iter().for_each(|point| write(&mean_cells(title, one, point)));
+                }
+            }
             Curves::Ccdfs(curves) => {
                 for curve in curves {
                     for (&(ms, share), &(_, low, high)) in curve.points.iter().zip(&curve.band) {
-                        let label = &curve.label;
-                        let _ = writeln!(text, "{title},{label},{ms:.4},{share:.6},{low:.6},{high:.6}");
+                        let numbers = [share, low, high].map(|number| format!("{number:.6}"));
+                        let [share, low, high] = numbers;
+                        write(&[title.clone(), curve.label.clone(), format!("{ms:.4}"), share, low, high]);
                     }
                 }
             }
         }
     }
-    text
+    let octets = writer.into_inner().expect("memory takes what is written");
+    String::from_utf8(octets).expect("cells are text")
 }
 
-fn mean_rows(text: &mut String, title: &str, series: &Series) {
-    for point in &series.points {
-        let theory = series.theory.iter().find(|(x, _)| *x == point.x);
-        let theory = theory.map(|(_, y)| format!("{y:.4}")).unwrap_or_default();
-        let Point { x, y, half_width, n, missing } = *point;
-        let _ = writeln!(text, "{title},{},{x},{y:.4},{half_width:.4},{theory},{n},{missing}", series.label);
-    }
+fn header(figure: &Figure) -> impl Iterator<Item = &'static str> {
+    let columns = match (figure.is_ccdf, figure.spec.metric) {
+        (true, _) => "panel,series,response_ms,share_longer,low95,high95",
+        (_, Metric::ResponseTime) => "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n,missing",
+        (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n,missing",
+        (_, Metric::Delivered) => "panel,series,x,delivered_percent,ci95,,n,missing",
+        (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n,missing",
+        (_, Metric::Fairness) => "panel,series,x,fairness,ci95,,n,missing",
+    };
+    columns.split(',')
+}
+
+fn mean_cells(title: &str, series: &Series, point: &Point) -> [String; 8] {
+    let theory = series.theory.iter().find(|(x, _)| *x == point.x);
+    let theory = theory.map(|(_, y)| format!("{y:.4}")).unwrap_or_default();
+    let Point { x, y, half_width, n, missing } = point;
+    let (title, label) = (title.to_owned(), series.label.clone());
+    let (mean, half_width) = (format!("{y:.4}"), format!("{half_width:.4}"));
+    [title, label, x.to_string(), mean, half_width, theory, n.to_string(), missing.to_string()]
 }
 
 /// One row for each series, one column for each x.

@@ -295,3 +295,24 @@ fn packets_out_of_the_blue_are_answered_as_they_deserve() {
     assert_eq!(answer(Chunk::ShutdownAck), Some((99, Chunk::ShutdownComplete { reflected: true })));
     assert_eq!(answer(super::script::data(1)), Some((99, abort(true))));
 }
+
+#[test]
+fn a_packet_of_another_pair_of_ports_is_nobodys() {
+    // Section 3.1: the ports tell which association a packet is for. Section 8.5: the tag alone does not.
+    let ask = |source_port, destination_port| {
+        let mut script = Script::established(config());
+        let chunks = [Chunk::Heartbeat(bytes::Bytes::from_static(b"there?"))].into_iter().collect();
+        let verification_tag = script.endpoint.local_tag;
+        let packet = Packet { source_port, destination_port, verification_tag, chunks };
+        let packet = hol_wire::Packet::new(REMOTE[0], LOCAL[0], Transport::Sctp(packet));
+        script.endpoint.handle(script.now, Input::Packet(packet));
+        let mut answers = 0;
+        drain(&mut script.endpoint, script.now, |_, output| {
+            answers += u32::from(matches!(output, Output::Transmit(_)));
+        });
+        answers
+    };
+    assert_eq!(ask(REMOTE_PORT, LOCAL_PORT), 1);
+    assert_eq!(ask(REMOTE_PORT + 1, LOCAL_PORT), 0);
+    assert_eq!(ask(REMOTE_PORT, LOCAL_PORT + 1), 0);
+}

@@ -156,16 +156,6 @@ fn a_heartbeat_is_answered_to_where_it_came_from() {
 }
 
 #[test]
-fn the_application_chooses_the_primary() {
-    // Section 6.4.
-    let mut script = two_paths(config());
-    script.command(Command::SetPrimary(REMOTE[1]));
-    script.send(0, 100);
-    assert_eq!(data_went_to(&mut script), [1]);
-    assert_eq!(script.endpoint.primary(), Some(REMOTE[1]));
-}
-
-#[test]
 fn a_sack_goes_to_where_the_data_came_from() {
     // Section 6.4.
     let mut script = two_paths(config());

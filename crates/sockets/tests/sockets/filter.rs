@@ -33,7 +33,7 @@ fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
             Some(FilterFacts { rules: 300, ending: 0, missing: 0, surplus: 0 }),
             "{transport}"
         );
-        assert!(elements(&pair) >= 300);
+        assert!(elements(&pair).is_none_or(|elements| elements >= 300));
         let mixed = filtered(&pair, transport, Mix { enable: 2, lifetime: 1, delete: 1 });
         assert_complete(&mixed, 300);
         let Some(FilterFacts { rules, ending: 0, missing: 0, surplus: 0 }) = mixed.filter else {
@@ -43,10 +43,15 @@ fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
     }
 }
 
-/// As `nft` counts them; as many as are wanted where there is no `nft`.
-fn elements(pair: &Pair) -> usize {
+/// As `nft` counts them; `None`, said aloud, where there is no `nft`. With `HOL_REQUIRE_NAMESPACES` set that is a failure.
+fn elements(pair: &Pair) -> Option<usize> {
     let list = ["netns", "exec", pair.server(), "nft", "list", "table", "inet", "simco"];
     let listed = Command::new("ip").args(list).output().expect("ip has made the namespaces");
-    let text = String::from_utf8_lossy(&listed.stdout);
-    if listed.status.success() { text.matches("expires").count() } else { usize::MAX }
+    if !listed.status.success() {
+        let why = String::from_utf8_lossy(&listed.stderr);
+        assert!(std::env::var_os("HOL_REQUIRE_NAMESPACES").is_none(), "nft counts nothing: {why}");
+        eprintln!("SKIPPED: nft counts nothing: {why}");
+        return None;
+    }
+    Some(String::from_utf8_lossy(&listed.stdout).matches("expires").count())
 }

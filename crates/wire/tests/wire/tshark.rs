@@ -204,6 +204,7 @@ fn wireshark_sees_corruption() {
     let corrupted: Vec<_> =
         packets().into_iter().map(|packet| Packet { corrupted: true, ..packet }).collect();
     let Some(rows) = dissect(&corrupted, &CHECKSUMS) else { return };
+    assert_eq!(rows.len(), corrupted.len());
     for (row, packet) in rows.iter().zip(&corrupted) {
         assert!(row[0] == "1" && row[1..].contains(&"0".to_owned()), "{packet}: {row:?}");
     }

@@ -1,0 +1,109 @@
+//! The send sequence space, and the window in it that the peer offers. RFC 9293 sections 3.3.1 and 3.8.6.
+
+use hol_wire::tcp::{Flags, Segment, SeqNum};
+
+/// A window may not be shifted further. RFC 7323 section 2.3.
+const MAX_SCALE: u8 = 14;
+
+/// SND.UNA, SND.NXT and SND.WND.
+#[derive(Debug, Default)]
+pub(crate) struct SendSequence {
+    una: SeqNum,
+    nxt: SeqNum,
+    /// The peer's window.
+    wnd: u32,
+    /// The greatest window the peer has offered.
+    max_wnd: u32,
+    /// The segment that `wnd` came with.
+    wl1: SeqNum,
+    scale: u8,
+    /// Octets acknowledged since the start.
+    acknowledged: u64,
+}
+
+impl SendSequence {
+    /// The connection begins at ISS, which is not zero: that is kept for "never opened".
+    pub(crate) fn begin(&mut self, iss: SeqNum) {
+        (self.una, self.nxt) = (iss, iss);
+    }
+
+    /// An ISS was chosen.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.nxt != SeqNum::default()
+    }
+
+    /// SND.UNA.
+    pub(crate) fn una(&self) -> SeqNum {
+        self.una
+    }
+
+    /// SND.NXT.
+    pub(crate) fn nxt(&self) -> SeqNum {
+        self.nxt
+    }
+
+    /// The window that the peer offered last is closed.
+    pub(crate) fn window_is_closed(&self) -> bool {
+        self.wnd == 0
+    }
+
+    /// The greatest window the peer has offered.
+    pub(crate) fn max_window(&self) -> u32 {
+        self.max_wnd
+    }
+
+    /// The sequence number behind the peer's window.
+    pub(crate) fn window_end(&self) -> SeqNum {
+        self.una + self.wnd
+    }
+
+    /// Octets acknowledged since the start, and octets sent.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.acknowledged, self.acknowledged + u64::from(self.nxt.distance_from(self.una)))
+    }
+
+    /// The peer's SYN: its window, never scaled itself, and the scale of those that follow. RFC 7323 section 2.2.
+    pub(crate) fn on_syn(&mut self, syn: &Segment, scale: Option<u8>) {
+        self.wl1 = syn.seq;
+        self.wnd = syn.window.into();
+        self.max_wnd = self.wnd;
+        self.scale = scale.map_or(self.scale, |scale| scale.min(MAX_SCALE));
+    }
+
+    /// The window of the ACK that completes the handshake counts, whatever came before. RFC 9293 section 3.10.7.4.
+    pub(crate) fn expect_window_of(&mut self, segment: &Segment) {
+        self.wl1 = segment.seq - 1;
+    }
+
+    /// Our SYN takes the place of ISS.
+    pub(crate) fn on_syn_sent(&mut self) {
+        self.nxt = self.una.next();
+    }
+
+    /// `length` sequence numbers left for the first time.
+    pub(crate) fn on_sent(&mut self, length: u32) {
+        self.nxt += length;
+    }
+
+    /// SND.UNA moves to `ack`.
+    pub(crate) fn acknowledge(&mut self, ack: SeqNum) {
+        self.acknowledged += u64::from(ack.distance_from(self.una));
+        self.una = ack;
+    }
+
+    /// Takes the peer's window if the segment is newer than the one it came with last, or an ACK of new
+    /// data. RFC 9293 section 3.10.7.4. Call it before SND.UNA moves.
+    pub(crate) fn update_window(&mut self, segment: &Segment) -> bool {
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.scale };
+        let window = u32::from(segment.window) << shift;
+        let newer = segment.ack.after(self.una)
+            || segment.seq.after(self.wl1)
+            || (segment.seq == self.wl1 && (window > self.wnd || window == 0));
+        if newer {
+            self.wl1 = segment.seq;
+            self.wnd = window;
+            self.max_wnd = self.max_wnd.max(window);
+        }
+        newer
+    }
+}

@@ -1,0 +1,112 @@
+//! How the state of a connection changes. RFC 9293 section 3.3.2, figure 5.
+
+use crate::State;
+
+/// The state, which moves only along the arrows of the figure.
+#[derive(Debug)]
+pub(crate) struct StateMachine {
+    state: State,
+}
+
+impl StateMachine {
+    /// CLOSED, or LISTEN.
+    pub(crate) fn new(state: State) -> Self {
+        Self { state }
+    }
+
+    /// Where the connection is.
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Active open: our SYN leaves.
+    pub(crate) fn open(&mut self) {
+        self.turn(&[State::Closed], State::SynSent);
+    }
+
+    /// The peer's SYN came, and ours is not acknowledged.
+    pub(crate) fn syn_received(&mut self) {
+        self.turn(&[State::Listen, State::SynSent], State::SynReceived);
+    }
+
+    /// Both SYNs are acknowledged.
+    pub(crate) fn establish(&mut self) {
+        self.turn(&[State::SynSent, State::SynReceived], State::Established);
+    }
+
+    /// The application has closed: our FIN follows what is queued.
+    pub(crate) fn fin_queued(&mut self) {
+        let next = if self.state == State::CloseWait { State::LastAck } else { State::FinWait1 };
+        self.turn(&[State::Established, State::CloseWait], next);
+    }
+
+    /// Our FIN is acknowledged, and the peer sends on.
+    pub(crate) fn fin_acknowledged(&mut self) {
+        self.turn(&[State::FinWait1], State::FinWait2);
+    }
+
+    /// The peer's FIN came before ours was acknowledged.
+    pub(crate) fn fin_received(&mut self) {
+        let next = if self.state == State::FinWait1 { State::Closing } else { State::CloseWait };
+        self.turn(&[State::Established, State::FinWait1], next);
+    }
+
+    /// Both FINs are acknowledged, and ours was first. RFC 9293 section 3.6.1.
+    pub(crate) fn time_wait(&mut self) {
+        self.turn(&[State::FinWait2, State::Closing], State::TimeWait);
+    }
+
+    /// The connection is gone, wherever it was.
+    pub(crate) fn end(&mut self) {
+        self.state = State::Closed;
+    }
+
+    fn turn(&mut self, from: &[State], to: State) {
+        assert!(from.contains(&self.state), "{} becomes {}", self.state.name(), to.name());
+        self.state = to;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(begin: State, events: &[fn(&mut StateMachine)]) -> State {
+        let mut machine = StateMachine::new(begin);
+        events.iter().for_each(|event| event(&mut machine));
+        machine.state()
+    }
+
+    #[test]
+    fn every_arrow_of_the_figure_leads_where_it_points() {
+        // RFC 9293 section 3.3.2, figure 5.
+        use StateMachine as M;
+        assert_eq!(after(State::Closed, &[M::open]), State::SynSent);
+        assert_eq!(after(State::Listen, &[M::syn_received]), State::SynReceived);
+        assert_eq!(after(State::Closed, &[M::open, M::syn_received]), State::SynReceived);
+        let open: [fn(&mut M); 2] = [M::open, M::establish];
+        let then = |more: &[fn(&mut M)]| after(State::Closed, &[&open[..], more].concat());
+        assert_eq!(then(&[M::fin_queued]), State::FinWait1);
+        assert_eq!(then(&[M::fin_queued, M::fin_acknowledged]), State::FinWait2);
+        assert_eq!(then(&[M::fin_queued, M::fin_acknowledged, M::time_wait]), State::TimeWait);
+        assert_eq!(then(&[M::fin_queued, M::fin_received]), State::Closing);
+        assert_eq!(then(&[M::fin_queued, M::fin_received, M::time_wait]), State::TimeWait);
+        assert_eq!(then(&[M::fin_received]), State::CloseWait);
+        assert_eq!(then(&[M::fin_received, M::fin_queued]), State::LastAck);
+        assert_eq!(then(&[M::fin_received, M::fin_queued, M::end]), State::Closed);
+    }
+
+    #[test]
+    #[should_panic(expected = "CLOSE-WAIT becomes TIME-WAIT")]
+    fn there_are_no_other_arrows() {
+        after(
+            State::Listen,
+            &[
+                StateMachine::syn_received,
+                StateMachine::establish,
+                StateMachine::fin_received,
+                StateMachine::time_wait,
+            ],
+        );
+    }
+}
