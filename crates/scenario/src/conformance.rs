@@ -1,1 +1,350 @@
-//! later
+//! The cases that every world has to get right: every transport, workload and fault, with the way in which the run has to end
+//! and the messages that have to arrive. They follow from the rules, not from what some world says; kinds and counts are
+//! compared, never times.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use hol_base::{Duration, Seed};
+use hol_measure::Outcome;
+use hol_stack::{Kind, TransportSpec};
+use hol_workloads::WorkloadSpec;
+
+use crate::{Background, Run, RunError, Scenario, Stopped, World};
+
+/// One question, and what every world has to answer.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Transport, workload and fault, in words.
+    pub name: String,
+    /// What is asked.
+    pub scenario: Scenario,
+    ends: Ends,
+    completed: RangeInclusive<u64>,
+}
+
+/// How a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Finished,
+    Stalled,
+    NotConnected,
+    BehindSchedule,
+    OutOfTime,
+    Failed,
+}
+
+/// What a transport promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    /// Everything arrives, or the connection fails.
+    All,
+    /// Over a connection, but some may be given up.
+    Some,
+    /// Nothing at all.
+    Nothing,
+}
+
+/// Something that goes wrong.
+struct Fault {
+    name: &'static str,
+    network: &'static str,
+    /// Keys of the workload beside its own.
+    workload: &'static str,
+    due: fn(&Conversation) -> Option<(Ends, RangeInclusive<u64>)>,
+}
+
+/// Who talks, as far as it matters for what a fault does to it.
+struct Conversation {
+    promise: Promise,
+    workload: &'static str,
+    messages: u64,
+}
+
+const TRANSPORTS: [&str; 9] = [
+    "tcp",
+    "tcp:connections=3",
+    "mptcp",
+    "sctp",
+    "sctp:streams=4",
+    "sctp:associations=2,streams=2",
+    "sctp:unordered",
+    "sctp:lifetime=100ms",
+    "udp",
+];
+
+const WORKLOADS: [&str; 5] = ["simco", "echo", "pingpong", "oneway", "bulk"];
+
+impl Conversation {
+    fn all(&self) -> RangeInclusive<u64> {
+        self.messages..=self.messages
+    }
+
+    /// Some, but not all.
+    fn part(&self) -> RangeInclusive<u64> {
+        1..=self.messages - 1
+    }
+
+    /// All, where everything arrives; some at least, where messages are given up.
+    fn all_or(&self, least: u64) -> RangeInclusive<u64> {
+        if self.promise == Promise::All { self.all() } else { least..=self.messages }
+    }
+
+    /// A datagram opens a session, and nobody repeats it.
+    fn opens_by_datagram(&self) -> bool {
+        self.promise == Promise::Nothing && self.workload == "simco"
+    }
+
+    /// Where nothing gets through from the beginning, `ends` is how a connection takes it.
+    fn unheard(&self, ends: Ends) -> (Ends, RangeInclusive<u64>) {
+        match self.promise {
+            Promise::Nothing if self.opens_by_datagram() => (Ends::Stalled, 0..=0),
+            Promise::Nothing => (Ends::Finished, 0..=0),
+            Promise::All | Promise::Some => (ends, 0..=0),
+        }
+    }
+
+    /// Where nothing gets through any more, `ends` is how a reliable transport takes it.
+    fn cut_off(&self, ends: Ends) -> (Ends, RangeInclusive<u64>) {
+        (if self.promise == Promise::All { ends } else { Ends::Finished }, self.part())
+    }
+}
+
+const GONE: &str = "events = [{ at = '135ms', down = true }]";
+
+const FAULTS: [Fault; 10] = [
+    Fault {
+        name: "nothing goes wrong",
+        network: "",
+        workload: "",
+        due: |it| Some((Ends::Finished, it.all())),
+    },
+    Fault {
+        name: "packets are lost at random",
+        network: "loss = '5%'",
+        workload: "",
+        // Whether the datagram that opens a session is among them is chance.
+        due: |it| (!it.opens_by_datagram()).then(|| (Ends::Finished, it.all_or(it.messages / 2))),
+    },
+    Fault {
+        name: "the first packet is lost",
+        network: "up = { loss = { drop = [1] } }",
+        workload: "",
+        due: |it| match it.promise {
+            Promise::Nothing if it.opens_by_datagram() => Some((Ends::Stalled, 0..=0)),
+            Promise::Nothing => Some((Ends::Finished, it.messages - 1..=it.messages - 1)),
+            Promise::All | Promise::Some => Some((Ends::Finished, it.all())),
+        },
+    },
+    Fault {
+        name: "two packets in the middle are lost",
+        network: "up = { loss = { drop = [8, 9] } }",
+        workload: "",
+        due: |it| match it.promise {
+            Promise::Nothing => Some((Ends::Finished, it.messages - 2..=it.messages - 2)),
+            Promise::All | Promise::Some => Some((Ends::Finished, it.all_or(it.messages - 2))),
+        },
+    },
+    Fault {
+        name: "nothing ever arrives",
+        network: "loss = '100%'",
+        workload: "",
+        due: |it| Some(it.unheard(Ends::Failed)),
+    },
+    Fault {
+        name: "nobody listens",
+        network: "",
+        workload: "listens = false",
+        due: |it| Some(it.unheard(Ends::Failed)),
+    },
+    Fault {
+        name: "connecting takes too long",
+        network: "loss = '100%'",
+        workload: "connect_timeout = '2s'",
+        due: |it| Some(it.unheard(Ends::NotConnected)),
+    },
+    Fault {
+        name: "the link goes down for good",
+        network: GONE,
+        workload: "",
+        due: |it| Some(it.cut_off(Ends::Stalled)),
+    },
+    Fault {
+        name: "the link is down for a second",
+        network: "events = [{ at = '135ms', down = true }, { at = '1135ms', down = false }]",
+        workload: "",
+        due: |it| {
+            Some((Ends::Finished, if it.promise == Promise::Nothing { it.part() } else { it.all_or(1) }))
+        },
+    },
+    Fault {
+        name: "time is up before the last arrives",
+        network: GONE,
+        workload: "late_limit = '1s'",
+        due: |it| has_a_load(it.workload).then(|| it.cut_off(Ends::OutOfTime)),
+    },
+];
+
+fn has_a_load(workload: &str) -> bool {
+    !matches!(workload, "pingpong" | "bulk")
+}
+
+/// All cases that do not contradict themselves.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for transport in TRANSPORTS {
+        for workload in WORKLOADS {
+            cases.extend(FAULTS.iter().filter_map(|fault| case(transport, workload, fault)));
+        }
+    }
+    cases.extend(["tcp", "sctp"].map(overload));
+    cases.extend(["tcp", "sctp"].map(beside_others));
+    cases.retain(|case| case.scenario.check().is_ok());
+    cases
+}
+
+fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> {
+    let Fault { name, network, workload: keys, due } = fault;
+    // A greedy sender has to be at it when something goes wrong.
+    let messages = if workload == "bulk" { 200 } else { 25 };
+    let spec: TransportSpec = transport.parse().expect("a transport of ours");
+    let promise = match spec.kind() {
+        Kind::Udp => Promise::Nothing,
+        _ if spec.gives_up() => Promise::Some,
+        _ => Promise::All,
+    };
+    if promise == Promise::Some && workload == "bulk" {
+        // How much of a greedy sender's grows old in the send buffer is a matter of time.
+        return None;
+    }
+    let (ends, completed) = due(&Conversation { promise, workload, messages })?;
+    let workload_spec = read::<WorkloadSpec>(&format!("kind = '{workload}'\n{keys}"));
+    let network = read(&format!("rate = '10Mbit'\n{network}"));
+    let scenario = Scenario::alone(network, spec, workload_spec, messages);
+    Some(Case { name: format!("{transport}, {workload}: {name}"), scenario, ends, completed })
+}
+
+/// More than the line carries, and a limit to lateness.
+fn overload(transport: &str) -> Case {
+    let workload = "kind = 'oneway'\nsize = '1000B'\nrate = '2000/s'\nlate_limit = '1s'";
+    let spec = transport.parse().expect("a transport of ours");
+    let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
+    let name = format!("{transport}, oneway: more than the line carries");
+    Case { name, scenario, ends: Ends::BehindSchedule, completed: 1..=19_999 }
+}
+
+/// One flow of the background that ends, one that does not, and one that nobody answers.
+fn beside_others(transport: &str) -> Case {
+    let other = |workload: &str, messages| Background {
+        transport: transport.parse().expect("a transport of ours"),
+        workload: read(workload),
+        messages,
+        count: 1,
+        spread: Duration::ZERO,
+    };
+    let background = vec![
+        other("kind = 'oneway'", Some(5)),
+        other("kind = 'bulk'", None),
+        other("kind = 'echo'\nlistens = false", None),
+    ];
+    let spec = transport.parse().expect("a transport of ours");
+    let alone = Scenario::alone(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
+    let name = format!("{transport}, echo: beside others");
+    Case { name, scenario: Scenario { background, ..alone }, ends: Ends::Finished, completed: 50..=50 }
+}
+
+fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
+    toml::from_str(text).expect("a table of ours")
+}
+
+impl Case {
+    /// Runs it in a world: what is not as it has to be, or that the world refuses it.
+    pub fn verdict(&self, world: &dyn World) -> Verdict {
+        let run = match world.check(&self.scenario).and_then(|()| world.run(&self.scenario, Seed(1))) {
+            Ok(run) => run,
+            Err(RunError::Refused(why)) => return Verdict::Refused(why),
+            Err(problem) => return Verdict::Differs(problem.to_string()),
+        };
+        self.differs(&run).map_or(Verdict::Kept, Verdict::Differs)
+    }
+
+    /// What of a run is not as it has to be.
+    fn differs(&self, run: &Run) -> Option<String> {
+        let Scenario { transport, messages, background, .. } = &self.scenario;
+        let missing = if transport.gives_up() { Outcome::Abandoned } else { Outcome::Unfinished };
+        let count = |outcome| run.records.iter().filter(|record| record.outcome == outcome).count() as u64;
+        let (completed, lost) = (count(Outcome::Completed), count(missing));
+        let is_connected = !matches!(self.ends, Ends::NotConnected | Ends::Failed);
+        if Ends::of(&run.stopped) != self.ends {
+            Some(format!("{:?} was due, and it is {}", self.ends, run.stopped))
+        } else if run.records.len() as u64 != *messages {
+            Some(format!("{} records of {messages} messages", run.records.len()))
+        } else if !self.completed.contains(&completed) {
+            Some(format!("{completed} messages were completed, {:?} were due", self.completed))
+        } else if completed + lost != *messages {
+            Some(format!("{completed} completed and {lost} {missing:?} are not {messages}"))
+        } else if run.connect_time.is_some() != is_connected {
+            Some(format!("it took {:?} to connect", run.connect_time))
+        } else if run.background.len() != background.len() {
+            Some(format!("{} flows of the background", run.background.len()))
+        } else {
+            background.iter().zip(&run.background).find_map(|(asked, became)| {
+                let due = match (asked.workload.listens, asked.messages) {
+                    (false, _) => Some(Ends::Failed),
+                    (true, Some(_)) => Some(Ends::Finished),
+                    (true, None) => None,
+                };
+                let is = became.stopped.as_ref().map(Ends::of);
+                (is != due).then(|| format!("{} of the background: {:?}", asked.workload, became.stopped))
+            })
+        }
+    }
+}
+
+/// What a world makes of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as it has to be.
+    Kept,
+    /// The world cannot do that, and says why.
+    Refused(String),
+    /// It is not as it has to be.
+    Differs(String),
+}
+
+impl Ends {
+    const fn of(stopped: &Stopped) -> Self {
+        match stopped {
+            Stopped::Finished => Self::Finished,
+            Stopped::BehindSchedule { .. } => Self::BehindSchedule,
+            Stopped::Stalled { .. } => Self::Stalled,
+            Stopped::NotConnected { .. } => Self::NotConnected,
+            Stopped::OutOfTime { .. } => Self::OutOfTime,
+            Stopped::Failed { .. } => Self::Failed,
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_every_transport_workload_and_fault() {
+        let cases = cases();
+        let has = |word: &str| cases.iter().any(|case| case.name.contains(word));
+        for word in TRANSPORTS.iter().chain(&WORKLOADS).chain(FAULTS.iter().map(|fault| &fault.name)) {
+            assert!(has(word), "{word}");
+        }
+        let mut names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), cases.len());
+    }
+}

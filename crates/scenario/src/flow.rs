@@ -196,7 +196,9 @@ impl Flow {
         }
         let patience =
             self.silence(tally).map_or(self.terms.patience, |silence| silence.min(self.terms.patience));
-        (self.progress + patience).min(self.end_of_grace(tally)).min(self.connect_by())
+        // Who is not connected is not stalled: the transport tells when it tries no more.
+        let look = if self.connected.is_some() { self.progress + patience } else { Time::MAX };
+        look.min(self.end_of_grace(tally)).min(self.connect_by())
     }
 
     /// Stops it if it is stuck.
@@ -207,9 +209,11 @@ impl Flow {
         } else if self.silence(tally).is_some_and(|silence| now >= self.progress + silence) {
             self.stop(Stopped::Finished);
         } else if now >= self.end_of_grace(tally) {
-            self.stop(Stopped::OutOfTime { outstanding });
-        } else if now >= self.progress + self.terms.patience {
-            if outstanding > 0 || self.connected.is_none() || tally.awaits_answer {
+            // What may be given up, and has not arrived when time is up, is given up.
+            let lossy = self.terms.silence.is_some();
+            self.stop(if lossy { Stopped::Finished } else { Stopped::OutOfTime { outstanding } });
+        } else if self.connected.is_some() && now >= self.progress + self.terms.patience {
+            if outstanding > 0 || tally.awaits_answer {
                 self.stop(Stopped::Stalled { since: self.progress, at: now, outstanding });
             } else {
                 // Nothing is under way; the schedule is merely slow.
@@ -345,6 +349,17 @@ mod tests {
         assert_eq!(flow.deadline(none), secs(10));
         flow.check(secs(10), none);
         assert_eq!(flow.stopped(), Some(&Stopped::NotConnected { within: Duration::from_secs(10) }));
+    }
+
+    /// RFC 9260 section 5.1.6: an INIT is sent again for four minutes, longer than three times RTO.max.
+    #[test]
+    fn who_is_not_connected_is_not_stalled() {
+        let mut flow = Flow::new(terms("sctp", ONEWAY));
+        let none = Tally { last_due: None, ..tally(0, 0, false) };
+        flow.note_opening();
+        assert_eq!(flow.deadline(none), Time::MAX);
+        flow.check(secs(100_000), none);
+        assert_eq!(flow.stopped(), None);
     }
 
     #[test]

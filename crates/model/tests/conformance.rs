@@ -1,0 +1,21 @@
+//! The cases that every world keeps, in the model world.
+
+use hol_model::Model;
+use hol_scenario::conformance::{Verdict, cases};
+
+#[test]
+fn the_model_keeps_every_case_or_refuses_it_by_name() {
+    let mut kept = 0;
+    let mut wrong = Vec::new();
+    for case in cases() {
+        match case.verdict(&Model) {
+            Verdict::Kept => kept += 1,
+            Verdict::Refused(why) => {
+                assert!(case.name.starts_with("mptcp") && why.contains("mptcp"), "{case}: {why}")
+            }
+            Verdict::Differs(what) => wrong.push(format!("{case}: {what}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), kept + wrong.len(), wrong.join("\n"));
+    assert!(kept > 300, "{kept}");
+}
