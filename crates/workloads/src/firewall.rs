@@ -4,7 +4,10 @@ use std::fmt;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_simco::{Batch, Body, Change, Framing, Lifetime, Message, Middlebox, Output, SessionId, Underlay};
+use hol_simco::{
+    Batch, Body, Change, Config, Framing, Lifetime, Message, Middlebox, Output, Policy, SessionId,
+    Unauthenticated, Underlay,
+};
 
 /// Makes all changes of rules, or none; false: it cannot.
 pub type Enforce = Box<dyn FnMut(Time, &[Change]) -> bool>;
@@ -22,7 +25,10 @@ impl Firewall {
     const MAX_LIFETIME: Lifetime = Lifetime(3600);
 
     pub(crate) fn new(sessions: u16) -> Self {
-        let mut middlebox = Middlebox::firewall(Self::MAX_LIFETIME);
+        // Notifications are no part of the exchange that is measured, so nobody would read them.
+        let config = Config { announces: false, ..Config::firewall(Self::MAX_LIFETIME) };
+        let mut middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated))
+            .expect("a pure firewall is consistent");
         let underlay = || Underlay::plain(Framing::Messages);
         let sessions = (0..sessions).map(|_| middlebox.connect(Time::ZERO, underlay())).collect();
         Self { middlebox, sessions, batch: Batch::default(), enforce: None }
