@@ -281,7 +281,7 @@ impl hol_transport::Endpoint for Endpoint {
             if self.reader.wake(now) {
                 continue;
             }
-            let next = [self.deadline(), self.reader.deadline()].into_iter().flatten().min();
+            let next = Time::earliest([self.deadline(), self.reader.deadline()]);
             if next.is_none_or(|at| at > now) {
                 return Output::Wait(next);
             }

@@ -264,7 +264,7 @@ impl hol_transport::Endpoint for Endpoint {
                 self.data_read(now);
                 continue;
             }
-            let next = [self.timers.next(), self.reader.deadline()].into_iter().flatten().min();
+            let next = Time::earliest([self.timers.next(), self.reader.deadline()]);
             if next.is_none_or(|at| at > now) {
                 return Output::Wait(next);
             }
