@@ -5,14 +5,13 @@ use hol_base::Time;
 /// One entry for each component: the time at which it acts next. Ties go to the lower index, so the order of
 /// events is total and the same everywhere.
 ///
-/// A tournament tree: each inner node is the earlier of its two children, which lie side by side in memory. The
-/// earliest of all is the root; a change climbs until a node stays what it was, so one that concerns nobody else costs
-/// the same however many components there are. And unlike a heap it changes an entry in place. (`cargo bench -p
-/// hol-network` measures it beside a scan and a binary heap.)
+/// A tournament tree: the earlier of two plays against the earlier of the next two. A change climbs until a place stays
+/// what it was, so one that concerns nobody else costs the same however many components there are. And unlike a heap it
+/// changes an entry in place. (`cargo bench -p hol-network` measures it beside a scan and a binary heap.)
 #[derive(Debug)]
 pub struct Agenda {
-    /// `nodes[1]` is the root; the children of node n are 2n and 2n + 1; the second half are the components.
-    nodes: Vec<Entry>,
+    /// `pairs[1]` is the final; the winners of pairs 2n and 2n + 1 meet in pair n; components meet in the second half.
+    pairs: Vec<[Entry; 2]>,
 }
 
 /// Who acts next in a part of the tree, and when.
@@ -22,39 +21,45 @@ struct Entry {
     component: u32,
 }
 
+/// The left one wins a tie: all its components have lower indices.
+fn winner([left, right]: &[Entry; 2]) -> Entry {
+    if left.time <= right.time { *left } else { *right }
+}
+
 impl Agenda {
     /// An agenda on which none of `components` has anything to do.
     pub fn new(components: usize) -> Self {
-        let leaves = components.next_power_of_two();
-        let leaf = |component| Entry { time: Time::MAX, component };
-        let mut nodes = vec![leaf(0); leaves];
-        nodes.extend((0..leaves as u32).map(leaf));
-        for node in (1..leaves).rev() {
-            nodes[node] = nodes[2 * node];
+        let places = components.next_power_of_two().max(2);
+        let idle = |component: usize| Entry { time: Time::MAX, component: component as u32 };
+        let mut pairs = vec![[idle(0); 2]; places];
+        for component in 0..places {
+            pairs[(places + component) / 2][component & 1] = idle(component);
         }
-        Self { nodes }
+        for pair in (2..places).rev() {
+            pairs[pair / 2][pair & 1] = winner(&pairs[pair]);
+        }
+        Self { pairs }
     }
 
     /// `component` acts next at `time`; [`Time::MAX`] means never.
     #[inline]
     pub fn set(&mut self, component: usize, time: Time) {
-        let mut node = component + self.nodes.len() / 2;
-        self.nodes[node].time = time;
-        while node > 1 {
-            // The left child wins a tie: all its components have lower indices.
-            let (left, right) = (self.nodes[node & !1], self.nodes[node | 1]);
-            let winner = if left.time <= right.time { left } else { right };
-            node /= 2;
-            if std::mem::replace(&mut self.nodes[node], winner) == winner {
+        let mut entry = Entry { time, component: component as u32 };
+        let mut place = self.pairs.len() + component;
+        while place > 1 {
+            let pair = &mut self.pairs[place / 2];
+            if std::mem::replace(&mut pair[place & 1], entry) == entry {
                 return;
             }
+            entry = winner(pair);
+            place /= 2;
         }
     }
 
     /// The component that acts next, and when; [`Time::MAX`] if none has anything to do.
     #[inline]
     pub fn first(&self) -> (Time, usize) {
-        let Entry { time, component } = self.nodes[1];
+        let Entry { time, component } = winner(&self.pairs[1]);
         (time, component as usize)
     }
 }
