@@ -256,7 +256,7 @@ impl Endpoint {
 
     pub(crate) fn transmit_packet(&mut self, from: Address, to: Address, packet: hol_wire::sctp::Packet) {
         self.statistics.packets_sent += 1;
-        let packet = Packet::new(from, to, hol_wire::Transport::Sctp(packet));
+        let packet = Packet::new(from, to, packet);
         self.packets.push_back(packet);
     }
 }

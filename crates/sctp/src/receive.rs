@@ -68,11 +68,11 @@ impl Endpoint {
         }
     }
 
-    fn on_chunks(&mut self, now: Time, origin: Origin, packet: sctp::Packet) {
+    fn on_chunks(&mut self, now: Time, origin: Origin, mut packet: Box<sctp::Packet>) {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         let mut seen = DataSeen::default();
         let had_gap = self.tsn_map.has_gap();
-        for chunk in packet.chunks {
+        for chunk in packet.chunks.drain(..) {
             if self.ended {
                 return;
             }

@@ -26,12 +26,12 @@ impl Server {
         let chunks = chunks.into();
         let packet =
             Packet { source_port: LOCAL_PORT, destination_port: REMOTE_PORT, verification_tag, chunks };
-        let packet = hol_wire::Packet::new(LOCAL[0], REMOTE[0], Transport::Sctp(packet));
+        let packet = hol_wire::Packet::new(LOCAL[0], REMOTE[0], packet);
         self.endpoint.handle(self.now, Input::Packet(packet));
         let mut answers = Vec::new();
         drain(&mut self.endpoint, self.now, |_, output| {
             if let Output::Transmit(hol_wire::Packet { transport: Transport::Sctp(packet), .. }) = output {
-                answers.push(packet);
+                answers.push(*packet);
             }
         });
         answers
