@@ -1,6 +1,7 @@
 //! Makes hosts, endpoints, channels and applications from a scenario.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use hol_base::{ByteCount, Duration, Rng, Seed};
 use hol_network::{Network, NodeId, Tap, Topology};
@@ -133,6 +134,7 @@ impl Builder<'_> {
         let headers = (Packet::IP_HEADER + tcp::Segment::HEADER) as u64;
         let most = u16::try_from(self.topology.smallest_mtu() - headers).unwrap_or(u16::MAX);
         config.mss = config.mss.min(most);
+        let config = Arc::new(config);
         let [client, server] = [plan.client, plan.server].map(|node| self.topology.addresses(node)[0]);
         let remote = (server, plan.port);
         let connect = |port, rng| {
@@ -152,6 +154,7 @@ impl Builder<'_> {
     ) -> [Range<usize>; 2] {
         let mut config = config.clone();
         config.mtu = ByteCount(config.mtu.0.min(self.topology.smallest_mtu()));
+        let config = Arc::new(config);
         let most = if single_homed { 1 } else { usize::MAX };
         let [client, server] = [plan.client, plan.server].map(|node| {
             let mut addresses = self.topology.addresses(node);

@@ -1,6 +1,7 @@
 //! One end of an association: takes packets and commands, gives packets and events.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Rng, Time};
@@ -25,7 +26,8 @@ use crate::{Config, cookie};
 /// One end of one SCTP association. RFC 9260.
 #[derive(Debug)]
 pub struct Endpoint {
-    pub(crate) config: Config,
+    /// Shared by all associations of a flow: what they have in common stays in the processor's cache.
+    pub(crate) config: Arc<Config>,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
     pub(crate) statistics: Statistics,
@@ -82,7 +84,7 @@ impl Endpoint {
     /// # Panics
     /// If `local` or `remote` is empty.
     pub fn connect(
-        config: Config,
+        config: impl Into<Arc<Config>>,
         local: Vec<Address>,
         local_port: u16,
         remote: Vec<Address>,
@@ -102,7 +104,13 @@ impl Endpoint {
     ///
     /// # Panics
     /// If `local` is empty.
-    pub fn listen(config: Config, local: Vec<Address>, local_port: u16, mut rng: Rng) -> Self {
+    pub fn listen(
+        config: impl Into<Arc<Config>>,
+        local: Vec<Address>,
+        local_port: u16,
+        mut rng: Rng,
+    ) -> Self {
+        let config = config.into();
         assert!(!local.is_empty(), "an endpoint needs an address");
         let initial_tsn = Tsn(rng.next_u32());
         Self {
