@@ -63,7 +63,7 @@ impl Script {
         loop {
             match self.endpoint.poll(self.now) {
                 Output::Transmit(Packet { transport: Transport::Tcp(segment), .. }) => {
-                    segments.push(*segment)
+                    segments.push(*segment);
                 }
                 Output::Transmit(packet) => panic!("not TCP: {packet:?}"),
                 Output::Event(event) => self.events.push(event),
