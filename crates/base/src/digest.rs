@@ -22,9 +22,8 @@ impl Digester {
     }
     /// Adds several numbers at once.
     pub fn add_all<const N: usize>(&mut self, values: [u64; N]) {
-        for value in values {
-            self.add(value);
-        }
+        // The hasher takes a long piece at a third of what as many short ones cost.
+        self.0.write(values.map(u64::to_le_bytes).as_flattened());
     }
     /// Adds octets, eight in a number; the last number is filled up with zeros.
     pub fn add_octets(&mut self, octets: &[u8]) {

@@ -40,6 +40,13 @@ impl Time {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
+    /// The earliest of several deadlines, if there is any.
+    #[inline]
+    pub fn earliest<const N: usize>(deadlines: [Option<Self>; N]) -> Option<Self> {
+        // Every packet asks a few times: `MAX` for "none" needs no branch.
+        let first = deadlines.iter().fold(Self::MAX, |first, at| first.min(at.unwrap_or(Self::MAX)));
+        (first != Self::MAX).then_some(first)
+    }
     /// The time that has passed since `earlier`.
     ///
     /// # Panics

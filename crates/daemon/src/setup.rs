@@ -240,6 +240,7 @@ impl Settings {
             ports: self.nat.ports.0..=self.nat.ports.1,
             most_rules: self.limits.rules,
             most_sessions: self.limits.connections,
+            announces: true,
         }
     }
 

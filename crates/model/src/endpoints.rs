@@ -1,5 +1,7 @@
 //! Makes the endpoints of a flow: those that connect, and those that answer whoever comes.
 
+use std::sync::Arc;
+
 use hol_base::{ByteCount, Rng, Seed};
 use hol_network::{NodeId, Topology};
 use hol_stack::{Protocol, TransportSpec};
@@ -26,8 +28,8 @@ pub(crate) struct Endpoints {
 
 #[derive(Debug)]
 enum Kind {
-    Tcp(hol_tcp::Config),
-    Sctp { config: hol_sctp::Config, unordered: bool, reliability: Reliability },
+    Tcp(Arc<hol_tcp::Config>),
+    Sctp { config: Arc<hol_sctp::Config>, unordered: bool, reliability: Reliability },
     Udp(hol_udp::Config),
 }
 
@@ -49,13 +51,15 @@ impl Endpoints {
             Protocol::Tcp { config, .. } => {
                 let headers = (Packet::IP_HEADER + tcp::Segment::HEADER) as u64;
                 let largest = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
-                Kind::Tcp(hol_tcp::Config { mss: config.mss.min(largest), ..config.clone() })
+                let mss = config.mss.min(largest);
+                Kind::Tcp(Arc::new(hol_tcp::Config { mss, ..config.clone() }))
             }
             Protocol::Sctp { config, single_homed, unordered, reliability, .. } => {
                 if *single_homed {
                     most = 1;
                 }
-                let config = hol_sctp::Config { mtu: ByteCount(config.mtu.0.min(mtu)), ..config.clone() };
+                let mtu = ByteCount(config.mtu.0.min(mtu));
+                let config = Arc::new(hol_sctp::Config { mtu, ..config.clone() });
                 Kind::Sctp { config, unordered: *unordered, reliability: *reliability }
             }
             Protocol::Udp { config } => Kind::Udp(config.clone()),

@@ -7,9 +7,9 @@ pub(crate) fn answer(packet: &Packet) -> Option<Packet> {
     if packet.corrupted {
         return None;
     }
-    let transport = match &packet.transport {
-        Transport::Tcp(segment) => hol_tcp::reset_for(segment).map(Transport::Tcp),
-        Transport::Sctp(packet) => hol_sctp::answer_to_stray(packet).map(Transport::Sctp),
+    let transport: Option<Transport> = match &packet.transport {
+        Transport::Tcp(segment) => hol_tcp::reset_for(segment).map(Into::into),
+        Transport::Sctp(packet) => hol_sctp::answer_to_stray(packet).map(Into::into),
         Transport::Udp(_) => None,
     };
     Some(Packet::new(packet.destination, packet.source, transport?))

@@ -5,37 +5,52 @@ use hol_base::Time;
 /// One entry for each component: the time at which it acts next. Ties go to the lower index, so the order of
 /// events is total and the same everywhere.
 ///
-/// A tournament tree: each inner node names the earlier of its two children. The earliest is read at the
-/// root; a change climbs one path. Measured against a scan and a binary heap (`cargo bench -p hol-network`):
-/// with 6 components, which is what a run has, 6 ns an event against 15 and 12; from 20 to 50 all three take
-/// the same 20 to 30 ns; with 1000 components 57, 550 and 43 ns. And a heap cannot change an entry in place.
+/// A tournament tree: the earlier of two plays against the earlier of the next two. A change climbs until a place stays
+/// what it was, so one that concerns nobody else costs the same however many components there are. And unlike a heap it
+/// changes an entry in place. (`cargo bench -p hol-network` measures it beside a scan and a binary heap.)
 #[derive(Debug)]
 pub struct Agenda {
-    times: Vec<Time>,
-    /// `winners[1]` is the root; the children of node n are 2n and 2n + 1; leaves are not stored.
-    winners: Vec<u32>,
-    leaves: usize,
+    /// `pairs[1]` is the final; the winners of pairs 2n and 2n + 1 meet in pair n; components meet in the second half.
+    pairs: Vec<[Entry; 2]>,
+}
+
+/// Who acts next in a part of the tree, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    time: Time,
+    component: u32,
+}
+
+/// The left one wins a tie: all its components have lower indices.
+fn winner([left, right]: &[Entry; 2]) -> Entry {
+    if left.time <= right.time { *left } else { *right }
 }
 
 impl Agenda {
     /// An agenda on which none of `components` has anything to do.
     pub fn new(components: usize) -> Self {
-        let leaves = components.next_power_of_two().max(2);
-        let mut winners = vec![0; leaves];
-        for node in (1..leaves).rev() {
-            winners[node] = if 2 * node < leaves { winners[2 * node] } else { (2 * node - leaves) as u32 };
+        let places = components.next_power_of_two().max(2);
+        let idle = |component: usize| Entry { time: Time::MAX, component: component as u32 };
+        let mut pairs = vec![[idle(0); 2]; places];
+        for component in 0..places {
+            pairs[(places + component) / 2][component & 1] = idle(component);
         }
-        Self { times: vec![Time::MAX; leaves], winners, leaves }
+        for pair in (2..places).rev() {
+            pairs[pair / 2][pair & 1] = winner(&pairs[pair]);
+        }
+        Self { pairs }
     }
 
     /// One component more, behind the others, with nothing to do; `component` is its index.
     pub fn make_room(&mut self, component: usize) {
-        if component < self.leaves {
+        // There is a place for each pair: two to a pair of the last half.
+        let places = self.pairs.len();
+        if component < places {
             return;
         }
         let mut larger = Self::new(component + 1);
-        for (component, time) in self.times.iter().enumerate() {
-            larger.set(component, *time);
+        for entry in self.pairs[places / 2..].as_flattened() {
+            larger.set(entry.component as usize, entry.time);
         }
         *self = larger;
     }
@@ -43,34 +58,23 @@ impl Agenda {
     /// `component` acts next at `time`; [`Time::MAX`] means never.
     #[inline]
     pub fn set(&mut self, component: usize, time: Time) {
-        if self.times[component] == time {
-            return;
-        }
-        self.times[component] = time;
-        let mut winner = component as u32;
-        let mut node = component + self.leaves;
-        while node > 1 {
-            let sibling = self.winner(node ^ 1);
-            // The left child wins a tie: all its components have lower indices.
-            let left_first = self.times[winner as usize] < self.times[sibling as usize]
-                || (self.times[winner as usize] == self.times[sibling as usize] && node & 1 == 0);
-            if !left_first {
-                winner = sibling;
+        let mut entry = Entry { time, component: component as u32 };
+        let mut place = self.pairs.len() + component;
+        while place > 1 {
+            let pair = &mut self.pairs[place / 2];
+            if std::mem::replace(&mut pair[place & 1], entry) == entry {
+                return;
             }
-            node /= 2;
-            self.winners[node] = winner;
+            entry = winner(pair);
+            place /= 2;
         }
     }
 
     /// The component that acts next, and when; [`Time::MAX`] if none has anything to do.
     #[inline]
     pub fn first(&self) -> (Time, usize) {
-        let winner = self.winners[1] as usize;
-        (self.times[winner], winner)
-    }
-
-    fn winner(&self, node: usize) -> u32 {
-        if node >= self.leaves { (node - self.leaves) as u32 } else { self.winners[node] }
+        let Entry { time, component } = winner(&self.pairs[1]);
+        (time, component as usize)
     }
 }
 

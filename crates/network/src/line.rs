@@ -109,6 +109,7 @@ impl Line {
     }
 
     /// A node hands over a packet.
+    #[inline]
     pub(crate) fn offer(&mut self, now: Time, crossing: Crossing, observer: &mut Observer<'_>) {
         self.advance(now, observer);
         if !self.up {
@@ -136,6 +137,7 @@ impl Line {
     }
 
     /// The next packet that has arrived by `now`.
+    #[inline]
     pub(crate) fn arrival(&mut self, now: Time) -> Option<Crossing> {
         if self.in_flight.front()?.arrives > now {
             return None;
@@ -170,6 +172,7 @@ impl Line {
         red.strikes(packets, octets, idle, self.transmitter.rate())
     }
 
+    #[inline]
     fn transmit(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
         observer.see(now, crossing.from, &crossing, Fate::Dequeued);
         self.in_service = crossing.length();
@@ -197,8 +200,13 @@ impl Line {
     }
 
     /// Keeps `in_flight` ascending; only behind a packet that is held back does this not append.
+    #[inline]
     fn fly(&mut self, arrives: Time, crossing: Crossing) {
+        let flight = Flight { arrives, crossing };
+        if self.in_flight.back().is_none_or(|last| last.arrives <= arrives) {
+            return self.in_flight.push_back(flight);
+        }
         let behind = self.in_flight.iter().rev().take_while(|flight| flight.arrives > arrives).count();
-        self.in_flight.insert(self.in_flight.len() - behind, Flight { arrives, crossing });
+        self.in_flight.insert(self.in_flight.len() - behind, flight);
     }
 }

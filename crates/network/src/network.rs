@@ -70,6 +70,7 @@ impl<'t> Network<'t> {
     }
 
     /// `node` sends a packet.
+    #[inline]
     pub fn send(&mut self, now: Time, node: NodeId, packet: Packet) {
         let number = self.packets as u32;
         self.packets += 1;
@@ -96,6 +97,7 @@ impl<'t> Network<'t> {
         }
     }
 
+    #[inline]
     fn arrive(&mut self, now: Time, crossing: Crossing) -> Option<Arrival> {
         let Interface { node, address, .. } = self.interfaces[usize::from(crossing.to.0)];
         // The common case, one hop, needs no look at the node's other interfaces.
@@ -112,6 +114,7 @@ impl<'t> Network<'t> {
         None
     }
 
+    #[inline]
     fn forward(&mut self, now: Time, node: NodeId, number: u32, packet: Packet) {
         let routes = &self.routes[usize::from(node.0)];
         let Ok(route) = routes.binary_search_by_key(&packet.destination, |route| route.destination) else {

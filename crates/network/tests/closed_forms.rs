@@ -21,7 +21,7 @@ fn packet(number: u32, length: usize) -> Packet {
         payload: Bytes::from(vec![0; length - 40]),
         stamp: hol_wire::Stamp::default(),
     };
-    Packet::new(Address::new(10, 0, 1, 1), SERVER_ADDRESS, Transport::Tcp(segment))
+    Packet::new(Address::new(10, 0, 1, 1), SERVER_ADDRESS, segment)
 }
 
 fn number(packet: &Packet) -> u32 {

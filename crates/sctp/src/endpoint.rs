@@ -1,6 +1,7 @@
 //! One end of an association: takes packets and commands, gives packets and events.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Rng, Time};
@@ -25,7 +26,8 @@ use crate::{Config, cookie};
 /// One end of one SCTP association. RFC 9260.
 #[derive(Debug)]
 pub struct Endpoint {
-    pub(crate) config: Config,
+    /// Shared by all associations of a flow: what they have in common stays in the processor's cache.
+    pub(crate) config: Arc<Config>,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
     pub(crate) statistics: Statistics,
@@ -82,7 +84,7 @@ impl Endpoint {
     /// # Panics
     /// If `local` or `remote` is empty.
     pub fn connect(
-        config: Config,
+        config: impl Into<Arc<Config>>,
         local: Vec<Address>,
         local_port: u16,
         remote: Vec<Address>,
@@ -102,7 +104,13 @@ impl Endpoint {
     ///
     /// # Panics
     /// If `local` is empty.
-    pub fn listen(config: Config, local: Vec<Address>, local_port: u16, mut rng: Rng) -> Self {
+    pub fn listen(
+        config: impl Into<Arc<Config>>,
+        local: Vec<Address>,
+        local_port: u16,
+        mut rng: Rng,
+    ) -> Self {
+        let config = config.into();
         assert!(!local.is_empty(), "an endpoint needs an address");
         let initial_tsn = Tsn(rng.next_u32());
         Self {
@@ -242,7 +250,7 @@ impl Endpoint {
 
     pub(crate) fn transmit_packet(&mut self, from: Address, to: Address, packet: hol_wire::sctp::Packet) {
         self.statistics.packets_sent += 1;
-        let packet = Packet::new(from, to, hol_wire::Transport::Sctp(packet));
+        let packet = Packet::new(from, to, packet);
         self.packets.push_back(packet);
     }
 }
@@ -267,7 +275,7 @@ impl hol_transport::Endpoint for Endpoint {
             if self.reader.wake(now) {
                 continue;
             }
-            let next = [self.deadline(), self.reader.deadline()].into_iter().flatten().min();
+            let next = Time::earliest([self.deadline(), self.reader.deadline()]);
             if next.is_none_or(|at| at > now) {
                 return Output::Wait(next);
             }

@@ -125,7 +125,8 @@ impl Paths {
 
     /// The earliest of all paths' timers.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        self.list.iter().flat_map(|path| [path.t3_rtx, path.heartbeat_due]).flatten().min()
+        let earlier = |first, path: &Path| Time::earliest([first, path.t3_rtx, path.heartbeat_due]);
+        self.list.iter().fold(None, earlier)
     }
 
     /// Chooses again after a path changed: the primary if it works, else the best there is.

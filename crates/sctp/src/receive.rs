@@ -23,7 +23,7 @@ pub(crate) struct Origin {
 
 impl Endpoint {
     pub(crate) fn on_packet(&mut self, now: Time, packet: Packet) {
-        let Packet { source, destination, transport: Transport::Sctp(sctp), corrupted: false } = packet
+        let Packet { source, destination, transport: Transport::Sctp(mut sctp), corrupted: false } = packet
         else {
             return;
         };
@@ -54,7 +54,7 @@ impl Endpoint {
         };
         if admitted {
             self.statistics.packets_received += 1;
-            self.on_chunks(now, origin, sctp);
+            self.on_chunks(now, origin, &mut sctp);
         }
     }
 
@@ -68,11 +68,11 @@ impl Endpoint {
         }
     }
 
-    fn on_chunks(&mut self, now: Time, origin: Origin, packet: sctp::Packet) {
+    fn on_chunks(&mut self, now: Time, origin: Origin, packet: &mut sctp::Packet) {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         let mut seen = DataSeen::default();
         let had_gap = self.tsn_map.has_gap();
-        for chunk in packet.chunks {
+        for chunk in packet.chunks.drain(..) {
             if self.ended {
                 return;
             }

@@ -27,7 +27,7 @@ impl Timers {
     }
 
     fn deadline(&self) -> Option<Time> {
-        [self.t1, self.t2_shutdown, self.t5_shutdown_guard, self.sack].into_iter().flatten().min()
+        Time::earliest([self.t1, self.t2_shutdown, self.t5_shutdown_guard, self.sack])
     }
 }
 
@@ -38,10 +38,7 @@ fn expire(timer: &mut Option<Time>, now: Time) -> bool {
 
 impl Endpoint {
     pub(crate) fn deadline(&self) -> Option<Time> {
-        match (self.timers.deadline(), self.paths.deadline()) {
-            (Some(timer), Some(path)) => Some(timer.min(path)),
-            (timer, path) => timer.or(path),
-        }
+        Time::earliest([self.timers.deadline(), self.paths.deadline()])
     }
 
     /// Runs every timer that is due; T3-rtx last, for it sends no more than one packet.

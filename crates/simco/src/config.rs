@@ -21,6 +21,9 @@ pub struct Config {
     pub most_rules: usize,
     /// Sessions at a time; more are refused.
     pub most_sessions: usize,
+    /// Sessions hear of each other's rules, as RFC 4540 section 8.9 wants it. That costs every change as much as there
+    /// are sessions, for nothing where nobody listens.
+    pub announces: bool,
 }
 
 /// Why a [`Config`] contradicts itself.
@@ -58,6 +61,7 @@ impl Config {
             ports: 1024..=u16::MAX,
             most_rules: 1_000_000,
             most_sessions: 10_000,
+            announces: true,
         }
     }
 

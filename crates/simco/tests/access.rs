@@ -147,6 +147,17 @@ fn a_session_that_has_ended_is_told_nothing() {
     assert!(world.heard(operator).is_empty());
 }
 
+/// A middlebox that is to announce nothing answers as any other does.
+#[test]
+fn a_middlebox_may_keep_what_others_do_to_itself() {
+    let mut world = World::with_agents(Config { announces: false, ..Config::firewall(HOUR) });
+    let (alice, operator) = (world.open(Some("alice")), world.open(Some("operator")));
+    world.heard(operator);
+    let pid = world.granted(START, alice, per(60)).pid;
+    world.ask(START, alice, Request::Plc { pid, lifetime: Lifetime(0) });
+    assert!(world.heard(operator).is_empty());
+}
+
 /// RFC 3989 section 2.1.4: requests of several sessions in one batch are carried out one after the other.
 #[test]
 fn the_reply_comes_before_what_others_did_later() {

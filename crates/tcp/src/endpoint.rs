@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::CongestionWindow;
@@ -29,7 +30,8 @@ use crate::{Config, CongestionUnit, State};
 /// One end of a TCP connection.
 #[derive(Debug)]
 pub struct Endpoint {
-    pub(crate) config: Config,
+    /// Shared by all connections of a flow: what they have in common stays in the processor's cache.
+    pub(crate) config: Arc<Config>,
     pub(crate) local: (Address, u16),
     pub(crate) remote: Option<(Address, u16)>,
     pub(crate) machine: StateMachine,
@@ -61,17 +63,22 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint that opens the connection when it is told to connect.
-    pub fn connect(config: Config, local: (Address, u16), remote: (Address, u16), rng: Rng) -> Self {
-        Self::new(config, local, Some(remote), State::Closed, rng)
+    pub fn connect(
+        config: impl Into<Arc<Config>>,
+        local: (Address, u16),
+        remote: (Address, u16),
+        rng: Rng,
+    ) -> Self {
+        Self::new(config.into(), local, Some(remote), State::Closed, rng)
     }
 
     /// An endpoint that waits for one connection.
-    pub fn listen(config: Config, local: (Address, u16), rng: Rng) -> Self {
-        Self::new(config, local, None, State::Listen, rng)
+    pub fn listen(config: impl Into<Arc<Config>>, local: (Address, u16), rng: Rng) -> Self {
+        Self::new(config.into(), local, None, State::Listen, rng)
     }
 
     fn new(
-        config: Config,
+        config: Arc<Config>,
         local: (Address, u16),
         remote: Option<(Address, u16)>,
         state: State,
@@ -225,7 +232,7 @@ impl hol_transport::Endpoint for Endpoint {
                 self.data_read(now);
                 continue;
             }
-            let next = [self.timers.next(), self.reader.deadline()].into_iter().flatten().min();
+            let next = Time::earliest([self.timers.next(), self.reader.deadline()]);
             if next.is_none_or(|at| at > now) {
                 return Output::Wait(next);
             }

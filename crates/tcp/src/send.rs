@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
-use hol_wire::{Packet, Stamp, Transport};
+use hol_wire::{Packet, Stamp};
 
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
@@ -221,7 +221,7 @@ impl Endpoint {
         let Some((address, port)) = self.remote else { return };
         let segment = segment(self.local.1, port);
         self.statistics.packets_sent += 1;
-        self.packets.push_back(Packet::new(self.local.0, address, Transport::Tcp(segment)));
+        self.packets.push_back(Packet::new(self.local.0, address, segment));
     }
 
     /// The options of a segment without SYN.

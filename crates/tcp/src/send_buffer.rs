@@ -4,7 +4,17 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
+/// What every long write of zeros shares.
+static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+/// So much at the front of a long write is kept as it is: what tells one message from another.
+const HEAD: usize = 16;
+/// Writes shorter than this are not looked at.
+const LONG: usize = 1024;
+
 /// A queue of octets that gives back whole writes without copying them.
+///
+/// A greedy sender keeps it full, megabytes for each connection, of messages that are zeros behind a few octets. Those
+/// zeros are not kept but shared.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
     writes: VecDeque<Bytes>,
@@ -25,7 +35,14 @@ impl SendBuffer {
     /// Appends a write.
     pub(crate) fn push(&mut self, octets: Bytes) {
         self.length += octets.len();
-        self.writes.push_back(octets);
+        if octets.len() >= LONG && octets[HEAD..].chunks(ZEROS.len()).all(|tail| tail == &ZEROS[..tail.len()])
+        {
+            self.writes.push_back(Bytes::copy_from_slice(&octets[..HEAD]));
+            let shared = |tail: &[u8]| Bytes::from_static(&ZEROS[..tail.len()]);
+            self.writes.extend(octets[HEAD..].chunks(ZEROS.len()).map(shared));
+        } else {
+            self.writes.push_back(octets);
+        }
     }
 
     /// Takes exactly `size` octets from the front.
@@ -77,6 +94,23 @@ mod tests {
                 stream.extend_from_slice(&buffer.take(next));
             }
             assert_eq!(stream, b"abcdefghi", "cuts of {size}");
+        }
+    }
+
+    #[test]
+    fn zeros_that_are_shared_are_the_same_zeros() {
+        let mut stream = Vec::new();
+        let mut buffer = SendBuffer::default();
+        for (length, last) in [(LONG, 0), (50_000, 0), (LONG, 1), (100, 0), (ZEROS.len() + HEAD, 0)] {
+            let mut write = vec![0; length];
+            write[..HEAD].fill(7);
+            write[length - 1] = last;
+            stream.extend_from_slice(&write);
+            buffer.push(write.into());
+        }
+        assert_eq!(buffer.length(), stream.len());
+        for chunk in stream.chunks(1448) {
+            assert_eq!(buffer.take(chunk.len()), chunk);
         }
     }
 }

@@ -143,8 +143,7 @@ impl Timers {
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.at);
-        let receiver = [self.delayed_ack, self.compressed_ack, self.time_wait];
-        receiver.into_iter().chain([sender]).flatten().min()
+        Time::earliest([self.delayed_ack, self.compressed_ack, self.time_wait, sender])
     }
 
     /// Takes a timer that has expired, if there is one.

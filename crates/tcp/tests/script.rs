@@ -62,7 +62,9 @@ impl Script {
         let mut segments = Vec::new();
         loop {
             match self.endpoint.poll(self.now) {
-                Output::Transmit(Packet { transport: Transport::Tcp(segment), .. }) => segments.push(segment),
+                Output::Transmit(Packet { transport: Transport::Tcp(segment), .. }) => {
+                    segments.push(*segment);
+                }
                 Output::Transmit(packet) => panic!("not TCP: {packet:?}"),
                 Output::Event(event) => self.events.push(event),
                 Output::Wait(deadline) => {
@@ -99,7 +101,7 @@ impl Script {
     }
 
     fn arrives(&mut self, segment: Segment) -> Vec<Segment> {
-        let packet = Packet::new(PEER.0, LOCAL.0, Transport::Tcp(segment));
+        let packet = Packet::new(PEER.0, LOCAL.0, segment);
         self.endpoint.handle(self.now, Input::Packet(packet));
         self.sent()
     }
@@ -404,8 +406,8 @@ fn a_refused_connection_fails() {
     };
     let (flags, ack) = (Flags::RST | Flags::ACK, syn.seq.next());
     let (source_port, destination_port) = (PEER.1, LOCAL.1);
-    let reset = Segment { source_port, destination_port, flags, ack, seq: SeqNum(0), ..syn };
-    endpoint.handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, Transport::Tcp(reset))));
+    let reset = Segment { source_port, destination_port, flags, ack, seq: SeqNum(0), ..*syn };
+    endpoint.handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, reset)));
     let refused = Event::Failed { reason: "connection refused" };
     assert!(matches!(endpoint.poll(Time::ZERO), Output::Event(event) if event == refused));
 }
@@ -451,7 +453,7 @@ fn a_window_is_scaled_only_if_both_offer_it() {
             payload: Bytes::new(),
             stamp: hol_wire::Stamp::default(),
         };
-        endpoint.handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, Transport::Tcp(syn))));
+        endpoint.handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, Transport::Tcp(Box::new(syn)))));
         let Output::Transmit(Packet { transport: Transport::Tcp(answer), .. }) = endpoint.poll(Time::ZERO)
         else {
             panic!("no SYN-ACK")

@@ -99,7 +99,7 @@ impl Endpoint {
             return;
         };
         self.statistics.packets_received += 1;
-        let Datagram { source_port, payload, stamp, .. } = datagram;
+        let Datagram { source_port, payload, stamp, .. } = *datagram;
         self.peer.get_or_insert((source, source_port));
         let response = payload.strip_prefix(RESPONSE).and_then(|rest| rest.first_chunk().copied());
         match response.filter(|_| self.config.sip != Sip::Off) {
@@ -162,7 +162,7 @@ impl Endpoint {
         let (destination, destination_port) = self.peer.expect("a server sends nothing before it is asked");
         let datagram = Datagram { source_port, destination_port, payload, stamp };
         self.statistics.packets_sent += 1;
-        self.ready.push_back(Output::Transmit(Packet::new(source, destination, Transport::Udp(datagram))));
+        self.ready.push_back(Output::Transmit(Packet::new(source, destination, datagram)));
     }
 
     fn tell(&mut self, event: Event) {

@@ -24,15 +24,34 @@ pub struct Packet {
     pub corrupted: bool,
 }
 
-/// The transport protocol's part of a packet.
+/// The transport protocol's part of a packet. Boxed, because a packet is handed on a dozen times on its way: from endpoint
+/// to queue to line to endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// IP protocol 6.
-    Tcp(tcp::Segment),
+    Tcp(Box<tcp::Segment>),
     /// IP protocol 132.
-    Sctp(sctp::Packet),
+    Sctp(Box<sctp::Packet>),
     /// IP protocol 17.
-    Udp(udp::Datagram),
+    Udp(Box<udp::Datagram>),
+}
+
+impl From<tcp::Segment> for Transport {
+    fn from(segment: tcp::Segment) -> Self {
+        Self::Tcp(Box::new(segment))
+    }
+}
+
+impl From<sctp::Packet> for Transport {
+    fn from(packet: sctp::Packet) -> Self {
+        Self::Sctp(Box::new(packet))
+    }
+}
+
+impl From<udp::Datagram> for Transport {
+    fn from(datagram: udp::Datagram) -> Self {
+        Self::Udp(Box::new(datagram))
+    }
 }
 
 /// When the payload that this packet carries was sent: measurement only, never on the wire.
@@ -51,8 +70,8 @@ impl Packet {
     pub const IP_HEADER: usize = Ipv4Header::LENGTH;
 
     /// A packet as an endpoint sends it.
-    pub fn new(source: Address, destination: Address, transport: Transport) -> Self {
-        Self { source, destination, transport, corrupted: false }
+    pub fn new(source: Address, destination: Address, transport: impl Into<Transport>) -> Self {
+        Self { source, destination, transport: transport.into(), corrupted: false }
     }
 
     /// The length of the IP packet in octets.
@@ -108,10 +127,10 @@ impl Packet {
     /// are zero. A corrupted packet is an error.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         let Ipv4Header { protocol, source, destination, .. } = Ipv4Header::parse(&mut octets)?;
-        let transport = match protocol {
-            Transport::TCP => Transport::Tcp(tcp::Segment::parse(octets, source, destination)?),
-            Transport::SCTP => Transport::Sctp(sctp::Packet::parse(octets)?),
-            Transport::UDP => Transport::Udp(udp::Datagram::parse(octets, source, destination)?),
+        let transport: Transport = match protocol {
+            Transport::TCP => tcp::Segment::parse(octets, source, destination)?.into(),
+            Transport::SCTP => sctp::Packet::parse(octets)?.into(),
+            Transport::UDP => udp::Datagram::parse(octets, source, destination)?.into(),
             other => return Err(ParseError::Protocol(other)),
         };
         Ok(Self::new(source, destination, transport))
@@ -181,7 +200,7 @@ mod tests {
             chunks: smallvec![sctp::Chunk::CookieAck],
         };
         let (source, destination) = (Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2));
-        let packet = Packet::new(source, destination, Transport::Sctp(sctp));
+        let packet = Packet::new(source, destination, sctp);
         let text = "IP 10.0.0.1.40000 > 10.0.0.2.7626: sctp (1) [COOKIE ACK]";
         assert_eq!(packet.to_string(), text);
         let corrupted = Packet { corrupted: true, ..packet };

@@ -130,7 +130,7 @@ fn put_padded(block: &mut Vec<u8>, octets: &[u8]) {
 mod tests {
     use super::*;
     use crate::tcp::{Flags, Options, Segment, SeqNum};
-    use crate::{Address, Packet, Stamp, Transport};
+    use crate::{Address, Packet, Stamp};
     use bytes::Bytes;
 
     fn reset() -> Packet {
@@ -145,7 +145,7 @@ mod tests {
             payload: Bytes::from_static(b"x"),
             stamp: Stamp::default(),
         };
-        Packet::new(Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2), Transport::Tcp(segment))
+        Packet::new(Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2), segment)
     }
 
     /// Sections 4.1 and 4.2 of the pcapng draft, by hand.

@@ -201,12 +201,12 @@ fn a_corrupted_packet_is_dropped() {
     let mut packet = hol_wire::Packet::new(
         super::script::LOCAL[0],
         super::script::REMOTE[0],
-        hol_wire::Transport::Sctp(hol_wire::sctp::Packet {
+        hol_wire::sctp::Packet {
             source_port: super::script::LOCAL_PORT,
             destination_port: super::script::REMOTE_PORT,
             verification_tag: pair.sides[1].local_tag,
             chunks: [Chunk::CookieAck].into_iter().collect(),
-        }),
+        },
     );
     packet.corrupted = true;
     let now = pair.now;

@@ -26,12 +26,12 @@ impl Server {
         let chunks = chunks.into();
         let packet =
             Packet { source_port: LOCAL_PORT, destination_port: REMOTE_PORT, verification_tag, chunks };
-        let packet = hol_wire::Packet::new(LOCAL[0], REMOTE[0], Transport::Sctp(packet));
+        let packet = hol_wire::Packet::new(LOCAL[0], REMOTE[0], packet);
         self.endpoint.handle(self.now, Input::Packet(packet));
         let mut answers = Vec::new();
         drain(&mut self.endpoint, self.now, |_, output| {
             if let Output::Transmit(hol_wire::Packet { transport: Transport::Sctp(packet), .. }) = output {
-                answers.push(packet);
+                answers.push(*packet);
             }
         });
         answers
@@ -304,7 +304,7 @@ fn a_packet_of_another_pair_of_ports_is_nobodys() {
         let chunks = [Chunk::Heartbeat(bytes::Bytes::from_static(b"there?"))].into_iter().collect();
         let verification_tag = script.endpoint.local_tag;
         let packet = Packet { source_port, destination_port, verification_tag, chunks };
-        let packet = hol_wire::Packet::new(REMOTE[0], LOCAL[0], Transport::Sctp(packet));
+        let packet = hol_wire::Packet::new(REMOTE[0], LOCAL[0], Transport::Sctp(Box::new(packet)));
         script.endpoint.handle(script.now, Input::Packet(packet));
         let mut answers = 0;
         drain(&mut script.endpoint, script.now, |_, output| {

@@ -114,7 +114,7 @@ impl Script {
     pub(super) fn inject_with_tag(&mut self, verification_tag: u32, chunks: SmallVec<[Chunk; 2]>) {
         let packet =
             Packet { source_port: REMOTE_PORT, destination_port: LOCAL_PORT, verification_tag, chunks };
-        let packet = hol_wire::Packet::new(REMOTE[self.from], LOCAL[self.from], Transport::Sctp(packet));
+        let packet = hol_wire::Packet::new(REMOTE[self.from], LOCAL[self.from], packet);
         self.endpoint.handle(self.now, Input::Packet(packet));
         self.drain();
     }
@@ -158,7 +158,7 @@ impl Script {
                 let length = packet.length();
                 assert!(length <= 1500, "a packet of {length} octets");
                 let Transport::Sctp(sctp) = packet.transport else { panic!("a TCP segment") };
-                packets.push((*now, packet.destination, sctp));
+                packets.push((*now, packet.destination, *sctp));
             }
             Output::Event(event) => events.push(event),
             Output::Wait(_) => unreachable!("drain ends there"),

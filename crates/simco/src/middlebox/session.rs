@@ -196,6 +196,9 @@ impl Middlebox {
 
     /// The session hears of the rules that its agent may access.
     pub(super) fn listen(&mut self, id: SessionId, agent: AgentId) {
+        if !self.config.announces {
+            return;
+        }
         for owner in self.policy.accessible(agent) {
             self.listeners.entry(owner).or_default().insert(id);
         }

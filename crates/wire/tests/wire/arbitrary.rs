@@ -15,9 +15,9 @@ use proptest::prelude::*;
 
 pub fn packet() -> impl Strategy<Value = Packet> {
     let transport = prop_oneof![
-        segment().prop_map(Transport::Tcp),
-        sctp_packet().prop_map(Transport::Sctp),
-        datagram().prop_map(Transport::Udp)
+        segment().prop_map(Transport::from),
+        sctp_packet().prop_map(Transport::from),
+        datagram().prop_map(Transport::from)
     ];
     (any::<u32>(), any::<u32>(), transport).prop_map(|(source, destination, transport)| {
         Packet::new(source.into(), destination.into(), transport)

@@ -17,9 +17,9 @@ use smallvec::smallvec;
 
 /// One packet for every TCP option and every chunk kind, and a datagram.
 fn packets() -> Vec<Packet> {
-    let transports = segments().into_iter().map(Transport::Tcp);
+    let transports = segments().into_iter().map(Transport::from);
     let bundles = chunks().into_iter().map(|chunk| {
-        Transport::Sctp(SctpPacket {
+        Transport::from(SctpPacket {
             source_port: 40000,
             destination_port: 7626,
             verification_tag: if matches!(chunk, Chunk::Init(_)) { 0 } else { 0x0102_0304 },
@@ -27,7 +27,7 @@ fn packets() -> Vec<Packet> {
         })
     });
     let (source, destination) = (Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2));
-    let datagram = Transport::Udp(Datagram {
+    let datagram = Transport::from(Datagram {
         source_port: 40000,
         destination_port: 5001,
         payload: Bytes::from_static(b"hello"),

@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_simco::{Batch, Body, Framing, Lifetime, Message, Middlebox, Output, Rule, SessionId, Underlay};
+use hol_simco::{
+    Batch, Body, Config, Framing, Lifetime, Message, Middlebox, Output, Policy, Rule, SessionId,
+    Unauthenticated, Underlay,
+};
 
 use super::agent;
 use crate::receiver::Answers;
@@ -25,7 +28,10 @@ impl Firewall {
     const MAX_LIFETIME: Lifetime = Lifetime(3600);
 
     pub(crate) fn new(sessions: u16, filter: Option<Box<dyn Enforce>>) -> Self {
-        let middlebox = Middlebox::firewall(Self::MAX_LIFETIME);
+        // Notifications are no part of the exchange that is measured, so nobody would read them.
+        let config = Config { announces: false, ..Config::firewall(Self::MAX_LIFETIME) };
+        let middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated))
+            .expect("a pure firewall is consistent");
         Self { middlebox, expected: sessions, sessions: Vec::new(), batch: Batch::default(), filter }
     }
 

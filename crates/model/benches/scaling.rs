@@ -1,0 +1,98 @@
+//! What a packet costs as a scenario grows, one axis at a time. docs/scaling.md has the figures.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use hol_base::{Duration, Seed};
+use hol_model::run;
+use hol_scenario::{Background, Scenario};
+
+const TRANSACTIONS: &str = "kind = 'simco'\nrate = '1000/s'";
+const MESSAGES: u64 = 20_000;
+
+fn scenario(transport: &str, workload: &str, network: &str, messages: u64) -> Scenario {
+    Scenario::alone(
+        toml::from_str(network).expect("a network"),
+        transport.parse().expect("a transport"),
+        toml::from_str(workload).expect("a workload"),
+        messages,
+    )
+}
+
+/// Time for each packet that a node sends: the packets for a message depend on what can ride together.
+fn measure(criterion: &mut Criterion, axis: &str, points: impl IntoIterator<Item = (u64, Scenario)>) {
+    let mut group = criterion.benchmark_group(axis);
+    group.sample_size(10);
+    for (value, scenario) in points {
+        let packets = run(&scenario, Seed(1), None).expect("it runs").packets;
+        group.throughput(Throughput::Elements(packets));
+        group.bench_function(BenchmarkId::from_parameter(value), |bencher| {
+            bencher.iter(|| black_box(run(&scenario, Seed(1), None).expect("it runs")).digest);
+        });
+    }
+    group.finish();
+}
+
+fn messages(criterion: &mut Criterion) {
+    let of = |messages| (messages, scenario("tcp", TRANSACTIONS, "", messages));
+    measure(criterion, "messages", [10_000, 100_000, 1_000_000].map(of));
+}
+
+fn connections(criterion: &mut Criterion) {
+    let of = |number| (number, scenario(&format!("tcp:connections={number}"), TRANSACTIONS, "", MESSAGES));
+    measure(criterion, "connections", [1, 16, 256, 1024].map(of));
+}
+
+fn streams(criterion: &mut Criterion) {
+    let of = |number| (number, scenario(&format!("sctp:streams={number}"), TRANSACTIONS, "", MESSAGES));
+    measure(criterion, "streams", [1, 256, 65_535].map(of));
+}
+
+/// Greedy flows beside the one that is measured.
+fn flows(criterion: &mut Criterion) {
+    let workload = "kind = 'oneway'\ninterval = '20ms'\nstart = '3s'\nlate_limit = '1h'";
+    let of = |count: u16| {
+        let background = Background {
+            transport: "tcp".parse().expect("a transport"),
+            workload: toml::from_str("kind = 'bulk'").expect("a workload"),
+            messages: None,
+            count,
+            spread: Duration::from_secs(1),
+        };
+        let alone = scenario("tcp", workload, "", 250);
+        (count.into(), Scenario { background: vec![background], ..alone })
+    };
+    measure(criterion, "flows", [1, 16, 127].map(of));
+}
+
+/// Nodes that do nothing but have an address.
+fn nodes(criterion: &mut Criterion) {
+    let of = |number: u64| {
+        let idle: String = (2..number).map(|node| format!("'n{node}', ")).collect();
+        let all = format!("['client', 'server', {idle}]");
+        let network = format!("nodes = {all}\nlans = [{{ nodes = {all} }}]\ndelay = '10ms'");
+        (number, scenario("tcp", TRANSACTIONS, &network, MESSAGES))
+    };
+    measure(criterion, "nodes", [2, 16, 128].map(of));
+}
+
+/// Links in a row: a packet crosses all of them.
+fn hops(criterion: &mut Criterion) {
+    let of = |number: u64| {
+        let name = |node: u64| match node {
+            0 => "client".to_owned(),
+            node if node == number => "server".to_owned(),
+            node => format!("n{node}"),
+        };
+        let nodes: Vec<String> = (0..=number).map(|node| format!("'{}'", name(node))).collect();
+        let link = |node| format!("{{ from = '{}', to = '{}' }}", name(node), name(node + 1));
+        let links: Vec<String> = (0..number).map(link).collect();
+        let network =
+            format!("nodes = [{}]\nlinks = [{}]\ndelay = '1ms'", nodes.join(", "), links.join(", "));
+        (number, scenario("tcp", TRANSACTIONS, &network, MESSAGES))
+    };
+    measure(criterion, "hops", [1, 4, 16].map(of));
+}
+
+criterion_group!(benches, messages, connections, streams, flows, nodes, hops);
+criterion_main!(benches);

@@ -1,0 +1,28 @@
+//! The runs whose instructions `scripts/count-instructions` counts: `counted <what> <messages>` prints how many units of
+//! work that was, for the script to divide by.
+
+use hol_base::Seed;
+use hol_model::run;
+use hol_scenario::Scenario;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(what), Some(messages)) = (arguments.next(), arguments.next()) else {
+        panic!("what is to be run, and how many messages")
+    };
+    let (transport, workload, network) = match what.as_str() {
+        "tcp" => ("tcp", "kind = 'simco'", "loss = '1%'"),
+        "sctp-8" => ("sctp:streams=8", "kind = 'simco'", "loss = '1%'"),
+        "bulk" => ("tcp", "kind = 'bulk'", ""),
+        "connections" => ("tcp:connections=1024", "kind = 'simco'\nrate = '1000/s'", ""),
+        _ => panic!("{what} is none of tcp, sctp-8, bulk and connections"),
+    };
+    let scenario = Scenario::alone(
+        toml::from_str(network).expect("a network"),
+        transport.parse().expect("a transport"),
+        toml::from_str(workload).expect("a workload"),
+        messages.parse().expect("a number of messages"),
+    );
+    let run = run(&scenario, Seed(1), None).expect("it runs");
+    println!("{}", if what == "tcp" || what == "sctp-8" { scenario.messages } else { run.packets });
+}
