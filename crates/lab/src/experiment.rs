@@ -203,7 +203,8 @@ fn culprit(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
         if let Some(DeValue::Table(inner)) = without.get_mut("workload").map(Spanned::as_mut) {
             inner.remove(key.get_ref().as_ref());
         }
-        read_file(&without).err().is_none_or(|other| other.message() != problem)
+        let other = read_file(&without).err();
+        other.is_none_or(|other| other.message() != problem && !other.message().starts_with("missing field"))
     });
     let is_unknown = problem.starts_with("unknown field");
     spans.map(|(key, value)| if is_unknown { key.span() } else { value.span() }).next()

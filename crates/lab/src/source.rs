@@ -249,6 +249,10 @@ fn cure(message: &str) -> String {
     if let (Some((unknown, known)), true) = (quoted.split_first(), message.starts_with("unknown field")) {
         return match nearest(unknown, known.iter().copied()) {
             Some(near) => format!("unknown key {unknown:?}; did you mean {near:?}?"),
+            // The reader of a workload's own keys does not list them.
+            None if known.is_empty() => {
+                format!("{unknown:?} is no key of this workload; remove it, or correct it")
+            }
             None => format!("unknown key {unknown:?}; known here are {}", known.join(", ")),
         };
     }

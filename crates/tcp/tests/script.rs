@@ -453,7 +453,8 @@ fn a_window_is_scaled_only_if_both_offer_it() {
             payload: Bytes::new(),
             stamp: hol_wire::Stamp::default(),
         };
-        endpoint.handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, Transport::Tcp(Box::new(syn)))));
+        endpoint
+            .handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, Transport::Tcp(Box::new(syn)))));
         let Output::Transmit(Packet { transport: Transport::Tcp(answer), .. }) = endpoint.poll(Time::ZERO)
         else {
             panic!("no SYN-ACK")
