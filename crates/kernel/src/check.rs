@@ -7,7 +7,7 @@ use hol_stack::Kind;
 use hol_workloads::WorkloadSpec;
 
 use crate::engine::engine;
-use crate::error::Trouble;
+use crate::error::MachineFault;
 use crate::image::Image;
 use crate::{KernelError, modules, netem};
 
@@ -110,7 +110,7 @@ fn on_time(floor: &Floor) -> Result<(), KernelError> {
     ] {
         if !within.contains(measured) {
             let (least, most) = within.into_inner();
-            return Err(Trouble::Invalid(format!(
+            return Err(MachineFault::Invalid(format!(
                 "{name}: {what} {measured} ns before the run; {least} to {most} were due"
             ))
             .into());
@@ -127,7 +127,7 @@ fn in_force(filter: &FilterFacts) -> Result<(), KernelError> {
     if *missing <= ending * ELEMENTS_OF_A_RULE && *surplus == 0 {
         return Ok(());
     }
-    Err(Trouble::Invalid(format!(
+    Err(MachineFault::Invalid(format!(
         "of {rules} rules in force {missing} elements were not in the packet filter, and {surplus} were there for no rule"
     ))
     .into())
@@ -139,7 +139,7 @@ fn lossy_enough(line: &LineFacts, loss: Ratio) -> Result<(), KernelError> {
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());
     if (line.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
         let LineFacts { name, sent, dropped } = line;
-        return Err(Trouble::Invalid(format!(
+        return Err(MachineFault::Invalid(format!(
             "{name} lost {dropped} of {sent} packets, about {expected:.0} were due"
         ))
         .into());

@@ -95,7 +95,7 @@ pub enum KernelError {
     #[error("{trouble}{console}")]
     Machine {
         /// What it did instead.
-        trouble: Trouble,
+        trouble: MachineFault,
         /// What it wrote.
         console: Console,
     },
@@ -103,7 +103,7 @@ pub enum KernelError {
 
 /// What a virtual machine may do instead of its job.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum MachineFault {
     /// It ended by itself.
     #[error("the virtual machine ended before its work did: {0}")]
     Ended(String),
@@ -168,8 +168,8 @@ fn memory_cure(fitting: u64) -> String {
     }
 }
 
-impl From<Trouble> for KernelError {
-    fn from(trouble: Trouble) -> Self {
+impl From<MachineFault> for KernelError {
+    fn from(trouble: MachineFault) -> Self {
         Self::Machine { trouble, console: Console::default() }
     }
 }

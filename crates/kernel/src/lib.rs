@@ -38,7 +38,7 @@ mod stages;
 mod world;
 
 pub use engine::provenance;
-pub use error::{Console, KernelError, Trouble};
+pub use error::{Console, KernelError, MachineFault};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::{Image, cache};
 pub use initramfs::initramfs;

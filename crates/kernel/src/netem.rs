@@ -11,7 +11,7 @@ use crate::stages::{Changing, Line};
 
 /// A network that can be built.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct BuildableNetwork {
     pub(crate) network: Topology,
     /// Longest IP packet of all interfaces, in octets: what path MTU discovery would settle on.
     pub(crate) mtu: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Plan {
 }
 
 /// Makes a plan of the table, or refuses what the kernel has no words for.
-pub(crate) fn plan(spec: &NetworkSpec) -> Result<Plan, KernelError> {
+pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> {
     let network = match Topology::new(spec) {
         Ok(network) => network,
         Err(problem) => return refuse("network", problem.to_string()),
@@ -41,7 +41,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<Plan, KernelError> {
         line.check()?;
     }
     let changes = behind_the_delay(&lines, network.changes())?;
-    Ok(Plan { network, mtu, lines, changes })
+    Ok(BuildableNetwork { network, mtu, lines, changes })
 }
 
 pub(crate) fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, KernelError> {
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str) -> Result<Plan, KernelError> {
+    fn of(text: &str) -> Result<BuildableNetwork, KernelError> {
         plan(&toml::from_str(text).unwrap())
     }
 

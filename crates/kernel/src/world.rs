@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::captured::Captured;
 use crate::engine::{Finished, Started, engine};
-use crate::error::{self, Trouble};
+use crate::error::{self, MachineFault};
 use crate::image::Image;
 use crate::job::{Answer, FlowReport, Job, Report};
 use crate::mailbox::Mail;
@@ -123,7 +123,7 @@ impl World for Kernel {
 
 /// What the guest says in `mail` that it measured.
 fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), KernelError> {
-    let guest = |problem: String| KernelError::from(Trouble::Guest(problem));
+    let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let Report { facts, flows, packets } = match serde_json::from_slice(&mail.text) {
         Ok(Answer::Done(report)) => *report,
         Ok(Answer::Failed(problem)) => return Err(guest(problem)),

@@ -45,13 +45,16 @@ enum Promise {
     Nothing,
 }
 
+/// How a run has to end, and how many messages have to be completed.
+type Due = (Ends, RangeInclusive<u64>);
+
 /// Something that goes wrong.
 struct Fault {
     name: &'static str,
     network: &'static str,
     /// Keys of the workload beside its own.
     workload: &'static str,
-    due: fn(&Conversation) -> Option<(Ends, RangeInclusive<u64>)>,
+    due: fn(&Conversation) -> Option<Due>,
 }
 
 /// Who talks, as far as it matters for what a fault does to it.
@@ -96,7 +99,7 @@ impl Conversation {
     }
 
     /// Where nothing gets through from the beginning, `ends` is how a connection takes it.
-    fn unheard(&self, ends: Ends) -> (Ends, RangeInclusive<u64>) {
+    fn unheard(&self, ends: Ends) -> Due {
         match self.promise {
             Promise::Nothing if self.opens_by_datagram() => (Ends::Stalled, 0..=0),
             Promise::Nothing => (Ends::Finished, 0..=0),
@@ -105,7 +108,7 @@ impl Conversation {
     }
 
     /// Where nothing gets through any more, `ends` is how a reliable transport takes it.
-    fn cut_off(&self, ends: Ends) -> (Ends, RangeInclusive<u64>) {
+    fn cut_off(&self, ends: Ends) -> Due {
         (if self.promise == Promise::All { ends } else { Ends::Finished }, self.part())
     }
 }

@@ -10,7 +10,7 @@ const MAX_DUPLICATES: usize = 16;
 
 /// A run of TSNs beyond a gap; both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
+struct Stretch {
     first: Tsn,
     last: Tsn,
 }
@@ -20,7 +20,7 @@ struct Run {
 pub(crate) struct TsnMap {
     cumulative: Tsn,
     /// Ascending, with at least one missing TSN before each.
-    runs: VecDeque<Run>,
+    runs: VecDeque<Stretch>,
     duplicates: SmallVec<[Tsn; 2]>,
 }
 
@@ -76,7 +76,7 @@ impl TsnMap {
             }
             (true, false) => self.runs[at - 1].last = tsn,
             (false, true) => self.runs[at].first = tsn,
-            (false, false) => self.runs.insert(at, Run { first: tsn, last: tsn }),
+            (false, false) => self.runs.insert(at, Stretch { first: tsn, last: tsn }),
         }
         self.absorb();
     }
@@ -109,7 +109,7 @@ impl TsnMap {
 
     pub(crate) fn gaps(&self, at_most: u16) -> SmallVec<[GapAckBlock; 4]> {
         let offset = |tsn: Tsn| u16::try_from(tsn.distance_from(self.cumulative)).unwrap_or(u16::MAX);
-        let block = |run: &Run| GapAckBlock { start: offset(run.first), end: offset(run.last) };
+        let block = |run: &Stretch| GapAckBlock { start: offset(run.first), end: offset(run.last) };
         self.runs.iter().take(usize::from(at_most)).map(block).collect()
     }
 }

@@ -15,7 +15,7 @@ use crate::{Arrivals, Recovery, Transfer};
 
 /// Response times in ms of `n` transactions, in the order of the requests.
 pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
-    let mut world = World::new(transfer, seed, n);
+    let mut world = Transmission::new(transfer, seed, n);
     world.schedule_request(0);
     while let Some(Reverse((now, _, event))) = world.agenda.pop() {
         world.now = now;
@@ -63,7 +63,7 @@ struct Receiver {
     log: Vec<usize>,
 }
 
-struct World<'a> {
+struct Transmission<'a> {
     transfer: &'a Transfer,
     now: u64,
     /// Time, tie breaker in order of creation, event.
@@ -75,7 +75,7 @@ struct World<'a> {
     answered: Vec<u64>,
 }
 
-impl<'a> World<'a> {
+impl<'a> Transmission<'a> {
     fn new(transfer: &'a Transfer, seed: Seed, n: usize) -> Self {
         let seed = seed.derive("mechanistic");
         let direction = |name| Direction {

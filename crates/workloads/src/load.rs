@@ -277,7 +277,7 @@ mod tests {
         }
         let both = Load { rate: Frequency::new(50.0), ..twenty };
         assert_eq!(both.check(), Err(WorkloadError::RateAndInterval));
-        let poisson = Load { arrivals: Some(Arrivals::Poisson), ..none.clone() };
+        let poisson = Load { arrivals: Some(Arrivals::Poisson), ..none };
         assert_eq!(poisson.check(), Err(WorkloadError::Paced("arrivals")));
         assert_eq!(Load { sources: 2, ..none }.check(), Err(WorkloadError::Paced("sources")));
         assert_eq!(Load { sources: 0, ..twenty }.check(), Err(WorkloadError::NoSources));

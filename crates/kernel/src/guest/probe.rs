@@ -8,7 +8,7 @@ use hol_scenario::Floor;
 
 use super::Trouble;
 use super::topology::Topology;
-use crate::netem::Plan;
+use crate::netem::BuildableNetwork;
 use crate::stages::Line;
 
 /// Datagrams back to back, from which the rate is known.
@@ -21,7 +21,7 @@ const HEADERS: u32 = 28;
 const LONGEST: u32 = 1500;
 
 /// The floor of each line.
-pub(super) fn floors(topology: &Topology, plan: &Plan) -> Result<Vec<Floor>, Trouble> {
+pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<Floor>, Trouble> {
     let mut floors = Vec::new();
     for segment in plan.network.segments() {
         let [first, second] = [0, 1].map(|end| {
@@ -41,7 +41,7 @@ pub(super) fn floors(topology: &Topology, plan: &Plan) -> Result<Vec<Floor>, Tro
 
 fn floor(
     topology: &Topology,
-    plan: &Plan,
+    plan: &BuildableNetwork,
     line: &Line,
     [from, to]: [Interface; 2],
 ) -> Result<Floor, Trouble> {

@@ -12,7 +12,7 @@ use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
 use super::route::{self, BEYOND, Interface, MAIN};
 use super::{Trouble, offload};
-use crate::netem::Plan;
+use crate::netem::BuildableNetwork;
 
 /// The namespaces, and what connects them.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(super) type Counts = Vec<(u64, u64)>;
 
 /// Builds what `plan` says, with lines that take their time but do nothing else yet; `seed` is the run's, `ends` name
 /// the client's node and the server's.
-pub(super) fn build(plan: &Plan, seed: Seed, ends: [&str; 2]) -> Result<Topology, Trouble> {
+pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: [&str; 2]) -> Result<Topology, Trouble> {
     let network = &plan.network;
     let nodes = network.node_names().iter().map(|_| Namespace::new()).collect::<Result<_, _>>()?;
     let end = |name| network.node(name).ok_or_else(|| format!("there is no {name}"));
@@ -103,7 +103,7 @@ impl Topology {
     }
 
     /// What each line has carried so far.
-    pub(super) fn counts(&self, plan: &Plan) -> Result<Counts, Trouble> {
+    pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, Trouble> {
         let mut counts = vec![(0, 0); plan.lines.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
             router.namespace.enter()?;
@@ -123,7 +123,7 @@ impl Topology {
     }
 
     /// What each line carried and lost since `before`, packets that are still under way among the lost.
-    pub(super) fn lines(&self, plan: &Plan, before: &Counts) -> Result<Vec<LineFacts>, Trouble> {
+    pub(super) fn lines(&self, plan: &BuildableNetwork, before: &Counts) -> Result<Vec<LineFacts>, Trouble> {
         let counted = self.counts(plan)?;
         let lines = plan.lines.iter().zip(before).zip(counted).map(|((line, before), now)| {
             let (sent, arrived) = (now.0 - before.0, now.1 - before.1);
@@ -140,7 +140,7 @@ impl Topology {
         &self.cables[usize::from(interface.0)]
     }
 
-    fn add_segment(&mut self, plan: &Plan, segment: &Segment, seed: Seed) -> Result<(), Trouble> {
+    fn add_segment(&mut self, plan: &BuildableNetwork, segment: &Segment, seed: Seed) -> Result<(), Trouble> {
         let number = self.routers.len() + 1;
         let namespace = Namespace::new()?;
         for (host, id) in (1..).zip(&segment.interfaces) {
@@ -187,7 +187,7 @@ impl Topology {
     }
 
     /// What a node sends to any address goes to the router of the next segment.
-    fn add_routes(&self, plan: &Plan, node: NodeId) -> Result<(), Trouble> {
+    fn add_routes(&self, plan: &BuildableNetwork, node: NodeId) -> Result<(), Trouble> {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
             let cable = self.cable(way.from);
@@ -197,7 +197,7 @@ impl Topology {
     }
 
     /// What routers get goes to the node that is next, on a LAN by way of its one line.
-    fn add_onward_routes(&self, plan: &Plan) -> Result<(), Trouble> {
+    fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), Trouble> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
             let ways = (0..network.nodes()).flat_map(|node| network.routes(NodeId(node as u16)));

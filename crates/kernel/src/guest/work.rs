@@ -59,7 +59,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
 /// Makes the settings of the ends of every flow; returns what the kernel then says those of the measured are.
 fn settle(
     topology: &Topology,
-    plan: &netem::Plan,
+    plan: &netem::BuildableNetwork,
     scenario: &Scenario,
 ) -> Result<BTreeMap<String, String>, Trouble> {
     let background = scenario.background.iter().filter(|entry| entry.count > 0);
@@ -79,7 +79,7 @@ fn settle(
     Ok(settled)
 }
 
-fn node(plan: &netem::Plan, name: &str) -> NodeId {
+fn node(plan: &netem::BuildableNetwork, name: &str) -> NodeId {
     plan.network.node(name).expect("the host has checked the scenario")
 }
 

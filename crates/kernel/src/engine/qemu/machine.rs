@@ -18,7 +18,7 @@ use super::lockstep;
 use super::probe::Probe;
 use super::qmp::{self, Reply};
 use crate::engine::self_test::Host;
-use crate::error::{Console, Trouble};
+use crate::error::{Console, MachineFault};
 use crate::{KernelError, Stepping, mailbox};
 
 /// The program, and the package that has it.
@@ -157,7 +157,7 @@ impl<'d> Machine<'d> {
             match self.next("answering its monitor")? {
                 Reply::Return(value) => return Ok(value),
                 Reply::Error(said) => {
-                    let trouble = Trouble::Refused { command: command.to_owned(), said };
+                    let trouble = MachineFault::Refused { command: command.to_owned(), said };
                     return Err(KernelError::from(trouble).with_console(self.console()));
                 }
                 Reply::Event(..) | Reply::Other => {}
@@ -198,7 +198,7 @@ impl<'d> Machine<'d> {
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = self.left.limit.as_secs();
                 Err(KernelError::Machine {
-                    trouble: Trouble::TooLong { doing, seconds },
+                    trouble: MachineFault::TooLong { doing, seconds },
                     console: self.console(),
                 })
             }
@@ -213,7 +213,7 @@ impl<'d> Machine<'d> {
             "" => format!("QEMU said nothing ({status})"),
             said => format!("{said} ({status})"),
         };
-        KernelError::Machine { trouble: Trouble::Ended(said), console: self.console() }
+        KernelError::Machine { trouble: MachineFault::Ended(said), console: self.console() }
     }
 
     /// What the guest has written to its console.

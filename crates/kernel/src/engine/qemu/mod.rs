@@ -20,7 +20,7 @@ use hol_scenario::Scenario;
 
 use super::self_test::Host;
 use super::{Engine, Finished, Started};
-use crate::error::Trouble;
+use crate::error::MachineFault;
 use crate::image::Image;
 use crate::{KernelError, Provenance, Stepping, scratch};
 use machine::Machine;
@@ -100,7 +100,10 @@ impl Guest {
             || restore::machine(&self.snapshot.state, job, directory, limit, self.probe, Host::AsItIs);
         let edition = self.snapshot.edition();
         match restore() {
-            Err(KernelError::Machine { trouble: Trouble::Ended(_) | Trouble::Refused { .. }, .. }) => {
+            Err(KernelError::Machine {
+                trouble: MachineFault::Ended(_) | MachineFault::Refused { .. },
+                ..
+            }) => {
                 self.snapshot.discard(edition)?;
                 Snapshot::of(&self.image, &self.program, self.probe)?;
                 restore()

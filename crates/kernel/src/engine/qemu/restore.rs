@@ -11,7 +11,7 @@ use super::probe::Probe;
 use super::snapshot;
 use crate::KernelError;
 use crate::engine::self_test::Host;
-use crate::error::Trouble;
+use crate::error::MachineFault;
 use crate::guest::JOB;
 use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
 
@@ -51,7 +51,7 @@ pub(super) fn machine<'d>(
 }
 
 fn refused(said: &str) -> KernelError {
-    Trouble::Refused { command: "migrate-incoming".to_owned(), said: said.to_owned() }.into()
+    MachineFault::Refused { command: "migrate-incoming".to_owned(), said: said.to_owned() }.into()
 }
 
 /// Lets the guest do its job, and takes what it hands over.
@@ -60,7 +60,7 @@ pub(super) fn to_the_end(machine: &mut Machine<'_>) -> Result<Mail, KernelError>
 }
 
 fn mail(machine: &mut Machine<'_>) -> Result<Mail, KernelError> {
-    let guest = |problem: String| KernelError::from(Trouble::Guest(problem));
+    let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     machine.run_until_paused("running")?;
     let head = Head::parse(&machine.memory(ADDRESS, HEAD as u64)?).map_err(|e| guest(e.to_string()))?;
     let octets = machine.memory(ADDRESS, head.whole())?;
