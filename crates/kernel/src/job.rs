@@ -34,7 +34,7 @@ pub(crate) struct Report {
 pub(crate) struct FlowReport {
     /// When every connection was open, in ns from its first attempt.
     pub(crate) connected: Option<u64>,
-    /// When it ended, in ns from its first attempt.
+    /// When it ended, in ns from the beginning of the run.
     pub(crate) ended: u64,
     /// Why.
     pub(crate) stopped: Stopped,

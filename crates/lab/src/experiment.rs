@@ -265,7 +265,9 @@ impl File {
     fn misfit(&self, error: &ScenarioError, source: &Source) -> InputError {
         let span = match error {
             ScenarioError::Network(_) => self.network.span(),
-            ScenarioError::UnknownNode { key: "hosts", .. } => self.hosts.span(),
+            ScenarioError::UnknownNode { key: "hosts", .. } | ScenarioError::NoMiddlebox(_) => {
+                self.hosts.span()
+            }
             ScenarioError::Workload(_)
             | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)

@@ -90,8 +90,9 @@ impl Point {
     /// The id that these settings have in this version of the program.
     pub fn identity(&self) -> PointId {
         let Self { transport, messages, repetitions, seed, network, workload, hosts, background, .. } = self;
-        // A world that is not there runs nothing either.
-        let transport = self.world.open().map(|world| world.decides(transport)).unwrap_or_default();
+        // What is kept of a world that is not there keeps its name.
+        let Ok(world) = self.world.open() else { return self.id };
+        let transport = world.decides(transport);
         let least = u64::from(repetitions.least);
         let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),

@@ -227,7 +227,7 @@ fn a_background_that_cannot_be_is_refused_at_its_place() {
     );
     assert!(unknown.contains("client, server"), "{unknown}");
     let paced = broken("[sweep]", "workload = { kind = 'bulk', rate = '5/s' }\n[sweep]");
-    assert!(paced.contains("\"rate\" is no key of this workload"), "{paced}");
+    assert!(paced.contains("unknown key \"rate\"; known here are size"), "{paced}");
     let empty = broken("[sweep]", "messages = 0\n[sweep]");
     assert!(empty.starts_with("test.toml:11:1: in [[background]] number 1: `messages` is 0"), "{empty}");
     let misspelt = broken("[sweep]", "coutn = 3\n[sweep]");

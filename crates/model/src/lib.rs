@@ -88,12 +88,11 @@ pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result
     let ended = simulation.run();
     let stopped = simulation.measured().flow.stopped().expect("a run ends when its flow has").clone();
     let background = background(&mut simulation);
-    let closed = if simulation.measured().flow.is_finished() { simulation.close() } else { None };
-
     let measured = simulation.measured();
     measured.client.application.end(ended);
     measured.server.application.end(ended);
     let (connect_time, records) = (measured.flow.connect_time(), measured.records());
+    let closed = if simulation.measured().flow.is_finished() { simulation.close() } else { None };
     Ok(Run {
         digest: Run::digest_of(&records),
         sees_passage: true,

@@ -22,7 +22,7 @@ pub(crate) struct Simulation<'t> {
     dialogues: Vec<Dialogue>,
     /// When each endpoint acts.
     timers: Agenda,
-    /// When each flow's client acts and when its end is looked for.
+    /// When each flow's client and server act, and when its end is looked for.
     agenda: Agenda,
     /// The first client port that is nobody's.
     free_port: u16,
@@ -51,7 +51,7 @@ impl<'t> Simulation<'t> {
         dialogues: Vec<Dialogue>,
         free_port: u16,
     ) -> Self {
-        let agenda = Agenda::new(2 * dialogues.len());
+        let agenda = Agenda::new(ENTRIES * dialogues.len());
         let (sockets, timers) = (Vec::new(), Agenda::new(1));
         Self { network, hosts, sockets, dialogues, timers, agenda, free_port, now: Time::ZERO }
     }
@@ -59,7 +59,7 @@ impl<'t> Simulation<'t> {
     /// Starts every flow at its time and goes on until the measured one has ended; returns the time.
     pub(crate) fn run(&mut self) -> Time {
         for dialogue in 0..self.dialogues.len() {
-            self.agenda.set(client_entry(dialogue), self.dialogues[dialogue].flow.start());
+            self.agenda.set(entry(dialogue, Role::Client), self.dialogues[dialogue].flow.start());
         }
         while self.dialogues[MEASURED].flow.stopped().is_none() {
             if !self.step(Time::MAX) {
@@ -127,15 +127,23 @@ impl<'t> Simulation<'t> {
             }
         } else if timer_at == next {
             self.serve(socket, None);
-        } else if entry == client_entry(entry / 2) {
-            self.run_application(entry / 2, Role::Client);
         } else {
-            let dialogue = &mut self.dialogues[entry / 2];
-            let tally = dialogue.tally();
-            dialogue.flow.check(next, tally);
-            self.watch(entry / 2);
+            self.act(entry / ENTRIES, entry % ENTRIES);
         }
         true
+    }
+
+    /// Lets an application of a flow act, or looks for its end.
+    fn act(&mut self, dialogue: usize, entry: usize) {
+        match entry {
+            0 => self.run_application(dialogue, Role::Client),
+            1 => self.run_application(dialogue, Role::Server),
+            _ => {
+                let tally = self.dialogues[dialogue].tally();
+                self.dialogues[dialogue].flow.check(self.now, tally);
+                self.watch(dialogue);
+            }
+        }
     }
 
     fn receive(&mut self, arrival: Arrival) {
@@ -161,9 +169,10 @@ impl<'t> Simulation<'t> {
     }
 
     /// Makes an endpoint for a connection that a flow's client asks for, and lets it connect.
-    fn open(&mut self, dialogue: usize) {
+    fn open(&mut self, dialogue: usize, ConnectionId(id): ConnectionId) {
         let Dialogue { endpoints, client, flow, .. } = &mut self.dialogues[dialogue];
         let (number, (first, own)) = (client.sockets.len(), endpoints.own_ports);
+        assert_eq!(id as usize, number, "connections are numbered in the order of their opening");
         flow.note_opening();
         let port = if number < usize::from(own) { Some(first + number as u16) } else { self.next_port() };
         let Dialogue { endpoints, flow, .. } = &mut self.dialogues[dialogue];
@@ -201,7 +210,7 @@ impl<'t> Simulation<'t> {
 
     /// Ends a flow at once, or keeps it from starting.
     fn abort(&mut self, dialogue: usize) {
-        self.agenda.set(client_entry(dialogue), Time::MAX);
+        self.rest(dialogue);
         let Dialogue { client, server, .. } = &self.dialogues[dialogue];
         for socket in [client.sockets.clone(), server.sockets.clone()].concat() {
             self.command(socket, Command::Abort);
@@ -222,9 +231,10 @@ impl<'t> Simulation<'t> {
 
     /// Lets an endpoint do all that it has to do now; true if it had something to tell.
     fn drive(&mut self, index: usize, input: Option<Input>) -> bool {
-        let Self { network, sockets, dialogues, timers, now, .. } = self;
+        let Self { network, sockets, dialogues, timers, agenda, now, .. } = self;
         let Socket { connection, id, node, dialogue, role } = &mut sockets[index];
-        let dialogue = &mut dialogues[*dialogue];
+        let (number, dialogue) = (*dialogue, &mut dialogues[*dialogue]);
+        let was_connected = dialogue.flow.connected().is_some();
         if let Some(input) = input {
             connection.handle(*now, input);
         }
@@ -238,6 +248,10 @@ impl<'t> Simulation<'t> {
             Output::Wait(_) => unreachable!("drain keeps it"),
         });
         timers.set(index, deadline.unwrap_or(Time::MAX));
+        if !was_connected && dialogue.flow.connected().is_some() {
+            // From now on it may stall.
+            agenda.set(watch_entry(number), dialogue.flow.deadline(dialogue.tally()));
+        }
         told
     }
 
@@ -255,7 +269,7 @@ impl<'t> Simulation<'t> {
         loop {
             let dialogue = &mut self.dialogues[index];
             if dialogue.flow.was_given_up() {
-                self.agenda.set(client_entry(index), Time::MAX);
+                self.rest(index);
                 return;
             }
             match dialogue.party(role).application.poll(now) {
@@ -273,24 +287,22 @@ impl<'t> Simulation<'t> {
                         party.application.handle(now, hol_workloads::Input::Full(outgoing));
                     }
                 }
-                Answer::Open(_) => self.open(index),
+                Answer::Open(id) => self.open(index, id),
                 Answer::Close(connection) => {
                     let socket = dialogue.party(role).socket(connection);
                     self.drive(socket, Some(Input::Command(Command::Close)));
                 }
                 Answer::Wait(until) => {
-                    if role == Role::Client {
-                        self.agenda.set(client_entry(index), until);
-                        if until == Time::MAX {
-                            // Perhaps that was the last message: the grace time begins.
-                            self.watch(index);
-                        }
+                    self.agenda.set(entry(index, role), until);
+                    if role == Role::Client && until == Time::MAX {
+                        // Perhaps that was the last message: the grace time begins.
+                        self.watch(index);
                     }
                     return;
                 }
                 Answer::Stop(quit) => {
                     dialogue.flow.note_quit(now, quit);
-                    self.agenda.set(client_entry(index), Time::MAX);
+                    self.rest(index);
                     return;
                 }
             }
@@ -300,13 +312,28 @@ impl<'t> Simulation<'t> {
     fn watch(&mut self, dialogue: usize) {
         let Dialogue { flow, .. } = &self.dialogues[dialogue];
         let deadline = flow.deadline(self.dialogues[dialogue].tally());
-        self.agenda.set(client_entry(dialogue) + 1, deadline);
+        // What is overdue is looked at now: time does not run backwards.
+        self.agenda.set(watch_entry(dialogue), deadline.max(self.now));
+    }
+
+    /// The applications of a flow have nothing more to do.
+    fn rest(&mut self, dialogue: usize) {
+        for role in [Role::Client, Role::Server] {
+            self.agenda.set(entry(dialogue, role), Time::MAX);
+        }
     }
 }
 
-/// Where a flow's client stands in the agenda; the look for its end is the next.
-const fn client_entry(dialogue: usize) -> usize {
-    2 * dialogue
+/// What a flow has in the agenda: its client, its server, the look for its end.
+const ENTRIES: usize = 3;
+
+/// Where an application stands in the agenda.
+const fn entry(dialogue: usize, role: Role) -> usize {
+    ENTRIES * dialogue + role as usize
+}
+
+const fn watch_entry(dialogue: usize) -> usize {
+    ENTRIES * dialogue + 2
 }
 
 fn add(total: Statistics, one: &Statistics) -> Statistics {

@@ -26,6 +26,11 @@ pub enum ScenarioError {
         /// One of them.
         example: String,
     },
+    /// A packet filter that nobody would use.
+    #[error(
+        "no middlebox is measured on {0:?}, so its packet filter has nothing to do; remove `filter`, or take simco"
+    )]
+    NoMiddlebox(String),
     /// A workload runs between two nodes.
     #[error("`from` and `to` are both {0:?}; name two nodes")]
     SameEnds(String),

@@ -156,7 +156,9 @@ impl Flow {
     /// The client hands a message to the transport.
     #[inline]
     pub fn note_sending(&mut self, now: Time, tally: Tally) {
-        if self.under_way(tally) <= 1 {
+        // Of what may be lost without a word nobody knows what is under way: silence begins with the last message.
+        let last = self.terms.silence.is_some() && tally.all_due;
+        if last || self.under_way(tally) <= 1 {
             self.progress = now;
         }
     }
@@ -213,7 +215,9 @@ impl Flow {
             let lossy = self.terms.silence.is_some();
             self.stop(if lossy { Stopped::Finished } else { Stopped::OutOfTime { outstanding } });
         } else if self.connected.is_some() && now >= self.progress + self.terms.patience {
-            if outstanding > 0 || tally.awaits_answer {
+            // What is lost for good does not stall a schedule that goes on.
+            let waits = outstanding > 0 && self.terms.silence.is_none();
+            if waits || tally.awaits_answer {
                 self.stop(Stopped::Stalled { since: self.progress, at: now, outstanding });
             } else {
                 // Nothing is under way; the schedule is merely slow.
@@ -313,6 +317,19 @@ mod tests {
         let (mut told, tally) = after_nine("sctp:lifetime=100ms", ONEWAY);
         told.note_abandoned(secs(3), tally);
         assert!(told.is_finished());
+    }
+
+    /// RFC 768: nobody tells of a datagram that is lost.
+    #[test]
+    fn the_silence_of_datagrams_begins_with_the_last_one_and_a_loss_stalls_no_schedule() {
+        let mut flow = Flow::new(terms("udp", "kind = 'oneway'\ninterval = '200s'"));
+        flow.note_opening();
+        flow.note_opened(Time::ZERO);
+        flow.note_sending(secs(200), tally(1, 0, false));
+        flow.check(secs(390), tally(1, 0, false));
+        assert_eq!(flow.stopped(), None, "the first was lost");
+        flow.note_sending(secs(400), tally(2, 0, true));
+        assert_eq!(flow.deadline(tally(2, 0, true)), secs(410));
     }
 
     #[test]

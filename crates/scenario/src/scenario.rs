@@ -49,6 +49,7 @@ impl Scenario {
             check_node(&topology, "hosts", name)?;
         }
         check_flow(&self.workload, &self.transport, &topology)?;
+        self.check_filters()?;
         let mut connections = usize::from(self.transport.connections());
         for (index, Background { workload, transport, messages, count, .. }) in
             self.background.iter().enumerate()
@@ -62,6 +63,15 @@ impl Scenario {
             return Err(ScenarioError::TooManyConnections(connections, CLIENT_PORTS));
         }
         Ok(())
+    }
+
+    /// A packet filter is for the middlebox that is measured.
+    fn check_filters(&self) -> Result<(), ScenarioError> {
+        let to = self.workload.to();
+        let has_middlebox = |node: &str| node == to && self.workload.kind.workload().has_middlebox();
+        let mut filtered = self.hosts.iter().filter(|(_, host)| host.filter != Filter::None);
+        let idle = filtered.find(|(node, _)| !has_middlebox(node));
+        idle.map_or(Ok(()), |(node, _)| Err(ScenarioError::NoMiddlebox(node.clone())))
     }
 
     /// The names of all interfaces, in the order of [`TapPoint::interface`](hol_network::TapPoint::interface).

@@ -53,6 +53,19 @@ impl Stopped {
         (*self != Self::Finished).then(|| self.to_string())
     }
 
+    /// The same on a clock that began so much earlier.
+    pub fn later(self, by: Duration) -> Self {
+        match self {
+            Self::BehindSchedule { message, scheduled, at } => {
+                Self::BehindSchedule { message, scheduled: scheduled + by, at: at + by }
+            }
+            Self::Stalled { since, at, outstanding } => {
+                Self::Stalled { since: since + by, at: at + by, outstanding }
+            }
+            other => other,
+        }
+    }
+
     /// An application gave up at `at`.
     pub(crate) fn by(quit: Quit, at: Time) -> Self {
         match quit {

@@ -58,15 +58,14 @@ impl EventLoop<'_> {
     /// Goes on until the flow has ended; returns the time.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
         let mut ready = Events::with_capacity(Self::MOST_READY);
-        let mut wake = self.serve(End::Client)?;
+        self.serve(End::Client)?;
         while self.flow.stopped().is_none() {
+            let wake = self.client.wake.min(self.server.wake);
             let deadline = wake.min(self.flow.deadline(self.tally()));
             self.alarm.set(&self.clock, deadline).map_err(refused("set the alarm"))?;
             self.poller.wait(None, &mut ready).map_err(refused("wait for the sockets"))?;
             for one in ready.iter() {
-                if let Some(until) = self.handle(one)? {
-                    wake = until;
-                }
+                self.handle(one)?;
             }
         }
         Ok(self.clock.now())
@@ -74,7 +73,9 @@ impl EventLoop<'_> {
 
     /// Joins what both ends noted, asks the sockets for their counts, and lets go of them.
     pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
-        self.client.application.end(ended);
+        if !self.was_stopped {
+            self.client.application.end(ended);
+        }
         self.server.application.end(self.clock.now());
         let Assignment { transport, workload, ending, .. } = self.assignment;
         let reading = workload.reading(transport.gives_up());
@@ -100,29 +101,29 @@ impl EventLoop<'_> {
         Ok(run)
     }
 
-    /// Does what something ready asks for; the client's next time if it was asked.
-    fn handle(&mut self, ready: Ready<Token>) -> Result<Option<Time>, SocketsError> {
+    /// Does what something ready asks for.
+    fn handle(&mut self, ready: Ready<Token>) -> Result<(), SocketsError> {
         match ready.token {
             Token::Alarm => {
                 let (now, tally) = (self.clock.now(), self.tally());
                 self.flow.check(now, tally);
-                self.serve(End::Client).map(Some)
+                self.serve(End::Client)?;
+                if self.server.wake <= now { self.serve(End::Server) } else { Ok(()) }
             }
             Token::Stop => {
                 self.was_stopped = self.flow.stopped().is_none();
                 self.flow.end();
-                Ok(None)
+                Ok(())
             }
             Token::Listener => {
                 if let Err(fault) = self.accept() {
                     self.flow.note_failure(fault.reason());
                 }
-                Ok(None)
+                Ok(())
             }
             Token::Connection(end, id) => {
                 self.look_after(end, id, ready);
-                let until = self.serve(end)?;
-                Ok((end == End::Client).then_some(until))
+                self.serve(end)
             }
         }
     }
@@ -166,7 +167,9 @@ impl EventLoop<'_> {
     }
 
     /// Begins to connect from the client; the port after that of the last connection, while there are any.
-    fn open(&mut self) -> Result<(), SocketsError> {
+    fn open(&mut self, ConnectionId(id): ConnectionId) -> Result<(), SocketsError> {
+        let next = self.client.connections();
+        assert_eq!(id as usize, next, "connections are numbered in the order of their opening");
         self.flow.note_opening();
         let Site { port, .. } = self.assignment.client;
         let number = self.client.connections() as u16;
@@ -199,8 +202,8 @@ impl EventLoop<'_> {
         self.server.add(&self.poller, server).map_err(refused("watch a socket"))
     }
 
-    /// Does what the application of an end wants, until it waits; returns until when.
-    fn serve(&mut self, end: End) -> Result<Time, SocketsError> {
+    /// Does what the application of an end wants, until it waits.
+    fn serve(&mut self, end: End) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
             match self.side(end).application.poll(now) {
@@ -212,12 +215,16 @@ impl EventLoop<'_> {
                     let side = if end == End::Client { client } else { server };
                     side.send(poller, outgoing, now);
                 }
-                Output::Open(_) => self.open()?,
+                Output::Open(id) => self.open(id)?,
                 Output::Close(id) => self.side(end).close(id, now),
-                Output::Wait(until) => return Ok(until),
+                Output::Wait(until) => {
+                    self.side(end).wake = until;
+                    return Ok(());
+                }
                 Output::Stop(quit) => {
                     self.flow.note_quit(now, quit);
-                    return Ok(Time::MAX);
+                    self.side(end).wake = Time::MAX;
+                    return Ok(());
                 }
             }
         }

@@ -17,6 +17,8 @@ use crate::transceiver::{Fault, Heard, Sent, Transceiver};
 pub(crate) struct Side {
     pub(crate) end: End,
     pub(crate) application: Box<dyn Application>,
+    /// When it wants to act by itself.
+    pub(crate) wake: Time,
     /// By number; `None`: it is over.
     connections: Vec<Option<Connection>>,
     /// What those that are over had counted.
@@ -28,7 +30,10 @@ struct Connection {
     is_open: bool,
     /// The peer sends no more.
     is_half_closed: bool,
-    interest: Interest,
+    /// We send no more.
+    is_closing: bool,
+    /// What it is watched for; `None`: for nothing.
+    interest: Option<Interest>,
 }
 
 /// What follows from a connection's being ready.
@@ -43,7 +48,7 @@ pub(crate) enum Followed {
 
 impl Side {
     pub(crate) fn new(end: End, application: Box<dyn Application>) -> Self {
-        Self { end, application, connections: Vec::new(), past: Counts::default() }
+        Self { end, application, wake: Time::MAX, connections: Vec::new(), past: Counts::default() }
     }
 
     /// How many connections it has had.
@@ -59,7 +64,13 @@ impl Side {
     ) -> io::Result<()> {
         let (interest, id) = (Interest::ReadWrite, ConnectionId(self.connections.len() as u32));
         poller.add(transceiver.socket(), Token::Connection(self.end, id), interest)?;
-        let connection = Connection { transceiver, is_open: false, is_half_closed: false, interest };
+        let connection = Connection {
+            transceiver,
+            is_open: false,
+            is_half_closed: false,
+            is_closing: false,
+            interest: Some(interest),
+        };
         self.connections.push(Some(connection));
         Ok(())
     }
@@ -103,8 +114,10 @@ impl Side {
         now: impl Fn() -> Time,
         mut tell: impl FnMut(Time, Heard),
     ) -> Followed {
+        let token = Token::Connection(self.end, id);
         let Self { application, connections, .. } = self;
-        let Some(connection) = &mut connections[id.0 as usize] else { return Followed::Nothing };
+        let connection = connections[id.0 as usize].as_mut().filter(|connection| !connection.is_half_closed);
+        let Some(connection) = connection else { return Followed::Nothing };
         let mut followed = Followed::Nothing;
         let result = connection.transceiver.receive(buffer, &mut |heard| match heard {
             Heard::Message(stream, payload) => {
@@ -116,11 +129,17 @@ impl Side {
             other @ Heard::Path(..) => tell(now(), other),
         });
         match result {
+            Err(Fault::PeerClosed) if connection.is_closing => {
+                self.forget(id);
+                self.application.handle(now(), Input::Closed(id));
+            }
             Err(Fault::PeerClosed) if connection.is_open => {
                 connection.is_half_closed = true;
                 // There is nothing more to read, and it would be ready for that for ever.
-                let _ = poller.remove(connection.transceiver.socket());
-                application.handle(now(), Input::PeerClosed(id));
+                match connection.watch_for_room(poller, token, connection.waits_for_room()) {
+                    Ok(()) => application.handle(now(), Input::PeerClosed(id)),
+                    Err(error) => self.fail(id, now(), &error.into()),
+                }
             }
             Err(fault) if !fault.is_idle() => self.fail(id, now(), &fault),
             _ => {}
@@ -134,7 +153,7 @@ impl Side {
         let Some(connection) = self.connection(id) else { return };
         let sent = connection.transceiver.send(&outgoing).and_then(|sent| {
             if sent == Sent::WouldBlock {
-                connection.watch(poller, Token::Connection(end, id), Interest::ReadWrite)?;
+                connection.watch_for_room(poller, Token::Connection(end, id), true)?;
             }
             Ok(sent)
         });
@@ -148,6 +167,7 @@ impl Side {
     /// Sends no more on a connection; it is over when the peer does not either.
     pub(crate) fn close(&mut self, id: ConnectionId, now: Time) {
         let Some(connection) = self.connection(id) else { return };
+        connection.is_closing = true;
         let _ = connection.transceiver.socket().shutdown(Shutdown::Write);
         if connection.is_half_closed {
             self.forget(id);
@@ -173,8 +193,8 @@ impl Side {
 
 impl Connection {
     fn becomes_writable(&mut self, poller: &Poller<Token>, token: Token) -> Result<(), Fault> {
-        if self.interest == Interest::ReadWrite {
-            self.watch(poller, token, Interest::Read)?;
+        if self.waits_for_room() {
+            self.watch_for_room(poller, token, false)?;
         }
         if self.is_open {
             return Ok(());
@@ -187,8 +207,24 @@ impl Connection {
         Ok(())
     }
 
-    fn watch(&mut self, poller: &Poller<Token>, token: Token, interest: Interest) -> io::Result<()> {
-        self.interest = interest;
-        poller.change(self.transceiver.socket(), token, interest)
+    fn waits_for_room(&self) -> bool {
+        matches!(self.interest, Some(Interest::Write | Interest::ReadWrite))
+    }
+
+    /// Watches it for what there may be to read, and for `room` to write if that is wanted.
+    fn watch_for_room(&mut self, poller: &Poller<Token>, token: Token, room: bool) -> io::Result<()> {
+        let before = self.interest;
+        self.interest = match (self.is_half_closed, room) {
+            (false, true) => Some(Interest::ReadWrite),
+            (false, false) => Some(Interest::Read),
+            (true, true) => Some(Interest::Write),
+            (true, false) => None,
+        };
+        match (before, self.interest) {
+            (None, None) => Ok(()),
+            (Some(_), None) => poller.remove(self.transceiver.socket()),
+            (None, Some(interest)) => poller.add(self.transceiver.socket(), token, interest),
+            (Some(_), Some(interest)) => poller.change(self.transceiver.socket(), token, interest),
+        }
     }
 }

@@ -13,8 +13,7 @@ use hol_transport::{Passage, Reliability};
 
 use crate::ledger::{EntryId, Ledger};
 
-/// A connection, or association, of one application. Who opens it chooses the number, one that it has not used; who accepts
-/// gets them in the order of acceptance, from 0.
+/// A connection, or association, of one application, numbered from 0 in the order in which it opens or accepts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
@@ -80,7 +79,7 @@ pub struct Terms {
 /// What an application answers.
 #[derive(Debug)]
 pub enum Output {
-    /// Open a connection by this number.
+    /// Open a connection, which has the next number. Only the side that connects does.
     Open(ConnectionId),
     /// Send this.
     Send(Outgoing),

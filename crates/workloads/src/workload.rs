@@ -34,6 +34,10 @@ pub trait Workload {
     fn size(&self) -> Option<u64>;
     /// The records that its latency is about. A transaction is done when it is answered, a message when it is there.
     fn record_kind(&self) -> RecordKind;
+    /// Whether its server is a middlebox, which a host's packet filter is for.
+    fn has_middlebox(&self) -> bool {
+        false
+    }
     /// What cuts a byte stream into its messages.
     fn length_of(&self) -> LengthOf;
     /// The side that connects and sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; of `seed` come the

@@ -114,6 +114,8 @@ pub(super) fn run(flows: &[Flow<'_>]) -> Result<Outcome, Trouble> {
     for run in &mut runs {
         let late = hol_base::Duration::from_nanos(run.epoch - epoch);
         run.records.iter_mut().for_each(|record| *record = record.later(late));
+        run.ended += late;
+        run.stopped = run.stopped.clone().later(late);
     }
     Ok(Outcome { epoch, flows: runs })
 }

@@ -70,6 +70,10 @@ impl Workload for Simco {
         RecordKind::Transaction
     }
 
+    fn has_middlebox(&self) -> bool {
+        true
+    }
+
     fn length_of(&self) -> LengthOf {
         agent::length_of
     }
