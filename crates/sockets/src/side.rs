@@ -228,3 +228,87 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::net::{TcpListener, TcpStream};
+    use std::rc::Rc;
+
+    use hol_workloads::{Ledger, Output, Standing, WorkloadSpec};
+
+    use super::*;
+    use crate::tcp;
+
+    /// Notes what it is told.
+    #[derive(Debug, Default)]
+    struct Told(Rc<RefCell<Vec<String>>>, Ledger);
+
+    impl Application for Told {
+        fn handle(&mut self, _: Time, input: Input) {
+            let word = format!("{input:?}");
+            self.0.borrow_mut().push(word.split('(').next().unwrap_or_default().to_owned());
+        }
+        fn poll(&mut self, _: Time) -> Output {
+            Output::Wait(Time::MAX)
+        }
+        fn standing(&self) -> Standing {
+            Standing::default()
+        }
+        fn ledger(&self) -> &Ledger {
+            &self.1
+        }
+        fn end(&mut self, _: Time) {}
+    }
+
+    const ID: ConnectionId = ConnectionId(0);
+
+    /// A client's side with an open connection, its peer, and what the application has been told.
+    fn connected() -> (Side, Poller<Token>, TcpStream, Rc<RefCell<Vec<String>>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        own.set_nonblocking(true).unwrap();
+        let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
+        let transceiver = Box::new(tcp::Connection::new(own.into(), workload.length_of()));
+        let (told, poller) = (Told::default(), Poller::new().unwrap());
+        let words = Rc::clone(&told.0);
+        let mut side = Side::new(End::Client, Box::new(told));
+        side.add(&poller, transceiver).unwrap();
+        assert_eq!(side.write(&poller, ID, Time::ZERO), Followed::Opened);
+        (side, poller, listener.accept().unwrap().0, words)
+    }
+
+    fn read(side: &mut Side, poller: &Poller<Token>) {
+        side.read(poller, ID, &mut [0; 100], || Time::ZERO, |_, _| {});
+    }
+
+    /// RFC 9293 section 3.6: a half-closed connection still carries data the other way.
+    #[test]
+    fn a_peer_that_sends_no_more_is_told_once_and_may_still_be_watched_for_room() {
+        let (mut side, poller, peer, told) = connected();
+        peer.shutdown(Shutdown::Write).unwrap();
+        while told.borrow().len() < 2 {
+            read(&mut side, &poller);
+        }
+        read(&mut side, &poller);
+        assert_eq!(*told.borrow(), ["Opened", "PeerClosed"]);
+        let connection = side.connection(ID).expect("it is there");
+        for room in [true, false, false, true] {
+            connection.watch_for_room(&poller, Token::Connection(End::Client, ID), room).unwrap();
+        }
+        side.close(ID, Time::ZERO);
+        assert_eq!(*told.borrow(), ["Opened", "PeerClosed", "Closed"]);
+    }
+
+    #[test]
+    fn who_closes_first_is_told_when_it_is_over() {
+        let (mut side, poller, peer, told) = connected();
+        side.close(ID, Time::ZERO);
+        assert_eq!(*told.borrow(), ["Opened"]);
+        drop(peer);
+        while told.borrow().len() < 2 {
+            read(&mut side, &poller);
+        }
+        assert_eq!(*told.borrow(), ["Opened", "Closed"]);
+    }
+}
