@@ -120,7 +120,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--loss", "0.01"], "--loss 0.01: \"0.01\" is not a percentage"),
         (&["compare", "tcp", "--rate", "0/s"], "--rate 0/s: "),
         (&["compare", "tcp", "--count", "5"], "--count 5: 5 messages are too few for 10 repetitions"),
-        (&["compare", "tcp", "--workload", "simco", "--size", "64B"], "--size 64B: \"size\" is no key"),
+        (&["compare", "tcp", "--workload", "simco", "--size", "64B"], "--size 64B: unknown key \"size\""),
         (&["compare", "tcp", "--set", "network.jiter=1ms"], "did you mean \"jitter\"?"),
         (&["compare", "tcp", "--set", "jitter"], "write key=value"),
         (&["reproduce", "ikr35"], "known are eklund2004, fidelity, ikr53"),

@@ -8,7 +8,7 @@ use hol_base::Ratio;
 use hol_network::NetworkSpec;
 use hol_scenario::ScenarioError;
 use hol_stack::TransportSpec;
-use hol_workloads::{HostSpec, Simco, WorkloadSpec};
+use hol_workloads::{HostSpec, Kind, Simco, WorkloadSpec};
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -19,7 +19,7 @@ use crate::background::Background;
 use crate::error::InputError;
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
-use crate::source::Source;
+use crate::source::{Source, cure};
 use crate::worlds::WorldName;
 
 /// A question: what is sent over which networks with which transports, and how often.
@@ -183,7 +183,7 @@ fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> 
         set.apply(&mut table, source)?;
     }
     let file = read_file(&table).map_err(|e| match culprit(&table, e.message()) {
-        Some(span) => source.explain_at(&span, &e),
+        Some(span) => source.error(&span, cure(&with_keys(&table, e.message()))),
         None => source.explain(&e),
     })?;
     file.check().map_err(|(span, problem)| source.error(&span, problem))?;
@@ -208,6 +208,16 @@ fn culprit(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     });
     let is_unknown = problem.starts_with("unknown field");
     spans.map(|(key, value)| if is_unknown { key.span() } else { value.span() }).next()
+}
+
+/// The message with the keys that the workload knows, which a reader of nested tables does not list.
+fn with_keys(table: &DeTable<'_>, message: &str) -> String {
+    let kind = table.get("workload").and_then(|table| table.get_ref().get("kind")?.get_ref().as_str());
+    let workload = Kind::all().into_iter().find(|workload| Some(workload.workload().name()) == kind);
+    match workload.filter(|_| message.starts_with("unknown field") && !message.contains("expected")) {
+        Some(workload) => format!("{message}, expected one of `{}`", workload.keys().join("`, `")),
+        None => message.to_owned(),
+    }
 }
 
 impl File {

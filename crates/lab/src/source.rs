@@ -148,12 +148,7 @@ impl Source {
 
     /// What the TOML reader found, with the cure.
     pub(crate) fn explain(&self, error: &toml::de::Error) -> InputError {
-        self.explain_at(&error.span().unwrap_or(0..0), error)
-    }
-
-    /// The same, where the reader could not tell the place.
-    pub(crate) fn explain_at(&self, span: &Range<usize>, error: &toml::de::Error) -> InputError {
-        self.error(span, cure(error.message()))
+        self.error(&error.span().unwrap_or(0..0), cure(error.message()))
     }
 
     fn place(&self, offset: usize) -> String {
@@ -244,15 +239,11 @@ fn is_called(element: &Spanned<DeValue<'_>>, name: &str) -> bool {
 }
 
 /// The reader's message with what to do about it.
-fn cure(message: &str) -> String {
+pub(crate) fn cure(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if let (Some((unknown, known)), true) = (quoted.split_first(), message.starts_with("unknown field")) {
         return match nearest(unknown, known.iter().copied()) {
             Some(near) => format!("unknown key {unknown:?}; did you mean {near:?}?"),
-            // The reader of a workload's own keys does not list them.
-            None if known.is_empty() => {
-                format!("{unknown:?} is no key of this workload; remove it, or correct it")
-            }
             None => format!("unknown key {unknown:?}; known here are {}", known.join(", ")),
         };
     }

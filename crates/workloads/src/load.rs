@@ -61,6 +61,9 @@ const fn is_one(number: &u16) -> bool {
 }
 
 impl Load {
+    /// Its keys.
+    pub(crate) const KEYS: [&'static str; 5] = ["rate", "interval", "arrivals", "sources", "late_limit"];
+
     /// What makes the next message due.
     pub fn pace(&self) -> Pace {
         const DEFAULT: Duration = Duration::from_millis(10);
@@ -210,6 +213,22 @@ impl Pacer {
 mod tests {
     use super::*;
     use hol_base::Seed;
+
+    #[test]
+    fn every_key_is_listed() {
+        let load = Load {
+            rate: Frequency::new(1.0),
+            interval: Some(Duration::ZERO),
+            arrivals: Some(Arrivals::Poisson),
+            sources: 2,
+            late_limit: Some(Duration::ZERO),
+        };
+        let json = serde_json::to_value(&load).expect("it is plain data");
+        let keys: Vec<&str> = json.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+        let mut listed = Load::KEYS.to_vec();
+        listed.sort_unstable();
+        assert_eq!(keys, listed);
+    }
 
     fn due_times(arrivals: Arrivals, rate: f64, count: u64) -> Vec<Time> {
         let load = Load { rate: Frequency::new(rate), arrivals: Some(arrivals), ..Load::default() };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bulk, Echo, Oneway, Pingpong, Simco, Workload};
+use crate::{Bulk, Echo, Load, Oneway, Pingpong, Simco, Workload};
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
@@ -38,6 +38,17 @@ macro_rules! registry {
     };
 }
 
+/// The keys that every workload has, beside `kind`.
+const KEYS: [&str; 5] = ["from", "to", "start", "connect_timeout", "listens"];
+
+impl Kind {
+    /// Every key that may stand beside `kind`.
+    pub fn keys(&self) -> Vec<&'static str> {
+        let load = if self.workload().load().is_some() { Load::KEYS.as_slice() } else { &[] };
+        [self.workload().own_keys(), load, &KEYS].concat()
+    }
+}
+
 registry! {
     Simco,
     Echo,
@@ -55,6 +66,19 @@ mod tests {
         for kind in Kind::all() {
             let json = serde_json::to_value(&kind).expect("it is plain data");
             assert_eq!(json["kind"], kind.workload().name());
+        }
+    }
+
+    #[test]
+    fn every_key_that_is_listed_is_known_and_no_other() {
+        for kind in Kind::all() {
+            let refused = |key: &str| {
+                let json = format!("{{\"kind\":\"{}\",\"{key}\":[]}}", kind.workload().name());
+                let problem = serde_json::from_str::<crate::WorkloadSpec>(&json).unwrap_err().to_string();
+                problem.contains("unknown field")
+            };
+            assert!(kind.keys().into_iter().all(|key| !refused(key)), "{:?}", kind.keys());
+            assert!(["rat", "sise", "mux"].into_iter().all(refused));
         }
     }
 }

@@ -16,6 +16,10 @@ pub trait Workload {
     fn name(&self) -> &'static str;
     /// What it does, for who looks for one.
     fn about(&self) -> &'static str;
+    /// The keys of its own; those of its load are not among them.
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["size"]
+    }
     /// Spells every default out.
     fn settle(&mut self) {}
     /// Refuses keys that contradict each other.

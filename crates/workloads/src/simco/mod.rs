@@ -40,6 +40,10 @@ impl Workload for Simco {
                                  rule is in force before the reply"
     }
 
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["mix"]
+    }
+
     fn settle(&mut self) {
         self.load.settle();
     }
