@@ -63,15 +63,16 @@ fuzz_target!(|input: &[u8]| {
     let framings = [("a", Framing::Stream), ("b", Framing::Messages), ("c", Framing::Stream)];
     let sessions = framings.map(|(agent, framing)| open(&mut middlebox, agent, framing));
     let (mut batch, mut filter, mut now) = (Batch::default(), Filter::default(), Time::ZERO);
-    // Four octets of stage directions before each piece: who, how long, how late, and which step is refused.
+    // Four octets of stage directions before each piece: who, how long, how late, and whether the last step is refused.
     while let Some(([who, length, seconds, refused], others)) = rest.split_first_chunk() {
         let (piece, others) = others.split_at(usize::from(*length).min(others.len()));
         rest = others;
         now += Duration::from_secs(u64::from(*seconds));
         middlebox.receive(now, sessions[usize::from(who % 3)], piece.to_vec().into(), &mut batch);
         middlebox.advance(now, &mut batch);
-        if usize::from(*refused) < batch.steps() {
-            middlebox.refuse(now, usize::from(*refused), &mut batch);
+        if refused % 2 == 1 {
+            middlebox.refuse(&mut batch);
+            middlebox.advance(now, &mut batch);
         }
         filter.make(batch.changes());
         for output in batch.release() {
