@@ -47,8 +47,8 @@ fn a_packet_filter_takes_its_time_and_refuses_nothing() {
 fn only_the_measured_workload_has_a_packet_filter() {
     if kernels("only_the_measured_workload_has_a_packet_filter").is_some() {
         let directory = tempfile::tempdir().unwrap();
-        let file = "transports = ['tcp']\nworld = 'kernel'\n\n[[background]]\ntransport = 'tcp'\n\
-                    workload = { kind = 'simco', filter = 'nftables' }\n";
+        let file = "transports = ['tcp']\nworld = 'kernel'\n\n[hosts.server]\nfilter = 'nftables'\n\n\
+                    [[background]]\ntransport = 'tcp'\nworkload = { kind = 'simco' }\n";
         fs::write(directory.path().join("two.toml"), file).unwrap();
         let (code, message) = failure(directory.path(), &["run", "two.toml"]);
         assert_eq!(code, 2, "{message}");

@@ -129,6 +129,8 @@ fn mistakes_are_placed_and_name_the_cure() {
     assert!(with("precision = '1%'").contains("repetitions = \"5..40\""));
     assert!(with("repetitions = 0").starts_with("test.toml:2:15: \"0\" is not a number of repetitions"));
     assert!(with("[workload]\nkind = 'pingpong'\nrate = '1/s'").contains("rate"));
+    let idle = with("[hosts.server]\nfilter = 'nftables'\n[workload]\nkind = 'echo'");
+    assert!(idle.contains("no middlebox is measured on \"server\""), "{idle}");
     let misspelt = with("[workload]\nkind = 'echo'\nrat = '1/s'");
     assert!(misspelt.contains(":1: unknown key \"rat\"; did you mean \"rate\"?"), "{misspelt}");
     let wrong = with("[workload]\nkind = 'echo'\nsize = '1B'\nrate = '1 parsec'");
