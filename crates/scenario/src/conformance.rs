@@ -202,6 +202,7 @@ pub fn cases() -> Vec<Case> {
     }
     cases.extend(["tcp", "sctp"].map(overload));
     cases.extend(["tcp", "sctp"].map(beside_others));
+    cases.extend(["tcp", "mptcp"].map(long_message));
     cases.retain(|case| case.scenario.check().is_ok());
     cases
 }
@@ -234,6 +235,15 @@ fn overload(transport: &str) -> Case {
     let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
     let name = format!("{transport}, oneway: more than the line carries");
     Case { name, scenario, ends: Ends::BehindSchedule, completed: 1..=19_999 }
+}
+
+/// A message that takes longer than a stall, though it moves all the time.
+fn long_message(transport: &str) -> Case {
+    let spec = transport.parse().expect("a transport of ours");
+    let scenario =
+        Scenario::alone(read("rate = '256kbit'"), spec, read("kind = 'oneway'\nsize = '12MiB'"), 1);
+    let name = format!("{transport}, oneway: a message that takes longer than a stall");
+    Case { name, scenario, ends: Ends::Finished, completed: 1..=1 }
 }
 
 /// One flow of the background that ends, one that does not, and one that nobody answers.

@@ -42,7 +42,7 @@ pub(crate) enum Followed {
     Nothing,
     /// It is open.
     Opened,
-    /// Messages were delivered.
+    /// Messages were delivered, or parts of one.
     Delivered,
 }
 
@@ -118,16 +118,22 @@ impl Side {
         let Self { application, connections, .. } = self;
         let connection = connections[id.0 as usize].as_mut().filter(|connection| !connection.is_half_closed);
         let Some(connection) = connection else { return Followed::Nothing };
-        let mut followed = Followed::Nothing;
+        // Octets of a message that is not whole yet are progress, too; news of a path are none.
+        let mut followed = Followed::Delivered;
         let result = connection.transceiver.receive(buffer, &mut |heard| match heard {
             Heard::Message(stream, payload) => {
-                followed = Followed::Delivered;
                 let passage = Passage::default();
                 let delivery = Delivery { connection: id, stream, payload, passage };
                 application.handle(now(), Input::Message(delivery));
             }
-            other @ Heard::Path(..) => tell(now(), other),
+            other @ Heard::Path(..) => {
+                followed = Followed::Nothing;
+                tell(now(), other);
+            }
         });
+        if result.is_err() {
+            followed = Followed::Nothing;
+        }
         match result {
             Err(Fault::PeerClosed) if connection.is_closing => {
                 self.forget(id);
