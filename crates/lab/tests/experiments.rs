@@ -129,6 +129,11 @@ fn mistakes_are_placed_and_name_the_cure() {
     assert!(with("precision = '1%'").contains("repetitions = \"5..40\""));
     assert!(with("repetitions = 0").starts_with("test.toml:2:15: \"0\" is not a number of repetitions"));
     assert!(with("[workload]\nkind = 'pingpong'\nrate = '1/s'").contains("rate"));
+    let nowhere = with("[hosts.srever]\nfilter = 'nftables'");
+    assert!(
+        nowhere.contains("`hosts` is \"srever\"") && nowhere.contains("as in [hosts.client]"),
+        "{nowhere}"
+    );
     let idle = with("[hosts.server]\nfilter = 'nftables'\n[workload]\nkind = 'echo'");
     assert!(idle.contains("no middlebox is measured on \"server\""), "{idle}");
     let misspelt = with("[workload]\nkind = 'echo'\nrat = '1/s'");

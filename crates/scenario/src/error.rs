@@ -14,7 +14,8 @@ pub enum ScenarioError {
     Workload(#[from] WorkloadError),
     /// A node that is not there.
     #[error(
-        "`{key}` is {node:?}, which is not in the network; name one of {known}, as in {key} = {example:?}"
+        "`{key}` is {node:?}, which is not in the network; name one of {known}, as in {}",
+        if *.key == "hosts" { format!("[hosts.{example}]") } else { format!("{key} = {example:?}") }
     )]
     UnknownNode {
         /// `from`, `to` or `hosts`.
