@@ -1,13 +1,9 @@
 //! `echo`: each message comes back as it is.
 
-use hol_base::Seed;
-use hol_measure::RecordKind;
 use serde::{Deserialize, Serialize};
 
-use crate::padding::{self, Echoes, Numbered};
-use crate::receiver::Receiver;
-use crate::sender::Sender;
-use crate::{Application, Host, Lanes, LengthOf, Load, MessageSize, Pace, Workload, WorkloadError};
+use crate::padded::Padded;
+use crate::{Load, MessageSize, Pace};
 
 /// Its keys.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -21,22 +17,13 @@ pub struct Echo {
     pub size: MessageSize<128>,
 }
 
-impl Workload for Echo {
-    fn name(&self) -> &'static str {
-        "echo"
-    }
+impl Padded for Echo {
+    const NAME: &'static str = "echo";
+    const ABOUT: &'static str = "each message comes back as it is";
+    const COMES_BACK: bool = true;
 
-    fn about(&self) -> &'static str {
-        "each message comes back as it is"
-    }
-
-    fn settle(&mut self) {
-        self.load.settle();
-    }
-
-    fn check(&self) -> Result<(), WorkloadError> {
-        self.load.check()?;
-        self.size.check()
+    fn octets(&self) -> u64 {
+        self.size.0.0
     }
 
     fn pace(&self) -> Pace {
@@ -49,27 +36,5 @@ impl Workload for Echo {
 
     fn load_mut(&mut self) -> Option<&mut Load> {
         Some(&mut self.load)
-    }
-
-    fn size(&self) -> Option<u64> {
-        Some(self.size.octets())
-    }
-
-    fn record_kind(&self) -> RecordKind {
-        RecordKind::Transaction
-    }
-
-    fn length_of(&self) -> LengthOf {
-        padding::length_of
-    }
-
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
-        let requests = Numbered::<true>::new(self.size.octets());
-        let pacer = self.load.pacer(messages, seed.derive("workload/arrivals").rng());
-        Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
-    }
-
-    fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(Echoes, messages))
     }
 }

@@ -14,6 +14,7 @@ mod lanes;
 mod ledger;
 mod load;
 mod oneway;
+mod padded;
 mod padding;
 mod pingpong;
 mod receiver;
@@ -31,11 +32,12 @@ pub use lanes::Lanes;
 pub use ledger::{Arrived, Due, EntryId, Ledger, Reading, records};
 pub use load::{Arrivals, Load, Pace};
 pub use oneway::Oneway;
+pub use padded::MessageSize;
 pub use pingpong::Pingpong;
 pub use registry::Kind;
 pub use simco::{Mix, Simco};
 pub use spec::{WorkloadError, WorkloadSpec};
-pub use workload::{LengthOf, MessageSize, Workload};
+pub use workload::{LengthOf, Workload};
 
 /// So many messages has a workload that goes on until something else ends the run.
 pub const ENDLESS: u64 = u64::MAX;

@@ -1,6 +1,6 @@
 //! When messages are due: open-loop load generation, and the two paces that are none.
 
-use hol_base::{Duration, Frequency, Rng, Time};
+use hol_base::{Duration, Frequency, Rng, Seed, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::WorkloadError;
@@ -106,14 +106,18 @@ impl Load {
         }
     }
 
-    /// The due times of `messages` messages.
-    pub(crate) fn pacer(&self, messages: u64, rng: Rng) -> Pacer {
-        let gaps = match (self.pace(), self.arrivals()) {
-            (Pace::Every(interval), Arrivals::Periodic) => Gaps::Constant(interval),
-            (Pace::Every(mean), Arrivals::Poisson) => Gaps::Exponential { mean, rng },
-            (Pace::Taken | Pace::Replied, _) => Gaps::UntilTaken,
-        };
-        Pacer::new(gaps, self.sources, messages)
+    /// The due times of `messages` messages; of the run's `seed` come the gaps.
+    pub(crate) fn pacer(&self, messages: u64, seed: Seed) -> Pacer {
+        match (self.pace(), self.arrivals()) {
+            (Pace::Every(interval), Arrivals::Periodic) => {
+                Pacer::new(Gaps::Constant(interval), self.sources, messages)
+            }
+            (Pace::Every(mean), Arrivals::Poisson) => {
+                let rng = seed.derive("workload/arrivals").rng();
+                Pacer::new(Gaps::Exponential { mean, rng }, self.sources, messages)
+            }
+            (pace, _) => Pacer::untimed(pace, messages),
+        }
     }
 }
 
@@ -142,14 +146,10 @@ enum Gaps {
 }
 
 impl Pacer {
-    /// Each message when the reply to the last has come.
-    pub(crate) fn by_replies(messages: u64) -> Self {
-        Self::new(Gaps::UntilReply, 1, messages)
-    }
-
-    /// Each message when the transport has taken the last.
-    pub(crate) fn greedy(messages: u64) -> Self {
-        Self::new(Gaps::UntilTaken, 1, messages)
+    /// Something else than time makes a message due.
+    pub(crate) fn untimed(pace: Pace, messages: u64) -> Self {
+        let gaps = if pace == Pace::Replied { Gaps::UntilReply } else { Gaps::UntilTaken };
+        Self::new(gaps, 1, messages)
     }
 
     /// Of `messages` messages none is due before the start.
@@ -212,7 +212,6 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hol_base::Seed;
 
     #[test]
     fn every_key_is_listed() {
@@ -232,7 +231,7 @@ mod tests {
 
     fn due_times(arrivals: Arrivals, rate: f64, count: u64) -> Vec<Time> {
         let load = Load { rate: Frequency::new(rate), arrivals: Some(arrivals), ..Load::default() };
-        let mut pacer = load.pacer(count, Seed(2).rng());
+        let mut pacer = load.pacer(count, Seed(2));
         pacer.start(Time::from_millis(20));
         let due = (0..count).map(|_| pacer.advance(Time::ZERO)).collect();
         assert_eq!(pacer.next(), Time::MAX);
@@ -247,7 +246,7 @@ mod tests {
 
     #[test]
     fn sources_in_step_have_a_message_due_each_at_a_time() {
-        let mut pacer = Load { sources: 2, ..Load::default() }.pacer(5, Seed(2).rng());
+        let mut pacer = Load { sources: 2, ..Load::default() }.pacer(5, Seed(2));
         pacer.start(Time::ZERO);
         let due: Vec<Time> = (0..5).map(|_| pacer.advance(Time::ZERO)).collect();
         assert_eq!(due, [10, 10, 20, 20, 30].map(Time::from_millis));
@@ -265,7 +264,7 @@ mod tests {
 
     #[test]
     fn at_the_transports_pace_a_message_is_due_when_it_is_asked_for() {
-        let mut pacer = Pacer::greedy(3);
+        let mut pacer = Pacer::untimed(Pace::Taken, 3);
         pacer.start(Time::from_millis(1));
         let due = [1, 1, 8].map(|ms| pacer.advance(Time::from_millis(ms)));
         assert_eq!((due, pacer.next()), ([1, 1, 8].map(Time::from_millis), Time::MAX));
@@ -273,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_closed_loop_waits_for_the_reply() {
-        let mut pacer = Pacer::by_replies(2);
+        let mut pacer = Pacer::untimed(Pace::Replied, 2);
         pacer.start(Time::from_millis(1));
         assert_eq!(pacer.next(), Time::from_millis(1));
         pacer.advance(Time::ZERO);

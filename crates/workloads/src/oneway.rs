@@ -1,13 +1,9 @@
 //! `oneway`: messages without replies.
 
-use hol_base::Seed;
-use hol_measure::RecordKind;
 use serde::{Deserialize, Serialize};
 
-use crate::padding::{self, Numbered, Silence};
-use crate::receiver::Receiver;
-use crate::sender::Sender;
-use crate::{Application, Host, Lanes, LengthOf, Load, MessageSize, Pace, Workload, WorkloadError};
+use crate::padded::Padded;
+use crate::{Load, MessageSize, Pace};
 
 /// Its keys.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -21,22 +17,13 @@ pub struct Oneway {
     pub size: MessageSize<128>,
 }
 
-impl Workload for Oneway {
-    fn name(&self) -> &'static str {
-        "oneway"
-    }
+impl Padded for Oneway {
+    const NAME: &'static str = "oneway";
+    const ABOUT: &'static str = "messages without replies";
+    const COMES_BACK: bool = false;
 
-    fn about(&self) -> &'static str {
-        "messages without replies"
-    }
-
-    fn settle(&mut self) {
-        self.load.settle();
-    }
-
-    fn check(&self) -> Result<(), WorkloadError> {
-        self.load.check()?;
-        self.size.check()
+    fn octets(&self) -> u64 {
+        self.size.0.0
     }
 
     fn pace(&self) -> Pace {
@@ -49,27 +36,5 @@ impl Workload for Oneway {
 
     fn load_mut(&mut self) -> Option<&mut Load> {
         Some(&mut self.load)
-    }
-
-    fn size(&self) -> Option<u64> {
-        Some(self.size.octets())
-    }
-
-    fn record_kind(&self) -> RecordKind {
-        RecordKind::Message
-    }
-
-    fn length_of(&self) -> LengthOf {
-        padding::length_of
-    }
-
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
-        let requests = Numbered::<false>::new(self.size.octets());
-        let pacer = self.load.pacer(messages, seed.derive("workload/arrivals").rng());
-        Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
-    }
-
-    fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(Silence, messages))
     }
 }

@@ -58,19 +58,24 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 
 /// Asks for nothing but to be answered, or to arrive.
 #[derive(Debug)]
-pub(crate) struct Numbered<const ANSWERED: bool>(Padding);
+pub(crate) struct Numbered {
+    padding: Padding,
+    kind: RecordKind,
+}
 
-impl<const ANSWERED: bool> Numbered<ANSWERED> {
-    pub(crate) fn new(size: u64) -> Self {
-        Self(Padding::new(size as usize))
+impl Numbered {
+    pub(crate) fn new(size: u64, kind: RecordKind) -> Self {
+        Self { padding: Padding::new(size as usize), kind }
     }
 }
 
-impl<const ANSWERED: bool> Requests for Numbered<ANSWERED> {
-    const KIND: RecordKind = if ANSWERED { RecordKind::Transaction } else { RecordKind::Message };
+impl Requests for Numbered {
+    fn kind(&self) -> RecordKind {
+        self.kind
+    }
 
     fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
-        (number, self.0.message(number))
+        (number, self.padding.message(number))
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
@@ -78,31 +83,19 @@ impl<const ANSWERED: bool> Requests for Numbered<ANSWERED> {
     }
 }
 
-/// Sends back what it gets.
+/// Sends back what it gets, or only observes.
 #[derive(Debug)]
-pub(crate) struct Echoes;
+pub(crate) struct Reader {
+    pub(crate) sends_back: bool,
+}
 
-impl Answers for Echoes {
+impl Answers for Reader {
     fn number(&self, request: &Bytes) -> Option<u32> {
         number(request)
     }
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
-        Ok(Some(request))
-    }
-}
-
-/// Only observes.
-#[derive(Debug)]
-pub(crate) struct Silence;
-
-impl Answers for Silence {
-    fn number(&self, request: &Bytes) -> Option<u32> {
-        number(request)
-    }
-
-    fn answer(&mut self, _: Time, _: ConnectionId, _: Bytes) -> Result<Option<Bytes>, &'static str> {
-        Ok(None)
+        Ok(self.sends_back.then_some(request))
     }
 }
 

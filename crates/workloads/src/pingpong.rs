@@ -1,14 +1,9 @@
 //! `pingpong`: as `echo`, but the next message goes out when the reply to the last came back.
 
-use hol_base::Seed;
-use hol_measure::RecordKind;
 use serde::{Deserialize, Serialize};
 
-use crate::load::Pacer;
-use crate::padding::{self, Echoes, Numbered};
-use crate::receiver::Receiver;
-use crate::sender::Sender;
-use crate::{Application, Host, Lanes, LengthOf, MessageSize, Pace, Workload, WorkloadError};
+use crate::padded::Padded;
+use crate::{MessageSize, Pace};
 
 /// Its keys.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -19,41 +14,16 @@ pub struct Pingpong {
     pub size: MessageSize<128>,
 }
 
-impl Workload for Pingpong {
-    fn name(&self) -> &'static str {
-        "pingpong"
-    }
+impl Padded for Pingpong {
+    const NAME: &'static str = "pingpong";
+    const ABOUT: &'static str = "as echo, but the next message goes out when the reply to the last came back";
+    const COMES_BACK: bool = true;
 
-    fn about(&self) -> &'static str {
-        "as echo, but the next message goes out when the reply to the last came back"
-    }
-
-    fn check(&self) -> Result<(), WorkloadError> {
-        self.size.check()
+    fn octets(&self) -> u64 {
+        self.size.0.0
     }
 
     fn pace(&self) -> Pace {
         Pace::Replied
-    }
-
-    fn size(&self) -> Option<u64> {
-        Some(self.size.octets())
-    }
-
-    fn record_kind(&self) -> RecordKind {
-        RecordKind::Transaction
-    }
-
-    fn length_of(&self) -> LengthOf {
-        padding::length_of
-    }
-
-    fn client(&self, lanes: Lanes, messages: u64, _: Seed) -> Box<dyn Application> {
-        let requests = Numbered::<true>::new(self.size.octets());
-        Box::new(Sender::new(requests, lanes, Pacer::by_replies(messages), messages, None))
-    }
-
-    fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(Echoes, messages))
     }
 }

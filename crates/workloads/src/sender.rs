@@ -17,7 +17,7 @@ use crate::{ENDLESS, Lanes};
 /// What a workload asks for, and what it makes of the answers.
 pub(crate) trait Requests: fmt::Debug {
     /// What stands in the records.
-    const KIND: RecordKind;
+    fn kind(&self) -> RecordKind;
 
     /// What has to be said on each connection, and answered, before the first message, with its turn among the lanes.
     fn greeting(&mut self, connection: ConnectionId) -> Option<(u32, Bytes)> {
@@ -119,7 +119,8 @@ impl<R: Requests> Sender<R> {
 
     /// Something is still to be sent, or to be answered.
     fn has_more(&self) -> bool {
-        let answered = R::KIND != RecordKind::Transaction || self.replies == self.ledger.due() as u64;
+        let answered =
+            self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.due() as u64;
         self.pacer.left() > 0 || !answered
     }
 
@@ -149,8 +150,8 @@ impl<R: Requests> Sender<R> {
         let number = self.ledger.due() as u32;
         let (turn, payload) = self.requests.next(now, number);
         let lane = self.lane(turn);
-        let (scheduled, size) = (self.pacer.advance(now), payload.len() as u32);
-        let entry = self.ledger.note_due(now, Due { scheduled, lane, size, kind: R::KIND, parent: None });
+        let (scheduled, size, kind) = (self.pacer.advance(now), payload.len() as u32, self.requests.kind());
+        let entry = self.ledger.note_due(now, Due { scheduled, lane, size, kind, parent: None });
         Outgoing { entry: Some(entry), ..self.outgoing(lane, payload) }
     }
 

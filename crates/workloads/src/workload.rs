@@ -1,9 +1,8 @@
 //! What a workload is: keys of an experiment, and the two applications that they make.
 
-use hol_base::{ByteCount, Seed};
+use hol_base::Seed;
 use hol_measure::RecordKind;
 use hol_transport::FramingError;
-use serde::{Deserialize, Serialize};
 
 use crate::{Application, Host, Lanes, Load, Pace, WorkloadError};
 
@@ -17,13 +16,20 @@ pub trait Workload {
     /// What it does, for who looks for one.
     fn about(&self) -> &'static str;
     /// The keys of its own; those of its load are not among them.
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["size"]
-    }
+    fn own_keys(&self) -> &'static [&'static str];
     /// Spells every default out.
-    fn settle(&mut self) {}
+    fn settle(&mut self) {
+        if let Some(load) = self.load_mut() {
+            load.settle();
+        }
+    }
+    /// Refuses keys of its own that contradict each other.
+    fn check_own(&self) -> Result<(), WorkloadError>;
     /// Refuses keys that contradict each other.
-    fn check(&self) -> Result<(), WorkloadError>;
+    fn check(&self) -> Result<(), WorkloadError> {
+        self.load().map_or(Ok(()), Load::check)?;
+        self.check_own()
+    }
     /// What makes the next message due.
     fn pace(&self) -> Pace;
     /// The keys of its load, if time makes its messages due.
@@ -52,28 +58,5 @@ pub trait Workload {
     /// In a few words, with what is not as usual.
     fn describe(&self) -> String {
         self.size().map_or_else(|| self.name().to_owned(), |size| format!("{} {size}B", self.name()))
-    }
-}
-
-/// Octets of a message that is padding, `DEFAULT` unless an experiment says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MessageSize<const DEFAULT: u64>(pub ByteCount);
-
-impl<const DEFAULT: u64> Default for MessageSize<DEFAULT> {
-    fn default() -> Self {
-        Self(ByteCount(DEFAULT))
-    }
-}
-
-impl<const DEFAULT: u64> MessageSize<DEFAULT> {
-    /// As a number.
-    pub const fn octets(self) -> u64 {
-        self.0.0
-    }
-
-    pub(crate) fn check(self) -> Result<(), WorkloadError> {
-        let possible = (WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE).contains(&self.octets());
-        if possible { Ok(()) } else { Err(WorkloadError::Size { size: self.octets() }) }
     }
 }

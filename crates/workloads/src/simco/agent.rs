@@ -107,7 +107,9 @@ impl Agent {
 }
 
 impl Requests for Agent {
-    const KIND: RecordKind = RecordKind::Transaction;
+    fn kind(&self) -> RecordKind {
+        RecordKind::Transaction
+    }
 
     fn greeting(&mut self, session: ConnectionId) -> Option<(u32, Bytes)> {
         let (tid, payload) = Self::open(session.0);

@@ -44,12 +44,7 @@ impl Workload for Simco {
         &["mix"]
     }
 
-    fn settle(&mut self) {
-        self.load.settle();
-    }
-
-    fn check(&self) -> Result<(), WorkloadError> {
-        self.load.check()?;
+    fn check_own(&self) -> Result<(), WorkloadError> {
         if self.mix.is_sustainable() { Ok(()) } else { Err(WorkloadError::Mix(self.mix)) }
     }
 
@@ -83,9 +78,8 @@ impl Workload for Simco {
     }
 
     fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
-        let draws = |what| seed.derive(what).rng();
-        let requests = Agent::new(lanes.connections, self.mix, draws("workload/mix"));
-        let pacer = self.load.pacer(messages, draws("workload/arrivals"));
+        let requests = Agent::new(lanes.connections, self.mix, seed.derive("workload/mix").rng());
+        let pacer = self.load.pacer(messages, seed);
         Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
     }
 

@@ -1,0 +1,102 @@
+//! What `echo`, `pingpong`, `oneway` and `bulk` have in common: their messages are padding. They differ in what makes a message
+//! due, and in whether it comes back.
+
+use hol_base::{ByteCount, Seed};
+use hol_measure::RecordKind;
+use serde::{Deserialize, Serialize};
+
+use crate::load::Pacer;
+use crate::padding::{self, Numbered};
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::{Application, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
+
+/// A workload of padding.
+pub trait Padded {
+    /// As it is written in an experiment.
+    const NAME: &'static str;
+    /// What it does, for who looks for one.
+    const ABOUT: &'static str;
+    /// Whether each message comes back as it is.
+    const COMES_BACK: bool;
+
+    /// Octets of a message.
+    fn octets(&self) -> u64;
+    /// What makes the next message due.
+    fn pace(&self) -> Pace;
+    /// The keys of its load, if time makes its messages due.
+    fn load(&self) -> Option<&Load> {
+        None
+    }
+    /// The same, to be changed.
+    fn load_mut(&mut self) -> Option<&mut Load> {
+        None
+    }
+}
+
+impl<W: Padded> Workload for W {
+    fn name(&self) -> &'static str {
+        W::NAME
+    }
+
+    fn about(&self) -> &'static str {
+        W::ABOUT
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["size"]
+    }
+
+    fn check_own(&self) -> Result<(), WorkloadError> {
+        let (size, possible) = (self.octets(), WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE);
+        if possible.contains(&size) { Ok(()) } else { Err(WorkloadError::Size { size }) }
+    }
+
+    fn pace(&self) -> Pace {
+        Padded::pace(self)
+    }
+
+    fn load(&self) -> Option<&Load> {
+        Padded::load(self)
+    }
+
+    fn load_mut(&mut self) -> Option<&mut Load> {
+        Padded::load_mut(self)
+    }
+
+    fn size(&self) -> Option<u64> {
+        Some(self.octets())
+    }
+
+    fn record_kind(&self) -> RecordKind {
+        if W::COMES_BACK { RecordKind::Transaction } else { RecordKind::Message }
+    }
+
+    fn length_of(&self) -> LengthOf {
+        padding::length_of
+    }
+
+    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+        let (requests, pace) = (Numbered::new(self.octets(), self.record_kind()), Padded::pace(self));
+        let (pacer, late_limit) = match Padded::load(self) {
+            Some(load) => (load.pacer(messages, seed), load.late_limit),
+            None => (Pacer::untimed(pace, messages), None),
+        };
+        Box::new(Sender::new(requests, lanes, pacer, messages, late_limit))
+    }
+
+    fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
+        Box::new(Receiver::new(padding::Reader { sends_back: W::COMES_BACK }, messages))
+    }
+}
+
+/// Octets of a message, `DEFAULT` unless an experiment says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MessageSize<const DEFAULT: u64>(pub ByteCount);
+
+impl<const DEFAULT: u64> Default for MessageSize<DEFAULT> {
+    fn default() -> Self {
+        Self(ByteCount(DEFAULT))
+    }
+}
