@@ -117,7 +117,8 @@ impl Record {
         let [request, reply] = [self.request, self.reply].map(|leg| leg.unwrap_or_default().nanos());
         let head = [self.id, self.stream.into(), self.size.into(), self.scheduled.as_nanos()];
         // One call for all: the digest is most of what summarising a record costs.
-        let mut fields = [self.outcome as u64; 15];
+        let parent = self.parent.map_or(0, |parent| u64::from(parent) + 1);
+        let mut fields = [self.outcome as u64 | (self.kind as u64) << 8 | parent << 16; 15];
         fields[..4].copy_from_slice(&head);
         fields[4..9].copy_from_slice(&request);
         fields[9..14].copy_from_slice(&reply);
@@ -175,19 +176,19 @@ mod tests {
         Leg { written, first_sent, last_sent, arrived, delivered }
     }
 
+    fn transaction(scheduled: Time, request: Option<Leg>, reply: Option<Leg>, outcome: Outcome) -> Record {
+        let (kind, parent) = (RecordKind::Transaction, None);
+        Record { id: 0, kind, parent, stream: 0, size: 64, scheduled, request, reply, outcome }
+    }
+
     #[test]
     fn the_parts_add_up_to_the_latency() {
-        let record = Record {
-            id: 0,
-            kind: RecordKind::Transaction,
-            parent: None,
-            stream: 0,
-            size: 64,
-            scheduled: Time::from_millis(1),
-            request: Some(leg([2, 4, 34, 44, 49])),
-            reply: Some(leg([49, 49, 49, 59, 59])),
-            outcome: Outcome::Completed,
-        };
+        let record = transaction(
+            Time::from_millis(1),
+            Some(leg([2, 4, 34, 44, 49])),
+            Some(leg([49, 49, 49, 59, 59])),
+            Outcome::Completed,
+        );
         let split = record.split().unwrap();
         assert_eq!(split.total(), record.latency().unwrap());
         let ms = Duration::from_millis;
@@ -203,17 +204,7 @@ mod tests {
         let (request, reply) = (Some(leg([2, 2, 2, 12, 12])), Some(leg([15, 15, 15, 25, 25])));
         let scheduled = Time::from_millis(1);
         let outcome = Outcome::Completed;
-        let record = Record {
-            id: 0,
-            kind: RecordKind::Transaction,
-            parent: None,
-            stream: 0,
-            size: 64,
-            scheduled,
-            request,
-            reply,
-            outcome,
-        };
+        let record = transaction(scheduled, request, reply, outcome);
         assert_eq!(record.split().unwrap().slip, Duration::from_millis(1 + 3));
     }
 
@@ -222,17 +213,7 @@ mod tests {
         let digest = |request: [u64; 5], reply: [u64; 5]| {
             let (request, reply) = (Some(leg(request)), Some(leg(reply)));
             let (scheduled, outcome) = (Time::ZERO, Outcome::Completed);
-            let record = Record {
-                id: 0,
-                kind: RecordKind::Transaction,
-                parent: None,
-                stream: 0,
-                size: 64,
-                scheduled,
-                request,
-                reply,
-                outcome,
-            };
+            let record = transaction(scheduled, request, reply, outcome);
             let mut digester = Digester::new();
             record.digest(&mut digester);
             digester.finish()
@@ -248,18 +229,22 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_message_has_no_latency() {
-        let record = Record {
-            id: 0,
-            kind: RecordKind::Transaction,
-            parent: None,
-            stream: 0,
-            size: 64,
-            scheduled: Time::ZERO,
-            request: None,
-            reply: None,
-            outcome: Outcome::Unfinished,
+    fn the_digest_covers_what_a_record_is_and_what_it_is_part_of() {
+        let digest = |kind, parent| {
+            let mut digester = Digester::new();
+            let message = transaction(Time::ZERO, None, None, Outcome::Unfinished);
+            Record { kind, parent, ..message }.digest(&mut digester);
+            digester.finish()
         };
+        let object = digest(RecordKind::Object, None);
+        assert_ne!(object, digest(RecordKind::Page, None));
+        assert_ne!(object, digest(RecordKind::Object, Some(0)));
+        assert_ne!(digest(RecordKind::Object, Some(1)), digest(RecordKind::Object, Some(0)));
+    }
+
+    #[test]
+    fn an_unfinished_message_has_no_latency() {
+        let record = transaction(Time::ZERO, None, None, Outcome::Unfinished);
         assert_eq!((record.latency(), record.split()), (None, None));
     }
 }
