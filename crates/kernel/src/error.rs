@@ -180,19 +180,6 @@ impl KernelError {
         matches!(self, Self::Unsupported { .. } | Self::UnknownKernel { .. })
     }
 
-    /// It came to one run only; others may do better.
-    pub const fn is_one_run(&self) -> bool {
-        matches!(self, Self::Machine { .. })
-    }
-
-    /// What the guest wrote to its console until then.
-    pub fn console(&self) -> &str {
-        match self {
-            Self::Machine { console, .. } => console.whole(),
-            _ => "",
-        }
-    }
-
     pub(crate) fn with_console(self, console: Console) -> Self {
         match self {
             Self::Machine { trouble, .. } => Self::Machine { trouble, console },

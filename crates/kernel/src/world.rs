@@ -171,11 +171,13 @@ impl FlowReport {
 
 impl From<KernelError> for RunError {
     fn from(error: KernelError) -> Self {
-        let (problem, log) = (error.to_string(), error.console().to_owned());
-        if error.is_one_run() {
-            return Self::Failed { problem, log };
+        let problem = error.to_string();
+        match error {
+            // It came to one run only; others may do better.
+            KernelError::Machine { console, .. } => Self::Failed { problem, log: console.whole().to_owned() },
+            error if error.is_usage() => Self::Refused(problem),
+            _ => Self::Unusable(problem),
         }
-        Self::Unusable { problem, log, is_usage: error.is_usage() }
     }
 }
 

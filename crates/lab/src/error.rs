@@ -82,11 +82,7 @@ pub enum LabError {
 impl LabError {
     /// The user has to change what he wrote, rather than the machine its state.
     pub const fn is_usage(&self) -> bool {
-        match self {
-            Self::World(RunError::Unusable { is_usage, .. }) => *is_usage,
-            Self::World(RunError::Refused(_)) | Self::Input(_) | Self::Scenario { .. } => true,
-            _ => false,
-        }
+        matches!(self, Self::World(RunError::Refused(_)) | Self::Input(_) | Self::Scenario { .. })
     }
 
     /// A file that could not be read or written (`action`), with the cure.

@@ -76,14 +76,7 @@ pub enum RunError {
         /// All that the machine had to say.
         log: String,
     },
-    /// This world can run nothing.
-    #[error("{problem}")]
-    Unusable {
-        /// What is missing, with the cure.
-        problem: String,
-        /// All that the machine had to say.
-        log: String,
-        /// Whether the user has to change what he wrote, rather than the machine its state.
-        is_usage: bool,
-    },
+    /// This world can run nothing: what is missing, and the cure.
+    #[error("{0}")]
+    Unusable(String),
 }
