@@ -38,9 +38,12 @@ impl Detection {
         let arrives = 1.0 - transfer.loss.value();
         let round_trip = transfer.round_trip();
         // Packets and ACKs of the same connection count.
-        let period = transfer.period() * transfer.connections();
+        let period = transfer.period().saturating_mul(transfer.connections());
         let after = |packets: Vec<(u64, f64)>| -> Vec<(u64, f64)> {
-            packets.into_iter().map(|(n, probability)| (round_trip + n * period, probability)).collect()
+            packets
+                .into_iter()
+                .map(|(n, probability)| (round_trip.saturating_add(n.saturating_mul(period)), probability))
+                .collect()
         };
         // A report takes a packet and a SACK that both arrive.
         let reported = arrives * arrives;
@@ -61,7 +64,7 @@ impl Detection {
             Recovery::TcpRack { rto_min } => {
                 let again = after(trials(1, reported));
                 // The reordering window, which three later packets close.
-                let earliest = round_trip + (round_trip / 4).min(3 * period);
+                let earliest = round_trip + (round_trip / 4).min(period.saturating_mul(3));
                 let first = again.iter().map(|(delay, p)| ((*delay).max(earliest), *p)).collect();
                 (first, again, tcp_rto(rto_min), 120_000_000_000)
             }

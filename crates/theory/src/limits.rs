@@ -7,6 +7,12 @@ use crate::mathis::{Acks, mean_window};
 /// Why the closed form may not describe a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Limit {
+    /// The laws grow without bound as nothing arrives any more.
+    #[error("more than half of the packets are lost")]
+    Loss,
+    /// Times that the integers of the closed form were not made for.
+    #[error("a round trip, a timeout, or a time between messages of more than a day")]
+    Times,
     /// Losses keep the congestion window below what the rate needs: messages wait at the sender.
     ///
     /// Counted in packets, as Linux TCP does. SCTP counts octets, so small messages may still fit.
@@ -28,9 +34,19 @@ pub enum Limit {
 /// Up to here the closed form is within 5 % of the event simulation.
 const MOST_OVERLAP: f64 = 0.08;
 
+/// A day in ns.
+const DAY: u64 = 86_400_000_000_000;
+
 /// `Err` with the reason if the closed form is not expected to describe `transfer`.
 pub fn applies(transfer: &Transfer) -> Result<(), Limit> {
-    let in_flight = transfer.round_trip() as f64 / (transfer.period() * transfer.connections()) as f64;
+    if transfer.loss.value() > 0.5 {
+        return Err(Limit::Loss);
+    }
+    if transfer.round_trip().max(transfer.rto_min()).max(transfer.period()) > DAY {
+        return Err(Limit::Times);
+    }
+    let in_flight =
+        transfer.round_trip() as f64 / transfer.period().saturating_mul(transfer.connections()) as f64;
     let window = mean_window(transfer.loss, Acks::Every);
     if in_flight > window {
         return Err(Limit::Window { in_flight, window });

@@ -36,12 +36,13 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
     let mut arrived = BTreeMap::new();
     // So late, and after so many timeouts, is the next transmission with this probability.
-    let mut sent = BTreeMap::from([((0, 0), 1.0)]);
+    let mut sent = BTreeMap::from([((0u64, 0), 1.0)]);
     for losses in 1..=MOST_LOSSES {
         let mut again = BTreeMap::new();
         for ((late, timeouts), probability) in sent {
             for step in detection.steps(losses == 1, timeouts) {
-                let (delay, probability) = (late + step.delay, probability * loss * step.probability);
+                let (delay, probability) =
+                    (late.saturating_add(step.delay), probability * loss * step.probability);
                 if !negligible(transfer, delay, probability) {
                     *again.entry((delay, timeouts + step.timeouts)).or_insert(0.0) += probability;
                 }
@@ -60,7 +61,7 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
 
 /// True if a delay adds less than ten nanoseconds to the mean, `probability * (delay + delay² / (2 spacing))`.
 fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
-    let spacing = (transfer.period() * u64::from(transfer.streams)) as f64;
+    let spacing = transfer.period().saturating_mul(transfer.streams.into()) as f64;
     let delay = delay as f64;
     probability * delay * (1.0 + delay / (2.0 * spacing)) < 10.0
 }
@@ -73,7 +74,7 @@ pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
         steps.iter().filter(|step| step.timeouts > 0).map(|step| step.probability).sum()
     };
     let timeouts = loss * by_timer(true) + loss * loss * by_timer(false);
-    let period = (transfer.period() * transfer.connections()) as f64;
+    let period = transfer.period().saturating_mul(transfer.connections()) as f64;
     if timeouts > 0.0 { timeouts * detection.rto as f64 / period } else { 0.0 }
 }
 

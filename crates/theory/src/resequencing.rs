@@ -26,7 +26,7 @@ pub(crate) struct Law {
 
 impl Law {
     pub fn of(transfer: &Transfer) -> Self {
-        let spacing = transfer.period() * u64::from(transfer.streams);
+        let spacing = transfer.period().saturating_mul(transfer.streams.into());
         Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }
     }
 
@@ -79,8 +79,8 @@ impl Law {
             } else {
                 for remainder in &remainders {
                     let first = (below + 1).saturating_sub(*remainder).div_ceil(self.spacing);
-                    let steps = (first..).map(|i| remainder + i * self.spacing);
-                    values.extend(steps.take_while(|step| step <= delay));
+                    let step = |i: u64| remainder.checked_add(i.checked_mul(self.spacing)?);
+                    values.extend((first..).map_while(step).take_while(|step| step <= delay));
                 }
             }
             below = *delay;

@@ -62,12 +62,22 @@ pub enum Recovery {
 impl Transfer {
     /// The round-trip time in ns.
     pub(crate) fn round_trip(&self) -> u64 {
-        2 * self.one_way_delay.as_nanos()
+        self.one_way_delay.as_nanos().saturating_mul(2)
     }
 
     /// The mean time between two requests in ns.
     pub(crate) fn period(&self) -> u64 {
         self.rate.period().as_nanos()
+    }
+
+    /// The shortest retransmission timeout in ns.
+    pub(crate) fn rto_min(&self) -> u64 {
+        match self.recovery {
+            Recovery::Ideal { .. } => 0,
+            Recovery::Sctp { rto_min, .. }
+            | Recovery::TcpDupThresh { rto_min }
+            | Recovery::TcpRack { rto_min } => rto_min.as_nanos(),
+        }
     }
 
     /// Connections with an acknowledgement space of their own.

@@ -1,7 +1,7 @@
 //! The closed form against printed values, against the formulas for a single level, and against sampling.
 
 use hol_base::{Duration, Frequency, Ratio, Rng, Seed};
-use hol_theory::{Arrivals, Recovery, Transfer};
+use hol_theory::{Arrivals, Recovery, Transfer, applies};
 use proptest::prelude::*;
 
 const THREE_REPORTS: Recovery = Recovery::Ideal { reports: 3 };
@@ -203,6 +203,47 @@ fn sampling_the_definition_gives_the_same_law() {
                 let ccdf = model.ccdf(Duration::from_millis(ms as u64));
                 assert!((above - ccdf).abs() < 0.01, "{model:?} at {ms}: {above} for {ccdf}");
             }
+        }
+    }
+}
+
+/// Times from nothing to a century, as likely of any magnitude.
+fn any_time() -> impl Strategy<Value = Duration> {
+    (0u32..62).prop_flat_map(|bits| 0..1u64 << bits).prop_map(Duration::from_nanos)
+}
+
+fn recovery_of_any_time() -> impl Strategy<Value = Recovery> {
+    (any_time(), any_recovery()).prop_map(|(rto_min, recovery)| match recovery {
+        Recovery::Ideal { reports } => Recovery::Ideal { reports },
+        Recovery::Sctp { again, .. } => Recovery::Sctp { rto_min, again },
+        Recovery::TcpDupThresh { .. } => Recovery::TcpDupThresh { rto_min },
+        Recovery::TcpRack { .. } => Recovery::TcpRack { rto_min },
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_in_range_has_a_mean_or_a_reason_why_not(
+        rate in -10.0..=9.0f64,
+        one_way_delay in any_time(),
+        loss in prop_oneof![Just(0.0), 0.0..=1.0f64, (-12.0..0.0f64).prop_map(|power| 10f64.powf(power))],
+        streams in prop_oneof![1..10u32, 1..=65_535u32],
+        poisson in any::<bool>(),
+        recovery in recovery_of_any_time(),
+    ) {
+        let transfer = Transfer {
+            rate: Frequency::new(10f64.powf(rate)).unwrap(),
+            one_way_delay,
+            loss: Ratio::new(loss).unwrap(),
+            streams,
+            arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Periodic },
+            recovery,
+        };
+        if applies(&transfer).is_ok() {
+            let mean = transfer.mean_response();
+            prop_assert!(mean.is_finite() && mean + 1e-6 >= 2.0 * one_way_delay.as_millis_f64(), "{mean}");
+            let share = transfer.ccdf(one_way_delay * 3);
+            prop_assert!((0.0..=1.0).contains(&share), "{share}");
         }
     }
 }
