@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Time(u64);
 
 /// A span of time in nanoseconds, never negative. Written `"10ms"`, `"0s"`, `"250us"`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[serde(into = "String")]
 pub struct Duration(u64);
 
 impl Time {

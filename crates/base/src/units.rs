@@ -1,45 +1,48 @@
 //! Quantities as people write them: `"10ms"`, `"100Mbit"`, `"1%"`, `"128B"`, `"100/s"`, `"1000p"`.
 //!
-//! A number without a unit is refused: `delay = 10` means nothing.
+//! A number without a unit is refused: `delay = 10` means nothing. The names that `tc` has for units are read too where they
+//! mean one thing (`100mbit`, `10msecs`); where they mean another to `tc` than to most people (`mbps`, `kb`), both readings are
+//! named instead.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Duration;
 
 /// A quantity that could not be read, with what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not {expected}")]
+#[error("{text:?} {problem}")]
 pub struct ParseUnitError {
     text: String,
-    expected: &'static str,
+    problem: String,
 }
 
 /// A bit rate in bit/s, decimal: `"100Mbit"`, `"400kbit"`, `"9600bit"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 pub struct BitRate(u64);
 
 /// A size in octets: `"128B"`, `"64kB"` (1000), `"64KiB"` (1024).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 pub struct ByteCount(pub u64);
 
 /// A probability between 0 and 1, written as a percentage: `"1%"`, `"0.5%"`.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize)]
+#[serde(into = "String")]
 pub struct Ratio(f64);
 
 /// Events a second: `"100/s"`, `"0.1/s"`.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+#[serde(into = "String")]
 pub struct Frequency(f64);
 
 /// How much a queue holds: `"1000p"` (packets) or `"64KiB"` (octets).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub enum QueueLimit {
     /// At most this many packets.
     Packets(u64),
@@ -91,9 +94,12 @@ impl Ratio {
 }
 
 impl Frequency {
-    /// `per_second` events a second; `None` unless positive and finite.
+    /// The most and the fewest events a second: time is counted in ns, and a run lasts no longer than it can count.
+    const RANGE: std::ops::RangeInclusive<f64> = 1e-10..=1e9;
+
+    /// `per_second` events a second; `None` unless time can be counted between them: from 1e-10 to 1e9.
     pub fn new(per_second: f64) -> Option<Self> {
-        (per_second.is_finite() && per_second > 0.0).then_some(Self(per_second))
+        Self::RANGE.contains(&per_second).then_some(Self(per_second))
     }
     /// Events a second.
     pub const fn per_second(self) -> f64 {
@@ -113,75 +119,185 @@ fn split(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, unit.trim()))
 }
 
-/// Reads a number in one of `units`, each with its factor; the result is rounded to a whole number.
-fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u64> {
-    let (number, unit) = split(text)?;
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
-    let value = (number * factor).round();
-    (value < 1.8e19).then_some(value as u64)
+/// What a quantity may be written in, and how large it may be.
+struct Scale {
+    /// Units with their factors.
+    units: &'static [(&'static str, f64)],
+    /// Units, in lower case, that most people read by the first factor and `tc` by the second.
+    ambiguous: &'static [(&'static str, f64, f64)],
+    /// The same in any case are one unit: there is nothing else that they could mean.
+    any_case: bool,
+    /// The most there may be, and how it is written.
+    most: (f64, &'static str),
+    /// What was expected, for messages.
+    expected: &'static str,
+    /// How a quantity is written.
+    show: fn(u64) -> String,
 }
 
-fn refuse<T>(value: Option<T>, text: &str, expected: &'static str) -> Result<T, ParseUnitError> {
-    value.ok_or_else(|| ParseUnitError { text: text.to_owned(), expected })
+impl Scale {
+    /// The quantity that `text` stands for, rounded to a whole number.
+    fn read(&self, text: &str) -> Result<u64, ParseUnitError> {
+        let refuse = |problem| Err(ParseUnitError { text: text.to_owned(), problem });
+        let Some((number, unit)) = split(text) else { return refuse(format!("is not {}", self.expected)) };
+        let lower = unit.to_lowercase();
+        let same = |name: &str| name == unit || (self.any_case && name.to_lowercase() == lower);
+        if let Some((_, factor)) = self.units.iter().find(|(name, _)| same(name)) {
+            let (value, (most, written)) = ((number * factor).round(), self.most);
+            return match value <= most {
+                true => Ok(value as u64),
+                false => refuse(format!("is more than {written}, the most there may be")),
+            };
+        }
+        match self.ambiguous.iter().find(|(name, ..)| *name == lower) {
+            Some((_, usual, tc)) => {
+                let [usual, tc] = [usual, tc].map(|factor| (self.show)((number * factor).round() as u64));
+                refuse(format!("may be {usual:?} or, as tc reads it, {tc:?}; write which"))
+            }
+            None => refuse(format!("is not {}", self.expected)),
+        }
+    }
 }
 
-const TIME_UNITS: [(&str, f64); 8] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("min", 60e9),
-    ("h", 3600e9),
-    ("d", 86_400e9),
-];
-const RATE_UNITS: [(&str, f64); 4] = [("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
-const SIZE_UNITS: [(&str, f64); 5] =
-    [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("KiB", 1024.0), ("MiB", 1_048_576.0)];
+fn refuse<T>(value: Option<T>, text: &str, expected: &str) -> Result<T, ParseUnitError> {
+    value.ok_or_else(|| ParseUnitError { text: text.to_owned(), problem: format!("is not {expected}") })
+}
+
+const TIMES: Scale = Scale {
+    units: &[
+        ("ns", 1.0),
+        ("us", 1e3),
+        ("µs", 1e3),
+        ("ms", 1e6),
+        ("s", 1e9),
+        ("min", 60e9),
+        ("h", 3600e9),
+        ("d", 86_400e9),
+        ("nsec", 1.0),
+        ("nsecs", 1.0),
+        ("usec", 1e3),
+        ("usecs", 1e3),
+        ("msec", 1e6),
+        ("msecs", 1e6),
+        ("sec", 1e9),
+        ("secs", 1e9),
+    ],
+    ambiguous: &[],
+    any_case: false,
+    // So that the sum of several fits into 64 bits.
+    most: (36_500.0 * 86_400e9, "36500d"),
+    expected: "a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)",
+    show: |nanos| Duration::from_nanos(nanos).to_string(),
+};
+const RATES: Scale = Scale {
+    units: &[
+        ("bit", 1.0),
+        ("kbit", 1e3),
+        ("Mbit", 1e6),
+        ("Gbit", 1e9),
+        ("Tbit", 1e12),
+        ("Kibit", 1024.0),
+        ("Mibit", 1_048_576.0),
+        ("Gibit", 1_073_741_824.0),
+    ],
+    ambiguous: &[
+        ("bps", 1.0, 8.0),
+        ("kbps", 1e3, 8e3),
+        ("mbps", 1e6, 8e6),
+        ("gbps", 1e9, 8e9),
+        ("tbps", 1e12, 8e12),
+    ],
+    any_case: true,
+    most: (1e15, "1000Tbit"),
+    expected: "a bit rate above zero such as \"100Mbit\" (units: bit, kbit, Mbit, Gbit)",
+    show: |bits| BitRate(bits).to_string(),
+};
+const SIZES: Scale = Scale {
+    units: &[
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+    ],
+    ambiguous: &[
+        ("k", 1e3, 1024.0),
+        ("kb", 1e3, 1024.0),
+        ("m", 1e6, 1_048_576.0),
+        ("mb", 1e6, 1_048_576.0),
+        ("g", 1e9, 1_073_741_824.0),
+        ("gb", 1e9, 1_073_741_824.0),
+        ("kbit", 125.0, 128.0),
+        ("mbit", 125e3, 131_072.0),
+        ("gbit", 125e6, 134_217_728.0),
+    ],
+    any_case: false,
+    most: (1e12, "1000GB"),
+    expected: "a size such as \"128B\" (units: B, kB, MB, KiB, MiB)",
+    show: |octets| ByteCount(octets).to_string(),
+};
 
 impl FromStr for Duration {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        refuse(scaled(text, &TIME_UNITS), text, "a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)")
-            .map(Self::from_nanos)
+        TIMES.read(text).map(Self::from_nanos)
     }
 }
 impl FromStr for BitRate {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        let rate = scaled(text, &RATE_UNITS).and_then(Self::from_bits_per_second);
-        refuse(rate, text, "a bit rate above zero such as \"100Mbit\" (units: bit, kbit, Mbit, Gbit)")
+        refuse(Self::from_bits_per_second(RATES.read(text)?), text, RATES.expected)
     }
 }
 impl FromStr for ByteCount {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        refuse(scaled(text, &SIZE_UNITS), text, "a size such as \"128B\" (units: B, kB, MB, KiB, MiB)")
-            .map(Self)
+        SIZES.read(text).map(Self)
     }
 }
 impl FromStr for Ratio {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let ratio = split(text).filter(|(_, unit)| *unit == "%").and_then(|(n, _)| Self::new(n / 100.0));
-        refuse(ratio, text, "a percentage from \"0%\" to \"100%\"")
+        refuse(ratio, text, RATIOS)
     }
 }
 impl FromStr for Frequency {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        let frequency = split(text).filter(|(_, unit)| *unit == "/s").and_then(|(n, _)| Self::new(n));
-        refuse(frequency, text, "a rate above zero such as \"100/s\"")
+        let per_second = split(text).filter(|(_, unit)| *unit == "/s").map(|(number, _)| number);
+        match per_second {
+            Some(number) if number > *Self::RANGE.end() => Err(ParseUnitError {
+                text: text.to_owned(),
+                problem:
+                    "is more often than once in a nanosecond, the finest time here; at most \"1000000000/s\""
+                        .to_owned(),
+            }),
+            _ => refuse(per_second.and_then(Self::new), text, FREQUENCIES),
+        }
     }
 }
 impl FromStr for QueueLimit {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        let packets = scaled(text, &[("p", 1.0)]).map(Self::Packets);
-        let limit = packets.or_else(|| scaled(text, &SIZE_UNITS).map(Self::Bytes));
-        refuse(limit, text, "a queue limit such as \"1000p\" (packets) or \"64KiB\" (octets)")
+        match split(text) {
+            Some((packets, "p")) if packets.round() <= 1e12 => Ok(Self::Packets(packets.round() as u64)),
+            Some((_, unit)) if !unit.is_empty() && unit != "p" => {
+                SIZES.read(text).map(Self::Bytes).map_err(|error| {
+                    let unknown = error.problem.starts_with("is not ");
+                    if unknown { refuse::<Self>(None, text, QUEUES).expect_err("it is none") } else { error }
+                })
+            }
+            _ => refuse(None, text, QUEUES),
+        }
     }
 }
+
+const RATIOS: &str = "a percentage from \"0%\" to \"100%\"";
+const FREQUENCIES: &str = "a rate above zero such as \"100/s\"";
+const QUEUES: &str = "a queue limit such as \"1000p\" (packets) or \"64KiB\" (octets)";
 
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -218,13 +334,22 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// serde reads and writes every quantity as its text.
+/// serde reads and writes every quantity as its text, and says what it expected where there is none.
 macro_rules! text_form {
-    ($($unit:ty),*) => {$(
-        impl TryFrom<String> for $unit {
-            type Error = ParseUnitError;
-            fn try_from(text: String) -> Result<Self, ParseUnitError> {
-                text.parse()
+    ($($unit:ty: $expected:expr,)*) => {$(
+        impl<'de> Deserialize<'de> for $unit {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $unit;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expected)
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$unit, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                from.deserialize_str(Text)
             }
         }
         impl From<$unit> for String {
@@ -234,7 +359,14 @@ macro_rules! text_form {
         }
     )*};
 }
-text_form!(Duration, BitRate, ByteCount, Ratio, Frequency, QueueLimit);
+text_form! {
+    Duration: TIMES.expected,
+    BitRate: RATES.expected,
+    ByteCount: SIZES.expected,
+    Ratio: RATIOS,
+    Frequency: FREQUENCIES,
+    QueueLimit: QUEUES,
+}
 
 #[cfg(test)]
 mod tests {
@@ -265,6 +397,42 @@ mod tests {
         assert!("0Mbit".parse::<BitRate>().is_err());
         assert!("100 Mbps".parse::<BitRate>().is_err());
         assert!("0/s".parse::<Frequency>().is_err());
+        assert!("10".parse::<QueueLimit>().is_err());
+    }
+
+    #[test]
+    fn units_of_tc_are_read_where_they_mean_one_thing() {
+        for (text, expected) in
+            [("100mbit", "100Mbit"), ("1GBIT", "1Gbit"), ("64kibit", "65536bit"), ("2tbit", "2000Gbit")]
+        {
+            assert_eq!(text.parse::<BitRate>().map(String::from).as_deref(), Ok(expected));
+        }
+        for (text, expected) in [("10msecs", "10ms"), ("7usec", "7us"), ("2secs", "2s")] {
+            assert_eq!(text.parse::<Duration>().map(String::from).as_deref(), Ok(expected));
+        }
+        for (problem, both) in [
+            ("100mbps".parse::<BitRate>().map(String::from), ["100Mbit", "800Mbit"]),
+            ("1.5Kbps".parse::<BitRate>().map(String::from), ["1500bit", "12kbit"]),
+            ("64kb".parse::<ByteCount>().map(String::from), ["64000B", "65536B"]),
+            ("2KB".parse::<QueueLimit>().map(String::from), ["2000B", "2048B"]),
+            ("8kbit".parse::<ByteCount>().map(String::from), ["1000B", "1024B"]),
+        ] {
+            let problem = problem.unwrap_err().to_string();
+            assert!(both.iter().all(|reading| problem.contains(reading)), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_a_limit_is_told_the_limit() {
+        let time = "1000000d".parse::<Duration>().unwrap_err().to_string();
+        assert_eq!(time, "\"1000000d\" is more than 36500d, the most there may be");
+        let rate = "99999999999/s".parse::<Frequency>().unwrap_err().to_string();
+        assert!(rate.contains("at most \"1000000000/s\""), "{rate}");
+        assert!(
+            "99999999999999999999999Tbit".parse::<BitRate>().unwrap_err().to_string().contains("1000Tbit")
+        );
+        assert!("1001GB".parse::<QueueLimit>().unwrap_err().to_string().contains("1000GB"));
+        assert_eq!("1000000000/s".parse::<Frequency>().unwrap().period(), Duration::from_nanos(1));
     }
 
     #[test]
