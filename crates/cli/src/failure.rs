@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::process::ExitCode;
 
+use crate::terminal::note;
 use hol_lab::{InputError, LabError};
 
 /// Why a command did not do what was asked.
@@ -24,7 +25,7 @@ impl Failure {
 
     /// Says it, and gives the exit code.
     pub fn report(self) -> ExitCode {
-        eprintln!("error: {self}");
+        note!("error: {self}");
         ExitCode::from(match self {
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,

@@ -8,7 +8,7 @@ use hol_lab::{Finished, Manifest, Plan, Results, Store, execute};
 
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::terminal::grouped;
+use crate::terminal::{grouped, note};
 
 /// Set by Ctrl-C and by SIGTERM.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -24,7 +24,7 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        eprintln!("\nfinishing the runs that have begun; Ctrl-C again drops them");
+        note!("\nfinishing the runs that have begun; Ctrl-C again drops them");
     };
     ctrlc::set_handler(handler).map_err(Failure::failed)?;
     Ok(&STOP)
@@ -38,7 +38,7 @@ pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) ->
     let plan = Plan::of_points(store.manifest().points.clone());
     let known = finished.runs().count();
     if known > 0 && !quiet {
-        eprintln!("going on in {}: {} runs are there already", dir.display(), grouped(known as u64));
+        note!("going on in {}: {} runs are there already", dir.display(), grouped(known as u64));
     }
     carry_out(&plan, &mut store, &mut finished, jobs, quiet)?;
     let results = store.write_tables(&finished)?;
@@ -79,7 +79,7 @@ pub fn carry_out(
 pub fn warn_of_engine(finished: &Finished) {
     let facts = finished.runs().filter_map(|run| run.facts.as_ref());
     let warnings = facts.filter_map(|facts| facts.caution.as_ref());
-    warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| eprintln!("warning: {warning}"));
+    warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| note!("warning: {warning}"));
 }
 
 /// Fails if runs of the directory failed: how many, where to look, what to do.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use hol_kernel::{DEFAULT_SERIES, Image, KernelError};
 
 use crate::failure::Failure;
-use crate::terminal::say;
+use crate::terminal::{note, say};
 
 /// Get, choose and list the kernels of the kernel world.
 #[derive(Debug, Args)]
@@ -70,9 +70,9 @@ fn say_engine() {
     match hol_kernel::provenance() {
         Ok(provenance) => {
             say(&format!("runs in {provenance}\n"));
-            provenance.warning().iter().for_each(|warning| eprintln!("warning: {warning}"));
+            provenance.warning().iter().for_each(|warning| note!("warning: {warning}"));
         }
-        Err(problem) => eprintln!("warning: {problem}"),
+        Err(problem) => note!("warning: {problem}"),
     }
 }
 

@@ -1,4 +1,5 @@
 //! The `hol` command.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
 
 mod bench;
 mod ccdf;

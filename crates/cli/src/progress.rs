@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
+use crate::terminal::note;
 use hol_lab::Stopwatch;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -56,7 +57,7 @@ impl Progress {
                     *next = elapsed + LINE_EVERY;
                     let share = now.work as f64 / now.work_wanted.max(1) as f64;
                     let left = patience(elapsed * (1.0 / share - 1.0));
-                    eprintln!("{:.0} % ({runs}), about {left} left", share * 100.0);
+                    note!("{:.0} % ({runs}), about {left} left", share * 100.0);
                 }
             }
         }

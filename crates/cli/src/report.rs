@@ -6,7 +6,7 @@ use clap::Args;
 use hol_lab::Results;
 
 use crate::failure::Failure;
-use crate::terminal::say;
+use crate::terminal::{note, say};
 
 /// Draw the report and the figures of a result directory again; nothing is run.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ impl Report {
     pub fn run(&self) -> Result<(), Failure> {
         let results = Results::load(&self.dir)?;
         if !results.complete() {
-            eprintln!("warning: {} is not complete; what is missing is left out", self.dir.display());
+            note!("warning: {} is not complete; what is missing is left out", self.dir.display());
         }
         let (page, _) = draw(&results, &self.dir)?;
         say(&format!("report: {}\n", page.display()));

@@ -13,7 +13,7 @@ use crate::number::positive;
 use crate::report;
 use crate::row::{SweepRow, json};
 use crate::run::cost;
-use crate::terminal::{grouped, say};
+use crate::terminal::{grouped, note, say};
 
 /// Run a study: all its experiments, its figures by their numbers, and a verdict on each of its claims.
 #[derive(Debug, Args)]
@@ -123,7 +123,7 @@ impl Reproduce {
             return Err(Failure::Usage(format!("nothing is left to run: {}", why.join("; "))));
         }
         for (why, points) in left_out {
-            eprintln!("left out {points} points: {why}");
+            note!("left out {points} points: {why}");
         }
         Ok(placed)
     }

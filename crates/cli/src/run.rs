@@ -12,7 +12,7 @@ use crate::progress::patience;
 use crate::question::set_all;
 use crate::report;
 use crate::row::{self, SweepRow, json, warnings};
-use crate::terminal::{grouped, say};
+use crate::terminal::{grouped, note, say};
 
 /// Run an experiment file: every point of its sweep, repeated, on all cores.
 ///
@@ -48,7 +48,7 @@ impl Run {
     /// Runs what is missing, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
         let experiment = self.experiment()?;
-        experiment.ignored.iter().for_each(|what| eprintln!("ignored: {what}"));
+        experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         if self.plan {
             say(&cost(&Plan::new([&experiment]), self.jobs));
             return Ok(());

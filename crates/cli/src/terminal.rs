@@ -5,6 +5,15 @@ use std::io::{self, IsTerminal, Write};
 /// The colours of several series, as ANSI codes.
 const COLOURS: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
+/// A line on standard error, as `eprintln!`; nothing where nobody reads it any more (`2>&1 | head`).
+macro_rules! note {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+pub(crate) use note;
+
 /// Writes to standard output, or ends the program: quietly if the reader went away (`| head`).
 pub fn say(text: &str) {
     let mut out = io::stdout().lock();
@@ -12,7 +21,7 @@ pub fn say(text: &str) {
         Ok(()) => (),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
-            eprintln!("error: standard output: cannot write: {error}; write it to another place");
+            note!("error: standard output: cannot write: {error}; write it to another place");
             std::process::exit(1);
         }
     }

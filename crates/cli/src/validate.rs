@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::fill::{carry_out, complete, stop_on_interrupt};
 use crate::number::positive;
 use crate::row::short;
-use crate::terminal::{grouped, say, table};
+use crate::terminal::{grouped, note, say, table};
 
 /// Points that the text shows; the files have all.
 const SHOWN: usize = 25;
@@ -66,7 +66,7 @@ impl Validate {
         };
         let experiments = experiments.into_iter().map(repeated).collect();
         let both = BothWorlds::of(experiments, &WorldName::of("kernel", &self.kernel))?;
-        both.refused.iter().for_each(|point| eprintln!("left out: {point}"));
+        both.refused.iter().for_each(|point| note!("left out: {point}"));
         let chosen = self.chosen(&both)?;
         let quick = if self.quick { "-quick" } else { "" };
         let out = self.out.clone();
@@ -145,7 +145,7 @@ impl Validate {
         let points = store.manifest().points.iter().zip(chosen).filter(|(_, chosen)| **chosen);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.wanted(&finished).len() as u64;
-        eprintln!("{world}: {} runs to do in {}", grouped(wanted), store.dir().display());
+        note!("{world}: {} runs to do in {}", grouped(wanted), store.dir().display());
         carry_out(&plan, &mut store, &mut finished, self.jobs, false)?;
         Ok(store.write_tables(&finished)?)
     }

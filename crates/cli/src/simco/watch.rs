@@ -15,7 +15,7 @@ use super::rule::Rule;
 use super::span;
 use crate::failure::Failure;
 use crate::row::json;
-use crate::terminal::say;
+use crate::terminal::{note, say};
 
 /// Show what other sessions do to rules that this agent may access, and which ones end, until Ctrl-C.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ impl Watch {
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
         let attention = Attention::to(&session).map_err(Failure::failed)?;
-        eprintln!("watching {}", self.client.server()?);
+        note!("watching {}", self.client.server()?);
         let mut seen = 0;
         while self.count.is_none_or(|count| seen < count)
             && let Some(event) = self.next(&mut session, &attention)?
