@@ -63,12 +63,8 @@ fn workloads() -> clap::builder::PossibleValuesParser {
 }
 
 /// The flags that an experiment of flags has without being told.
-const DEFAULTS: [(&str, &str, &str); 4] = [
-    ("--count", "messages", "10000"),
-    ("--repetitions", "repetitions", "10"),
-    ("--seed", "seed", "1"),
-    ("--workload", "workload.kind", "\"simco\""),
-];
+const DEFAULTS: [(&str, &str); 4] =
+    [("messages", "10000"), ("repetitions", "10"), ("seed", "1"), ("workload.kind", "simco")];
 
 impl Question {
     /// The experiment that these flags describe.
@@ -79,10 +75,12 @@ impl Question {
         }
         let mut source = Source::new("command line", "");
         source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
-        for (flag, key, value) in DEFAULTS {
-            set_flag(&mut source, flag, key, value)?;
-        }
         self.apply(&mut source)?;
+        for (key, value) in DEFAULTS {
+            if !source.sets(key) {
+                source.set(&format!("{key} (the default)"), key, value)?;
+            }
+        }
         Experiment::parse("compare", &source)
     }
 

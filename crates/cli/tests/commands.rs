@@ -308,3 +308,51 @@ fn what_is_no_text_file_is_told_what_to_do() {
         assert!(code == 1 && message.contains(cure), "{message}");
     }
 }
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure_of_the_program() {
+    let dir = here();
+    fs::write(
+        dir.path().join("a.ns"),
+        "set ns [new Simulator]\nset client [$ns node]\nset server [$ns node]\n\
+        $ns duplex-link $client $server 1Mb 1ms DropTail\nputs hello\n",
+    )
+    .unwrap();
+    fs::write(dir.path().join("a.toml"), "transports = ['tcp']\ntopology = 'a.ns'\nmessages = 20\n").unwrap();
+    for arguments in [&["run", "a.toml"][..], &["run", "a.toml", "--plan"], &["run", "none.toml"], &["list"]]
+    {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(hol::BIN);
+        let child = command
+            .current_dir(dir.path())
+            .args(arguments)
+            .stdout(writer.try_clone().unwrap())
+            .stderr(writer);
+        let code = child.status().unwrap().code();
+        assert!(matches!(code, Some(0..=2)), "{arguments:?}: {code:?}");
+    }
+}
+
+#[test]
+fn a_rate_beyond_the_clock_is_refused_where_it_stands() {
+    let dir = here();
+    fs::write(dir.path().join("a.toml"), "transports = ['tcp']\nmessages = 20\n[workload]\nkind = 'simco'\n")
+        .unwrap();
+    let (code, problem) = failure(dir.path(), &["run", "a.toml", "--set", "workload.rate=99999999999/s"]);
+    assert!(
+        code == 2 && problem.contains("--set workload.rate=99999999999/s: ") && problem.contains("at most"),
+        "{problem}"
+    );
+    ok(dir.path(), &["run", "a.toml", "--set", "workload.rate=1000000000/s"]);
+}
+
+#[test]
+fn a_problem_of_a_flag_names_that_flag() {
+    let dir = here();
+    let (code, problem) = failure(dir.path(), &["compare", "tcp", "--workload", "echo", "--size", "0B"]);
+    assert!(
+        code == 2 && problem.starts_with("error: --size 0B: ") && !problem.contains("simco"),
+        "{problem}"
+    );
+}

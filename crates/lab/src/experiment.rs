@@ -19,7 +19,8 @@ use crate::background::Background;
 use crate::error::InputError;
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
-use crate::source::{Source, cure};
+use crate::source::Source;
+use crate::wording::cure;
 use crate::worlds::WorldName;
 
 /// A question: what is sent over which networks with which transports, and how often.
@@ -138,7 +139,7 @@ impl Experiment {
             for (file, step) in files.iter().zip(&combinations) {
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
                 let point = file.point(name, index, axes);
-                point.scenario(0).check().map_err(|e| file.misfit(&e, source))?;
+                point.scenario(0).check().map_err(|e| file.misfit(&e, &table, step, source))?;
                 points.push(point.settled());
                 places.push(file.world.span());
             }
@@ -178,10 +179,8 @@ impl Experiment {
 
 /// The file with the values of one combination.
 fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> Result<File, InputError> {
-    let mut table = table.clone();
-    for set in step {
-        set.apply(&mut table, source)?;
-    }
+    let table = with_values(table, step, source)?;
+    check_shapes(&table, source)?;
     let file = read_file(&table).map_err(|e| match culprit(&table, e.message()) {
         Some(span) => source.error(&span, cure(&with_keys(&table, e.message()))),
         None => source.explain(&e),
@@ -190,8 +189,60 @@ fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> 
     Ok(file)
 }
 
+fn with_values<'s>(
+    table: &DeTable<'s>,
+    step: &[Assignment<'s>],
+    source: &Source,
+) -> Result<DeTable<'s>, InputError> {
+    let mut table = table.clone();
+    step.iter().try_for_each(|set| set.apply(&mut table, source))?;
+    Ok(table)
+}
+
 fn read_file(table: &DeTable<'_>) -> Result<File, toml::de::Error> {
     File::deserialize(toml::Deserializer::from(Spanned::new(0..0, table.clone())))
+}
+
+/// Refuses a list in the place of a table, whose reader would take the values for those of the keys in their order, and dates,
+/// which are tables to it.
+fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
+    const TABLES: [&str; 7] = ["network", "hosts", "workload", "up", "down", "red", "mix"];
+    for (key, value) in table {
+        let of_tables = TABLES.contains(&key.get_ref().as_ref());
+        let of_hosts = key.get_ref() == "hosts";
+        match value.get_ref() {
+            DeValue::Array(_) if of_tables => return Err(list_for_table(value, source)),
+            DeValue::Array(list) => {
+                for element in list.iter() {
+                    match element.get_ref() {
+                        DeValue::Table(inner) => check_shapes(inner, source)?,
+                        DeValue::Array(_) => return Err(list_for_table(element, source)),
+                        _ => (),
+                    }
+                }
+            }
+            DeValue::Table(inner) => {
+                let list = inner.values().find(|value| of_hosts && value.get_ref().is_array());
+                list.map_or(Ok(()), |list| Err(list_for_table(list, source)))?;
+                check_shapes(inner, source)?;
+            }
+            DeValue::Datetime(_) => {
+                return Err(source.error(&value.span(), "a date means nothing here; text stands in quotes"));
+            }
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
+fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
+    source.error(&list.span(), "a list is not a table; write { key = … }, or a table of its own")
+}
+
+/// The key that a problem with the table `at` names first in backquotes, as far as it stands there.
+fn named_in(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>> {
+    let DeValue::Table(inner) = table.get(at)?.get_ref() else { return None };
+    problem.split('`').skip(1).step_by(2).find_map(|key| Some(inner.get(key)?.span()))
 }
 
 /// The key of the `[workload]` table without which the file does not have this problem: a workload is read as a whole, and
@@ -271,17 +322,24 @@ impl File {
         labels.find(|label| !seen.insert(*label))
     }
 
-    /// What contradicts itself across several keys, placed at its table.
-    fn misfit(&self, error: &ScenarioError, source: &Source) -> InputError {
+    /// What contradicts itself across several keys, placed at the first of them, or at their table.
+    fn misfit(
+        &self,
+        error: &ScenarioError,
+        table: &DeTable<'_>,
+        step: &[Assignment<'_>],
+        source: &Source,
+    ) -> InputError {
+        let named = |at| named_in(&with_values(table, step, source).ok()?, at, &error.to_string());
         let span = match error {
-            ScenarioError::Network(_) => self.network.span(),
+            ScenarioError::Network(_) => named("network").unwrap_or_else(|| self.network.span()),
             ScenarioError::UnknownNode { key: "hosts", .. } | ScenarioError::NoMiddlebox(_) => {
                 self.hosts.span()
             }
             ScenarioError::Workload(_)
             | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)
-            | ScenarioError::NothingSetsThePace => self.workload.span(),
+            | ScenarioError::NothingSetsThePace => named("workload").unwrap_or_else(|| self.workload.span()),
             ScenarioError::Background { index, .. } => self.background[*index].span(),
             ScenarioError::NoMessages => self.messages.span(),
             ScenarioError::PingpongWithoutReliability | ScenarioError::TooManyConnections(..) => {

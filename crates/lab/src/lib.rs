@@ -31,6 +31,7 @@ pub mod table;
 mod topology;
 mod validate;
 mod verify;
+mod wording;
 mod worlds;
 
 pub use background::Background;

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use hol_base::nearest;
 use hol_testbed::Script;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
 use crate::topology;
+use crate::wording::cure;
 
 /// An experiment file and what overrides it.
 #[derive(Debug, Clone)]
@@ -82,6 +82,11 @@ impl Source {
         self.network = OnceLock::new();
         self.overrides.push(Override { origin: origin.to_owned(), path, document, start });
         Ok(())
+    }
+
+    /// Whether the command line sets the dotted `key`, or a table around it.
+    pub fn sets(&self, key: &str) -> bool {
+        key_path(key).is_some_and(|path| self.overrides.iter().any(|set| path.starts_with(&set.path)))
     }
 
     /// Whether the command line sets `path`, which then is no longer swept.
@@ -238,39 +243,6 @@ fn is_called(element: &Spanned<DeValue<'_>>, name: &str) -> bool {
     own == Some(name)
 }
 
-/// The reader's message with what to do about it.
-pub(crate) fn cure(message: &str) -> String {
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    if let (Some((unknown, known)), true) = (quoted.split_first(), message.starts_with("unknown field")) {
-        return match nearest(unknown, known.iter().copied()) {
-            Some(near) => format!("unknown key {unknown:?}; did you mean {near:?}?"),
-            None => format!("unknown key {unknown:?}; known here are {}", known.join(", ")),
-        };
-    }
-    let bare_number =
-        ["invalid type: integer", "invalid type: floating"].iter().any(|m| message.starts_with(m));
-    if bare_number && message.contains("percentage") {
-        let number = quoted.first().unwrap_or(&"1");
-        return format!("{number} is not a percentage; write it in quotes and with %, as in \"{number}%\"");
-    }
-    if bare_number && message.contains("string") {
-        let number = quoted.first().unwrap_or(&"10");
-        return format!("{number} has no unit; write text such as \"{number}ms\" or \"{number}%\"");
-    }
-    if let Some((found, number)) = mismatch(message)
-        && ["u16", "u32", "u64", "usize"].contains(&number)
-    {
-        return format!("{} is not a whole number from 0 on", found.replace('`', ""));
-    }
-    message.replace('`', "\"").trim_end().replace('\n', "; ")
-}
-
-/// What was found where something else was expected.
-fn mismatch(message: &str) -> Option<(&str, &str)> {
-    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
-    rest.trim_end().split_once(", expected ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,26 +300,5 @@ mod tests {
         assert!(error.place.starts_with("a.toml:2:"), "{error}");
         let mut source = Source::new("a.toml", "");
         assert!(source.set("--set x y=1", "x y", "1").is_err());
-    }
-
-    #[test]
-    fn cures_name_the_nearest_key_or_the_unit() {
-        assert_eq!(
-            cure("unknown field `dealy`, expected one of `rate`, `delay`"),
-            "unknown key \"dealy\"; did you mean \"delay\"?"
-        );
-        assert_eq!(
-            cure("unknown field `xyzzy`, expected `a` or `b`"),
-            "unknown key \"xyzzy\"; known here are a, b"
-        );
-        assert!(cure("invalid type: integer `10`, expected a string").contains("\"10ms\""));
-        assert_eq!(
-            cure("invalid type: floating point `0.5`, expected a percentage such as \"1%\", or a loss table"),
-            "0.5 is not a percentage; write it in quotes and with %, as in \"0.5%\""
-        );
-        assert_eq!(
-            cure("invalid value: integer `-1`, expected u64"),
-            "integer -1 is not a whole number from 0 on"
-        );
     }
 }

@@ -119,7 +119,7 @@ fn mistakes_are_placed_and_name_the_cure() {
     );
     assert_eq!(
         with("[network]\ndelay = 10"),
-        "test.toml:3:9: 10 has no unit; write text such as \"10ms\" or \"10%\""
+        "test.toml:3:9: 10 has no unit; write a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)"
     );
     assert!(with("[sweep]\n'network.loss' = ['0%', '200%']").starts_with("test.toml:3:25: \"200%\" is not"));
     assert!(with("[sweep]\n'network.lost' = ['0%']").contains("did you mean \"loss\"?"));

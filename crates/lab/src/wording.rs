@@ -1,0 +1,148 @@
+//! What the reader of TOML finds wrong, in the words of who wrote it.
+
+use hol_base::nearest;
+
+/// The reader's message with what to do about it.
+pub(crate) fn cure(message: &str) -> String {
+    let message = message.trim_end();
+    if let Some((found, expected)) = mismatch(message) {
+        return misplaced(&value(found), expected);
+    }
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if let Some((unknown, known)) = quoted.split_first() {
+        if message.starts_with("unknown field") {
+            return unknown_word("key", unknown, known);
+        }
+        if message.starts_with("unknown variant") {
+            return unknown_word("word", unknown, known);
+        }
+        if message.starts_with("missing field") {
+            return format!("the key {unknown:?} is missing; add it");
+        }
+    }
+    // What the reader says of a choice that is neither a word nor a table of one key.
+    if message.starts_with("wanted string or table") || message.starts_with("wanted exactly 1 element") {
+        return "this is not a word in quotes, as has to stand here".to_owned();
+    }
+    message.replace('`', "\"").replace('\n', "; ")
+}
+
+fn unknown_word(what: &str, unknown: &str, known: &[&str]) -> String {
+    match nearest(unknown, known.iter().copied()) {
+        Some(near) => format!("unknown {what} {unknown:?}; did you mean {near:?}?"),
+        None => format!("unknown {what} {unknown:?}; known here are {}", known.join(", ")),
+    }
+}
+
+/// What was found where something else was expected.
+fn mismatch(message: &str) -> Option<(&str, &str)> {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    rest.split_once(", expected ")
+}
+
+/// A value as it is written: serde names its type before it.
+fn value(found: &str) -> String {
+    match found.split_once(' ') {
+        _ if found == "map" => "a table".to_owned(),
+        _ if found == "sequence" => "a list".to_owned(),
+        Some(("string", text)) => text.to_owned(),
+        Some(("integer" | "boolean" | "floating", rest)) => rest.split('`').nth(1).unwrap_or(rest).to_owned(),
+        _ => found.replace('`', "\""),
+    }
+}
+
+/// What is wrong with `found` where something else is `expected`, in the words of serde.
+fn misplaced(found: &str, expected: &str) -> String {
+    let is_number = found.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    match expected {
+        "any value" => format!("{found} is beyond the numbers that can be written here"),
+        "a string" if is_number => format!("{found} is not text; write it in quotes: \"{found}\""),
+        _ if is_number && expected.contains("a percentage") => {
+            format!("{found} is not a percentage; write it in quotes and with %, as in \"{found}%\"")
+        }
+        _ if is_number && expected.contains(" such as \"") => {
+            format!("{found} has no unit; write {expected}")
+        }
+        _ => format!("{found} is not {}", wanted(expected)),
+    }
+}
+
+/// What should stand there.
+fn wanted(expected: &str) -> String {
+    let whole = |most: u64| format!("a whole number from 0 to {most}");
+    match expected {
+        "u8" => whole(u8::MAX.into()),
+        "u16" => whole(u16::MAX.into()),
+        "u32" => whole(u32::MAX.into()),
+        // TOML's own limit.
+        "u64" | "usize" => whole(i64::MAX as u64),
+        "f32" | "f64" => "a number such as 0.5".to_owned(),
+        "a string" => "text in quotes".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list, as in [ … ]".to_owned(),
+        "a map" => "a table, as in { key = … }".to_owned(),
+        _ if expected.starts_with("struct ") => "a table, as in { key = … }".to_owned(),
+        _ if expected.contains("variant") => "a word in quotes".to_owned(),
+        _ => expected.replace('`', "\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cures_name_the_nearest_key_or_the_unit() {
+        for (message, said) in [
+            (
+                "unknown field `dealy`, expected one of `rate`, `delay`",
+                "unknown key \"dealy\"; did you mean \"delay\"?",
+            ),
+            ("unknown field `xyzzy`, expected `a` or `b`", "unknown key \"xyzzy\"; known here are a, b"),
+            ("unknown variant `al`, expected `none` or `all`", "unknown word \"al\"; did you mean \"all\"?"),
+            ("missing field `at`", "the key \"at\" is missing; add it"),
+            (
+                "invalid type: integer `10`, expected a time such as \"10ms\" (units: ms)",
+                "10 has no unit; write a time such as \"10ms\" (units: ms)",
+            ),
+            (
+                "invalid type: floating point `0.5`, expected a percentage such as \"1%\", or a loss table",
+                "0.5 is not a percentage; write it in quotes and with %, as in \"0.5%\"",
+            ),
+            ("invalid type: integer `5`, expected a string", "5 is not text; write it in quotes: \"5\""),
+        ] {
+            assert_eq!(cure(message), said);
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_told_the_range() {
+        for (message, said) in [
+            (
+                "invalid value: integer `-1`, expected u64",
+                "-1 is not a whole number from 0 to 9223372036854775807",
+            ),
+            (
+                "invalid value: integer `1000000`, expected u16",
+                "1000000 is not a whole number from 0 to 65535",
+            ),
+            (
+                "invalid type: integer `99999999999999999999` as i128, expected any value",
+                "99999999999999999999 is beyond the numbers that can be written here",
+            ),
+        ] {
+            assert_eq!(cure(message), said);
+        }
+    }
+
+    #[test]
+    fn shapes_have_names_of_their_writer() {
+        for (message, said) in [
+            ("invalid type: integer `5`, expected struct NetworkSpec", "5 is not a table, as in { key = … }"),
+            ("invalid type: map, expected a sequence", "a table is not a list, as in [ … ]"),
+            ("invalid type: string \"x\", expected a boolean", "\"x\" is not true or false"),
+        ] {
+            assert_eq!(cure(message), said);
+        }
+    }
+}
