@@ -26,13 +26,40 @@ pub(crate) struct Assignment<'s> {
 type Axis<'s> = Vec<Vec<Assignment<'s>>>;
 
 impl Assignment<'_> {
-    /// The value as the user wrote it, without quotes.
+    /// The value as the user wrote it, without quotes; of tables and lists what they hold, however they are laid out.
     pub fn text(&self) -> String {
         match self.value.get_ref() {
             DeValue::String(text) => text.to_string(),
-            DeValue::Integer(number) => number.to_string(),
-            DeValue::Float(number) => number.to_string(),
-            other => format!("{other:?}"),
+            other => label(other),
+        }
+    }
+}
+
+/// `{max=15p,min=5p}`, `[3,7]`, `true`: a table's keys in alphabetical order, text in quotes only where it could be misread.
+fn label(value: &DeValue<'_>) -> String {
+    const PLAIN: &str = "._%/:+-";
+    match value {
+        DeValue::String(text)
+            if !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || PLAIN.contains(c)) =>
+        {
+            text.to_string()
+        }
+        DeValue::String(text) => format!("{text:?}"),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(choice) => choice.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(list) => {
+            let parts: Vec<String> = list.iter().map(|element| label(element.get_ref())).collect();
+            format!("[{}]", parts.join(","))
+        }
+        DeValue::Table(table) => {
+            let part = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+                format!("{}={}", key.get_ref(), label(value.get_ref()))
+            };
+            let mut parts: Vec<String> = table.iter().map(part).collect();
+            parts.sort_unstable();
+            format!("{{{}}}", parts.join(","))
         }
     }
 }
@@ -170,6 +197,18 @@ mod tests {
         assert_eq!(read(&source).unwrap(), ["z=7 x=1 y=a", "z=7 x=2 y=b"]);
         let error = read(&Source::new("a", "[[zip]]\nx = [1, 2]\ny = [1]\n")).unwrap_err();
         assert_eq!(error.to_string(), "a:3:1: lists of one [[zip]] have one length: 2, not 1");
+    }
+
+    #[test]
+    fn values_of_several_parts_are_called_by_them_however_they_are_laid_out() {
+        let written = "[sweep]\nq = ['droptail', { red = { max = '15p', min = '5p' } }, true, [3, 7], { to = 'a,b' }]\n";
+        let labels = ["q=droptail", "q={red={max=15p,min=5p}}", "q=true", "q=[3,7]", "q={to=\"a,b\"}"];
+        assert_eq!(read(&Source::new("a", written)).unwrap(), labels);
+        let otherwise = written.replace("max = '15p', min = '5p'", "min=\"5p\",  max=\"15p\"");
+        let otherwise = format!("# a comment\n{}", otherwise.replace("[3, 7]", "[\n  3, # three\n  7,\n]"));
+        assert_eq!(read(&Source::new("a", otherwise)).unwrap(), labels);
+        let twice = "[sweep]\nx = [{ a = 1, b = 2 }, { b = 2, a = 1 }]\n";
+        assert!(read(&Source::new("a", twice)).unwrap_err().problem.contains("there twice"));
     }
 
     #[test]
