@@ -95,6 +95,16 @@ impl Reproduce {
         }
         let wanted = |name| self.only.is_empty() || self.only.contains(name);
         let chosen = study.experiments.iter().filter(|(name, _)| wanted(name));
+        let ranged = self.repetitions.filter(|repetitions| repetitions.least < repetitions.most);
+        let precise =
+            |(_, experiment): &(String, Experiment)| experiment.points.iter().all(|p| p.precision.is_some());
+        if let Some(range) =
+            ranged.filter(|_| !study.experiments.iter().filter(|(name, _)| wanted(name)).all(precise))
+        {
+            let problem =
+                format!("--repetitions {range}: {} asks for no precision; give one number", study.name);
+            return Err(Failure::Usage(problem));
+        }
         let repeated = |experiment: Experiment| match self.repetitions {
             Some(repetitions) => experiment.repeated(|_| repetitions),
             None => experiment,

@@ -18,6 +18,8 @@ pub struct Row {
     transport: String,
     stack: String,
     workload: &'static str,
+    /// Whether the mean is as precise as was asked for; null where nothing was.
+    precise: Option<bool>,
     offered: u64,
     completed: u64,
     failed: u64,
@@ -59,6 +61,7 @@ impl Row {
             transport: point.transport.to_string(),
             stack: point.transport.stack().to_owned(),
             workload: point.workload.kind.workload().name(),
+            precise: result.precise(),
             offered: result.offered(),
             completed: result.completed(),
             failed: result.failed(),
@@ -158,15 +161,27 @@ fn interval(interval: Option<Interval>) -> String {
     interval.map_or("-".to_owned(), |interval| interval.to_string())
 }
 
-/// Why runs ended before everything was done, a line for each point where one did.
+/// Why runs ended before everything was done, and means that are not as precise as was asked for, a line for each point.
 pub fn warnings(results: &[PointResult]) -> String {
+    let imprecise = |result: &PointResult| {
+        let asked = result.point.precision.filter(|_| result.precise() == Some(false))?;
+        let count = result.runs.len();
+        let reached = match result.mean_ms().map(|mean| mean.relative()).filter(|share| share.is_finite()) {
+            Some(share) => format!("{:.1} %", share * 100.0),
+            None => "an unknown share".to_owned(),
+        };
+        let point = &result.point;
+        Some(format!(
+            "warning: {point}: the mean is known to {reached} after {count} repetitions, not to {asked}\n"
+        ))
+    };
     let warning = |result: &PointResult| {
         let reason = result.stopped()?;
         let early = result.runs.iter().filter(|run| run.stopped.is_some()).count();
         let point = &result.point;
         Some(format!("warning: {point}: {early} of {} runs ended early: {reason}\n", result.runs.len()))
     };
-    results.iter().filter_map(warning).collect()
+    results.iter().filter_map(warning).chain(results.iter().filter_map(imprecise)).collect()
 }
 
 /// Where a message's time went, largest part first.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hol_lab::{Experiment, Keep, Manifest, Plan, Results, Source};
+use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Results, Source};
 
 use crate::failure::Failure;
 use crate::fill::{complete, fill, threads};
@@ -90,15 +90,15 @@ impl Run {
     }
 }
 
-/// The list of points, and about how long they take.
+/// The list of points, and about how long they take: from what their repetitions need at least to what a precision may ask for.
 pub fn cost(plan: &Plan, jobs: Option<usize>) -> String {
-    let (messages, jobs) = (plan.messages(), threads(jobs));
-    let time = patience(plan.work() as f64 / 1e6 / jobs as f64);
-    format!(
-        "{plan}{} points, {} messages: about {time} with {jobs} jobs\n",
-        plan.points().len(),
-        grouped(messages)
-    )
+    let jobs = threads(jobs);
+    let Estimate { least, most } = plan.estimate(jobs.min(threads(None)));
+    let range =
+        |least: String, most: String| if least == most { least } else { format!("{least} to {most}") };
+    let messages = range(grouped(plan.messages()), grouped(plan.messages_at_most()));
+    let time = range(patience(least), patience(most));
+    format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
 }
 
 /// A table of all points.

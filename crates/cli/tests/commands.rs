@@ -9,11 +9,12 @@ use std::process::{Command, Stdio};
 use hol::{failure, ok};
 use serde_json::Value;
 
-const FIELDS: [&str; 25] = [
+const FIELDS: [&str; 26] = [
     "world",
     "transport",
     "stack",
     "workload",
+    "precise",
     "offered",
     "completed",
     "failed",
@@ -355,4 +356,20 @@ fn a_problem_of_a_flag_names_that_flag() {
         code == 2 && problem.starts_with("error: --size 0B: ") && !problem.contains("simco"),
         "{problem}"
     );
+}
+
+#[test]
+fn a_precision_that_is_not_met_is_said() {
+    let dir = here();
+    let text = "transports = ['tcp']\nmessages = 60\nrepetitions = '2..3'\nprecision = '0.001%'\n[network]\nloss = '5%'\n";
+    fs::write(dir.path().join("a.toml"), text).unwrap();
+    let plan = ok(dir.path(), &["run", "a.toml", "--plan"]);
+    assert!(plan.contains(" 60 to 90 messages: about "), "{plan}");
+    let table = ok(dir.path(), &["run", "a.toml", "--out", "out"]);
+    assert!(table.contains(" after 3 repetitions, not to 0.001%"), "{table}");
+    let points: Value =
+        serde_json::from_str(&fs::read_to_string(dir.path().join("out/points.json")).unwrap()).unwrap();
+    assert_eq!((&points[0]["precise"], &points[0]["repetitions"]), (&false.into(), &3.into()));
+    let row = &rows(&ok(dir.path(), &["run", "a.toml", "--out", "out", "--json"]))[0];
+    assert_eq!(row["precise"], false);
 }

@@ -23,6 +23,9 @@ use crate::source::Source;
 use crate::wording::cure;
 use crate::worlds::WorldName;
 
+/// More runs than this are taken for a mistake: the list of them would not fit into memory.
+const MOST_RUNS: u64 = 1_000_000;
+
 /// A question: what is sent over which networks with which transports, and how often.
 #[derive(Debug, Clone)]
 pub struct Experiment {
@@ -59,7 +62,7 @@ struct File {
     #[serde(default = "default_messages")]
     messages: Spanned<u64>,
     #[serde(default = "default_repetitions")]
-    repetitions: Repetitions,
+    repetitions: Spanned<Repetitions>,
     precision: Option<Spanned<Ratio>>,
     #[serde(default)]
     records: Keep,
@@ -99,8 +102,8 @@ const fn default_seed() -> u64 {
 fn default_messages() -> Spanned<u64> {
     Spanned::new(0..0, 10_000)
 }
-const fn default_repetitions() -> Repetitions {
-    Repetitions::fixed(10)
+fn default_repetitions() -> Spanned<Repetitions> {
+    Spanned::new(0..0, Repetitions::fixed(10))
 }
 fn default_world() -> Spanned<WorldName> {
     Spanned::new(0..0, WorldName::default())
@@ -134,6 +137,7 @@ impl Experiment {
         let files: Vec<File> = files.collect::<Result<_, _>>()?;
 
         let first = &files[0];
+        first.check_runs(&files, source)?;
         let (mut points, mut places) = (Vec::new(), Vec::new());
         for index in 0..first.transports.get_ref().len() {
             for (file, step) in files.iter().zip(&combinations) {
@@ -273,7 +277,8 @@ fn with_keys(table: &DeTable<'_>, message: &str) -> String {
 
 impl File {
     fn check(&self) -> Result<(), (Range<usize>, String)> {
-        let least = u64::from(self.repetitions.least);
+        let repetitions = *self.repetitions.get_ref();
+        let least = u64::from(repetitions.least);
         let messages = *self.messages.get_ref();
         if messages < least {
             let fewer = match messages {
@@ -304,16 +309,37 @@ impl File {
             return Err((self.transports.span(), problem));
         }
         match &self.precision {
-            Some(precision) if self.repetitions.least == self.repetitions.most => {
+            None if repetitions.least < repetitions.most => {
+                let problem = format!(
+                    "nothing says when {least} repetitions are not enough; add precision = \"5%\", or write \
+                     repetitions = {least}"
+                );
+                Err((self.repetitions.span(), problem))
+            }
+            Some(precision) if repetitions.least == repetitions.most => {
                 let problem = "a precision needs room: write repetitions = \"5..40\"".to_owned();
                 Err((precision.span(), problem))
             }
-            Some(precision) if precision.get_ref().is_zero() || self.repetitions.least < 2 => {
+            Some(precision) if precision.get_ref().is_zero() || repetitions.least < 2 => {
                 let problem = "a precision above 0% needs an interval, and that two repetitions".to_owned();
                 Err((precision.span(), problem))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses more runs than can be listed, over the points of all `files`.
+    fn check_runs(&self, files: &[Self], source: &Source) -> Result<(), InputError> {
+        let runs =
+            |file: &Self| u64::from(file.repetitions.get_ref().most) * file.transports.get_ref().len() as u64;
+        let runs = files.iter().map(runs).fold(0, u64::saturating_add);
+        if runs <= MOST_RUNS {
+            return Ok(());
+        }
+        let problem = format!(
+            "{runs} runs together are more than {MOST_RUNS}; lower `repetitions`, or sweep fewer values"
+        );
+        Err(source.error(&self.repetitions.span(), problem))
     }
 
     fn repeated_label(&self) -> Option<&str> {
@@ -362,7 +388,7 @@ impl File {
             transport: spec,
             axes,
             messages: *self.messages.get_ref(),
-            repetitions: self.repetitions,
+            repetitions: *self.repetitions.get_ref(),
             precision: self.precision.as_ref().map(|precision| *precision.get_ref()),
             seed: self.seed,
             network: self.network.get_ref().clone(),

@@ -8,6 +8,7 @@
 mod axes;
 mod background;
 mod error;
+mod estimate;
 mod experiment;
 mod failed;
 mod finished;
@@ -36,6 +37,7 @@ mod worlds;
 
 pub use background::Background;
 pub use error::{InputError, LabError};
+pub use estimate::Estimate;
 pub use experiment::{Experiment, Keep};
 pub use failed::FailedRun;
 pub use finished::Finished;

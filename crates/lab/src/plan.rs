@@ -41,6 +41,18 @@ impl Plan {
         self.wanted(&Finished::default()).iter().map(|job| job.messages()).sum()
     }
 
+    /// The same with all the repetitions that a precision may ask for.
+    pub fn messages_at_most(&self) -> u64 {
+        let mut seen = BTreeSet::new();
+        let points = self.points.iter().filter(|point| seen.insert(point.id));
+        points
+            .map(|point| {
+                point.messages / u64::from(point.repetitions.least) * u64::from(point.most_repetitions())
+            })
+            .fold(0, u64::saturating_add)
+            .max(self.messages())
+    }
+
     /// About how much processor time all points take, each with its least number of repetitions, in µs.
     pub fn work(&self) -> u64 {
         self.wanted(&Finished::default()).iter().map(Job::work).sum()
@@ -77,7 +89,8 @@ pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
 /// How many repetitions a point needs, decided in the order of the repetitions only.
 pub(crate) fn repetitions_wanted(point: &Point, finished: &Finished) -> u32 {
     let Repetitions { least, most } = point.repetitions;
-    let relative = point.precision.map_or(0.0, hol_base::Ratio::value);
+    let Some(precision) = point.precision else { return least };
+    let relative = precision.value();
     let rule = Precision { min: least.into(), max: most.into(), relative };
     let means: Vec<f64> = finished.of(point.id).map_while(|run| run.summary.latency.mean_ms()).collect();
     if let Some(enough) = (1..=means.len()).find(|n| rule.reached(&means[..*n])) {
@@ -133,6 +146,18 @@ mod tests {
             counts.push(finished.runs().count());
         }
         assert_eq!(counts, [3, 5, 8, 12, 18, 20]);
+    }
+
+    #[test]
+    fn without_a_precision_the_least_is_enough() {
+        let mut point = plan().points[0].clone();
+        assert!(Plan::of_points(vec![point.clone()]).messages_at_most() > 6 * plan().messages());
+        point.precision = None;
+        let plan = Plan::of_points(vec![point]);
+        let mut finished = Finished::default();
+        finish(&plan, &mut finished, |repetition| 20 + u64::from(repetition));
+        assert_eq!((finished.runs().count(), plan.wanted(&finished).len()), (3, 0));
+        assert_eq!(plan.messages_at_most(), plan.messages());
     }
 
     #[test]

@@ -123,6 +123,11 @@ impl Point {
         self.messages / least + u64::from(u64::from(repetition) < self.messages % least)
     }
 
+    /// How often it is repeated at most: without a precision nothing asks for more than the least.
+    pub fn most_repetitions(&self) -> u32 {
+        if self.precision.is_some() { self.repetitions.most } else { self.repetitions.least }
+    }
+
     /// The seed of a repetition. It depends on nothing else: transports and points meet common random numbers.
     pub fn seed_of(&self, repetition: u32) -> Seed {
         Seed(self.seed).derive("repetition").derive_index(repetition.into())

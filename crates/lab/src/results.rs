@@ -84,6 +84,12 @@ impl PointResult {
         Interval::of(&means, CONFIDENCE)
     }
 
+    /// Whether the mean is as precise as the experiment asks, where it asks.
+    pub fn precise(&self) -> Option<bool> {
+        let asked = self.point.precision?.value();
+        Some(self.mean_ms().is_some_and(|mean| mean.relative() <= asked))
+    }
+
     /// The latencies of all repetitions together.
     pub fn latency(&self) -> Distribution {
         let mut all = Distribution::default();

@@ -35,6 +35,7 @@ fn row(result: &PointResult) -> Row {
             ("point", json!(point.id)),
             ("complete", json!(complete)),
             ("repetitions", json!(runs.len())),
+            ("precise", json!(result.precise())),
             ("offered", json!(result.offered())),
             ("completed", json!(result.completed())),
             ("failed", json!(result.failed())),

@@ -127,6 +127,9 @@ fn mistakes_are_placed_and_name_the_cure() {
     assert!(with("messages = 5").contains("repetitions = 5"));
     assert!(mistake("transports = ['tcp', 'tcp']").contains("two transports are called \"tcp\""));
     assert!(with("precision = '1%'").contains("repetitions = \"5..40\""));
+    assert!(with("repetitions = '5..40'").starts_with("test.toml:2:15: nothing says when 5 repetitions"));
+    let many = with("messages = 1000000\nrepetitions = 1000000\n[sweep]\nseed = [1, 2]");
+    assert!(many.starts_with("test.toml:3:15: 2000000 runs together"), "{many}");
     assert!(with("repetitions = 0").starts_with("test.toml:2:15: \"0\" is not a number of repetitions"));
     assert!(with("[workload]\nkind = 'pingpong'\nrate = '1/s'").contains("rate"));
     let nowhere = with("[hosts.srever]\nfilter = 'nftables'");
