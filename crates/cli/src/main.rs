@@ -7,6 +7,7 @@ mod compare;
 mod doctor;
 mod failure;
 mod fill;
+mod init;
 mod kernel;
 mod list;
 mod ns2;
@@ -32,6 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   hol compare tcp sctp:streams=8 --loss 1%        which is faster, by how much, and why
   hol compare tcp tcp:cc=reno --delay 40ms --rate 1000/s
+  hol init mine.toml tcp sctp:streams=8 --loss 1%  the same as a file with comments, for hol run
   hol run experiments/hello.toml                  a sweep from a file, with tables and a report
   hol run experiments/hello.toml --set network.delay=50ms --out results/slow
   hol reproduce ikr53 --quick                     a published evaluation, every claim judged
@@ -59,6 +61,8 @@ struct Cli {
 enum Command {
     /// Compare transports under one set of conditions
     Compare(compare::Compare),
+    /// Write an experiment file from a question
+    Init(init::Init),
     /// Run an experiment file
     Run(run::Run),
     /// Run a study: a published evaluation with its figures and claims
@@ -92,6 +96,7 @@ fn main() -> ExitCode {
     }
     let done = match Cli::parse().command {
         Command::Compare(command) => command.run(),
+        Command::Init(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Reproduce(command) => command.run(),
         Command::Report(command) => command.run(),

@@ -69,6 +69,11 @@ const DEFAULTS: [(&str, &str); 4] =
 impl Question {
     /// The experiment that these flags describe.
     pub fn experiment(&self, transports: &[String]) -> Result<Experiment, InputError> {
+        Experiment::parse("compare", &self.source(transports)?)
+    }
+
+    /// The same as the file that it could stand in.
+    pub fn source(&self, transports: &[String]) -> Result<Source, InputError> {
         for (transport, number) in transports.iter().zip(1..) {
             let place = format!("transport {number}");
             transport.parse::<TransportSpec>().map_err(|e| wrong(&place, e.to_string()))?;
@@ -81,7 +86,7 @@ impl Question {
                 source.set(&format!("{key} (the default)"), key, value)?;
             }
         }
-        Experiment::parse("compare", &source)
+        Ok(source)
     }
 
     /// Sets what the given flags say, over what the source says.

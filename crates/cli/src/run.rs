@@ -19,7 +19,7 @@ use crate::terminal::{grouped, note, say};
 /// Finished runs are kept as they come. After Ctrl-C, or worse, the same command goes on where it stopped.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The experiment; experiments/hello.toml explains what it may say
+    /// The experiment; experiments/hello.toml explains what it may say, `hol init` writes one, and - is standard input
     file: PathBuf,
     /// Override a key, as in network.loss=1%; a key that is swept gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -76,13 +76,12 @@ impl Run {
     }
 
     fn experiment(&self) -> Result<Experiment, Failure> {
-        let name = self.file.file_stem().map_or("experiment".into(), |stem| stem.to_string_lossy());
         let mut source = Source::read(&self.file)?;
         set_all(&mut source, &self.settings)?;
         if let Some(world) = &self.world {
             source.set(&format!("--world {world}"), "world", &format!("{world:?}"))?;
         }
-        let mut experiment = Experiment::parse(&name, &source)?;
+        let mut experiment = Experiment::parse(&source.stem(), &source)?;
         if self.records {
             experiment.records = Keep::All;
         }

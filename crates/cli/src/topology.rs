@@ -19,7 +19,7 @@ pub struct Topology {
     /// An ns script, or an experiment file (*.toml)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Draw it as a picture
+    /// Draw it as a picture ("-": on standard output, and nothing else)
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Write it as an ns script ("-": to standard output, and nothing else)
@@ -33,8 +33,11 @@ impl Topology {
         let (network, ignored) = self.network()?;
         let place = self.file.display();
         let network = Network::new(&network).map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
-        if self.ns.as_deref() == Some(Path::new("-")) {
-            say(&write(&network));
+        let standard = Some(Path::new("-"));
+        let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        let picture = || topology::draw("topology", &name, &network).standalone();
+        if self.ns.as_deref() == standard || self.svg.as_deref() == standard {
+            say(&if self.ns.as_deref() == standard { write(&network) } else { picture() });
             return Ok(());
         }
         let mut text = topology::text(&network);
@@ -46,8 +49,7 @@ impl Topology {
         }
         say(&text);
         if let Some(path) = &self.svg {
-            let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
-            save(path, &topology::draw("topology", &name, &network).standalone())?;
+            save(path, &picture())?;
         }
         self.ns.as_ref().map_or(Ok(()), |path| save(path, &write(&network)))
     }

@@ -13,7 +13,7 @@ use hol_wire::PcapngWriter;
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
 use crate::question::Question;
-use crate::terminal::say;
+use crate::terminal::{note, say};
 
 /// Show the packets of one run, or write them to a capture file.
 ///
@@ -25,7 +25,7 @@ pub struct Trace {
     transport: Option<String>,
     #[command(flatten)]
     question: Question,
-    /// Take the run from this experiment file instead
+    /// Take the run from this experiment file instead; - is standard input
     #[arg(long, value_name = "FILE")]
     experiment: Option<PathBuf>,
     /// Which of the experiment's points, as `hol run --plan` numbers them
@@ -40,10 +40,10 @@ pub struct Trace {
     /// Which repetition, from 0
     #[arg(long, value_name = "R", default_value_t = 0, allow_negative_numbers = true)]
     repetition: u32,
-    /// Write a capture (pcapng) for Wireshark and tshark instead of text
+    /// Write a capture (pcapng) for Wireshark and tshark instead of text; - is standard output, as in --pcap - | tshark -r -
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Write the classic trace format of ns-2 instead, for awk
+    /// Write the classic trace format of ns-2 instead, for awk; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
     ns2: Option<PathBuf>,
 }
@@ -68,8 +68,7 @@ impl Trace {
             (Some(file), _) => {
                 let mut source = Source::read(file)?;
                 self.question.apply(&mut source)?;
-                let name = file.file_stem().unwrap_or_default().to_string_lossy();
-                Experiment::parse(&name, &source)?
+                Experiment::parse(&source.stem(), &source)?
             }
             (None, Some(transport)) => self.question.experiment(std::slice::from_ref(transport))?,
             (None, None) => unreachable!("clap asks for a transport or an experiment"),
@@ -89,7 +88,7 @@ impl Trace {
         names.push("dropped".to_owned());
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let comment = self.which_run(point);
-        let file = BufWriter::new(File::create(path).map_err(wrong)?);
+        let file = create(path)?;
         let writer = PcapngWriter::new(file, &comment, &names).map_err(wrong)?;
         let mut capture = Capture { writer, dropped: names.len() as u32 - 1, packets: 0, failed: None };
         self.look(point, &mut capture)?;
@@ -97,7 +96,7 @@ impl Trace {
             return Err(wrong(error));
         }
         capture.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
-        say(&format!("{}: {} packets of {comment}\n", path.display(), capture.packets));
+        written(path, &format!("{} packets of {comment}", capture.packets));
         Ok(())
     }
 
@@ -113,12 +112,12 @@ impl Trace {
         let wrong = |error| cannot_write(path, &error);
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let topology = Topology::new(&scenario.network).map_err(Failure::failed)?;
-        let file = BufWriter::new(File::create(path).map_err(wrong)?);
+        let file = create(path)?;
         let mut trace = Ns2Trace::new(file, &topology);
         hops.tap(&scenario, seed, &mut trace).map_err(LabError::from)?;
         let packets = trace.packets;
         trace.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
-        say(&format!("{}: {packets} packets of {}\n", path.display(), self.which_run(point)));
+        written(path, &format!("{packets} packets of {}", self.which_run(point)));
         Ok(())
     }
 
@@ -135,8 +134,35 @@ impl Trace {
     }
 }
 
+/// The file to write to, or standard output if that is its name.
+fn create(path: &Path) -> Result<BufWriter<Box<dyn Write>>, Failure> {
+    let out: Box<dyn Write> = match is_standard(path) {
+        true => Box::new(io::stdout()),
+        false => Box::new(File::create(path).map_err(|error| cannot_write(path, &error))?),
+    };
+    Ok(BufWriter::new(out))
+}
+
+fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Says what was written, beside it.
+fn written(path: &Path, what: &str) {
+    if is_standard(path) {
+        note!("standard output: {what}");
+    } else {
+        say(&format!("{}: {what}\n", path.display()));
+    }
+}
+
+/// A reader of standard output that went away has had enough: the program ends.
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::failed(format!("{}: cannot write: {error}", path.display()))
+    if is_standard(path) && error.kind() == io::ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    let name = if is_standard(path) { "standard output".to_owned() } else { path.display().to_string() };
+    Failure::failed(format!("{name}: cannot write: {error}"))
 }
 
 /// Writes packets to a capture: what each interface sent and received, and on an interface of their own

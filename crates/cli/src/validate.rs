@@ -99,11 +99,10 @@ impl Validate {
     fn experiments(&self) -> Result<(String, String, Vec<Experiment>), Failure> {
         let path = Path::new(&self.what);
         let (name, title, experiments) = if path.extension().is_some_and(|ending| ending == "toml") {
-            let name =
-                path.file_stem().map_or("experiment".into(), |stem| stem.to_string_lossy()).into_owned();
-            let experiment = Experiment::parse(&name, &Source::read(path)?)?;
+            let source = Source::read(path)?;
+            let experiment = Experiment::parse(&source.stem(), &source)?;
             let experiment = if self.quick { experiment.quick() } else { experiment };
-            (name, experiment.title.clone(), vec![experiment])
+            (source.stem(), experiment.title.clone(), vec![experiment])
         } else {
             let study = Study::load(&self.what, self.quick)?;
             let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();

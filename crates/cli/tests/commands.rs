@@ -373,3 +373,113 @@ fn a_precision_that_is_not_met_is_said() {
     let row = &rows(&ok(dir.path(), &["run", "a.toml", "--out", "out", "--json"]))[0];
     assert_eq!(row["precise"], false);
 }
+
+/// What the program writes to standard output when it reads `input`; it must succeed.
+fn piped(dir: &Path, arguments: &[&str], input: &str) -> std::process::Output {
+    let mut command = Command::new(hol::BIN);
+    let command = command.current_dir(dir).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_dash_is_standard_input_and_output() {
+    let dir = here();
+    let good = piped(dir.path(), &["run", "-", "--json"], "transports = ['tcp']\nmessages = 50\n");
+    assert_eq!(rows(&String::from_utf8(good.stdout).unwrap()).len(), 1);
+    assert!(dir.path().join("results/stdin/points.csv").exists());
+    let bad = piped(dir.path(), &["run", "-"], "transports = ['tcp']\nmesages = 50\n");
+    let problem = String::from_utf8(bad.stderr).unwrap();
+    assert!(problem.starts_with("error: <stdin>:2:1: ") && bad.status.code() == Some(2), "{problem}");
+
+    let question = ["trace", "tcp", "--count", "5", "--repetitions", "1"];
+    let kept = ok(dir.path(), &[&question[..], &["--pcap", "kept"]].concat());
+    assert!(kept.starts_with("kept: "), "{kept}");
+    let shown = hol::hol(dir.path(), &[&question[..], &["--pcap", "-"]].concat());
+    assert_eq!(shown.stdout, fs::read(dir.path().join("kept")).unwrap(), "the capture and nothing else");
+    assert!(String::from_utf8(shown.stderr).unwrap().contains(" packets of hol compare: tcp"));
+    let lines = ok(dir.path(), &[&question[..], &["--ns2", "-"]].concat());
+    assert!(lines.lines().all(|line| "+-rd".contains(&line[..1])), "{lines}");
+    assert!(!dir.path().join("-").exists());
+}
+
+#[test]
+fn init_writes_the_question_that_compare_asks() {
+    let dir = here();
+    for question in [
+        &["tcp", "sctp:streams=8", "--loss", "1%", "--rate", "500/s", "--count", "300"][..],
+        &[
+            "tcp",
+            "--workload",
+            "echo",
+            "--size",
+            "300B",
+            "--delay",
+            "3ms",
+            "--count",
+            "100",
+            "--set",
+            "network.jitter=1ms",
+        ],
+        &[
+            "sctp",
+            "--mix",
+            "enable=2,delete=1",
+            "--queue",
+            "20p",
+            "--count",
+            "100",
+            "--seed",
+            "7",
+            "--repetitions",
+            "2",
+        ],
+        &[
+            "tcp",
+            "--count",
+            "40",
+            "--set",
+            "network.loss={drop=[3,4]}",
+            "--set",
+            "background=[{count=2}]",
+            "--set",
+            "sweep.seed=[1,2]",
+        ],
+        &["tcp", "--count", "40", "--set", "network.up.delay=7ms", "--set", "hosts.server.filter=none"],
+    ] {
+        let digests = |command: &[&str]| -> Vec<Value> {
+            rows(&ok(dir.path(), command)).iter().map(|row| row["digest"].clone()).collect()
+        };
+        let text = ok(dir.path(), &[&["init"], question].concat());
+        let _ = fs::remove_file(dir.path().join("mine.toml"));
+        ok(dir.path(), &[&["init", "mine.toml"], question].concat());
+        assert_eq!(fs::read_to_string(dir.path().join("mine.toml")).unwrap(), text);
+        let _ = fs::remove_dir_all(dir.path().join("out"));
+        let answer = digests(&["run", "mine.toml", "--json", "--out", "out"]);
+        assert_eq!(answer, digests(&[&["compare", "--json"], question].concat()), "{text}");
+    }
+    let (code, problem) = failure(dir.path(), &["init", "mine.toml", "tcp"]);
+    assert!(code == 2 && problem.contains("mine.toml: is there already"), "{problem}");
+    let (_, problem) = failure(dir.path(), &["init", "tpc"]);
+    assert!(problem.contains("unknown transport"), "{problem}");
+}
+
+#[test]
+fn every_line_that_init_leaves_out_could_be_taken_in() {
+    let dir = here();
+    let text = ok(dir.path(), &["init"]);
+    for line in
+        text.lines().filter(|line| line.starts_with("# ") && line.contains(" = ") && !line.ends_with('.'))
+    {
+        let with = text.replace(line, &line[2..]);
+        let (experiment, skipped) =
+            (toml::from_str::<toml::Table>(&with), ["precision", "world", "topology", "size"]);
+        assert!(experiment.is_ok(), "{line}");
+        if !skipped.iter().any(|key| line.contains(&format!("# {key} = "))) && !line.contains("network.loss")
+        {
+            let plan = piped(dir.path(), &["run", "-", "--plan"], &with);
+            assert!(plan.status.success(), "{line}: {}", String::from_utf8_lossy(&plan.stderr));
+        }
+    }
+}

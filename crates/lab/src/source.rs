@@ -1,16 +1,21 @@
 //! The text of an experiment, with the overrides of the command line; every value remembers where it stands.
 
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use hol_testbed::Script;
+use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
 use crate::topology;
 use crate::wording::cure;
+
+/// What standard input is called in messages.
+const STDIN: &str = "<stdin>";
 
 /// An experiment file and what overrides it.
 #[derive(Debug, Clone)]
@@ -51,8 +56,13 @@ impl Source {
         }
     }
 
-    /// An experiment from a file.
+    /// An experiment from a file; `-` is standard input, and what it names is looked for in the working directory.
     pub fn read(path: &Path) -> Result<Self, LabError> {
+        if path == Path::new("-") {
+            let text =
+                io::read_to_string(io::stdin()).map_err(|e| LabError::file("read", Path::new(STDIN), e))?;
+            return Ok(Self { directory: Some(PathBuf::new()), ..Self::new(STDIN, text) });
+        }
         let text = std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e))?;
         let directory = path.parent().map(Path::to_owned);
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
@@ -82,6 +92,30 @@ impl Source {
         self.network = OnceLock::new();
         self.overrides.push(Override { origin: origin.to_owned(), path, document, start });
         Ok(())
+    }
+
+    /// What the experiment is called: its file without the ending.
+    pub fn stem(&self) -> String {
+        let name = if self.name == STDIN { "stdin" } else { &self.name };
+        let stem = Path::new(name).file_stem();
+        stem.map_or("experiment".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+
+    /// The whole experiment with what the command line sets, to be written to a file.
+    pub fn merged(&self) -> Result<toml::Table, InputError> {
+        let table = toml::Deserializer::from(Spanned::new(0..0, self.table()?));
+        let mut table = toml::Table::deserialize(table).map_err(|e| self.explain(&e))?;
+        let axes = table.iter_mut().filter(|(name, _)| ["sweep", "zip"].contains(&name.as_str()));
+        for (_, axes) in axes {
+            let lists = match axes {
+                toml::Value::Array(tables) => tables.iter_mut().collect(),
+                one => vec![one],
+            };
+            lists.into_iter().filter_map(toml::Value::as_table_mut).for_each(|lists| {
+                lists.retain(|key, _| !key_path(key).is_some_and(|path| self.is_set(&path)));
+            });
+        }
+        Ok(table)
     }
 
     /// Whether the command line sets the dotted `key`, or a table around it.

@@ -1,0 +1,154 @@
+//! `hol init`: a question as a file, with what else could be asked.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Args;
+use hol_lab::LabError;
+use toml::Table;
+
+use crate::failure::Failure;
+use crate::question::Question;
+use crate::terminal::say;
+
+/// Transports of a file for which none is named.
+const TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
+
+/// Write an experiment file from a question; `hol run` gives the answer that `hol compare` gives with the same options.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The file to write, NAME.toml [default: standard output], and what to compare [default: tcp sctp:streams=8]
+    #[arg(value_name = "[FILE] [TRANSPORT]")]
+    words: Vec<String>,
+    #[command(flatten)]
+    question: Question,
+}
+
+/// A key with what it means, and a value for who wants to try it.
+type Note = (&'static str, &'static str, &'static str);
+
+/// The keys of an experiment that are not in a table, in their order in the file.
+const TOP: [Note; 9] = [
+    ("title", "", "\"What is compared\""),
+    ("transports", "What is compared, in order; `hol list` shows all options.", "[]"),
+    ("messages", "Messages over all repetitions together.", "10000"),
+    ("repetitions", "Independent runs, each with its own losses; all transports meet the same ones.", "10"),
+    ("precision", "Repeat until the mean is known this well; takes repetitions = \"5..40\".", "\"1%\""),
+    ("seed", "Where all randomness comes from.", "1"),
+    (
+        "world",
+        "Where it runs: our endpoints on simulated links, or Linux in a virtual machine.",
+        "\"kernel\"",
+    ),
+    ("records", "Keep the records of single messages too.", "\"all\""),
+    ("topology", "An ns script as the network.", "\"testlink.ns\""),
+];
+
+/// Those of `[network]`.
+const NETWORK: [Note; 7] = [
+    (
+        "rate",
+        "Of the link in each direction; [network.up] and [network.down] would say it for one.",
+        "\"100Mbit\"",
+    ),
+    ("delay", "One way.", "\"10ms\""),
+    ("jitter", "The delay varies by up to this much.", "\"0s\""),
+    (
+        "loss",
+        "Of packets in each direction; in bursts it is { good_to_bad = \"1%\", bad_to_good = \"25%\" }.",
+        "\"0%\"",
+    ),
+    ("queue", "What waits before the link: packets, or octets as in \"64KiB\".", "\"1000p\""),
+    ("discipline", "Who is dropped when they queue up; \"red\" drops early.", "\"droptail\""),
+    ("mtu", "The longest IP packet.", "\"1500B\""),
+];
+
+/// Those of `[workload]`.
+const WORKLOAD: [Note; 6] = [
+    ("kind", "What the application does; `hol list` says what each is.", "\"simco\""),
+    ("rate", "Messages a second, whatever happened to those before.", "\"100/s\""),
+    ("arrivals", "How they are spaced.", "\"periodic\""),
+    ("size", "Of a message; not for simco.", "\"128B\""),
+    ("start", "When it connects.", "\"0s\""),
+    ("late_limit", "The run ends when a message is handed to the transport later than this.", "\"10s\""),
+];
+
+/// What may follow.
+const SWEEP: &str = "
+# Every combination of these lists is a point; a swept key is left out above.
+# [sweep]
+# \"network.loss\" = [\"0%\", \"1%\", \"2%\"]
+";
+
+impl Init {
+    /// Writes the file.
+    pub fn run(&self) -> Result<(), Failure> {
+        let (file, text) = self.file()?;
+        let Some(path) = file else {
+            say(&text);
+            return Ok(());
+        };
+        let written = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()));
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::Usage(format!(
+                "{}: is there already; name another file, or remove it",
+                path.display()
+            ))),
+            Err(error) => Err(LabError::file("write", path, error).into()),
+            Ok(()) => {
+                say(&format!("{0} written; hol run {0}\n", path.display()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Where the file is to be, if not on standard output, and its text.
+    pub fn file(&self) -> Result<(Option<&Path>, String), Failure> {
+        let (file, transports) = match self.words.split_first() {
+            Some((first, rest)) if first.ends_with(".toml") => (Some(Path::new(first)), rest),
+            _ => (None, &self.words[..]),
+        };
+        let transports =
+            if transports.is_empty() { TRANSPORTS.map(str::to_owned).to_vec() } else { transports.to_vec() };
+        // What cannot be asked is not written.
+        self.question.experiment(&transports)?;
+        Ok((file, text(self.question.source(&transports)?.merged()?)))
+    }
+}
+
+/// A file that says what `keys` say, with notes on what it says and does not.
+fn text(mut keys: Table) -> String {
+    let mut table = |name: &str| match keys.remove(name) {
+        Some(toml::Value::Table(table)) => table,
+        _ => Table::new(),
+    };
+    let (network, workload, sweep) = (table("network"), table("workload"), table("sweep"));
+    let mut text =
+        "# An experiment of headofline: hol run FILE. Every quantity is text with its unit.\n".to_owned();
+    text += &section(&TOP, keys);
+    text += &format!("\n# What lies between client and server.\n[network]{}", section(&NETWORK, network));
+    text += &format!("\n# What the application does.\n[workload]{}", section(&WORKLOAD, workload));
+    text + &if sweep.is_empty() { SWEEP.to_owned() } else { format!("\n[sweep]{}", section(&[], sweep)) }
+}
+
+/// A line for each key: as a comment where it is not set, and after those with a note those without.
+fn section(notes: &[Note], mut keys: Table) -> String {
+    let mut text = "\n".to_owned();
+    for (key, what, example) in notes {
+        let what = if what.is_empty() { String::new() } else { format!("# {what}\n") };
+        text += &match keys.remove(*key) {
+            Some(value) => format!("{what}{key} = {value}\n"),
+            None => format!("{what}# {key} = {example}\n"),
+        };
+    }
+    for (key, value) in keys {
+        let is_bare = key.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        text += &format!("{} = {value}\n", if is_bare { key } else { toml::Value::String(key).to_string() });
+    }
+    text
+}
