@@ -6,9 +6,11 @@ mod serial;
 mod spelling;
 mod time;
 mod units;
+mod wording;
 
 pub use digest::{Digest, Digester};
 pub use random::{Rng, Seed};
 pub use spelling::nearest;
 pub use time::{Duration, Time};
 pub use units::{BitRate, ByteCount, Frequency, ParseUnitError, QueueLimit, Ratio};
+pub use wording::plain_words;

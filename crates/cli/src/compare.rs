@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hol_lab::{Finished, Plan, PointResult, execute};
+use hol_lab::{Experiment, Finished, Plan, PointResult, execute};
 use hol_measure::{CONFIDENCE, Distribution, Interval, Verdict, compare_paired};
 
 use crate::failure::Failure;
@@ -40,10 +40,7 @@ pub struct Compare {
 impl Compare {
     /// Runs all transports, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
-        if self.transports.is_empty() {
-            return Err(Failure::Usage(TEACH.to_owned()));
-        }
-        let plan = Plan::new([&self.question.experiment(&self.transports)?]);
+        let plan = Plan::new([&self.experiment()?]);
         let mut finished = Finished::default();
         let mut progress = Progress::new(self.json);
         let stop = stop_on_interrupt()?;
@@ -73,6 +70,14 @@ impl Compare {
         finished.failed().next().map_or(Ok(()), |first| {
             Err(Failure::Failed(format!("{failed} runs failed and are missing above; the first is {first}")))
         })
+    }
+
+    /// What is compared under which conditions.
+    pub fn experiment(&self) -> Result<Experiment, Failure> {
+        if self.transports.is_empty() {
+            return Err(Failure::Usage(TEACH.to_owned()));
+        }
+        Ok(self.question.experiment(&self.transports)?)
     }
 }
 

@@ -75,7 +75,8 @@ impl Run {
         complete(&results, &out)
     }
 
-    fn experiment(&self) -> Result<Experiment, Failure> {
+    /// The experiment with all that the options say.
+    pub fn experiment(&self) -> Result<Experiment, Failure> {
         let mut source = Source::read(&self.file)?;
         set_all(&mut source, &self.settings)?;
         if let Some(world) = &self.world {

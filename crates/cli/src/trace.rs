@@ -63,7 +63,8 @@ impl Trace {
         }
     }
 
-    fn chosen_point(&self) -> Result<Point, Failure> {
+    /// The point whose run is shown.
+    pub fn chosen_point(&self) -> Result<Point, Failure> {
         let experiment = match (&self.experiment, &self.transport) {
             (Some(file), _) => {
                 let mut source = Source::read(file)?;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hol_agent::{SecretFileError, nonces, read_secrets};
-use hol_base::Duration;
+use hol_base::{Duration, plain_words};
 use hol_filter::{Interfaces, Nftables, NullFilter, PacketFilter, Pool, Unmatched};
 use hol_journal::{Durability, Journal, JournalError, Recorded};
 use hol_simco::{
@@ -102,7 +102,8 @@ pub enum SetupError {
 
 impl SetupError {
     pub(crate) fn syntax(path: &Path, error: &toml::de::Error) -> Self {
-        Self::Syntax { path: path.to_owned(), problem: error.to_string().trim_end().to_owned() }
+        let problem = error.to_string().trim_end().replace(error.message(), &plain_words(error.message()));
+        Self::Syntax { path: path.to_owned(), problem }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-use hol_base::Ratio;
+use hol_base::{Ratio, plain_words};
 use hol_network::NetworkSpec;
 use hol_scenario::ScenarioError;
 use hol_stack::TransportSpec;
@@ -20,7 +20,6 @@ use crate::error::InputError;
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
 use crate::source::Source;
-use crate::wording::cure;
 use crate::worlds::WorldName;
 
 /// More runs than this are taken for a mistake: the list of them would not fit into memory.
@@ -186,7 +185,7 @@ fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> 
     let table = with_values(table, step, source)?;
     check_shapes(&table, source)?;
     let file = read_file(&table).map_err(|e| match culprit(&table, e.message()) {
-        Some(span) => source.error(&span, cure(&with_keys(&table, e.message()))),
+        Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
         None => source.explain(&e),
     })?;
     file.check().map_err(|(span, problem)| source.error(&span, problem))?;

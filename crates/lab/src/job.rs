@@ -25,6 +25,6 @@ impl Job<'_> {
     /// About how much processor time it takes, in µs.
     pub fn work(&self) -> u64 {
         let cost = self.point.world.open().map(|world| world.cost());
-        cost.map_or(0, |cost| cost.run + cost.message * self.messages())
+        cost.map_or(0, |cost| cost.run.saturating_add(cost.message.saturating_mul(self.messages())))
     }
 }

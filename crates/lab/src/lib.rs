@@ -32,7 +32,6 @@ pub mod table;
 mod topology;
 mod validate;
 mod verify;
-mod wording;
 mod worlds;
 
 pub use background::Background;

@@ -38,24 +38,18 @@ impl Plan {
 
     /// Messages of all points, each with its least number of repetitions.
     pub fn messages(&self) -> u64 {
-        self.wanted(&Finished::default()).iter().map(|job| job.messages()).sum()
+        self.wanted(&Finished::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
     }
 
     /// The same with all the repetitions that a precision may ask for.
     pub fn messages_at_most(&self) -> u64 {
         let mut seen = BTreeSet::new();
+        let of = |point: &Point| {
+            let each = point.messages / u64::from(point.repetitions.least);
+            each.saturating_mul(point.most_repetitions().into())
+        };
         let points = self.points.iter().filter(|point| seen.insert(point.id));
-        points
-            .map(|point| {
-                point.messages / u64::from(point.repetitions.least) * u64::from(point.most_repetitions())
-            })
-            .fold(0, u64::saturating_add)
-            .max(self.messages())
-    }
-
-    /// About how much processor time all points take, each with its least number of repetitions, in µs.
-    pub fn work(&self) -> u64 {
-        self.wanted(&Finished::default()).iter().map(Job::work).sum()
+        points.map(of).fold(0, u64::saturating_add).max(self.messages())
     }
 
     /// The runs to do next, the longest first and of equals the first repetitions, so that a sweep that is cut off

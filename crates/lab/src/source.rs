@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use hol_base::plain_words;
 use hol_testbed::Script;
 use serde::Deserialize;
 use toml::Spanned;
@@ -12,7 +13,6 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
 use crate::topology;
-use crate::wording::cure;
 
 /// What standard input is called in messages.
 const STDIN: &str = "<stdin>";
@@ -187,7 +187,7 @@ impl Source {
 
     /// What the TOML reader found, with the cure.
     pub(crate) fn explain(&self, error: &toml::de::Error) -> InputError {
-        self.error(&error.span().unwrap_or(0..0), cure(error.message()))
+        self.error(&error.span().unwrap_or(0..0), plain_words(error.message()))
     }
 
     fn place(&self, offset: usize) -> String {

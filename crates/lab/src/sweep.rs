@@ -59,7 +59,7 @@ pub fn execute(
             world.make_room(count.min(threads))?;
         }
         progress.runs_wanted += jobs.len() as u64;
-        progress.work_wanted += jobs.iter().map(Job::work).sum::<u64>();
+        progress.work_wanted = jobs.iter().map(Job::work).fold(progress.work_wanted, u64::saturating_add);
         let work = |job: &Job<'_>| match run::run(*job) {
             Ok(Outcome::Done(result, records)) => keep(&result, &records).map(|()| (job.work(), Ok(*result))),
             Ok(Outcome::Failed(run)) => Ok((job.work(), Err(run))),
@@ -68,7 +68,7 @@ pub fn execute(
         let take = |ended: Result<(u64, Result<RunResult, FailedRun>), LabError>| -> Result<(), LabError> {
             let (work, ended) = ended?;
             progress.runs += 1;
-            progress.work += work;
+            progress.work = progress.work.saturating_add(work);
             progress.failed += u64::from(ended.is_err());
             done(ended.as_ref(), progress)?;
             match ended {

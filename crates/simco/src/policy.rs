@@ -4,7 +4,7 @@ mod succession;
 
 use std::collections::BTreeMap;
 
-use hol_base::nearest;
+use hol_base::{nearest, plain_words};
 use serde::Deserialize;
 
 use crate::{AddressTuple, Owner, Prefix};
@@ -151,6 +151,11 @@ impl TryFrom<String> for PrefixText {
 /// What an agent may if the file does not say: all but to block others.
 const USUAL: [Right; 5] = [Right::Reserve, Right::Enable, Right::Lifetime, Right::Status, Right::List];
 
+/// The place and the line as the reader shows them, with the problem in plain words.
+fn told(error: &toml::de::Error) -> String {
+    error.to_string().trim_end().replace(error.message(), &plain_words(error.message()))
+}
+
 impl Policy {
     /// Anybody may do anything without authentication.
     pub fn open() -> Self {
@@ -169,8 +174,7 @@ impl Policy {
 
     /// Reads a policy file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        let file: PolicyFile = toml::from_str(text)
-            .map_err(|error| PolicyError::Syntax(error.to_string().trim_end().to_owned()))?;
+        let file: PolicyFile = toml::from_str(text).map_err(|error| PolicyError::Syntax(told(&error)))?;
         check_count(file.agents.len())?;
         let names: Vec<&str> = file.agents.keys().map(String::as_str).collect();
         let id = |place: &str, name: &str| find(&names, place, name);

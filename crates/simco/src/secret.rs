@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
+use hol_base::plain_words;
 use sha2::Sha256;
 
 use crate::{Authentication, Challenge, Credentials, Exchange, Owner, Token};
@@ -113,7 +114,7 @@ impl SecretError {
     /// The parser's own report would show the line.
     fn syntax(text: &str, error: &toml::de::Error) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        Self::Syntax { line: 1 + before.matches('\n').count(), message: error.message().to_owned() }
+        Self::Syntax { line: 1 + before.matches('\n').count(), message: plain_words(error.message()) }
     }
 }
 

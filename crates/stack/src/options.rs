@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hol_base::nearest;
+use hol_base::{nearest, plain_words};
 use hol_transport::Reliability;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -126,7 +126,8 @@ impl Options {
 }
 
 fn read<C: for<'de> Deserialize<'de>>(behaviour: &toml::Table) -> Result<C, String> {
-    C::deserialize(behaviour.clone().into_deserializer()).map_err(|e: toml::de::Error| e.message().to_owned())
+    C::deserialize(behaviour.clone().into_deserializer())
+        .map_err(|e: toml::de::Error| plain_words(e.message()))
 }
 
 /// The text of an option as a TOML value of the kind that the stack file has, if it can be one.

@@ -1,9 +1,9 @@
-//! What the reader of TOML finds wrong, in the words of who wrote it.
+//! What serde finds wrong in a file, in the words of who wrote it.
 
-use hol_base::nearest;
+use crate::nearest;
 
-/// The reader's message with what to do about it.
-pub(crate) fn cure(message: &str) -> String {
+/// A message of serde's, or of a reader of TOML, as people say it, with what to do about it.
+pub fn plain_words(message: &str) -> String {
     let message = message.trim_end();
     if let Some((found, expected)) = mismatch(message) {
         return misplaced(&value(found), expected);
@@ -23,6 +23,9 @@ pub(crate) fn cure(message: &str) -> String {
     // What the reader says of a choice that is neither a word nor a table of one key.
     if message.starts_with("wanted string or table") || message.starts_with("wanted exactly 1 element") {
         return "this is not a word in quotes, as has to stand here".to_owned();
+    }
+    if message.contains("recurs") {
+        return "too much stands inside one another here; write it flatter".to_owned();
     }
     message.replace('`', "\"").replace('\n', "; ")
 }
@@ -111,7 +114,7 @@ mod tests {
             ),
             ("invalid type: integer `5`, expected a string", "5 is not text; write it in quotes: \"5\""),
         ] {
-            assert_eq!(cure(message), said);
+            assert_eq!(plain_words(message), said);
         }
     }
 
@@ -131,7 +134,7 @@ mod tests {
                 "99999999999999999999 is beyond the numbers that can be written here",
             ),
         ] {
-            assert_eq!(cure(message), said);
+            assert_eq!(plain_words(message), said);
         }
     }
 
@@ -142,7 +145,7 @@ mod tests {
             ("invalid type: map, expected a sequence", "a table is not a list, as in [ … ]"),
             ("invalid type: string \"x\", expected a boolean", "\"x\" is not true or false"),
         ] {
-            assert_eq!(cure(message), said);
+            assert_eq!(plain_words(message), said);
         }
     }
 }

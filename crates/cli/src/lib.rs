@@ -1,0 +1,139 @@
+//! The `hol` command, and its command lines without what they would run.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
+
+mod bench;
+mod ccdf;
+mod compare;
+mod doctor;
+mod failure;
+mod fill;
+mod init;
+mod kernel;
+mod list;
+mod ns2;
+mod number;
+mod progress;
+mod question;
+mod report;
+mod reproduce;
+mod row;
+mod run;
+mod simco;
+mod terminal;
+mod topology;
+mod trace;
+mod validate;
+mod verify;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use hol_lab::{Experiment, Finished, Plan};
+
+const EXAMPLES: &str = "\
+Examples:
+  hol compare tcp sctp:streams=8 --loss 1%        which is faster, by how much, and why
+  hol compare tcp tcp:cc=reno --delay 40ms --rate 1000/s
+  hol init mine.toml tcp sctp:streams=8 --loss 1%  the same as a file with comments, for hol run
+  hol run experiments/hello.toml                  a sweep from a file, with tables and a report
+  hol run experiments/hello.toml --set network.delay=50ms --out results/slow
+  hol reproduce ikr53 --quick                     a published evaluation, every claim judged
+  hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
+  hol list                                        transports, stacks, workloads, studies
+  hol simco serve --filter nftables               a middlebox, and `hol simco enable` is its agent
+";
+
+const TEMPLATE: &str = "{about}\n\n{before-help}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+const AFTER: &str = "\
+A TRANSPORT is tcp or sctp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
+Exit codes: 0 done, 1 failed, 2 usage. `hol COMMAND --help` says more.";
+
+/// What does a transport do to your application? Messages over simulated networks and Linux' own, measured and explained.
+#[derive(Debug, Parser)]
+#[command(name = "hol", version, before_help = EXAMPLES, help_template = TEMPLATE, after_help = AFTER)]
+#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare transports under one set of conditions
+    Compare(compare::Compare),
+    /// Write an experiment file from a question
+    Init(init::Init),
+    /// Run an experiment file
+    Run(run::Run),
+    /// Run a study: a published evaluation with its figures and claims
+    Reproduce(reproduce::Reproduce),
+    /// Draw the report of a result directory again
+    Report(report::Report),
+    /// Repeat runs of a result directory and compare their digests
+    Verify(verify::Verify),
+    /// Hold the model to the kernel, point by point
+    Validate(validate::Validate),
+    /// Show or capture the packets of one run
+    Trace(trace::Trace),
+    /// Draw the network of an ns script or an experiment
+    Topology(topology::Topology),
+    /// Measure this program's own speed
+    Bench(bench::Bench),
+    /// List studies, stacks, transports with their options, and workloads
+    List(list::List),
+    /// Get, choose and list the kernels of the kernel world
+    Kernel(kernel::Kernel),
+    /// Ask a middlebox to let flows pass, or be one: RFC 4540
+    Simco(simco::Simco),
+    /// Say what works on this machine
+    Doctor(doctor::Doctor),
+}
+
+/// Does what the command line asks for, and gives the exit code.
+pub fn main() -> ExitCode {
+    // The kernel world runs this very program inside its virtual machine.
+    if hol_kernel::guest::is_guest() {
+        return hol_kernel::guest::main();
+    }
+    let done = match Cli::parse().command {
+        Command::Compare(command) => command.run(),
+        Command::Init(command) => command.run(),
+        Command::Run(command) => command.run(),
+        Command::Reproduce(command) => command.run(),
+        Command::Report(command) => command.run(),
+        Command::Verify(command) => command.run(),
+        Command::Validate(command) => command.run(),
+        Command::Trace(command) => command.run(),
+        Command::Topology(command) => command.run(),
+        Command::Bench(command) => command.run(),
+        Command::List(command) => command.run(),
+        Command::Kernel(command) => command.run(),
+        Command::Simco(command) => command.run(),
+        Command::Doctor(command) => command.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Reads a command line and the files that it names as far as the first run, which is not begun; what is wrong is as `hol` says it.
+/// Only commands that plan runs go further than the line itself.
+pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
+    let planned = match Cli::try_parse_from(line).map_err(|problem| problem.to_string())?.command {
+        Command::Compare(command) => command.experiment().map(|experiment| list(&experiment)),
+        Command::Run(command) => command.experiment().map(|experiment| list(&experiment)),
+        Command::Trace(command) => command.chosen_point().map(|_| ()),
+        Command::Init(command) => command.file().map(|_| ()),
+        _ => Ok(()),
+    };
+    planned.map_err(|failure| failure.to_string())
+}
+
+/// All that a plan says without a run.
+fn list(experiment: &Experiment) {
+    let plan = Plan::new([experiment]);
+    assert!(!plan.wanted(&Finished::default()).is_empty() && !plan.to_string().is_empty());
+}

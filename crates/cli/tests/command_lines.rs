@@ -1,0 +1,232 @@
+//! Whatever stands on a command line, it is planned or refused: no panic, no hang, no more memory than is stated here.
+//!
+//! `PROPTEST_CASES=1000000 cargo test -p headofline --test command_lines` takes minutes.
+
+use std::alloc::System;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use cap::Cap;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// All that is allocated at a time, over all cases.
+const MOST_MEMORY: usize = 256 << 20;
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, MOST_MEMORY);
+
+/// Files that a command line may name.
+static FILES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+    let dir = tempfile::tempdir().expect("a place for files");
+    let script = "set ns [new Simulator]\nset client [$ns node]\nset server [$ns node]\n\
+                  $ns duplex-link $client $server 1Mb 1ms DropTail\n";
+    for (name, text) in [
+        (
+            "good.toml",
+            "transports = ['tcp', 'sctp']\nmessages = 100\n[sweep]\n'network.loss' = ['0%', '1%']\n",
+        ),
+        ("bad.toml", "transports = ['tcp'\n"),
+        ("script.toml", "transports = ['tcp']\ntopology = 'a.ns'\n"),
+        ("a.ns", script),
+        ("nothing.toml", ""),
+    ] {
+        fs::write(dir.path().join(name), text).expect("a file");
+    }
+    dir
+});
+
+const COMMANDS: [&str; 13] = [
+    "compare",
+    "run",
+    "trace",
+    "init",
+    "reproduce",
+    "report",
+    "verify",
+    "validate",
+    "topology",
+    "bench",
+    "list",
+    "doctor",
+    "rnu",
+];
+
+const OPTIONS: [&str; 30] = [
+    "--workload",
+    "--rate",
+    "--arrivals",
+    "--size",
+    "--mix",
+    "--filter",
+    "--count",
+    "--delay",
+    "--loss",
+    "--bandwidth",
+    "--queue",
+    "--repetitions",
+    "--seed",
+    "--world",
+    "--set",
+    "--json",
+    "--jobs",
+    "--experiment",
+    "--point",
+    "--repetition",
+    "--pcap",
+    "--ns2",
+    "--plan",
+    "--records",
+    "--out",
+    "--help",
+    "--quick",
+    "--only",
+    "-x",
+    "--",
+];
+
+const KEYS: [&str; 24] = [
+    "messages",
+    "seed",
+    "repetitions",
+    "precision",
+    "title",
+    "records",
+    "world",
+    "transports",
+    "network.loss",
+    "network.delay",
+    "network.rate",
+    "network.queue",
+    "network.discipline",
+    "network.up.delay",
+    "network.events",
+    "network.paths",
+    "workload.kind",
+    "workload.rate",
+    "workload.sources",
+    "workload.mix.enable",
+    "background",
+    "background.count",
+    "sweep.seed",
+    "a.b..c",
+];
+
+const VALUES: [&str; 44] = [
+    "",
+    "0",
+    "1",
+    "-1",
+    "10",
+    "1000000",
+    "18446744073709551615",
+    "99999999999999999999",
+    "1.5",
+    "nan",
+    "tcp",
+    "sctp",
+    "udp",
+    "mptcp",
+    "tcp:cc=reno",
+    "sctp:streams=0",
+    "sctp:streams=65535,associations=1024",
+    "tcp:",
+    ":",
+    "tcp:stack=rfc",
+    "echo",
+    "oneway",
+    "bulk",
+    "pingpong",
+    "simco",
+    "poisson",
+    "nftables",
+    "0B",
+    "128B",
+    "99999999GB",
+    "100mbps",
+    "1Mbit",
+    "10ms",
+    "0s",
+    "1000000d",
+    "99999999999/s",
+    "0.5%",
+    "101%",
+    "1000p",
+    "[]",
+    "[1,2]",
+    "{x=1}",
+    "5..40",
+    "kernel:none",
+];
+
+fn value() -> impl Strategy<Value = String> {
+    let file = select(vec!["good.toml", "bad.toml", "script.toml", "a.ns", "nothing.toml", "none.toml", ""]);
+    prop_oneof![
+        8 => select(VALUES.to_vec()).prop_map(str::to_owned),
+        2 => file.prop_map(|name| FILES.path().join(name).display().to_string()),
+        1 => any::<i64>().prop_map(|number| number.to_string()),
+        1 => "\\PC{0,12}",
+    ]
+    // Standard input would be waited for.
+    .prop_filter("reads standard input", |value| value != "-")
+}
+
+fn arguments() -> impl Strategy<Value = Vec<String>> {
+    prop_oneof![
+        3 => (select(OPTIONS.to_vec()), value()).prop_map(|(option, value)| vec![option.to_owned(), value]),
+        3 => (select(KEYS.to_vec()), value()).prop_map(|(key, value)| vec!["--set".to_owned(), format!("{key}={value}")]),
+        2 => value().prop_map(|value| vec![value]),
+        1 => select(OPTIONS.to_vec()).prop_map(|option| vec![option.to_owned()]),
+        2 => select(vec!["tcp", "sctp:streams=8", "udp"]).prop_map(|transport| vec![transport.to_owned()]),
+    ]
+}
+
+/// A command with what it cannot do without, and more.
+fn line() -> impl Strategy<Value = Vec<OsString>> {
+    (select(COMMANDS.to_vec()), any::<bool>(), vec(arguments(), 0..6)).prop_map(|(command, whole, more)| {
+        let needs = match command {
+            "compare" | "trace" if whole => vec!["tcp".to_owned()],
+            "run" if whole => vec![FILES.path().join("good.toml").display().to_string()],
+            _ => Vec::new(),
+        };
+        let words =
+            ["hol".to_owned(), command.to_owned()].into_iter().chain(needs).chain(more.into_iter().flatten());
+        words.map(OsString::from).collect()
+    })
+}
+
+fn cases(default: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(default), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+    #[test]
+    fn what_stands_on_a_command_line_is_planned_or_refused(line in line()) {
+        if let Err(problem) = headofline::rehearse(line.clone()) {
+            prop_assert!(!problem.is_empty());
+            for internal in ["struct ", "unit variant", "invalid type", "expected u", "Spanned"] {
+                prop_assert!(!problem.contains(internal), "{line:?}: {problem}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_right_is_planned() {
+    let good = FILES.path().join("good.toml");
+    let good = |rest: &[&str]| -> Vec<OsString> {
+        ["hol", "run"]
+            .iter()
+            .map(OsString::from)
+            .chain([Path::new(&good).into()])
+            .chain(rest.iter().map(OsString::from))
+            .collect()
+    };
+    assert_eq!(headofline::rehearse(good(&["--set", "network.delay=5ms"])), Ok(()));
+    assert!(headofline::rehearse(good(&["--set", "network.delay=5"])).unwrap_err().contains("has no unit"));
+}
