@@ -4,14 +4,17 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 use hol_lab::{Experiment, Finished, Plan, PointResult, execute};
-use hol_measure::{CONFIDENCE, Distribution, Interval, Verdict, compare_paired};
+use hol_measure::Distribution;
+use hol_report::data::Cell;
+use hol_report::metric::Metric;
+use hol_report::survey::verdict;
 
 use crate::failure::Failure;
 use crate::fill::{stop_on_interrupt, threads, warn_of_engine};
 use crate::number::positive;
 use crate::progress::Progress;
 use crate::question::Question;
-use crate::row::{NANOSECOND_MS, Row, split};
+use crate::row::{Row, split};
 use crate::terminal::{grouped, say};
 use crate::{ccdf, row};
 
@@ -24,7 +27,7 @@ const TEACH: &str = "compare what? Name two or more transports, as in\n  \
 /// Every transport meets the same losses in the same repetition, so that differences are paired.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// tcp or sctp, with options as in sctp:streams=8,rto_min=200ms; the first is the yardstick
+    /// tcp, sctp, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; the first is the yardstick
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
@@ -64,7 +67,7 @@ impl Compare {
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
-            say(&page(&results));
+            say(&page(&results, &self.question.overrides()));
         }
         let failed = finished.failed().count();
         finished.failed().next().map_or(Ok(()), |first| {
@@ -82,17 +85,17 @@ impl Compare {
 }
 
 /// Everything for people.
-fn page(results: &[PointResult]) -> String {
+fn page(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
-    let mut text = conditions(first) + "\n\n";
+    let mut text = conditions(first, overrides) + "\n\n";
     text += &row::points("transport", results, |result| result.point.label.clone());
     text.push('\n');
-    for result in &results[1..] {
-        text += &(verdict(first, result) + "\n");
+    let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
+    for cell in &cells[1..] {
+        text += &(verdict(Metric::ResponseTime, cell, &cells[0]) + "\n");
     }
     text += "\nwhere the time goes, mean of a message:\n";
-    let parts = |r: &PointResult| r.split_ms().map_or("nothing completed".to_owned(), |parts| split(&parts));
-    let rows: Vec<_> = results.iter().map(|r| (format!("  {}", r.point.label), parts(r))).collect();
+    let rows: Vec<_> = cells.iter().map(|cell| (format!("  {}", cell.transport), parts(cell))).collect();
     let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
     rows.iter().for_each(|(label, parts)| text += &format!("{label:<width$}  {parts}\n"));
     let warnings = row::warnings(results);
@@ -104,14 +107,23 @@ fn page(results: &[PointResult]) -> String {
     text + "\n" + &ccdf::draw(&curves)
 }
 
+/// Where the time of a message went, as far as this world sees it.
+fn parts(cell: &Cell) -> String {
+    match &cell.split {
+        _ if cell.latency.completed() == 0 => "nothing completed".to_owned(),
+        Some(parts) => split(parts),
+        None => "not seen: sockets do not tell when a packet left or came".to_owned(),
+    }
+}
+
 /// One sentence about the question.
-fn conditions(result: &PointResult) -> String {
+fn conditions(result: &PointResult, overrides: &str) -> String {
     let point = &result.point;
     let network = &point.network;
     let rate = point.workload.rate().map_or(String::new(), |rate| format!(" at {rate}"));
     let world = if point.world.is_default() { String::new() } else { format!(" in {}", point.world) };
     format!(
-        "{}{rate}{world}, {} each way, loss {}, {}, queue {}; {} messages in {} repetitions, seed {}",
+        "{}{rate}{world}, {} each way, loss {}, {}, queue {}{overrides}; {} messages in {} repetitions, seed {}",
         point.workload,
         network.delay,
         serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss)),
@@ -121,43 +133,4 @@ fn conditions(result: &PointResult) -> String {
         result.runs.len(),
         point.seed
     )
-}
-
-/// `other` against `first`, from the repetitions in which both have a mean.
-fn verdict(first: &PointResult, other: &PointResult) -> String {
-    let (name, yardstick) = (&other.point.label, &first.point.label);
-    let pairs = other.means_ms().into_iter().zip(first.means_ms());
-    let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| Some((a?, b?))).unzip();
-    if a.is_empty() {
-        return incomparable(first, other);
-    }
-    let comparison = compare_paired(&a, &b, NANOSECOND_MS, CONFIDENCE);
-    let difference = comparison.difference;
-    let size = Interval { mean: difference.mean.abs(), ..difference };
-    let basis = format!("(95 %, {} paired repetitions)", difference.n);
-    match comparison.verdict {
-        _ if difference.n < 2 => {
-            let word = if difference.mean < 0.0 { "faster" } else { "slower" };
-            let ms = row::short(size.mean);
-            format!("{name} is {ms} ms {word} than {yardstick} in one repetition; more tell how sure that is")
-        }
-        Verdict::Faster => format!("{name} is {size} ms faster than {yardstick} {basis}"),
-        Verdict::Slower => format!("{name} is {size} ms slower than {yardstick} {basis}"),
-        Verdict::NoDifference => format!("{name} is exactly as fast as {yardstick} {basis}"),
-        Verdict::Undecided => {
-            format!("{name} and {yardstick} do not differ for sure: {difference} ms {basis}")
-        }
-    }
-}
-
-/// Why there is not one repetition in which both have a mean.
-fn incomparable(first: &PointResult, other: &PointResult) -> String {
-    let what = match [other, first].into_iter().find(|result| result.completed() == 0) {
-        Some(result) => format!("nothing completed over {}", result.point.label),
-        None => format!(
-            "{} and {} completed nothing in the same repetition",
-            other.point.label, first.point.label
-        ),
-    };
-    what + ", so there is no comparison"
 }

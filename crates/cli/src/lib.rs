@@ -47,7 +47,7 @@ Examples:
 const TEMPLATE: &str = "{about}\n\n{before-help}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 const AFTER: &str = "\
-A TRANSPORT is tcp or sctp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
+A TRANSPORT is tcp, sctp, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
 Exit codes: 0 done, 1 failed, 2 usage. `hol COMMAND --help` says more.";
 
 /// What does a transport do to your application? Messages over simulated networks and Linux' own, measured and explained.

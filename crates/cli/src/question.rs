@@ -89,6 +89,12 @@ impl Question {
         Ok(source)
     }
 
+    /// What was set beside the flags, which no summary of them shows: `, with network.up.loss=100%`.
+    pub fn overrides(&self) -> String {
+        let given = self.settings.join(" ");
+        if given.is_empty() { given } else { format!(", with {given}") }
+    }
+
     /// Sets what the given flags say, over what the source says.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));

@@ -8,9 +8,6 @@ use serde::Serialize;
 
 use crate::terminal::{grouped, table};
 
-/// Smaller differences cannot be: time is in whole nanoseconds.
-pub const NANOSECOND_MS: f64 = 1e-6;
-
 /// One transport under one set of conditions; unknown numbers are null.
 #[derive(Debug, Serialize)]
 pub struct Row {

@@ -61,11 +61,12 @@ impl Run {
             std::env::args().collect(),
         );
         let results = fill(&out, manifest, self.jobs, self.json)?;
-        let (page, _) = report::draw(&results, &out)?;
+        let (page, drawn) = report::draw(&results, &out)?;
         if self.json {
             results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
         } else {
             say(&points(&results));
+            say(&answers(&drawn));
             say(&format!(
                 "\n{} has the points (points.csv) and the report: {}\n",
                 out.display(),
@@ -99,6 +100,20 @@ pub fn cost(plan: &Plan, jobs: Option<usize>) -> String {
     let messages = range(grouped(plan.messages()), grouped(plan.messages_at_most()));
     let time = range(patience(least), patience(most));
     format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
+}
+
+/// What the points say, in sentences.
+fn answers(report: &hol_report::Report) -> String {
+    const MOST: usize = 12;
+    let headlines = report.surveys.iter().map(|survey| &survey.headline);
+    let mut sentences: Vec<String> =
+        headlines.flat_map(|headline| [&headline.lead[..], &headline.lines[..]].concat()).collect();
+    if sentences.len() > MOST {
+        let more = sentences.len() - MOST;
+        sentences.truncate(MOST);
+        sentences.push(format!("… and {more} more lines in the report"));
+    }
+    if sentences.is_empty() { String::new() } else { format!("\n{}\n", sentences.join("\n")) }
 }
 
 /// A table of all points.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use hol_measure::SplitMean;
 use serde_json::{Map, Value, json};
 
 use crate::results::PointResult;
@@ -21,7 +22,10 @@ fn row(result: &PointResult) -> Row {
     let [throughput, background] = [result.throughput_kbps(), result.background_kbps()];
     let connect = result.connect_ms();
     let quantile = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
-    let split = result.split_ms().unwrap_or_default();
+    // Empty where the world does not see it: zero would be a measurement.
+    let seen = runs.iter().all(|run| run.sees_passage);
+    let split = result.split_ms().filter(|_| seen);
+    let part = |of: fn(&SplitMean) -> f64| json!(split.as_ref().map(of));
     let axes = point.axes.iter().map(|(key, value)| (key.clone(), json!(value)));
     let mut row = vec![
         ("experiment".to_owned(), json!(point.experiment)),
@@ -46,11 +50,11 @@ fn row(result: &PointResult) -> Row {
             ("p99_ms", quantile(0.99)),
             ("p999_ms", quantile(0.999)),
             ("max_ms", json!(latency.max().map(|d| d.as_millis_f64()))),
-            ("slip_ms", json!(split.slip)),
-            ("sender_ms", json!(split.sender)),
-            ("recovery_ms", json!(split.recovery)),
-            ("network_ms", json!(split.network)),
-            ("head_of_line_ms", json!(split.head_of_line)),
+            ("slip_ms", part(|split| split.slip)),
+            ("sender_ms", part(|split| split.sender)),
+            ("recovery_ms", part(|split| split.recovery)),
+            ("network_ms", part(|split| split.network)),
+            ("head_of_line_ms", part(|split| split.head_of_line)),
             ("throughput_kbps", json!(throughput.map(|t| t.mean))),
             ("throughput_ci95_kbps", json!(throughput.map(|t| t.half_width))),
             ("connect_ms", json!(connect.map(|c| c.mean))),

@@ -1,7 +1,7 @@
 //! The closed form beside a measured point, where it is expected to hold.
 
 use hol_base::{Duration, Frequency, Ratio};
-use hol_stack::{Kind, TransportSpec};
+use hol_stack::{Kind, Protocol, TransportSpec};
 use hol_theory::{Arrivals, Recovery, Transfer, applies};
 
 use crate::data::{Cell, Conditions};
@@ -29,6 +29,9 @@ pub fn applicable(cell: &Cell) -> Result<Transfer, String> {
     if cell.flows.is_some() {
         return Err("the closed form is of transactions that have the line for themselves".to_owned());
     }
+    if !cell.conditions.plain {
+        return Err("the closed form is of one plain line that is hardly loaded".to_owned());
+    }
     let transfer = transfer(cell).ok_or("no closed form for this transport")?;
     applies(&transfer).map_err(|limit| limit.to_string())?;
     Ok(transfer)
@@ -48,6 +51,13 @@ fn transfer(cell: &Cell) -> Option<Transfer> {
 }
 
 fn recovery(spec: &TransportSpec) -> Option<Recovery> {
+    // Nothing waits behind a lost message where order does not count.
+    if let Protocol::Sctp { unordered: true, .. } = spec.protocol() {
+        return None;
+    }
+    if spec.gives_up() {
+        return None;
+    }
     let behaviour = spec.behaviour();
     let time = |key: &str| -> Option<Duration> { behaviour.get(key)?.as_str()?.parse().ok() };
     match spec.kind() {

@@ -70,6 +70,9 @@ pub struct Conditions {
     pub workload: String,
     /// Messages come at random (Poisson), not at equal distances.
     pub poisson: bool,
+    /// One line, the same in both directions, that loses packets independently of each other and does nothing else to them, and
+    /// carries the load with ease.
+    pub plain: bool,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
 }
@@ -124,6 +127,16 @@ impl Conditions {
 }
 
 impl Cell {
+    /// Messages that were to be sent.
+    pub fn offered(&self) -> u64 {
+        self.runs.iter().map(|run| run.offered).sum()
+    }
+
+    /// Messages that were offered and never arrived.
+    pub fn lost(&self) -> u64 {
+        self.runs.iter().map(|run| run.offered - run.completed).sum()
+    }
+
     /// The mean response time in ms over the repetitions; `None` where messages are missing.
     pub fn mean(&self) -> Option<Interval> {
         Metric::ResponseTime.mean(self)

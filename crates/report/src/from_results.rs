@@ -1,9 +1,9 @@
 //! From a result directory to the points that the report draws.
 
-use hol_base::Ratio;
+use hol_base::Duration;
 use hol_lab::{Point, PointResult, Results};
 use hol_measure::SplitMean;
-use hol_network::LossSpec;
+use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec};
 use hol_workloads::Arrivals;
 
 use crate::ceiling::ceiling_kbps;
@@ -59,7 +59,7 @@ fn conditions(point: &Point) -> Conditions {
     let workload = &point.workload;
     let loss = match &point.network.loss {
         LossSpec::Independent(ratio) => ratio.value(),
-        LossSpec::Bursts(bursts) => stationary(bursts.good_to_bad, bursts.bad_to_good),
+        LossSpec::Bursts(bursts) => in_the_long_run(bursts),
         LossSpec::Packets(_) => 0.0,
     };
     Conditions {
@@ -69,12 +69,45 @@ fn conditions(point: &Point) -> Conditions {
         delay_ms: point.network.delay.as_millis_f64(),
         workload: workload.to_string(),
         poisson: workload.arrivals() == Arrivals::Poisson,
+        plain: is_plain(point),
         axes: point.axes.clone(),
     }
 }
 
-/// The share of the time that a line is bad.
-fn stationary(good_to_bad: Ratio, bad_to_good: Ratio) -> f64 {
+/// Whether the closed form may speak of the point's network and load at all.
+fn is_plain(point: &Point) -> bool {
+    /// The share of the line above which queues are no longer rare.
+    const EASY: f64 = 0.3;
+    /// User data that surely fits into one packet, and about what its headers take, in octets.
+    const MOST: u64 = 1400;
+    const HEADERS: u64 = 80;
+    let NetworkSpec { ref loss, jitter, duplicate, reorder, corrupt, ref discipline, rate, .. } =
+        point.network;
+    let network = &point.network;
+    let is_one_line = network.paths.is_empty()
+        && network.nodes.is_empty()
+        && network.links.is_empty()
+        && network.lans.is_empty()
+        && network.events.is_empty()
+        && network.up.is_none()
+        && network.down.is_none();
+    let size = point.workload.size().unwrap_or(0);
+    let load =
+        point.workload.rate().map_or(0.0, |rate| rate.per_second()) * f64::from(point.workload.sources());
+    let share = load * 8.0 * (size + HEADERS) as f64 / rate.bits_per_second() as f64;
+    is_one_line
+        && matches!(loss, LossSpec::Independent(_))
+        && jitter == Duration::ZERO
+        && [duplicate, reorder, corrupt].iter().all(|chance| chance.is_zero())
+        && *discipline == Discipline::DropTail
+        && size <= MOST
+        && share <= EASY
+}
+
+/// The share of packets that a line loses: that of its states, as long as it is in each.
+fn in_the_long_run(bursts: &GilbertElliott) -> f64 {
+    let GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } = *bursts;
     let (to_bad, to_good) = (good_to_bad.value(), bad_to_good.value());
-    if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
+    let bad = if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 };
+    bad * loss_bad.value() + (1.0 - bad) * loss_good.value()
 }

@@ -15,6 +15,7 @@ pub mod plot;
 mod provenance;
 mod report;
 pub mod sequence;
+pub mod survey;
 #[cfg(test)]
 mod testing;
 pub mod topology;

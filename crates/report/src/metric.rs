@@ -14,6 +14,8 @@ pub enum Metric {
     /// The mean response time, in ms.
     #[default]
     ResponseTime,
+    /// The response time that one message in a hundred exceeds, in ms.
+    Tail,
     /// User data from the first message sent to the last delivered, in kbit/s.
     Throughput,
     /// How long it took to connect, in ms.
@@ -30,8 +32,12 @@ impl Metric {
         let flows = || cell.flows.as_ref();
         match self {
             // A point whose runs lost messages for good has no honest mean, for the missing ones are the slowest.
-            Self::ResponseTime if cell.stopped.is_some() => Vec::new(),
+            Self::ResponseTime | Self::Tail if cell.stopped.is_some() => Vec::new(),
             Self::ResponseTime => cell.means().unwrap_or_default().into_iter().map(Some).collect(),
+            Self::Tail => {
+                let tail = |run: &Summary| run.latency.quantile(0.99).map(|at| at.as_millis_f64());
+                cell.runs.iter().map(tail).collect()
+            }
             Self::Throughput => flows().map(|flows| flows.throughputs.clone()).unwrap_or_default(),
             Self::ConnectTime => flows().map(|flows| flows.connects.clone()).unwrap_or_default(),
             Self::Fairness => flows().map(|flows| flows.fairnesses.clone()).unwrap_or_default(),
@@ -55,7 +61,7 @@ impl Metric {
     /// The distribution of a time: over all messages, or over all repetitions where each connects but once.
     pub fn distribution(self, cell: &Cell) -> Distribution {
         match self {
-            Self::ResponseTime => cell.latency.clone(),
+            Self::ResponseTime | Self::Tail => cell.latency.clone(),
             Self::Throughput | Self::Delivered | Self::Fairness => Distribution::default(),
             Self::ConnectTime => {
                 let mut recorder = Recorder::new();
@@ -75,7 +81,7 @@ impl Metric {
         match self {
             Self::ResponseTime => closed_form::mean(cell),
             Self::Throughput => cell.flows.as_ref()?.ceiling_kbps,
-            Self::ConnectTime | Self::Delivered | Self::Fairness => None,
+            Self::Tail | Self::ConnectTime | Self::Delivered | Self::Fairness => None,
         }
     }
 
@@ -84,14 +90,14 @@ impl Metric {
         match self {
             Self::ResponseTime => Some("the closed form, where it applies"),
             Self::Throughput => Some("the most that the line carries with the headers of this transport"),
-            Self::ConnectTime | Self::Delivered | Self::Fairness => None,
+            Self::Tail | Self::ConnectTime | Self::Delivered | Self::Fairness => None,
         }
     }
 
     /// Its unit.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::ResponseTime | Self::ConnectTime => "ms",
+            Self::ResponseTime | Self::Tail | Self::ConnectTime => "ms",
             Self::Throughput => "kbit/s",
             Self::Fairness => "of 1",
             Self::Delivered => "%",
@@ -102,6 +108,7 @@ impl Metric {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ResponseTime => "mean response time",
+            Self::Tail => "99th percentile",
             Self::Throughput => "throughput",
             Self::ConnectTime => "time to connect",
             Self::Fairness => "Jain's fairness index",
@@ -109,10 +116,26 @@ impl Metric {
         }
     }
 
+    /// The most that it can be, if there is such a value.
+    pub const fn most(self) -> Option<f64> {
+        match self {
+            Self::Fairness => Some(1.0),
+            Self::Delivered => Some(100.0),
+            _ => None,
+        }
+    }
+
+    /// What an axis of its means is called.
+    pub fn axis(self) -> String {
+        format!("{} ({})", self.name(), self.unit())
+    }
+
     /// What the axis of its distribution is called.
     pub const fn time_axis(self) -> &'static str {
         match self {
-            Self::ResponseTime | Self::Throughput | Self::Delivered | Self::Fairness => "response time (ms)",
+            Self::ResponseTime | Self::Tail | Self::Throughput | Self::Delivered | Self::Fairness => {
+                "response time (ms)"
+            }
             Self::ConnectTime => "time to connect (ms)",
         }
     }
@@ -120,8 +143,8 @@ impl Metric {
     /// What the share above a time is called.
     pub const fn share_axis(self) -> &'static str {
         match self {
-            Self::ResponseTime | Self::Throughput | Self::Delivered | Self::Fairness => {
-                "share of transactions that took longer"
+            Self::ResponseTime | Self::Tail | Self::Throughput | Self::Delivered | Self::Fairness => {
+                "share of messages that took longer"
             }
             Self::ConnectTime => "share of runs that took longer",
         }
@@ -131,14 +154,23 @@ impl Metric {
     pub const fn comparatives(self) -> [&'static str; 2] {
         match self {
             Self::Fairness => ["fairer", "less fair"],
+            Self::Delivered => ["more complete", "less complete"],
             _ => ["faster", "slower"],
+        }
+    }
+
+    /// The largest difference that counts as none, in its unit: time is in whole nanoseconds.
+    pub const fn resolution(self) -> f64 {
+        match self {
+            Self::ResponseTime | Self::Tail | Self::ConnectTime => 1e-6,
+            Self::Throughput | Self::Delivered | Self::Fairness => 0.0,
         }
     }
 
     /// How much faster (fairer) the first of two is, given what it has more.
     pub fn gain(self, difference: f64) -> f64 {
         match self {
-            Self::ResponseTime | Self::ConnectTime => -difference,
+            Self::ResponseTime | Self::Tail | Self::ConnectTime => -difference,
             Self::Throughput | Self::Delivered | Self::Fairness => difference,
         }
     }

@@ -7,10 +7,11 @@ use hol_lab::{LabError, Results, Study};
 
 use crate::claims::{Judged, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
-use crate::figures::{Figure, StackView, StudyFigures, automatic, gather};
+use crate::figures::{Figure, StackView, StudyFigures, gather};
 use crate::page;
 use crate::provenance::Provenance;
 use crate::sequence::{Diagram, diagrams};
+use crate::survey::{Survey, Surveyed};
 
 /// The report of one result directory.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub struct Report {
     pub absent: Vec<StackView>,
     /// The figures with their data.
     pub figures: Vec<Figure>,
+    /// What an experiment of one's own answers; empty for a study.
+    pub surveys: Vec<Surveyed>,
     /// What the study asks and answers; empty for an experiment of one's own.
     pub claims: StudyClaims,
     /// Its claims with verdicts.
@@ -75,15 +78,24 @@ impl Report {
         let (mut layout, claims) = match &results.manifest.study {
             Some(name) => {
                 let study = Study::load(name, false)?;
-                (part(&study, "figures.toml")?, part(&study, "claims.toml")?)
+                (part::<StudyFigures>(&study, "figures.toml")?, part::<StudyClaims>(&study, "claims.toml")?)
             }
-            None => (automatic(&data), StudyClaims::default()),
+            None => (StudyFigures::default(), StudyClaims::default()),
         };
         let labels: Vec<&str> = results.points.iter().map(|result| result.point.label.as_str()).collect();
         let absent = layout.without_absent(&labels);
+        let mut figures = gather(&layout, &data);
+        let mut surveys = Vec::new();
+        if results.manifest.study.is_none() {
+            for survey in surveys_of(results, &data) {
+                figures.extend(survey.figures(figures.len() + 1));
+                surveys.push(survey.surveyed());
+            }
+        }
         Ok(Self {
             title: results.manifest.title.clone(),
-            figures: gather(&layout, &data),
+            figures,
+            surveys,
             judged: judge(&claims, &layout.views, &absent, &data),
             diagrams: if results.manifest.study.is_some() {
                 diagrams().unwrap_or_default()
@@ -121,11 +133,27 @@ impl Report {
             file(figures.join(format!("{}.svg", figure.id)), figure.draw().standalone())?;
             file(figures.join(format!("{}.csv", figure.id)), figure.csv())?;
         }
+        for survey in &self.surveys {
+            for (index, map) in survey.maps.iter().enumerate() {
+                let id = page::map_id(&survey.experiment, index);
+                file(figures.join(format!("{id}.svg")), map.draw(&id).standalone())?;
+            }
+        }
         for diagram in &self.diagrams {
             file(figures.join(format!("{}.svg", diagram.id)), diagram.svg.standalone())?;
         }
         file(dir.join("report.html"), self.html())
     }
+}
+
+/// The experiments, with the axes of all points that were planned.
+fn surveys_of<'d>(results: &Results, data: &'d Dataset) -> Vec<Survey<'d>> {
+    let survey = |(name, _): &(String, String)| {
+        let points = results.points.iter().filter(|result| result.point.experiment == *name);
+        let axes: Vec<&[(String, String)]> = points.map(|result| result.point.axes.as_slice()).collect();
+        Survey::new(name, &axes, data)
+    };
+    results.manifest.experiments.iter().map(survey).collect()
 }
 
 /// One of a study's files that are the report's.

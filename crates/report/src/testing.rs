@@ -7,6 +7,7 @@ use crate::claims::View;
 use crate::data::{Cell, Conditions, Dataset, Flows};
 use crate::figures::StackView;
 use crate::provenance::Provenance;
+use crate::survey::Survey;
 
 /// A point of `exp1` (10 ms one way), one transaction for each repetition.
 pub fn cell(transport: &str, loss: f64, rate: f64, means: &[f64]) -> Cell {
@@ -59,7 +60,9 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
             loss,
             rate,
             delay_ms: 10.0,
+            plain: true,
             workload: "simco".into(),
+            axes: vec![("network.loss".to_owned(), format!("{loss}%"))],
             ..Conditions::default()
         },
         runs,
@@ -106,4 +109,11 @@ pub fn provenance() -> Provenance {
         packets: 48,
         wall_s: 0.1,
     }
+}
+
+/// The survey of `exp1` as if all that is there had been planned.
+pub fn swept(data: &Dataset) -> Survey<'_> {
+    let axes: Vec<&[(String, String)]> =
+        data.cells.iter().map(|cell| cell.conditions.axes.as_slice()).collect();
+    Survey::new("exp1", &axes, data)
 }

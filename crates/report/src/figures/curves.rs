@@ -1,16 +1,9 @@
 //! From points to curves.
 
-use hol_base::Duration;
-use hol_measure::{CONFIDENCE, Interval};
-
+use super::series::{basis, ccdf, means};
 use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
-use crate::closed_form;
 use crate::data::{Cell, Dataset, Filter, short};
-use crate::metric::Metric;
-use crate::plot::{Ccdf, Look, Point, Series, number};
-
-/// Stands for zero on a logarithmic axis: far below its end.
-const TINY: f64 = 1e-9;
+use crate::plot::{Axis, Look, Scale, Series, number};
 
 /// The figure that `spec` describes; `None` if the data have no point of it.
 pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option<Figure> {
@@ -31,20 +24,57 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         id: spec.number.id(),
         name: format!("Figure {}", spec.number),
         caption: spec.caption.clone(),
-        basis: basis(spec, &filter, data),
+        basis: basis(
+            spec.metric,
+            spec.kind == Kind::Ccdf,
+            data.cells.iter().filter(|cell| filter.takes(cell)),
+        ),
         note: spec.note.clone(),
         experiment: spec.experiment.clone(),
         is_ccdf: spec.kind == Kind::Ccdf,
+        choice: String::new(),
+        metric: spec.metric,
+        x: horizontal(spec, &panels, &filter, data),
+        y: vertical(spec),
         panels,
-        x_label: match spec.kind {
-            Kind::Loss => "packet loss in each direction (%)".to_owned(),
-            Kind::Streams => "number of SCTP streams".to_owned(),
-            Kind::Rate => "transactions a second".to_owned(),
-            Kind::Ccdf => spec.metric.time_axis().to_owned(),
-            Kind::Axis => axis_label(&spec.over, &filter, data),
-        },
-        spec: spec.clone(),
     })
+}
+
+fn horizontal(spec: &FigureSpec, panels: &[PanelData], filter: &Filter, data: &Dataset) -> Axis {
+    let [min, max] = spec.x;
+    let scale = match spec.kind {
+        Kind::Streams => Scale::Steps(xs(panels)),
+        Kind::Axis => Scale::Linear { min, max },
+        Kind::Loss | Kind::Rate | Kind::Ccdf => Scale::Log { min, max },
+    };
+    let label = match spec.kind {
+        Kind::Loss => "packet loss in each direction (%)".to_owned(),
+        Kind::Streams => "number of SCTP streams".to_owned(),
+        Kind::Rate => "transactions a second".to_owned(),
+        Kind::Ccdf => spec.metric.time_axis().to_owned(),
+        Kind::Axis => axis_label(&spec.over, filter, data),
+    };
+    Axis::new(scale, &label)
+}
+
+fn vertical(spec: &FigureSpec) -> Axis {
+    let [min, max] = spec.y;
+    match spec.kind {
+        Kind::Ccdf => Axis::new(Scale::Log { min, max }, spec.metric.share_axis()),
+        _ => Axis::new(Scale::Linear { min, max }, &spec.metric.axis()),
+    }
+}
+
+/// Every place on the horizontal axis that has a point, ascending.
+fn xs(panels: &[PanelData]) -> Vec<f64> {
+    let mut xs: Vec<f64> = Vec::new();
+    for panel in panels {
+        let Curves::Means(series) = &panel.curves else { continue };
+        xs.extend(series.iter().flat_map(|one| one.points.iter().map(|point| point.x)));
+    }
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    xs
 }
 
 fn curves(
@@ -59,26 +89,28 @@ fn curves(
         let full = format!("{label}{}", view.suffix);
         data.cells.iter().filter(|cell| cell.transport == full && filter.takes(cell)).collect()
     };
-    let means = |x: &dyn Fn(&Cell) -> f64| -> Vec<Series> {
-        labels.iter().map(|label| over(spec.metric, label, &cells(label), x)).collect()
+    let over = |x: &dyn Fn(&Cell) -> f64| -> Vec<Series> {
+        let placed =
+            |label: &String| cells(label).into_iter().map(|cell| (x(cell), cell)).collect::<Vec<_>>();
+        labels
+            .iter()
+            .map(|label| means(spec.metric, label, Look::of_transport(label), &placed(label)))
+            .collect()
     };
     match spec.kind {
-        Kind::Loss => Curves::Means(means(&|cell| cell.conditions.loss)),
-        Kind::Rate => Curves::Means(means(&|cell| cell.conditions.rate)),
+        Kind::Loss => Curves::Means(over(&|cell| cell.conditions.loss)),
+        Kind::Rate => Curves::Means(over(&|cell| cell.conditions.rate)),
         Kind::Axis => {
-            let mut series = means(&|cell| place(cell, &spec.over).0);
+            let mut series = over(&|cell| place(cell, &spec.over).0);
             series.extend(reference(&spec.reference));
             Curves::Means(series)
         }
         Kind::Streams => {
             let all: Vec<&Cell> = labels.iter().flat_map(|label| cells(label)).collect();
             let level = |(index, loss): (usize, &f64)| {
-                let at_loss: Vec<&Cell> =
-                    all.iter().copied().filter(|cell| close(cell.conditions.loss, *loss)).collect();
-                let series = over(spec.metric, &format!("{} %", number(*loss)), &at_loss, |cell| {
-                    f64::from(cell.streams)
-                });
-                Series { look: Look::of_level(index), ..series }
+                let at_loss = all.iter().filter(|cell| close(cell.conditions.loss, *loss));
+                let placed: Vec<_> = at_loss.map(|cell| (f64::from(cell.streams), *cell)).collect();
+                means(spec.metric, &format!("{} %", number(*loss)), Look::of_level(index), &placed)
             };
             Curves::Means(spec.loss.iter().enumerate().map(level).collect())
         }
@@ -87,7 +119,13 @@ fn curves(
                 .iter()
                 .filter_map(|label| {
                     let with_theory = study.closed_form.contains(label);
-                    Some(ccdf(spec.metric, label, cells(label).first()?, with_theory))
+                    Some(ccdf(
+                        spec.metric,
+                        label,
+                        Look::of_transport(label),
+                        cells(label).first()?,
+                        with_theory,
+                    ))
                 })
                 .collect(),
         ),
@@ -116,23 +154,6 @@ fn labels(
     data.transports(filter).into_iter().filter(mine).map(stripped).collect()
 }
 
-/// A curve of means, ascending in `x`.
-fn over(metric: Metric, label: &str, cells: &[&Cell], x: impl Fn(&Cell) -> f64) -> Series {
-    let mut points: Vec<Point> = cells
-        .iter()
-        .filter_map(|cell| {
-            let mean = metric.mean(cell)?;
-            let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
-            Some(Point { x: x(cell), y: mean.mean, half_width, n: mean.n, missing: metric.missing(cell) })
-        })
-        .collect();
-    let mut theory: Vec<(f64, f64)> =
-        cells.iter().filter_map(|cell| Some((x(cell), metric.closed_form(cell)?))).collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    theory.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Series { label: label.to_owned(), look: Look::of_transport(label), points, theory }
-}
-
 /// Where a point stands on a swept axis, and in which unit: `10ms` is 10 and `ms`.
 fn place<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
     let text = cell.conditions.axis(key).unwrap_or_default();
@@ -149,37 +170,10 @@ fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
 /// The line that the paper draws for orientation.
 fn reference(points: &[(f64, f64)]) -> Option<Series> {
     let look = Look::of_transport("reference");
-    let series = Series { label: "reference".to_owned(), look, points: Vec::new(), theory: points.to_vec() };
+    let theory = points.to_vec();
+    let series =
+        Series { label: "reference".to_owned(), look, points: Vec::new(), theory, unended: Vec::new() };
     (!points.is_empty()).then_some(series)
-}
-
-/// A distribution, with an interval at each of its corners.
-fn ccdf(metric: Metric, label: &str, cell: &Cell, with_theory: bool) -> Ccdf {
-    const PER_DECADE: u32 = 24;
-    let distribution = metric.distribution(cell);
-    let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
-    let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
-    // Where every transaction took the same time there is one step, down to nothing.
-    if let (true, Some(most)) = (points.is_empty(), distribution.max()) {
-        points.push((most.as_millis_f64(), TINY));
-    }
-    let band = match metric {
-        // Messages of one repetition depend on each other; repetitions do not.
-        Metric::ResponseTime => points.iter().map(|&(ms, share)| band(cell, ms, share)).collect(),
-        _ => corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(TINY), c.high)).collect(),
-    };
-    let theory = if with_theory { closed_form::ccdf(cell) } else { Vec::new() };
-    Ccdf { label: label.to_owned(), look: Look::of_transport(label), points, band, theory }
-}
-
-/// 95 % limits of a share from the spread of the repetitions.
-fn band(cell: &Cell, ms: f64, share: f64) -> (f64, f64, f64) {
-    let at = Duration::from_secs_f64(ms / 1000.0);
-    let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(at)).collect();
-    let half = Interval::of(&shares, CONFIDENCE)
-        .filter(|interval| interval.half_width.is_finite())
-        .map_or(0.0, |interval| interval.half_width);
-    (ms, (share - half).max(TINY), (share + half).min(1.0))
 }
 
 /// All stacks in one panel, the later ones dashed.
@@ -194,30 +188,6 @@ fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
         }));
     }
     vec![PanelData { title: "Two stacks".to_owned(), curves: Curves::Means(all) }]
-}
-
-/// How much was measured for a figure, and how much of it is not in its means.
-fn basis(spec: &FigureSpec, filter: &Filter, data: &Dataset) -> String {
-    let cells: Vec<&Cell> = data.cells.iter().filter(|cell| filter.takes(cell)).collect();
-    let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();
-    let repetitions = |pick: fn(std::slice::Iter<'_, usize>) -> Option<usize>| {
-        let counts: Vec<usize> = cells.iter().map(|cell| cell.runs.len()).collect();
-        pick(counts.iter()).unwrap_or(0)
-    };
-    let (least, most) = (repetitions(|c| c.min().copied()), repetitions(|c| c.max().copied()));
-    let repetitions = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    let missing: usize = cells.iter().map(|cell| spec.metric.missing(cell)).sum();
-    let left_out = match missing {
-        // A distribution is over all of them.
-        _ if spec.kind == Kind::Ccdf => String::new(),
-        0 => String::new(),
-        _ => format!("; {} repetitions that did not end are in no mean", number(missing as f64)),
-    };
-    format!(
-        "{} points, {} transactions, {repetitions} repetitions a point{left_out}",
-        cells.len(),
-        number(messages as f64)
-    )
 }
 
 fn close(a: f64, b: f64) -> bool {

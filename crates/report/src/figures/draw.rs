@@ -1,7 +1,7 @@
 //! The drawing of a figure: its panels side by side on the paper's axes.
 
-use super::{Curves, Figure, Kind, PanelData};
-use crate::plot::{Axis, Ccdf, Frame, Look, Panel, Scale, Series, Svg, key, side_labels};
+use super::{Curves, Figure, PanelData};
+use crate::plot::{Frame, Look, Panel, Scale, Series, Svg, key, side_labels};
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
@@ -18,24 +18,43 @@ const LETTER: f64 = 7.0;
 /// Between two panels that share one key.
 const GAP: f64 = 58.0;
 
+/// Columns of a grid of panels, the height of each, what is left below it, and the line of names above them all.
+const COLUMNS: usize = 3;
+const LOW: f64 = 170.0;
+const BELOW: f64 = 62.0;
+const KEY: f64 = 24.0;
+
+/// Few panels stand in a row with their curves' names beside them; more, or with long names, in a grid under one key.
 pub fn figure(figure: &Figure) -> Svg {
     let title = format!("{}: {}", figure.name, figure.caption);
-    let mut svg = Svg::new(&figure.id, WIDTH, HEIGHT, &title);
+    let beside = beside(figure);
     let count = figure.panels.len();
-    let height = HEIGHT - TOP - BOTTOM;
-    // Names stand beside each panel of means; distributions share one key at the right.
-    let beside = |(index, panel): (usize, &PanelData)| match index + 1 == count {
+    let is_wide = count > 1 && beside.iter().sum::<f64>() > WIDTH * 0.4;
+    if count > COLUMNS || is_wide { grid(figure, &title) } else { row(figure, &title, &beside) }
+}
+
+/// What stands beside each panel: the names of its means; distributions share one key at the right.
+fn beside(figure: &Figure) -> Vec<f64> {
+    let count = figure.panels.len();
+    let one = |(index, panel): (usize, &PanelData)| match index + 1 == count {
         true => names(panel),
         false if figure.is_ccdf => GAP,
         false => names(panel) + GAP / 2.0,
     };
-    let beside: Vec<f64> = figure.panels.iter().enumerate().map(beside).collect();
+    figure.panels.iter().enumerate().map(one).collect()
+}
+
+fn row(figure: &Figure, title: &str, beside: &[f64]) -> Svg {
+    let mut svg = Svg::new(&figure.id, WIDTH, HEIGHT, title);
+    let count = figure.panels.len();
+    let height = HEIGHT - TOP - BOTTOM;
     let width = ((WIDTH - LEFT - beside.iter().sum::<f64>()) / count as f64).min(560.0);
     let mut left = LEFT;
     for (index, data) in figure.panels.iter().enumerate() {
-        let panel = panel(figure, Frame { left, top: TOP, width, height });
-        panel.draw(&mut svg, &data.title, index == 0);
+        let panel = panel(figure, Frame { left, top: TOP, width, height }, [true, index == 0]);
+        panel.draw(&mut svg, &data.title);
         curves(&mut svg, &panel, data);
+        name_ends(&mut svg, &panel, data);
         if figure.is_ccdf && index + 1 == count {
             shared_key(&mut svg, figure, left + width + 16.0);
         }
@@ -44,46 +63,87 @@ pub fn figure(figure: &Figure) -> Svg {
     svg
 }
 
+fn grid(figure: &Figure, title: &str) -> Svg {
+    let rows = figure.panels.len().div_ceil(COLUMNS);
+    let entries = entries(figure);
+    let lines = key_lines(&entries);
+    let top = TOP + KEY * lines as f64;
+    let mut svg = Svg::new(&figure.id, WIDTH, top + (LOW + BELOW) * rows as f64 - 14.0, title);
+    key_above(&mut svg, (LEFT, 14.0), &entries);
+    let width = (WIDTH - LEFT - 16.0) / COLUMNS as f64 - GAP / 2.0;
+    for (index, data) in figure.panels.iter().enumerate() {
+        let (row, column) = (index / COLUMNS, index % COLUMNS);
+        let left = LEFT + (width + GAP / 2.0 + 8.0) * column as f64;
+        let frame = Frame { left, top: top + (LOW + BELOW) * row as f64, width, height: LOW };
+        let is_last = index + COLUMNS >= figure.panels.len();
+        let panel = panel(figure, frame, [is_last, column == 0]);
+        panel.draw(&mut svg, &data.title);
+        curves(&mut svg, &panel, data);
+    }
+    svg
+}
+
+/// What a name takes in the key above a grid.
+fn key_width(label: &str) -> f64 {
+    50.0 + LETTER * label.chars().count() as f64
+}
+
+fn key_lines(entries: &[(String, Look)]) -> usize {
+    let mut x = 0.0;
+    let mut lines = 1;
+    for (label, _) in entries {
+        if x > 0.0 && x + key_width(label) > WIDTH - LEFT {
+            (x, lines) = (0.0, lines + 1);
+        }
+        x += key_width(label);
+    }
+    lines
+}
+
+fn key_above(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)]) {
+    let (mut x, mut y) = at;
+    for entry in entries {
+        if x > at.0 && x + key_width(&entry.0) > WIDTH {
+            (x, y) = (at.0, y + KEY);
+        }
+        key(svg, (x, y), std::slice::from_ref(entry), false);
+        x += key_width(&entry.0);
+    }
+}
+
 /// What the names of a panel's curves take beside it.
 fn names(panel: &PanelData) -> f64 {
     let letters = match &panel.curves {
         Curves::Means(series) => series.iter().map(|one| one.label.len()).max(),
-        Curves::Ccdfs(_) => None,
+        Curves::Ccdfs(curves) => curves.iter().map(|one| one.label.len() + 2).max(),
     };
     letters.map_or(NAMES, |letters| (LEADER + LETTER * letters as f64).max(NAMES))
 }
 
-fn panel(figure: &Figure, frame: Frame) -> Panel {
-    let [x_min, x_max] = figure.spec.x;
-    let [min, max] = figure.spec.y;
-    let log = Scale::Log { min: x_min, max: x_max };
-    let (x, y) = match figure.spec.kind {
-        Kind::Streams => (Scale::Steps(figure.xs()), Scale::Linear { min, max }),
-        Kind::Loss | Kind::Rate => (log, Scale::Linear { min, max }),
-        Kind::Axis => (Scale::Linear { min: x_min, max: x_max }, Scale::Linear { min, max }),
-        Kind::Ccdf => (log, Scale::Log { min, max }),
-    };
-    let y_label = match figure.spec.kind {
-        Kind::Ccdf => figure.spec.metric.share_axis().to_owned(),
-        _ => format!("{} ({})", figure.spec.metric.name(), figure.spec.metric.unit()),
-    };
-    Panel { frame, x: Axis::new(x, &figure.x_label), y: Axis::new(y, &y_label) }
+/// The panel in its frame; `named` says which of its axes, horizontal and vertical, are named here.
+fn panel(figure: &Figure, frame: Frame, named: [bool; 2]) -> Panel {
+    let mut panel = Panel { frame, x: figure.x.clone(), y: figure.y.clone() };
+    for (axis, _) in [&mut panel.x, &mut panel.y].into_iter().zip(named).filter(|(_, named)| !named) {
+        axis.label.clear();
+    }
+    panel
 }
 
 fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     match &data.curves {
-        Curves::Means(series) => {
-            for one in series {
-                one.draw(svg, panel);
-            }
-            let ends: Vec<_> = series.iter().filter_map(|one| end(panel, one)).collect();
-            side_labels(svg, panel, &ends);
+        // Names have no order that a line could follow.
+        Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => {
+            series.iter().for_each(|one| one.draw_marks(svg, panel));
         }
-        Curves::Ccdfs(curves) => {
-            for one in curves {
-                one.draw(svg, panel);
-            }
-        }
+        Curves::Means(series) => series.iter().for_each(|one| one.draw(svg, panel)),
+        Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
+    }
+}
+
+fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
+    if let Curves::Means(series) = &data.curves {
+        let ends: Vec<_> = series.iter().filter_map(|one| end(panel, one)).collect();
+        side_labels(svg, panel, &ends);
     }
 }
 
@@ -98,18 +158,28 @@ fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
 }
 
 fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
+    let dashed = |panel: &PanelData| match &panel.curves {
+        Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
+        Curves::Means(_) => false,
+    };
+    key(svg, (left, TOP + 10.0), &entries(figure), figure.panels.iter().any(dashed));
+}
+
+/// Every curve of all panels once, by its name.
+fn entries(figure: &Figure) -> Vec<(String, Look)> {
     let mut entries: Vec<(String, Look)> = Vec::new();
-    let mut theory = false;
     for panel in &figure.panels {
-        let Curves::Ccdfs(curves) = &panel.curves else { continue };
-        for Ccdf { label, look, theory: overlay, .. } in curves {
-            theory |= !overlay.is_empty();
+        let named: Vec<(&String, Look)> = match &panel.curves {
+            Curves::Means(series) => series.iter().map(|one| (&one.label, one.look)).collect(),
+            Curves::Ccdfs(curves) => curves.iter().map(|one| (&one.label, one.look)).collect(),
+        };
+        for (label, look) in named {
             if !entries.iter().any(|(known, _)| known == label) {
-                entries.push((label.clone(), *look));
+                entries.push((label.clone(), look));
             }
         }
     }
-    key(svg, (left, TOP + 10.0), &entries, theory);
+    entries
 }
 
 #[cfg(test)]

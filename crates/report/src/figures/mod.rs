@@ -2,13 +2,15 @@
 
 mod curves;
 mod draw;
+pub(crate) mod series;
 mod spec;
 mod table;
 
 use crate::data::Dataset;
-use crate::plot::{Ccdf, Series, Svg};
+use crate::metric::Metric;
+use crate::plot::{Axis, Ccdf, Series, Svg};
 
-pub use spec::{FigureSpec, Fit, Kind, StackView, StudyFigures, automatic};
+pub use spec::{FigureSpec, Fit, Kind, StackView, StudyFigures};
 
 /// A figure with its data, ready to be drawn, shown and stored.
 #[derive(Debug, Clone)]
@@ -23,17 +25,23 @@ pub struct Figure {
     pub basis: String,
     /// Where it differs from the paper.
     pub note: Option<String>,
-    /// The main experiment that it belongs to.
+    /// The experiment that it belongs to.
     pub experiment: String,
     /// Whether it shows a distribution rather than a mean.
     pub is_ccdf: bool,
-    /// One panel for each stack.
+    /// Of several figures that stand for one, which it is; empty for a figure of its own.
+    pub choice: String,
+    /// What it shows of each point.
+    pub metric: Metric,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// One panel for each stack, or for each value of a swept key.
     pub panels: Vec<PanelData>,
-    x_label: String,
-    spec: FigureSpec,
 }
 
-/// One panel: a stack's curves.
+/// One panel with its curves.
 #[derive(Debug, Clone)]
 pub struct PanelData {
     /// What stands above it.
@@ -68,19 +76,7 @@ impl Figure {
             Curves::Means(series) => series.iter().any(|one| !one.theory.is_empty()),
             Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
         };
-        self.spec.metric.theory().filter(|_| self.panels.iter().any(drawn))
-    }
-
-    /// Every place on the horizontal axis that has a point, ascending.
-    fn xs(&self) -> Vec<f64> {
-        let mut xs: Vec<f64> = Vec::new();
-        for panel in &self.panels {
-            let Curves::Means(series) = &panel.curves else { continue };
-            xs.extend(series.iter().flat_map(|one| one.points.iter().map(|point| point.x)));
-        }
-        xs.sort_by(f64::total_cmp);
-        xs.dedup();
-        xs
+        self.metric.theory().filter(|_| self.panels.iter().any(drawn))
     }
 
     /// The points, one row for each x and series.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::data::{Cell, Dataset, Filter};
+use crate::data::Filter;
 use crate::metric::Metric;
 
 /// The file: the stacks that stand side by side, and the figures by their numbers in the paper.
@@ -178,90 +178,4 @@ impl FigureSpec {
             ..Filter::default()
         }
     }
-}
-
-/// Figures for an experiment that belongs to no paper: the mean over whatever is swept, and the
-/// distributions at the ends of the sweep.
-pub fn automatic(data: &Dataset) -> StudyFigures {
-    let mut figures = Vec::new();
-    let mut experiments: Vec<&str> = Vec::new();
-    for cell in &data.cells {
-        if !experiments.contains(&cell.experiment.as_str()) {
-            experiments.push(&cell.experiment);
-        }
-    }
-    for experiment in experiments {
-        let cells: Vec<&Cell> = data.cells.iter().filter(|cell| cell.experiment == experiment).collect();
-        let loss = range(cells.iter().map(|cell| cell.conditions.loss));
-        let rate = range(cells.iter().map(|cell| cell.conditions.rate));
-        let next = |figures: &[FigureSpec]| Number::Whole(figures.len() as u32 + 1);
-        let number = next(&figures);
-        let mean = |kind, x: [f64; 2], caption: &str| FigureSpec {
-            number: number.clone(),
-            caption: caption.to_owned(),
-            kind,
-            x,
-            y: mean_axis(&cells),
-            ..blank(experiment)
-        };
-        if loss[1] > loss[0] {
-            figures.push(mean(Kind::Loss, log_axis(loss), "Mean response time over loss"));
-        } else if rate[1] > rate[0] {
-            figures.push(mean(Kind::Rate, log_axis(rate), "Mean response time over rate"));
-        }
-        figures.push(FigureSpec {
-            number: next(&figures),
-            caption: format!("CCDF at {} % loss, {}/s", loss[1], rate[1]),
-            kind: Kind::Ccdf,
-            loss: vec![loss[1]],
-            rate: Some(rate[1]),
-            x: time_axis(&cells),
-            y: [0.001, 1.0],
-            ..blank(experiment)
-        });
-    }
-    let view = StackView { title: "Mean and 95 % interval".into(), suffix: String::new() };
-    StudyFigures { views: vec![view], figures, ..StudyFigures::default() }
-}
-
-fn blank(experiment: &str) -> FigureSpec {
-    FigureSpec {
-        number: Number::Whole(0),
-        caption: String::new(),
-        experiment: experiment.to_owned(),
-        kind: Kind::Loss,
-        transports: Vec::new(),
-        loss: Vec::new(),
-        rate: None,
-        over: String::new(),
-        metric: Metric::default(),
-        axes: BTreeMap::new(),
-        reference: Vec::new(),
-        x: [0.0, 1.0],
-        y: [0.0, 1.0],
-        overlay: false,
-        note: None,
-    }
-}
-
-fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
-    values.fold([f64::INFINITY, f64::NEG_INFINITY], |[min, max], v| [min.min(v), max.max(v)])
-}
-
-/// Powers of ten around `range`; a start of zero (no loss) is drawn two decades below the end.
-fn log_axis([min, max]: [f64; 2]) -> [f64; 2] {
-    let min = if min > 0.0 { min } else { max / 100.0 };
-    [10f64.powf(min.log10().floor()), 10f64.powf(max.log10().ceil())]
-}
-
-fn mean_axis(cells: &[&Cell]) -> [f64; 2] {
-    let [min, max] = range(cells.iter().filter_map(|cell| cell.mean()).map(|mean| mean.mean));
-    if min.is_finite() { [0.0, (max * 1.1).max(1.0)] } else { [0.0, 1.0] }
-}
-
-fn time_axis(cells: &[&Cell]) -> [f64; 2] {
-    let [min, max] = range(cells.iter().flat_map(|cell| {
-        [cell.quantile_ms(0.0), cell.latency.max().map(|most| most.as_millis_f64())].into_iter().flatten()
-    }));
-    if min.is_finite() { log_axis([min.max(0.001), max.max(min * 1.001)]) } else { [1.0, 1000.0] }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Curves, Figure};
 use crate::metric::Metric;
-use crate::plot::{Point, Series, number};
+use crate::plot::{Point, Series, escape, number};
 
 /// One row for each x and series: `panel,series,x,mean,ci95` or `panel,series,ms,share,low,high`.
 pub fn csv(figure: &Figure) -> String {
@@ -36,9 +36,10 @@ pub fn csv(figure: &Figure) -> String {
 }
 
 fn header(figure: &Figure) -> impl Iterator<Item = &'static str> {
-    let columns = match (figure.is_ccdf, figure.spec.metric) {
+    let columns = match (figure.is_ccdf, figure.metric) {
         (true, _) => "panel,series,response_ms,share_longer,low95,high95",
         (_, Metric::ResponseTime) => "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n,missing",
+        (_, Metric::Tail) => "panel,series,x,p99_ms,ci95_ms,,n,missing",
         (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n,missing",
         (_, Metric::Delivered) => "panel,series,x,delivered_percent,ci95,,n,missing",
         (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n,missing",
@@ -68,13 +69,13 @@ pub fn html(figure: &Figure) -> String {
         let _ = write!(
             text,
             "<div class=\"scroll\"><table class=\"numbers\"><caption>{}: {} in {}, ± 95 %</caption><tr><th>{}</th>{head}</tr>",
-            panel.title,
-            figure.spec.metric.name(),
-            figure.spec.metric.unit(),
-            figure.x_label
+            escape(&panel.title),
+            figure.metric.name(),
+            figure.metric.unit(),
+            escape(&figure.x.label)
         );
         for one in series.iter().filter(|one| !one.points.is_empty()) {
-            let _ = write!(text, "<tr><th>{}</th>", one.label);
+            let _ = write!(text, "<tr><th>{}</th>", escape(&one.label));
             for x in &xs {
                 let _ = match one.points.iter().find(|p| p.x == *x) {
                     Some(p) => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use super::choices;
 use crate::figures::Figure;
 use crate::plot::escape;
 use crate::report::Report;
@@ -11,17 +12,25 @@ pub fn html(report: &Report) -> String {
     if report.figures.is_empty() {
         return String::new();
     }
+    let axes = if report.surveys.is_empty() {
+        "Axes are the paper's, where it shows them. "
+    } else {
+        "All figures of a metric have one vertical axis. "
+    };
+    let theory = theory(report);
+    let dashed = if theory.is_empty() { theory } else { format!("Dashed: {theory}. ") };
     let mut text = format!(
-        "<p class=\"soft\">Axes are the paper's, where it shows them. Dashed: {}. Bars: 95 %. A triangle ▲ at the upper edge is a mean off the axis; its value is in the tooltip and in the table.</p>",
-        theory(report)
+        "<p class=\"soft\">{axes}{dashed}Bars: 95 %. A triangle ▲ at the upper edge is a mean off the axis, a cross ✕ there a point without one: its runs did not end. Values are in the tooltips and in the tables.</p>"
     );
     for (name, title) in experiments(report) {
         let of = |figure: &&Figure| figure.experiment == name;
         let means: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| !f.is_ccdf).collect();
         let ccdfs: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| f.is_ccdf).collect();
         let _ = write!(text, "<h3 id=\"{name}\">{}</h3>", escape(title));
-        means.iter().for_each(|figure| text.push_str(&one(figure)));
-        text.push_str(&distributions(&ccdfs, means.is_empty()));
+        for of_metric in means.chunk_by(|a, b| a.metric == b.metric && !b.choice.is_empty()) {
+            text.push_str(&shown(of_metric));
+        }
+        text.push_str(&distributions(&ccdfs, means.is_empty() || ccdfs.len() == 1));
     }
     text
 }
@@ -56,7 +65,7 @@ fn distributions(figures: &[&Figure], open: bool) -> String {
         1 => first.name.clone(),
         _ => format!("Figures {} to {}", number_of(first), number_of(last)),
     };
-    let body: String = figures.iter().map(|figure| one(figure)).collect();
+    let body = shown(figures);
     let open = if open { " open" } else { "" };
     format!(
         "<details class=\"group\"{open}><summary>{numbers}: distributions (CCDF)</summary>{body}</details>"
@@ -65,6 +74,14 @@ fn distributions(figures: &[&Figure], open: bool) -> String {
 
 fn number_of(figure: &Figure) -> &str {
     figure.name.trim_start_matches("Figure ")
+}
+
+/// Figures below each other, or one of them to choose.
+fn shown(figures: &[&Figure]) -> String {
+    if figures.iter().any(|figure| figure.choice.is_empty()) {
+        return figures.iter().map(|figure| one(figure)).collect();
+    }
+    choices(&figures.iter().map(|figure| (figure.choice.clone(), one(figure))).collect::<Vec<_>>())
 }
 
 fn one(figure: &Figure) -> String {

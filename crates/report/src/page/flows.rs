@@ -15,6 +15,10 @@ const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>a flow of t
                     <th>not ended</th></tr>";
 
 pub fn html(report: &Report) -> String {
+    // The table of all points has them.
+    if !report.surveys.is_empty() {
+        return String::new();
+    }
     let tables: String =
         report.provenance.experiments.iter().filter_map(|(name, ..)| table(report, name)).collect();
     if tables.is_empty() {

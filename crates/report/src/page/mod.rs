@@ -3,9 +3,11 @@
 mod claims;
 mod figures;
 mod flows;
+mod points;
 mod provenance;
 mod split;
 mod summary;
+mod survey;
 mod tables;
 mod theory;
 mod variants;
@@ -17,8 +19,11 @@ use crate::report::Report;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Opens what a link leads into, and everything before printing; the page reads well without it.
-const SCRIPT: &str = include_str!("open.js");
+/// Opens what a link leads into, and everything before printing; shows one of several choices; sorts and filters the
+/// points. The page reads well without it.
+const SCRIPT: &str = concat!(include_str!("open.js"), include_str!("choose.js"));
+
+pub(crate) use survey::map_id;
 
 /// A part of a page.
 pub(crate) struct Section {
@@ -30,7 +35,9 @@ pub(crate) struct Section {
 pub fn html(report: &Report) -> String {
     let sections: Vec<Section> = [
         ("summary", "Summary", summary::html(report)),
+        ("map", "Who is best where", survey::maps(report)),
         ("figures", "Figures", figures::html(report)),
+        ("points", "All points", points::html(report)),
         ("flows", "Throughput", flows::html(report)),
         ("claims", "Claims", claims::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
@@ -45,6 +52,20 @@ pub fn html(report: &Report) -> String {
     .map(|(id, title, body)| Section { id, title, body })
     .collect();
     document(&report.title, "headofline report", &navigation(report, &sections), &sections)
+}
+
+/// Several drawings of which a reader chooses one, each with what it is of; without a script all are shown.
+fn choices(parts: &[(String, String)]) -> String {
+    match parts {
+        [] => String::new(),
+        [(_, only)] => only.clone(),
+        several => {
+            let one = |(choice, html): &(String, String)| {
+                format!("<div data-choice=\"{}\">{html}</div>", escape(choice))
+            };
+            format!("<div class=\"choices\">{}</div>", several.iter().map(one).collect::<String>())
+        }
+    }
 }
 
 /// A whole page with its style; `eyebrow` stands above the title.
@@ -72,7 +93,9 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
     for Section { id, title, .. } in sections {
         let _ = write!(text, "<a href=\"#{id}\">{title}</a>");
         if *id == "figures" {
-            let links = report.figures.iter().map(|figure| {
+            // Distributions that a reader chooses among are no list to read.
+            let listed = report.figures.iter().filter(|figure| figure.choice.is_empty() || !figure.is_ccdf);
+            let links = listed.map(|figure| {
                 let number = figure.name.trim_start_matches("Figure ");
                 format!("<a href=\"#{}\" title=\"{}\">{number}</a>", figure.id, escape(&figure.caption))
             });
@@ -85,8 +108,9 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
 #[cfg(test)]
 mod tests {
     use crate::claims::{StudyClaims, judge};
-    use crate::figures::{automatic, gather};
+    use crate::figures::{StackView, StudyFigures};
     use crate::report::Report;
+    use crate::survey::Survey;
     use crate::testing::{cell, dataset, provenance};
 
     const CLAIMS: &str = r#"
@@ -113,10 +137,15 @@ mod tests {
             cell("SCTP-8", 1.0, 100.0, &[21.0, 21.1, 21.2]),
             cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 25.2]),
         ]);
-        let (layout, claims) = (automatic(&data), toml::from_str::<StudyClaims>(CLAIMS).unwrap());
+        let view = StackView { title: "today".into(), suffix: String::new() };
+        let layout = StudyFigures { views: vec![view], ..StudyFigures::default() };
+        let claims = toml::from_str::<StudyClaims>(CLAIMS).unwrap();
+        let axes = ["1%", "5%"].map(|loss| vec![("network.loss".to_owned(), loss.to_owned())]);
+        let survey = Survey::new("exp1", &axes.each_ref().map(Vec::as_slice), &data);
         Report {
             title: "A & B".into(),
-            figures: gather(&layout, &data),
+            figures: survey.figures(1),
+            surveys: vec![survey.surveyed()],
             judged: judge(&claims, &layout.views, &[], &data),
             diagrams: Vec::new(),
             provenance: provenance(),

@@ -2,6 +2,7 @@
 
 use hol_measure::SplitMean;
 
+use super::choices;
 use crate::data::{Cell, Filter};
 use crate::plot::{Anchor, Svg, escape, number};
 use crate::report::Report;
@@ -11,6 +12,8 @@ const BAR: f64 = 14.0;
 const LINE: f64 = 20.0;
 const LEFT: f64 = 150.0;
 const WIDTH: f64 = 880.0;
+/// The points of more conditions than this are left to the tables.
+const MOST: usize = 60;
 /// The longest bar.
 const SPAN: f64 = 600.0;
 
@@ -25,20 +28,31 @@ const CAUSES: [(&str, &str); 5] = [
 
 pub fn html(report: &Report) -> String {
     let mut text = String::new();
-    for (index, filter) in report.layout.splits.iter().enumerate() {
+    let mut of_surveys = Vec::new();
+    let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions).take(MOST);
+    let splits = report.layout.splits.iter().map(|filter| (where_(filter), filter));
+    let all = splits.chain(conditions.map(|(place, filter)| (place.clone(), filter)));
+    for (index, (place, filter)) in all.enumerate() {
         let cells: Vec<&Cell> =
             report.data.cells.iter().filter(|cell| filter.takes(cell) && cell.split.is_some()).collect();
         if cells.is_empty() {
             continue;
         }
-        let title = format!("Mean of both directions together, {}", where_(filter));
+        let at = if place.is_empty() { String::new() } else { format!(", {place}") };
+        let title = format!("Mean of both directions together{at}");
         let svg = draw(&format!("split-{index}"), &title, &cells).inline();
         let table = table(&cells);
-        text += &format!(
+        let figure = format!(
             "<figure id=\"split-{index}\">{svg}<figcaption>{}</figcaption><details><summary>the numbers</summary><div class=\"scroll\">{table}</div></details></figure>",
             escape(&title)
         );
+        if report.surveys.is_empty() {
+            text += &figure;
+        } else {
+            of_surveys.push((place, figure));
+        }
     }
+    text += &choices(&of_surveys);
     if text.is_empty() {
         return text;
     }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use hol_measure::{Comparison, Verdict as Compared};
 
+use super::survey;
 use crate::claims::{Answer, Verdict, View, compare};
 use crate::figures::StackView;
 use crate::plot::{escape, number};
@@ -29,6 +30,7 @@ pub fn html(report: &Report) -> String {
             titles.join(", ")
         );
     }
+    text.push_str(&survey::headlines(report));
     if !report.claims.question.is_empty() {
         let _ = write!(text, "<p class=\"question\">{}</p>", escape(&report.claims.question));
         let _ = write!(text, "<p class=\"lead\">{}</p>", lead(report));
@@ -41,7 +43,7 @@ pub fn html(report: &Report) -> String {
     let seeds: Vec<String> = provenance.seeds.iter().map(u64::to_string).collect();
     let _ = write!(
         text,
-        "<p class=\"soft\">{} transactions in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; transports are compared on the same losses.</p>",
+        "<p class=\"soft\">{} messages in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; transports are compared on the same losses.</p>",
         number(provenance.transactions as f64),
         report.data.cells.len(),
         escape(&provenance.world),

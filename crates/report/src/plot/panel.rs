@@ -35,13 +35,12 @@ impl Panel {
         (left + width * fx, top + height * (1.0 - fy))
     }
 
-    /// Draws frame, grid, ticks and names. `title` stands above the frame; a panel that is not the
-    /// first of its row passes `named: false` and leaves the name of the vertical axis out.
-    pub fn draw(&self, svg: &mut Svg, title: &str, named: bool) {
+    /// Draws frame, grid, ticks and the names of the axes that have one. `title` stands above the frame.
+    pub fn draw(&self, svg: &mut Svg, title: &str) {
         let Frame { left, top, width, height } = self.frame;
         svg.rect("frame", (left, top), width, height);
         self.horizontal_axis(svg);
-        self.vertical_axis(svg, named);
+        self.vertical_axis(svg);
         svg.text("panel", (left, top - 8.0), Anchor::Start, title);
     }
 
@@ -68,7 +67,7 @@ impl Panel {
         svg.text("axis", (left + width / 2.0, bottom + 33.0), Anchor::Middle, &self.x.label);
     }
 
-    fn vertical_axis(&self, svg: &mut Svg, named: bool) {
+    fn vertical_axis(&self, svg: &mut Svg) {
         let Frame { left, top, width, height } = self.frame;
         for tick in self.y.scale.ticks() {
             let y = top + height * (1.0 - self.y.scale.fraction(tick.value));
@@ -81,8 +80,6 @@ impl Panel {
                 svg.text("tick", (left - 8.0, y + 3.5), Anchor::End, &tick.label);
             }
         }
-        if named {
-            svg.text_upwards("axis", (left - 40.0, top + height / 2.0), &self.y.label);
-        }
+        svg.text_upwards("axis", (left - 40.0, top + height / 2.0), &self.y.label);
     }
 }

@@ -17,10 +17,24 @@ pub enum Scale {
         /// The value at its end.
         max: f64,
     },
+    /// As [`Scale::Log`], with a place of its own for zero before a break.
+    LogFromZero {
+        /// The least value above zero.
+        min: f64,
+        /// The value at the end of the axis.
+        max: f64,
+    },
+    /// One equal step for each name; the value of a name is its index.
+    Names(Vec<String>),
     /// One equal step for each listed value, with room for a break "//" before a last that is far from the others:
     /// the axis of stream counts in the paper, 1, 2, 4, 8, 16 // 1024.
     Steps(Vec<f64>),
 }
+
+/// Where zero stands on an axis that is logarithmic behind it …
+const ZERO: f64 = 0.04;
+/// … and where that begins.
+const AFTER_ZERO: f64 = 0.1;
 
 /// A mark on an axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +51,11 @@ impl Scale {
         match self {
             Self::Linear { min, max } => (value - min) / (max - min),
             Self::Log { min, max } => (value.max(min * 1e-3) / min).ln() / (max / min).ln(),
+            Self::LogFromZero { .. } if value <= 0.0 => ZERO,
+            Self::LogFromZero { min, max } => {
+                AFTER_ZERO + (1.0 - AFTER_ZERO) * Self::Log { min: *min, max: *max }.fraction(value)
+            }
+            Self::Names(names) => (value + 0.5) / names.len() as f64,
             Self::Steps(values) => {
                 let step = values.iter().position(|listed| *listed >= value).unwrap_or(values.len());
                 // Half a step of margin on both sides, and half a step for the break.
@@ -58,6 +77,7 @@ impl Scale {
             Self::Steps(values) if is_broken(values) => {
                 Some((values.len() as f64 - 0.75) / (values.len() as f64 + 0.5))
             }
+            Self::LogFromZero { .. } => Some((ZERO + AFTER_ZERO) / 2.0),
             _ => None,
         }
     }
@@ -67,6 +87,14 @@ impl Scale {
         match self {
             Self::Linear { min, max } => linear_ticks(*min, *max),
             Self::Log { min, max } => log_ticks(*min, *max),
+            Self::LogFromZero { min, max } => {
+                let zero = Tick { value: 0.0, label: "0".to_owned() };
+                std::iter::once(zero).chain(log_ticks(*min, *max)).collect()
+            }
+            Self::Names(names) => (0..)
+                .zip(names)
+                .map(|(index, name)| Tick { value: f64::from(index), label: name.clone() })
+                .collect(),
             Self::Steps(values) => values.iter().map(|&value| Tick { value, label: number(value) }).collect(),
         }
     }
@@ -88,10 +116,11 @@ fn linear_ticks(min: f64, max: f64) -> Vec<Tick> {
     (first..=last).map(|n| n as f64 * step).map(|value| Tick { value, label: number(value) }).collect()
 }
 
-/// A labelled mark at each power of ten, small ones at its multiples.
+/// A labelled mark at each power of ten, small ones at its multiples; on a short axis 2 and 5 times it have labels too.
 fn log_ticks(min: f64, max: f64) -> Vec<Tick> {
     let first = min.log10().floor() as i32;
     let last = max.log10().ceil() as i32;
+    let is_short = max < min * 100.0;
     let mut ticks = Vec::new();
     for exponent in first..=last {
         for multiple in 1..10 {
@@ -99,7 +128,8 @@ fn log_ticks(min: f64, max: f64) -> Vec<Tick> {
             if value < min * (1.0 - 1e-9) || value > max * (1.0 + 1e-9) {
                 continue;
             }
-            let label = if multiple == 1 { number(value) } else { String::new() };
+            let is_named = multiple == 1 || is_short && [2, 5].contains(&multiple);
+            let label = if is_named { number(value) } else { String::new() };
             ticks.push(Tick { value, label });
         }
     }

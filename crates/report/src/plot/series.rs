@@ -28,6 +28,8 @@ pub struct Series {
     pub points: Vec<Point>,
     /// What the closed form says, ascending in x; drawn dashed and without markers.
     pub theory: Vec<(f64, f64)>,
+    /// Places without a mean, for runs did not end there, and why.
+    pub unended: Vec<(f64, String)>,
 }
 
 impl Series {
@@ -61,6 +63,10 @@ impl Series {
             for point in self.points.iter().filter(|p| panel.x.scale.contains(p.x)) {
                 svg.group("", &tooltip(&self.label, point), |svg| self.mark(svg, panel, point));
             }
+            for (x, why) in self.unended.iter().filter(|(x, _)| panel.x.scale.contains(*x)) {
+                let at = (panel.at(*x, 0.0).0, frame.top);
+                svg.group("", &format!("{} did not end here: {why}", self.label), |svg| no_entry(svg, at));
+            }
         });
     }
 
@@ -86,6 +92,12 @@ impl Series {
             svg.polygon("off-axis", [(x - 4.0, top + 8.0), (x, top + 1.5), (x + 4.0, top + 8.0)]);
         }
     }
+}
+
+/// A bar across the upper edge: there is no mean, however high the axis.
+fn no_entry(svg: &mut Svg, (x, top): (f64, f64)) {
+    svg.line("stroke", (x - 4.0, top + 1.0), (x + 4.0, top + 9.0));
+    svg.line("stroke", (x - 4.0, top + 9.0), (x + 4.0, top + 1.0));
 }
 
 fn tooltip(label: &str, point: &Point) -> String {

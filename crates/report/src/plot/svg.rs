@@ -78,6 +78,9 @@ impl Svg {
 
     /// A line of text.
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let (x, y) = (pixel(at.0), pixel(at.1));
         let text = escape(text);
         let anchor = anchor.attribute();
@@ -86,6 +89,9 @@ impl Svg {
 
     /// A line of text that reads upwards, centred at its position.
     pub fn text_upwards(&mut self, class: &str, at: (f64, f64), text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let (x, y) = (pixel(at.0), pixel(at.1));
         let text = escape(text);
         self.write(format_args!(

@@ -57,6 +57,17 @@ const TRANSPORTS: [(&str, Look); 16] = [
     ("SIP-invite", look("c-sky", Marker::Down, "4 2")),
 ];
 
+/// The looks of transports that no paper names, in their order.
+const OTHERS: [Look; 7] = [
+    look("c-vermilion", Marker::Cross, ""),
+    look("c-blue", Marker::Disc, ""),
+    look("c-green", Marker::Up, ""),
+    look("c-orange", Marker::Diamond, "5 2"),
+    look("c-purple", Marker::Square, "7 2"),
+    look("c-sky", Marker::Down, "4 2"),
+    look("c-ink", Marker::Ring, "2 2"),
+];
+
 /// The looks of a series of levels, from weak to strong.
 const LEVELS: [Look; 6] = [
     look("c-level-0", Marker::Disc, ""),
@@ -75,6 +86,21 @@ impl Look {
         let known = TRANSPORTS.iter().find(|(name, _)| *name == base);
         let look = known.map_or(look("c-grey", Marker::Disc, ""), |(_, look)| *look);
         if label.contains('+') { look.elsewhere() } else { look }
+    }
+
+    /// The looks of transports that stand in one drawing, all different: those of the papers where each has one.
+    pub fn of_transports(labels: &[&str]) -> Vec<Self> {
+        let known: Vec<Self> = labels.iter().map(|label| Self::of_transport(label)).collect();
+        let are_different = (1..known.len()).all(|index| !known[..index].contains(&known[index]));
+        if are_different && known.iter().all(|look| look.class != "c-grey") {
+            return known;
+        }
+        let round = |index: usize| ["", "1 2", "9 2", "9 2 2 2"][index / OTHERS.len() % 4];
+        let other = |index: usize| match index / OTHERS.len() {
+            0 => OTHERS[index],
+            _ => Self { dash: round(index), ..OTHERS[index % OTHERS.len()] },
+        };
+        (0..labels.len()).map(other).collect()
     }
 
     /// The look of the same transport on another stack, where both stand in one panel.
@@ -102,9 +128,23 @@ mod tests {
     }
 
     #[test]
+    fn transports_in_one_drawing_differ() {
+        let labels: Vec<String> = (0..20).map(|k| format!("sctp:streams={k}")).collect();
+        let looks = Look::of_transports(&labels.iter().map(String::as_str).collect::<Vec<_>>());
+        for (index, look) in looks.iter().enumerate() {
+            assert!(!looks[..index].contains(look), "{index}");
+        }
+        assert_eq!(Look::of_transports(&["TCP", "SCTP-8"])[1], Look::of_transport("SCTP-8"));
+        assert_ne!(
+            Look::of_transports(&["SCTP-8", "SCTP-8 (2006)"])[0],
+            Look::of_transports(&["SCTP-8", "SCTP-8 (2006)"])[1]
+        );
+    }
+
+    #[test]
     fn every_colour_is_in_the_style_sheet() {
         let looks = TRANSPORTS.iter().map(|(_, look)| look.class).chain(LEVELS.map(|look| look.class));
-        for class in looks.chain(["c-grey"]) {
+        for class in looks.chain(OTHERS.map(|look| look.class)).chain(["c-grey"]) {
             assert!(CSS.contains(&format!(".{class}")), "{class}");
         }
     }

@@ -71,9 +71,12 @@ fn drawing(id: &str, points: &[&Compared]) -> Option<Svg> {
     for (index, variant) in variants.iter().enumerate() {
         let left = LEFT + (width + NAMES + LEFT) * index as f64;
         let frame = Frame { left, top: TOP, width, height: HEIGHT - TOP - BOTTOM };
-        let panel = panel(frame, along, points);
+        let mut panel = panel(frame, along, points);
+        if index > 0 {
+            panel.y.label.clear();
+        }
         let title = if variant.is_empty() { "lines: model, marks: Linux" } else { variant };
-        panel.draw(&mut svg, title, index == 0);
+        panel.draw(&mut svg, title);
         curves(&mut svg, &panel, along, points, variant);
     }
     Some(svg)
@@ -133,7 +136,13 @@ fn series<'c>(
     };
     let mut points: Vec<Point> = means.map(point).filter(|point| point.x > 0.0).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series { label: label.to_owned(), look: Look::of_transport(label), points, theory: Vec::new() }
+    Series {
+        label: label.to_owned(),
+        look: Look::of_transport(label),
+        points,
+        theory: Vec::new(),
+        unended: Vec::new(),
+    }
 }
 
 /// The distributions of both worlds at a point.
@@ -154,7 +163,7 @@ pub(super) fn distributions(id: &str, compared: &Compared) -> Svg {
     let x = Axis::new(Scale::Log { min: 0.9 * min, max: 1.1 * max }, "response time (ms)");
     let y = Axis::new(Scale::Log { min: 1e-4, max: 1.0 }, "share of transactions that took longer");
     let panel = Panel { frame, x, y };
-    panel.draw(&mut svg, &compared.point.to_string(), true);
+    panel.draw(&mut svg, &compared.point.to_string());
     curves.iter().for_each(|curve| curve.draw(&mut svg, &panel));
     let entries = curves.map(|curve| (curve.label, curve.look));
     key(&mut svg, (LEFT + 576.0, TOP + 10.0), &entries, false);

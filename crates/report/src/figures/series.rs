@@ -1,0 +1,83 @@
+//! From points to one curve: of means, or of a distribution.
+
+use hol_base::Duration;
+use hol_measure::{CONFIDENCE, Interval};
+
+use crate::closed_form;
+use crate::data::Cell;
+use crate::metric::Metric;
+use crate::plot::{Ccdf, Look, Point, Series, number};
+
+/// Stands for zero on a logarithmic axis: far below its end.
+const TINY: f64 = 1e-9;
+
+/// A curve of means, ascending in their places on the horizontal axis.
+pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, &Cell)]) -> Series {
+    let mut points: Vec<Point> = cells
+        .iter()
+        .filter_map(|&(x, cell)| {
+            let mean = metric.mean(cell)?;
+            let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
+            Some(Point { x, y: mean.mean, half_width, n: mean.n, missing: metric.missing(cell) })
+        })
+        .collect();
+    let mut theory: Vec<(f64, f64)> =
+        cells.iter().filter_map(|&(x, cell)| Some((x, metric.closed_form(cell)?))).collect();
+    let unended = cells.iter().filter(|(_, cell)| metric.mean(cell).is_none());
+    let mut unended: Vec<(f64, String)> =
+        unended.filter_map(|(x, cell)| Some((*x, cell.stopped.clone()?))).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    theory.sort_by(|a, b| a.0.total_cmp(&b.0));
+    unended.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Series { label: label.to_owned(), look, points, theory, unended }
+}
+
+/// A distribution, with an interval at each of its corners.
+pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: bool) -> Ccdf {
+    const PER_DECADE: u32 = 24;
+    let distribution = metric.distribution(cell);
+    let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
+    let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
+    // Where every message took the same time there is one step, down to nothing.
+    if let (true, Some(most)) = (points.is_empty(), distribution.max()) {
+        points.push((most.as_millis_f64(), TINY));
+    }
+    let band = match metric {
+        // Messages of one repetition depend on each other; repetitions do not.
+        Metric::ResponseTime => points.iter().map(|&(ms, share)| band(cell, ms, share)).collect(),
+        _ => corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(TINY), c.high)).collect(),
+    };
+    let theory = if with_theory { closed_form::ccdf(cell) } else { Vec::new() };
+    Ccdf { label: label.to_owned(), look, points, band, theory }
+}
+
+/// 95 % limits of a share from the spread of the repetitions.
+fn band(cell: &Cell, ms: f64, share: f64) -> (f64, f64, f64) {
+    let at = Duration::from_secs_f64(ms / 1000.0);
+    let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(at)).collect();
+    let half = Interval::of(&shares, CONFIDENCE)
+        .filter(|interval| interval.half_width.is_finite())
+        .map_or(0.0, |interval| interval.half_width);
+    (ms, (share - half).max(TINY), (share + half).min(1.0))
+}
+
+/// How much was measured for a figure, and how much of it is not in its means.
+pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c Cell>) -> String {
+    let cells: Vec<&Cell> = cells.collect();
+    let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();
+    let repetitions = cells.iter().map(|cell| cell.runs.len());
+    let (least, most) = (repetitions.clone().min().unwrap_or(0), repetitions.max().unwrap_or(0));
+    let repetitions = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let missing: usize = cells.iter().map(|cell| metric.missing(cell)).sum();
+    let left_out = match missing {
+        // A distribution is over all of them.
+        _ if is_ccdf => String::new(),
+        0 => String::new(),
+        _ => format!("; {} repetitions have no value and are in no mean", number(missing as f64)),
+    };
+    format!(
+        "{} points, {} messages, {repetitions} repetitions a point{left_out}",
+        number(cells.len() as f64),
+        number(messages as f64)
+    )
+}

@@ -1,0 +1,16 @@
+document.querySelectorAll(".choices").forEach(box=>{const parts=[...box.children];if(parts.length<2)return;
+const label=document.createElement("label"),select=document.createElement("select");label.append("show ",select);label.className="choose";
+parts.forEach((p,i)=>select.add(new Option(p.dataset.choice,i)));
+const show=i=>{select.value=i;parts.forEach((p,k)=>p.hidden=k!=i)};select.onchange=()=>show(select.value);box.before(label);show(0);
+const found=()=>{const i=parts.findIndex(p=>location.hash.length>1&&p.querySelector(CSS.escape?"#"+CSS.escape(location.hash.slice(1)):"none"));if(i>=0){show(i);document.getElementById(location.hash.slice(1)).scrollIntoView()}};
+addEventListener("hashchange",found);found();
+addEventListener("beforeprint",()=>parts.forEach(p=>p.hidden=false));addEventListener("afterprint",()=>show(select.value))});
+document.querySelectorAll("table.sortable").forEach(table=>{const body=table.tBodies[0],rows=[...body.rows];
+const key=(row,c)=>{const cell=row.cells[c];if(!cell)return"";if(cell.dataset.v!==undefined)return+cell.dataset.v;const n=parseFloat(cell.textContent);return isNaN(n)?cell.textContent:n};
+[...table.tHead.rows[0].cells].forEach((th,c)=>{const b=document.createElement("button");b.textContent=th.textContent;th.textContent="";th.append(b);
+b.onclick=()=>{const down=th.getAttribute("aria-sort")=="ascending";[...th.parentNode.cells].forEach(o=>o.removeAttribute("aria-sort"));th.setAttribute("aria-sort",down?"descending":"ascending");
+const f=(x,y)=>typeof x==typeof y?(x<y?-1:x>y?1:0):typeof x=="number"?-1:1;
+rows.sort((p,q)=>(down?-1:1)*f(key(p,c),key(q,c)));body.append(...rows)}});
+if(rows.length>8){const find=document.createElement("input");find.type="search";find.placeholder="filter, as in sctp 1%";find.setAttribute("aria-label","filter the points");
+find.oninput=()=>{const words=find.value.toLowerCase().split(/\s+/).filter(Boolean);rows.forEach(r=>{const cells=[...r.cells].map(c=>c.textContent.toLowerCase());r.hidden=!words.every(w=>cells.some(c=>/^[\d.]/.test(w)?c==w:c.includes(w)))})};
+table.closest(".points").prepend(find)}});

@@ -1,0 +1,88 @@
+//! Every point of an experiment of one's own in one table, to sort and to search.
+
+use std::fmt::Write;
+
+use hol_measure::Interval;
+
+use crate::data::Cell;
+use crate::metric::Metric;
+use crate::plot::{escape, number};
+use crate::report::Report;
+use crate::survey::Surveyed;
+
+/// A column: its heading, what it says of a point, and the number that it is sorted by.
+struct Column {
+    head: &'static str,
+    of: fn(&Cell) -> (String, Option<f64>),
+}
+
+const COLUMNS: [Column; 7] = [
+    Column { head: "mean ± 95 %, ms", of: |cell| interval(Metric::ResponseTime.mean(cell)) },
+    Column { head: "median, ms", of: |cell| quantile(cell, 0.5) },
+    Column { head: "p99, ms", of: |cell| quantile(cell, 0.99) },
+    Column { head: "p99.9, ms", of: |cell| quantile(cell, 0.999) },
+    Column { head: "longest, ms", of: |cell| quantile(cell, 1.0) },
+    Column { head: "not arrived", of: |cell| whole(cell.lost()) },
+    Column { head: "of", of: |cell| whole(cell.latency.offered()) },
+];
+
+/// Of flows, where messages go one way or there is a background.
+const FLOWS: [Column; 5] = [
+    Column { head: "kbit/s ± 95 %", of: |cell| interval(Metric::Throughput.mean(cell)) },
+    Column {
+        head: "background, kbit/s",
+        of: |cell| interval(cell.flows.as_ref().and_then(|f| f.background_kbps)),
+    },
+    Column { head: "fairness (Jain)", of: |cell| interval(Metric::Fairness.mean(cell)) },
+    Column { head: "connected after, ms", of: |cell| interval(Metric::ConnectTime.mean(cell)) },
+    Column { head: "runs not connected", of: |cell| whole(Metric::ConnectTime.missing(cell) as u64) },
+];
+
+pub fn html(report: &Report) -> String {
+    report.surveys.iter().map(|survey| table(report, survey)).collect()
+}
+
+fn table(report: &Report, survey: &Surveyed) -> String {
+    let cells: Vec<&Cell> =
+        report.data.cells.iter().filter(|cell| cell.experiment == survey.experiment).collect();
+    let has_flows = cells.iter().any(|cell| cell.flows.is_some());
+    let columns: Vec<&Column> = COLUMNS.iter().chain(FLOWS.iter().filter(|_| has_flows)).collect();
+    let axes: Vec<&String> = survey.axes.iter().flat_map(|axis| &axis.keys).collect();
+    let keys = axes.iter().map(|key| key.as_str());
+    let heads = ["transport"].into_iter().chain(keys).chain(columns.iter().map(|column| column.head));
+    let head: String = heads.map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
+    let rows: String = cells.iter().map(|cell| row(cell, &axes, &columns)).collect();
+    format!(
+        "<div class=\"points\"><div class=\"scroll\"><table class=\"numbers sortable\"><caption>{} points. A mean is over \
+         repetitions; quantiles are over all messages, those that never arrived above every time</caption>\
+         <thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></div>",
+        cells.len()
+    )
+}
+
+fn row(cell: &Cell, axes: &[&String], columns: &[&Column]) -> String {
+    let mut text = format!("<tr><th scope=\"row\">{}</th>", escape(&cell.transport));
+    for key in axes {
+        let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis(key).unwrap_or_default()));
+    }
+    for column in columns {
+        let (shown, value) = (column.of)(cell);
+        let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
+        let _ = write!(text, "<td{value}>{shown}</td>");
+    }
+    let why = cell.stopped.as_ref().map(|why| format!("<td class=\"text\">{}</td>", escape(why)));
+    text + &why.unwrap_or_default() + "</tr>"
+}
+
+fn interval(interval: Option<Interval>) -> (String, Option<f64>) {
+    interval.map_or(("–".to_owned(), None), |interval| (interval.to_string(), Some(interval.mean)))
+}
+
+fn quantile(cell: &Cell, p: f64) -> (String, Option<f64>) {
+    let ms = cell.quantile_ms(p);
+    ms.map_or(("–".to_owned(), None), |ms| (number((ms * 1000.0).round() / 1000.0), Some(ms)))
+}
+
+fn whole(count: u64) -> (String, Option<f64>) {
+    (number(count as f64), Some(count as f64))
+}

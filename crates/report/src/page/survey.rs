@@ -1,0 +1,59 @@
+//! What an experiment of one's own answers: the headline, and who is best where.
+
+use std::fmt::Write;
+
+use super::choices;
+use crate::plot::escape;
+use crate::report::Report;
+use crate::survey::Surveyed;
+
+/// So many sentences are shown at once.
+const FEW: usize = 8;
+
+/// The sentences that answer.
+pub fn headlines(report: &Report) -> String {
+    report.surveys.iter().map(headline).collect()
+}
+
+fn headline(survey: &Surveyed) -> String {
+    let lead: String = survey
+        .headline
+        .lead
+        .iter()
+        .map(|sentence| format!("<p class=\"lead\">{}</p>", escape(sentence)))
+        .collect();
+    let lines: String =
+        survey.headline.lines.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
+    if lines.is_empty() {
+        return lead;
+    }
+    let open = if survey.headline.lines.len() > FEW { "" } else { " open" };
+    format!("{lead}<details{open}><summary>line by line</summary><ul class=\"lines\">{lines}</ul></details>")
+}
+
+/// The maps.
+pub fn maps(report: &Report) -> String {
+    let mut text = String::new();
+    for survey in &report.surveys {
+        let maps: Vec<(String, String)> = (survey.maps.iter().enumerate())
+            .map(|(index, map)| {
+                let id = map_id(&survey.experiment, index);
+                let svg = map.draw(&id).inline();
+                let caption = escape(&map.caption);
+                let html = format!(
+                    "<figure id=\"{id}\">{svg}<figcaption>{caption}. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a>\
+                     </span></figcaption></figure>"
+                );
+                (map.choice.clone(), html)
+            })
+            .collect();
+        let _ = write!(text, "{}", choices(&maps));
+    }
+    text
+}
+
+/// File name and anchor of a map.
+pub fn map_id(experiment: &str, index: usize) -> String {
+    let plain = experiment.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
+    format!("map-{}-{}", plain.collect::<String>(), index + 1)
+}

@@ -1,0 +1,162 @@
+//! The axes of an experiment, found again from its points.
+
+use std::collections::BTreeSet;
+
+use super::quantity::Numbers;
+use crate::data::short;
+
+/// Keys that advance together, with more than one step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Their dotted names, in the order of the file.
+    pub keys: Vec<String>,
+    /// The values of the keys at each step, as written.
+    pub steps: Vec<Vec<String>>,
+    /// The steps as numbers and the key that tells them, if one does.
+    pub numbers: Option<(usize, Numbers)>,
+}
+
+/// The axes of points, each a list of keys and values: a grid of them, some of which are zipped.
+///
+/// Keys are of one axis if not every combination of their values is there.
+pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
+    let Some(first) = points.first() else { return Vec::new() };
+    let keys: Vec<&str> = first.iter().map(|(key, _)| key.as_str()).collect();
+    let value = |point: &[(String, String)], key: usize| {
+        point.get(key).map_or("", |(_, value)| value.as_str()).to_owned()
+    };
+    let distinct = |keys: &[usize]| {
+        let values = points.iter().map(|point| keys.iter().map(|key| value(point, *key)).collect::<Vec<_>>());
+        values.collect::<BTreeSet<_>>().len()
+    };
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for key in 0..keys.len() {
+        let is_tied = |group: &Vec<usize>| {
+            let together: Vec<usize> = group.iter().copied().chain([key]).collect();
+            distinct(&together) < distinct(group) * distinct(&[key])
+        };
+        match groups.iter_mut().find(|group| is_tied(group)) {
+            Some(group) => group.push(key),
+            None => groups.push(vec![key]),
+        }
+    }
+    let axis = |group: Vec<usize>| {
+        let mut steps: Vec<Vec<String>> = Vec::new();
+        for point in points {
+            let step: Vec<String> = group.iter().map(|key| value(point, *key)).collect();
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+        let numbers = (0..group.len()).find_map(|key| {
+            let texts: Vec<&str> = steps.iter().map(|step| step[key].as_str()).collect();
+            Some((key, Numbers::read(&texts)?))
+        });
+        Axis { keys: group.iter().map(|key| keys[*key].to_owned()).collect(), steps, numbers }
+    };
+    groups.into_iter().map(axis).filter(|axis| axis.steps.len() > 1).collect()
+}
+
+impl Axis {
+    /// What stands below an axis: `loss (%)`; keys that advance with it are named too.
+    pub fn label(&self) -> String {
+        let Some((key, numbers)) = &self.numbers else {
+            return self.keys.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ");
+        };
+        let unit = if numbers.unit.is_empty() { String::new() } else { format!(" ({})", numbers.unit) };
+        let others = (0..self.keys.len()).filter(|other| other != key).map(|other| name(&self.keys[other]));
+        let others = others.collect::<Vec<_>>().join(", ");
+        let others = if others.is_empty() { others } else { format!(", with it {others}") };
+        format!("{}{unit}{others}", name(&self.keys[*key]))
+    }
+
+    /// What the axis is called in a sentence: `loss`.
+    pub fn name(&self) -> String {
+        let key = self.numbers.as_ref().map_or(0, |(key, _)| *key);
+        name(&self.keys[key]).to_owned()
+    }
+
+    /// A step in words: `loss 1%`, `delay 10ms, rate 100/s`.
+    pub fn step(&self, step: usize) -> String {
+        let parts =
+            self.keys.iter().zip(&self.steps[step]).map(|(key, value)| format!("{} {value}", name(key)));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The steps in ascending order of their numbers, else in that of the file.
+    pub fn ascending(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.steps.len()).collect();
+        if let Some((_, numbers)) = &self.numbers {
+            order.sort_by(|a, b| numbers.values[*a].total_cmp(&numbers.values[*b]));
+        }
+        order
+    }
+
+    /// Where a step stands: its number, or its index.
+    pub fn place(&self, step: usize) -> f64 {
+        self.numbers.as_ref().map_or(step as f64, |(_, numbers)| numbers.values[step])
+    }
+}
+
+/// A key for people. Two tables have a rate: `network.rate` is the bandwidth of lines, `workload.rate` that of messages.
+fn name(key: &str) -> &str {
+    match key {
+        "network.rate" => "bandwidth",
+        "workload.rate" => "message rate",
+        "workload.size" => "message size",
+        _ => short(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(text: &[&str]) -> Vec<Vec<(String, String)>> {
+        let pair = |pair: &str| {
+            let (key, value) = pair.split_once('=').unwrap();
+            (key.to_owned(), value.to_owned())
+        };
+        text.iter().map(|point| point.split(' ').map(pair).collect()).collect()
+    }
+
+    fn of(text: &[&str]) -> Vec<Axis> {
+        let points = points(text);
+        axes(&points.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_grid_has_an_axis_for_each_key_and_a_zip_one_for_all_of_its() {
+        let grid = of(&["a.x=1 b.y=2%", "a.x=1 b.y=3%", "a.x=2 b.y=2%", "a.x=2 b.y=3%"]);
+        assert_eq!(grid.iter().map(Axis::label).collect::<Vec<_>>(), ["x", "y (%)"]);
+        let zip = of(&[
+            "network.delay=1ms workload.rate=5/s z=0",
+            "network.delay=1ms workload.rate=5/s z=1",
+            "network.delay=2ms workload.rate=6/s z=0",
+            "network.delay=2ms workload.rate=6/s z=1",
+        ]);
+        assert_eq!(zip.len(), 2);
+        assert_eq!(zip[0].label(), "delay (ms), with it message rate");
+        assert_eq!(zip[0].step(1), "delay 2ms, message rate 6/s");
+    }
+
+    /// A zip may repeat a value of one key, and then the other tells its steps apart.
+    #[test]
+    fn the_first_key_whose_values_differ_gives_the_numbers() {
+        let zip = of(&["a=1ms b=x c=5%", "a=1ms b=y c=6%", "a=2ms b=z c=7%"]);
+        assert_eq!(zip.len(), 1, "{zip:?}");
+        assert_eq!(zip[0].numbers.as_ref().unwrap().0, 2);
+    }
+
+    #[test]
+    fn what_does_not_vary_is_no_axis() {
+        assert_eq!(of(&["a=1 b=2", "a=1 b=3"]).len(), 1);
+        assert_eq!(axes(&[]), []);
+    }
+
+    #[test]
+    fn names_keep_the_order_of_the_file() {
+        let axis = &of(&["cc=reno", "cc=bbr"])[0];
+        assert_eq!((axis.ascending(), axis.place(1)), (vec![0, 1], 1.0));
+    }
+}

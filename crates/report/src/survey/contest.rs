@@ -1,0 +1,227 @@
+//! Two transports under the same conditions: which is better, by how much, and at what loss of messages.
+
+use hol_measure::{CONFIDENCE, Comparison, Interval, Verdict};
+
+use crate::claims::compare;
+use crate::data::Cell;
+use crate::metric::Metric;
+use crate::plot::number;
+
+/// A difference that no user notices, as a share.
+pub const NO_MATTER: f64 = 0.005;
+
+/// What a contest says of the challenger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is surely better.
+    Better,
+    /// It is surely worse.
+    Worse,
+    /// It is as good, for sure.
+    Same,
+    /// The repetitions do not tell.
+    Undecided,
+    /// One of the two has no honest value.
+    Unknown,
+}
+
+/// A challenger against a yardstick.
+#[derive(Debug, Clone)]
+pub struct Contest<'d> {
+    challenger: &'d Cell,
+    yardstick: &'d Cell,
+    metric: Metric,
+    comparison: Option<Comparison>,
+    /// What the comparison's p value is worth in its family of tests.
+    p: f64,
+}
+
+impl<'d> Contest<'d> {
+    /// Compares the repetitions that met the same losses; only what cannot be told apart is the same.
+    pub fn new(metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
+        Self::within(metric.resolution(), metric, challenger, yardstick)
+    }
+
+    /// The same where a difference of less than [`NO_MATTER`] of the yardstick counts as none.
+    pub fn that_matters(metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
+        let margin = metric.mean(yardstick).map_or(0.0, |mean| NO_MATTER * mean.mean.abs());
+        Self::within(margin.max(metric.resolution()), metric, challenger, yardstick)
+    }
+
+    fn within(margin: f64, metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
+        let comparison = compare(metric, challenger, yardstick, margin);
+        let p = comparison.map_or(1.0, |comparison| comparison.p);
+        Self { challenger, yardstick, metric, comparison, p }
+    }
+
+    /// The comparison's own p value; `None` where there is none.
+    pub fn p(&self) -> Option<f64> {
+        self.comparison.map(|comparison| comparison.p)
+    }
+
+    /// As one of a family of tests, in which its p value is worth `p` (Holm 1979).
+    pub fn adjusted(self, p: f64) -> Self {
+        Self { p, ..self }
+    }
+
+    /// What it says.
+    pub fn outcome(&self) -> Outcome {
+        let Some(comparison) = &self.comparison else { return Outcome::Unknown };
+        match comparison.verdict {
+            Verdict::NoDifference => Outcome::Same,
+            Verdict::Undecided => Outcome::Undecided,
+            Verdict::Faster | Verdict::Slower if self.p >= 1.0 - CONFIDENCE => Outcome::Undecided,
+            Verdict::Faster | Verdict::Slower if self.gain() > 0.0 => Outcome::Better,
+            Verdict::Faster | Verdict::Slower => Outcome::Worse,
+        }
+    }
+
+    /// How much better the challenger is, in the metric's unit; not a number where that is not known.
+    pub fn gain(&self) -> f64 {
+        self.comparison.map_or(f64::NAN, |comparison| self.metric.gain(comparison.difference.mean))
+    }
+
+    /// The difference's size: `3.1 ± 0.4 ms (12 %)`.
+    pub fn by(&self) -> String {
+        let Some(comparison) = &self.comparison else { return "an unknown amount".to_owned() };
+        let size = Interval { mean: comparison.difference.mean.abs(), ..comparison.difference };
+        let share = self.metric.mean(self.yardstick).map(|mean| 100.0 * size.mean / mean.mean);
+        let share = share.filter(|share| share.is_finite() && self.metric != Metric::Delivered);
+        let share = share.map_or(String::new(), |share| format!(" ({} %)", number(two_digits(share))));
+        format!("{size} {}{share}", self.metric.unit())
+    }
+
+    /// Messages of both that never arrived.
+    pub fn lost(&self) -> u64 {
+        self.challenger.lost() + self.yardstick.lost()
+    }
+
+    /// What has to be known beside the times: messages that never arrived are in no mean.
+    pub fn losses(&self) -> Option<String> {
+        let lost = [self.challenger, self.yardstick].map(Cell::lost);
+        if lost == [0, 0] || matches!(self.metric, Metric::Delivered | Metric::Throughput) {
+            return None;
+        }
+        let one = |cell: &Cell| match cell.lost() {
+            0 => format!("{} none", cell.transport),
+            n => {
+                let (offered, share) = (cell.offered(), 100.0 * n as f64 / cell.offered() as f64);
+                let (n, offered) = (number(n as f64), number(offered as f64));
+                format!("{} lost {n} of {offered} ({} %)", cell.transport, number(two_digits(share)))
+            }
+        };
+        Some(format!("for the messages that arrived: {}, {}", one(self.challenger), one(self.yardstick)))
+    }
+
+    /// Why there is no comparison.
+    fn why_not(&self) -> String {
+        let cells = [self.challenger, self.yardstick];
+        let what = if let Some(cell) = cells.iter().find(|cell| cell.latency.completed() == 0) {
+            format!("nothing completed over {}", cell.transport)
+        } else if let Some((cell, why)) = cells.iter().find_map(|cell| Some((cell, cell.stopped.as_ref()?))) {
+            let (lost, offered) = (number(cell.lost() as f64), number(cell.offered() as f64));
+            format!(
+                "{} did not carry the load ({lost} of {offered} messages did not arrive; {why}) and the missing ones \
+                 are the slowest",
+                cell.transport
+            )
+        } else {
+            let [a, b] = cells.map(|cell| &cell.transport);
+            format!("{a} and {b} completed nothing in the same repetition")
+        };
+        what + ", so there is no comparison"
+    }
+}
+
+/// The contest in a sentence.
+pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
+    let contest = Contest::new(metric, challenger, yardstick);
+    let Some(comparison) = &contest.comparison else { return contest.why_not() };
+    let (name, other, n) = (&challenger.transport, &yardstick.transport, comparison.difference.n);
+    let [better, worse] = metric.comparatives();
+    let basis = format!("(95 %, {n} paired repetitions)");
+    let sentence = match contest.outcome() {
+        _ if n < 2 => {
+            let word = if contest.gain() > 0.0 { better } else { worse };
+            let by = contest.by();
+            format!("{name} is {by} {word} than {other} in one repetition; more tell how sure that is")
+        }
+        Outcome::Better => format!("{name} is {} {better} than {other} {basis}", contest.by()),
+        Outcome::Worse => format!("{name} is {} {worse} than {other} {basis}", contest.by()),
+        Outcome::Same => format!("{name} is exactly as good as {other} {basis}"),
+        Outcome::Undecided | Outcome::Unknown => {
+            let (difference, unit) = (comparison.difference, metric.unit());
+            format!("{name} and {other} do not differ for sure: {difference} {unit} {basis}")
+        }
+    };
+    contest.losses().map_or(sentence.clone(), |losses| format!("{sentence}, {losses}"))
+}
+
+/// A share in percent with two digits that count.
+fn two_digits(share: f64) -> f64 {
+    if share <= 0.0 || !share.is_finite() {
+        return share;
+    }
+    let step = 10f64.powf(share.log10().floor() - 1.0).min(1.0);
+    (share / step).round() * step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cell;
+
+    fn says(challenger: &Cell, yardstick: &Cell) -> String {
+        verdict(Metric::ResponseTime, challenger, yardstick)
+    }
+
+    #[test]
+    fn a_verdict_says_how_much_and_how_sure() {
+        let (tcp, sctp) =
+            (cell("TCP", 1.0, 100.0, &[40.0, 40.2, 40.1]), cell("SCTP-8", 1.0, 100.0, &[30.0, 30.1, 30.1]));
+        assert_eq!(
+            says(&sctp, &tcp),
+            "SCTP-8 is 10.03 ± 0.14 ms (25 %) faster than TCP (95 %, 3 paired repetitions)"
+        );
+        assert!(says(&tcp, &sctp).contains("TCP is 10.03 ± 0.14 ms (33 %) slower than SCTP-8"));
+        assert!(says(&tcp, &tcp).contains("exactly as good as"));
+        let once = cell("TCP", 1.0, 100.0, &[40.0]);
+        assert!(says(&once, &cell("SCTP-8", 1.0, 100.0, &[30.0])).contains("in one repetition"));
+    }
+
+    #[test]
+    fn a_verdict_counts_what_never_arrived() {
+        let (tcp, mut udp) = (cell("TCP", 1.0, 100.0, &[40.0, 40.2]), cell("UDP", 1.0, 100.0, &[30.0, 30.2]));
+        for run in &mut udp.runs {
+            run.offered = 4;
+        }
+        let text = says(&udp, &tcp);
+        assert!(
+            text.ends_with(", for the messages that arrived: UDP lost 6 of 8 (75 %), TCP none"),
+            "{text}"
+        );
+        udp.stopped = Some("stalled".to_owned());
+        let text = says(&udp, &tcp);
+        assert!(
+            text.starts_with("UDP did not carry the load (6 of 8") && text.ends_with("no comparison"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_family_of_tests_raises_the_bar() {
+        let (tcp, sctp) =
+            (cell("TCP", 1.0, 100.0, &[40.0, 40.2, 40.1]), cell("SCTP-8", 1.0, 100.0, &[30.0, 30.1, 30.1]));
+        let contest = Contest::new(Metric::ResponseTime, &sctp, &tcp);
+        assert_eq!(contest.outcome(), Outcome::Better);
+        assert_eq!(contest.adjusted(0.06).outcome(), Outcome::Undecided);
+    }
+
+    #[test]
+    fn shares_have_two_digits() {
+        assert_eq!(
+            [0.0, 0.0123, 1.26, 12.6, 126.4].map(two_digits).map(number),
+            ["0", "0.012", "1.3", "13", "126"]
+        );
+    }
+}

@@ -1,0 +1,337 @@
+//! The figures of a survey: means over the first axis, then distributions point by point.
+
+use super::Survey;
+use crate::data::Cell;
+use crate::figures::series::{basis, ccdf, means};
+use crate::figures::{Curves, Figure, PanelData};
+use crate::metric::Metric;
+use crate::plot::{Axis, Scale};
+
+/// Distributions of more points than this are left to the tables.
+const MOST_DISTRIBUTIONS: usize = 60;
+/// Above this ratio of the greatest value to the least an axis is logarithmic.
+const WIDE: f64 = 25.0;
+
+/// All figures, counted from `first`.
+pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
+    let mut figures: Vec<Figure> =
+        metrics(survey).into_iter().flat_map(|metric| over(survey, metric)).collect();
+    figures.extend(distributions(survey));
+    for (number, figure) in (first..).zip(&mut figures) {
+        figure.id = format!("fig{number:02}");
+        figure.name = format!("Figure {number}");
+    }
+    figures
+}
+
+/// What is worth a figure, the lead first.
+fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
+    let lead = survey.lead();
+    let has_flows = survey.cells().any(|cell| cell.flows.is_some());
+    let competes =
+        survey.cells().any(|cell| cell.flows.as_ref().is_some_and(|f| f.background_kbps.is_some()));
+    let loses = survey.cells().any(|cell| cell.lost() > 0);
+    let others = [
+        (Metric::ResponseTime, true),
+        (Metric::Tail, lead == Metric::ResponseTime),
+        (Metric::Throughput, has_flows),
+        (Metric::Fairness, competes),
+        (Metric::Delivered, loses),
+    ];
+    let others = others.into_iter().filter(|(metric, is_wanted)| *is_wanted && *metric != lead);
+    [lead].into_iter().chain(others.map(|(metric, _)| metric)).collect()
+}
+
+/// A metric over the horizontal axis: a figure for each combination of the third and further axes.
+fn over(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
+    let (Some(x), Some(y)) = (horizontal(survey), vertical(survey, metric)) else { return Vec::new() };
+    let figure = |others: Vec<usize>| {
+        let mut cells = Vec::new();
+        let panels: Vec<PanelData> = panels(survey)
+            .into_iter()
+            .map(|(title, step)| {
+                let rest = [step, others.clone()].concat();
+                PanelData { title, curves: Curves::Means(curves(survey, metric, &rest, &mut cells)) }
+            })
+            .collect();
+        let choice = survey.place(2, &others);
+        let over = survey
+            .axes
+            .first()
+            .map_or("of each transport".to_owned(), |axis| format!("over {}", axis.name()));
+        let each =
+            survey.axes.get(1).map_or(String::new(), |axis| format!(", a panel for each {}", axis.name()));
+        let at = if choice.is_empty() { String::new() } else { format!("; {choice}") };
+        Figure {
+            id: String::new(),
+            name: String::new(),
+            caption: format!("{} {over}{each}{at}", capitalized(metric.name())),
+            basis: basis(metric, false, cells.into_iter()),
+            note: None,
+            experiment: survey.experiment.clone(),
+            is_ccdf: false,
+            choice,
+            metric,
+            x: x.clone(),
+            y: y.clone(),
+            panels,
+        }
+    };
+    survey
+        .combinations(2)
+        .into_iter()
+        .map(figure)
+        .filter(|figure| figure.panels.iter().any(has_curves))
+        .collect()
+}
+
+fn has_curves(panel: &PanelData) -> bool {
+    !panel.curves.is_empty()
+}
+
+/// The panels with the step of the second axis that each stands for.
+fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
+    let one = || vec![(String::new(), Vec::new())];
+    survey.axes.get(1).map_or_else(one, |axis| {
+        axis.ascending().into_iter().map(|step| (axis.step(step), vec![step])).collect()
+    })
+}
+
+/// The transports at fixed steps of all axes but the first; what they are made of is added to `cells`.
+fn curves<'d>(
+    survey: &Survey<'d>,
+    metric: Metric,
+    rest: &[usize],
+    cells: &mut Vec<&'d Cell>,
+) -> Vec<crate::plot::Series> {
+    let count = survey.transports.len();
+    let series = (0..count).zip(survey.looks()).map(|(transport, look)| {
+        let placed: Vec<(f64, &Cell)> = match survey.axes.first() {
+            None => survey.at(transport, &[]).map(|cell| (transport as f64, cell)).into_iter().collect(),
+            Some(axis) => axis
+                .ascending()
+                .into_iter()
+                .filter_map(|step| {
+                    let cell = survey.at(transport, &[&[step], rest].concat())?;
+                    // Marks over one name stand side by side.
+                    let aside = if axis.numbers.is_some() { 0.0 } else { aside(transport, count) };
+                    Some((axis.place(step) + aside, cell))
+                })
+                .collect(),
+        };
+        cells.extend(placed.iter().map(|(_, cell)| *cell));
+        means(metric, survey.transports[transport], look, &placed)
+    });
+    series.collect()
+}
+
+fn aside(transport: usize, count: usize) -> f64 {
+    (transport as f64 - (count as f64 - 1.0) / 2.0) * (0.6 / count as f64).min(0.12)
+}
+
+fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
+    let Some(axis) = survey.axes.first() else {
+        let names = survey.transports.iter().map(|label| (*label).to_owned()).collect();
+        return Some(Axis::new(Scale::Names(names), ""));
+    };
+    let Some((_, numbers)) = &axis.numbers else {
+        let names = (0..axis.steps.len()).map(|step| shortened(&axis.steps[step].join(", "))).collect();
+        return Some(Axis::new(Scale::Names(names), &axis.label()));
+    };
+    let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
+    let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
+    let scale = if numbers.span_decades() {
+        let (min, max) = (least / 1.2, most * 1.2);
+        if numbers.values.contains(&0.0) { Scale::LogFromZero { min, max } } else { Scale::Log { min, max } }
+    } else {
+        let (min, max) = extent(numbers.values.iter().copied())?;
+        let margin = 0.05 * (max - min);
+        Scale::Linear { min: min - margin, max: max + margin }
+    };
+    Some(Axis::new(scale, &axis.label()))
+}
+
+/// One vertical axis for all figures of a metric, so that they can be held against each other.
+fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
+    let means: Vec<_> = survey.cells().filter_map(|cell| metric.mean(cell)).collect();
+    let (least, most) = extent(means.iter().map(|mean| mean.mean))?;
+    // Bars count too, but one that knows nothing does not push the means to the ground.
+    let bars = means.iter().filter(|mean| mean.half_width < mean.mean.abs());
+    let top = bars.map(|mean| mean.high()).fold(most, f64::max).min(2.0 * most.max(0.0)).max(most);
+    let top = metric.most().map_or(top, |most| top.min(most));
+    let scale = if least > 0.0 && most > WIDE * least {
+        Scale::Log { min: least / 1.3, max: top * 1.2 }
+    } else if most - least < 0.3 * most && metric != Metric::Fairness {
+        let margin = (0.15 * (top - least)).max(0.01 * most.abs()).max(1e-9);
+        Scale::Linear { min: least - margin, max: top + margin }
+    } else {
+        Scale::Linear { min: 0.0, max: (top * 1.06).max(1e-9) }
+    };
+    Some(Axis::new(scale, &metric.axis()))
+}
+
+/// A figure of distributions for each combination of the axes.
+fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
+    let combinations = survey.combinations(0);
+    let times = survey.cells().filter(|cell| cell.latency.completed() > 0);
+    let ends = times.flat_map(|cell| [cell.latency.quantile(0.0), cell.latency.max()]).flatten();
+    let Some((least, most)) = extent(ends.map(|at| at.as_millis_f64().max(0.001))) else { return Vec::new() };
+    if combinations.len() > MOST_DISTRIBUTIONS {
+        return Vec::new();
+    }
+    let x = Axis::new(
+        Scale::Log { min: least / 1.1, max: (most * 1.1).max(least * 2.0) },
+        Metric::ResponseTime.time_axis(),
+    );
+    let y = Axis::new(Scale::Log { min: least_share(survey), max: 1.0 }, Metric::ResponseTime.share_axis());
+    let figure = |steps: Vec<usize>| {
+        let mut cells = Vec::new();
+        let curves = (0..survey.transports.len()).zip(survey.looks()).filter_map(|(transport, look)| {
+            let cell = survey.at(transport, &steps)?;
+            cells.push(cell);
+            Some(ccdf(Metric::ResponseTime, survey.transports[transport], look, cell, true))
+        });
+        let panels = vec![PanelData { title: String::new(), curves: Curves::Ccdfs(curves.collect()) }];
+        let choice = survey.place(0, &steps);
+        let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
+        Figure {
+            id: String::new(),
+            name: String::new(),
+            caption: format!("Distribution of the response time (CCDF){at}"),
+            basis: basis(Metric::ResponseTime, true, cells.into_iter()),
+            note: None,
+            experiment: survey.experiment.clone(),
+            is_ccdf: true,
+            choice,
+            metric: Metric::ResponseTime,
+            x: x.clone(),
+            y: y.clone(),
+            panels,
+        }
+    };
+    combinations.into_iter().map(figure).filter(|figure| figure.panels.iter().any(has_curves)).collect()
+}
+
+/// The share that a few messages of a point are, as a power of ten.
+fn least_share(survey: &Survey<'_>) -> f64 {
+    let most = survey.cells().map(|cell| cell.latency.offered()).max().unwrap_or(1);
+    10f64.powf((10.0 / most as f64).log10().floor()).clamp(1e-6, 0.01)
+}
+
+fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+    (least <= most).then_some((least, most))
+}
+
+/// A name that fits below an axis.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 24;
+    if name.chars().count() <= MOST {
+        name.to_owned()
+    } else {
+        name.chars().take(MOST - 1).chain(['…']).collect()
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Cell;
+    use crate::testing::{cell, dataset, swept};
+
+    /// TCP and SCTP-8 over these axes, every combination.
+    fn grid(axes: &[(&str, &[&str])]) -> Vec<Cell> {
+        let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
+        for (key, values) in axes {
+            let extend = |done: &Vec<(String, String)>| {
+                let step =
+                    |value: &&str| [done.clone(), vec![((*key).to_owned(), (*value).to_owned())]].concat();
+                values.iter().map(step).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(extend).collect();
+        }
+        let mut cells = Vec::new();
+        for transport in ["TCP", "SCTP-8"] {
+            for (index, axes) in all.iter().enumerate() {
+                let mut point = cell(transport, 1.0, 100.0, &[20.0 + index as f64, 21.0 + index as f64]);
+                point.conditions.axes = axes.clone();
+                cells.push(point);
+            }
+        }
+        cells
+    }
+
+    fn of(axes: &[(&str, &[&str])]) -> Vec<Figure> {
+        let data = dataset(grid(axes));
+        figures(&swept(&data), 1)
+    }
+
+    #[test]
+    fn the_first_numeric_axis_lies_below_the_second_gives_panels_the_third_a_choice() {
+        let figures = of(&[
+            ("cc", &["reno", "cubic"]),
+            ("network.loss", &["0%", "0.1%", "10%"]),
+            ("network.delay", &["5ms", "9ms"]),
+        ]);
+        let means: Vec<&Figure> =
+            figures.iter().filter(|f| f.metric == Metric::ResponseTime && !f.is_ccdf).collect();
+        assert_eq!(means.iter().map(|f| f.choice.as_str()).collect::<Vec<_>>(), ["delay 5ms", "delay 9ms"]);
+        assert_eq!(means[0].x.label, "loss (%)");
+        assert!(matches!(means[0].x.scale, Scale::LogFromZero { .. }), "0 and two decades");
+        assert_eq!(
+            means[0].panels.iter().map(|p| p.title.as_str()).collect::<Vec<_>>(),
+            ["cc reno", "cc cubic"]
+        );
+        assert_eq!(means[0].y, means[1].y, "one vertical axis");
+    }
+
+    /// The rule that the old report broke: a line joins points that differ in their place on the axis only.
+    #[test]
+    fn no_line_joins_points_of_two_conditions() {
+        let axes: [(&str, &[&str]); 3] = [
+            ("network.loss", &["1%", "2%"]),
+            ("network.delay", &["5ms", "9ms"]),
+            ("workload.rate", &["1/s", "2/s"]),
+        ];
+        for figure in of(&axes) {
+            for panel in &figure.panels {
+                let Curves::Means(series) = &panel.curves else { continue };
+                for one in series {
+                    let xs: Vec<f64> = one.points.iter().map(|point| point.x).collect();
+                    assert_eq!(xs, [1.0, 2.0], "{}: {}", figure.caption, one.label);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_have_no_lines_and_stand_side_by_side() {
+        let figures = of(&[("network.discipline", &["droptail", "red"])]);
+        assert!(matches!(&figures[0].x.scale, Scale::Names(names) if names == &["droptail", "red"]));
+        let svg = figures[0].draw().inline();
+        assert!(!svg.contains("class=\"curve\""), "{svg}");
+        let Curves::Means(series) = &figures[0].panels[0].curves else { panic!("means") };
+        assert!(series[0].points[0].x < series[1].points[0].x);
+    }
+
+    #[test]
+    fn every_point_has_its_distribution() {
+        let figures = of(&[("network.loss", &["1%", "2%"]), ("network.delay", &["5ms", "9ms"])]);
+        let places: Vec<&str> = figures.iter().filter(|f| f.is_ccdf).map(|f| f.choice.as_str()).collect();
+        assert_eq!(
+            places,
+            ["loss 1%, delay 5ms", "loss 1%, delay 9ms", "loss 2%, delay 5ms", "loss 2%, delay 9ms"]
+        );
+    }
+
+    #[test]
+    fn without_axes_transports_stand_beside_each_other() {
+        let figures = of(&[]);
+        assert!(matches!(&figures[0].x.scale, Scale::Names(names) if names == &["TCP", "SCTP-8"]));
+    }
+}

@@ -1,0 +1,386 @@
+//! The answer in sentences, computed: which transport, by how much, from where on.
+
+use hol_base::Seed;
+use hol_measure::{CONFIDENCE, Crossover, holm};
+
+use super::contest::{Contest, NO_MATTER, Outcome};
+use super::{Axis, Survey};
+use crate::data::Cell;
+use crate::plot::number;
+
+/// What there is to say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Headline {
+    /// One sentence for each transport against the first.
+    pub lead: Vec<String>,
+    /// Where there is more than one line: a sentence for each.
+    pub lines: Vec<String>,
+}
+
+/// One transport against the yardstick along the horizontal axis, all else equal.
+struct Line<'s, 'd> {
+    survey: &'s Survey<'d>,
+    challenger: usize,
+    /// Steps of the axes that are equal.
+    others: Vec<usize>,
+    /// Steps of the horizontal axis, ascending, with what they say.
+    contests: Vec<(usize, Contest<'d>)>,
+}
+
+impl Headline {
+    /// What is said of a survey; empty with fewer than two transports.
+    pub fn of(survey: &Survey<'_>) -> Self {
+        let lines = lines(survey);
+        let mut headline = Self::default();
+        for challenger in 1..survey.transports.len() {
+            let mine: Vec<&Line<'_, '_>> = lines
+                .iter()
+                .filter(|line| line.challenger == challenger && !line.contests.is_empty())
+                .collect();
+            match mine.as_slice() {
+                [] => {}
+                [only] => headline.lead.push(only.sentence() + "."),
+                several => {
+                    headline.lead.push(tally(several));
+                    headline.lines.extend(
+                        several
+                            .iter()
+                            .map(|line| format!("{}: {}.", survey.place(1, &line.others), line.sentence())),
+                    );
+                }
+            }
+        }
+        headline
+    }
+}
+
+/// Every transport against the first, with p values for the family of all these tests.
+fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
+    let steps = survey
+        .axes
+        .first()
+        .map_or(vec![Vec::new()], |axis| axis.ascending().into_iter().map(|step| vec![step]).collect());
+    let mut lines = Vec::new();
+    for challenger in 1..survey.transports.len() {
+        for others in survey.combinations(1) {
+            let contest = |step: &Vec<usize>| {
+                let at = [step.clone(), others.clone()].concat();
+                let cells = [challenger, 0].map(|transport| survey.at(transport, &at));
+                let [Some(cell), Some(yardstick)] = cells else { return None };
+                Some((
+                    step.first().copied().unwrap_or(0),
+                    Contest::that_matters(survey.lead(), cell, yardstick),
+                ))
+            };
+            let contests = steps.iter().filter_map(contest).collect();
+            lines.push(Line { survey, challenger, others, contests });
+        }
+    }
+    let family = |lines: &[Line<'_, '_>]| -> Vec<f64> {
+        lines.iter().flat_map(|line| &line.contests).filter_map(|(_, contest)| contest.p()).collect()
+    };
+    let mut adjusted = holm(&family(&lines)).into_iter();
+    for (_, contest) in lines.iter_mut().flat_map(|line| &mut line.contests) {
+        if let Some(p) = contest.p().and_then(|_| adjusted.next()) {
+            *contest = contest.clone().adjusted(p);
+        }
+    }
+    lines
+}
+
+/// How the points of several lines went.
+fn tally(lines: &[&Line<'_, '_>]) -> String {
+    let outcomes: Vec<Outcome> =
+        lines.iter().flat_map(|line| &line.contests).map(|(_, contest)| contest.outcome()).collect();
+    let count = |wanted: &[Outcome]| outcomes.iter().filter(|outcome| wanted.contains(outcome)).count();
+    let [better, worse] = lines[0].survey.lead().comparatives();
+    let [name, other] = lines[0].names();
+    let mut text = format!(
+        "{name} is {better} than {other} in {} of {} conditions, {worse} in {}, as good (within {} %) in {}, undecided in {}",
+        count(&[Outcome::Better]),
+        outcomes.len(),
+        count(&[Outcome::Worse]),
+        number(100.0 * NO_MATTER),
+        count(&[Outcome::Same]),
+        count(&[Outcome::Undecided]),
+    );
+    let unknown = count(&[Outcome::Unknown]);
+    if unknown > 0 {
+        text += &format!("; in {unknown} one of them did not carry the load");
+    }
+    text + "."
+}
+
+impl Line<'_, '_> {
+    fn names(&self) -> [&str; 2] {
+        [self.challenger, 0].map(|transport| self.survey.transports[transport])
+    }
+
+    /// The axis along which it goes.
+    fn axis(&self) -> Option<&Axis> {
+        self.survey.axes.first()
+    }
+
+    fn sentence(&self) -> String {
+        let [name, other] = self.names();
+        let [better, worse] = self.survey.lead().comparatives();
+        let outcomes: Vec<Outcome> = self.contests.iter().map(|(_, contest)| contest.outcome()).collect();
+        let mut text = match turns(&outcomes).as_slice() {
+            [] => self.nothing_sure(&outcomes),
+            [(outcome, first, last)] => {
+                let word = if *outcome == Outcome::Better { better } else { worse };
+                let rest = if *last - *first + 1 < outcomes.len() {
+                    "; elsewhere no difference is sure"
+                } else {
+                    ""
+                };
+                format!("{name} is {word} than {other}{}{rest}", self.region(*first, *last))
+            }
+            [(a, first, last), (_, from, to)] if self.is_ordered() => {
+                let [one, two] = if *a == Outcome::Better { [better, worse] } else { [worse, better] };
+                format!(
+                    "{name} is {one} than {other}{}, and {two}{}{}",
+                    self.region(*first, *last),
+                    self.region(*from, *to),
+                    self.crossing()
+                )
+            }
+            turns => {
+                let of = |wanted| outcomes.iter().filter(|outcome| **outcome == wanted).count();
+                let turns = if self.is_ordered() {
+                    format!(", turning {} times", turns.len() - 1)
+                } else {
+                    String::new()
+                };
+                format!(
+                    "{name} is {better} than {other} at {} of {} values, {worse} at {}{turns}",
+                    of(Outcome::Better),
+                    outcomes.len(),
+                    of(Outcome::Worse)
+                )
+            }
+        };
+        let unknown: Vec<usize> = (0..outcomes.len()).filter(|i| outcomes[*i] == Outcome::Unknown).collect();
+        if let (Some(first), true) = (unknown.first(), unknown.len() < outcomes.len()) {
+            let more =
+                if unknown.len() > 1 { format!(" and {} more", unknown.len() - 1) } else { String::new() };
+            text += &format!("; one of them did not carry the load at {}{more}", self.step(*first));
+        }
+        let lossy = (0..self.contests.len()).filter(|index| self.contests[*index].1.losses().is_some());
+        let Some(worst) = lossy.max_by_key(|index| self.contests[*index].1.lost()) else { return text };
+        let losses = self.contests[worst].1.losses().unwrap_or_default();
+        let at = if self.contests.len() > 1 { format!(" at {}", self.step(worst)) } else { String::new() };
+        format!("{text}; {losses}{at}")
+    }
+
+    fn nothing_sure(&self, outcomes: &[Outcome]) -> String {
+        let [name, other] = self.names();
+        let all = |wanted| outcomes.iter().all(|outcome| *outcome == wanted);
+        if all(Outcome::Unknown) {
+            return format!("{name} cannot be compared with {other}: one of them did not carry the load");
+        }
+        if all(Outcome::Same) {
+            return format!("{name} is as good as {other} (within {} %)", number(100.0 * NO_MATTER));
+        }
+        match (self.axis(), &self.contests[..]) {
+            (None, [(_, contest)]) => {
+                let lead = if contest.gain() > 0.0 { "less" } else { "more" };
+                format!("{name} and {other} do not differ for sure: {} {lead}", contest.by())
+            }
+            _ => format!("{name} and {other} do not differ for sure anywhere"),
+        }
+    }
+
+    /// Whether the steps have an order that "from … on" can be said of.
+    fn is_ordered(&self) -> bool {
+        self.axis().is_some_and(|axis| axis.numbers.is_some())
+    }
+
+    fn step(&self, index: usize) -> String {
+        self.axis().map_or(String::new(), |axis| axis.step(self.contests[index].0))
+    }
+
+    /// Where the challenger is so from `first` to `last`, and by how much at both ends.
+    fn region(&self, first: usize, last: usize) -> String {
+        let by = |index: usize| self.contests[index].1.by();
+        let end = self.contests.len() - 1;
+        if self.axis().is_none() {
+            return format!(", by {}", by(first));
+        }
+        if first == last {
+            return format!(" at {} (by {})", self.step(first), by(first));
+        }
+        let place = match (first == 0, last == end) {
+            _ if !self.is_ordered() => format!(" at {} to {}", self.step(first), self.step(last)),
+            (true, true) => format!(" at every {}", self.axis().map_or(String::new(), Axis::name)),
+            (false, true) => format!(" from {} on", self.step(first)),
+            (true, false) => format!(" up to {}", self.step(last)),
+            (false, false) => format!(" from {} to {}", self.step(first), self.step(last)),
+        };
+        let unsure = (first..=last)
+            .filter(|i| !matches!(self.contests[*i].1.outcome(), Outcome::Better | Outcome::Worse));
+        let unsure = match unsure.count() {
+            0 => String::new(),
+            n => format!("; not surely at {n} of the values between"),
+        };
+        format!(
+            "{place} (by {} at {}, by {} at {}{unsure})",
+            by(first),
+            self.step(first),
+            by(last),
+            self.step(last)
+        )
+    }
+
+    /// Where the two cross, with its interval; empty where that cannot be told.
+    fn crossing(&self) -> String {
+        let found = self.crossover();
+        let unit = self.axis().and_then(|axis| axis.numbers.as_ref()).map_or("", |(_, numbers)| numbers.unit);
+        found.map_or(String::new(), |Crossover { x, low, high }| {
+            let [x, low, high] = [x, low, high].map(|at| number((at * 1000.0).round() / 1000.0));
+            format!("; they cross at about {x} {unit} ({low} to {high}, 95 %)")
+        })
+    }
+
+    fn crossover(&self) -> Option<Crossover> {
+        let axis = self.axis()?;
+        let metric = self.survey.lead();
+        let whole = |cell: &Cell| metric.of_runs(cell).into_iter().collect::<Option<Vec<f64>>>();
+        let (mut x, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
+        for (step, _) in self.contests.iter().filter(|(step, _)| axis.place(*step) > 0.0) {
+            let at = [vec![*step], self.others.clone()].concat();
+            let of = |transport| whole(self.survey.at(transport, &at)?);
+            let (Some(a), Some(b)) = (of(self.challenger), of(0)) else { continue };
+            let pairs = a.len().min(b.len());
+            if pairs > 0 {
+                x.push(axis.place(*step));
+                first.push(a[..pairs].to_vec());
+                second.push(b[..pairs].to_vec());
+            }
+        }
+        if x.len() < 2 { None } else { Crossover::of(&x, &first, &second, CONFIDENCE, Seed(1)) }
+    }
+}
+
+/// The stretches on which the outcome is sure, in order: which, from, to. What is not sure does not end one.
+fn turns(outcomes: &[Outcome]) -> Vec<(Outcome, usize, usize)> {
+    let mut turns: Vec<(Outcome, usize, usize)> = Vec::new();
+    for (index, outcome) in outcomes.iter().enumerate() {
+        if !matches!(outcome, Outcome::Better | Outcome::Worse) {
+            continue;
+        }
+        match turns.last_mut() {
+            Some((known, _, last)) if known == outcome => *last = index,
+            _ => turns.push((*outcome, index, index)),
+        }
+    }
+    turns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, swept};
+
+    const NOISE: [f64; 4] = [-0.2, 0.1, 0.2, -0.1];
+
+    fn means(mean: f64) -> [f64; 4] {
+        NOISE.map(|noise| mean + noise)
+    }
+
+    /// The headline over losses, each with the means of SCTP-8 and of TCP.
+    fn over_loss(rows: &[(f64, f64, f64)]) -> Headline {
+        let points = rows.iter().flat_map(|&(loss, sctp, tcp)| {
+            let mut other = means(tcp);
+            other.rotate_left(1);
+            [cell("TCP", loss, 100.0, &other), cell("SCTP-8", loss, 100.0, &means(sctp))]
+        });
+        let data = dataset(points.collect());
+        Headline::of(&swept(&data))
+    }
+
+    #[test]
+    fn one_line_is_one_sentence_with_the_amount_at_both_ends() {
+        let headline = over_loss(&[(0.5, 21.0, 25.0), (1.0, 22.0, 30.0), (5.0, 30.0, 60.0)]);
+        assert_eq!(headline.lines, Vec::<String>::new());
+        let [text] = &headline.lead[..] else { panic!("{headline:?}") };
+        assert!(text.starts_with("SCTP-8 is faster than TCP at every loss (by 4.00 ± "), "{text}");
+        assert!(
+            text.contains("(16 %) at loss 0.5%, by 30.00 ± ") && text.ends_with("(50 %) at loss 5%)."),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn where_it_begins_and_where_two_cross_is_said() {
+        let from = over_loss(&[(0.5, 25.0, 25.0), (1.0, 25.0, 25.0), (2.0, 26.0, 30.0), (5.0, 30.0, 60.0)]);
+        assert!(from.lead[0].starts_with("SCTP-8 is faster than TCP from loss 2% on (by 4"), "{from:?}");
+        assert!(from.lead[0].ends_with("; elsewhere no difference is sure."), "{from:?}");
+        let cross = over_loss(&[(1.0, 40.0, 30.0), (10.0, 40.0, 50.0)]);
+        assert!(cross.lead[0].starts_with("SCTP-8 is slower than TCP at loss 1% (by 10"), "{cross:?}");
+        assert!(cross.lead[0].contains(", and faster at loss 10% (by 10"), "{cross:?}");
+        // Half the way over the logarithm.
+        assert!(cross.lead[0].contains("; they cross at about 3.162 % (3."), "{cross:?}");
+    }
+
+    #[test]
+    fn what_nobody_notices_is_no_difference() {
+        let same = over_loss(&[(0.5, 25.00, 25.0), (1.0, 25.0, 25.0)]);
+        assert!(
+            same.lead[0].contains("do not differ for sure") || same.lead[0].contains("as good as"),
+            "{same:?}"
+        );
+        let data =
+            dataset(vec![cell("TCP", 1.0, 100.0, &[20.0; 4]), cell("SCTP-8", 1.0, 100.0, &[20.002; 4])]);
+        assert_eq!(Headline::of(&swept(&data)).lead, ["SCTP-8 is as good as TCP (within 0.5 %)."]);
+    }
+
+    #[test]
+    fn several_lines_are_counted_and_listed() {
+        let mut points = Vec::new();
+        for (delay, tcp) in [("10ms", 30.0), ("20ms", 20.0)] {
+            for (label, mean) in [("TCP", tcp), ("SCTP-8", 25.0)] {
+                for loss in [1.0, 2.0] {
+                    let mut point = cell(label, loss, 100.0, &means(mean));
+                    if label == "TCP" {
+                        point.runs.rotate_left(1);
+                    }
+                    point.conditions.axes.push(("network.delay".to_owned(), delay.to_owned()));
+                    points.push(point);
+                }
+            }
+        }
+        let data = dataset(points);
+        let headline = Headline::of(&swept(&data));
+        assert_eq!(
+            headline.lead,
+            [
+                "SCTP-8 is faster than TCP in 2 of 4 conditions, slower in 2, as good (within 0.5 %) in 0, undecided in 0."
+            ]
+        );
+        assert!(
+            headline.lines[0].starts_with("delay 10ms: SCTP-8 is faster than TCP at every loss"),
+            "{headline:?}"
+        );
+        assert!(
+            headline.lines[1].starts_with("delay 20ms: SCTP-8 is slower than TCP at every loss"),
+            "{headline:?}"
+        );
+    }
+
+    #[test]
+    fn a_point_that_did_not_carry_the_load_is_named() {
+        let mut points: Vec<Cell> = [1.0, 2.0].map(|loss| cell("TCP", loss, 100.0, &means(30.0))).into();
+        points.extend([1.0, 2.0].map(|loss| cell("SCTP-8", loss, 100.0, &means(25.0))));
+        points[3].stopped = Some("stalled".to_owned());
+        let data = dataset(points);
+        let text = &Headline::of(&swept(&data)).lead[0];
+        assert!(text.contains("one of them did not carry the load at loss 2%"), "{text}");
+    }
+
+    #[test]
+    fn one_transport_has_no_rival() {
+        let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0; 4])]);
+        assert_eq!(Headline::of(&swept(&data)), Headline::default());
+    }
+}

@@ -1,0 +1,274 @@
+//! Who is best where: a map over two numeric axes.
+
+use hol_measure::{CONFIDENCE, holm};
+
+use super::contest::{Contest, NO_MATTER, Outcome};
+use super::{Axis, Survey};
+use crate::plot::{Anchor, Look, Svg, number};
+
+const LEFT: f64 = 78.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 46.0;
+const WIDTH: f64 = 880.0;
+/// Sides of a field.
+const WIDEST: f64 = 96.0;
+const HIGH: f64 = 34.0;
+
+/// How sure it is that the best is so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Certainty {
+    /// Better than every other, for sure.
+    Sure,
+    /// As good as the next, for sure: within [`NO_MATTER`].
+    Tie,
+    /// The repetitions do not tell.
+    Unsure,
+}
+
+/// The best transport of a field.
+#[derive(Debug, Clone, PartialEq)]
+struct Best {
+    transport: usize,
+    certainty: Certainty,
+    /// How much better than the next, in percent of that.
+    ahead: Option<f64>,
+}
+
+/// A map of the best.
+#[derive(Debug, Clone)]
+pub struct Map {
+    /// Of several maps, which it is: the steps of the other axes.
+    pub choice: String,
+    /// Names, in words, of the axes and what is compared.
+    pub caption: String,
+    transports: Vec<(String, Look)>,
+    x: Vec<String>,
+    y: Vec<String>,
+    labels: [String; 2],
+    /// Row by row from the least y; `None` where nobody carried the load.
+    fields: Vec<Vec<Option<Best>>>,
+}
+
+/// A map for each combination of the other axes; none without two numeric axes or with one transport.
+pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
+    let second = survey.axes.iter().skip(1).position(|axis| axis.numbers.is_some());
+    let (Some(second), true) = (second.map(|index| index + 1), survey.transports.len() > 1) else {
+        return Vec::new();
+    };
+    let (across, up) = (&survey.axes[0], &survey.axes[second]);
+    let others: Vec<usize> = (1..survey.axes.len()).filter(|axis| *axis != second).collect();
+    let mut maps: Vec<(Vec<usize>, Vec<Vec<Field>>)> = Vec::new();
+    for combination in
+        survey.combinations(1).into_iter().filter(|steps| steps[second - 1] == up.ascending()[0])
+    {
+        let field = |x: usize, y: usize| {
+            let mut steps = [vec![x], combination.clone()].concat();
+            steps[second] = y;
+            field(survey, &steps)
+        };
+        let row = |y: usize| across.ascending().into_iter().map(|x| field(x, y)).collect();
+        maps.push((combination.clone(), up.ascending().into_iter().map(row).collect()));
+    }
+    let tests: Vec<f64> = maps
+        .iter()
+        .flat_map(|(_, rows)| rows.iter().flatten())
+        .filter_map(|field| field.as_ref().map(|f| f.p))
+        .collect();
+    let mut adjusted = holm(&tests).into_iter();
+    let mut judge = |field: Field| {
+        field.map(|Lead { transport, is_tie, ahead, .. }| {
+            let sure = adjusted.next().is_some_and(|p| p < 1.0 - CONFIDENCE);
+            let certainty = match (is_tie, sure) {
+                (true, _) => Certainty::Tie,
+                (false, true) => Certainty::Sure,
+                (false, false) => Certainty::Unsure,
+            };
+            Best { transport, certainty, ahead }
+        })
+    };
+    let looks = survey.looks();
+    let transports: Vec<(String, Look)> =
+        survey.transports.iter().map(|label| (*label).to_owned()).zip(looks).collect();
+    let mut map = |(combination, rows): (Vec<usize>, Vec<Vec<Field>>)| Map {
+        choice: others
+            .iter()
+            .map(|axis| survey.axes[*axis].step(combination[axis - 1]))
+            .collect::<Vec<_>>()
+            .join(", "),
+        caption: caption(survey, across, up),
+        transports: transports.clone(),
+        x: values(across),
+        y: values(up),
+        labels: [across.label(), up.label()],
+        fields: rows.into_iter().map(|row| row.into_iter().map(&mut judge).collect()).collect(),
+    };
+    maps.into_iter().map(&mut map).collect()
+}
+
+fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
+    let metric = survey.lead();
+    let [better, _] = metric.comparatives();
+    let lost = survey.cells().any(|cell| cell.lost() > 0);
+    let lost =
+        if lost { ". It counts messages that arrived; how many did has a figure of its own" } else { "" };
+    format!(
+        "Which transport is best ({better}: {}) over {} and {}. Full colour: better than every other for sure (95 %, Holm \
+         over all fields); pale: the best, but not for sure; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
+        metric.name(),
+        across.name(),
+        up.name(),
+        number(100.0 * NO_MATTER)
+    )
+}
+
+fn values(axis: &Axis) -> Vec<String> {
+    axis.ascending().into_iter().map(|step| number(axis.place(step))).collect()
+}
+
+/// The transport with the best mean, and the p value of its being better than every other.
+struct Lead {
+    transport: usize,
+    p: f64,
+    /// As good as the next, for sure.
+    is_tie: bool,
+    ahead: Option<f64>,
+}
+
+type Field = Option<Lead>;
+
+fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
+    let metric = survey.lead();
+    let value = |transport: usize| Some((transport, metric.mean(survey.at(transport, steps)?)?.mean));
+    let mut means: Vec<(usize, f64)> = (0..survey.transports.len()).filter_map(value).collect();
+    means.sort_by(|a, b| metric.gain(b.1).total_cmp(&metric.gain(a.1)));
+    let &(transport, mean) = means.first()?;
+    let best = survey.at(transport, steps)?;
+    // Better than every other: the weakest of these tests decides.
+    let p =
+        means[1..].iter().filter_map(|(other, _)| Contest::new(metric, best, survey.at(*other, steps)?).p());
+    let next = means.get(1).and_then(|(next, _)| survey.at(*next, steps));
+    let is_tie =
+        next.is_some_and(|next| Contest::that_matters(metric, best, next).outcome() == Outcome::Same);
+    let ahead =
+        means.get(1).map(|(_, next)| 100.0 * (mean - next).abs() / next.abs()).filter(|a| a.is_finite());
+    Some(Lead { transport, p: p.fold(0.0, f64::max), is_tie, ahead })
+}
+
+impl Map {
+    /// The drawing, called `id`.
+    pub fn draw(&self, id: &str) -> Svg {
+        let (columns, rows) = (self.x.len(), self.y.len());
+        let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(WIDEST);
+        let height = TOP + HIGH * rows as f64 + BOTTOM;
+        let mut svg = Svg::new(id, WIDTH, height, &self.caption);
+        self.key(&mut svg);
+        for (row, fields) in self.fields.iter().enumerate() {
+            let y = TOP + HIGH * (rows - 1 - row) as f64;
+            svg.text("tick", (LEFT - 8.0, y + HIGH / 2.0 + 3.5), Anchor::End, &self.y[row]);
+            for (column, field) in fields.iter().enumerate() {
+                let corner = (LEFT + width * column as f64, y);
+                self.field(
+                    &mut svg,
+                    field.as_ref(),
+                    corner,
+                    width,
+                    &format!("{} {}, {} {}", self.labels[0], self.x[column], self.labels[1], self.y[row]),
+                );
+            }
+        }
+        let bottom = TOP + HIGH * rows as f64;
+        for (column, label) in self.x.iter().enumerate() {
+            svg.text("tick", (LEFT + width * (column as f64 + 0.5), bottom + 16.0), Anchor::Middle, label);
+        }
+        svg.text(
+            "axis",
+            (LEFT + width * columns as f64 / 2.0, bottom + 33.0),
+            Anchor::Middle,
+            &self.labels[0],
+        );
+        svg.text_upwards("axis", (16.0, TOP + HIGH * rows as f64 / 2.0), &self.labels[1]);
+        svg
+    }
+
+    fn key(&self, svg: &mut Svg) {
+        let mut x = LEFT;
+        for (label, look) in &self.transports {
+            svg.group(look.class, "", |svg| svg.rect("field sure", (x, 8.0), 12.0, 12.0));
+            svg.text("tick", (x + 17.0, 18.0), Anchor::Start, label);
+            x += 40.0 + 6.4 * label.chars().count() as f64;
+        }
+    }
+
+    fn field(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, place: &str) {
+        let Some(Best { transport, certainty, ahead }) = best else {
+            svg.group("", &format!("{place}: nobody carried the load"), |svg| {
+                svg.rect("field nobody", (x + 1.0, y + 1.0), width - 2.0, HIGH - 2.0);
+                svg.text("note", (x + width / 2.0, y + HIGH / 2.0 + 3.5), Anchor::Middle, "none");
+            });
+            return;
+        };
+        let (label, look) = &self.transports[*transport];
+        let (class, what) = match certainty {
+            Certainty::Sure => ("sure", "is best"),
+            Certainty::Unsure => ("unsure", "has the best mean, not for sure"),
+            Certainty::Tie => ("tie", "is as good as the next"),
+        };
+        let by = ahead.map_or("alone".to_owned(), |percent| format!("{percent:.0} %"));
+        svg.group(look.class, &format!("{place}: {label} {what}, {by}"), |svg| {
+            svg.rect(&format!("field {class}"), (x + 1.0, y + 1.0), width - 2.0, HIGH - 2.0);
+            if width > 30.0 {
+                let by = if *certainty == Certainty::Tie { "=" } else { by.as_str() };
+                let centre = (x + width / 2.0, y + HIGH / 2.0 + 4.0);
+                svg.text(&format!("on-{class}"), centre, Anchor::Middle, by);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, swept};
+
+    fn map(means: impl Fn(&str, usize, usize) -> Vec<f64>) -> Map {
+        let mut cells = Vec::new();
+        for transport in ["TCP", "SCTP-8"] {
+            for (x, loss) in ["1%", "2%"].into_iter().enumerate() {
+                for (y, delay) in ["9ms", "5ms"].into_iter().enumerate() {
+                    let mut point = cell(transport, 1.0, 100.0, &means(transport, x, y));
+                    point.conditions.axes = [("network.loss", loss), ("network.delay", delay)]
+                        .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                        .into();
+                    cells.push(point);
+                }
+            }
+        }
+        let data = dataset(cells);
+        maps(&swept(&data)).remove(0)
+    }
+
+    #[test]
+    fn a_field_has_the_colour_of_the_best_and_says_how_sure_that_is() {
+        let map = map(|transport, x, y| match (transport, x, y) {
+            ("TCP", 0, 0) => vec![20.0, 20.1, 20.0, 20.1],
+            ("SCTP-8", 0, 0) => vec![30.0, 30.1, 30.1, 30.0],
+            ("TCP", 1, 0) => vec![20.0, 45.0, 30.0, 22.0],
+            ("SCTP-8", 1, 0) => vec![21.0, 30.0, 41.0, 19.0],
+            _ => vec![25.0; 4],
+        });
+        // 5 ms is below 9 ms although it stands behind it in the file.
+        assert_eq!(
+            (map.y.clone(), map.x.clone()),
+            (vec!["5".to_owned(), "9".to_owned()], vec!["1".to_owned(), "2".to_owned()])
+        );
+        let certainty = |row: usize, column: usize| {
+            map.fields[row][column].as_ref().map(|best| (best.transport, best.certainty))
+        };
+        assert_eq!(certainty(1, 0), Some((0, Certainty::Sure)));
+        assert_eq!(certainty(1, 1).unwrap().1, Certainty::Unsure);
+        assert_eq!(certainty(0, 0).unwrap().1, Certainty::Tie);
+        let svg = map.draw("map").inline();
+        assert_eq!(svg.matches("field tie").count(), 2);
+        assert!(svg.contains("loss (%) 1, delay (ms) 9: TCP is best, 33 %"), "{svg}");
+    }
+}

@@ -1,0 +1,158 @@
+//! The report of an experiment that belongs to no paper: figures, maps and sentences that follow from its axes by rules.
+//!
+//! The first numeric axis is the horizontal one, transports are curves, the second axis gives panels, each combination of
+//! the others a figure of its own to choose. No line joins points that differ in more than their place on it.
+
+mod axes;
+mod contest;
+mod figures;
+mod headline;
+mod map;
+mod quantity;
+
+use std::collections::BTreeMap;
+
+use crate::data::{Cell, Dataset, Filter};
+use crate::figures::Figure;
+use crate::metric::Metric;
+use crate::plot::Look;
+
+pub use axes::Axis;
+pub use contest::{Contest, Outcome, verdict};
+pub use headline::Headline;
+pub use map::Map;
+
+/// One experiment with its axes.
+#[derive(Debug)]
+pub struct Survey<'d> {
+    /// Its name.
+    pub experiment: String,
+    /// Labels of the transports, the yardstick first.
+    pub transports: Vec<&'d str>,
+    /// What was swept, the horizontal axis first.
+    pub axes: Vec<Axis>,
+    cells: BTreeMap<(usize, Vec<usize>), &'d Cell>,
+}
+
+/// What the report shows of a survey.
+#[derive(Debug, Clone)]
+pub struct Surveyed {
+    /// The experiment.
+    pub experiment: String,
+    /// Who is better, by how much, from where on.
+    pub headline: Headline,
+    /// Who is best where; one for each combination of further axes.
+    pub maps: Vec<Map>,
+    /// What was swept.
+    pub axes: Vec<Axis>,
+    /// The points of all transports under one set of conditions, each set in words.
+    pub conditions: Vec<(String, Filter)>,
+}
+
+impl<'d> Survey<'d> {
+    /// The survey of `experiment`; `points` are the axes of all that were planned, measured or not.
+    pub fn new(experiment: &str, points: &[&[(String, String)]], data: &'d Dataset) -> Self {
+        let mut axes = axes::axes(points);
+        // The first numeric axis comes first; the others keep their order.
+        if let Some(index) = axes.iter().position(|axis| axis.numbers.is_some()) {
+            axes[..=index].rotate_right(1);
+        }
+        let mut survey =
+            Self { experiment: experiment.to_owned(), transports: Vec::new(), axes, cells: BTreeMap::new() };
+        for cell in data.cells.iter().filter(|cell| cell.experiment == experiment) {
+            let transport = survey.transport(&cell.transport);
+            if let Some(steps) = survey.steps(cell) {
+                survey.cells.insert((transport, steps), cell);
+            }
+        }
+        survey
+    }
+
+    fn transport(&mut self, label: &'d str) -> usize {
+        let known = self.transports.iter().position(|known| *known == label);
+        known.unwrap_or_else(|| {
+            self.transports.push(label);
+            self.transports.len() - 1
+        })
+    }
+
+    fn steps(&self, cell: &Cell) -> Option<Vec<usize>> {
+        let step = |axis: &Axis| {
+            let is_at = |step: &Vec<String>| {
+                axis.keys.iter().zip(step).all(|(key, value)| cell.conditions.axis(key) == Some(value))
+            };
+            axis.steps.iter().position(is_at)
+        };
+        self.axes.iter().map(step).collect()
+    }
+
+    /// The point of a transport at a step of each axis.
+    pub fn at(&self, transport: usize, steps: &[usize]) -> Option<&'d Cell> {
+        self.cells.get(&(transport, steps.to_vec())).copied()
+    }
+
+    /// Every combination of steps of the axes from the `from`-th on, the last fastest.
+    pub fn combinations(&self, from: usize) -> Vec<Vec<usize>> {
+        let extend = |done: Vec<Vec<usize>>, axis: &Axis| {
+            let steps = axis.ascending();
+            done.iter()
+                .flat_map(|done| steps.iter().map(move |step| [done.clone(), vec![*step]].concat()))
+                .collect()
+        };
+        self.axes.iter().skip(from).fold(vec![Vec::new()], extend)
+    }
+
+    /// A combination of steps of the axes from the `from`-th on, in words.
+    pub fn place(&self, from: usize, steps: &[usize]) -> String {
+        let parts = self.axes.iter().skip(from).zip(steps).map(|(axis, step)| axis.step(*step));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// All points, transport by transport.
+    pub fn cells(&self) -> impl Iterator<Item = &'d Cell> {
+        self.cells.values().copied()
+    }
+
+    /// The looks of the transports.
+    pub fn looks(&self) -> Vec<Look> {
+        Look::of_transports(&self.transports)
+    }
+
+    /// What the headline is about: the throughput where nothing but the transport sets the pace, else the response time.
+    pub fn lead(&self) -> Metric {
+        let is_greedy = |cell: &Cell| cell.flows.is_some() && cell.conditions.rate <= 0.0;
+        if !self.cells.is_empty() && self.cells().all(is_greedy) {
+            Metric::Throughput
+        } else {
+            Metric::ResponseTime
+        }
+    }
+
+    /// All that is said of the survey beside its figures.
+    pub fn surveyed(&self) -> Surveyed {
+        Surveyed {
+            experiment: self.experiment.clone(),
+            headline: Headline::of(self),
+            maps: map::maps(self),
+            axes: self.axes.clone(),
+            conditions: self.combinations(0).into_iter().map(|steps| self.condition(&steps)).collect(),
+        }
+    }
+
+    fn condition(&self, steps: &[usize]) -> (String, Filter) {
+        let values = |(axis, step): (&Axis, &usize)| {
+            let values = axis.steps[*step].iter().map(|value| vec![value.clone()]);
+            axis.keys.iter().cloned().zip(values).collect::<Vec<_>>()
+        };
+        let axes = self.axes.iter().zip(steps).flat_map(values).collect();
+        (
+            self.place(0, steps),
+            Filter { experiments: vec![self.experiment.clone()], axes, ..Filter::default() },
+        )
+    }
+
+    /// The figures, counted from `first`.
+    pub fn figures(&self, first: usize) -> Vec<Figure> {
+        figures::figures(self, first)
+    }
+}

@@ -1,0 +1,124 @@
+//! Swept values as numbers: `10ms`, `0.5%` and `12p` have places on an axis, `reno` has none.
+
+use hol_base::{BitRate, ByteCount, Duration, Frequency, QueueLimit, Ratio};
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Seconds.
+    Time,
+    /// Bits a second.
+    BitRate,
+    /// Octets.
+    Size,
+    /// Percent.
+    Share,
+    /// Times a second.
+    Frequency,
+    /// Packets.
+    Packets,
+    /// Nothing in particular.
+    Plain,
+}
+
+/// The values of one axis in a unit that suits them all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Numbers {
+    /// The unit, such as `ms`; may be empty.
+    pub unit: &'static str,
+    /// One for each value, in the order of the file.
+    pub values: Vec<f64>,
+}
+
+impl Numbers {
+    /// The numbers that `texts` are; `None` if one is none, if they count different things, or two are equal.
+    pub fn read(texts: &[&str]) -> Option<Self> {
+        let read: Vec<(Quantity, f64)> = texts.iter().map(|text| read(text)).collect::<Option<_>>()?;
+        let quantity = read.first()?.0;
+        let is_distinct = (1..read.len()).all(|index| !read[..index].contains(&read[index]));
+        if !is_distinct || read.iter().any(|(other, _)| *other != quantity) {
+            return None;
+        }
+        let most = read.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+        let (unit, factor) = unit(quantity, most);
+        // A quotient of decimals has a few bits of noise.
+        let clean = |value: f64| format!("{value:.9e}").parse().unwrap_or(value);
+        Some(Self { unit, values: read.iter().map(|(_, value)| clean(value / factor)).collect() })
+    }
+
+    /// Whether equal steps for equal ratios show them better: they span more than a decade.
+    pub fn span_decades(&self) -> bool {
+        let positive = self.values.iter().copied().filter(|value| *value > 0.0);
+        let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
+        most >= 20.0 * least && self.values.iter().all(|value| *value >= 0.0)
+    }
+}
+
+fn read(text: &str) -> Option<(Quantity, f64)> {
+    let text = text.trim();
+    let time = || text.parse::<Duration>().ok().map(|time| (Quantity::Time, time.as_secs_f64()));
+    let rate = || text.parse::<BitRate>().ok().map(|rate| (Quantity::BitRate, rate.bits_per_second() as f64));
+    let size = || text.parse::<ByteCount>().ok().map(|size| (Quantity::Size, size.0 as f64));
+    let share = || text.parse::<Ratio>().ok().map(|share| (Quantity::Share, 100.0 * share.value()));
+    let often = || text.parse::<Frequency>().ok().map(|often| (Quantity::Frequency, often.per_second()));
+    let packets = || match text.parse::<QueueLimit>().ok()? {
+        QueueLimit::Packets(packets) => Some((Quantity::Packets, packets as f64)),
+        QueueLimit::Bytes(_) => None,
+    };
+    let plain = || {
+        let number: f64 = text.parse().ok()?;
+        number.is_finite().then_some((Quantity::Plain, number))
+    };
+    time().or_else(rate).or_else(size).or_else(share).or_else(often).or_else(packets).or_else(plain)
+}
+
+/// The unit for values up to `most`, and what it is in that of [`read`].
+const fn unit(quantity: Quantity, most: f64) -> (&'static str, f64) {
+    match quantity {
+        Quantity::Time if most >= 10.0 => ("s", 1.0),
+        Quantity::Time if most < 1e-3 => ("µs", 1e-6),
+        Quantity::Time => ("ms", 1e-3),
+        Quantity::BitRate if most >= 1e9 => ("Gbit/s", 1e9),
+        Quantity::BitRate if most >= 1e6 => ("Mbit/s", 1e6),
+        Quantity::BitRate => ("kbit/s", 1e3),
+        Quantity::Size if most >= 1e6 => ("MB", 1e6),
+        Quantity::Size if most >= 1e4 => ("kB", 1e3),
+        Quantity::Size => ("octets", 1.0),
+        Quantity::Share => ("%", 1.0),
+        Quantity::Frequency => ("1/s", 1.0),
+        Quantity::Packets => ("packets", 1.0),
+        Quantity::Plain => ("", 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_get_one_unit() {
+        let numbers = |texts: &[&str]| Numbers::read(texts).map(|n| (n.unit, n.values));
+        assert_eq!(numbers(&["500us", "1ms", "0.25s"]), Some(("ms", vec![0.5, 1.0, 250.0])));
+        assert_eq!(numbers(&["0%", "0.7%"]), Some(("%", vec![0.0, 0.7])));
+        assert_eq!(numbers(&["400kbit", "2Mbit"]), Some(("Mbit/s", vec![0.4, 2.0])));
+        assert_eq!(numbers(&["12p", "6p"]), Some(("packets", vec![12.0, 6.0])));
+        assert_eq!(numbers(&["64B", "1460B"]), Some(("octets", vec![64.0, 1460.0])));
+        assert_eq!(numbers(&["1", "2.5"]), Some(("", vec![1.0, 2.5])));
+    }
+
+    #[test]
+    fn names_mixtures_and_repetitions_are_no_numbers() {
+        for texts in
+            [&["reno", "cubic"][..], &["12p", "64KiB"], &["10ms", "1%"], &["1ms", "1000us"], &["nan"], &[]]
+        {
+            assert_eq!(Numbers::read(texts), None, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn a_decade_and_more_is_logarithmic() {
+        let spans = |texts: &[&str]| Numbers::read(texts).unwrap().span_decades();
+        assert!(spans(&["0%", "0.1%", "10%"]) && !spans(&["1%", "2%", "10%"]) && !spans(&["0%", "5%"]));
+        assert!(!spans(&["-1", "100", "1"]));
+    }
+}
