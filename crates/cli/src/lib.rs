@@ -1,6 +1,7 @@
 //! The `hol` command, and its command lines without what they would run.
 #![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
 
+mod advise;
 mod bench;
 mod ccdf;
 mod compare;
@@ -38,6 +39,7 @@ Examples:
   hol init mine.toml tcp sctp:streams=8 --loss 1%  the same as a file with comments, for hol run
   hol run experiments/hello.toml                  a sweep from a file, with tables and a report
   hol run experiments/hello.toml --set network.delay=50ms --out results/slow
+  hol advise experiments/hello.toml               from where on which transport is better
   hol reproduce ikr53 --quick                     a published evaluation, every claim judged
   hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
   hol list                                        transports, stacks, workloads, studies
@@ -67,6 +69,8 @@ enum Command {
     Init(init::Init),
     /// Run an experiment file
     Run(run::Run),
+    /// Search where the better transport changes
+    Advise(advise::Advise),
     /// Run a study: a published evaluation with its figures and claims
     Reproduce(reproduce::Reproduce),
     /// Draw the report of a result directory again
@@ -101,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Compare(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Advise(command) => command.run(),
         Command::Reproduce(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Verify(command) => command.run(),
@@ -125,6 +130,7 @@ pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> 
     let planned = match Cli::try_parse_from(line).map_err(|problem| problem.to_string())?.command {
         Command::Compare(command) => command.experiment().map(|experiment| list(&experiment)),
         Command::Run(command) => command.experiment().map(|experiment| list(&experiment)),
+        Command::Advise(command) => command.rehearse(),
         Command::Trace(command) => command.chosen_point().map(|_| ()),
         Command::Init(command) => command.file().map(|_| ()),
         _ => Ok(()),

@@ -28,6 +28,8 @@ pub struct Comparison {
     pub p: f64,
     /// Probability of such a small difference if it were as large as the margin (two one-sided tests).
     pub p_equivalent: f64,
+    /// Probability of such a large difference if it were as large as the margin (one-sided).
+    pub p_beyond: f64,
     /// What follows at the confidence asked for.
     pub verdict: Verdict,
 }
@@ -78,7 +80,7 @@ pub fn compare_unpaired(first: &[f64], second: &[f64], margin: f64, confidence: 
 impl Comparison {
     fn undecided(mean: f64, n: usize) -> Self {
         let difference = Interval { mean, half_width: f64::INFINITY, n: n as u64 };
-        Self { difference, p: 1.0, p_equivalent: 1.0, verdict: Verdict::Undecided }
+        Self { difference, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, verdict: Verdict::Undecided }
     }
 }
 
@@ -98,6 +100,7 @@ impl Estimate {
         let identical = self.mean == 0.0 && self.error == 0.0;
         let p = (2.0 * self.beyond(self.mean.abs())).min(1.0);
         let p_equivalent = if identical { 0.0 } else { self.beyond(margin - self.mean.abs()) };
+        let p_beyond = if identical { 1.0 } else { self.beyond(self.mean.abs() - margin) };
         let verdict = if p_equivalent < 1.0 - confidence {
             Verdict::NoDifference
         } else if difference.high() < 0.0 {
@@ -107,7 +110,7 @@ impl Estimate {
         } else {
             Verdict::Undecided
         };
-        Comparison { difference, p, p_equivalent, verdict }
+        Comparison { difference, p, p_equivalent, p_beyond, verdict }
     }
 }
 
@@ -169,6 +172,17 @@ mod tests {
         assert_eq!(result.verdict, Verdict::NoDifference);
         assert_eq!(compare_paired(&first, &second, 0.0, 0.95).verdict, Verdict::Undecided);
         assert_eq!(compare_paired(&first, &second, 0.01, 0.95).verdict, Verdict::Undecided);
+    }
+
+    // python3 -c "from scipy.stats import ttest_1samp as t; d=[-.9,-.7,-1.1,-.2,-1.3]; print(t(d,-.05,alternative='less').pvalue)"
+    // 0.006920017060157259
+    #[test]
+    fn a_difference_beyond_the_margin_agrees_with_scipy() {
+        let slower = [21.0, 21.2, 20.9, 21.1, 21.5];
+        let result = compare_paired(&A, &slower, 0.05, 0.95);
+        assert!(close(result.p_beyond, 0.006920017060157259), "{result:?}");
+        assert_eq!(compare_paired(&[20.0; 3], &[21.0; 3], 0.5, 0.95).p_beyond, 0.0);
+        assert_eq!(compare_paired(&[20.0; 3], &[20.2; 3], 0.5, 0.95).p_beyond, 1.0);
     }
 
     #[test]

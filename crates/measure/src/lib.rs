@@ -4,6 +4,7 @@
 //! `_ms` are milliseconds.
 
 mod batch;
+mod border;
 mod bucket;
 mod compare;
 mod crossover;
@@ -21,6 +22,7 @@ mod trend;
 mod variance;
 
 pub use batch::BatchMeans;
+pub use border::{Border, Probe, Search, Side, borders};
 pub use compare::{Comparison, Verdict, compare_paired, compare_unpaired, holm};
 pub use crossover::Crossover;
 pub use distribution::Distribution;

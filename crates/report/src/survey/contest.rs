@@ -1,6 +1,6 @@
 //! Two transports under the same conditions: which is better, by how much, and at what loss of messages.
 
-use hol_measure::{CONFIDENCE, Comparison, Interval, Verdict};
+use hol_measure::{CONFIDENCE, Comparison, Interval};
 
 use crate::claims::compare;
 use crate::data::Cell;
@@ -32,8 +32,9 @@ pub struct Contest<'d> {
     yardstick: &'d Cell,
     metric: Metric,
     comparison: Option<Comparison>,
-    /// What the comparison's p value is worth in its family of tests.
+    /// What the comparison's p values are worth in their family of tests.
     p: f64,
+    p_equivalent: f64,
 }
 
 impl<'d> Contest<'d> {
@@ -50,13 +51,24 @@ impl<'d> Contest<'d> {
 
     fn within(margin: f64, metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
         let comparison = compare(metric, challenger, yardstick, margin);
-        let p = comparison.map_or(1.0, |comparison| comparison.p);
-        Self { challenger, yardstick, metric, comparison, p }
+        let (p, p_equivalent) =
+            comparison.map_or((1.0, 1.0), |test| (test.p.max(test.p_beyond), test.p_equivalent));
+        Self { challenger, yardstick, metric, comparison, p, p_equivalent }
     }
 
-    /// The comparison's own p value; `None` where there is none.
+    /// Its own p value; `None` where there is no comparison.
     pub fn p(&self) -> Option<f64> {
-        self.comparison.map(|comparison| comparison.p)
+        self.comparison.map(|test| test.p.max(test.p_beyond))
+    }
+
+    /// In how many repetitions the difference is not what it mostly is: where something rare decides, few samples have seen
+    /// it, and their spread tells too little.
+    pub fn varied(&self) -> usize {
+        let pairs = self.metric.of_runs(self.challenger).into_iter().zip(self.metric.of_runs(self.yardstick));
+        let mut differences: Vec<f64> = pairs.filter_map(|(a, b)| Some(a? - b?)).collect();
+        differences.sort_by(f64::total_cmp);
+        let Some(usual) = differences.get(differences.len() / 2).copied() else { return 0 };
+        differences.iter().filter(|difference| (*difference - usual).abs() > self.metric.resolution()).count()
     }
 
     /// As one of a family of tests, in which its p value is worth `p` (Holm 1979).
@@ -64,15 +76,21 @@ impl<'d> Contest<'d> {
         Self { p, ..self }
     }
 
+    /// As one of so many tests that shall hold together (Bonferroni).
+    pub fn among(self, tests: usize) -> Self {
+        let factor = tests as f64;
+        Self { p: (self.p * factor).min(1.0), p_equivalent: (self.p_equivalent * factor).min(1.0), ..self }
+    }
+
     /// What it says.
     pub fn outcome(&self) -> Outcome {
-        let Some(comparison) = &self.comparison else { return Outcome::Unknown };
-        match comparison.verdict {
-            Verdict::NoDifference => Outcome::Same,
-            Verdict::Undecided => Outcome::Undecided,
-            Verdict::Faster | Verdict::Slower if self.p >= 1.0 - CONFIDENCE => Outcome::Undecided,
-            Verdict::Faster | Verdict::Slower if self.gain() > 0.0 => Outcome::Better,
-            Verdict::Faster | Verdict::Slower => Outcome::Worse,
+        const ALPHA: f64 = 1.0 - CONFIDENCE;
+        match &self.comparison {
+            None => Outcome::Unknown,
+            Some(_) if self.p_equivalent < ALPHA => Outcome::Same,
+            Some(_) if self.p >= ALPHA => Outcome::Undecided,
+            Some(_) if self.gain() > 0.0 => Outcome::Better,
+            Some(_) => Outcome::Worse,
         }
     }
 

@@ -18,7 +18,8 @@ use crate::metric::Metric;
 use crate::plot::Look;
 
 pub use axes::Axis;
-pub use contest::{Contest, Outcome, verdict};
+pub use axes::axes;
+pub use contest::{Contest, NO_MATTER, Outcome, verdict};
 pub use headline::Headline;
 pub use map::Map;
 
@@ -118,14 +119,9 @@ impl<'d> Survey<'d> {
         Look::of_transports(&self.transports)
     }
 
-    /// What the headline is about: the throughput where nothing but the transport sets the pace, else the response time.
+    /// What the headline is about.
     pub fn lead(&self) -> Metric {
-        let is_greedy = |cell: &Cell| cell.flows.is_some() && cell.conditions.rate <= 0.0;
-        if !self.cells.is_empty() && self.cells().all(is_greedy) {
-            Metric::Throughput
-        } else {
-            Metric::ResponseTime
-        }
+        lead(self.cells())
     }
 
     /// All that is said of the survey beside its figures.
@@ -155,4 +151,11 @@ impl<'d> Survey<'d> {
     pub fn figures(&self, first: usize) -> Vec<Figure> {
         figures::figures(self, first)
     }
+}
+
+/// What points are about: the throughput where nothing but the transport sets the pace, else the response time.
+pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
+    let is_greedy = |cell: &Cell| cell.flows.is_some() && cell.conditions.rate <= 0.0;
+    let first = cells.next().is_some_and(is_greedy);
+    if first && cells.all(is_greedy) { Metric::Throughput } else { Metric::ResponseTime }
 }

@@ -46,6 +46,27 @@ impl Numbers {
         Some(Self { unit, values: read.iter().map(|(_, value)| clean(value / factor)).collect() })
     }
 
+    /// A number of this axis as an experiment file writes it: `12.5ms`.
+    pub fn text(&self, value: f64) -> String {
+        let unit = match self.unit {
+            "µs" => "us",
+            "octets" => "B",
+            "packets" => "p",
+            "1/s" => "/s",
+            unit => unit.trim_end_matches("/s"),
+        };
+        format!("{value}{unit}")
+    }
+
+    /// The nearest number of three digits that count, whole where things are counted one by one.
+    pub fn round(&self, value: f64) -> f64 {
+        let is_whole = |value: &f64| value.fract() == 0.0;
+        let counts = ["octets", "packets"].contains(&self.unit)
+            || self.unit.is_empty() && self.values.iter().all(is_whole);
+        let rounded = format!("{value:.2e}").parse().unwrap_or(value);
+        if counts { rounded.round() } else { rounded }
+    }
+
     /// Whether equal steps for equal ratios show them better: they span more than a decade.
     pub fn span_decades(&self) -> bool {
         let positive = self.values.iter().copied().filter(|value| *value > 0.0);
@@ -112,6 +133,32 @@ mod tests {
             [&["reno", "cubic"][..], &["12p", "64KiB"], &["10ms", "1%"], &["1ms", "1000us"], &["nan"], &[]]
         {
             assert_eq!(Numbers::read(texts), None, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_between_is_written_as_the_file_would() {
+        let text = |texts: &[&str], value: f64| {
+            let numbers = Numbers::read(texts).unwrap();
+            numbers.text(numbers.round(value))
+        };
+        assert_eq!(text(&["10ms", "20ms"], 14.1421), "14.1ms");
+        assert_eq!(text(&["0%", "1%"], 0.000_123_49), "0.000123%");
+        assert_eq!(text(&["1Mbit", "2Mbit"], 1.5), "1.5Mbit");
+        assert_eq!(text(&["6p", "12p"], 8.49), "8p");
+        assert_eq!(text(&["10/s", "100/s"], 31.62), "31.6/s");
+        assert_eq!(text(&["0", "8"], 2.6), "3");
+        for texts in [
+            ["10us", "20us"],
+            ["10s", "20s"],
+            ["10B", "20B"],
+            ["20kB", "30kB"],
+            ["2GB", "1MB"],
+            ["1Gbit", "2Gbit"],
+        ] {
+            let Some(numbers) = Numbers::read(&texts) else { continue };
+            let back = Numbers::read(&[&numbers.text(numbers.values[0]), texts[1]]).unwrap();
+            assert_eq!(back.values, numbers.values, "{texts:?}");
         }
     }
 

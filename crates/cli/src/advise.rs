@@ -1,0 +1,483 @@
+//! `hol advise`: along an axis, where does the better transport change?
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use hol_base::Ratio;
+use hol_lab::{Experiment, Finished, InputError, Plan, Point, PointResult, Repetitions, Source, execute};
+use hol_measure::{Border, Probe, Search, Side, borders};
+use hol_report::data::Cell;
+use hol_report::metric::Metric;
+use hol_report::survey::{Axis, Contest, NO_MATTER, Outcome, axes, lead};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::fill::{stop_on_interrupt, threads, warn_of_engine};
+use crate::number::positive;
+use crate::question::set_all;
+use crate::row::json;
+use crate::terminal::say;
+
+/// All tests of one line shall hold together, so that each has to be surer than the 95 % of the whole.
+const TESTS: usize = 100;
+/// In so many repetitions something has to have happened before the others are believed.
+const VARIED: usize = 10;
+/// Columns of the map.
+const WIDTH: usize = 56;
+
+/// Search where along an axis of a sweep the better transport changes: more samples where it matters.
+///
+/// The axis is the first numeric one, its ends are the least and the greatest value of the file. Each place is repeated
+/// until it is decided, and the border is closed in on until it is as precise as asked for. Every border holds with 95 %.
+#[derive(Debug, Args)]
+pub struct Advise {
+    /// The experiment, with an axis of numbers under [sweep]
+    file: PathBuf,
+    /// The key to search along [default: the first that is swept over numbers]
+    #[arg(long, value_name = "KEY")]
+    over: Option<String>,
+    /// How near each other the ends of a border are to be: of its place on a logarithmic axis, else of the axis
+    #[arg(long, value_name = "5%", default_value = "5%")]
+    precision: Ratio,
+    /// Repetitions of one place at most [default: 16 times those of the file]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    most: Option<usize>,
+    /// Override a key, as in network.loss=1%
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Runs at the same time [default: all cores]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    jobs: Option<usize>,
+    /// One JSON object a line for each two transports and each combination of the other axes
+    #[arg(long)]
+    json: bool,
+}
+
+/// Samples places of one axis, all other things equal.
+struct Sampler<'a> {
+    advise: &'a Advise,
+    source: &'a Source,
+    name: &'a str,
+    axis: &'a Axis,
+    stop: &'a AtomicBool,
+    finished: Finished,
+    runs: usize,
+}
+
+/// What is said of two transports under one combination of the other axes.
+#[derive(Debug, Serialize)]
+struct Line {
+    axis: String,
+    unit: &'static str,
+    /// The steps of the other axes, in words.
+    at: String,
+    transport: String,
+    than: String,
+    metric: &'static str,
+    borders: Vec<Crossing>,
+    sentence: String,
+    #[serde(skip)]
+    map: String,
+}
+
+/// A border for programs.
+#[derive(Debug, Serialize)]
+struct Crossing {
+    x: f64,
+    low: f64,
+    high: f64,
+    before: &'static str,
+    after: &'static str,
+}
+
+impl Advise {
+    /// Searches every line, then says what came out.
+    pub fn run(&self) -> Result<(), Failure> {
+        let (name, source) = self.source()?;
+        let experiment = Experiment::parse(&name, &source)?;
+        let axis = self.axis(&experiment)?;
+        let labels = labels(&experiment);
+        let [yardstick, challengers @ ..] = &labels[..] else { return Ok(()) };
+        if challengers.is_empty() {
+            return Err(Failure::Usage(format!("{name}: one transport has no rival; name two or more")));
+        }
+        let stop = stop_on_interrupt()?;
+        let (finished, runs) = (Finished::default(), 0);
+        let mut sampler =
+            Sampler { advise: self, source: &source, name: &name, axis: &axis, stop, finished, runs };
+        let mut lines = Vec::new();
+        for others in others(&experiment, &axis) {
+            for challenger in challengers {
+                let line = sampler.line(&others, challenger, yardstick)?;
+                if self.json {
+                    say(&json(&line));
+                } else {
+                    say(&format!("{}\n", line.sentence));
+                }
+                lines.push(line);
+            }
+        }
+        warn_of_engine(&sampler.finished);
+        if !self.json {
+            say(&map(&lines, &axis));
+            say(&format!("\n{} runs\n", sampler.runs));
+        }
+        Ok(())
+    }
+
+    /// The experiment's name, and its text with what overrides it.
+    fn source(&self) -> Result<(String, Source), Failure> {
+        let name = self.file.file_stem().map_or("experiment".into(), |stem| stem.to_string_lossy());
+        let mut source = Source::read(&self.file)?;
+        set_all(&mut source, &self.settings)?;
+        Ok((name.into_owned(), source))
+    }
+
+    /// Everything up to the first run.
+    pub fn rehearse(&self) -> Result<(), Failure> {
+        let (name, source) = self.source()?;
+        self.axis(&Experiment::parse(&name, &source)?)?;
+        Ok(())
+    }
+
+    /// The axis to search along.
+    fn axis(&self, experiment: &Experiment) -> Result<Axis, InputError> {
+        let points: Vec<&[(String, String)]> =
+            experiment.points.iter().map(|point| point.axes.as_slice()).collect();
+        let axes = axes(&points);
+        let wrong = |problem: String| InputError { place: self.file.display().to_string(), problem };
+        let numeric = |axis: &&Axis| axis.numbers.is_some() && axis.keys.len() == 1;
+        let found = match &self.over {
+            Some(key) => axes.iter().filter(numeric).find(|axis| axis.keys[0] == *key),
+            None => axes.iter().find(numeric),
+        };
+        let known: Vec<&str> = axes.iter().filter(numeric).map(|axis| axis.keys[0].as_str()).collect();
+        found.cloned().ok_or_else(|| {
+            wrong(match (&self.over, known.as_slice()) {
+                (Some(key), [_, ..]) => format!("{key} is not swept over numbers; {} is", known.join(", ")),
+                _ => "no key of its own is swept over numbers; write [sweep] with \"network.loss\" = [\"0.1%\", \"10%\"]"
+                    .to_owned(),
+            })
+        })
+    }
+}
+
+/// The labels of the transports, the yardstick first.
+fn labels(experiment: &Experiment) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for point in &experiment.points {
+        if !labels.contains(&point.label) {
+            labels.push(point.label.clone());
+        }
+    }
+    labels
+}
+
+/// Every combination of the other axes.
+fn others(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
+    let mut all: Vec<Vec<(String, String)>> = Vec::new();
+    for point in &experiment.points {
+        let others = without(&point.axes, axis);
+        if !all.contains(&others) {
+            all.push(others);
+        }
+    }
+    all
+}
+
+fn without(axes: &[(String, String)], axis: &Axis) -> Vec<(String, String)> {
+    axes.iter().filter(|(key, _)| *key != axis.keys[0]).cloned().collect()
+}
+
+impl Sampler<'_> {
+    fn line(&mut self, others: &[(String, String)], transport: &str, than: &str) -> Result<Line, Failure> {
+        let axis = self.axis;
+        let Some((_, numbers)) = &axis.numbers else { unreachable!("the axis was chosen for its numbers") };
+        let search = Search {
+            logarithmic: numbers.span_decades(),
+            precision: self.advise.precision.value(),
+            most: 24,
+        };
+        let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.place(step)).collect();
+        let mut said: Vec<(f64, String)> = Vec::new();
+        let mut metric = Metric::ResponseTime;
+        let probes = search.run(
+            &grid,
+            |x| numbers.round(x),
+            |x| {
+                let (probe, of, by) = self.probe(x, &numbers.text(x), others, transport, than)?;
+                metric = of;
+                said.push((x, by));
+                Ok::<_, Failure>(probe)
+            },
+        )?;
+        let at: Vec<String> = others.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let said = Said { transport, than, axis, unit: numbers.unit, metric, by: &said };
+        let sentence = said.sentence(&probes);
+        let at = at.join(", ");
+        Ok(Line {
+            axis: axis.keys[0].clone(),
+            unit: numbers.unit,
+            sentence: if at.is_empty() { sentence } else { format!("{at}: {sentence}") },
+            at,
+            transport: transport.to_owned(),
+            than: than.to_owned(),
+            metric: metric.name(),
+            borders: borders(&probes).into_iter().map(|border| said.crossing(border)).collect(),
+            map: strip(&probes, search.logarithmic),
+        })
+    }
+
+    /// Repeats one place until it is decided, or as often as allowed.
+    fn probe(
+        &mut self,
+        x: f64,
+        text: &str,
+        others: &[(String, String)],
+        transport: &str,
+        than: &str,
+    ) -> Result<(Probe, Metric, String), Failure> {
+        let key = &self.axis.keys[0];
+        let mut source = self.source.clone();
+        source.set(&format!("{key} = {text}"), key, text)?;
+        let mut points = Experiment::parse(self.name, &source)?.points;
+        points.retain(|point| {
+            without(&point.axes, self.axis) == *others && [transport, than].contains(&point.label.as_str())
+        });
+        let least = points.first().map_or(1, |point| point.repetitions.least.max(4));
+        let most =
+            self.advise.most.map_or(16 * least, |most| u32::try_from(most).unwrap_or(u32::MAX)).max(least);
+        let mut repetitions = least;
+        loop {
+            let results = self.sample(&points, repetitions)?;
+            let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
+            let of = |label: &str| cells.iter().find(|cell| cell.transport == label);
+            let (Some(cell), Some(yardstick)) = (of(transport), of(than)) else {
+                return Err(Failure::Failed(format!("{key} = {text}: a transport has no runs")));
+            };
+            let metric = lead(cells.iter());
+            let contest = Contest::that_matters(metric, cell, yardstick).among(TESTS);
+            let side = match contest.outcome() {
+                Outcome::Better => Side::Second,
+                Outcome::Worse => Side::First,
+                Outcome::Same => Side::Tie,
+                Outcome::Undecided | Outcome::Unknown => Side::Unsure,
+            };
+            let is_known = contest.outcome() != Outcome::Unknown;
+            let is_decided = side != Side::Unsure && contest.varied() >= VARIED;
+            if is_decided || repetitions >= most || !is_known {
+                let by = if is_known {
+                    contest.by()
+                } else {
+                    "an unknown amount, for one did not carry the load".to_owned()
+                };
+                return Ok((Probe { x, side, gain: contest.gain() }, metric, by));
+            }
+            repetitions = (repetitions * 2).min(most);
+        }
+    }
+
+    /// So many repetitions of each point, each as long as the file says.
+    fn sample(&mut self, points: &[Point], repetitions: u32) -> Result<Vec<PointResult>, Failure> {
+        let longer = |point: &Point| {
+            let mut point = point.clone();
+            let each = point.messages.div_ceil(point.repetitions.least.into()).max(1);
+            point.repetitions = Repetitions::fixed(repetitions);
+            point.messages = each * u64::from(repetitions);
+            point.precision = None;
+            point.id = point.identity();
+            point
+        };
+        let plan = Plan::of_points(points.iter().map(longer).collect());
+        execute(
+            &plan,
+            &mut self.finished,
+            threads(self.advise.jobs),
+            self.stop,
+            |_, _| Ok(()),
+            |_, _| Ok(()),
+        )?;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Failure::Failed("interrupted".to_owned()));
+        }
+        if let Some(first) = self.finished.failed().next() {
+            return Err(Failure::Failed(format!("a run failed: {first}")));
+        }
+        self.runs = self.finished.runs().count();
+        Ok(plan.results(&self.finished))
+    }
+}
+
+/// Words for the probes of one line.
+struct Said<'a> {
+    transport: &'a str,
+    than: &'a str,
+    axis: &'a Axis,
+    unit: &'static str,
+    metric: Metric,
+    /// The size of the difference at each place.
+    by: &'a [(f64, String)],
+}
+
+impl Said<'_> {
+    fn word(&self, side: Side) -> &'static str {
+        let [better, worse] = self.metric.comparatives();
+        match side {
+            Side::First => worse,
+            Side::Second => better,
+            Side::Tie => "as good",
+            Side::Unsure => "undecided",
+        }
+    }
+
+    fn crossing(&self, border: Border) -> Crossing {
+        let Border { x, low, high, before, after } = border;
+        Crossing { x, low, high, before: self.word(before), after: self.word(after) }
+    }
+
+    fn place(&self, x: f64) -> String {
+        format!("{} {} {}", self.axis.name(), short(x), self.unit).trim_end().to_owned()
+    }
+
+    /// What is so at one place, and by how much.
+    fn at(&self, probe: &Probe) -> String {
+        let by = self.by.iter().find(|(x, _)| *x == probe.x).map_or("", |(_, by)| by.as_str());
+        format!("by {by} at {}", self.place(probe.x))
+    }
+
+    fn sentence(&self, probes: &[Probe]) -> String {
+        let (name, other) = (self.transport, self.than);
+        let borders = borders(probes);
+        let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.side != Side::Unsure).collect();
+        let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
+            return format!(
+                "{name} and {other} do not differ for sure anywhere; more repetitions (--most) may tell"
+            );
+        };
+        let body = match borders.as_slice() {
+            [] if first.side == Side::Tie => {
+                format!(
+                    "{name} is as good as {other} (within {} %) wherever that is decided",
+                    100.0 * NO_MATTER
+                )
+            }
+            [] => format!(
+                "{name} is {} than {other} from {} to {}: {}, {}",
+                self.word(first.side),
+                self.place(first.x),
+                self.place(last.x),
+                self.at(first),
+                self.at(last)
+            ),
+            [border] => format!(
+                "{name} {} ({}), {} ({})",
+                self.turn(border),
+                self.at(last),
+                self.below(border),
+                self.at(first)
+            ),
+            // They cross, and where they do nobody notices.
+            [to, from] if to.after == Side::Tie && from.after != to.before => format!(
+                "{name} {} ({}), {} up to {} ({}), and as good between (within {} %)",
+                self.turn(from),
+                self.at(last),
+                self.word(to.before),
+                self.place(to.x),
+                self.at(first),
+                100.0 * NO_MATTER
+            ),
+            several => {
+                let turns: Vec<String> = several.iter().map(|border| self.turn(border)).collect();
+                format!("{name}, {} below that, {}", self.word(first.side), turns.join(", then "))
+            }
+        };
+        let ends = [(probes.first(), "below"), (probes.last(), "beyond")];
+        let open = ends.into_iter().find(|(end, _)| end.is_some_and(|end| end.side == Side::Unsure));
+        let open = open.map_or(String::new(), |(_, where_)| {
+            let from = if where_ == "below" { first.x } else { last.x };
+            format!("; {where_} {} it is not decided", self.place(from))
+        });
+        format!("{body}{open}.")
+    }
+
+    fn turn(&self, border: &Border) -> String {
+        let Border { x, low, high, after, .. } = *border;
+        let is = match after {
+            Side::Tie => format!("is as good as {} (within {} %)", self.than, 100.0 * NO_MATTER),
+            side => format!("is {} than {}", self.word(side), self.than),
+        };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        format!(
+            "{is} from {} on (the border lies between {} and {}{unit}, 95 %)",
+            self.place(x),
+            short(low),
+            short(high)
+        )
+    }
+
+    fn below(&self, border: &Border) -> String {
+        format!("{} below", self.word(border.before))
+    }
+}
+
+/// Three digits that count.
+fn short(x: f64) -> f64 {
+    format!("{x:.2e}").parse().unwrap_or(x)
+}
+
+/// The axis as a line of letters: which side is sure where.
+fn strip(probes: &[Probe], logarithmic: bool) -> String {
+    let (Some(first), Some(last)) = (probes.first(), probes.last()) else { return String::new() };
+    let least = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);
+    let place = |column: usize| {
+        let share = column as f64 / (WIDTH - 1) as f64;
+        match logarithmic {
+            // Zero has the first column.
+            true if column == 0 => first.x,
+            true => least.max(first.x) * (last.x / least.max(first.x)).powf(share),
+            false => first.x + share * (last.x - first.x),
+        }
+    };
+    let letter = |column: usize| {
+        let x = place(column);
+        let before = probes.iter().rfind(|probe| probe.x <= x * (1.0 + 1e-9)).unwrap_or(first);
+        let after = probes.iter().find(|probe| probe.x >= x * (1.0 - 1e-9)).unwrap_or(last);
+        match (before.side, after.side) {
+            (a, b) if a != b => '·',
+            (Side::First, _) => '─',
+            (Side::Second, _) => '█',
+            (Side::Tie, _) => '=',
+            (Side::Unsure, _) => '·',
+        }
+    };
+    (0..WIDTH).map(letter).collect()
+}
+
+/// All lines below each other over the axis.
+fn map(lines: &[Line], axis: &Axis) -> String {
+    let order = axis.ascending();
+    let (Some(first), Some(last), Some(line)) = (order.first(), order.last(), lines.first()) else {
+        return String::new();
+    };
+    let label = |line: &Line| {
+        let named =
+            if lines.iter().any(|other| other.transport != line.transport) { &*line.transport } else { "" };
+        [line.at.as_str(), named]
+            .iter()
+            .filter(|part| !part.is_empty())
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let width = lines.iter().map(|line| label(line).chars().count()).max().unwrap_or(0);
+    let [from, to] = [first, last].map(|step| axis.place(*step).to_string());
+    let head =
+        format!("{:width$}  {from}{:>gap$}", "", format!("{} {to}", axis.label()), gap = WIDTH - from.len());
+    let rows: String = lines.iter().map(|line| format!("{:width$}  {}\n", label(line), line.map)).collect();
+    format!(
+        "\n{head}\n{rows}\n█ better than {}   ─ worse   = as good (within {} %)   · not decided\n",
+        line.than,
+        100.0 * NO_MATTER
+    )
+}

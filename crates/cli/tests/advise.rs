@@ -1,0 +1,86 @@
+//! `hol advise` against what `hol compare` says at both ends of the border that it finds.
+
+mod hol;
+
+use std::fs;
+use std::path::Path;
+
+use hol::{failure, ok};
+use serde_json::Value;
+
+/// SCTP sends a lost message's successors on; with one stream they wait, and its timer is slower than TCP's.
+const EXPERIMENT: &str = r#"
+messages = 2000
+repetitions = 8
+transports = ["tcp", "sctp"]
+[workload]
+kind = "echo"
+[sweep]
+"network.loss" = ["0.01%", "5%"]
+"network.delay" = ["10ms", "12ms"]
+"#;
+
+fn advise(dir: &Path, more: &[&str]) -> Vec<Value> {
+    fs::write(dir.join("mine.toml"), EXPERIMENT).unwrap();
+    let text = ok(dir, &[&["advise", "mine.toml", "--json"], more].concat());
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+/// Compares with other losses than the search met.
+fn compare(dir: &Path, loss: f64) -> String {
+    let loss = format!("{loss}%");
+    let arguments =
+        ["compare", "tcp", "sctp", "--workload", "echo", "--loss", &loss, "--seed", "77", "--count", "60000"];
+    ok(dir, &[&arguments[..], &["--repetitions", "30"]].concat())
+}
+
+#[test]
+fn the_ends_of_a_border_say_different_things() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = advise(dir.path(), &["--set", "network.delay=10ms"]);
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    let [border] = &line["borders"].as_array().unwrap()[..] else { panic!("{line}") };
+    assert_eq!(
+        (border["before"].as_str(), border["after"].as_str()),
+        (Some("as good"), Some("slower")),
+        "{line}"
+    );
+    let of = |key: &str| border[key].as_f64().unwrap();
+    assert!(
+        0.01 <= of("low") && of("low") <= of("x") && of("x") <= of("high") && of("high") <= 5.0,
+        "{line}"
+    );
+    let (below, above) = (compare(dir.path(), of("low")), compare(dir.path(), of("high")));
+    assert!(above.contains(" slower than tcp"), "{above}");
+    // Half a percent of 20 ms, and what its own interval leaves open.
+    assert!(!below.contains(" ms (2") && !below.contains(" ms (3"), "{below}");
+}
+
+#[test]
+fn each_step_of_the_other_axis_has_its_line_and_the_map_shows_them_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = advise(dir.path(), &[]);
+    assert_eq!(
+        lines.iter().map(|line| line["at"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["network.delay 10ms", "network.delay 12ms"]
+    );
+    let text = ok(dir.path(), &["advise", "mine.toml"]);
+    assert!(text.contains("network.delay 10ms  ") && text.contains("─ worse"), "{text}");
+    assert_eq!(text, ok(dir.path(), &["advise", "mine.toml"]), "the same question has the same answer");
+}
+
+#[test]
+fn what_cannot_be_searched_is_said_with_the_cure() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("mine.toml"), EXPERIMENT).unwrap();
+    let (exit, message) = failure(dir.path(), &["advise", "mine.toml", "--over", "workload.rate"]);
+    assert_eq!(exit, 2);
+    assert!(
+        message.contains("workload.rate is not swept over numbers; network.loss, network.delay is"),
+        "{message}"
+    );
+    let set = ["--set", "network.loss=1%", "--set", "network.delay=1ms"];
+    let (exit, message) = failure(dir.path(), &[&["advise", "mine.toml"], &set[..]].concat());
+    assert_eq!(exit, 2);
+    assert!(message.contains("mine.toml") && message.contains("[sweep]"), "{message}");
+}

@@ -1,0 +1,216 @@
+//! Where along an axis does the better of two change? Sampled where it matters, to a stated precision.
+
+/// What one place on the axis says for sure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The first is better.
+    First,
+    /// The second is better.
+    Second,
+    /// They are as good as each other.
+    Tie,
+    /// The samples that may be taken do not tell.
+    Unsure,
+}
+
+/// One place that was sampled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probe {
+    /// The place.
+    pub x: f64,
+    /// What it says.
+    pub side: Side,
+    /// How much better the second is, on average; not a number where that is not known.
+    pub gain: f64,
+}
+
+/// Between two neighbouring places that say different things for sure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Border {
+    /// The last place that says the one thing …
+    pub low: f64,
+    /// … and the first that says the other.
+    pub high: f64,
+    /// What is said up to `low`.
+    pub before: Side,
+    /// What is said from `high` on.
+    pub after: Side,
+    /// Where the straight line through the gains passes zero; the middle for the border of a tie.
+    pub x: f64,
+}
+
+/// How to look.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Equal steps stand for equal ratios.
+    pub logarithmic: bool,
+    /// A border is known well enough when its ends are this near each other: as a share of the upper end on a
+    /// logarithmic axis, of the axis on another.
+    pub precision: f64,
+    /// Places that may be sampled beyond those given.
+    pub most: usize,
+}
+
+impl Search {
+    /// Samples the places of `grid` (ascending), then between those that disagree; gives all probes, ascending.
+    ///
+    /// `round` gives a place that can be asked for, and `probe` says what it says.
+    pub fn run<E>(
+        &self,
+        grid: &[f64],
+        round: impl Fn(f64) -> f64,
+        mut probe: impl FnMut(f64) -> Result<Probe, E>,
+    ) -> Result<Vec<Probe>, E> {
+        let mut probes: Vec<Probe> = grid.iter().map(|x| probe(*x)).collect::<Result<_, _>>()?;
+        for _ in 0..self.most {
+            let Some((at, x)) = self.next(&probes, &round) else { break };
+            probes.insert(at, probe(x)?);
+        }
+        Ok(probes)
+    }
+
+    /// The widest gap beside a border that is not known well enough: where a probe goes, and its place.
+    fn next(&self, probes: &[Probe], round: &impl Fn(f64) -> f64) -> Option<(usize, f64)> {
+        let span = probes.last()?.x - probes.first()?.x;
+        let mut widest: Option<(f64, usize, f64)> = None;
+        for (low, high) in brackets(probes) {
+            // With doubtful places between, the gaps at both ends may still close.
+            for (left, right) in [(low, low + 1), (high - 1, high)] {
+                let (a, b) = (probes[left].x, probes[right].x);
+                let middle = round(self.middle(a, b));
+                let wide = self.width(a, b, span);
+                if wide > self.precision && a < middle && middle < b && widest.is_none_or(|(w, ..)| wide > w)
+                {
+                    widest = Some((wide, right, middle));
+                }
+            }
+        }
+        widest.map(|(_, at, x)| (at, x))
+    }
+
+    fn middle(&self, a: f64, b: f64) -> f64 {
+        if self.logarithmic && a > 0.0 { (a * b).sqrt() } else { (a + b) / 2.0 }
+    }
+
+    fn width(&self, a: f64, b: f64, span: f64) -> f64 {
+        if self.logarithmic { (b - a) / b } else { (b - a) / span }
+    }
+}
+
+/// Neighbours among the sure probes that say different things, by index.
+fn brackets(probes: &[Probe]) -> Vec<(usize, usize)> {
+    let sure: Vec<usize> = (0..probes.len()).filter(|at| probes[*at].side != Side::Unsure).collect();
+    let pairs = sure.windows(2).filter(|pair| probes[pair[0]].side != probes[pair[1]].side);
+    pairs.map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// The borders that probes (ascending) show.
+pub fn borders(probes: &[Probe]) -> Vec<Border> {
+    let border = |(low, high): (usize, usize)| {
+        let (a, b) = (probes[low], probes[high]);
+        let (before, after) = (a.side, b.side);
+        let is_tie = before == Side::Tie || after == Side::Tie;
+        let x = if is_tie { (a.x + b.x) / 2.0 } else { root(&probes[low..=high]) };
+        Border { low: a.x, high: b.x, before, after, x }
+    };
+    brackets(probes).into_iter().map(border).collect()
+}
+
+/// Where the least-squares line through the gains passes zero, within their ends.
+fn root(probes: &[Probe]) -> f64 {
+    let known: Vec<(f64, f64)> =
+        probes.iter().filter(|probe| probe.gain.is_finite()).map(|probe| (probe.x, probe.gain)).collect();
+    let (first, last) = (probes[0].x, probes[probes.len() - 1].x);
+    let n = known.len() as f64;
+    let (x, y) = known.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
+    let (xy, xx) = known.iter().fold((0.0, 0.0), |(xy, xx), point| {
+        (xy + (point.0 - x) * (point.1 - y), xx + (point.0 - x) * (point.0 - x))
+    });
+    let root = x - y * xx / xy;
+    if root.is_finite() { root.clamp(first, last) } else { (first + last) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SEARCH: Search = Search { logarithmic: true, precision: 0.02, most: 40 };
+
+    /// Probes of a curve that crosses zero at `at`; nearer than `doubt` nothing is sure.
+    fn curve(at: f64, doubt: f64) -> impl FnMut(f64) -> Result<Probe, ()> {
+        move |x| {
+            let gain = (x / at).ln();
+            let side = match gain {
+                g if g.abs() < doubt => Side::Unsure,
+                g if g > 0.0 => Side::Second,
+                _ => Side::First,
+            };
+            Ok(Probe { x, side, gain })
+        }
+    }
+
+    fn found(search: Search, grid: &[f64], probe: impl FnMut(f64) -> Result<Probe, ()>) -> Vec<Border> {
+        borders(&search.run(grid, |x| x, probe).unwrap())
+    }
+
+    #[test]
+    fn a_border_is_found_to_the_precision_asked_for() {
+        let [border] = found(SEARCH, &[0.1, 1.0, 10.0], curve(0.73, 0.0))[..] else { panic!("one border") };
+        assert!(border.low <= 0.73 && 0.73 <= border.high && border.high / border.low < 1.021, "{border:?}");
+        assert_eq!((border.before, border.after), (Side::First, Side::Second));
+        assert!(border.low <= border.x && border.x <= border.high);
+    }
+
+    #[test]
+    fn where_nothing_is_sure_the_border_is_as_wide_as_that() {
+        let [border] = found(SEARCH, &[0.1, 1.0, 10.0], curve(0.73, 0.2))[..] else { panic!("one border") };
+        assert!(border.low < 0.73 * 0.83 && border.high > 0.73 * 1.2, "{border:?}");
+        assert!(
+            border.low > 0.73 * 0.75 && border.high < 0.73 * 1.3,
+            "both edges are looked for: {border:?}"
+        );
+        assert!((border.x / 0.73 - 1.0).abs() < 0.05, "{border:?}");
+    }
+
+    #[test]
+    fn several_borders_are_found_where_the_grid_shows_them() {
+        let probe = |x: f64| {
+            let side = if (2.0..=5.0).contains(&x) { Side::Second } else { Side::Tie };
+            Ok::<_, ()>(Probe { x, side, gain: 0.0 })
+        };
+        let borders = found(Search { logarithmic: false, ..SEARCH }, &[0.0, 3.0, 10.0], probe);
+        assert_eq!(
+            borders.iter().map(|b| (b.before, b.after)).collect::<Vec<_>>(),
+            [(Side::Tie, Side::Second), (Side::Second, Side::Tie)]
+        );
+        assert!(
+            borders[0].low < 2.0 && 2.0 <= borders[0].high && borders[1].low <= 5.0 && 5.0 < borders[1].high
+        );
+    }
+
+    #[test]
+    fn one_answer_everywhere_needs_no_more_samples() {
+        let probes = SEARCH.run(&[1.0, 2.0, 4.0], |x| x, curve(0.1, 0.0)).unwrap();
+        assert_eq!((probes.len(), borders(&probes).len()), (3, 0));
+    }
+
+    #[test]
+    fn zero_has_a_place_on_a_logarithmic_axis() {
+        let [border] = found(SEARCH, &[0.0, 10.0], curve(0.5, 0.0))[..] else { panic!("one border") };
+        assert!(border.low <= 0.5 && 0.5 <= border.high && border.high / border.low < 1.03, "{border:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_crossing_lies_between_the_ends(at in 0.11f64..9.9, doubt in 0.0f64..0.3, step in 0.001f64..0.05) {
+            let round = |x: f64| (x / step).round() * step;
+            let probes = SEARCH.run(&[0.1, 10.0], round, curve(at, doubt)).unwrap();
+            prop_assert!(probes.windows(2).all(|pair| pair[0].x < pair[1].x), "{probes:?}");
+            prop_assert!(probes.len() <= 2 + SEARCH.most);
+            for border in borders(&probes) {
+                prop_assert!(border.low <= at && at <= border.high, "{border:?}");
+            }
+        }
+    }
+}
