@@ -1,6 +1,7 @@
 //! From the network table to the [`Topology`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hol_base::Time;
 use hol_wire::Address;
@@ -24,7 +25,7 @@ impl Topology {
             interfaces: Vec::new(),
             lines: Vec::new(),
             segments: Vec::new(),
-            routes: Vec::new(),
+            routes: Arc::default(),
             changes: Vec::new(),
         };
         if spec.nodes.is_empty() {
@@ -34,7 +35,7 @@ impl Topology {
             topology.add_lans(spec)?;
         }
         topology.check_addresses()?;
-        topology.routes = routes(&topology)?;
+        topology.routes = Arc::new(routes(&topology)?);
         for event in &spec.events {
             topology.add_event(event)?;
         }

@@ -47,6 +47,11 @@ pub enum NetworkError {
     AddressTwice { address: Address, first: String, second: String },
     #[error("there is no way from {from:?} to {to:?}; add a link")]
     NoWay { from: String, to: String },
+    #[error(
+        "{nodes} nodes with {addresses} addresses need more than {most} routes; take fewer nodes, or LANs, where a node has one \
+         address"
+    )]
+    TooManyRoutes { nodes: usize, addresses: usize, most: usize },
     #[error("there are {0} paths, links and LANs; the addresses suffice for 30000")]
     TooMany(usize),
     #[error("the event at {at} changes nothing; give it one of down, rate, loss, delay")]

@@ -1,5 +1,7 @@
 //! The network in operation: takes packets from nodes, gives them to nodes, and says when it acts next.
 
+use std::sync::Arc;
+
 use hol_base::{Seed, Time};
 use hol_wire::Packet;
 
@@ -17,7 +19,7 @@ use crate::topology::{Interface, Route, ScheduledChange, Topology};
 pub struct Network<'t> {
     interfaces: Vec<Interface>,
     /// For each node, ascending by destination.
-    routes: Vec<Vec<Route>>,
+    routes: Arc<Vec<Vec<Route>>>,
     lines: Vec<Line>,
     /// The next one last.
     changes: Vec<ScheduledChange>,
@@ -45,7 +47,7 @@ impl<'t> Network<'t> {
         agenda.set(topology.lines.len(), changes.last().map_or(Time::MAX, |change| change.at));
         Self {
             interfaces: topology.interfaces.clone(),
-            routes: topology.routes.clone(),
+            routes: Arc::clone(&topology.routes),
             lines: lines.collect(),
             changes,
             agenda,

@@ -5,24 +5,30 @@ use std::collections::VecDeque;
 use crate::error::NetworkError;
 use crate::topology::{InterfaceId, Medium, NodeId, Route, Segment, Topology};
 
+/// More of them than this would fill the memory: 12 octets each, of every node to every address.
+const MOST_ROUTES: usize = 20_000_000;
+
 /// For each node the next hop towards every address of every other node.
 pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkError> {
-    let mut routes = vec![Vec::new(); topology.nodes()];
+    let (nodes, addresses) = (topology.nodes(), topology.interfaces.len());
+    if nodes * addresses > MOST_ROUTES {
+        return Err(NetworkError::TooManyRoutes { nodes, addresses, most: MOST_ROUTES });
+    }
+    let places = places(topology);
+    let mut routes = vec![Vec::new(); nodes];
     for target in &topology.segments {
-        let distances = distances(topology, target);
+        let distances = distances(topology, &places, target);
         for (index, own_routes) in routes.iter_mut().enumerate() {
             let node = NodeId(index as u16);
             let Some(distance) = distances[index] else {
                 let to = topology.node_name(owner(topology, target.interfaces[0])).to_owned();
                 return Err(NetworkError::NoWay { from: topology.node_name(node).to_owned(), to });
             };
+            let onward = (distance > 0).then(|| next_hop(topology, &places[index], &distances, distance));
             for destination in &target.interfaces {
                 if owner(topology, *destination) != node {
-                    let (segment, from, to) = if distance == 0 {
-                        (target, interface_of(topology, target, node), *destination)
-                    } else {
-                        next_hop(topology, &distances, node, distance)
-                    };
+                    let (segment, from, to) = onward
+                        .unwrap_or_else(|| (target, interface_of(topology, target, node), *destination));
                     let address = topology.interfaces[usize::from(destination.0)].address;
                     let line = match segment.medium {
                         Medium::Link { up, .. } if from == segment.interfaces[0] => up,
@@ -44,8 +50,22 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
     Ok(routes)
 }
 
+/// Where a node is on a segment.
+type Place<'t> = (&'t Segment, InterfaceId);
+
+/// For each node the segments that it is on, in the order of the table.
+fn places(topology: &Topology) -> Vec<Vec<Place<'_>>> {
+    let mut places = vec![Vec::new(); topology.nodes()];
+    for segment in &topology.segments {
+        for interface in &segment.interfaces {
+            places[usize::from(owner(topology, *interface).0)].push((segment, *interface));
+        }
+    }
+    places
+}
+
 /// How many hops each node is away from being on `target`; `None` for nodes that are cut off.
-fn distances(topology: &Topology, target: &Segment) -> Vec<Option<u32>> {
+fn distances(topology: &Topology, places: &[Vec<Place<'_>>], target: &Segment) -> Vec<Option<u32>> {
     let mut distances = vec![None; topology.nodes()];
     let mut reached: VecDeque<NodeId> = VecDeque::new();
     for interface in &target.interfaces {
@@ -55,7 +75,7 @@ fn distances(topology: &Topology, target: &Segment) -> Vec<Option<u32>> {
     }
     while let Some(node) = reached.pop_front() {
         let next = distances[usize::from(node.0)].map(|distance| distance + 1);
-        for segment in topology.segments.iter().filter(|segment| is_on(topology, segment, node)) {
+        for (segment, _) in &places[usize::from(node.0)] {
             for interface in &segment.interfaces {
                 let neighbour = owner(topology, *interface);
                 let distance = &mut distances[usize::from(neighbour.0)];
@@ -69,28 +89,23 @@ fn distances(topology: &Topology, target: &Segment) -> Vec<Option<u32>> {
     distances
 }
 
-/// The first segment of `node` on which somebody is one hop nearer, and the interfaces at both ends.
+/// The first segment of a node on which somebody is one hop nearer, and the interfaces at both ends.
 fn next_hop<'t>(
-    topology: &'t Topology,
+    topology: &Topology,
+    places: &[Place<'t>],
     distances: &[Option<u32>],
-    node: NodeId,
     distance: u32,
 ) -> (&'t Segment, InterfaceId, InterfaceId) {
     let nearer =
         |interface: &InterfaceId| distances[usize::from(owner(topology, *interface).0)] == Some(distance - 1);
-    let own = topology.segments.iter().filter(|segment| is_on(topology, segment, node));
-    own.filter_map(|segment| Some((segment, *segment.interfaces.iter().find(|i| nearer(i))?)))
-        .map(|(segment, to)| (segment, interface_of(topology, segment, node), to))
-        .next()
-        .expect("a node at a distance has a neighbour that is nearer")
+    let mut ways = places
+        .iter()
+        .filter_map(|(segment, own)| Some((*segment, *own, *segment.interfaces.iter().find(|i| nearer(i))?)));
+    ways.next().expect("a node at a distance has a neighbour that is nearer")
 }
 
 fn owner(topology: &Topology, interface: InterfaceId) -> NodeId {
     topology.interfaces[usize::from(interface.0)].node
-}
-
-fn is_on(topology: &Topology, segment: &Segment, node: NodeId) -> bool {
-    segment.interfaces.iter().any(|interface| owner(topology, *interface) == node)
 }
 
 fn interface_of(topology: &Topology, segment: &Segment, node: NodeId) -> InterfaceId {
@@ -147,5 +162,24 @@ mod tests {
             lans = [{ nodes = ['a', 'b', 'server'] }]";
         let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
         assert_eq!(hops(&topology, "client", Address::new(10, 0, 3, 3)), ["b:1", "server:3"]);
+    }
+
+    fn star(spokes: usize) -> crate::NetworkSpec {
+        let nodes: Vec<String> =
+            std::iter::once("hub".to_owned()).chain((0..spokes).map(|n| format!("n{n}"))).collect();
+        let links =
+            nodes[1..].iter().map(|node| crate::LinkSpec::between(node.clone(), "hub".to_owned())).collect();
+        crate::NetworkSpec { nodes, links, ..crate::NetworkSpec::default() }
+    }
+
+    #[test]
+    fn a_large_star_has_its_routes_and_a_larger_one_is_refused_before_they_are_made() {
+        let topology = Topology::new(&star(1200)).unwrap();
+        assert_eq!(topology.path(topology.node("n7").unwrap(), topology.node("n1100").unwrap()).len(), 2);
+        let problem = Topology::new(&star(4000)).unwrap_err().to_string();
+        assert!(
+            problem.contains("4001 nodes with 8000 addresses need more than 20000000 routes"),
+            "{problem}"
+        );
     }
 }

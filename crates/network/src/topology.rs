@@ -1,5 +1,7 @@
 //! Nodes, interfaces, lines, and the ways between them.
 
+use std::sync::Arc;
+
 use hol_base::Time;
 use hol_wire::Address;
 
@@ -27,7 +29,7 @@ pub struct Topology {
     pub(crate) lines: Vec<LinePlan>,
     pub(crate) segments: Vec<Segment>,
     /// For each node, the way to every address that is not its own, ascending by address.
-    pub(crate) routes: Vec<Vec<Route>>,
+    pub(crate) routes: Arc<Vec<Vec<Route>>>,
     /// Ascending in time.
     pub(crate) changes: Vec<ScheduledChange>,
 }

@@ -1,5 +1,7 @@
 //! The network while its script runs, and the specification that comes of it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{Discipline, LanSpec, LinkSpec, LossSpec, NetworkSpec, Overrides, RedSpec};
 use hol_wire::Address;
@@ -86,8 +88,10 @@ impl Draft {
         self.name_all();
         let names: Vec<String> =
             self.nodes.iter().map(|node| node.name.clone().unwrap_or_default()).collect();
+        let connected: BTreeSet<usize> =
+            self.segments.iter().flat_map(|segment| segment.members.iter().copied()).collect();
         for (index, node) in self.nodes.iter().enumerate() {
-            if !self.segments.iter().any(|segment| segment.members.contains(&index)) {
+            if !connected.contains(&index) {
                 let problem =
                     format!("node \"{}\" is on no link or LAN; connect it or leave it out", names[index]);
                 return complain(node.at, problem);
@@ -115,33 +119,40 @@ impl Draft {
 
     /// Who has no name gets one, and names that are taken get a number.
     fn name_all(&mut self) {
-        let mut taken: Vec<String> = Vec::new();
+        let mut taken: BTreeSet<String> = BTreeSet::new();
+        // The numbers below are given out for that name.
+        let mut begun: BTreeMap<String, usize> = BTreeMap::new();
         let nodes = self.nodes.iter_mut().map(|node| (&mut node.name, "node"));
         let segments = self.segments.iter_mut().map(|segment| {
             let kind = if segment.is_link() { "link" } else { "lan" };
             (&mut segment.name, kind)
         });
         for (name, kind) in nodes.chain(segments) {
-            let wanted = name.clone().unwrap_or_else(|| format!("{kind}0"));
-            let numbered = |number| match name {
-                Some(name) => format!("{name}-{number}"),
-                None => format!("{kind}{}", number - 1),
+            let own = name.clone();
+            let numbered = |number: usize| match &own {
+                Some(name) if number == 0 => name.clone(),
+                Some(name) => format!("{name}-{}", number + 1),
+                None => format!("{kind}{number}"),
             };
-            let free = std::iter::once(wanted).chain((2..).map(numbered)).find(|name| !taken.contains(name));
+            let next = begun.entry(own.clone().unwrap_or_else(|| kind.to_owned())).or_default();
+            let free = (*next..).find(|number| !taken.contains(&numbered(*number)));
             let free = free.expect("numbers do not end");
-            taken.push(free.clone());
+            *next = free + 1;
+            let free = numbered(free);
+            taken.insert(free.clone());
             *name = Some(free);
         }
     }
 
     /// Subnets are 10.1.1.0/24 and on, hosts are counted from 2, as on Emulab; what the script says goes first.
     fn addresses(&self) -> Vec<Vec<Address>> {
-        let given: Vec<Address> =
+        let given: BTreeSet<Address> =
             self.segments.iter().flat_map(|s| s.addresses.iter().flatten().copied()).collect();
         let subnet = |address: &Address| address.octets()[..3].to_vec();
         let numbered =
             (257_u32..).map(|number| number.to_be_bytes()).map(|[_, a, b, c]| [10 + a, b, c].to_vec());
-        let mut free = numbered.filter(|net| !given.iter().any(|address| subnet(address) == *net));
+        let nets: BTreeSet<Vec<u8>> = given.iter().map(subnet).collect();
+        let mut free = numbered.filter(|net| !nets.contains(net));
         let mut all = Vec::new();
         for segment in &self.segments {
             let own = segment.addresses.iter().flatten().next().map(subnet);
