@@ -58,3 +58,42 @@ fn a_broken_script_is_refused_by_line_and_word() {
     let (code, message) = failure(dir.path(), &["topology", "none.ns"]);
     assert!(code == 1 && message.contains("cannot read"), "{message}");
 }
+
+/// Two nodes, packets at a constant rate over UDP, and a procedure that would start a program.
+const TUTORIAL: &str = "set ns [new Simulator]\nset nf [open out.nam w]\n$ns namtrace-all $nf\n\
+    proc finish {} {\n  global ns nf\n  $ns flush-trace\n  close $nf\n  exec nam out.nam &\n  exit 0\n}\n\
+    set n0 [$ns node]\nset n1 [$ns node]\n$ns duplex-link $n0 $n1 1Mb 10ms DropTail\n\
+    set udp0 [new Agent/UDP]\n$ns attach-agent $n0 $udp0\nset cbr0 [new Application/Traffic/CBR]\n\
+    $cbr0 set packetSize_ 500\n$cbr0 set interval_ 0.005\n$cbr0 attach-agent $udp0\nset null0 [new Agent/Null]\n\
+    $ns attach-agent $n1 $null0\n$ns connect $udp0 $null0\n$ns at 0.5 \"$cbr0 start\"\n$ns at 4.5 \"$cbr0 stop\"\n\
+    $ns at 5.0 \"finish\"\n$ns run\n";
+
+#[test]
+fn a_script_with_traffic_runs_by_itself_and_does_nothing_to_the_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("example.ns"), TUTORIAL).unwrap();
+    let run = hol::hol(dir.path(), &["run", "example.ns", "--json"]);
+    let row: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&row["transport"], &row["offered"], &row["failed"]), (&"udp".into(), &800.into(), &0.into()));
+    // 500 octets at 1 Mbit/s are 4 ms, and the link has 10 ms.
+    assert_eq!(row["p50_ms"], 14.0);
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(said.contains("ignored: example.ns:2: open out.nam w: no file is opened"), "{said}");
+    assert!(!dir.path().join("out.nam").exists());
+    let tcp =
+        ok(dir.path(), &["run", "example.ns", "--json", "--out", "tcp", "--set", "transports=[\"tcp\"]"]);
+    assert!(tcp.contains("\"transport\":\"tcp\""), "{tcp}");
+
+    fs::write(
+        dir.path().join("other.ns"),
+        TUTORIAL.replace("Agent/UDP", "Agent/DCCP").replace("$ns run", "$ns rnu"),
+    )
+    .unwrap();
+    let (code, problem) = failure(dir.path(), &["run", "other.ns"]);
+    let lines: Vec<&str> = problem.lines().collect();
+    assert!(code == 2 && lines.len() == 2, "{problem}");
+    assert!(
+        lines[0].starts_with("error: other.ns:14:15: \"Agent/DCCP\"") && lines[1].contains("other.ns:26:5: "),
+        "{problem}"
+    );
+}

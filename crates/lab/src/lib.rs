@@ -23,6 +23,7 @@ mod repetitions;
 mod results;
 mod run;
 mod run_result;
+mod script;
 mod source;
 mod stopwatch;
 mod store;

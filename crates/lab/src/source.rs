@@ -12,6 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
+use crate::script;
 use crate::topology;
 
 /// What standard input is called in messages.
@@ -64,8 +65,18 @@ impl Source {
             return Ok(Self { directory: Some(PathBuf::new()), ..Self::new(STDIN, text) });
         }
         let text = std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e))?;
+        if path.extension().is_some_and(|ending| ending == "ns") {
+            return Ok(Self::of_script(&path.display().to_string(), text)?);
+        }
         let directory = path.parent().map(Path::to_owned);
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
+    }
+
+    /// The experiment that an ns script is by itself.
+    pub fn of_script(name: &str, text: String) -> Result<Self, InputError> {
+        let script =
+            Script::read(name, &text).map_err(|e| InputError { place: e.place, problem: e.problem })?;
+        Ok(Self::new(name, script::experiment(name, &script)?).with_file(name, text))
     }
 
     /// With a file that the experiment may name, such as the script of its topology.
@@ -163,7 +174,13 @@ impl Source {
     /// What the script says without meaning here: where, what, and why not.
     pub(crate) fn ignored(&self) -> Result<Vec<String>, InputError> {
         let Some((_, script)) = self.script()? else { return Ok(Vec::new()) };
-        Ok(script.ignored.iter().map(ToString::to_string).collect())
+        let mut ignored: Vec<String> = script.ignored.iter().map(ToString::to_string).collect();
+        let runs_alone = self.files.iter().any(|(file, _)| *file == self.name);
+        if let Some(flow) = script.flows.first().filter(|_| !runs_alone) {
+            let why = "traffic is that of the experiment; hol run on the script runs the script's";
+            ignored.push(format!("{}: from {} to {}: {why}", flow.place, flow.from, flow.to));
+        }
+        Ok(ignored)
     }
 
     /// The text of a file that the experiment names.

@@ -4,6 +4,7 @@ use crate::draft::Segment;
 use crate::quantity::{address, delay, loss, rate};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, complain};
+use crate::traffic::make;
 
 /// Commands that are not those of an object, and how they are written.
 pub(crate) const COMMANDS: [(&str, &str); 8] = [
@@ -22,13 +23,16 @@ impl Simulator<'_> {
     pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
         match (words[0].text.as_str(), &words[1..]) {
             ("new", [class]) if class.text == "Simulator" => Ok(self.add(Object::Simulator)),
-            ("new", [class, ..]) => complain(
-                class.at,
-                format!(
-                    "{:?} is not a part of the network; traffic belongs into the experiment file",
-                    class.text
+            ("new", [class, ..]) => match make(self, class) {
+                Some(object) => Ok(object),
+                None => self.unknown(
+                    class.at,
+                    format!(
+                        "{:?} is not known; traffic beyond FTP and CBR belongs into the experiment file",
+                        class.text
+                    ),
                 ),
-            ),
+            },
             ("tb-set-link-loss", [link, share]) => {
                 let segment = self.segment(link, true)?;
                 self.lose(segment, share)

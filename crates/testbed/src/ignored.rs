@@ -15,7 +15,13 @@ const SOFTWARE: &str = "programs run as the experiment's workload";
 const MACHINES: &str = "no machines are allocated";
 const SCREEN: &str = "it only draws or prints";
 
-const IGNORED: [(&str, &str); 36] = [
+const FILES: &str = "no file is opened and no program started here; hol trace --ns2 writes what a run does";
+
+const IGNORED: [(&str, &str); 40] = [
+    ("open", FILES),
+    ("close", FILES),
+    ("exec", FILES),
+    ("exit", FILES),
     ("source", "the testbed's commands are built in"),
     ("puts", SCREEN),
     ("flush", SCREEN),

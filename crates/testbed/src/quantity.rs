@@ -12,8 +12,8 @@ pub(crate) fn rate(word: &Word) -> Result<BitRate, Complaint> {
     let (number, unit) = split(&word.text);
     let factor = match unit.strip_suffix("ps").unwrap_or(unit) {
         "b" | "bit" => 1.0,
-        "kb" | "Kb" | "kbit" => 1e3,
-        "Mb" | "mb" | "Mbit" => 1e6,
+        "k" | "kb" | "Kb" | "kbit" => 1e3,
+        "M" | "Mb" | "mb" | "Mbit" => 1e6,
         "Gb" | "gb" | "Gbit" => 1e9,
         "B" => 8.0,
         "kB" | "KB" => 8e3,
@@ -47,6 +47,24 @@ pub(crate) fn delay(word: &Word) -> Result<Duration, Complaint> {
     match number.map(|number| (number * factor).round()).filter(|nanos| *nanos < 1e18) {
         Some(nanos) => Ok(Duration::from_nanos(nanos as u64)),
         None => no(word, "a time such as 25ms"),
+    }
+}
+
+/// A point in time, or an interval: bare numbers are seconds, as everywhere in ns but for links.
+pub(crate) fn seconds(word: &Word) -> Result<Duration, Complaint> {
+    match word.text.parse::<f64>() {
+        Ok(number) if (0.0..1e9).contains(&number) => Ok(Duration::from_secs_f64(number)),
+        Ok(_) => no(word, "a number of seconds from 0 to 1e9"),
+        Err(_) => delay(word),
+    }
+}
+
+/// The rate of an application: a bare number is bit/s.
+pub(crate) fn bits_per_second(word: &Word) -> Result<f64, Complaint> {
+    match word.text.parse::<f64>() {
+        Ok(number) if (1e-3..1e15).contains(&number) => Ok(number),
+        Ok(_) => no(word, "a rate such as 1Mb"),
+        Err(_) => rate(word).map(|rate| rate.bits_per_second() as f64),
     }
 }
 

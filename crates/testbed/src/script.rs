@@ -4,12 +4,15 @@ use hol_network::{NetworkSpec, Topology};
 
 use crate::simulator::Simulator;
 use crate::tcl::{Complaint, Interpreter};
+use crate::traffic::Flow;
 
 /// A network as an ns script describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     /// Its nodes, links and LANs, in the order of the script.
     pub network: NetworkSpec,
+    /// What is sent over it, in the order of the script.
+    pub flows: Vec<Flow>,
     /// What it says that has no meaning here, in the order of the script.
     pub ignored: Vec<Ignored>,
 }
@@ -44,11 +47,19 @@ impl Script {
             ScriptError { place: format!("{name}:{line}:{column}"), problem: complaint.problem }
         };
         let mut interpreter = Interpreter::new(Simulator::new(name, text));
-        interpreter.run(text).map_err(explain)?;
-        let Simulator { draft, ignored, .. } = interpreter.host;
+        let ended = interpreter.run(text);
+        let Simulator { draft, ignored, traffic, mut unknown, .. } = interpreter.host;
+        unknown.extend(ended.err());
+        if let Some((first, rest)) = unknown.split_first() {
+            let mut error = explain(first.clone());
+            rest.iter().for_each(|more| error.problem += &format!("\n{}", explain(more.clone())));
+            return Err(error);
+        }
         let network = draft.finish().map_err(explain)?;
+        let line = |at| format!("{name}:{}", place(text, at).0);
+        let flows = traffic.flows(&network.nodes, line).map_err(explain)?;
         match Topology::new(&network) {
-            Ok(_) => Ok(Self { network, ignored }),
+            Ok(_) => Ok(Self { network, flows, ignored }),
             Err(problem) => Err(ScriptError { place: name.to_owned(), problem: problem.to_string() }),
         }
     }

@@ -1,5 +1,7 @@
 //! The commands of ns: those of the simulator object, and of what it makes.
 
+use std::collections::BTreeSet;
+
 use hol_base::{Ratio, nearest};
 
 use crate::draft::{Draft, Line, Node, Queue, Segment, plain_name};
@@ -8,6 +10,7 @@ use crate::ignored;
 use crate::quantity::{at_least_one, delay, positive, rate, switch};
 use crate::script::{Ignored, place};
 use crate::tcl::{Complaint, Host, Word, complain, elements};
+use crate::traffic::Traffic;
 
 /// What a handle such as `_o3` stands for.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +21,10 @@ pub(crate) enum Object {
     Segment(usize, usize),
     /// The queue before a line of a segment.
     Queue(usize, usize),
+    Agent(usize),
+    Application(usize),
+    /// What was not understood; whatever it is told is not either.
+    Unknown,
 }
 
 /// The network in the making, and what its handles stand for.
@@ -28,11 +35,19 @@ pub(crate) struct Simulator<'t> {
     text: &'t str,
     objects: Vec<Object>,
     pub draft: Draft,
+    pub traffic: Traffic,
     pub ignored: Vec<Ignored>,
+    /// What was not understood so far.
+    pub unknown: Vec<Complaint>,
+    /// Where commands stand that are ignored.
+    ignored_at: BTreeSet<usize>,
 }
 
 /// Methods of the simulator, and how they are written.
-const METHODS: [(&str, &str); 7] = [
+const METHODS: [(&str, &str); 10] = [
+    ("at", "$ns at 0.5 \"$ftp start\""),
+    ("attach-agent", "$ns attach-agent $node $tcp"),
+    ("connect", "$ns connect $tcp $sink"),
     ("node", "$ns node"),
     ("duplex-link", "$ns duplex-link $from $to 0.4Mb 25ms DropTail"),
     ("make-lan", "$ns make-lan \"$server $client\" 100Mb 0ms"),
@@ -45,6 +60,9 @@ const METHODS: [(&str, &str); 7] = [
 /// Methods of the simulator that only draw or record.
 const RECORDING: [&str; 5] = ["color", "duplex-link-op", "flush-trace", "namtrace-all", "trace-all"];
 
+/// So much that is not understood is told at once.
+const MOST_UNKNOWN: usize = 50;
+
 /// Attributes of a queue that have no meaning here.
 const QUEUE_DETAILS: [&str; 4] = ["bytes_", "drop-tail_", "setbit_", "wait_"];
 
@@ -53,6 +71,9 @@ pub(crate) type Outcome = Result<String, Complaint>;
 
 impl Host for Simulator<'_> {
     fn command(&mut self, words: &[Word]) -> Option<Outcome> {
+        if words.iter().any(|word| matches!(self.object(word), Some(Object::Unknown))) {
+            return Some(Ok(self.add(Object::Unknown)));
+        }
         if let Some(reason) = ignored::reason(&words[0].text) {
             return Some(self.ignore(words, reason));
         }
@@ -69,12 +90,20 @@ impl Host for Simulator<'_> {
         let name = match *object {
             Object::Node(node) => &mut self.draft.nodes[node].name,
             Object::Segment(segment, _) => &mut self.draft.segments[segment].name,
-            Object::Simulator | Object::Queue(..) => return,
+            Object::Simulator
+            | Object::Queue(..)
+            | Object::Agent(_)
+            | Object::Application(_)
+            | Object::Unknown => return,
         };
         let own = plain_name(variable.trim_start_matches("::").trim_end_matches(')'));
         if name.is_none() && !own.is_empty() {
             *name = Some(own);
         }
+    }
+
+    fn lost(&mut self, complaint: Complaint) -> Outcome {
+        self.unknown(complaint.at, complaint.problem)
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -84,7 +113,16 @@ impl Host for Simulator<'_> {
 
 impl<'t> Simulator<'t> {
     pub fn new(name: &'t str, text: &'t str) -> Self {
-        Self { name, text, objects: Vec::new(), draft: Draft::default(), ignored: Vec::new() }
+        Self {
+            name,
+            text,
+            objects: Vec::new(),
+            draft: Draft::default(),
+            traffic: Traffic::default(),
+            ignored: Vec::new(),
+            unknown: Vec::new(),
+            ignored_at: BTreeSet::new(),
+        }
     }
 
     /// A command of an object: of the simulator, or of something that it has made.
@@ -94,6 +132,9 @@ impl<'t> Simulator<'t> {
         };
         match (object, method.text.as_str(), &words[2..]) {
             (Object::Simulator, ..) => self.simulate(method, words),
+            (Object::Agent(agent), ..) => self.agent(agent, method, words),
+            (Object::Application(application), ..) => self.application(application, method, words),
+            (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
             (Object::Segment(segment, line), "queue", []) => Ok(self.add(Object::Queue(segment, line))),
             (Object::Queue(segment, line), "set", [attribute, value]) => {
                 self.set_queue(segment, line, attribute, value, words)
@@ -144,9 +185,15 @@ impl<'t> Simulator<'t> {
             }
             ("rtproto", [kind]) if kind.text == "Static" => Ok(String::new()),
             ("rtproto", [kind, ..]) => complain(kind.at, "routes are static here; write Static"),
+            ("attach-agent", [node, agent]) => self.attach(node, agent),
+            ("connect", [one, other]) => self.connect(one, other),
+            ("at", [time, script]) => self.schedule(time, script, words),
             ("run", []) => Ok(String::new()),
             (name, _) if RECORDING.contains(&name) => self.ignore(words, "it only draws or records"),
-            _ => unknown(method),
+            _ => {
+                let problem = unknown(method);
+                self.unknown(method.at, problem)
+            }
         }
     }
 
@@ -268,7 +315,23 @@ impl<'t> Simulator<'t> {
     }
 
     fn object(&self, word: &Word) -> Option<Object> {
-        self.objects.get(handle(&word.text)?).copied()
+        self.object_called(&word.text)
+    }
+
+    pub(crate) fn object_called(&self, text: &str) -> Option<Object> {
+        self.objects.get(handle(text)?).copied()
+    }
+
+    /// Notes what is not understood, and goes on: all of it is told at once.
+    pub(crate) fn unknown(&mut self, at: usize, problem: String) -> Outcome {
+        if self.unknown.len() >= MOST_UNKNOWN {
+            return complain(at, problem);
+        }
+        let complaint = Complaint { at, problem };
+        if !self.unknown.contains(&complaint) {
+            self.unknown.push(complaint);
+        }
+        Ok(self.add(Object::Unknown))
     }
 
     /// A handle for a new object.
@@ -284,17 +347,20 @@ impl<'t> Simulator<'t> {
         let end = match text.chars().next() {
             Some('"') => text[1..].find('"').map(|end| end + 2),
             Some('{') => text.find('}').map(|end| end + 1),
-            _ => text.find(|c: char| c.is_whitespace() || ";}".contains(c)),
+            _ => text.find(|c: char| c.is_whitespace() || ";}]".contains(c)),
         };
         let line = self.text[first..].find('\n').map_or(self.text.len(), |end| first + end);
         end.map_or(line, |end| last + end).clamp(first, line)
     }
 
-    fn ignore(&mut self, words: &[Word], reason: &'static str) -> Outcome {
+    pub(crate) fn ignore(&mut self, words: &[Word], reason: &'static str) -> Outcome {
+        // A loop comes by more than once.
+        if !self.ignored_at.insert(words[0].at) {
+            return Ok(String::new());
+        }
         let (line, _) = place(self.text, words[0].at);
         let command = self.text[words[0].at..self.end_of(words)].to_owned();
         let ignored = Ignored { place: format!("{}:{line}", self.name), command, reason };
-        // A loop comes by more than once.
         if !self.ignored.contains(&ignored) {
             self.ignored.push(ignored);
         }
@@ -302,17 +368,17 @@ impl<'t> Simulator<'t> {
     }
 }
 
-/// A method of the simulator that is written wrongly, or is none.
-fn unknown(method: &Word) -> Outcome {
+/// What is wrong with a method of the simulator that is written wrongly, or is none.
+fn unknown(method: &Word) -> String {
     let name = method.text.as_str();
     if let Some((_, form)) = METHODS.iter().find(|(known, _)| *known == name) {
-        return complain(method.at, format!("this is written {form}"));
+        return format!("this is written {form}");
     }
     let cure = match nearest(name, METHODS.map(|(known, _)| known)) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "traffic and events belong into the experiment file".to_owned(),
+        None => "traffic beyond FTP and CBR, and events, belong into the experiment file".to_owned(),
     };
-    complain(method.at, format!("unknown command \"{name}\"; {cure}"))
+    format!("unknown command \"{name}\"; {cure}")
 }
 
 fn handle(text: &str) -> Option<usize> {

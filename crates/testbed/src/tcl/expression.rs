@@ -296,6 +296,9 @@ mod tests {
             None
         }
         fn assigned(&mut self, _: &str, _: &str) {}
+        fn lost(&mut self, complaint: Complaint) -> Result<String, Complaint> {
+            Err(complaint)
+        }
         fn names(&self) -> Vec<&'static str> {
             Vec::new()
         }

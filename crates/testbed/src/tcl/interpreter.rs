@@ -20,6 +20,8 @@ pub(crate) trait Host {
     fn command(&mut self, words: &[Word]) -> Option<Result<String, Complaint>>;
     /// A global variable is `set` to a value.
     fn assigned(&mut self, variable: &str, value: &str);
+    /// Nobody knows a command: what it gives, if the script may go on.
+    fn lost(&mut self, complaint: Complaint) -> Result<String, Complaint>;
     /// The names of its commands.
     fn names(&self) -> Vec<&'static str>;
 }
@@ -129,7 +131,8 @@ impl<H: Host> Interpreter<H> {
             || "describe nodes, links and LANs here, and traffic in the experiment file".to_owned(),
             |near| format!("did you mean \"{near}\"?"),
         );
-        Err(Complaint { at: words[0].at, problem: format!("unknown command \"{name}\"; {cure}") }.into())
+        let problem = format!("unknown command \"{name}\"; {cure}");
+        self.host.lost(Complaint { at: words[0].at, problem }).map_err(Stop::Wrong)
     }
 
     fn substitute(&mut self, raw: &RawWord) -> Result<Word, Stop> {

@@ -1,0 +1,123 @@
+//! An ns script as an experiment: its network, its first flow as what is measured, and the others beside it.
+
+use hol_network::Topology;
+use hol_testbed::{Flow, FlowLoad, Script};
+
+use crate::error::InputError;
+
+/// Octets of a message of FTP, and of a segment of ns with its headers.
+const SEGMENT: [u64; 2] = [1000, 1040];
+
+/// The experiment that a script is. It says `topology = name`, and can be overridden as if somebody had written it.
+pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputError> {
+    let Some((measured, beside)) = script.flows.split_first() else {
+        let problem = format!(
+            "the script starts no FTP or CBR, so there is nothing to run; name its network in an experiment with \
+             topology = {name:?}, or let it start traffic"
+        );
+        return Err(InputError { place: name.to_owned(), problem });
+    };
+    let workload = workload(measured);
+    let mut text = format!(
+        "title = {:?}\ntransports = [{:?}]\nmessages = {}\nrepetitions = 1\ntopology = {name:?}\nworkload = {workload}\n",
+        format!("{name}: what {} sends to {}", measured.from, measured.to),
+        measured.transport,
+        messages(measured, script),
+    );
+    for flow in beside {
+        // What lasts as long as the measured flow needs no end of its own.
+        let ends = if flow.stop < measured.stop {
+            format!("messages = {}\n", messages(flow, script))
+        } else {
+            String::new()
+        };
+        let own = self::workload(flow);
+        text += &format!(
+            "[[background]]\ntransport = {:?}\nspread = \"0s\"\n{ends}workload = {own}\n",
+            flow.transport
+        );
+    }
+    Ok(text)
+}
+
+fn workload(flow: &Flow) -> String {
+    let Flow { from, to, start, .. } = flow;
+    let load = match flow.load {
+        FlowLoad::Greedy => format!("kind = \"bulk\", size = \"{}B\"", SEGMENT[0]),
+        FlowLoad::Every { size, interval } => {
+            format!("kind = \"oneway\", size = \"{size}B\", interval = \"{interval}\"")
+        }
+    };
+    format!("{{ {load}, from = {from:?}, to = {to:?}, start = \"{start}\" }}")
+}
+
+/// How many messages fit between start and stop; of a greedy flow what the narrowest link carries, and at least one.
+fn messages(flow: &Flow, script: &Script) -> u64 {
+    let lasts = flow.stop - flow.start;
+    let count = match flow.load {
+        FlowLoad::Every { interval, .. } => lasts.as_nanos() / interval.as_nanos(),
+        FlowLoad::Greedy => (lasts.as_secs_f64() * narrowest(flow, script) / 8.0 / SEGMENT[1] as f64) as u64,
+    };
+    count.max(1)
+}
+
+/// The lowest rate on the way, in bit/s.
+fn narrowest(flow: &Flow, script: &Script) -> f64 {
+    let topology = Topology::new(&script.network).expect("it was read with its script");
+    let ends = topology.node(&flow.from).zip(topology.node(&flow.to));
+    let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
+    let rates = path.iter().map(|line| line.settings.rate.bits_per_second());
+    rates.min().unwrap_or_default() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{Experiment, Source};
+
+    const NETWORK: &str = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n\
+        $ns duplex-link $a $b 1.04Mb 10ms DropTail\nproc finish {} { exec nam out.nam & }\n";
+
+    /// An application of a class over an agent, from a to b.
+    fn application(number: u32, class: &str, agent: &str, sink: &str, times: [&str; 2]) -> String {
+        format!(
+            "set t{number} [new Agent/{agent}]\nset s{number} [new Agent/{sink}]\nset f{number} [new Application/{class}]\n\
+             $ns attach-agent $a $t{number}\n$ns attach-agent $b $s{number}\n$ns connect $t{number} $s{number}\n\
+             $f{number} attach-agent $t{number}\n$ns at {} \"$f{number} start\"\n$ns at {} \"$f{number} stop\"\n",
+            times[0], times[1]
+        )
+    }
+
+    fn parse(text: &str) -> Result<Experiment, InputError> {
+        Experiment::parse("a", &Source::of_script("a.ns", text.to_owned())?)
+    }
+
+    #[test]
+    fn the_first_flow_is_measured_and_the_others_go_on_beside_it() {
+        let ftp = application(1, "FTP", "TCP", "TCPSink", ["1.0", "5.0"]);
+        let cbr = application(2, "Traffic/CBR", "UDP", "Null", ["0.5", "2.5"]);
+        let text = format!("{NETWORK}{ftp}{cbr}$f2 set interval_ 0.01\n$ns at 6.0 \"finish\"\n$ns run\n");
+        let points = parse(&text).unwrap().points;
+        let [point] = &points[..] else { panic!("one point") };
+        assert_eq!((point.workload.to_string().contains("bulk"), point.messages), (true, 500));
+        assert_eq!(
+            (point.workload.from(), point.workload.to(), point.transport.to_string()),
+            ("a", "b", "tcp:cc=reno".to_owned())
+        );
+        assert_eq!((point.background.len(), point.background[0].messages), (1, Some(200)));
+        assert_eq!(point.background[0].workload.start.to_string(), "500ms");
+    }
+
+    #[test]
+    fn a_script_without_traffic_is_told_where_it_can_stand() {
+        let problem = parse(NETWORK).unwrap_err().to_string();
+        assert!(
+            problem.starts_with("a.ns: the script starts no FTP or CBR")
+                && problem.contains("topology = \"a.ns\"")
+        );
+        assert!(parse("set ns [new Simulatr]").unwrap_err().place.starts_with("a.ns:1:"));
+        assert!(Source::read(Path::new("none.ns")).is_err());
+    }
+}
