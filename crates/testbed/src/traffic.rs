@@ -177,7 +177,7 @@ impl Simulator<'_> {
                 self.traffic.applications[index].start = Some(at);
             }
             (Some(Object::Application(index)), [_, "stop"]) => {
-                self.traffic.applications[index].stop = Some(at)
+                self.traffic.applications[index].stop = Some(at);
             }
             (Some(Object::Simulator), [_, "halt" | "stop"]) | (None, ["finish" | "exit", ..]) => {
                 let end = self.traffic.end.map_or(at, |end| end.min(at));
