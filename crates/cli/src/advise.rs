@@ -326,7 +326,7 @@ impl Said<'_> {
         match side {
             Side::First => worse,
             Side::Second => better,
-            Side::Tie => "as good",
+            Side::Tie => self.metric.equal(),
             Side::Unsure => "undecided",
         }
     }
@@ -358,7 +358,8 @@ impl Said<'_> {
         let body = match borders.as_slice() {
             [] if first.side == Side::Tie => {
                 format!(
-                    "{name} is as good as {other} (within {} %) wherever that is decided",
+                    "{name} is {} as {other} (within {} %) wherever that is decided",
+                    self.word(Side::Tie),
                     100.0 * NO_MATTER
                 )
             }
@@ -379,12 +380,13 @@ impl Said<'_> {
             ),
             // They cross, and where they do nobody notices.
             [to, from] if to.after == Side::Tie && from.after != to.before => format!(
-                "{name} {} ({}), {} up to {} ({}), and as good between (within {} %)",
+                "{name} {} ({}), {} up to {} ({}), and {} between (within {} %)",
                 self.turn(from),
                 self.at(last),
                 self.word(to.before),
                 self.place(to.x),
                 self.at(first),
+                self.word(Side::Tie),
                 100.0 * NO_MATTER
             ),
             several => {
@@ -404,7 +406,7 @@ impl Said<'_> {
     fn turn(&self, border: &Border) -> String {
         let Border { x, low, high, after, .. } = *border;
         let is = match after {
-            Side::Tie => format!("is as good as {} (within {} %)", self.than, 100.0 * NO_MATTER),
+            Side::Tie => format!("is {} as {} (within {} %)", self.word(after), self.than, 100.0 * NO_MATTER),
             side => format!("is {} than {}", self.word(side), self.than),
         };
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };

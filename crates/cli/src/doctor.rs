@@ -8,11 +8,16 @@ use hol_kernel::Image;
 use hol_lab::Host;
 
 use crate::failure::Failure;
+use crate::row::json;
 use crate::terminal::say;
 
 /// Say what works on this machine.
 #[derive(Debug, Args)]
-pub struct Doctor {}
+pub struct Doctor {
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
 
 /// One thing that was looked at.
 struct Finding {
@@ -42,7 +47,14 @@ impl Doctor {
                 Found::Nothing(cure) if *needed => ("MISSING", cure),
                 Found::Nothing(cure) => ("missing", cure),
             };
-            say(&format!("{word:<8} {name:<14} {text}\n"));
+            if self.json {
+                let state = word.to_lowercase();
+                say(&json(
+                    &serde_json::json!({ "name": name, "state": state, "needed": needed, "detail": text }),
+                ));
+            } else {
+                say(&format!("{word:<8} {name:<14} {text}\n"));
+            }
         }
         let lacks = |finding: &&Finding| finding.needed && matches!(finding.found, Found::Nothing(_));
         match findings.iter().find(lacks) {

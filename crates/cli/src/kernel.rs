@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use hol_kernel::{DEFAULT_SERIES, Image, KernelError};
 
 use crate::failure::Failure;
+use crate::row::json;
 use crate::terminal::{note, say};
 
 /// Get, choose and list the kernels of the kernel world.
@@ -32,7 +33,11 @@ enum What {
         modules: Option<PathBuf>,
     },
     /// List the kernels that are there
-    List,
+    List {
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl Kernel {
@@ -48,7 +53,17 @@ impl Kernel {
                     None => ready(&Image::adopt(image, modules.as_deref())?),
                 }
             }
-            What::List => {
+            What::List { json: true } => {
+                let chosen = Image::find(None)?;
+                for image in Image::list() {
+                    let Image { release, directory, .. } = &image;
+                    say(&json(
+                        &serde_json::json!({ "release": release, "directory": directory, "default": image == chosen }),
+                    ));
+                }
+                return Ok(());
+            }
+            What::List { json: false } => {
                 let chosen = Image::find(None)?;
                 for image in Image::list() {
                     let mark = if image == chosen { '*' } else { ' ' };

@@ -4,16 +4,41 @@ use clap::Args;
 use hol_lab::Study;
 use hol_stack::{DEFAULT_STACK, Kind, TransportSpec, stack, stacks};
 
+use serde::Serialize;
+
 use crate::failure::Failure;
+use crate::row::json;
 use crate::terminal::say;
 
 /// List studies, stacks, transports with their options, and workloads.
 #[derive(Debug, Args)]
-pub struct List {}
+pub struct List {
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing that can be named.
+#[derive(Debug, Serialize)]
+struct Named<'n> {
+    /// study, workload, stack or option.
+    what: &'static str,
+    name: &'n str,
+    about: &'n str,
+    /// Of an option: its transport, and its value when none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<String>,
+}
 
 impl List {
     /// Prints the list.
     pub fn run(&self) -> Result<(), Failure> {
+        if self.json {
+            list_for_programs();
+            return Ok(());
+        }
         let mut text = String::from("studies (hol reproduce STUDY, hol validate STUDY):\n");
         for (name, title) in Study::all() {
             text += &format!("  {name:<10} {title}\n");
@@ -33,6 +58,31 @@ impl List {
         }
         say(&text);
         Ok(())
+    }
+}
+
+/// The same as one object a line.
+fn list_for_programs() {
+    let plain = |what, name, about| say(&json(&Named { what, name, about, transport: None, default: None }));
+    Study::all().for_each(|(name, title)| plain("study", name, title));
+    for kind in hol_workloads::Kind::all() {
+        plain("workload", kind.workload().name(), kind.workload().about());
+    }
+    for stack in stacks() {
+        plain("stack", stack.name, purpose(stack.text));
+    }
+    for kind in Kind::ALL {
+        let transport = Some(kind.name());
+        for &(name, about) in kind.uses() {
+            say(&json(&Named { what: "option", name, about, transport, default: None }));
+        }
+        let spec: TransportSpec = kind.name().parse().expect("a protocol alone is a transport");
+        let file = stack(spec.stack()).map_or("", |stack| stack.text);
+        for (name, value) in spec.behaviour().iter().filter(|_| kind != Kind::Mptcp) {
+            let default = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let about = meaning(file, kind, name);
+            say(&json(&Named { what: "option", name, about, transport, default: Some(default) }));
+        }
     }
 }
 

@@ -57,7 +57,7 @@ impl Reproduce {
         let out = self.out.clone().unwrap_or_else(|| self.default_directory(&study));
         let experiments = self.placed(self.chosen(&study)?)?;
         if self.plan {
-            say(&cost(&Plan::new(&experiments), self.jobs));
+            say(&cost(&Plan::new(&experiments), self.jobs, self.json));
             return Ok(());
         }
         let command = std::env::args().collect();

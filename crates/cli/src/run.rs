@@ -1,9 +1,11 @@
 //! `hol run`: an experiment file.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Results, Source};
+use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Point, Results, Source};
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::fill::{complete, fill, threads};
@@ -50,7 +52,7 @@ impl Run {
         let experiment = self.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         if self.plan {
-            say(&cost(&Plan::new([&experiment]), self.jobs));
+            say(&cost(&Plan::new([&experiment]), self.jobs, self.json));
             return Ok(());
         }
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
@@ -92,7 +94,15 @@ impl Run {
 }
 
 /// The list of points, and about how long they take: from what their repetitions need at least to what a precision may ask for.
-pub fn cost(plan: &Plan, jobs: Option<usize>) -> String {
+pub fn cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
+    if is_json {
+        return plan
+            .points()
+            .iter()
+            .zip(0..)
+            .map(|(point, index)| json(&Planned::of(index, point)))
+            .collect();
+    }
     let jobs = threads(jobs);
     let Estimate { least, most } = plan.estimate(jobs.min(threads(None)));
     let range =
@@ -100,6 +110,43 @@ pub fn cost(plan: &Plan, jobs: Option<usize>) -> String {
     let messages = range(grouped(plan.messages()), grouped(plan.messages_at_most()));
     let time = range(patience(least), patience(most));
     format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
+}
+
+/// A point that is to be run, for programs.
+#[derive(Debug, Serialize)]
+struct Planned<'p> {
+    index: usize,
+    point: String,
+    experiment: &'p str,
+    label: &'p str,
+    transport: String,
+    axes: BTreeMap<&'p str, &'p str>,
+    /// Over the least number of repetitions.
+    messages: u64,
+    repetitions_least: u32,
+    repetitions_most: u32,
+    seed: u64,
+}
+
+impl<'p> Planned<'p> {
+    fn of(index: usize, point: &'p Point) -> Self {
+        Self {
+            index,
+            point: point.id.to_string(),
+            experiment: &point.experiment,
+            label: &point.label,
+            transport: point.transport.to_string(),
+            axes: point.axes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
+            messages: point.messages,
+            repetitions_least: point.repetitions.least,
+            repetitions_most: if point.precision.is_some() {
+                point.repetitions.most
+            } else {
+                point.repetitions.least
+            },
+            seed: point.seed,
+        }
+    }
 }
 
 /// What the points say, in sentences.

@@ -15,7 +15,7 @@ use hol_report::validation::{Check, Compared, Validation};
 use crate::failure::Failure;
 use crate::fill::{carry_out, complete, stop_on_interrupt};
 use crate::number::positive;
-use crate::row::short;
+use crate::row::{json, short};
 use crate::terminal::{grouped, note, say, table};
 
 /// Points that the text shows; the files have all.
@@ -54,6 +54,9 @@ pub struct Validate {
     /// The share of points that have to agree
     #[arg(long, value_name = "SHARE", default_value = "90%")]
     require: Ratio,
+    /// One JSON object a line for each point, the worst first
+    #[arg(long)]
+    json: bool,
 }
 
 impl Validate {
@@ -87,8 +90,12 @@ impl Validate {
             complete(&model, &out.join("model")).and_then(|()| complete(&kernel, &out.join("kernel")));
         let [kernel, model] = [kernel, model].map(|results| narrowed(results, &chosen));
         let validation = Validation::gather(&title, &kernel, &model, metric);
-        say(&text(&validation));
-        say(&format!("\n{} has every point: {}\n", out.display(), out.join("validation.html").display()));
+        if self.json {
+            validation.points.iter().for_each(|compared| say(&json(&for_programs(compared))));
+        } else {
+            say(&text(&validation));
+            say(&format!("\n{} has every point: {}\n", out.display(), out.join("validation.html").display()));
+        }
         if stop.load(Ordering::Relaxed) {
             return Err(Failure::Failed("interrupted; run the same command again to go on".to_owned()));
         }
@@ -202,6 +209,27 @@ fn text(validation: &Validation) -> String {
         text += &format!("{} points have no run in both worlds yet\n", validation.missing);
     }
     text
+}
+
+/// A point with the numbers that it was judged by.
+fn for_programs(compared: &Compared) -> serde_json::Value {
+    let check = |check: &Option<Check>| {
+        check.as_ref().map(|check| {
+            let Check { kernel, model, tolerance } = check;
+            serde_json::json!({ "kernel": kernel, "model": model, "tolerance": tolerance, "agrees": check.agrees() })
+        })
+    };
+    let Compared { point, wasserstein_ms, .. } = compared;
+    serde_json::json!({
+        "point": point.to_string(),
+        "id": point.id,
+        "agrees": compared.agrees(),
+        "says_little": compared.says_little(),
+        "mean_ms": check(&compared.mean),
+        "p99_ms": check(&compared.p99),
+        "throughput_kbps": check(&compared.throughput),
+        "wasserstein_ms": wasserstein_ms,
+    })
 }
 
 fn row(compared: &Compared) -> Vec<String> {

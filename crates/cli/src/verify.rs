@@ -9,6 +9,7 @@ use hol_lab::{Results, verify};
 use crate::failure::Failure;
 use crate::fill::{stop_on_interrupt, threads};
 use crate::number::positive;
+use crate::row::json;
 use crate::terminal::{grouped, say};
 
 /// Repeat runs of a result directory and compare their digests and totals.
@@ -22,6 +23,9 @@ pub struct Verify {
     /// Runs at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 impl Verify {
@@ -31,13 +35,23 @@ impl Verify {
         self.check(&results)?;
         let stop = stop_on_interrupt()?;
         let (done, differences) = verify(&results, self.sample, threads(self.jobs), stop)?;
-        differences.iter().for_each(|difference| say(&format!("{difference}\n")));
+        if self.json {
+            let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            say(&json(
+                &serde_json::json!({ "repeated": done, "differences": differences, "missing": results.missing, "wanted": results.wanted }),
+            ));
+        } else {
+            differences.iter().for_each(|difference| say(&format!("{difference}\n")));
+        }
         if !differences.is_empty() {
             return Err(Failure::Failed(format!("{} of {done} runs differ", differences.len())));
         }
         if stop.load(Ordering::Relaxed) {
             let problem = format!("interrupted; the {done} runs that were repeated are the same");
             return Err(Failure::Failed(problem));
+        }
+        if self.json {
+            return Ok(());
         }
         say(&format!("{} runs repeated, all digests are the same\n", grouped(done as u64)));
         if results.missing > 0 {

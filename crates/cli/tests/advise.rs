@@ -42,7 +42,7 @@ fn the_ends_of_a_border_say_different_things() {
     let [border] = &line["borders"].as_array().unwrap()[..] else { panic!("{line}") };
     assert_eq!(
         (border["before"].as_str(), border["after"].as_str()),
-        (Some("as good"), Some("slower")),
+        (Some("as fast"), Some("slower")),
         "{line}"
     );
     let of = |key: &str| border[key].as_f64().unwrap();

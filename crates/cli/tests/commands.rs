@@ -195,7 +195,11 @@ fn the_experiment_with_competitors_says_how_the_flows_shared_the_line() {
     assert!(crowded["connect_ms"].as_f64() > alone["connect_ms"].as_f64(), "{crowded}");
     assert!(crowded["throughput_kbps"].as_f64() < alone["throughput_kbps"].as_f64(), "{crowded}");
     let page = fs::read_to_string(dir.path().join("r/report.html")).unwrap();
-    assert!(page.contains("id=\"flows\"") && page.contains("SCTP unordered background.count=8"));
+    assert!(page.contains("<h2>All points</h2>") && page.contains("fairness (Jain)"));
+    assert!(
+        page.contains("Throughput over competitors") && page.contains("from competitors 1"),
+        "a figure, a headline"
+    );
 }
 
 #[test]
@@ -482,4 +486,28 @@ fn every_line_that_init_leaves_out_could_be_taken_in() {
             assert!(plan.status.success(), "{line}: {}", String::from_utf8_lossy(&plan.stderr));
         }
     }
+}
+
+#[test]
+fn what_prints_a_table_prints_json_too() {
+    let dir = here();
+    fs::write(
+        dir.path().join("mine.toml"),
+        "transports = ['tcp', 'udp']\n[sweep]\n'network.loss' = ['0%', '1%']\n",
+    )
+    .unwrap();
+    let plan = rows(&ok(dir.path(), &["run", "mine.toml", "--plan", "--json"]));
+    assert_eq!(plan.len(), 4);
+    assert_eq!((&plan[1]["axes"]["network.loss"], &plan[3]["index"]), (&Value::from("1%"), &Value::from(3)));
+    let listed = rows(&ok(dir.path(), &["list", "--json"]));
+    let has = |what: &str, name: &str| listed.iter().any(|row| row["what"] == what && row["name"] == name);
+    assert!(
+        has("study", "ikr53")
+            && has("workload", "echo")
+            && has("stack", "linux-6.12")
+            && has("option", "rto_min")
+    );
+    ok(dir.path(), &["run", "mine.toml", "--set", "messages=100", "--out", "out", "--json"]);
+    let verified = rows(&ok(dir.path(), &["verify", "out", "--json"]));
+    assert_eq!((verified.len(), &verified[0]["differences"]), (1, &Value::from(Vec::<Value>::new())));
 }

@@ -159,6 +159,15 @@ impl Metric {
         }
     }
 
+    /// What two are that are equal.
+    pub const fn equal(self) -> &'static str {
+        match self {
+            Self::Fairness => "as fair",
+            Self::Delivered => "as complete",
+            _ => "as fast",
+        }
+    }
+
     /// The largest difference that counts as none, in its unit: time is in whole nanoseconds.
     pub const fn resolution(self) -> f64 {
         match self {

@@ -166,7 +166,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
         }
         Outcome::Better => format!("{name} is {} {better} than {other} {basis}", contest.by()),
         Outcome::Worse => format!("{name} is {} {worse} than {other} {basis}", contest.by()),
-        Outcome::Same => format!("{name} is exactly as good as {other} {basis}"),
+        Outcome::Same => format!("{name} is exactly {} as {other} {basis}", metric.equal()),
         Outcome::Undecided | Outcome::Unknown => {
             let (difference, unit) = (comparison.difference, metric.unit());
             format!("{name} and {other} do not differ for sure: {difference} {unit} {basis}")
@@ -202,7 +202,7 @@ mod tests {
             "SCTP-8 is 10.03 ± 0.14 ms (25 %) faster than TCP (95 %, 3 paired repetitions)"
         );
         assert!(says(&tcp, &sctp).contains("TCP is 10.03 ± 0.14 ms (33 %) slower than SCTP-8"));
-        assert!(says(&tcp, &tcp).contains("exactly as good as"));
+        assert!(says(&tcp, &tcp).contains("exactly as fast as"));
         let once = cell("TCP", 1.0, 100.0, &[40.0]);
         assert!(says(&once, &cell("SCTP-8", 1.0, 100.0, &[30.0])).contains("in one repetition"));
     }

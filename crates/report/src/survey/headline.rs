@@ -96,10 +96,11 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     let [better, worse] = lines[0].survey.lead().comparatives();
     let [name, other] = lines[0].names();
     let mut text = format!(
-        "{name} is {better} than {other} in {} of {} conditions, {worse} in {}, as good (within {} %) in {}, undecided in {}",
+        "{name} is {better} than {other} in {} of {} conditions, {worse} in {}, {} (within {} %) in {}, undecided in {}",
         count(&[Outcome::Better]),
         outcomes.len(),
         count(&[Outcome::Worse]),
+        lines[0].survey.lead().equal(),
         number(100.0 * NO_MATTER),
         count(&[Outcome::Same]),
         count(&[Outcome::Undecided]),
@@ -180,7 +181,11 @@ impl Line<'_, '_> {
             return format!("{name} cannot be compared with {other}: one of them did not carry the load");
         }
         if all(Outcome::Same) {
-            return format!("{name} is as good as {other} (within {} %)", number(100.0 * NO_MATTER));
+            return format!(
+                "{name} is {} as {other} (within {} %)",
+                self.survey.lead().equal(),
+                number(100.0 * NO_MATTER)
+            );
         }
         match (self.axis(), &self.contests[..]) {
             (None, [(_, contest)]) => {
@@ -327,12 +332,12 @@ mod tests {
     fn what_nobody_notices_is_no_difference() {
         let same = over_loss(&[(0.5, 25.00, 25.0), (1.0, 25.0, 25.0)]);
         assert!(
-            same.lead[0].contains("do not differ for sure") || same.lead[0].contains("as good as"),
+            same.lead[0].contains("do not differ for sure") || same.lead[0].contains("as fast as"),
             "{same:?}"
         );
         let data =
             dataset(vec![cell("TCP", 1.0, 100.0, &[20.0; 4]), cell("SCTP-8", 1.0, 100.0, &[20.002; 4])]);
-        assert_eq!(Headline::of(&swept(&data)).lead, ["SCTP-8 is as good as TCP (within 0.5 %)."]);
+        assert_eq!(Headline::of(&swept(&data)).lead, ["SCTP-8 is as fast as TCP (within 0.5 %)."]);
     }
 
     #[test]
@@ -355,7 +360,7 @@ mod tests {
         assert_eq!(
             headline.lead,
             [
-                "SCTP-8 is faster than TCP in 2 of 4 conditions, slower in 2, as good (within 0.5 %) in 0, undecided in 0."
+                "SCTP-8 is faster than TCP in 2 of 4 conditions, slower in 2, as fast (within 0.5 %) in 0, undecided in 0."
             ]
         );
         assert!(
