@@ -109,6 +109,10 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     if unknown > 0 {
         text += &format!("; in {unknown} one of them did not carry the load");
     }
+    let lossy = lines.iter().flat_map(|line| &line.contests).map(|(_, contest)| contest);
+    if let Some(losses) = lossy.max_by_key(|contest| contest.lost()).and_then(Contest::losses) {
+        text += &format!("; {losses} where most were");
+    }
     text + "."
 }
 

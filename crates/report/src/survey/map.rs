@@ -154,13 +154,19 @@ fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     Some(Lead { transport, p: p.fold(0.0, f64::max), is_tie, ahead })
 }
 
+/// What a transport takes in the key.
+fn entry_width(label: &str) -> f64 {
+    40.0 + 6.4 * label.chars().count() as f64
+}
+
 impl Map {
     /// The drawing, called `id`.
     pub fn draw(&self, id: &str) -> Svg {
         let (columns, rows) = (self.x.len(), self.y.len());
         let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(WIDEST);
         let height = TOP + HIGH * rows as f64 + BOTTOM;
-        let mut svg = Svg::new(id, WIDTH, height, &self.caption);
+        let needed = (LEFT + width * columns as f64 + 20.0).max(self.key_width());
+        let mut svg = Svg::new(id, needed, height, &self.caption);
         self.key(&mut svg);
         for (row, fields) in self.fields.iter().enumerate() {
             let y = TOP + HIGH * (rows - 1 - row) as f64;
@@ -195,8 +201,12 @@ impl Map {
         for (label, look) in &self.transports {
             svg.group(look.class, "", |svg| svg.rect("field sure", (x, 8.0), 12.0, 12.0));
             svg.text("tick", (x + 17.0, 18.0), Anchor::Start, label);
-            x += 40.0 + 6.4 * label.chars().count() as f64;
+            x += entry_width(label);
         }
+    }
+
+    fn key_width(&self) -> f64 {
+        LEFT + self.transports.iter().map(|(label, _)| entry_width(label)).sum::<f64>()
     }
 
     fn field(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, place: &str) {
