@@ -8,12 +8,13 @@ use hol_transport::{Command, Event, Input, Message, Output, Passage, Received, S
 use hol_wire::udp::Datagram;
 use hol_wire::{Address, Packet, Stamp, Transport};
 
+use crate::seen::Seen;
 use crate::transaction::Transaction;
 use crate::{Config, Sip};
 
 /// The first octets of a message, by which every workload tells its messages apart; SIP has a branch for that.
 /// RFC 3261 section 17.1.3.
-type Name = [u8; 8];
+pub(crate) type Name = [u8; 8];
 
 /// How a response begins, before the name of its request; no request begins like that. RFC 3261 section 7.2.
 const RESPONSE: &[u8; 8] = b"SIP/2.0 ";
@@ -35,7 +36,7 @@ pub struct Endpoint {
     /// When each of them is due.
     timers: BTreeSet<(Time, Name)>,
     /// What has arrived: the network, or a transaction, may send it twice.
-    seen: BTreeSet<Name>,
+    seen: Seen,
     closing: bool,
     statistics: Statistics,
 }
@@ -59,7 +60,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             open: BTreeMap::new(),
             timers: BTreeSet::new(),
-            seen: BTreeSet::new(),
+            seen: Seen::default(),
             closing: false,
             statistics: Statistics::default(),
         }

@@ -7,6 +7,7 @@
 
 mod config;
 mod endpoint;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod transaction;
