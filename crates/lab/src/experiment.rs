@@ -366,7 +366,7 @@ impl File {
             | ScenarioError::SameEnds(_)
             | ScenarioError::NothingSetsThePace => named("workload").unwrap_or_else(|| self.workload.span()),
             ScenarioError::Background { index, .. } => self.background[*index].span(),
-            ScenarioError::NoMessages => self.messages.span(),
+            ScenarioError::NoMessages | ScenarioError::TooManyMessages(_) => self.messages.span(),
             ScenarioError::PingpongWithoutReliability | ScenarioError::TooManyConnections(..) => {
                 self.transports.span()
             }

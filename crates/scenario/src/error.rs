@@ -58,4 +58,7 @@ pub enum ScenarioError {
     /// There is nothing to send.
     #[error("`messages` is 0; a run needs at least one")]
     NoMessages,
+    /// Messages are numbered with 32 bits.
+    #[error("`messages` makes {0} in a run, which has at most {max}; take more repetitions", max = u32::MAX)]
+    TooManyMessages(u64),
 }

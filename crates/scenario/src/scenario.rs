@@ -42,9 +42,7 @@ impl Scenario {
     /// Refuses a scenario that contradicts itself.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let topology = Topology::new(&self.network)?;
-        if self.messages == 0 {
-            return Err(ScenarioError::NoMessages);
-        }
+        check_messages(self.messages)?;
         for name in self.hosts.keys() {
             check_node(&topology, "hosts", name)?;
         }
@@ -54,7 +52,7 @@ impl Scenario {
         for (index, Background { workload, transport, messages, count, .. }) in
             self.background.iter().enumerate()
         {
-            let some = if *messages == Some(0) { Err(ScenarioError::NoMessages) } else { Ok(()) };
+            let some = messages.map_or(Ok(()), check_messages);
             some.and_then(|()| check_flow(workload, transport, &topology))
                 .map_err(|problem| ScenarioError::Background { index, problem: Box::new(problem) })?;
             connections += usize::from(*count) * usize::from(transport.connections());
@@ -118,6 +116,14 @@ fn check_flow(
         return Err(ScenarioError::PingpongWithoutReliability);
     }
     Ok(())
+}
+
+fn check_messages(messages: u64) -> Result<(), ScenarioError> {
+    match messages {
+        0 => Err(ScenarioError::NoMessages),
+        more if more > u32::MAX.into() => Err(ScenarioError::TooManyMessages(more)),
+        _ => Ok(()),
+    }
 }
 
 /// A transport as its user wrote it: whoever reads it knows the same stacks.
