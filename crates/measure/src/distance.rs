@@ -31,10 +31,10 @@ impl Distribution {
     fn steps(&self, other: &Distribution) -> Vec<(Bucket, u64, u64)> {
         let (mut ours, mut theirs) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
         let (mut a, mut b) = (0, 0);
-        let mut steps = Vec::with_capacity(self.buckets.len() + other.buckets.len());
+        let mut steps = Vec::new();
         while let Some(at) = [ours.peek(), theirs.peek()].into_iter().flatten().map(|(b, _)| *b).min() {
-            a += ours.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| *count);
-            b += theirs.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| *count);
+            a += ours.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| count);
+            b += theirs.next_if(|(bucket, _)| *bucket == at).map_or(0, |(_, count)| count);
             steps.push((at, a, b));
         }
         steps

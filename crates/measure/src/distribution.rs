@@ -4,24 +4,24 @@ use hol_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
+use crate::buckets::Buckets;
 use crate::packed::Packed;
 
 /// Latencies of messages, counted to four significant digits; total, squares, least and most are exact.
 ///
 /// A message that never completed has an infinite latency: it is part of every share and quantile.
-/// Only filled buckets are kept, so that a study holds the distributions of thousands of runs at once.
+/// Only filled buckets are kept, and copies share them, so that a study holds the distributions of thousands of runs at once.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "Packed", into = "Packed")]
 pub struct Distribution {
     pub(crate) offered: u64,
     pub(crate) completed: u64,
     /// Sum of the latencies in ns.
-    pub(crate) total: u64,
+    pub(crate) total: u128,
     /// Sum of the squared latencies in ns².
     pub(crate) squares: u128,
     pub(crate) range: Option<(Duration, Duration)>,
-    /// Ascending, counts above zero.
-    pub(crate) buckets: Vec<(Bucket, u64)>,
+    pub(crate) buckets: Buckets,
 }
 
 impl Distribution {
@@ -43,9 +43,8 @@ impl Distribution {
     /// Standard deviation in ms of the completed messages' latencies; `None` with fewer than two.
     pub fn deviation_ms(&self) -> Option<f64> {
         let n = u128::from(self.completed);
-        let total = u128::from(self.total);
         // n Σx² - (Σx)² is a whole number: no cancellation, however alike the latencies are.
-        let spread = n.checked_mul(self.squares)?.checked_sub(total * total)?;
+        let spread = n.checked_mul(self.squares)?.checked_sub(self.total.checked_mul(self.total)?)?;
         (n > 1).then(|| (spread as f64 / (n as f64 * (n - 1) as f64)).sqrt() / 1e6)
     }
 
@@ -80,7 +79,7 @@ impl Distribution {
     /// The share of the offered messages that took longer than `latency` or never completed.
     pub fn share_above(&self, latency: Duration) -> Option<f64> {
         let bucket = Bucket::of(latency);
-        let not_above = self.buckets[..self.buckets.partition_point(|(b, _)| *b <= bucket)].iter();
+        let not_above = self.buckets.iter().take_while(|(other, _)| *other <= bucket);
         let above = self.offered - not_above.map(|(_, count)| count).sum::<u64>();
         (self.offered > 0).then(|| above as f64 / self.offered as f64)
     }
@@ -96,13 +95,14 @@ impl Distribution {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
             (one, another) => one.or(another),
         };
-        buckets.extend_from_slice(&other.buckets);
-        buckets.sort_unstable_by_key(|(bucket, _)| *bucket);
-        buckets.dedup_by(|later, kept| {
+        let mut both: Vec<(Bucket, u64)> = buckets.iter().chain(other.buckets.iter()).collect();
+        both.sort_unstable_by_key(|(bucket, _)| *bucket);
+        both.dedup_by(|later, kept| {
             let same = later.0 == kept.0;
             kept.1 += if same { later.1 } else { 0 };
             same
         });
+        *buckets = both.into_iter().collect();
     }
 }
 

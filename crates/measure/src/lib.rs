@@ -6,6 +6,7 @@
 mod batch;
 mod border;
 mod bucket;
+mod buckets;
 mod compare;
 mod crossover;
 mod distance;
@@ -31,7 +32,7 @@ pub use precision::Precision;
 pub use quantile::{CcdfPoint, QuantileInterval};
 pub use record::{Leg, Outcome, Record, RecordKind, Split};
 pub use recorder::Recorder;
-pub use summary::{SplitMean, SplitTotal, Summary, summarize};
+pub use summary::{SplitMean, SplitTotal, Summarizer, Summary, summarize};
 pub use transfer::{Transfer, jain};
 pub use trend::{Direction, Trend, isotonic_fit};
 pub use variance::{Block, Part, Variance};

@@ -12,7 +12,7 @@ use crate::distribution::Distribution;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Packed {
     offered: u64,
-    total_ns: u64,
+    total_ns: u128,
     squares_ns2: String,
     range_ns: Option<(u64, u64)>,
     buckets: Vec<(u32, u64)>,
@@ -34,14 +34,14 @@ pub(crate) enum PackedError {
 impl From<Distribution> for Packed {
     fn from(distribution: Distribution) -> Self {
         let Distribution { offered, completed: _, total, squares, range, buckets } = distribution;
-        let before = [None].into_iter().chain(buckets.iter().map(|(bucket, _)| Some(bucket.0)));
-        let gap = |at: Bucket, before: Option<u32>| before.map_or(at.0 + 1, |before| at.0 - before);
+        let mut next = 0;
+        let gap = |(Bucket(at), count)| (at + 1 - std::mem::replace(&mut next, at + 1), count);
         Self {
             offered,
             total_ns: total,
             squares_ns2: squares.to_string(),
             range_ns: range.map(|(least, most)| (least.as_nanos(), most.as_nanos())),
-            buckets: buckets.iter().zip(before).map(|(&(at, count), b)| (gap(at, b), count)).collect(),
+            buckets: buckets.iter().map(gap).collect(),
         }
     }
 }
@@ -65,7 +65,14 @@ impl TryFrom<Packed> for Distribution {
         }
         let squares = squares_ns2.parse().map_err(|_| PackedError::Squares)?;
         let range = range_ns.map(|(least, most)| (Duration::from_nanos(least), Duration::from_nanos(most)));
-        Ok(Self { offered, completed, total: total_ns, squares, range, buckets })
+        Ok(Self {
+            offered,
+            completed,
+            total: total_ns,
+            squares,
+            range,
+            buckets: buckets.into_iter().collect(),
+        })
     }
 }
 

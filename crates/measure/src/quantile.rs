@@ -52,7 +52,7 @@ impl Distribution {
         let step = 10f64.powf(-1.0 / f64::from(per_decade));
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
         let (mut points, mut above, mut last) = (Vec::new(), self.offered(), f64::INFINITY);
-        for (bucket, count) in &self.buckets {
+        for (bucket, count) in self.buckets.iter() {
             above -= count;
             if above < TAIL {
                 break;

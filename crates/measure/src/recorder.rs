@@ -11,7 +11,7 @@ pub struct Recorder {
     counts: Vec<u32>,
     offered: u64,
     completed: u64,
-    total: u64,
+    total: u128,
     squares: u128,
     range: Option<(Duration, Duration)>,
 }
@@ -32,7 +32,7 @@ impl Recorder {
         self.offered += 1;
         self.completed += 1;
         let nanos = latency.as_nanos();
-        self.total += nanos;
+        self.total += u128::from(nanos);
         self.squares += u128::from(nanos) * u128::from(nanos);
         let (least, most) = self.range.unwrap_or((latency, latency));
         self.range = Some((least.min(latency), most.max(latency)));
@@ -52,7 +52,7 @@ impl Recorder {
             total: self.total,
             squares: self.squares,
             range: self.range,
-            buckets: filled.map(|(at, count)| (Bucket(at as u32), u64::from(*count))).collect(),
+            buckets: filled.map(|(at, count)| (Bucket(at as u32), (*count).into())).collect(),
         }
     }
 }

@@ -34,15 +34,15 @@ pub struct Summary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SplitTotal {
     /// Behind schedule before the transport had it.
-    pub slip: u64,
+    pub slip: u128,
     /// In the sender's buffer.
-    pub sender: u64,
+    pub sender: u128,
     /// From first to last transmission.
-    pub recovery: u64,
+    pub recovery: u128,
     /// On the wire and in queues.
-    pub network: u64,
+    pub network: u128,
     /// Complete, but waiting for something sent earlier.
-    pub head_of_line: u64,
+    pub head_of_line: u128,
 }
 
 /// The mean time of a message by cause, in ms; the parts add up to the mean latency.
@@ -60,37 +60,58 @@ pub struct SplitMean {
     pub head_of_line: f64,
 }
 
+/// Reads records one by one, as they come.
+#[derive(Debug, Default)]
+pub struct Summarizer {
+    latency: Recorder,
+    digester: Digester,
+    split: SplitTotal,
+    offered: u64,
+    completed: u64,
+    abandoned: u64,
+    refused: u64,
+    bytes: u64,
+}
+
 /// Reads every record once.
 pub fn summarize(records: &[Record]) -> Summary {
-    let mut recorder = Recorder::new();
-    let mut digester = Digester::new();
-    let mut split = SplitTotal::default();
-    let (mut completed, mut abandoned, mut refused, mut bytes) = (0, 0, 0, 0);
-    for record in records {
-        record.digest(&mut digester);
+    let mut summarizer = Summarizer::default();
+    records.iter().for_each(|record| summarizer.add(record));
+    summarizer.finish()
+}
+
+impl Summarizer {
+    /// The next record.
+    pub fn add(&mut self, record: &Record) {
+        record.digest(&mut self.digester);
+        self.offered += 1;
         match record.split() {
             Some(parts) => {
-                completed += 1;
-                bytes += u64::from(record.size);
-                split.add(&parts);
-                recorder.complete(parts.total());
+                self.completed += 1;
+                self.bytes += u64::from(record.size);
+                self.split.add(&parts);
+                self.latency.complete(parts.total());
             }
-            None => recorder.miss(),
+            None => self.latency.miss(),
         }
-        abandoned += u64::from(record.outcome == Outcome::Abandoned);
-        refused += u64::from(record.outcome == Outcome::Refused);
+        self.abandoned += u64::from(record.outcome == Outcome::Abandoned);
+        self.refused += u64::from(record.outcome == Outcome::Refused);
     }
-    let offered = records.len() as u64;
-    Summary {
-        offered,
-        completed,
-        unfinished: offered - completed - abandoned - refused,
-        abandoned,
-        refused,
-        bytes,
-        latency: recorder.finish(),
-        split,
-        digest: digester.finish(),
+
+    /// What all of them say.
+    pub fn finish(self) -> Summary {
+        let Self { latency, digester, split, offered, completed, abandoned, refused, bytes } = self;
+        Summary {
+            offered,
+            completed,
+            unfinished: offered - completed - abandoned - refused,
+            abandoned,
+            refused,
+            bytes,
+            latency: latency.finish(),
+            split,
+            digest: digester.finish(),
+        }
     }
 }
 
@@ -104,11 +125,11 @@ impl Summary {
 impl SplitTotal {
     /// Adds one message.
     pub fn add(&mut self, split: &Split) {
-        self.slip += split.slip.as_nanos();
-        self.sender += split.sender.as_nanos();
-        self.recovery += split.recovery.as_nanos();
-        self.network += split.network.as_nanos();
-        self.head_of_line += split.head_of_line.as_nanos();
+        self.slip += u128::from(split.slip.as_nanos());
+        self.sender += u128::from(split.sender.as_nanos());
+        self.recovery += u128::from(split.recovery.as_nanos());
+        self.network += u128::from(split.network.as_nanos());
+        self.head_of_line += u128::from(split.head_of_line.as_nanos());
     }
 
     /// Adds the messages of another run.
@@ -122,7 +143,7 @@ impl SplitTotal {
 
     /// The share of each of `messages` messages, in ms.
     pub fn mean(&self, messages: u64) -> SplitMean {
-        let share = |total: u64| total as f64 / messages as f64 / 1e6;
+        let share = |total: u128| total as f64 / messages as f64 / 1e6;
         SplitMean {
             slip: share(self.slip),
             sender: share(self.sender),

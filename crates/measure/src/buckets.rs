@@ -1,0 +1,84 @@
+//! How many latencies were counted where, in little room: a study holds those of thousands of runs at once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::bucket::Bucket;
+
+/// The filled buckets with their counts, ascending; a copy shares them.
+///
+/// The gap to the bucket before and the count, each in seven bits an octet, the lowest first: mostly three octets a bucket.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Buckets(Arc<[u8]>);
+
+impl Buckets {
+    /// Bucket by bucket.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Bucket, u64)> {
+        let (mut rest, mut bucket) = (&*self.0, 0);
+        std::iter::from_fn(move || {
+            bucket += take_number(&mut rest)? as u32;
+            Some((Bucket(bucket), take_number(&mut rest)?))
+        })
+    }
+}
+
+impl FromIterator<(Bucket, u64)> for Buckets {
+    /// Of buckets that ascend.
+    fn from_iter<I: IntoIterator<Item = (Bucket, u64)>>(buckets: I) -> Self {
+        let (mut octets, mut before) = (Vec::new(), 0);
+        for (Bucket(bucket), count) in buckets {
+            put_number(&mut octets, (bucket - before).into());
+            put_number(&mut octets, count);
+            before = bucket;
+        }
+        Self(octets.into())
+    }
+}
+
+impl Default for Buckets {
+    fn default() -> Self {
+        Self(Arc::new([]))
+    }
+}
+
+impl fmt::Debug for Buckets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(Bucket(bucket), count)| (bucket, count))).finish()
+    }
+}
+
+fn put_number(octets: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        octets.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    octets.push(number as u8);
+}
+
+fn take_number(octets: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for place in 0.. {
+        let (octet, rest) = octets.split_first()?;
+        *octets = rest;
+        number |= u64::from(octet & 0x7f) << (7 * place);
+        if octet & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_out_and_takes_little_room() {
+        let filled = [(0, 1), (1, 127), (129, 128), (20_000, 1 << 40), (u32::MAX, u64::MAX)];
+        let filled = filled.map(|(bucket, count)| (Bucket(bucket), count));
+        let buckets: Buckets = filled.into_iter().collect();
+        assert!(buckets.iter().eq(filled));
+        assert_eq!(buckets.0.len(), (1 + 1) + (1 + 1) + (2 + 2) + (3 + 6) + (5 + 10));
+        assert_eq!(Buckets::default(), std::iter::empty().collect());
+    }
+}
