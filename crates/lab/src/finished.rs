@@ -1,6 +1,7 @@
 //! The runs of a plan that have ended.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::failed::FailedRun;
 use crate::point::{PointId, RunKey};
@@ -9,7 +10,7 @@ use crate::run_result::RunResult;
 /// The runs that are done, and those that failed.
 #[derive(Debug, Clone, Default)]
 pub struct Finished {
-    runs: BTreeMap<RunKey, RunResult>,
+    runs: BTreeMap<RunKey, Arc<RunResult>>,
     failed: BTreeMap<RunKey, FailedRun>,
 }
 
@@ -17,7 +18,7 @@ impl Finished {
     /// Adds a run; a run that is known stays as it is.
     pub fn insert(&mut self, run: RunResult) {
         self.failed.remove(&run.key);
-        self.runs.entry(run.key).or_insert(run);
+        self.runs.entry(run.key).or_insert_with(|| Arc::new(run));
     }
 
     /// Adds a run that failed; it stays wanted.
@@ -39,11 +40,11 @@ impl Finished {
 
     /// Every run, by point and repetition.
     pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
-        self.runs.values()
+        self.runs.values().map(Arc::as_ref)
     }
 
     /// The runs of a point from the first repetition on, without gaps.
-    pub fn of(&self, point: PointId) -> impl Iterator<Item = &RunResult> {
+    pub fn of(&self, point: PointId) -> impl Iterator<Item = &Arc<RunResult>> {
         (0..).map_while(move |repetition| self.runs.get(&RunKey { point, repetition }))
     }
 }

@@ -1,5 +1,7 @@
 //! What a point says of its flows as a whole: throughput, how they share it, and how long they took to connect.
 
+use std::sync::Arc;
+
 use hol_measure::{CONFIDENCE, Interval, jain};
 
 use crate::results::PointResult;
@@ -14,7 +16,7 @@ impl PointResult {
 
     /// The throughput of each repetition in kbit/s; `None` where a message is missing.
     pub fn throughputs(&self) -> Vec<Option<f64>> {
-        let whole = |run: &&RunResult| run.summary.failed() == 0;
+        let whole = |run: &&Arc<RunResult>| run.summary.failed() == 0;
         self.runs
             .iter()
             .map(|run| Some(run).filter(whole).and_then(|run| kbps(run, run.summary.bytes)))
@@ -67,7 +69,7 @@ impl PointResult {
     }
 
     fn over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
-        Interval::of(&self.runs.iter().filter_map(value).collect::<Vec<_>>(), CONFIDENCE)
+        Interval::of(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>(), CONFIDENCE)
     }
 }
 

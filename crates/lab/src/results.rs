@@ -1,6 +1,7 @@
 //! What a finished (or interrupted) plan measured, point by point.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use hol_base::{Digest, Digester};
 use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal};
@@ -33,7 +34,7 @@ pub struct PointResult {
     /// The point.
     pub point: Point,
     /// Its runs in the order of the repetitions.
-    pub runs: Vec<RunResult>,
+    pub runs: Vec<Arc<RunResult>>,
     /// Whether all repetitions that it needs are there.
     pub complete: bool,
 }
@@ -69,7 +70,7 @@ impl Results {
 impl PointResult {
     fn new(point: &Point, finished: &Finished) -> Self {
         let wanted = repetitions_wanted(point, finished) as usize;
-        let runs: Vec<RunResult> = finished.of(point.id).take(wanted).cloned().collect();
+        let runs: Vec<Arc<RunResult>> = finished.of(point.id).take(wanted).cloned().collect();
         Self { point: point.clone(), complete: runs.len() == wanted, runs }
     }
 
@@ -137,7 +138,7 @@ impl PointResult {
     }
 
     fn sum(&self, count: impl Fn(&RunResult) -> u64) -> u64 {
-        self.runs.iter().map(count).sum()
+        self.runs.iter().map(|run| count(run)).sum()
     }
 }
 
@@ -148,7 +149,7 @@ impl Plan {
     }
 }
 
-fn digest_of<'r>(runs: impl IntoIterator<Item = &'r RunResult>) -> Digest {
+fn digest_of<'r>(runs: impl IntoIterator<Item = &'r Arc<RunResult>>) -> Digest {
     let mut digester = Digester::new();
     for run in runs {
         let Digest(digest) = run.summary.digest;

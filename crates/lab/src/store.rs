@@ -1,7 +1,7 @@
 //! The result directory: written so that a kill at any moment loses no finished run.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use hol_measure::Record;
@@ -196,30 +196,34 @@ fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
 
 /// The runs of a journal, and the length of its whole lines.
 fn read_journal(path: &Path) -> Result<(Finished, u64), LabError> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(e) => return Err(LabError::file("read", path, e)),
+    let (mut finished, mut whole) = (Finished::default(), 0);
+    let unread = |e| LabError::file("read", path, e);
+    let mut journal = match File::open(path) {
+        Ok(file) => BufReader::new(file),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((finished, whole)),
+        Err(e) => return Err(unread(e)),
     };
-    let whole = text.iter().rposition(|octet| *octet == b'\n').map_or(0, |newline| newline + 1);
-    let mut finished = Finished::default();
-    for (index, line) in text[..whole].split(|octet| *octet == b'\n').enumerate() {
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let length = journal.read_until(b'\n', &mut line).map_err(unread)?;
+        // A line without an end was torn.
+        if line.pop() != Some(b'\n') {
+            break;
+        }
+        whole += length as u64;
         if line.is_empty() {
             continue;
-        }
-        match (serde_json::from_slice(line), serde_json::from_slice(line)) {
-            (Ok(run), _) => finished.insert(run),
-            (_, Ok(run)) => finished.fail(run),
-            _ => {
-                return Err(LabError::Damaged {
-                    path: path.to_owned(),
-                    line: index + 1,
-                    problem: "not a run record; remove the line, the run is then repeated".to_owned(),
-                });
-            }
+        } else if let Ok(run) = serde_json::from_slice(&line) {
+            finished.insert(run);
+        } else if let Ok(run) = serde_json::from_slice(&line) {
+            finished.fail(run);
+        } else {
+            let problem = "not a run record; remove the line, the run is then repeated".to_owned();
+            return Err(LabError::Damaged { path: path.to_owned(), line: number, problem });
         }
     }
-    Ok((finished, whole as u64))
+    Ok((finished, whole))
 }
 
 fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError> {

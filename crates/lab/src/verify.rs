@@ -37,8 +37,10 @@ pub fn verify(
     threads: usize,
     stop: &AtomicBool,
 ) -> Result<(usize, Vec<Difference>), LabError> {
-    let runs: Vec<(&Point, &RunResult)> =
-        results.points.iter().flat_map(|result| result.runs.iter().map(|run| (&result.point, run))).collect();
+    let mut runs: Vec<(&Point, &RunResult)> = Vec::new();
+    for result in &results.points {
+        runs.extend(result.runs.iter().map(|run| (&result.point, run.as_ref())));
+    }
     let count = sample.unwrap_or(runs.len()).min(runs.len());
     let chosen: Vec<_> = (0..count).map(|k| runs[k * runs.len() / count]).collect();
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use hol_transport::Reliability;
 
@@ -56,7 +57,8 @@ pub enum Protocol {
 pub struct TransportSpec {
     text: String,
     stack: &'static str,
-    behaviour: toml::Table,
+    /// Shared by the many points of a study.
+    behaviour: Arc<toml::Table>,
     protocol: Protocol,
 }
 
@@ -79,7 +81,7 @@ impl TransportSpec {
         self.stack
     }
     /// Every behaviour of the endpoints, as the manifest stores it.
-    pub const fn behaviour(&self) -> &toml::Table {
+    pub fn behaviour(&self) -> &toml::Table {
         &self.behaviour
     }
     /// How many connections (associations) it opens.
@@ -150,7 +152,7 @@ impl FromStr for TransportSpec {
             Kind::Sctp => sctp(options, &mut behaviour)?,
             Kind::Udp => udp(options, &mut behaviour)?,
         };
-        Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour, protocol })
+        Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour: Arc::new(behaviour), protocol })
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Measured {
 impl Measured {
     /// The numbers of a point.
     pub fn of(result: &PointResult) -> Self {
-        let again: u64 = result.runs.iter().map(sent_again).sum();
+        let again: u64 = result.runs.iter().map(|run| sent_again(run)).sum();
         Self {
             repetitions: result.runs.len(),
             offered: result.offered(),
@@ -55,7 +55,7 @@ impl Measured {
 
 fn quantile(result: &PointResult, p: f64) -> Option<Interval> {
     let of = |run: &RunResult| Some(run.summary.latency.quantile(p)?.as_millis_f64());
-    let quantiles: Vec<f64> = result.runs.iter().map(of).collect::<Option<_>>()?;
+    let quantiles: Vec<f64> = result.runs.iter().map(|run| of(run)).collect::<Option<_>>()?;
     Interval::of(&quantiles, CONFIDENCE)
 }
 

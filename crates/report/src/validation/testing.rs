@@ -1,5 +1,7 @@
 //! Synthetic points for tests.
 
+use std::sync::Arc;
+
 use hol_lab::{Experiment, PointResult, RunKey, RunResult, Source};
 use hol_measure::Summary;
 
@@ -27,7 +29,7 @@ pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
             sees_passage: true,
             facts: None,
         };
-        let runs = (0..).zip(millis).map(run).collect();
+        let runs = (0..).zip(millis).map(run).map(Arc::new).collect();
         PointResult { point, runs, complete: true }
     };
     Compared::of(&result(kernel_ms), &result(model_ms), Metric::ResponseTime)
