@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use hol_base::Ratio;
-use hol_lab::{Experiment, Finished, InputError, Plan, Point, PointResult, Repetitions, Source, execute};
+use hol_lab::{
+    Archive, Experiment, Finished, InputError, Plan, Point, PointResult, Repetitions, Source, execute,
+};
 use hol_measure::{Border, Probe, Search, Side, borders};
 use hol_report::data::Cell;
 use hol_report::metric::Metric;
@@ -295,7 +297,7 @@ impl Sampler<'_> {
             &mut self.finished,
             threads(self.advise.jobs),
             self.stop,
-            |_, _| Ok(()),
+            &Archive::default(),
             |_, _| Ok(()),
         )?;
         if self.stop.load(Ordering::Relaxed) {

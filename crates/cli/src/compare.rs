@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hol_lab::{Experiment, Finished, Plan, PointResult, execute};
+use hol_lab::{Archive, Experiment, Finished, Plan, PointResult, execute};
 use hol_measure::Distribution;
 use hol_report::data::Cell;
 use hol_report::metric::Metric;
@@ -47,17 +47,10 @@ impl Compare {
         let mut finished = Finished::default();
         let mut progress = Progress::new(self.json);
         let stop = stop_on_interrupt()?;
-        execute(
-            &plan,
-            &mut finished,
-            threads(self.jobs),
-            stop,
-            |_, _| Ok(()),
-            |_, now| {
-                progress.show(now);
-                Ok(())
-            },
-        )?;
+        execute(&plan, &mut finished, threads(self.jobs), stop, &Archive::default(), |_, now| {
+            progress.show(now);
+            Ok(())
+        })?;
         progress.finish();
         if stop.load(Ordering::Relaxed) && !plan.wanted(&finished).is_empty() {
             return Err(Failure::Failed("interrupted".to_owned()));

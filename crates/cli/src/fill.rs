@@ -18,13 +18,13 @@ pub fn threads(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Ends the work after the runs that have begun; the second time at once: finished runs are on the disk.
+/// Ends the work, and the runs that can be ended in the middle; the second time at once: finished runs are on the disk.
 pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        note!("\nfinishing the runs that have begun; Ctrl-C again drops them");
+        note!("\nstopping; runs in the kernel world are finished before, Ctrl-C again drops them");
     };
     ctrlc::set_handler(handler).map_err(Failure::failed)?;
     Ok(&STOP)
@@ -64,15 +64,14 @@ pub fn carry_out(
     quiet: bool,
 ) -> Result<(), Failure> {
     let mut progress = Progress::new(quiet);
-    let keep = store.keep();
-    let ended = execute(plan, finished, threads(jobs), &STOP, keep, |run, now| {
-        store.append(run)?;
+    let archive = store.archive();
+    let result = execute(plan, finished, threads(jobs), &STOP, &archive, |ended, now| {
         progress.show(now);
-        Ok(())
+        ended.map_or(Ok(()), |ended| store.append(ended))
     });
     progress.finish();
     warn_of_engine(finished);
-    Ok(ended?)
+    Ok(result?)
 }
 
 /// Says where what runs were made on was not at its best, a line for each way in which.

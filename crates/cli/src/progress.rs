@@ -6,6 +6,8 @@ use crate::terminal::note;
 use hol_lab::Stopwatch;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::terminal::grouped;
+
 /// Seconds from line to line where there is no terminal.
 const LINE_EVERY: f64 = 5.0;
 
@@ -43,7 +45,9 @@ impl Progress {
     /// Shows that it is this far now.
     pub fn show(&mut self, now: hol_lab::Progress) {
         let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };
-        let runs = format!("{} of {} runs{failed}", now.runs, now.runs_wanted);
+        let [messages, wanted] = [now.messages, now.messages_wanted].map(grouped);
+        let runs =
+            format!("{} of {} runs{failed}, {messages} of {wanted} messages", now.runs, now.runs_wanted);
         match self {
             Self::Quiet => (),
             Self::Bar(bar) => {

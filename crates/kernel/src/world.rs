@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hol_base::{ParseUnitError, Seed, Time};
-use hol_measure::Record;
+use hol_measure::{Meanwhile, Record, Transfer};
 use hol_network::TapPoint;
-use hol_scenario::{BackgroundRun, Cost, Packet, Run, RunError, Scenario, Sighting, Stopped, Witness, World};
+use hol_scenario::{
+    BackgroundRun, Cost, Course, Observer, Packet, Run, RunError, Scenario, Sighting, Witness, World,
+};
 use hol_stack::TransportSpec;
 use serde_json::{Value, json};
 
@@ -71,7 +73,7 @@ impl Kernel {
         let Finished { mail, console, provenance, .. } = self.started()?.run(&job, limit)?;
         let measured = measured(&mail, scenario).map_err(|problem| problem.with_console(console));
         let (mut run, packets) = measured?;
-        if let Some(facts) = &mut run.facts {
+        if let Some(facts) = &mut run.course.facts {
             (facts.provenance, facts.caution) = (provenance.to_string(), provenance.warning());
         }
         Ok((run, packets))
@@ -106,8 +108,15 @@ impl World for Kernel {
         Cost { run: 500_000, message: 1_000 }
     }
 
-    fn run(&self, scenario: &Scenario, seed: Seed) -> Result<Run, RunError> {
-        Ok(self.perform(scenario, seed, false)?.0)
+    /// All of it happens in the guest: it cannot be ended in the middle.
+    fn follow(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        observer: &mut dyn Observer,
+    ) -> Result<Course, RunError> {
+        let (run, _) = self.perform(scenario, seed, false)?;
+        Ok(run.show(observer))
     }
 
     fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
@@ -138,9 +147,10 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
     let Some((measured, records)) = flows.next() else {
         return Err(guest("nothing was measured".to_owned()));
     };
-    let background = flows.map(|(flow, own)| beside(&records, flow, own)).collect();
-    let run = Run {
-        digest: Run::digest_of(&records),
+    let transfer = Transfer::of(&records);
+    let beside = flows.map(|(flow, own)| (flow.beside(transfer, &own), own));
+    let (background, background_records) = beside.unzip();
+    let course = Course {
         // Sockets tell when a message was written and when it was delivered.
         sees_passage: false,
         packets,
@@ -152,20 +162,22 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
         stopped: measured.stopped,
         background,
         facts: Some(Box::new(facts)),
-        records,
     };
-    Ok((run, journey::judged(captured)))
-}
-
-fn beside(measured: &[Record], flow: FlowReport, records: Vec<Record>) -> BackgroundRun {
-    let connect_time = flow.connect_time();
-    let stopped: Option<Stopped> = (!flow.was_stopped).then_some(flow.stopped);
-    BackgroundRun::beside(measured, records, connect_time, stopped)
+    Ok((Run { course, records, background_records }, journey::judged(captured)))
 }
 
 impl FlowReport {
     fn connect_time(&self) -> Option<hol_base::Duration> {
         self.connected.map(hol_base::Duration::from_nanos)
+    }
+
+    /// What became of a flow of the background, whose `records` these are, during the measured `transfer`.
+    fn beside(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
+        let mut meanwhile = Meanwhile::new(Time::ZERO);
+        records.iter().for_each(|record| meanwhile.add(record));
+        transfer.into_iter().for_each(|transfer| meanwhile.count(transfer));
+        let (connect_time, octets) = (self.connect_time(), meanwhile.octets());
+        BackgroundRun { connect_time, octets, stopped: (!self.was_stopped).then_some(self.stopped) }
     }
 }
 

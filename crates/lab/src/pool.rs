@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Does `work` for each item on `threads` threads, in order of the items, and gives each result to `take` here.
+/// Does `work` for each item on `threads` threads, in order of the items, and gives each result to `take` here, with what
+/// the work tells before; that learns whether anybody listens.
 ///
 /// Once `stop` is set no further item is begun; what has begun is finished and taken. An error of `take` ends
 /// everything.
@@ -11,7 +12,7 @@ pub(crate) fn for_each<T: Sync, R: Send, E>(
     items: &[T],
     threads: usize,
     stop: &AtomicBool,
-    work: impl Fn(&T) -> R + Sync,
+    work: impl Fn(&T, &dyn Fn(R) -> bool) -> R + Sync,
     take: impl FnMut(R) -> Result<(), E>,
 ) -> Result<(), E> {
     let threads = threads.clamp(1, items.len().max(1));
@@ -25,7 +26,7 @@ pub(crate) fn for_each<T: Sync, R: Send, E>(
                 // Sending fails when `take` failed and the receiver is gone.
                 while !stop.load(Ordering::Relaxed)
                     && let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
-                    && send.send(work(item)).is_ok()
+                    && send.send(work(item, &|news| send.send(news).is_ok())).is_ok()
                 {}
             });
         }
@@ -47,7 +48,7 @@ mod tests {
                 done.push(n);
                 Ok::<_, ()>(())
             };
-            for_each(&items, threads, &AtomicBool::new(false), |n| n * 2, take).unwrap();
+            for_each(&items, threads, &AtomicBool::new(false), |n, _| n * 2, take).unwrap();
             done.sort_unstable();
             assert_eq!(done, items.iter().map(|n| n * 2).collect::<Vec<_>>());
         }
@@ -57,7 +58,7 @@ mod tests {
     fn what_has_begun_is_taken_after_a_stop_and_nothing_more() {
         let items: Vec<u32> = (0..1000).collect();
         let (stop, begun, mut taken) = (AtomicBool::new(false), AtomicUsize::new(0), 0);
-        let work = |_: &u32| begun.fetch_add(1, Ordering::Relaxed);
+        let work = |_: &u32, _: &dyn Fn(usize) -> bool| begun.fetch_add(1, Ordering::Relaxed);
         let take = |_| {
             taken += 1;
             stop.store(true, Ordering::Relaxed);
@@ -69,8 +70,25 @@ mod tests {
     }
 
     #[test]
+    fn work_tells_how_far_it_is_until_nobody_listens() {
+        let mut heard = Vec::new();
+        let work = |item: &u32, tell: &dyn Fn(u32) -> bool| {
+            assert!(tell(item + 1));
+            item + 2
+        };
+        let take = |news| {
+            heard.push(news);
+            Ok::<_, ()>(())
+        };
+        for_each(&[10], 1, &AtomicBool::new(false), work, take).unwrap();
+        assert_eq!(heard, [11, 12]);
+        let work = |_: &u32, tell: &dyn Fn(u32) -> bool| (0..).find(|news| !tell(*news)).unwrap_or(0);
+        assert_eq!(for_each(&[10], 1, &AtomicBool::new(false), work, |_| Err("full")), Err("full"));
+    }
+
+    #[test]
     fn a_failure_ends_the_work() {
         let items: Vec<u32> = (0..1000).collect();
-        assert_eq!(for_each(&items, 2, &AtomicBool::new(false), |_| (), |()| Err("full")), Err("full"));
+        assert_eq!(for_each(&items, 2, &AtomicBool::new(false), |_, _| (), |()| Err("full")), Err("full"));
     }
 }

@@ -1,7 +1,7 @@
 //! The records of single messages of every flow, one Parquet file a run: pandas, polars, DuckDB and R read it.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hol_base::Time;
@@ -54,31 +54,97 @@ const fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Writes the records of all `flows` to `records/<point>-<repetition>.parquet` under `dir`, whole or not at all.
-pub(crate) fn write(dir: &Path, key: RunKey, flows: &[Vec<Record>]) -> Result<(), LabError> {
-    let dir = dir.join("records");
-    fs::create_dir_all(&dir).map_err(|e| LabError::file("create", &dir, e))?;
-    let path = dir.join(format!("{}-{}.parquet", key.point, key.repetition));
-    let part = path.with_extension("parquet.part");
-    let file = File::create(&part).map_err(|e| LabError::file("write", &path, e))?;
-    write_flows(file, flows).map_err(|e| LabError::file("write", &path, std::io::Error::other(e)))?;
-    fs::rename(&part, &path).map_err(|e| LabError::file("write", &path, e))
+/// So many rows of a flow are a group, and at most so many records wait to be written.
+const GROUP: usize = 1 << 17;
+
+/// Where the records of single messages go, if they are kept.
+#[derive(Debug, Clone, Default)]
+pub struct Archive(Option<PathBuf>);
+
+/// A file that is being written: whole or not at all, and in bounded memory.
+pub(crate) struct RecordsFile {
+    path: PathBuf,
+    part: PathBuf,
+    writer: SerializedFileWriter<File>,
+    flows: Vec<Waiting>,
 }
 
-/// A group of rows for each flow, so that a reader of one need not read the others.
-fn write_flows(file: File, flows: &[Vec<Record>]) -> Result<(), ParquetError> {
+/// The records of a flow that are not written yet.
+#[derive(Default)]
+struct Waiting {
+    records: Vec<Record>,
+    /// Groups that were written before.
+    groups: u64,
+}
+
+impl Archive {
+    /// In a result directory.
+    pub(crate) fn of(dir: &Path) -> Self {
+        Self(Some(dir.join("records")))
+    }
+
+    /// Begins `records/<point>-<repetition>.parquet`, for the records of so many flows.
+    pub(crate) fn begin(&self, key: RunKey, flows: usize) -> Result<Option<RecordsFile>, LabError> {
+        let Some(dir) = &self.0 else { return Ok(None) };
+        fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
+        let path = dir.join(format!("{}-{}.parquet", key.point, key.repetition));
+        let part = path.with_extension("parquet.part");
+        let file = File::create(&part).map_err(|e| LabError::file("write", &path, e))?;
+        let writer = writer(file).map_err(|e| unwritten(&path, e))?;
+        let flows = std::iter::repeat_with(Waiting::default).take(flows).collect();
+        Ok(Some(RecordsFile { path, part, writer, flows }))
+    }
+}
+
+impl RecordsFile {
+    /// The next record of a flow.
+    pub(crate) fn add(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
+        let waiting = &mut self.flows[flow].records;
+        waiting.push(*record);
+        if waiting.len() < GROUP { Ok(()) } else { self.write_group(flow) }
+    }
+
+    /// Writes what waits.
+    pub(crate) fn finish(mut self) -> Result<(), LabError> {
+        for flow in 0..self.flows.len() {
+            let Waiting { records, groups } = &self.flows[flow];
+            if !records.is_empty() || *groups == 0 {
+                self.write_group(flow)?;
+            }
+        }
+        self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
+        fs::rename(&self.part, &self.path).map_err(|e| LabError::file("write", &self.path, e))
+    }
+
+    /// A group of rows is of one flow, so that a reader of one need not read the others.
+    fn write_group(&mut self, flow: usize) -> Result<(), LabError> {
+        let Waiting { records, groups } = &mut self.flows[flow];
+        *groups += 1;
+        write_flow(&mut self.writer, flow as i64, records).map_err(|e| unwritten(&self.path, e))?;
+        records.clear();
+        Ok(())
+    }
+}
+
+impl Drop for RecordsFile {
+    /// What was not finished is of no use.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.part);
+    }
+}
+
+fn unwritten(path: &Path, problem: ParquetError) -> LabError {
+    LabError::file("write", path, std::io::Error::other(problem))
+}
+
+fn writer(file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
     let numbers = COLUMNS.map(|(name, _)| format!("optional int64 {name};")).concat();
     let schema = format!(
         "message record {{ required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8); }}"
     );
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let schema = Arc::new(parse_message_type(&schema)?);
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
-    for (flow, records) in (0..).zip(flows) {
-        write_flow(&mut writer, flow, records)?;
-    }
-    writer.close()?;
-    Ok(())
+    SerializedFileWriter::new(file, schema, Arc::new(properties))
 }
 
 fn write_flow(
@@ -143,12 +209,39 @@ mod tests {
     fn every_message_is_a_row_with_the_number_of_its_flow() {
         let dir = tempfile::tempdir().unwrap();
         let key = RunKey { point: PointId(7), repetition: 3 };
-        let flows = [vec![record(0), record(1)], Vec::new(), vec![record(0)]];
-        write(dir.path(), key, &flows).unwrap();
-        let file = File::open(dir.path().join(format!("records/{}-3.parquet", key.point))).unwrap();
-        let reader = SerializedFileReader::new(file).unwrap();
+        let path = dir.path().join(format!("records/{}-3.parquet", key.point));
+        let mut file = Archive::of(dir.path()).begin(key, 3).unwrap().unwrap();
+        for (flow, id) in [(0, 0), (2, 0), (0, 1)] {
+            file.add(flow, &record(id)).unwrap();
+        }
+        assert!(!path.exists(), "it is not whole");
+        file.finish().unwrap();
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        assert_eq!(reader.num_row_groups(), 3);
         let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
         let numbers: Vec<_> = rows.map(|row| (row.get_long(0).unwrap(), row.get_long(1).unwrap())).collect();
         assert_eq!(numbers, [(0, 0), (0, 1), (2, 0)]);
+    }
+
+    #[test]
+    fn a_long_flow_is_written_in_groups_and_what_is_not_finished_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let begin = |repetition| {
+            let key = RunKey { point: PointId(7), repetition };
+            Archive::of(dir.path()).begin(key, 1).unwrap().unwrap()
+        };
+        let mut file = begin(0);
+        for id in 0..=GROUP as u64 {
+            file.add(0, &record(id)).unwrap();
+            assert!(file.flows[0].records.len() < GROUP);
+        }
+        file.finish().unwrap();
+        drop(begin(1));
+        let files: Vec<_> =
+            fs::read_dir(dir.path().join("records")).unwrap().map(|file| file.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        let reader = SerializedFileReader::new(File::open(&files[0]).unwrap()).unwrap();
+        let rows = reader.metadata().row_groups().iter().map(|group| group.num_rows());
+        assert_eq!(rows.collect::<Vec<_>>(), [GROUP as i64, 1]);
     }
 }

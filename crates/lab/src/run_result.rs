@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_measure::{Record, RecordKind, Summary, Transfer, summarize};
-use hol_scenario::{BackgroundRun, Facts, Run, Stopped};
+use hol_measure::{RecordKind, Summary};
+use hol_scenario::{BackgroundRun, Course, Facts, Stopped};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
 
+use crate::following::Said;
 use crate::point::RunKey;
 
 /// What is kept of a run.
@@ -74,42 +75,24 @@ pub struct Counts {
 }
 
 impl RunResult {
-    /// What is kept of `run`, whose workload is about records of this `kind`; it took `wall_s` seconds.
-    pub(crate) fn of(key: RunKey, run: &Run, kind: RecordKind, wall_s: f64) -> Self {
-        let mut by_kind = by_kind(&run.records);
-        let (summary, span) = match by_kind.remove(&kind) {
-            Some(records) => (summarize(&records), span(&records)),
-            None => (summarize(&run.records), span(&run.records)),
-        };
+    /// What is kept of a run, of its course and of what its records said; it took `wall_s` seconds.
+    pub(crate) fn of(key: RunKey, course: Course, said: Said, wall_s: f64) -> Self {
+        let Said { summary, span, other } = said;
         Self {
             key,
             summary,
-            other: by_kind.into_iter().map(|(kind, records)| (kind, summarize(&records))).collect(),
+            other,
             span,
-            connect_time: run.connect_time,
-            background: run.background.iter().map(Share::of).collect(),
-            packets: run.packets,
-            counts: run.endpoints.as_ref().map(Counts::of),
-            stopped: run.stopped.reason(),
+            connect_time: course.connect_time,
+            background: course.background.iter().map(Share::of).collect(),
+            packets: course.packets,
+            counts: course.endpoints.as_ref().map(Counts::of),
+            stopped: course.stopped.reason(),
             wall_s,
-            sees_passage: run.sees_passage,
-            facts: run.facts.clone(),
+            sees_passage: course.sees_passage,
+            facts: course.facts,
         }
     }
-}
-
-/// Records of several kinds apart; nothing if all are of one.
-fn by_kind(records: &[Record]) -> BTreeMap<RecordKind, Vec<Record>> {
-    let mut kinds: BTreeMap<RecordKind, Vec<Record>> = BTreeMap::new();
-    if records.windows(2).all(|pair| pair[0].kind == pair[1].kind) {
-        return kinds;
-    }
-    records.iter().for_each(|record| kinds.entry(record.kind).or_default().push(*record));
-    kinds
-}
-
-fn span(records: &[Record]) -> Duration {
-    Transfer::of(records).map_or(Duration::ZERO, |transfer| transfer.span())
 }
 
 impl Share {
@@ -138,7 +121,7 @@ impl RunResult {
     /// A run of one message that took this many ms.
     pub(crate) fn with_mean(key: RunKey, ms: u64) -> Self {
         use hol_base::Time;
-        use hol_measure::{Leg, Outcome, Record};
+        use hol_measure::{Leg, Outcome, Record, summarize};
         let end = Time::from_millis(ms);
         let leg = Leg { arrived: end, delivered: end, ..Leg::default() };
         let (scheduled, outcome) = (Time::ZERO, Outcome::Completed);
@@ -153,16 +136,15 @@ impl RunResult {
             reply: None,
             outcome,
         };
-        let (span, counts) = (span(&[record]), None);
         Self {
             key,
             summary: summarize(&[record]),
             other: BTreeMap::new(),
-            span,
+            span: end.since(Time::ZERO),
             connect_time: Some(Duration::ZERO),
             background: Vec::new(),
             packets: 2,
-            counts,
+            counts: None,
             stopped: None,
             wall_s: 0.0,
             sees_passage: true,
@@ -174,27 +156,14 @@ impl RunResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hol_base::Time;
-    use hol_measure::Outcome;
+    use crate::point::PointId;
 
     #[test]
-    fn kinds_are_summarised_apart() {
-        let record = |id, kind, parent| Record {
-            id,
-            kind,
-            parent,
-            stream: 0,
-            size: 100,
-            scheduled: Time::ZERO,
-            request: None,
-            reply: None,
-            outcome: Outcome::Unfinished,
-        };
-        let page = record(0, RecordKind::Page, None);
-        let objects = [1, 2, 3].map(|id| record(id, RecordKind::Object, Some(0)));
-        let kinds = by_kind(&[[page].as_slice(), &objects].concat());
-        let counts: Vec<_> = kinds.iter().map(|(kind, records)| (kind.name(), records.len())).collect();
-        assert_eq!(counts, [("object", 3), ("page", 1)]);
-        assert!(by_kind(&objects).is_empty(), "one kind alone needs no copy");
+    fn sums_beyond_64_bits_are_kept() {
+        let mut run = RunResult::with_mean(RunKey { point: PointId(7), repetition: 0 }, 20);
+        run.summary.split.network = 1 << 70;
+        let line = serde_json::to_string(&run).expect("a run is JSON");
+        let read: RunResult = serde_json::from_str(&line).expect("it is a run");
+        assert_eq!(read.summary, run.summary);
     }
 }

@@ -4,16 +4,13 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use hol_measure::Record;
-
 use crate::error::LabError;
 use crate::experiment::Keep;
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::manifest::{FORMAT, Manifest};
-use crate::records;
+use crate::records::Archive;
 use crate::results::Results;
-use crate::run_result::RunResult;
 use crate::sweep::Ended;
 use crate::table;
 
@@ -113,11 +110,9 @@ impl Store {
         write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
-    /// Keeps the records of a run if the manifest says so; from any thread, before [`append`](Self::append).
-    pub fn keep(&self) -> impl Fn(&RunResult, &[Vec<Record>]) -> Result<(), LabError> + Sync + use<> {
-        let wanted = self.manifest.records == Keep::All;
-        let dir = self.dir.clone();
-        move |run, records| if wanted { records::write(&dir, run.key, records) } else { Ok(()) }
+    /// Where the records of its runs go: into the directory, if the manifest says so.
+    pub fn archive(&self) -> Archive {
+        if self.manifest.records == Keep::All { Archive::of(&self.dir) } else { Archive::default() }
     }
 
     /// Writes the tables of points that `finished` gives, each whole or not at all.
@@ -277,6 +272,7 @@ mod tests {
     use super::*;
     use crate::experiment::Experiment;
     use crate::point::{PointId, RunKey};
+    use crate::run_result::RunResult;
     use crate::source::Source;
 
     fn manifest(text: &str) -> Manifest {

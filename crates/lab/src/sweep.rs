@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hol_measure::Record;
-
 use crate::error::LabError;
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::job::Job;
 use crate::plan::{Plan, by_world};
 use crate::pool;
+use crate::records::Archive;
 use crate::run::{self, Outcome};
 use crate::run_result::RunResult;
 
@@ -29,23 +28,44 @@ pub struct Progress {
     pub runs_wanted: u64,
     /// Runs that failed; they count as done.
     pub failed: u64,
-    /// About the processor time of the runs that are done, in µs.
+    /// Messages that are settled, those of runs that go on among them.
+    pub messages: u64,
+    /// Messages of all runs that are known to be needed.
+    pub messages_wanted: u64,
+    /// About the processor time of what is done, in µs.
     pub work: u64,
     /// The same of all runs that are known to be needed.
     pub work_wanted: u64,
 }
 
-/// Does what `plan` wants beyond `finished` on `threads` threads; `stop` ends it after the runs that have begun.
+/// What a thread tells of its run.
+enum News {
+    /// It has come further.
+    Further(Step),
+    /// It has ended; the step that was left.
+    Ended(Step, Result<Box<RunResult>, FailedRun>),
+    /// It was not to go on.
+    Interrupted,
+}
+
+/// A part of a run.
+#[derive(Clone, Copy)]
+struct Step {
+    messages: u64,
+    work: u64,
+}
+
+/// Does what `plan` wants beyond `finished` on `threads` threads; `stop` ends it, and with it runs that can be interrupted.
 ///
-/// `keep` gets the records of each run, by flow, where it ran, on any thread. `done` gets each result here, in the order
-/// in which they finish; results do not depend on that order. A run that fails is not tried again here.
+/// The records of each run go to the `archive`. `done` gets each result here, in the order in which they finish; results do
+/// not depend on that order. It gets none when a run that goes on has come further. A run that fails is not tried again here.
 pub fn execute(
     plan: &Plan,
     finished: &mut Finished,
     threads: usize,
     stop: &AtomicBool,
-    keep: impl Fn(&RunResult, &[Vec<Record>]) -> Result<(), LabError> + Sync,
-    mut done: impl FnMut(Ended<'_>, Progress) -> Result<(), LabError>,
+    archive: &Archive,
+    mut done: impl FnMut(Option<Ended<'_>>, Progress) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let mut progress = Progress::default();
     let mut given_up = BTreeSet::new();
@@ -58,21 +78,26 @@ pub fn execute(
         for (world, count) in by_world(&jobs) {
             world.make_room(count.min(threads))?;
         }
-        progress.runs_wanted += jobs.len() as u64;
-        progress.work_wanted = jobs.iter().map(Job::work).fold(progress.work_wanted, u64::saturating_add);
-        let work = |job: &Job<'_>| match run::run(*job) {
-            Ok(Outcome::Done(result, records)) => keep(&result, &records).map(|()| (job.work(), Ok(*result))),
-            Ok(Outcome::Failed(run)) => Ok((job.work(), Err(run))),
-            Err(problem) => Err(problem),
-        };
-        let take = |ended: Result<(u64, Result<RunResult, FailedRun>), LabError>| -> Result<(), LabError> {
-            let (work, ended) = ended?;
+        progress.want(&jobs);
+        let work =
+            |job: &Job<'_>, tell: &dyn Fn(Result<News, LabError>) -> bool| follow(*job, archive, stop, tell);
+        let take = |news: Result<News, LabError>| -> Result<(), LabError> {
+            let ended = match news? {
+                News::Interrupted => return Ok(()),
+                News::Further(step) => {
+                    progress.add(step);
+                    return done(None, progress);
+                }
+                News::Ended(step, ended) => {
+                    progress.add(step);
+                    ended
+                }
+            };
             progress.runs += 1;
-            progress.work = progress.work.saturating_add(work);
             progress.failed += u64::from(ended.is_err());
-            done(ended.as_ref(), progress)?;
+            done(Some(ended.as_deref()), progress)?;
             match ended {
-                Ok(result) => finished.insert(result),
+                Ok(result) => finished.insert(*result),
                 Err(run) if progress.runs == HOPELESS && progress.failed == HOPELESS => {
                     return Err(LabError::Hopeless(HOPELESS, run.to_string()));
                 }
@@ -84,5 +109,101 @@ pub fn execute(
             Ok(())
         };
         pool::for_each(&jobs, threads, stop, work, take)?;
+    }
+}
+
+/// Does a run, and tells of it every few ten thousand messages.
+fn follow(
+    job: Job<'_>,
+    archive: &Archive,
+    stop: &AtomicBool,
+    tell: &dyn Fn(Result<News, LabError>) -> bool,
+) -> Result<News, LabError> {
+    const MESSAGES: u64 = 1 << 16;
+    let whole = Step { messages: job.messages(), work: job.work() };
+    let (mut left, mut untold) = (whole, 0);
+    let outcome = run::run(job, archive, &mut |messages| {
+        untold += messages;
+        let mut is_heard = true;
+        if untold >= MESSAGES {
+            let step = whole.part(std::mem::take(&mut untold));
+            left = left.after(step);
+            is_heard = tell(Ok(News::Further(step)));
+        }
+        is_heard && !stop.load(Ordering::Relaxed)
+    })?;
+    Ok(match outcome {
+        Outcome::Done(result) => News::Ended(left, Ok(result)),
+        Outcome::Failed(run) => News::Ended(left, Err(run)),
+        Outcome::Interrupted => News::Interrupted,
+    })
+}
+
+impl Progress {
+    fn want(&mut self, jobs: &[Job<'_>]) {
+        self.runs_wanted += jobs.len() as u64;
+        for job in jobs {
+            self.messages_wanted = self.messages_wanted.saturating_add(job.messages());
+            self.work_wanted = self.work_wanted.saturating_add(job.work());
+        }
+    }
+
+    fn add(&mut self, step: Step) {
+        self.messages = self.messages.saturating_add(step.messages);
+        self.work = self.work.saturating_add(step.work);
+    }
+}
+
+impl Step {
+    /// The part of it that so many messages are.
+    fn part(self, messages: u64) -> Self {
+        Self { messages, work: (self.work as f64 * messages as f64 / self.messages as f64) as u64 }
+    }
+
+    /// What is left of it after a part.
+    fn after(self, part: Self) -> Self {
+        let Self { messages, work } = part;
+        Self { messages: self.messages.saturating_sub(messages), work: self.work.saturating_sub(work) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::source::Source;
+
+    fn plan(messages: u64) -> Plan {
+        let text = format!("transports = ['tcp']\nmessages = {messages}\nrepetitions = 1");
+        Plan::new([&Experiment::parse("test", &Source::new("test", &text)).unwrap()])
+    }
+
+    #[test]
+    fn a_long_run_tells_how_far_it_is_and_comes_to_the_whole() {
+        let (plan, mut finished) = (plan(200_000), Finished::default());
+        let mut seen = Vec::new();
+        let stop = AtomicBool::new(false);
+        execute(&plan, &mut finished, 1, &stop, &Archive::default(), |ended, now| {
+            seen.push((ended.is_some(), now.messages, now.work));
+            Ok(())
+        })
+        .unwrap();
+        let work = plan.wanted(&Finished::default())[0].work();
+        assert_eq!(seen.len(), 4, "{seen:?}");
+        assert_eq!(seen.last(), Some(&(true, 200_000, work)));
+        assert!(seen.is_sorted(), "{seen:?}");
+    }
+
+    #[test]
+    fn an_interruption_ends_a_run_that_has_begun() {
+        let (plan, mut finished) = (plan(1_000_000_000), Finished::default());
+        let stop = AtomicBool::new(false);
+        execute(&plan, &mut finished, 1, &stop, &Archive::default(), |ended, _| {
+            assert!(ended.is_none());
+            stop.store(true, Ordering::Relaxed);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((finished.runs().count(), plan.wanted(&finished).len()), (0, 1));
     }
 }

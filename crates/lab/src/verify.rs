@@ -1,7 +1,7 @@
 //! Does runs of a result directory again: same settings, same seed, same result.
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -9,6 +9,7 @@ use crate::error::LabError;
 use crate::job::Job;
 use crate::point::Point;
 use crate::pool;
+use crate::records::Archive;
 use crate::results::Results;
 use crate::run::{self, Outcome};
 use crate::run_result::RunResult;
@@ -46,35 +47,39 @@ pub fn verify(
 
     let mut done = 0;
     let mut differences = Vec::new();
-    let take = |ended: Result<Option<Difference>, LabError>| -> Result<(), LabError> {
-        differences.extend(ended?);
-        done += 1;
+    let take = |ended: Result<Option<Vec<Difference>>, LabError>| -> Result<(), LabError> {
+        if let Some(found) = ended? {
+            differences.extend(found);
+            done += 1;
+        }
         Ok(())
     };
-    pool::for_each(&chosen, threads, stop, |(point, stored)| again(point, stored), take)?;
+    let work = |(point, stored): &(&Point, &RunResult), _: &dyn Fn(_) -> bool| again(point, stored, stop);
+    pool::for_each(&chosen, threads, stop, work, take)?;
     differences.sort_by_key(|d| (d.point.id, d.repetition));
     Ok((done, differences))
 }
 
-/// Repeats one run.
-fn again(point: &Point, stored: &RunResult) -> Result<Option<Difference>, LabError> {
+/// Repeats one run: what differs, if anything; `None` if it was not to go on.
+fn again(point: &Point, stored: &RunResult, stop: &AtomicBool) -> Result<Option<Vec<Difference>>, LabError> {
     let repetition = stored.key.repetition;
-    let now = match run::run(Job { point, repetition })? {
-        Outcome::Done(now, _) => now,
-        Outcome::Failed(run) => {
-            let fields = vec![format!("it failed: {}", run.failed)];
-            return Ok(Some(Difference { point: point.clone(), repetition, fields }));
-        }
-    };
     let mut fields = Vec::new();
-    compare("", &fixed(stored), &fixed(&now), &mut fields);
-    Ok((!fields.is_empty()).then(|| Difference { point: point.clone(), repetition, fields }))
+    let mut goes_on = |_| !stop.load(Ordering::Relaxed);
+    match run::run(Job { point, repetition }, &Archive::default(), &mut goes_on)? {
+        Outcome::Done(now) => compare("", &fixed(stored), &fixed(&now), &mut fields),
+        Outcome::Failed(run) => fields.push(format!("it failed: {}", run.failed)),
+        Outcome::Interrupted => return Ok(None),
+    }
+    let difference = (!fields.is_empty()).then(|| Difference { point: point.clone(), repetition, fields });
+    Ok(Some(difference.into_iter().collect()))
 }
 
 /// What a run measured, without the time that it took, which is never the same.
 fn fixed(run: &RunResult) -> Value {
     let run = RunResult { wall_s: 0.0, ..run.clone() };
-    serde_json::to_value(run).expect("a run is JSON")
+    // By way of text, which has room for sums beyond 64 bits.
+    let text = serde_json::to_string(&run).expect("a run is JSON");
+    serde_json::from_str(&text).expect("it is what was written")
 }
 
 /// Names what differs, by its keys.

@@ -33,6 +33,6 @@ pub use quantile::{CcdfPoint, QuantileInterval};
 pub use record::{Leg, Outcome, Record, RecordKind, Split};
 pub use recorder::Recorder;
 pub use summary::{SplitMean, SplitTotal, Summarizer, Summary, summarize};
-pub use transfer::{Transfer, jain};
+pub use transfer::{Meanwhile, Transfer, TransferSoFar, jain};
 pub use trend::{Direction, Trend, isotonic_fit};
 pub use variance::{Block, Part, Variance};

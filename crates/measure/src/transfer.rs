@@ -1,5 +1,7 @@
 //! A flow as a whole: how much of it arrived in what time, and how fairly flows share a line.
 
+use std::collections::BTreeMap;
+
 use hol_base::{Duration, Time};
 
 use crate::Record;
@@ -13,27 +15,76 @@ pub struct Transfer {
     pub last: Time,
 }
 
+/// A transfer that may go on: reads records one by one, as they come.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TransferSoFar {
+    first: Option<Time>,
+    last: Option<Time>,
+}
+
+/// What another flow carries during a transfer, while that goes on.
+#[derive(Debug, Clone)]
+pub struct Meanwhile {
+    /// Nothing before can be part of the transfer.
+    since: Time,
+    octets: u64,
+    /// What was delivered outside the transfer as far as it is known, by the time of its delivery.
+    outside: BTreeMap<Time, u64>,
+}
+
 impl Transfer {
     /// From the first message to the last delivery; `None` if nothing was delivered.
     pub fn of(records: &[Record]) -> Option<Self> {
-        // A message that never arrived left no note of when it was written: not before it was due.
-        let sent = |record: &Record| record.request.map_or(record.scheduled, |leg| leg.written);
-        let delivered = |record: &Record| Some(record.scheduled + record.latency()?);
-        let last = records.iter().filter_map(delivered).max()?;
-        Some(Self { first: records.iter().map(sent).min()?, last })
+        let mut so_far = TransferSoFar::default();
+        records.iter().for_each(|record| so_far.add(record));
+        so_far.transfer()
     }
 
     /// How long it took.
     pub fn span(&self) -> Duration {
         self.last.since(self.first)
     }
+}
 
-    /// Octets of the requests of (another flow's) `records` that were delivered meanwhile.
-    pub fn octets(&self, records: &[Record]) -> u64 {
-        let meanwhile = |record: &&Record| {
-            record.request.is_some_and(|leg| (self.first..=self.last).contains(&leg.delivered))
-        };
-        records.iter().filter(meanwhile).map(|record| u64::from(record.size)).sum()
+impl TransferSoFar {
+    /// The next record.
+    pub fn add(&mut self, record: &Record) {
+        // A message that never arrived left no note of when it was written: not before it was due.
+        let sent = record.request.map_or(record.scheduled, |leg| leg.written);
+        self.first = Some(self.first.map_or(sent, |first| first.min(sent)));
+        let delivered = record.latency().map(|latency| record.scheduled + latency);
+        self.last = self.last.max(delivered);
+    }
+
+    /// From the first message to the last delivery; `None` if nothing was delivered.
+    pub fn transfer(&self) -> Option<Transfer> {
+        Some(Transfer { first: self.first?, last: self.last? })
+    }
+}
+
+impl Meanwhile {
+    /// Beside a transfer that does not begin before `since`.
+    pub const fn new(since: Time) -> Self {
+        Self { since, octets: 0, outside: BTreeMap::new() }
+    }
+
+    /// The other flow's next record.
+    pub fn add(&mut self, record: &Record) {
+        if let Some(leg) = record.request.filter(|leg| leg.delivered >= self.since) {
+            *self.outside.entry(leg.delivered).or_default() += u64::from(record.size);
+        }
+    }
+
+    /// Counts what was delivered during `transfer`, which only grows.
+    pub fn count(&mut self, transfer: Transfer) {
+        let during = transfer.first..=transfer.last;
+        let inside: Vec<Time> = self.outside.range(during).map(|(delivered, _)| *delivered).collect();
+        self.octets += inside.iter().filter_map(|delivered| self.outside.remove(delivered)).sum::<u64>();
+    }
+
+    /// Octets of the requests that were delivered during the transfer.
+    pub const fn octets(&self) -> u64 {
+        self.octets
     }
 }
 
@@ -79,10 +130,16 @@ mod tests {
 
     #[test]
     fn only_what_arrives_meanwhile_counts_for_another_flow() {
-        let transfer = Transfer { first: Time::from_millis(10), last: Time::from_millis(20) };
-        let records =
-            [record(0, 0, Some(9)), record(0, 0, Some(10)), record(0, 0, Some(20)), record(0, 0, None)];
-        assert_eq!(transfer.octets(&records), 1000);
+        let until = |ms| Transfer { first: Time::from_millis(10), last: Time::from_millis(ms) };
+        let mut meanwhile = Meanwhile::new(Time::from_millis(5));
+        let mut octets_until = |last, delivered: &[Option<u64>]| {
+            delivered.iter().for_each(|delivered| meanwhile.add(&record(0, 0, *delivered)));
+            meanwhile.count(until(last));
+            (meanwhile.octets(), meanwhile.outside.len())
+        };
+        assert_eq!(octets_until(20, &[Some(4), Some(9), Some(10), Some(20), None, Some(21)]), (1000, 2));
+        assert_eq!(octets_until(20, &[]), (1000, 2), "nothing counts twice");
+        assert_eq!(octets_until(30, &[Some(20), Some(31)]), (2000, 2));
     }
 
     #[test]

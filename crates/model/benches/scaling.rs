@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::{Duration, Seed};
-use hol_model::run;
+use hol_measure::Summarizer;
+use hol_model::follow;
 use hol_scenario::{Background, Scenario};
 
 const TRANSACTIONS: &str = "kind = 'simco'\nrate = '1000/s'";
@@ -24,10 +25,16 @@ fn measure(criterion: &mut Criterion, axis: &str, points: impl IntoIterator<Item
     let mut group = criterion.benchmark_group(axis);
     group.sample_size(10);
     for (value, scenario) in points {
-        let packets = run(&scenario, Seed(1), None).expect("it runs").packets;
+        let summarize = || {
+            let mut summarizer = Summarizer::default();
+            let course = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+            black_box(summarizer.finish());
+            course.packets
+        };
+        let packets = summarize();
         group.throughput(Throughput::Elements(packets));
         group.bench_function(BenchmarkId::from_parameter(value), |bencher| {
-            bencher.iter(|| black_box(run(&scenario, Seed(1), None).expect("it runs")).digest);
+            bencher.iter(summarize);
         });
     }
     group.finish();

@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::Seed;
-use hol_model::run;
+use hol_measure::Summarizer;
+use hol_model::follow;
 use hol_network::NetworkSpec;
 use hol_scenario::Scenario;
 use hol_workloads::{Simco, WorkloadSpec};
@@ -29,7 +30,11 @@ fn transactions(criterion: &mut Criterion) {
                 background: Vec::new(),
             };
             group.bench_function(BenchmarkId::new(transport, loss), |bencher| {
-                bencher.iter(|| black_box(run(&scenario, Seed(1), None).expect("it runs")).digest);
+                bencher.iter(|| {
+                    let mut summarizer = Summarizer::default();
+                    follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+                    black_box(summarizer.finish())
+                });
             });
         }
     }

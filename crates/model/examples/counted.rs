@@ -2,7 +2,8 @@
 //! work that was, for the script to divide by.
 
 use hol_base::Seed;
-use hol_model::run;
+use hol_measure::Summarizer;
+use hol_model::follow;
 use hol_scenario::Scenario;
 
 fn main() {
@@ -23,6 +24,8 @@ fn main() {
         toml::from_str(workload).expect("a workload"),
         messages.parse().expect("a number of messages"),
     );
-    let run = run(&scenario, Seed(1), None).expect("it runs");
-    println!("{}", if what == "tcp" || what == "sctp-8" { scenario.messages } else { run.packets });
+    let mut summarizer = Summarizer::default();
+    let course = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+    let offered = summarizer.finish().offered;
+    println!("{}", if what == "tcp" || what == "sctp-8" { offered } else { course.packets });
 }

@@ -4,7 +4,7 @@ use hol_base::Time;
 use hol_measure::Record;
 use hol_scenario::{Flow, Tally};
 use hol_transport::Event;
-use hol_workloads::{ConnectionId, Input, Reading, records};
+use hol_workloads::{ConnectionId, Input, Reading};
 
 use crate::endpoints::Endpoints;
 use crate::party::Party;
@@ -62,9 +62,16 @@ impl Dialogue {
         self.client.is_closed() && self.server.is_closed()
     }
 
-    /// What both sides noted.
-    pub(crate) fn records(&self) -> Vec<Record> {
-        records(self.client.application.ledger(), self.server.application.ledger(), self.reading)
+    /// Gives away the records of the messages that are settled.
+    pub(crate) fn settle(&mut self, record: impl FnMut(Record)) {
+        let Self { client, server, reading, .. } = self;
+        reading.settle(client.application.ledger(), server.application.ledger(), record);
+    }
+
+    /// Gives away all other records: of the messages that are under way, and never will be settled.
+    pub(crate) fn settle_all(&mut self, record: impl FnMut(Record)) {
+        let Self { client, server, reading, .. } = self;
+        reading.settle_all(client.application.ledger(), server.application.ledger(), record);
     }
 
     /// Takes an event of one of the endpoints of `role`.

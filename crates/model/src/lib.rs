@@ -10,18 +10,20 @@ mod demux;
 mod dialogue;
 mod endpoints;
 mod party;
+mod recording;
 mod refused;
 mod simulation;
 mod stray;
 
 use hol_base::{Seed, Time};
 use hol_network::{Crossing, Fate, Tap, TapPoint};
-use hol_scenario::{BackgroundRun, Cost, Hops, Packet, Run, RunError, Scenario, Sighting, Witness, World};
+use hol_scenario::{
+    BackgroundRun, Cost, Course, Hops, Observer, Packet, Run, RunError, Scenario, Sighting, Witness, World,
+};
 use hol_stack::TransportSpec;
 use serde_json::{Value, json};
 
 use crate::dialogue::{Dialogue, Role};
-use crate::simulation::Simulation;
 
 /// The model world.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,8 +51,13 @@ impl World for Model {
         Cost { run: 0, message: 5 }
     }
 
-    fn run(&self, scenario: &Scenario, seed: Seed) -> Result<Run, RunError> {
-        run(scenario, seed, None)
+    fn follow(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        observer: &mut dyn Observer,
+    ) -> Result<Course, RunError> {
+        follow(scenario, seed, None, observer)
     }
 
     fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
@@ -81,20 +88,30 @@ impl Tap for Ends<'_> {
 
 /// Runs `scenario` in the model world; the same scenario and seed give the same run.
 pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result<Run, RunError> {
+    Run::keep(|observer| follow(scenario, seed, tap, observer))
+}
+
+/// The same for an observer of the records.
+pub fn follow(
+    scenario: &Scenario,
+    seed: Seed,
+    tap: Option<&mut dyn Tap>,
+    observer: &mut dyn Observer,
+) -> Result<Course, RunError> {
     scenario.check().map_err(|problem| RunError::Refused(problem.to_string()))?;
     refused::check(scenario).map_err(RunError::Refused)?;
     let simulation = build::simulation(scenario, seed, tap);
     let mut simulation = simulation.map_err(|problem| RunError::Refused(problem.to_string()))?;
-    let ended = simulation.run();
-    let stopped = simulation.measured().flow.stopped().expect("a run ends when its flow has").clone();
-    let background = background(&mut simulation);
-    let measured = simulation.measured();
-    measured.client.application.end(ended);
-    measured.server.application.end(ended);
-    let (connect_time, records) = (measured.flow.connect_time(), measured.records());
-    let closed = if simulation.measured().flow.is_finished() { simulation.close() } else { None };
-    Ok(Run {
-        digest: Run::digest_of(&records),
+    let mut recording = simulation.recording(observer);
+    let ended = simulation.run(&mut recording)?;
+    simulation.settle(&mut recording)?;
+    let beside = simulation.background().iter().zip(recording.octets());
+    let background = beside.map(|(dialogue, octets)| background(dialogue, octets)).collect();
+    let flow = &simulation.measured().flow;
+    let stopped = flow.stopped().expect("a run ends when its flow has").clone();
+    let (connect_time, is_finished) = (flow.connect_time(), flow.is_finished());
+    let closed = if is_finished { simulation.close() } else { None };
+    Ok(Course {
         sees_passage: true,
         packets: simulation.packets(),
         drops: Some(simulation.drops()),
@@ -105,19 +122,10 @@ pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result
         stopped,
         background,
         facts: None,
-        records,
     })
 }
 
-/// What became of the background so far; closing the measured flow ends it.
-fn background(simulation: &mut Simulation<'_>) -> Vec<BackgroundRun> {
-    if simulation.background().is_empty() {
-        return Vec::new();
-    }
-    let measured = simulation.measured().records();
-    let become_of = |dialogue: &Dialogue| {
-        let flow = &dialogue.flow;
-        BackgroundRun::beside(&measured, dialogue.records(), flow.connect_time(), flow.stopped().cloned())
-    };
-    simulation.background().iter().map(become_of).collect()
+/// What became of a flow of the background so far; closing the measured flow ends it.
+fn background(Dialogue { flow, .. }: &Dialogue, octets: u64) -> BackgroundRun {
+    BackgroundRun { connect_time: flow.connect_time(), octets, stopped: flow.stopped().cloned() }
 }

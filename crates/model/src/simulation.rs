@@ -2,12 +2,14 @@
 
 use hol_base::{Duration, Time};
 use hol_network::{Agenda, Arrival, Drops, Network, NodeId};
+use hol_scenario::{Observer, RunError};
 use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
 use hol_workloads::{ConnectionId, Output as Answer};
 
 use crate::connection::Connection;
 use crate::demux::{Demux, Taker};
 use crate::dialogue::{Dialogue, Role};
+use crate::recording::Recording;
 use crate::stray;
 
 /// Everything that takes part in a run.
@@ -56,18 +58,41 @@ impl<'t> Simulation<'t> {
         Self { network, hosts, sockets, dialogues, timers, agenda, free_port, now: Time::ZERO }
     }
 
-    /// Starts every flow at its time and goes on until the measured one has ended; returns the time.
-    pub(crate) fn run(&mut self) -> Time {
+    /// Starts every flow at its time and goes on until the measured one has ended; returns the time, or that it is not to go
+    /// on. What is settled leaves by the `recording` every few steps: it is still in the cache.
+    pub(crate) fn run(&mut self, recording: &mut Recording<'_>) -> Result<Time, RunError> {
+        const STEPS: usize = 256;
         for dialogue in 0..self.dialogues.len() {
             self.agenda.set(entry(dialogue, Role::Client), self.dialogues[dialogue].flow.start());
         }
         while self.dialogues[MEASURED].flow.stopped().is_none() {
+            recording.settle(&mut self.dialogues)?;
+            self.run_for(STEPS);
+        }
+        Ok(self.now)
+    }
+
+    /// So many steps, if the measured flow does not end before.
+    fn run_for(&mut self, steps: usize) {
+        for _ in 0..steps {
             if !self.step(Time::MAX) {
                 let (now, measured) = (self.now, self.measured());
                 measured.flow.deadlock(now, measured.tally());
             }
+            if self.dialogues[MEASURED].flow.stopped().is_some() {
+                return;
+            }
         }
-        self.now
+    }
+
+    /// The measured flow is over: gives the `recording` what was not settled, and what of the schedule never came due.
+    pub(crate) fn settle(&mut self, recording: &mut Recording<'_>) -> Result<(), RunError> {
+        let ended = self.now;
+        while !self.measured().client.application.end(ended) {
+            recording.settle_all(&mut self.dialogues[..=MEASURED])?;
+        }
+        self.measured().server.application.end(ended);
+        recording.settle_all(&mut self.dialogues)
     }
 
     /// Ends the background at once, then closes the measured flow in an orderly way; returns when that was done,
@@ -94,6 +119,11 @@ impl<'t> Simulation<'t> {
     /// The other flows.
     pub(crate) fn background(&self) -> &[Dialogue] {
         &self.dialogues[MEASURED + 1..]
+    }
+
+    /// For whoever observes the run.
+    pub(crate) fn recording<'o>(&self, observer: &'o mut dyn Observer) -> Recording<'o> {
+        Recording::new(observer, &self.dialogues)
     }
 
     pub(crate) fn packets(&self) -> u64 {

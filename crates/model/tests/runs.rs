@@ -46,7 +46,7 @@ fn mean_ms(records: &[Record]) -> f64 {
 
 /// Nothing lost, repeated, or out of order within a stream; the parts of each delay add up.
 fn assert_reliable(run: &Run, messages: u64, context: &str) {
-    assert_eq!(run.stopped, Stopped::Finished, "{context}");
+    assert_eq!(run.stopped.clone(), Stopped::Finished, "{context}");
     assert_eq!(run.records.len() as u64, messages, "{context}");
     let streams = run.records.iter().map(|record| record.stream).max().unwrap();
     let (mut requests, mut replies) =
@@ -101,10 +101,10 @@ fn the_same_seed_gives_the_same_digest_with_and_without_a_tap() {
     for &transport in RELIABLE {
         let scenario =
             scenario(transport, "loss = '3%'\njitter = '1ms'", "kind = 'simco'\narrivals = 'poisson'", 400);
-        let first = run(&scenario, Seed(1), None).unwrap().digest;
-        let again = run(&scenario, Seed(1), None).unwrap().digest;
-        let watched = run(&scenario, Seed(1), Some(&mut Counts::default())).unwrap().digest;
-        let other = run(&scenario, Seed(2), None).unwrap().digest;
+        let first = run(&scenario, Seed(1), None).unwrap().digest();
+        let again = run(&scenario, Seed(1), None).unwrap().digest();
+        let watched = run(&scenario, Seed(1), Some(&mut Counts::default())).unwrap().digest();
+        let other = run(&scenario, Seed(2), None).unwrap().digest();
         assert_eq!((first, first), (again, watched), "{transport}");
         assert_ne!(first, other, "{transport}");
     }
@@ -116,7 +116,7 @@ fn rules_are_enabled_changed_and_deleted_over_every_transport_and_nothing_is_ref
         let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1, delete = 1 }";
         let [run, again] = [(); 2].map(|()| run_of(transport, "loss = '2%'", workload, 900));
         assert_reliable(&run, 900, transport);
-        assert_eq!(run.digest, again.digest, "{transport}");
+        assert_eq!(run.digest(), again.digest(), "{transport}");
         // PER, and PLC with a lifetime or none. RFC 4540 sections 5.3.3 and 5.3.5.
         let of_size = |size| run.records.iter().filter(|record| record.size == size).count();
         let (enabled, changed) = (of_size(56), of_size(24));
@@ -133,7 +133,7 @@ fn what_a_middlebox_refuses_is_counted_as_failed_and_the_run_goes_on() {
     let refused = run.records.iter().filter(|record| record.outcome == Outcome::Refused);
     assert!(refused.clone().count() > 50, "{}", refused.count());
     assert!(refused.clone().all(|record| record.latency().is_none() && record.reply.is_some()));
-    assert_eq!((run.stopped, run.records.len()), (Stopped::Finished, 600));
+    assert_eq!((run.stopped.clone(), run.records.len()), (Stopped::Finished, 600));
 }
 
 /// Property: under any mix of impairments no stream loses, repeats or reorders a message.
@@ -171,7 +171,7 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
 #[test]
 fn unordered_messages_arrive_exactly_once() {
     let run = run_of("sctp:unordered", "loss = '5%'\nduplicate = '5%'", "kind = 'echo'", 2000);
-    assert_eq!(run.stopped, Stopped::Finished);
+    assert_eq!(run.stopped.clone(), Stopped::Finished);
     assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
     let waits = run.records.iter().map(|record| record.split().unwrap().head_of_line);
     assert_eq!(waits.max(), Some(Duration::ZERO));
@@ -181,7 +181,7 @@ fn unordered_messages_arrive_exactly_once() {
 #[test]
 fn partially_reliable_messages_arrive_or_are_abandoned() {
     let run = run_of("sctp:lifetime=30ms,streams=4", "loss = '10%'", "kind = 'echo'", 1000);
-    assert_eq!(run.stopped, Stopped::Finished);
+    assert_eq!(run.stopped.clone(), Stopped::Finished);
     let abandoned = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
     let completed = run.records.iter().filter(|record| record.outcome == Outcome::Completed).count();
     assert_eq!(abandoned + completed, 1000);
@@ -207,7 +207,7 @@ fn a_packet_filter_is_refused_with_the_world_that_has_one() {
 #[test]
 fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
     let run = run_of("udp", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
-    assert_eq!(run.stopped, Stopped::Finished);
+    assert_eq!(run.stopped.clone(), Stopped::Finished);
     let lost = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
     assert_eq!(lost as u64, drops(&run).loss);
     assert!((60..140).contains(&lost), "{lost}");
@@ -218,7 +218,7 @@ fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
 fn sip_repeats_what_is_lost_after_half_a_second() {
     let run =
         run_of("udp:sip=request", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
-    assert_eq!(run.stopped, Stopped::Finished);
+    assert_eq!(run.stopped.clone(), Stopped::Finished);
     assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
     let late =
         run.records.iter().filter(|record| record.latency() > Some(Duration::from_millis(500))).count();
@@ -273,7 +273,7 @@ fn a_session_that_is_given_up_before_it_opens_ends_the_run_with_a_reason() {
     // Packet 3 of the client opens SIMCO's session; nothing is sent before it is answered.
     let network = "loss = { drop = [3, 4, 5, 6] }";
     let run = run_of("sctp:retransmissions=0", network, "kind = \"simco\"", 10);
-    assert!(matches!(run.stopped, Stopped::Stalled { .. }), "{:?}", run.stopped);
+    assert!(matches!(run.stopped.clone(), Stopped::Stalled { .. }), "{:?}", run.stopped);
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn ping_pong_needs_a_transport_that_delivers() {
 fn a_server_that_cannot_be_reached_ends_the_run_with_a_reason() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "loss = '100%'", "kind = 'simco'", 5);
-        assert!(!matches!(run.stopped, Stopped::Finished), "{transport}");
+        assert!(!matches!(run.stopped.clone(), Stopped::Finished), "{transport}");
         assert_eq!((run.connect_time, run.records.len()), (None, 5), "{transport}");
     }
 }

@@ -1,7 +1,8 @@
 //! One definition of a run: what every world is asked, what it answers, and the only rules of start, stall and end.
 //!
-//! A [`Scenario`] and a seed go in, a [`Run`] comes out; [`World`] is the contract of whoever does that. The driver of a world
-//! feeds each [`Flow`] with what happens, and that says when it is over. [`conformance`] is a table of cases that every
+//! A [`Scenario`] and a seed go in, records go to an [`Observer`] as messages are settled, and a [`Course`] comes out;
+//! [`World`] is the contract of whoever does that. The driver of a world feeds each [`Flow`] with what happens, and that says
+//! when it is over. [`conformance`] is a table of cases that every
 //! world runs: it compares kinds and counts, never times.
 
 mod background;
@@ -9,6 +10,7 @@ pub mod conformance;
 mod error;
 mod facts;
 mod flow;
+mod observer;
 mod ports;
 mod run;
 mod scenario;
@@ -20,8 +22,9 @@ pub use background::{Background, BackgroundFlow};
 pub use error::ScenarioError;
 pub use facts::{Facts, FilterFacts, Floor, LineFacts};
 pub use flow::{Flow, Tally, Terms};
+pub use observer::Observer;
 pub use ports::{CLIENT_PORTS, FIRST_CLIENT_PORT, flow_of, server_port};
-pub use run::{BackgroundRun, Run};
+pub use run::{BackgroundRun, Course, Run};
 pub use scenario::Scenario;
 pub use stopped::Stopped;
 pub use witness::{Packet, Sighting, Witness};

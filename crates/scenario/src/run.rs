@@ -1,19 +1,17 @@
 //! What a world answers.
 
+use std::ops::Deref;
+
 use hol_base::{Digest, Digester, Duration, Time};
-use hol_measure::{Record, Transfer};
+use hol_measure::Record;
 use hol_network::Drops;
 use hol_transport::Statistics;
 
-use crate::{Facts, Stopped};
+use crate::{Facts, Observer, Stopped};
 
-/// What one run measured.
+/// What one run measured beside its records.
 #[derive(Debug, Clone)]
-pub struct Run {
-    /// One record for each message of the schedule, in its order, also for those that never arrived.
-    pub records: Vec<Record>,
-    /// Over all records: same scenario and seed in the same world, same digest.
-    pub digest: Digest,
+pub struct Course {
     /// Whether the records tell when a message left and when it arrived. Where they do not, all the time from `written`
     /// to `delivered` is between `last_sent` and `arrived`.
     pub sees_passage: bool,
@@ -43,32 +41,65 @@ pub struct Run {
 pub struct BackgroundRun {
     /// From its start until it was connected.
     pub connect_time: Option<Duration>,
-    /// Octets of its messages that were delivered during the measured [`Transfer`].
+    /// Octets of its messages that were delivered during the measured [`Transfer`](hol_measure::Transfer).
     pub octets: u64,
     /// Why it ended, if it did before the measured workload.
     pub stopped: Option<Stopped>,
-    /// One record for each message of its schedule until the measured workload had ended.
+}
+
+/// A run with all its records: for runs that are short.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What is measured beside them.
+    pub course: Course,
+    /// One record for each message of the schedule, in its order, also for those that never arrived.
     pub records: Vec<Record>,
+    /// The same of each flow of the background, until the measured workload had ended.
+    pub background_records: Vec<Vec<Record>>,
 }
 
 impl Run {
-    /// The digest of records.
-    pub fn digest_of(records: &[Record]) -> Digest {
+    /// Does a run with an observer that keeps every record.
+    pub fn keep<E>(follow: impl FnOnce(&mut dyn Observer) -> Result<Course, E>) -> Result<Self, E> {
+        let mut kept = Kept::default();
+        let course = follow(&mut kept)?;
+        kept.0.resize_with(kept.0.len().max(1 + course.background.len()), Vec::new);
+        let background_records = kept.0.split_off(1);
+        Ok(Self { course, records: kept.0.pop().unwrap_or_default(), background_records })
+    }
+
+    /// Shows a run that is over to an observer.
+    pub fn show(self, observer: &mut dyn Observer) -> Course {
+        for (flow, records) in std::iter::once(&self.records).chain(&self.background_records).enumerate() {
+            records.iter().for_each(|record| observer.record(flow, record));
+        }
+        self.course
+    }
+
+    /// Over all records: same scenario and seed in the same world, same digest.
+    pub fn digest(&self) -> Digest {
         let mut digester = Digester::new();
-        records.iter().for_each(|record| record.digest(&mut digester));
+        self.records.iter().for_each(|record| record.digest(&mut digester));
         digester.finish()
     }
 }
 
-impl BackgroundRun {
-    /// A flow of the background beside the `measured` records.
-    pub fn beside(
-        measured: &[Record],
-        records: Vec<Record>,
-        connect_time: Option<Duration>,
-        stopped: Option<Stopped>,
-    ) -> Self {
-        let octets = Transfer::of(measured).map_or(0, |meanwhile| meanwhile.octets(&records));
-        Self { connect_time, octets, stopped, records }
+impl Deref for Run {
+    type Target = Course;
+    fn deref(&self) -> &Course {
+        &self.course
+    }
+}
+
+/// Records by flow.
+#[derive(Debug, Default)]
+struct Kept(Vec<Vec<Record>>);
+
+impl Observer for Kept {
+    fn record(&mut self, flow: usize, record: &Record) {
+        if self.0.len() <= flow {
+            self.0.resize_with(flow + 1, Vec::new);
+        }
+        self.0[flow].push(*record);
     }
 }

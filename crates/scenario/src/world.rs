@@ -7,7 +7,7 @@ use hol_network::Tap;
 use hol_stack::TransportSpec;
 use serde_json::Value;
 
-use crate::{Run, Scenario, Witness};
+use crate::{Course, Observer, Run, Scenario, Witness};
 
 /// Somewhere that runs take place: our endpoints on simulated links, a Linux kernel in a virtual machine, real hosts.
 ///
@@ -36,7 +36,17 @@ pub trait World: fmt::Debug + Send + Sync {
     fn cost(&self) -> Cost;
 
     /// Runs a scenario; the same scenario and seed give the same run. May be called from several threads.
-    fn run(&self, scenario: &Scenario, seed: Seed) -> Result<Run, RunError>;
+    fn follow(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        observer: &mut dyn Observer,
+    ) -> Result<Course, RunError>;
+
+    /// The same, with all records.
+    fn run(&self, scenario: &Scenario, seed: Seed) -> Result<Run, RunError> {
+        Run::keep(|observer| self.follow(scenario, seed, observer))
+    }
 
     /// As [`run`](Self::run), in sight of a witness. Where watching takes time the digest is another one.
     fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError>;
@@ -79,4 +89,7 @@ pub enum RunError {
     /// This world can run nothing: what is missing, and the cure.
     #[error("{0}")]
     Unusable(String),
+    /// The observer did not want it to go on.
+    #[error("interrupted")]
+    Interrupted,
 }

@@ -6,7 +6,7 @@ use hol_base::Time;
 use hol_measure::{Leg, Record};
 use hol_scenario::{Flow, Tally};
 use hol_system::{Events, Interest, Poller, Ready};
-use hol_workloads::{ConnectionId, Output, records};
+use hol_workloads::{ConnectionId, Output};
 use socket2::Socket;
 
 use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site, SocketsError};
@@ -73,15 +73,14 @@ impl EventLoop<'_> {
 
     /// Joins what both ends noted, asks the sockets for their counts, and lets go of them.
     pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
-        if !self.was_stopped {
-            self.client.application.end(ended);
-        }
-        self.server.application.end(self.clock.now());
+        // Records are held here to the end: a run in real time has few.
+        while !self.was_stopped && !self.client.application.end(ended) {}
+        while !self.server.application.end(self.clock.now()) {}
         let Assignment { transport, workload, ending, .. } = self.assignment;
         let reading = workload.reading(transport.gives_up());
-        let mut records =
-            records(self.client.application.ledger(), self.server.application.ledger(), reading);
-        records.iter_mut().for_each(without_passage);
+        let mut records = Vec::new();
+        let (client, server) = (self.client.application.ledger(), self.server.application.ledger());
+        reading.settle_all(client, server, |record| records.push(without_passage(record)));
         let run = FlowRun {
             records,
             epoch: self.clock.epoch(),
@@ -252,9 +251,13 @@ fn note_path(end: End, paths: &mut Vec<PathChange>) -> impl FnMut(Time, Heard) {
 }
 
 /// Sockets tell only when a message was written and when it was delivered.
-fn without_passage(record: &mut Record) {
-    for leg in [&mut record.request, &mut record.reply].into_iter().flatten() {
-        let Leg { written, delivered, .. } = *leg;
-        *leg = Leg { written, first_sent: written, last_sent: written, arrived: delivered, delivered };
-    }
+fn without_passage(record: Record) -> Record {
+    let unseen = |Leg { written, delivered, .. }| Leg {
+        written,
+        first_sent: written,
+        last_sent: written,
+        arrived: delivered,
+        delivered,
+    };
+    Record { request: record.request.map(unseen), reply: record.reply.map(unseen), ..record }
 }

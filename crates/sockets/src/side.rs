@@ -261,10 +261,12 @@ mod tests {
         fn standing(&self) -> Standing {
             Standing::default()
         }
-        fn ledger(&self) -> &Ledger {
-            &self.1
+        fn ledger(&mut self) -> &mut Ledger {
+            &mut self.1
         }
-        fn end(&mut self, _: Time) {}
+        fn end(&mut self, _: Time) -> bool {
+            true
+        }
     }
 
     const ID: ConnectionId = ConnectionId(0);

@@ -131,7 +131,8 @@ pub trait Application: fmt::Debug {
     /// How far it has come.
     fn standing(&self) -> Standing;
     /// What it has noted.
-    fn ledger(&self) -> &Ledger;
-    /// The run is over: notes what never came due, and settles with its host.
-    fn end(&mut self, now: Time);
+    fn ledger(&mut self) -> &mut Ledger;
+    /// The run is over: notes what never came due, and settles with its host. A long schedule ends in parts: to be called
+    /// until it says true.
+    fn end(&mut self, now: Time) -> bool;
 }

@@ -1,5 +1,5 @@
-//! What each side noted, joined into records when the run is over. The sides never share memory, so they may as well be on
-//! two hosts: a ledger is plain data.
+//! What each side noted of the messages that are not settled, joined into records as they are. The sides never share memory,
+//! so they may as well be on two hosts: a ledger is plain data.
 
 use hol_base::Time;
 use hol_measure::{Leg, Outcome, Record, RecordKind};
@@ -7,15 +7,28 @@ use hol_transport::Passage;
 use serde::{Deserialize, Serialize};
 
 use crate::ENDLESS;
+use crate::window::Window;
+
+/// A message that may be lost without a word is taken for lost when so many later ones have been settled: it cannot be
+/// waited for in a run without bounds.
+const OVERTAKEN: u64 = 1 << 18;
 
 /// The notes of one application.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
-    asked: Vec<Asked>,
-    answered: Vec<Answered>,
+    asked: Window<Asked>,
+    answered: Window<Option<Answered>>,
+    /// Messages that the other side sends at most.
+    expected: u64,
+    received: u64,
+    last_due: Option<Time>,
+    /// Messages in either window that are done: answered, or here.
+    done: u64,
+    /// Messages have been settled without having arrived; such a one may still come.
+    gave_up: bool,
 }
 
-/// The place of a note in its ledger.
+/// The place of a note in its ledger: the number of its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryId(u32);
 
@@ -37,7 +50,6 @@ struct Asked {
 /// The receiver's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Answered {
-    number: u32,
     request: Arrived,
     reply_written: Time,
 }
@@ -67,78 +79,95 @@ pub struct Due {
     pub parent: Option<u32>,
 }
 
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::new(ENDLESS)
+    }
+}
+
 impl Ledger {
-    /// An empty one with room for `messages` messages that are sent, or answered.
-    pub(crate) fn with_room(asked: u64, answered: u64) -> Self {
-        const MOST: u64 = 1 << 20;
-        let room = |messages: u64| if messages == ENDLESS { 0 } else { messages.min(MOST) as usize };
-        Self { asked: Vec::with_capacity(room(asked)), answered: Vec::with_capacity(room(answered)) }
+    /// An empty one, of a side to which the other sends at most `expected` messages.
+    pub(crate) fn new(expected: u64) -> Self {
+        let (asked, answered) = (Window::default(), Window::default());
+        Self { asked, answered, expected, received: 0, last_due: None, done: 0, gave_up: false }
     }
 
     /// Messages that came due.
-    pub fn due(&self) -> usize {
-        self.asked.len()
+    pub fn due(&self) -> u64 {
+        self.asked.end().into()
     }
 
     /// Messages that came here.
-    pub fn received(&self) -> usize {
-        self.answered.len()
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// When the latest message was scheduled.
     pub fn last_due(&self) -> Option<Time> {
-        self.asked.last().map(|asked| asked.scheduled)
+        self.last_due
     }
 
     /// A message comes due `now`, and is written unless the transport refuses it. Its number is that of the entry.
     pub fn note_due(&mut self, now: Time, due: Due) -> EntryId {
         let Due { scheduled, lane, size, kind, parent } = due;
-        let entry = EntryId(self.asked.len() as u32);
-        self.asked.push(Asked {
-            scheduled,
-            written: now,
-            lane,
-            size,
-            kind,
-            parent,
-            reply: None,
-            refused: false,
-        });
-        entry
+        let asked = Asked { scheduled, written: now, lane, size, kind, parent, reply: None, refused: false };
+        self.last_due = Some(scheduled);
+        EntryId(self.asked.push(asked))
     }
 
     /// The transport has taken the message only now.
     pub fn note_written(&mut self, entry: EntryId, now: Time) {
-        self.asked[entry.0 as usize].written = now;
+        if let Some(asked) = self.asked.get_mut(entry.0) {
+            asked.written = now;
+        }
     }
 
-    /// When the message of an entry was to be sent.
+    /// When the message of an entry, which is not settled, was to be sent.
     pub fn scheduled(&self, entry: EntryId) -> Time {
-        self.asked[entry.0 as usize].scheduled
+        self.asked.get(entry.0).expect("a message that waits is not settled").scheduled
     }
 
     /// The reply to message `number` came; false if there is no such message, or if it has one already.
     #[must_use]
     pub fn note_reply(&mut self, number: u32, reply: Arrived, refused: bool) -> bool {
-        match self.asked.get_mut(number as usize) {
+        match self.asked.get_mut(number) {
             Some(asked) if asked.reply.is_none() => {
                 (asked.reply, asked.refused) = (Some(reply), refused);
+                self.done += 1;
                 true
             }
-            _ => false,
+            Some(_) => false,
+            None => self.gave_up && number < self.asked.end(),
         }
     }
 
     /// Message `number` of the other side came.
+    ///
+    /// # Panics
+    /// If it came before: no transport may do that.
     pub fn note_request(&mut self, number: u32, request: Arrived) -> EntryId {
-        let entry = EntryId(self.answered.len() as u32);
-        self.answered.push(Answered { number, request, reply_written: request.delivered });
-        entry
+        self.received += 1;
+        // A number beyond the schedule cannot come from our client.
+        if u64::from(number) < self.expected {
+            while self.answered.end() <= number {
+                self.answered.push(None);
+            }
+            if let Some(answered) = self.answered.get_mut(number) {
+                assert!(answered.is_none(), "message {number} was delivered twice");
+                *answered = Some(Answered { request, reply_written: request.delivered });
+                self.done += 1;
+            } else {
+                assert!(self.gave_up, "message {number} was delivered twice");
+            }
+        }
+        EntryId(number)
     }
 
     /// The transport has taken the reply to the message of an entry.
     pub fn note_answer_written(&mut self, entry: EntryId, now: Time) {
-        self.answered[entry.0 as usize].reply_written = now;
+        if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
+            answered.reply_written = now;
+        }
     }
 }
 
@@ -177,42 +206,65 @@ pub struct Reading {
     pub gives_up: bool,
 }
 
-/// One record for each message that came due or was given up, in the order of the schedule.
-///
-/// # Panics
-/// If a message was delivered twice: no transport may do that.
-pub fn records(client: &Ledger, server: &Ledger, reading: Reading) -> Vec<Record> {
-    let missing = if reading.gives_up { Outcome::Abandoned } else { Outcome::Unfinished };
-    let unanswered = |(id, asked): (usize, &Asked)| Record {
-        id: id as u64,
-        kind: asked.kind,
-        parent: asked.parent,
-        stream: asked.lane,
-        size: asked.size,
-        scheduled: asked.scheduled,
-        request: None,
-        reply: None,
-        outcome: missing,
-    };
-    let mut records: Vec<Record> = client.asked.iter().enumerate().map(unanswered).collect();
-    for answered in &server.answered {
-        // A number beyond the schedule cannot come from our client.
-        let Some(record) = records.get_mut(answered.number as usize) else { continue };
-        assert!(record.request.is_none(), "message {} was delivered twice", record.id);
-        let asked = &client.asked[answered.number as usize];
-        record.request = Some(answered.request.leg(asked.written));
-        record.reply = asked.reply.map(|reply| reply.leg(answered.reply_written));
-        if asked.refused {
-            record.outcome = Outcome::Refused;
-        } else if record.reply.is_some() || !reading.has_replies {
-            record.outcome = Outcome::Completed;
+impl Reading {
+    /// Takes the notes on every message that is settled, and on which all before are, out of both ledgers: their records, in
+    /// the order of the schedule.
+    pub fn settle(self, client: &mut Ledger, server: &mut Ledger, mut record: impl FnMut(Record)) {
+        loop {
+            let is_done = if self.has_replies {
+                client.asked.first().is_some_and(|asked| asked.reply.is_some())
+            } else {
+                server.answered.first().is_some_and(Option::is_some)
+            };
+            let done = if self.has_replies { client.done } else { server.done };
+            let is_overtaken = !is_done && self.gives_up && done > OVERTAKEN;
+            if is_overtaken {
+                (client.gave_up, server.gave_up) = (true, true);
+            } else if !is_done {
+                return;
+            }
+            let Some(oldest) = self.take_oldest(client, server) else { return };
+            record(oldest);
         }
     }
-    records
+
+    /// The same of all messages: for those that are not settled it is too late.
+    pub fn settle_all(self, client: &mut Ledger, server: &mut Ledger, record: impl FnMut(Record)) {
+        (client.gave_up, server.gave_up) = (true, true);
+        std::iter::from_fn(|| self.take_oldest(client, server)).for_each(record);
+    }
+
+    /// The record of the oldest message that is in the ledgers.
+    fn take_oldest(self, client: &mut Ledger, server: &mut Ledger) -> Option<Record> {
+        let (number, asked) = client.asked.pop()?;
+        let answered = server.answered.pass().flatten();
+        client.done -= u64::from(asked.reply.is_some());
+        server.done -= u64::from(answered.is_some());
+        let Asked { scheduled, written, lane, size, kind, parent, reply, refused } = asked;
+        let outcome = match answered {
+            Some(_) if refused => Outcome::Refused,
+            Some(_) if reply.is_some() || !self.has_replies => Outcome::Completed,
+            _ if self.gives_up => Outcome::Abandoned,
+            _ => Outcome::Unfinished,
+        };
+        Some(Record {
+            id: number.into(),
+            kind,
+            parent,
+            stream: lane,
+            size,
+            scheduled,
+            request: answered.map(|answered| answered.request.leg(written)),
+            reply: answered.and_then(|answered| Some(reply?.leg(answered.reply_written))),
+            outcome,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn arrived(ms: u64) -> Arrived {
@@ -238,16 +290,22 @@ mod tests {
         (client, server)
     }
 
+    fn records(mut client: Ledger, mut server: Ledger, reading: Reading) -> Vec<Record> {
+        let mut records = Vec::new();
+        reading.settle_all(&mut client, &mut server, |record| records.push(record));
+        records
+    }
+
     #[test]
     fn the_ledgers_of_two_hosts_are_joined_as_if_they_had_been_one() {
         let (client, server) = both();
         let reading = Reading { has_replies: true, gives_up: false };
-        let here = records(&client, &server, reading);
+        let here = records(client.clone(), server.clone(), reading);
         let [client, server] =
             [client, server].map(|ledger| serde_json::to_string(&ledger).expect("it is plain data"));
         let [client, server] =
             [client, server].map(|text| serde_json::from_str(&text).expect("it is a ledger"));
-        assert_eq!(here, records(&client, &server, reading));
+        assert_eq!(here, records(client, server, reading));
         let outcomes: Vec<Outcome> = here.iter().map(|record| record.outcome).collect();
         assert_eq!(outcomes, [Outcome::Completed, Outcome::Unfinished, Outcome::Unfinished]);
         let lasted = here[0].reply.map(|leg| (leg.written, leg.delivered));
@@ -258,7 +316,7 @@ mod tests {
     fn what_is_missing_is_abandoned_where_the_transport_may_give_it_up() {
         let (client, server) = both();
         let abandoned = |has_replies| {
-            let records = records(&client, &server, Reading { has_replies, gives_up: true });
+            let records = records(client.clone(), server.clone(), Reading { has_replies, gives_up: true });
             records.iter().filter(|record| record.outcome == Outcome::Abandoned).count()
         };
         assert_eq!((abandoned(true), abandoned(false)), (2, 1));
@@ -269,5 +327,99 @@ mod tests {
         let (mut client, _) = both();
         assert!(!client.note_reply(0, arrived(40), false));
         assert!(!client.note_reply(3, arrived(40), false));
+    }
+
+    #[test]
+    fn what_is_settled_leaves_in_the_order_of_the_schedule() {
+        let (mut client, mut server) = both();
+        let reading = Reading { has_replies: true, gives_up: false };
+        let mut left = Vec::new();
+        let mut settle = |client: &mut Ledger, server: &mut Ledger| {
+            reading.settle(client, server, |record| left.push(record.id));
+            left.len()
+        };
+        assert_eq!(settle(&mut client, &mut server), 1);
+        assert!(!client.note_reply(0, arrived(40), false), "it has one already");
+        server.note_request(2, arrived(20));
+        assert!(client.note_reply(2, arrived(35), false));
+        assert_eq!(settle(&mut client, &mut server), 1, "message 1 is under way");
+        assert!(client.note_reply(1, arrived(36), false));
+        assert_eq!(settle(&mut client, &mut server), 3);
+        assert_eq!((client.due(), server.received(), left), (3, 3, vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn what_is_lost_without_a_word_is_settled_when_a_quarter_of_a_million_have_overtaken_it() {
+        let (mut client, mut server) = (Ledger::default(), Ledger::default());
+        let reading = Reading { has_replies: false, gives_up: true };
+        let mut outcomes = Vec::new();
+        for number in 0..OVERTAKEN as u32 + 2 {
+            client.note_due(Time::ZERO, due(0));
+            assert!(outcomes.is_empty(), "{number}");
+            if number > 0 {
+                server.note_request(number, arrived(10));
+            }
+            reading.settle(&mut client, &mut server, |record| outcomes.push(record.outcome));
+        }
+        assert_eq!((outcomes.len() as u64, outcomes[0]), (OVERTAKEN + 2, Outcome::Abandoned));
+        assert!(outcomes[1..].iter().all(|outcome| *outcome == Outcome::Completed));
+        server.note_request(0, arrived(99));
+        assert_eq!(server.received(), OVERTAKEN + 2, "it came after all, and is no news");
+    }
+
+    #[test]
+    #[should_panic(expected = "message 0 was delivered twice")]
+    fn what_is_settled_cannot_come_again() {
+        let (mut client, mut server) = both();
+        let reading = Reading { has_replies: true, gives_up: false };
+        reading.settle(&mut client, &mut server, |_| {});
+        server.note_request(0, arrived(50));
+    }
+
+    /// Plays the life of messages, of which one comes due every ms: after how many ms the request arrives, if it does, and
+    /// after how many more the reply.
+    fn play(
+        lives: &[(Option<u8>, Option<u8>)],
+        mut then: impl FnMut(&mut Ledger, &mut Ledger),
+    ) -> (Ledger, Ledger) {
+        let mut events = Vec::new();
+        for (number, (request, reply)) in (0..).zip(lives) {
+            let requested = request.map(|ms| number + 1 + u32::from(ms));
+            let replied = requested.and_then(|at| Some(at + 1 + u32::from((*reply)?)));
+            let at = [Some(number), requested, replied];
+            events.extend(at.into_iter().enumerate().filter_map(|(what, at)| Some((at?, what, number))));
+        }
+        events.sort_unstable();
+        let (mut client, mut server) = (Ledger::default(), Ledger::default());
+        for (at, what, number) in events {
+            match what {
+                0 => drop(client.note_due(Time::from_millis(at.into()), due(at.into()))),
+                1 => drop(server.note_request(number, arrived(u64::from(at) + 1))),
+                _ => assert!(client.note_reply(number, arrived(u64::from(at) + 1), number % 5 == 0)),
+            }
+            then(&mut client, &mut server);
+        }
+        (client, server)
+    }
+
+    proptest! {
+        /// What leaves while a run goes on, and then what is left, are the records that there would be if everything had been
+        /// held: every field, in the same order, so the same digest and the same statistics.
+        #[test]
+        fn records_are_the_same_whenever_they_leave(
+            mut lives: Vec<(Option<u8>, Option<u8>)>,
+            has_replies: bool,
+            gives_up: bool,
+        ) {
+            lives.iter_mut().for_each(|(_, reply)| *reply = reply.filter(|_| has_replies));
+            let reading = Reading { has_replies, gives_up };
+            let mut leaving = Vec::new();
+            let (mut client, mut server) = play(&lives, |client, server| {
+                reading.settle(client, server, |record| leaving.push(record));
+            });
+            reading.settle_all(&mut client, &mut server, |record| leaving.push(record));
+            let (client, server) = play(&lives, |_, _| {});
+            prop_assert_eq!(leaving, records(client, server, reading));
+        }
     }
 }

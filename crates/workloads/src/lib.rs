@@ -2,7 +2,7 @@
 //! the load generation that makes their messages due.
 //!
 //! A workload is two applications, one that connects and one that listens ([`contract`](Application)); they see whole
-//! messages and nothing of the transport but its lanes. Each keeps a [`Ledger`], and [`records`] joins the two. Those whose
+//! messages and nothing of the transport but its lanes. Each keeps a [`Ledger`], and a [`Reading`] joins the two. Those whose
 //! messages come due by time and are answered one by one share `sender` and `receiver`; `registry` lists them all.
 
 mod bulk;
@@ -22,6 +22,7 @@ mod registry;
 mod sender;
 mod simco;
 mod spec;
+mod window;
 mod workload;
 
 pub use bulk::Bulk;
@@ -29,7 +30,7 @@ pub use contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output,
 pub use echo::Echo;
 pub use host::{Enforce, Filter, Host, HostSpec};
 pub use lanes::Lanes;
-pub use ledger::{Arrived, Due, EntryId, Ledger, Reading, records};
+pub use ledger::{Arrived, Due, EntryId, Ledger, Reading};
 pub use load::{Arrivals, Load, Pace};
 pub use oneway::Oneway;
 pub use padded::MessageSize;

@@ -50,7 +50,7 @@ impl<A: Answers> Receiver<A> {
             blocked: false,
             to_close: VecDeque::new(),
             quit: None,
-            ledger: Ledger::with_room(0, messages),
+            ledger: Ledger::new(messages),
         }
     }
 
@@ -103,15 +103,16 @@ impl<A: Answers> Application for Receiver<A> {
 
     #[inline]
     fn standing(&self) -> Standing {
-        Standing { done: self.ledger.received() as u64, ..Standing::default() }
+        Standing { done: self.ledger.received(), ..Standing::default() }
     }
 
-    fn ledger(&self) -> &Ledger {
-        &self.ledger
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
 
-    fn end(&mut self, now: Time) {
+    fn end(&mut self, now: Time) -> bool {
         self.answers.end(now);
+        true
     }
 }
 

@@ -92,7 +92,7 @@ impl<R: Requests> Sender<R> {
             held: Held::default(),
             to_close: VecDeque::new(),
             quit: None,
-            ledger: Ledger::with_room(messages, 0),
+            ledger: Ledger::default(),
             replies: 0,
         }
     }
@@ -119,8 +119,7 @@ impl<R: Requests> Sender<R> {
 
     /// Something is still to be sent, or to be answered.
     fn has_more(&self) -> bool {
-        let answered =
-            self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.due() as u64;
+        let answered = self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.due();
         self.pacer.left() > 0 || !answered
     }
 
@@ -234,7 +233,7 @@ impl<R: Requests> Application for Sender<R> {
     #[inline]
     fn standing(&self) -> Standing {
         Standing {
-            due: self.ledger.due() as u64,
+            due: self.ledger.due(),
             done: self.replies,
             last_due: self.ledger.last_due(),
             all_due: self.pacer.left() == 0,
@@ -242,21 +241,23 @@ impl<R: Requests> Application for Sender<R> {
         }
     }
 
-    fn ledger(&self) -> &Ledger {
-        &self.ledger
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
 
     /// Notes the rest of the schedule as never sent. Without an end there is no rest.
-    fn end(&mut self, now: Time) {
+    fn end(&mut self, now: Time) -> bool {
+        const PART: u64 = 4096;
         if self.endless {
-            return;
+            return true;
         }
-        while self.pacer.left() > 0 {
+        for _ in 0..PART.min(self.pacer.left()) {
             if self.pacer.next() == Time::MAX {
                 self.pacer.start(now);
             }
             drop(self.next_message(now));
         }
+        self.pacer.left() == 0
     }
 }
 
@@ -411,7 +412,7 @@ mod tests {
             let mut client = opened(kind, 1, 4);
             drop(send(client.as_mut(), ms(10)));
             assert!(!client.standing().all_due);
-            client.end(ms(15));
+            assert!(client.end(ms(15)));
             assert_eq!((client.standing().due, client.standing().all_due), (4, true));
         }
     }

@@ -1,0 +1,132 @@
+//! What the lab makes of a run's records, one by one as they come.
+
+use std::collections::BTreeMap;
+
+use hol_base::Duration;
+use hol_measure::{Record, RecordKind, Summarizer, Summary, TransferSoFar};
+use hol_scenario::Observer;
+
+use crate::error::LabError;
+use crate::records::RecordsFile;
+
+/// Follows a run: summarises the records of the measured flow, writes those of all, and tells how far it is.
+pub(crate) struct Following<'a> {
+    kinds: Vec<Kind>,
+    file: Option<RecordsFile>,
+    /// Why they could not be written.
+    problem: Option<LabError>,
+    /// Hears now and then how many more messages are settled, and says whether the run is to go on.
+    tell: &'a mut dyn FnMut(u64) -> bool,
+    untold: u64,
+}
+
+/// The records of one kind.
+struct Kind {
+    kind: RecordKind,
+    summarizer: Summarizer,
+    transfer: TransferSoFar,
+}
+
+/// What the records of a run say.
+pub(crate) struct Said {
+    /// Those of the kind that the workload is about.
+    pub(crate) summary: Summary,
+    /// From their first message sent to the last delivered.
+    pub(crate) span: Duration,
+    /// Those of other kinds.
+    pub(crate) other: BTreeMap<RecordKind, Summary>,
+}
+
+impl<'a> Following<'a> {
+    pub(crate) fn new(file: Option<RecordsFile>, tell: &'a mut dyn FnMut(u64) -> bool) -> Self {
+        Self { kinds: Vec::new(), file, problem: None, tell, untold: 0 }
+    }
+
+    /// The run is over: what its records said, by a workload that is about those of this `kind`.
+    pub(crate) fn finish(self, kind: RecordKind) -> Result<Said, LabError> {
+        self.problem.map_or(Ok(()), Err)?;
+        self.file.map_or(Ok(()), RecordsFile::finish)?;
+        Ok(Said::of(self.kinds, kind))
+    }
+
+    /// Why the records could not be written, if that is why the run ended.
+    pub(crate) fn into_problem(self) -> Option<LabError> {
+        self.problem
+    }
+
+    fn summarize(&mut self, record: &Record) {
+        let at = self.kinds.iter().position(|of| of.kind == record.kind).unwrap_or_else(|| {
+            let (summarizer, transfer) = (Summarizer::default(), TransferSoFar::default());
+            self.kinds.push(Kind { kind: record.kind, summarizer, transfer });
+            self.kinds.len() - 1
+        });
+        let Kind { summarizer, transfer, .. } = &mut self.kinds[at];
+        summarizer.add(record);
+        transfer.add(record);
+    }
+}
+
+impl Observer for Following<'_> {
+    fn record(&mut self, flow: usize, record: &Record) {
+        if flow == 0 {
+            self.summarize(record);
+            self.untold += 1;
+        }
+        if let Some(file) = &mut self.file
+            && let Err(problem) = file.add(flow, record)
+        {
+            self.problem.get_or_insert(problem);
+        }
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.problem.is_none() && (self.tell)(std::mem::take(&mut self.untold))
+    }
+}
+
+impl Said {
+    fn of(kinds: Vec<Kind>, kind: RecordKind) -> Self {
+        let finished = |Kind { kind, summarizer, transfer }| (kind, (summarizer.finish(), transfer));
+        let mut other: BTreeMap<_, _> = kinds.into_iter().map(finished).collect();
+        let own =
+            other.remove(&kind).unwrap_or_else(|| (Summarizer::default().finish(), TransferSoFar::default()));
+        let span = own.1.transfer().map_or(Duration::ZERO, |transfer| transfer.span());
+        let other = other.into_iter().map(|(kind, (summary, _))| (kind, summary)).collect();
+        Self { summary: own.0, span, other }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Time;
+    use hol_measure::Outcome;
+
+    #[test]
+    fn kinds_are_summarised_apart() {
+        let record = |id, kind, parent| Record {
+            id,
+            kind,
+            parent,
+            stream: 0,
+            size: 100,
+            scheduled: Time::ZERO,
+            request: None,
+            reply: None,
+            outcome: Outcome::Unfinished,
+        };
+        let mut told = 0;
+        let mut tell = |messages| {
+            told += messages;
+            true
+        };
+        let mut following = Following::new(None, &mut tell);
+        following.record(0, &record(0, RecordKind::Page, None));
+        (1..4).for_each(|id| following.record(0, &record(id, RecordKind::Object, Some(0))));
+        following.record(1, &record(0, RecordKind::Object, None));
+        assert!(following.goes_on());
+        let said = following.finish(RecordKind::Page).unwrap();
+        let other: Vec<_> = said.other.iter().map(|(kind, summary)| (kind.name(), summary.offered)).collect();
+        assert_eq!((said.summary.offered, other, told), (1, vec![("object", 3)], 4));
+    }
+}

@@ -1,0 +1,70 @@
+//! Notes on messages that are not settled, by the numbers of the messages.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+/// The notes from one number on, without gaps: what is settled leaves at the front.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Window<T> {
+    start: u32,
+    notes: VecDeque<T>,
+}
+
+impl<T> Default for Window<T> {
+    fn default() -> Self {
+        Self { start: 0, notes: VecDeque::new() }
+    }
+}
+
+impl<T> Window<T> {
+    /// The number after the last.
+    pub(crate) fn end(&self) -> u32 {
+        self.start + self.notes.len() as u32
+    }
+
+    /// The note on the next message; its number.
+    pub(crate) fn push(&mut self, note: T) -> u32 {
+        self.notes.push_back(note);
+        self.end() - 1
+    }
+
+    pub(crate) fn first(&self) -> Option<&T> {
+        self.notes.front()
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.notes.get(number.checked_sub(self.start)? as usize)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.notes.get_mut(number.checked_sub(self.start)? as usize)
+    }
+
+    /// Takes the oldest note, with its number.
+    pub(crate) fn pop(&mut self) -> Option<(u32, T)> {
+        let oldest = self.notes.pop_front()?;
+        self.start += 1;
+        Some((self.start - 1, oldest))
+    }
+
+    /// Goes past the message that the window starts with; the note on it, if there is one.
+    pub(crate) fn pass(&mut self) -> Option<T> {
+        self.start += 1;
+        self.notes.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_on_whatever_has_left() {
+        let mut window = Window::default();
+        assert_eq!((window.push('a'), window.push('b'), window.pop()), (0, 1, Some((0, 'a'))));
+        assert_eq!((window.get(0), window.get(1), window.get(2)), (None, Some(&'b'), None));
+        assert_eq!((window.pass(), window.pass(), window.pop()), (Some('b'), None, None));
+        assert_eq!((window.end(), window.push('d'), window.first()), (3, 3, Some(&'d')));
+    }
+}
