@@ -165,8 +165,8 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
 
 /// Whether a test has the time to run it: some messages, and nothing that goes on beside them.
 fn is_tiny(point: &Point) -> bool {
-    let size = point.workload.size().unwrap_or_default();
-    point.messages_in(0) * size < 1 << 20 && point.messages_in(0) <= 200 && point.background.is_empty()
+    let (messages, size) = (point.messages_in(0), point.workload.size().unwrap_or_default());
+    messages <= 200 && messages * size < 1 << 20 && point.background.is_empty()
 }
 
 proptest! {
