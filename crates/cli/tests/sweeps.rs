@@ -250,3 +250,31 @@ fn a_full_disk_is_named_with_the_file_and_the_cure() {
     assert_eq!(exit, 1);
     assert!(message.contains("out/points.csv") && message.contains("same command again"), "{message}");
 }
+
+#[test]
+fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |figures: &str| {
+        let sweep = "[sweep]\n'network.loss' = ['0%', '1%']\n'network.delay' = ['5ms', '9ms']\n";
+        let text = format!("transports = ['tcp', 'udp']\nmessages = 100\n{figures}\n{sweep}");
+        fs::write(dir.path().join("mine.toml"), text).unwrap();
+    };
+    let page = || fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    file("");
+    ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
+    assert!(page().contains("Mean response time over loss, a panel for each delay"));
+    file("[[figure]]\nover = 'network.delay'\nmetric = 'delivered'");
+    ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
+    let page = page();
+    assert!(page.contains("Messages delivered over delay, a panel for each loss"), "{page}");
+    assert!(!page.contains("Mean response time over loss"), "only what is wished for");
+    for (figure, problem) in [
+        ("over = 'network.dely'", "mine.toml:4:8: \"network.dely\" is not swept; did you mean \"network.delay\"?"),
+        ("over = 'network.loss'\nmetric = 'speed'", "mine.toml:5:10: unknown metric \"speed\"; known are response-time"),
+        ("over = 'network.loss'\npanels = 'network.loss'", "another key than the horizontal axis"),
+    ] {
+        file(&format!("[[figure]]\n{figure}"));
+        let (exit, message) = failure(dir.path(), &["run", "mine.toml", "--out", "out"]);
+        assert!(exit == 2 && message.contains(problem), "{message}");
+    }
+}

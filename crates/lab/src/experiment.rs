@@ -17,6 +17,7 @@ use toml::de::{DeTable, DeValue};
 use crate::axes::{Assignment, combinations};
 use crate::background::Background;
 use crate::error::InputError;
+use crate::figure::{self, FigureWish};
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
 use crate::source::Source;
@@ -36,6 +37,8 @@ pub struct Experiment {
     pub records: Keep,
     /// Every combination of the axes; transports are the first axis.
     pub points: Vec<Point>,
+    /// What its writer wants drawn; empty: what follows from its axes.
+    pub figures: Vec<FigureWish>,
     /// What the script of its topology says without meaning here, with line and reason.
     pub ignored: Vec<String>,
 }
@@ -68,6 +71,8 @@ struct File {
     #[serde(default = "default_world")]
     world: Spanned<WorldName>,
     transports: Spanned<Vec<Named>>,
+    #[serde(default, rename = "figure")]
+    figures: Vec<figure::Written>,
     /// The script is read before; here only if it is swept.
     topology: Option<Spanned<IgnoredAny>>,
     #[serde(default = "default_network")]
@@ -147,9 +152,14 @@ impl Experiment {
                 places.push(file.world.span());
             }
         }
+        let swept: Vec<&str> =
+            combinations.first().into_iter().flatten().map(|set| set.key.as_str()).collect();
+        let figures = first.figures.iter().map(|figure| figure.settled(&swept));
+        let figures =
+            figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
         let (name, records, ignored) = (name.to_owned(), first.records, source.ignored()?);
-        Ok((Self { name, title, records, points, ignored }, places))
+        Ok((Self { name, title, records, points, figures, ignored }, places))
     }
 
     /// The experiment in another world, and for each point that had to be left out why that cannot do it.

@@ -1,11 +1,12 @@
 //! What a result directory says about itself: enough to understand it, to go on with it, and to check it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Experiment, Keep};
+use crate::figure::FigureWish;
 use crate::point::Point;
 
 /// The layout of result directories; a change of it is a new number.
@@ -35,6 +36,9 @@ pub struct Manifest {
     pub host: Host,
     /// Name and title of each experiment.
     pub experiments: Vec<(String, String)>,
+    /// What the writers of the experiments want drawn, by experiment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, Vec<FigureWish>>,
     /// Every point with every setting, defaults and stacks included.
     pub points: Vec<Point>,
 }
@@ -54,6 +58,11 @@ pub struct Host {
     pub memory: u64,
 }
 
+fn wishes(experiments: &[Experiment]) -> BTreeMap<String, Vec<FigureWish>> {
+    let wished = experiments.iter().filter(|experiment| !experiment.figures.is_empty());
+    wished.map(|experiment| (experiment.name.clone(), experiment.figures.clone())).collect()
+}
+
 impl Manifest {
     /// The manifest of `experiments`, run by the command line `command`.
     pub fn new(title: &str, study: Option<&str>, experiments: &[Experiment], command: Vec<String>) -> Self {
@@ -69,6 +78,7 @@ impl Manifest {
             records: if keep { Keep::All } else { Keep::None },
             host: Host::this(),
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
+            figures: wishes(experiments),
             points: experiments.iter().flat_map(|e| e.points.clone()).collect(),
         }
     }

@@ -32,7 +32,11 @@ impl Store {
         match begun(dir)? {
             Some(old) => {
                 check_same(dir, &old, &manifest)?;
-                Self::attach(dir, old)
+                // What is drawn may change when all is measured.
+                match old.figures == manifest.figures {
+                    true => Self::attach(dir, old),
+                    false => Self::begin(dir, Manifest { figures: manifest.figures, ..old }),
+                }
             }
             None => Self::begin(dir, manifest),
         }

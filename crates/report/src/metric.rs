@@ -3,6 +3,7 @@
 use hol_base::Duration;
 use hol_measure::{CONFIDENCE, Distribution, Interval, Recorder, Summary};
 use serde::Deserialize;
+use serde::de::IntoDeserializer;
 
 use crate::closed_form;
 use crate::data::Cell;
@@ -27,6 +28,12 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// The metric that an experiment file calls so.
+    pub fn named(name: &str) -> Option<Self> {
+        let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
+        Self::deserialize(name).ok()
+    }
+
     /// The value of each repetition; `None` where it has no honest one.
     pub fn of_runs(self, cell: &Cell) -> Vec<Option<f64>> {
         let flows = || cell.flows.as_ref();
@@ -189,6 +196,17 @@ impl Metric {
 mod tests {
     use super::*;
     use crate::testing::flow;
+
+    #[test]
+    fn what_an_experiment_may_ask_for_is_a_metric() {
+        for name in hol_lab::METRICS {
+            assert!(Metric::named(name).is_some(), "{name}");
+        }
+        assert_eq!(
+            (Metric::named(hol_lab::METRICS[0]), Metric::named("speed")),
+            (Some(Metric::default()), None)
+        );
+    }
 
     #[test]
     fn a_run_that_did_not_end_is_in_no_mean_but_counted() {

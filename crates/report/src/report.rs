@@ -88,7 +88,8 @@ impl Report {
         let mut surveys = Vec::new();
         if results.manifest.study.is_none() {
             for survey in surveys_of(results, &data) {
-                figures.extend(survey.figures(figures.len() + 1));
+                let wishes = results.manifest.figures.get(&survey.experiment).map_or(&[][..], Vec::as_slice);
+                figures.extend(survey.figures(wishes, &data, figures.len() + 1));
                 surveys.push(survey.surveyed());
             }
         }

@@ -144,7 +144,7 @@ mod tests {
         let survey = Survey::new("exp1", &axes.each_ref().map(Vec::as_slice), &data);
         Report {
             title: "A & B".into(),
-            figures: survey.figures(1),
+            figures: survey.figures(&[], &data, 1),
             surveys: vec![survey.surveyed()],
             judged: judge(&claims, &layout.views, &[], &data),
             diagrams: Vec::new(),

@@ -14,9 +14,12 @@ const WIDE: f64 = 25.0;
 
 /// All figures, counted from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
-    let mut figures: Vec<Figure> =
-        metrics(survey).into_iter().flat_map(|metric| over(survey, metric)).collect();
-    figures.extend(distributions(survey));
+    let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
+    numbered(means.chain(distributions(survey)).collect(), first)
+}
+
+/// Gives figures their numbers.
+pub fn numbered(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
     for (number, figure) in (first..).zip(&mut figures) {
         figure.id = format!("fig{number:02}");
         figure.name = format!("Figure {number}");
@@ -43,7 +46,7 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
 }
 
 /// A metric over the horizontal axis: a figure for each combination of the third and further axes.
-fn over(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
+pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
     let (Some(x), Some(y)) = (horizontal(survey), vertical(survey, metric)) else { return Vec::new() };
     let figure = |others: Vec<usize>| {
         let mut cells = Vec::new();
@@ -171,7 +174,7 @@ fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
 }
 
 /// A figure of distributions for each combination of the axes.
-fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
+pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     let combinations = survey.combinations(0);
     let times = survey.cells().filter(|cell| cell.latency.completed() > 0);
     let ends = times.flat_map(|cell| [cell.latency.quantile(0.0), cell.latency.max()]).flatten();
@@ -241,6 +244,8 @@ fn capitalized(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hol_lab::FigureWish;
+
     use crate::data::Cell;
     use crate::testing::{cell, dataset, swept};
 
@@ -307,6 +312,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_figure_that_is_wished_for_takes_its_axes_and_its_metric() {
+        let data = dataset(grid(&[("network.loss", &["1%", "2%"]), ("network.delay", &["5ms", "9ms"])]));
+        let wish = FigureWish {
+            over: "network.delay".to_owned(),
+            panels: Some("network.loss".to_owned()),
+            metric: "tail".to_owned(),
+        };
+        let figures = swept(&data).figures(&[wish], &data, 1);
+        let means: Vec<&Figure> = figures.iter().filter(|figure| !figure.is_ccdf).collect();
+        let [figure] = &means[..] else { panic!("one figure: {means:?}") };
+        assert_eq!((figure.metric, figure.x.label.as_str()), (Metric::Tail, "delay (ms)"));
+        assert_eq!(figure.panels[0].title, "loss 1%");
     }
 
     #[test]

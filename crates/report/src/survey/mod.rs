@@ -12,6 +12,8 @@ mod quantity;
 
 use std::collections::BTreeMap;
 
+use hol_lab::FigureWish;
+
 use crate::data::{Cell, Dataset, Filter};
 use crate::figures::Figure;
 use crate::metric::Metric;
@@ -58,6 +60,18 @@ impl<'d> Survey<'d> {
         if let Some(index) = axes.iter().position(|axis| axis.numbers.is_some()) {
             axes[..=index].rotate_right(1);
         }
+        Self::over(experiment, axes, data)
+    }
+
+    /// The same with the axes of these keys in front, in this order.
+    pub fn arranged(&self, keys: &[&str], data: &'d Dataset) -> Self {
+        let mut axes = self.axes.clone();
+        let place = |axis: &Axis| keys.iter().position(|key| axis.keys.iter().any(|known| known == key));
+        axes.sort_by_key(|axis| place(axis).unwrap_or(keys.len()));
+        Self::over(&self.experiment, axes, data)
+    }
+
+    fn over(experiment: &str, axes: Vec<Axis>, data: &'d Dataset) -> Self {
         let mut survey =
             Self { experiment: experiment.to_owned(), transports: Vec::new(), axes, cells: BTreeMap::new() };
         for cell in data.cells.iter().filter(|cell| cell.experiment == experiment) {
@@ -147,9 +161,18 @@ impl<'d> Survey<'d> {
         )
     }
 
-    /// The figures, counted from `first`.
-    pub fn figures(&self, first: usize) -> Vec<Figure> {
-        figures::figures(self, first)
+    /// The figures, counted from `first`: those that are wished for, else those that follow from the axes.
+    pub fn figures(&self, wishes: &[FigureWish], data: &'d Dataset, first: usize) -> Vec<Figure> {
+        if wishes.is_empty() {
+            return figures::figures(self, first);
+        }
+        let drawn = wishes.iter().flat_map(|wish| {
+            let keys: Vec<&str> =
+                [Some(wish.over.as_str()), wish.panels.as_deref()].into_iter().flatten().collect();
+            let metric = Metric::named(&wish.metric).unwrap_or_default();
+            figures::of_metric(&self.arranged(&keys, data), metric)
+        });
+        figures::numbered(drawn.chain(figures::distributions(self)).collect(), first)
     }
 }
 

@@ -1,0 +1,69 @@
+//! `[[figure]]`: what the writer of an experiment wants to see drawn, instead of what follows from its axes.
+
+use std::ops::Range;
+
+use hol_base::nearest;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+/// What may be drawn, by the names of a report's metrics.
+pub const METRICS: [&str; 6] =
+    ["response-time", "tail", "throughput", "connect-time", "fairness", "delivered"];
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FigureWish {
+    /// The swept key along the horizontal axis.
+    pub over: String,
+    /// The swept key that has a panel for each of its values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub panels: Option<String>,
+    /// One of [`METRICS`].
+    pub metric: String,
+}
+
+/// A figure as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    over: Spanned<String>,
+    panels: Option<Spanned<String>>,
+    metric: Option<Spanned<String>>,
+}
+
+impl Written {
+    /// The figure, if its keys are swept and its metric is one; else where it is wrong, and how to mend it.
+    pub(crate) fn settled(&self, swept: &[&str]) -> Result<FigureWish, (Range<usize>, String)> {
+        let key = |key: &Spanned<String>| match swept.contains(&key.get_ref().as_str()) {
+            true => Ok(key.get_ref().clone()),
+            false => Err((key.span(), unswept(key.get_ref(), swept))),
+        };
+        let metric = match &self.metric {
+            Some(metric) if !METRICS.contains(&metric.get_ref().as_str()) => {
+                let problem =
+                    format!("unknown metric {:?}; known are {}", metric.get_ref(), METRICS.join(", "));
+                return Err((metric.span(), problem));
+            }
+            Some(metric) => metric.get_ref().clone(),
+            None => METRICS[0].to_owned(),
+        };
+        let panels = self.panels.as_ref().map(key).transpose()?;
+        let over = key(&self.over)?;
+        if let Some(panels) = self.panels.as_ref().filter(|panels| panels.get_ref() == self.over.get_ref()) {
+            return Err((
+                panels.span(),
+                "the panels are over another key than the horizontal axis".to_owned(),
+            ));
+        }
+        Ok(FigureWish { over, panels, metric })
+    }
+}
+
+fn unswept(key: &str, swept: &[&str]) -> String {
+    let hint = match (nearest(key, swept.iter().copied()), swept) {
+        (Some(near), _) => format!("; did you mean {near:?}?"),
+        (None, []) => "; write a [sweep] for it".to_owned(),
+        (None, _) => format!("; swept are {}", swept.join(", ")),
+    };
+    format!("{key:?} is not swept{hint}")
+}
