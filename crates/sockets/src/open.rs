@@ -45,6 +45,10 @@ pub(crate) fn event_loop<'p>(
     }
     enter(End::Client).map_err(refused("enter the client's network"))?;
 
+    let mut client = workload.client(lanes, *messages, *seed);
+    let mut server = workload.server(lanes, *messages, Host { filter: lent });
+    client.ledger().make_room(*messages, 0);
+    server.ledger().make_room(0, *messages);
     Ok(EventLoop {
         assignment,
         enter,
@@ -54,8 +58,8 @@ pub(crate) fn event_loop<'p>(
         listener,
         server_site,
         client_ports: Vec::new(),
-        client: Side::new(End::Client, workload.client(lanes, *messages, *seed)),
-        server: Side::new(End::Server, workload.server(lanes, *messages, Host { filter: lent })),
+        client: Side::new(End::Client, client),
+        server: Side::new(End::Server, server),
         filter,
         flow: Flow::new(Terms::of(workload, transport, Time::ZERO)),
         was_stopped: false,

@@ -18,6 +18,10 @@ impl<T> Default for Window<T> {
 }
 
 impl<T> Window<T> {
+    pub(crate) fn make_room(&mut self, notes: usize) {
+        self.notes.reserve(notes);
+    }
+
     /// The number after the last.
     pub(crate) fn end(&self) -> u32 {
         self.start + self.notes.len() as u32
