@@ -23,15 +23,20 @@ use crate::terminal::say;
 
 /// All tests of one line shall hold together, so that each has to be surer than the 95 % of the whole.
 const TESTS: usize = 100;
-/// In so many repetitions something has to have happened before the others are believed.
-const VARIED: usize = 10;
+/// Repetitions before a place is judged at all, and, unless told, the most that it may take: what is rare has to have had its
+/// chance.
+const FIRST: u32 = 64;
+const MOST: u32 = 400;
+/// Ends of borders that are confirmed at most.
+const CONFIRMED: usize = 16;
 /// Columns of the map.
 const WIDTH: usize = 56;
 
 /// Search where along an axis of a sweep the better transport changes: more samples where it matters.
 ///
 /// The axis is the first numeric one, its ends are the least and the greatest value of the file. Each place is repeated
-/// until it is decided, and the border is closed in on until it is as precise as asked for. Every border holds with 95 %.
+/// until it is decided (99.95 %), and the border is closed in on until it is as precise as asked for; its ends are confirmed with all
+/// repetitions.
 #[derive(Debug, Args)]
 pub struct Advise {
     /// The experiment, with an axis of numbers under [sweep]
@@ -42,7 +47,7 @@ pub struct Advise {
     /// How near each other the ends of a border are to be: of its place on a logarithmic axis, else of the axis
     #[arg(long, value_name = "5%", default_value = "5%")]
     precision: Ratio,
-    /// Repetitions of one place at most [default: 16 times those of the file]
+    /// Repetitions of one place at most [default: 400, or 16 times those of the file]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     most: Option<usize>,
     /// Override a key, as in network.loss=1%
@@ -202,20 +207,29 @@ impl Sampler<'_> {
             most: 24,
         };
         let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.place(step)).collect();
-        let mut said: Vec<(f64, String)> = Vec::new();
-        let mut metric = Metric::ResponseTime;
-        let probes = search.run(
-            &grid,
-            |x| numbers.round(x),
-            |x| {
-                let (probe, of, by) = self.probe(x, &numbers.text(x), others, transport, than)?;
-                metric = of;
-                said.push((x, by));
-                Ok::<_, Failure>(probe)
-            },
-        )?;
+        let mut seen: Vec<Seen> = Vec::new();
+        let mut look = |x: f64, confirm: bool| {
+            let (probe, what) = self.probe(x, &numbers.text(x), others, transport, than, confirm)?;
+            seen.retain(|known| known.x != x);
+            seen.push(what);
+            Ok::<_, Failure>(probe)
+        };
+        let round = |x| numbers.round(x);
+        let mut probes = search.run(&grid, round, |x| look(x, false))?;
+        // Few repetitions may have missed what is rare: the ends of a border are looked at again with all, and what does not
+        // stand is searched anew.
+        let mut confirmed: Vec<f64> = Vec::new();
+        let next =
+            |probes: &[Probe], confirmed: &[f64]| ends(probes).into_iter().find(|x| !confirmed.contains(x));
+        while let Some(x) = next(&probes, &confirmed).filter(|_| confirmed.len() < CONFIRMED) {
+            let again = look(x, true)?;
+            probes.iter_mut().filter(|probe| probe.x == x).for_each(|probe| *probe = again);
+            confirmed.push(x);
+            search.refine(&mut probes, round, |x| look(x, false))?;
+        }
         let at: Vec<String> = others.iter().map(|(key, value)| format!("{key} {value}")).collect();
-        let said = Said { transport, than, axis, unit: numbers.unit, metric, by: &said };
+        let metric = seen.last().map_or(Metric::ResponseTime, |seen| seen.metric);
+        let said = Said { transport, than, axis, unit: numbers.unit, metric, seen: &seen };
         let sentence = said.sentence(&probes);
         let at = at.join(", ");
         Ok(Line {
@@ -239,7 +253,8 @@ impl Sampler<'_> {
         others: &[(String, String)],
         transport: &str,
         than: &str,
-    ) -> Result<(Probe, Metric, String), Failure> {
+        confirm: bool,
+    ) -> Result<(Probe, Seen), Failure> {
         let key = &self.axis.keys[0];
         let mut source = self.source.clone();
         source.set(&format!("{key} = {text}"), key, text)?;
@@ -247,9 +262,10 @@ impl Sampler<'_> {
         points.retain(|point| {
             without(&point.axes, self.axis) == *others && [transport, than].contains(&point.label.as_str())
         });
-        let least = points.first().map_or(1, |point| point.repetitions.least.max(4));
+        let asked = points.first().map_or(1, |point| point.repetitions.least);
         let most =
-            self.advise.most.map_or(16 * least, |most| u32::try_from(most).unwrap_or(u32::MAX)).max(least);
+            self.advise.most.map_or(MOST.max(16 * asked), |most| u32::try_from(most).unwrap_or(u32::MAX));
+        let least = if confirm { most } else { FIRST.max(asked).min(most) };
         let mut repetitions = least;
         loop {
             let results = self.sample(&points, repetitions)?;
@@ -267,14 +283,11 @@ impl Sampler<'_> {
                 Outcome::Undecided | Outcome::Unknown => Side::Unsure,
             };
             let is_known = contest.outcome() != Outcome::Unknown;
-            let is_decided = side != Side::Unsure && contest.varied() >= VARIED;
-            if is_decided || repetitions >= most || !is_known {
-                let by = if is_known {
-                    contest.by()
-                } else {
-                    "an unknown amount, for one did not carry the load".to_owned()
-                };
-                return Ok((Probe { x, side, gain: contest.gain() }, metric, by));
+            let side = if contest.is_enough() { side } else { Side::Unsure };
+            if side != Side::Unsure || repetitions >= most || !is_known {
+                let (by, losses) = (contest.by(), contest.losses().filter(|_| is_known));
+                let seen = Seen { x, metric, by, losses, lost: contest.lost(), is_known };
+                return Ok((Probe { x, side, gain: contest.gain() }, seen));
             }
             repetitions = (repetitions * 2).min(most);
         }
@@ -318,8 +331,25 @@ struct Said<'a> {
     axis: &'a Axis,
     unit: &'static str,
     metric: Metric,
-    /// The size of the difference at each place.
-    by: &'a [(f64, String)],
+    seen: &'a [Seen],
+}
+
+/// What was seen at a place beside the side that is better.
+struct Seen {
+    x: f64,
+    metric: Metric,
+    /// The size of the difference.
+    by: String,
+    /// Messages that never arrived, and how much their shares differ.
+    losses: Option<String>,
+    lost: f64,
+    /// Both carried the load.
+    is_known: bool,
+}
+
+/// The ends of all borders.
+fn ends(probes: &[Probe]) -> Vec<f64> {
+    borders(probes).into_iter().flat_map(|border| [border.low, border.high]).collect()
 }
 
 impl Said<'_> {
@@ -344,7 +374,7 @@ impl Said<'_> {
 
     /// What is so at one place, and by how much.
     fn at(&self, probe: &Probe) -> String {
-        let by = self.by.iter().find(|(x, _)| *x == probe.x).map_or("", |(_, by)| by.as_str());
+        let by = self.seen.iter().find(|seen| seen.x == probe.x).map_or("", |seen| seen.by.as_str());
         format!("by {by} at {}", self.place(probe.x))
     }
 
@@ -353,9 +383,14 @@ impl Said<'_> {
         let borders = borders(probes);
         let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.side != Side::Unsure).collect();
         let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
-            return format!(
-                "{name} and {other} do not differ for sure anywhere; more repetitions (--most) may tell"
-            );
+            return match self.seen.iter().any(|seen| seen.is_known) {
+                true => format!(
+                    "{name} and {other} do not differ for sure anywhere; more repetitions (--most) may tell."
+                ),
+                false => format!(
+                    "{name} cannot be compared with {other}: one of them did not carry the load anywhere."
+                ),
+            };
         };
         let body = match borders.as_slice() {
             [] if first.side == Side::Tie => {
@@ -364,6 +399,9 @@ impl Said<'_> {
                     self.word(Side::Tie),
                     100.0 * NO_MATTER
                 )
+            }
+            [] if first.x == last.x => {
+                format!("{name} is {} than {other} {}", self.word(first.side), self.at(first))
             }
             [] => format!(
                 "{name} is {} than {other} from {} to {}: {}, {}",
@@ -386,7 +424,7 @@ impl Said<'_> {
                 self.turn(from),
                 self.at(last),
                 self.word(to.before),
-                self.place(to.x),
+                self.place(to.low),
                 self.at(first),
                 self.word(Side::Tie),
                 100.0 * NO_MATTER
@@ -396,32 +434,35 @@ impl Said<'_> {
                 format!("{name}, {} below that, {}", self.word(first.side), turns.join(", then "))
             }
         };
-        let ends = [(probes.first(), "below"), (probes.last(), "beyond")];
-        let open = ends.into_iter().find(|(end, _)| end.is_some_and(|end| end.side == Side::Unsure));
-        let open = open.map_or(String::new(), |(_, where_)| {
-            let from = if where_ == "below" { first.x } else { last.x };
-            format!("; {where_} {} it is not decided", self.place(from))
+        let ends = [(probes.first(), "below", first.x), (probes.last(), "beyond", last.x)];
+        let open = ends.into_iter().filter(|(end, ..)| end.is_some_and(|end| end.side == Side::Unsure));
+        let open: String =
+            open.map(|(_, side, from)| format!("; {side} {} it is not decided", self.place(from))).collect();
+        let unknown = self.seen.iter().filter(|seen| !seen.is_known).map(|seen| self.place(seen.x));
+        let unknown: Vec<String> = unknown.collect();
+        let unknown = match unknown.as_slice() {
+            [] => String::new(),
+            places => format!("; one of them did not carry the load at {}", places.join(", ")),
+        };
+        let lossy = self.seen.iter().filter(|seen| seen.losses.is_some());
+        let lossy = lossy.max_by(|a, b| a.lost.total_cmp(&b.lost));
+        let losses = lossy.map_or(String::new(), |seen| {
+            format!("; {} at {}", seen.losses.as_deref().unwrap_or_default(), self.place(seen.x))
         });
-        format!("{body}{open}.")
+        format!("{body}{open}{unknown}{losses}.")
     }
 
     fn turn(&self, border: &Border) -> String {
-        let Border { x, low, high, after, .. } = *border;
+        let Border { low, high, after, .. } = *border;
         let is = match after {
             Side::Tie => format!("is {} as {} (within {} %)", self.word(after), self.than, 100.0 * NO_MATTER),
             side => format!("is {} than {}", self.word(side), self.than),
         };
-        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-        format!(
-            "{is} from {} on (the border lies between {} and {}{unit}, 95 %)",
-            self.place(x),
-            short(low),
-            short(high)
-        )
+        format!("{is} from {} on (the border lies above {})", self.place(high), short(low))
     }
 
     fn below(&self, border: &Border) -> String {
-        format!("{} below", self.word(border.before))
+        format!("{} up to {}", self.word(border.before), self.place(border.low))
     }
 }
 

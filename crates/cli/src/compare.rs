@@ -6,8 +6,7 @@ use clap::Args;
 use hol_lab::{Archive, Experiment, Finished, Plan, PointResult, execute};
 use hol_measure::Distribution;
 use hol_report::data::Cell;
-use hol_report::metric::Metric;
-use hol_report::survey::verdict;
+use hol_report::survey::{lead, verdict};
 
 use crate::failure::Failure;
 use crate::fill::{stop_on_interrupt, threads, warn_of_engine};
@@ -85,7 +84,7 @@ fn page(results: &[PointResult], overrides: &str) -> String {
     text.push('\n');
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
     for cell in &cells[1..] {
-        text += &(verdict(Metric::ResponseTime, cell, &cells[0]) + "\n");
+        text += &(verdict(lead(cells.iter()), cell, &cells[0]) + "\n");
     }
     text += "\nwhere the time goes, mean of a message:\n";
     let rows: Vec<_> = cells.iter().map(|cell| (format!("  {}", cell.transport), parts(cell))).collect();

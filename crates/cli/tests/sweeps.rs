@@ -269,8 +269,14 @@ fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured(
     assert!(page.contains("Messages delivered over delay, a panel for each loss"), "{page}");
     assert!(!page.contains("Mean response time over loss"), "only what is wished for");
     for (figure, problem) in [
-        ("over = 'network.dely'", "mine.toml:4:8: \"network.dely\" is not swept; did you mean \"network.delay\"?"),
-        ("over = 'network.loss'\nmetric = 'speed'", "mine.toml:5:10: unknown metric \"speed\"; known are response-time"),
+        (
+            "over = 'network.dely'",
+            "mine.toml:4:8: \"network.dely\" is not swept; did you mean \"network.delay\"?",
+        ),
+        (
+            "over = 'network.loss'\nmetric = 'speed'",
+            "mine.toml:5:10: unknown metric \"speed\"; known are response-time",
+        ),
         ("over = 'network.loss'\npanels = 'network.loss'", "another key than the horizontal axis"),
     ] {
         file(&format!("[[figure]]\n{figure}"));

@@ -62,11 +62,22 @@ impl Search {
         mut probe: impl FnMut(f64) -> Result<Probe, E>,
     ) -> Result<Vec<Probe>, E> {
         let mut probes: Vec<Probe> = grid.iter().map(|x| probe(*x)).collect::<Result<_, _>>()?;
+        self.refine(&mut probes, round, probe)?;
+        Ok(probes)
+    }
+
+    /// Samples between those of `probes` (ascending) that disagree.
+    pub fn refine<E>(
+        &self,
+        probes: &mut Vec<Probe>,
+        round: impl Fn(f64) -> f64,
+        mut probe: impl FnMut(f64) -> Result<Probe, E>,
+    ) -> Result<(), E> {
         for _ in 0..self.most {
-            let Some((at, x)) = self.next(&probes, &round) else { break };
+            let Some((at, x)) = self.next(probes, &round) else { break };
             probes.insert(at, probe(x)?);
         }
-        Ok(probes)
+        Ok(())
     }
 
     /// The widest gap beside a border that is not known well enough: where a probe goes, and its place.

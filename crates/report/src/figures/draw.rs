@@ -5,7 +5,7 @@ use crate::plot::{Frame, Look, Panel, Scale, Series, Svg, key, side_labels};
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
-/// Left of the first panel: tick labels and the name of the axis.
+/// Left of the first panel: tick labels and the name of the axis, at least.
 const LEFT: f64 = 56.0;
 const TOP: f64 = 34.0;
 /// Below the panels: tick labels and the name of the axis.
@@ -44,12 +44,19 @@ fn beside(figure: &Figure) -> Vec<f64> {
     figure.panels.iter().enumerate().map(one).collect()
 }
 
+/// What the longest tick label of the vertical axis takes beyond those of four letters.
+fn longer_ticks(figure: &Figure) -> f64 {
+    let longest = figure.y.scale.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
+    (5.8 * longest as f64 - 24.0).max(0.0)
+}
+
 fn row(figure: &Figure, title: &str, beside: &[f64]) -> Svg {
     let mut svg = Svg::new(&figure.id, WIDTH, HEIGHT, title);
     let count = figure.panels.len();
     let height = HEIGHT - TOP - BOTTOM;
-    let width = ((WIDTH - LEFT - beside.iter().sum::<f64>()) / count as f64).min(560.0);
-    let mut left = LEFT;
+    let more = longer_ticks(figure);
+    let width = ((WIDTH - LEFT - more * count as f64 - beside.iter().sum::<f64>()) / count as f64).min(560.0);
+    let mut left = LEFT + more;
     for (index, data) in figure.panels.iter().enumerate() {
         let panel = panel(figure, Frame { left, top: TOP, width, height }, [true, index == 0]);
         panel.draw(&mut svg, &data.title);
@@ -58,7 +65,7 @@ fn row(figure: &Figure, title: &str, beside: &[f64]) -> Svg {
         if figure.is_ccdf && index + 1 == count {
             shared_key(&mut svg, figure, left + width + 16.0);
         }
-        left += width + beside[index];
+        left += width + beside[index] + more;
     }
     svg
 }
@@ -70,10 +77,11 @@ fn grid(figure: &Figure, title: &str) -> Svg {
     let top = TOP + KEY * lines as f64;
     let mut svg = Svg::new(&figure.id, WIDTH, top + (LOW + BELOW) * rows as f64 - 14.0, title);
     key_above(&mut svg, (LEFT, 14.0), &entries);
-    let width = (WIDTH - LEFT - 16.0) / COLUMNS as f64 - GAP / 2.0;
+    let more = longer_ticks(figure);
+    let width = (WIDTH - LEFT - 16.0) / COLUMNS as f64 - GAP / 2.0 - more;
     for (index, data) in figure.panels.iter().enumerate() {
         let (row, column) = (index / COLUMNS, index % COLUMNS);
-        let left = LEFT + (width + GAP / 2.0 + 8.0) * column as f64;
+        let left = LEFT + more + (width + GAP / 2.0 + 8.0 + more) * column as f64;
         let frame = Frame { left, top: top + (LOW + BELOW) * row as f64, width, height: LOW };
         let is_last = index + COLUMNS >= figure.panels.len();
         let panel = panel(figure, frame, [is_last, column == 0]);

@@ -17,8 +17,8 @@ pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, &Cell)]) ->
         .iter()
         .filter_map(|&(x, cell)| {
             let mean = metric.mean(cell)?;
-            let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
-            Some(Point { x, y: mean.mean, half_width, n: mean.n, missing: metric.missing(cell) })
+            let (y, half_width) = (mean.mean, mean.half_width);
+            Some(Point { x, y, half_width, n: mean.n, missing: metric.missing(cell) })
         })
         .collect();
     let mut theory: Vec<(f64, f64)> =
@@ -67,7 +67,11 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
     let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();
     let repetitions = cells.iter().map(|cell| cell.runs.len());
     let (least, most) = (repetitions.clone().min().unwrap_or(0), repetitions.max().unwrap_or(0));
-    let repetitions = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let repetitions = match (least, most) {
+        (1, 1) => "1 repetition".to_owned(),
+        _ if least == most => format!("{most} repetitions"),
+        _ => format!("{least} to {most} repetitions"),
+    };
     let missing: usize = cells.iter().map(|cell| metric.missing(cell)).sum();
     let left_out = match missing {
         // A distribution is over all of them.
@@ -76,7 +80,7 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
         _ => format!("; {} repetitions have no value and are in no mean", number(missing as f64)),
     };
     format!(
-        "{} points, {} messages, {repetitions} repetitions a point{left_out}",
+        "{} points, {} messages, {repetitions} a point{left_out}",
         number(cells.len() as f64),
         number(messages as f64)
     )

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Curves, Figure};
 use crate::metric::Metric;
-use crate::plot::{Point, Series, escape, number};
+use crate::plot::{Point, Scale, Series, escape};
 
 /// One row for each x and series: `panel,series,x,mean,ci95` or `panel,series,ms,share,low,high`.
 pub fn csv(figure: &Figure) -> String {
@@ -17,7 +17,9 @@ pub fn csv(figure: &Figure) -> String {
         match &panel.curves {
             Curves::Means(series) => {
                 for one in series {
-                    one.points.iter().for_each(|point| write(&mean_cells(title, one, point)));
+                    one.points
+                        .iter()
+                        .for_each(|point| write(&mean_cells(title, &figure.x.scale, one, point)));
                 }
             }
             Curves::Ccdfs(curves) => {
@@ -48,13 +50,15 @@ fn header(figure: &Figure) -> impl Iterator<Item = &'static str> {
     columns.split(',')
 }
 
-fn mean_cells(title: &str, series: &Series, point: &Point) -> [String; 8] {
+fn mean_cells(title: &str, scale: &Scale, series: &Series, point: &Point) -> [String; 8] {
     let theory = series.theory.iter().find(|(x, _)| *x == point.x);
     let theory = theory.map(|(_, y)| format!("{y:.4}")).unwrap_or_default();
     let Point { x, y, half_width, n, missing } = point;
     let (title, label) = (title.to_owned(), series.label.clone());
-    let (mean, half_width) = (format!("{y:.4}"), format!("{half_width:.4}"));
-    [title, label, x.to_string(), mean, half_width, theory, n.to_string(), missing.to_string()]
+    let half_width = if half_width.is_finite() { format!("{half_width:.4}") } else { String::new() };
+    let mean = format!("{y:.4}");
+    let x = if let Scale::Names(_) = scale { scale.name(*x) } else { x.to_string() };
+    [title, label, x, mean, half_width, theory, n.to_string(), missing.to_string()]
 }
 
 /// One row for each series, one column for each x.
@@ -62,14 +66,19 @@ pub fn html(figure: &Figure) -> String {
     let mut text = String::new();
     for panel in &figure.panels {
         let Curves::Means(series) = &panel.curves else { continue };
-        let mut xs: Vec<f64> = series.iter().flat_map(|one| one.points.iter().map(|p| p.x)).collect();
+        let place = |point: &Point| match figure.x.scale {
+            Scale::Names(_) => point.x.round(),
+            _ => point.x,
+        };
+        let mut xs: Vec<f64> = series.iter().flat_map(|one| one.points.iter().map(place)).collect();
         xs.sort_by(f64::total_cmp);
         xs.dedup();
-        let head: String = xs.iter().map(|x| format!("<th>{}</th>", number(*x))).collect();
+        let head: String =
+            xs.iter().map(|x| format!("<th>{}</th>", escape(&figure.x.scale.name(*x)))).collect();
         let _ = write!(
             text,
-            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}: {} in {}, ± 95 %</caption><tr><th>{}</th>{head}</tr>",
-            escape(&panel.title),
+            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}{} in {}, ± 95 %</caption><tr><th>{}</th>{head}</tr>",
+            if panel.title.is_empty() { String::new() } else { escape(&panel.title) + ": " },
             figure.metric.name(),
             figure.metric.unit(),
             escape(&figure.x.label)
@@ -77,9 +86,9 @@ pub fn html(figure: &Figure) -> String {
         for one in series.iter().filter(|one| !one.points.is_empty()) {
             let _ = write!(text, "<tr><th>{}</th>", escape(&one.label));
             for x in &xs {
-                let _ = match one.points.iter().find(|p| p.x == *x) {
+                let _ = match one.points.iter().find(|p| place(p) == *x) {
                     Some(p) => {
-                        write!(text, "<td>{:.2}<small> ± {:.2}{}</small></td>", p.y, p.half_width, of(p))
+                        write!(text, "<td>{:.2}<small>{}{}</small></td>", p.y, p.margin(), of(p))
                     }
                     None => write!(text, "<td>–</td>"),
                 };

@@ -80,6 +80,8 @@ impl Panel {
                 svg.text("tick", (left - 8.0, y + 3.5), Anchor::End, &tick.label);
             }
         }
-        svg.text_upwards("axis", (left - 40.0, top + height / 2.0), &self.y.label);
+        let longest = self.y.scale.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
+        let aside = (16.0 + 5.8 * longest as f64).max(40.0);
+        svg.text_upwards("axis", (left - aside, top + height / 2.0), &self.y.label);
     }
 }

@@ -66,6 +66,15 @@ impl Scale {
         }
     }
 
+    /// What stands for `value`: its name, or the number itself.
+    pub fn name(&self, value: f64) -> String {
+        match self {
+            // Marks over one name stand side by side.
+            Self::Names(names) => names.get(value.round().max(0.0) as usize).cloned().unwrap_or_default(),
+            _ => number(value),
+        }
+    }
+
     /// Whether `value` lies on the axis.
     pub fn contains(&self, value: f64) -> bool {
         (-1e-9..=1.0 + 1e-9).contains(&self.fraction(value))

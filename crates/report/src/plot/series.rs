@@ -9,7 +9,7 @@ pub struct Point {
     pub x: f64,
     /// The value.
     pub y: f64,
-    /// Half width of its 95 % interval; zero draws no bar.
+    /// Half width of its 95 % interval; infinite where one repetition tells nothing of it.
     pub half_width: f64,
     /// Repetitions behind it …
     pub n: u64,
@@ -61,7 +61,9 @@ impl Series {
                 }
             });
             for point in self.points.iter().filter(|p| panel.x.scale.contains(p.x)) {
-                svg.group("", &tooltip(&self.label, point), |svg| self.mark(svg, panel, point));
+                svg.group("", &tooltip(&self.label, &panel.x.scale.name(point.x), point), |svg| {
+                    self.mark(svg, panel, point);
+                });
             }
             for (x, why) in self.unended.iter().filter(|(x, _)| panel.x.scale.contains(*x)) {
                 let at = (panel.at(*x, 0.0).0, frame.top);
@@ -72,7 +74,8 @@ impl Series {
 
     fn bar(&self, svg: &mut Svg, panel: &Panel, point: &Point) {
         let Point { x, y, half_width, .. } = *point;
-        let (low, high) = (panel.at(x, y - half_width), panel.at(x, y + half_width));
+        let reach = if half_width.is_finite() { half_width } else { 0.0 };
+        let (low, high) = (panel.at(x, y - reach), panel.at(x, y + reach));
         // A bar that its own marker hides is not worth the ink.
         if low.1 - high.1 < 5.0 {
             return;
@@ -100,11 +103,22 @@ fn no_entry(svg: &mut Svg, (x, top): (f64, f64)) {
     svg.line("stroke", (x - 4.0, top + 9.0), (x + 4.0, top + 1.0));
 }
 
-fn tooltip(label: &str, point: &Point) -> String {
-    let Point { x, y, half_width, n, missing } = *point;
+fn tooltip(label: &str, x: &str, point: &Point) -> String {
+    let Point { y, n, missing, .. } = *point;
     let of =
         if missing > 0 { format!(" ({n} of {} repetitions)", n + missing as u64) } else { String::new() };
-    format!("{label} at {}: {y:.2} ± {half_width:.2}{of}", super::scale::number(x))
+    format!("{label} at {x}: {y:.2}{}{of}", point.margin())
+}
+
+impl Point {
+    /// How well the value is known: ` ± 0.25`, or that it is not.
+    pub fn margin(&self) -> String {
+        if self.half_width.is_finite() {
+            format!(" ± {:.2}", self.half_width)
+        } else {
+            " (one repetition)".to_owned()
+        }
+    }
 }
 
 /// Draws the shape of a point in the current colour.

@@ -73,7 +73,7 @@ impl Axis {
     /// What the axis is called in a sentence: `loss`.
     pub fn name(&self) -> String {
         let key = self.numbers.as_ref().map_or(0, |(key, _)| *key);
-        name(&self.keys[key]).to_owned()
+        name(&self.keys[key])
     }
 
     /// A step in words: `loss 1%`, `delay 10ms, rate 100/s`.
@@ -98,13 +98,19 @@ impl Axis {
     }
 }
 
-/// A key for people. Two tables have a rate: `network.rate` is the bandwidth of lines, `workload.rate` that of messages.
-fn name(key: &str) -> &str {
+/// A key for people. Several tables have a rate: `network.rate` is the bandwidth of lines, `workload.rate` that of messages,
+/// and what is of one direction only, or of the background, says so.
+fn name(key: &str) -> String {
+    let last = short(key);
     match key {
-        "network.rate" => "bandwidth",
-        "workload.rate" => "message rate",
-        "workload.size" => "message size",
-        _ => short(key),
+        "network.rate" => "bandwidth".to_owned(),
+        "workload.rate" => "message rate".to_owned(),
+        "workload.size" => "message size".to_owned(),
+        "background.count" => last.to_owned(),
+        _ if key.contains(".up.") => format!("{last} up"),
+        _ if key.contains(".down.") => format!("{last} down"),
+        _ if key.starts_with("background") => format!("background {last}"),
+        _ => last.to_owned(),
     }
 }
 
@@ -146,6 +152,18 @@ mod tests {
         let zip = of(&["a=1ms b=x c=5%", "a=1ms b=y c=6%", "a=2ms b=z c=7%"]);
         assert_eq!(zip.len(), 1, "{zip:?}");
         assert_eq!(zip[0].numbers.as_ref().unwrap().0, 2);
+    }
+
+    #[test]
+    fn directions_and_competitors_have_names_of_their_own() {
+        assert_eq!(
+            ["network.loss", "network.up.loss", "network.down.loss"].map(name),
+            ["loss", "loss up", "loss down"]
+        );
+        assert_eq!(
+            ["network.rate", "background.rate", "background.count"].map(name),
+            ["bandwidth", "background rate", "competitors"]
+        );
     }
 
     #[test]

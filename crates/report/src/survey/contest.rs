@@ -61,14 +61,31 @@ impl<'d> Contest<'d> {
         self.comparison.map(|test| test.p.max(test.p_beyond))
     }
 
-    /// In how many repetitions the difference is not what it mostly is: where something rare decides, few samples have seen
-    /// it, and their spread tells too little.
-    pub fn varied(&self) -> usize {
+    /// Whether there are enough repetitions for a test of means although few of them decide: 25 times the square of their
+    /// skewness (Cochran 1977, section 2.15), which is 25 repetitions in which something rare has happened.
+    pub fn is_enough(&self) -> bool {
+        let differences = self.differences();
+        let n = differences.len() as f64;
+        let mean = differences.iter().sum::<f64>() / n;
+        let moment = |power: i32| differences.iter().map(|d| (d - mean).powi(power)).sum::<f64>() / n;
+        let (variance, third) = (moment(2), moment(3));
+        // Without any variance there is no skewness.
+        variance <= self.metric.resolution().powi(2) || n >= 25.0 * third * third / variance.powi(3)
+    }
+
+    /// All repetitions of both were the same although losses are left to chance: too little has happened.
+    pub fn saw_nothing(&self) -> bool {
+        let is_random = |cell: &Cell| cell.conditions.loss > 0.0 && cell.conditions.loss < 100.0;
+        let never_varied = |cell: &Cell| {
+            let values: Vec<f64> = self.metric.of_runs(cell).into_iter().flatten().collect();
+            values.windows(2).all(|pair| (pair[0] - pair[1]).abs() <= self.metric.resolution())
+        };
+        [self.challenger, self.yardstick].into_iter().all(|cell| is_random(cell) && never_varied(cell))
+    }
+
+    fn differences(&self) -> Vec<f64> {
         let pairs = self.metric.of_runs(self.challenger).into_iter().zip(self.metric.of_runs(self.yardstick));
-        let mut differences: Vec<f64> = pairs.filter_map(|(a, b)| Some(a? - b?)).collect();
-        differences.sort_by(f64::total_cmp);
-        let Some(usual) = differences.get(differences.len() / 2).copied() else { return 0 };
-        differences.iter().filter(|difference| (*difference - usual).abs() > self.metric.resolution()).count()
+        pairs.filter_map(|(a, b)| Some(a? - b?)).collect()
     }
 
     /// As one of a family of tests, in which its p value is worth `p` (Holm 1979).
@@ -87,6 +104,7 @@ impl<'d> Contest<'d> {
         const ALPHA: f64 = 1.0 - CONFIDENCE;
         match &self.comparison {
             None => Outcome::Unknown,
+            Some(_) if self.saw_nothing() => Outcome::Undecided,
             Some(_) if self.p_equivalent < ALPHA => Outcome::Same,
             Some(_) if self.p >= ALPHA => Outcome::Undecided,
             Some(_) if self.gain() > 0.0 => Outcome::Better,
@@ -99,6 +117,16 @@ impl<'d> Contest<'d> {
         self.comparison.map_or(f64::NAN, |comparison| self.metric.gain(comparison.difference.mean))
     }
 
+    /// The challenger's mean less the yardstick's, in the metric's unit.
+    pub fn difference(&self) -> f64 {
+        self.comparison.map_or(f64::NAN, |comparison| comparison.difference.mean)
+    }
+
+    /// Pairs of repetitions.
+    pub fn repetitions(&self) -> u64 {
+        self.comparison.map_or(0, |comparison| comparison.difference.n)
+    }
+
     /// The difference's size: `3.1 ± 0.4 ms (12 %)`.
     pub fn by(&self) -> String {
         let Some(comparison) = &self.comparison else { return "an unknown amount".to_owned() };
@@ -109,9 +137,10 @@ impl<'d> Contest<'d> {
         format!("{size} {}{share}", self.metric.unit())
     }
 
-    /// Messages of both that never arrived.
-    pub fn lost(&self) -> u64 {
-        self.challenger.lost() + self.yardstick.lost()
+    /// How much the shares of messages that never arrived differ.
+    pub fn lost(&self) -> f64 {
+        let share = |cell: &Cell| cell.lost() as f64 / cell.offered().max(1) as f64;
+        (share(self.challenger) - share(self.yardstick)).abs()
     }
 
     /// What has to be known beside the times: messages that never arrived are in no mean.
@@ -167,6 +196,10 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
         Outcome::Better => format!("{name} is {} {better} than {other} {basis}", contest.by()),
         Outcome::Worse => format!("{name} is {} {worse} than {other} {basis}", contest.by()),
         Outcome::Same => format!("{name} is exactly {} as {other} {basis}", metric.equal()),
+        Outcome::Undecided if contest.saw_nothing() => format!(
+            "{name} and {other} differ by {} in each of {n} repetitions: too few losses to tell",
+            contest.by()
+        ),
         Outcome::Undecided | Outcome::Unknown => {
             let (difference, unit) = (comparison.difference, metric.unit());
             format!("{name} and {other} do not differ for sure: {difference} {unit} {basis}")

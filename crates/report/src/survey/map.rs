@@ -144,14 +144,17 @@ fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     let &(transport, mean) = means.first()?;
     let best = survey.at(transport, steps)?;
     // Better than every other: the weakest of these tests decides.
-    let p =
-        means[1..].iter().filter_map(|(other, _)| Contest::new(metric, best, survey.at(*other, steps)?).p());
+    let p = means[1..]
+        .iter()
+        .filter_map(|(other, _)| Contest::that_matters(metric, best, survey.at(*other, steps)?).p());
+    // Who alone carried the load was compared with nobody.
+    let p = if means.len() > 1 { p.fold(0.0, f64::max) } else { 1.0 };
     let next = means.get(1).and_then(|(next, _)| survey.at(*next, steps));
     let is_tie =
         next.is_some_and(|next| Contest::that_matters(metric, best, next).outcome() == Outcome::Same);
     let ahead =
         means.get(1).map(|(_, next)| 100.0 * (mean - next).abs() / next.abs()).filter(|a| a.is_finite());
-    Some(Lead { transport, p: p.fold(0.0, f64::max), is_tie, ahead })
+    Some(Lead { transport, p, is_tie, ahead })
 }
 
 /// What a transport takes in the key.
@@ -211,7 +214,7 @@ impl Map {
 
     fn field(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, place: &str) {
         let Some(Best { transport, certainty, ahead }) = best else {
-            svg.group("", &format!("{place}: nobody carried the load"), |svg| {
+            svg.group("", &format!("{place}: nobody carried the load, or it was not measured"), |svg| {
                 svg.rect("field nobody", (x + 1.0, y + 1.0), width - 2.0, HIGH - 2.0);
                 svg.text("note", (x + width / 2.0, y + HIGH / 2.0 + 3.5), Anchor::Middle, "none");
             });
@@ -264,7 +267,7 @@ mod tests {
             ("SCTP-8", 0, 0) => vec![30.0, 30.1, 30.1, 30.0],
             ("TCP", 1, 0) => vec![20.0, 45.0, 30.0, 22.0],
             ("SCTP-8", 1, 0) => vec![21.0, 30.0, 41.0, 19.0],
-            _ => vec![25.0; 4],
+            _ => vec![25.0, 25.01, 25.02, 25.0],
         });
         // 5 ms is below 9 ms although it stands behind it in the file.
         assert_eq!(
