@@ -70,7 +70,7 @@ fn examine() -> [Finding; 9] {
     let enough = if memory == 0 || memory >= 512 {
         Found::Whole(format!("{memory} MiB"))
     } else {
-        Found::Nothing("a full study takes up to 500 MB; use --quick".to_owned())
+        Found::Nothing("a full study takes up to 330 MB; use --quick".to_owned())
     };
     let filter = if hol_daemon::may_filter() {
         Found::Whole("`hol simco serve` may change nftables".to_owned())

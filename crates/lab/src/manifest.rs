@@ -10,7 +10,7 @@ use crate::figure::FigureWish;
 use crate::point::Point;
 
 /// The layout of result directories; a change of it is a new number.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// `manifest.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]

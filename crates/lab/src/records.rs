@@ -1,4 +1,5 @@
-//! The records of single messages of every flow, one Parquet file a run: pandas, polars, DuckDB and R read it.
+//! The records of single messages of every flow, one Parquet file a run: pandas, polars, DuckDB and R read it
+//! (docs/results.md). Units are in the names of the columns; each row says which point it is of.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,12 +10,13 @@ use hol_measure::{Leg, Outcome, Record};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use crate::error::LabError;
-use crate::point::RunKey;
+use crate::point::{Point, RunKey};
 
 /// A column of whole numbers; times are in ns since the start of the run.
 type Column = (&'static str, fn(&Record) -> Option<u64>);
@@ -27,18 +29,18 @@ const COLUMNS: [Column; 15] = [
     ("id", |r| Some(r.id)),
     ("parent", |r| r.parent.map(u64::from)),
     ("stream", |r| Some(r.stream.into())),
-    ("size", |r| Some(r.size.into())),
-    ("scheduled", |r| Some(r.scheduled.as_nanos())),
-    ("request_written", |r| time(r.request, |leg| leg.written)),
-    ("request_first_sent", |r| time(r.request, |leg| leg.first_sent)),
-    ("request_last_sent", |r| time(r.request, |leg| leg.last_sent)),
-    ("request_arrived", |r| time(r.request, |leg| leg.arrived)),
-    ("request_delivered", |r| time(r.request, |leg| leg.delivered)),
-    ("reply_written", |r| time(r.reply, |leg| leg.written)),
-    ("reply_first_sent", |r| time(r.reply, |leg| leg.first_sent)),
-    ("reply_last_sent", |r| time(r.reply, |leg| leg.last_sent)),
-    ("reply_arrived", |r| time(r.reply, |leg| leg.arrived)),
-    ("reply_delivered", |r| time(r.reply, |leg| leg.delivered)),
+    ("size_octets", |r| Some(r.size.into())),
+    ("scheduled_ns", |r| Some(r.scheduled.as_nanos())),
+    ("request_written_ns", |r| time(r.request, |leg| leg.written)),
+    ("request_first_sent_ns", |r| time(r.request, |leg| leg.first_sent)),
+    ("request_last_sent_ns", |r| time(r.request, |leg| leg.last_sent)),
+    ("request_arrived_ns", |r| time(r.request, |leg| leg.arrived)),
+    ("request_delivered_ns", |r| time(r.request, |leg| leg.delivered)),
+    ("reply_written_ns", |r| time(r.reply, |leg| leg.written)),
+    ("reply_first_sent_ns", |r| time(r.reply, |leg| leg.first_sent)),
+    ("reply_last_sent_ns", |r| time(r.reply, |leg| leg.last_sent)),
+    ("reply_arrived_ns", |r| time(r.reply, |leg| leg.arrived)),
+    ("reply_delivered_ns", |r| time(r.reply, |leg| leg.delivered)),
 ];
 
 fn time(leg: Option<Leg>, of: fn(&Leg) -> Time) -> Option<u64> {
@@ -54,6 +56,9 @@ const fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
+/// The layout of these files, in their metadata; a change of it is a new number.
+const SCHEMA: &str = "3";
+
 /// So many rows of a flow are a group, and at most so many records wait to be written.
 const GROUP: usize = 1 << 17;
 
@@ -66,6 +71,9 @@ pub(crate) struct RecordsFile {
     path: PathBuf,
     part: PathBuf,
     writer: SerializedFileWriter<File>,
+    /// What every row says of its run.
+    origin: Vec<(String, String)>,
+    repetition: i64,
     flows: Vec<Waiting>,
 }
 
@@ -84,15 +92,22 @@ impl Archive {
     }
 
     /// Begins `records/<point>-<repetition>.parquet`, for the records of so many flows.
-    pub(crate) fn begin(&self, key: RunKey, flows: usize) -> Result<Option<RecordsFile>, LabError> {
+    pub(crate) fn begin(
+        &self,
+        point: &Point,
+        repetition: u32,
+        flows: usize,
+    ) -> Result<Option<RecordsFile>, LabError> {
         let Some(dir) = &self.0 else { return Ok(None) };
+        let key = RunKey { point: point.id, repetition };
         fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
         let path = dir.join(format!("{}-{}.parquet", key.point, key.repetition));
         let part = path.with_extension("parquet.part");
         let file = File::create(&part).map_err(|e| LabError::file("write", &path, e))?;
-        let writer = writer(file).map_err(|e| unwritten(&path, e))?;
+        let origin = origin(point);
+        let writer = writer(file, &origin).map_err(|e| unwritten(&path, e))?;
         let flows = std::iter::repeat_with(Waiting::default).take(flows).collect();
-        Ok(Some(RecordsFile { path, part, writer, flows }))
+        Ok(Some(RecordsFile { path, part, writer, origin, repetition: repetition.into(), flows }))
     }
 }
 
@@ -120,7 +135,8 @@ impl RecordsFile {
     fn write_group(&mut self, flow: usize) -> Result<(), LabError> {
         let Waiting { records, groups } = &mut self.flows[flow];
         *groups += 1;
-        write_flow(&mut self.writer, flow as i64, records).map_err(|e| unwritten(&self.path, e))?;
+        let run = Run { origin: &self.origin, repetition: self.repetition };
+        write_flow(&mut self.writer, &run, flow as i64, records).map_err(|e| unwritten(&self.path, e))?;
         records.clear();
         Ok(())
     }
@@ -137,23 +153,50 @@ fn unwritten(path: &Path, problem: ParquetError) -> LabError {
     LabError::file("write", path, std::io::Error::other(problem))
 }
 
-fn writer(file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
+/// What is the same in all rows of a run.
+struct Run<'r> {
+    origin: &'r [(String, String)],
+    repetition: i64,
+}
+
+/// Which point it is: its id, its transport, and the swept keys with their values as written. A dot would be a path.
+fn origin(point: &Point) -> Vec<(String, String)> {
+    let named = [("point", point.id.to_string()), ("transport", point.label.clone())];
+    let named = named.map(|(name, value)| (name.to_owned(), value));
+    let column = |key: &str| key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    named.into_iter().chain(point.axes.iter().map(|(key, value)| (column(key), value.clone()))).collect()
+}
+
+fn writer(file: File, origin: &[(String, String)]) -> Result<SerializedFileWriter<File>, ParquetError> {
+    let texts: String = origin.iter().map(|(name, _)| format!("required binary {name} (utf8);")).collect();
     let numbers = COLUMNS.map(|(name, _)| format!("optional int64 {name};")).concat();
     let schema = format!(
-        "message record {{ required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8); }}"
+        "message record {{ {texts} required int64 repetition; required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8); }}"
     );
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let says = |key: &str, value: &str| KeyValue::new(format!("headofline.{key}"), value.to_owned());
+    let about = vec![says("schema", SCHEMA), says("version", env!("CARGO_PKG_VERSION"))];
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(Some(about))
+        .build();
     let schema = Arc::new(parse_message_type(&schema)?);
     SerializedFileWriter::new(file, schema, Arc::new(properties))
 }
 
 fn write_flow(
     writer: &mut SerializedFileWriter<File>,
+    run: &Run<'_>,
     flow: i64,
     records: &[Record],
 ) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
-    write_column::<Int64Type>(&mut group, &vec![flow; records.len()], None)?;
+    for (_, value) in run.origin {
+        let value = ByteArray::from(value.as_str());
+        write_column::<ByteArrayType>(&mut group, &vec![value; records.len()], None)?;
+    }
+    for number in [run.repetition, flow] {
+        write_column::<Int64Type>(&mut group, &vec![number; records.len()], None)?;
+    }
     for (_, number) in COLUMNS {
         let cells: Vec<Option<u64>> = records.iter().map(number).collect();
         let present: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
@@ -187,7 +230,13 @@ mod tests {
     use super::*;
     use hol_measure::RecordKind;
 
-    use crate::point::PointId;
+    use crate::experiment::Experiment;
+    use crate::source::Source;
+
+    fn point() -> Point {
+        let text = "transports = ['tcp']\n[sweep]\n'network.loss' = ['1%']";
+        Experiment::parse("test", &Source::new("test", text)).unwrap().points.remove(0)
+    }
 
     fn record(id: u64) -> Record {
         let scheduled = Time::from_millis(id);
@@ -208,9 +257,9 @@ mod tests {
     #[test]
     fn every_message_is_a_row_with_the_number_of_its_flow() {
         let dir = tempfile::tempdir().unwrap();
-        let key = RunKey { point: PointId(7), repetition: 3 };
-        let path = dir.path().join(format!("records/{}-3.parquet", key.point));
-        let mut file = Archive::of(dir.path()).begin(key, 3).unwrap().unwrap();
+        let point = point();
+        let path = dir.path().join(format!("records/{}-3.parquet", point.id));
+        let mut file = Archive::of(dir.path()).begin(&point, 3, 3).unwrap().unwrap();
         for (flow, id) in [(0, 0), (2, 0), (0, 1)] {
             file.add(flow, &record(id)).unwrap();
         }
@@ -218,18 +267,26 @@ mod tests {
         file.finish().unwrap();
         let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
         assert_eq!(reader.num_row_groups(), 3);
+        let columns = reader.metadata().file_metadata().schema_descr().columns().to_vec();
+        let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+        assert_eq!(names[..7], ["point", "transport", "network_loss", "repetition", "flow", "id", "parent"]);
+        assert!(names.contains(&"size_octets") && names.contains(&"reply_delivered_ns"), "{names:?}");
+        let about = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        assert!(about.iter().any(|pair| pair.key == "headofline.schema"), "{about:?}");
         let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
-        let numbers: Vec<_> = rows.map(|row| (row.get_long(0).unwrap(), row.get_long(1).unwrap())).collect();
-        assert_eq!(numbers, [(0, 0), (0, 1), (2, 0)]);
+        let cells: Vec<_> = rows
+            .map(|row| {
+                assert_eq!((row.get_string(2).unwrap().as_str(), row.get_long(3).unwrap()), ("1%", 3));
+                (row.get_long(4).unwrap(), row.get_long(5).unwrap())
+            })
+            .collect();
+        assert_eq!(cells, [(0, 0), (0, 1), (2, 0)]);
     }
 
     #[test]
     fn a_long_flow_is_written_in_groups_and_what_is_not_finished_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let begin = |repetition| {
-            let key = RunKey { point: PointId(7), repetition };
-            Archive::of(dir.path()).begin(key, 1).unwrap().unwrap()
-        };
+        let begin = |repetition| Archive::of(dir.path()).begin(&point(), repetition, 1).unwrap().unwrap();
         let mut file = begin(0);
         for id in 0..=GROUP as u64 {
             file.add(0, &record(id)).unwrap();

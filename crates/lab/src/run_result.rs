@@ -23,9 +23,10 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<RecordKind, Summary>,
     /// From the first message sent to the last delivered.
+    #[serde(rename = "span_ns", with = "nanoseconds")]
     pub span: Duration,
     /// From the workload's start until it was connected; `None` if it never was.
-    #[serde(default)]
+    #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
     /// What became of each flow of the background.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,6 +53,7 @@ pub struct Share {
     /// Octets that it delivered during the run's `span`.
     pub octets: u64,
     /// From its start until it was connected; `None` if it never was.
+    #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
     /// Why it ended before the workload, if it did.
     pub stopped: Option<String>,
@@ -112,6 +114,34 @@ impl Counts {
             tail_loss_probes: both(|s| s.tail_loss_probes),
             congestion_events: both(|s| s.congestion_events),
             duplicates: both(|s| s.duplicates_received),
+        }
+    }
+}
+
+/// Times as whole numbers, for programs that read the journal.
+mod nanoseconds {
+    use hol_base::Duration;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        time.as_nanos().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_nanos)
+    }
+
+    /// The same of a time that may be absent.
+    pub mod if_any {
+        use hol_base::Duration;
+        use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+        pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+            time.map(Duration::as_nanos).serialize(to)
+        }
+
+        pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+            Ok(Option::<u64>::deserialize(from)?.map(Duration::from_nanos))
         }
     }
 }
