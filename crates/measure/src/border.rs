@@ -20,8 +20,6 @@ pub struct Probe {
     pub x: f64,
     /// What it says.
     pub side: Side,
-    /// How much better the second is, on average; not a number where that is not known.
-    pub gain: f64,
 }
 
 /// Between two neighbouring places that say different things for sure.
@@ -35,8 +33,6 @@ pub struct Border {
     pub before: Side,
     /// What is said from `high` on.
     pub after: Side,
-    /// Where the straight line through the gains passes zero; the middle for the border of a tie.
-    pub x: f64,
 }
 
 /// How to look.
@@ -119,26 +115,9 @@ fn brackets(probes: &[Probe]) -> Vec<(usize, usize)> {
 pub fn borders(probes: &[Probe]) -> Vec<Border> {
     let border = |(low, high): (usize, usize)| {
         let (a, b) = (probes[low], probes[high]);
-        let (before, after) = (a.side, b.side);
-        let is_tie = before == Side::Tie || after == Side::Tie;
-        let x = if is_tie { (a.x + b.x) / 2.0 } else { root(&probes[low..=high]) };
-        Border { low: a.x, high: b.x, before, after, x }
+        Border { low: a.x, high: b.x, before: a.side, after: b.side }
     };
     brackets(probes).into_iter().map(border).collect()
-}
-
-/// Where the least-squares line through the gains passes zero, within their ends.
-fn root(probes: &[Probe]) -> f64 {
-    let known: Vec<(f64, f64)> =
-        probes.iter().filter(|probe| probe.gain.is_finite()).map(|probe| (probe.x, probe.gain)).collect();
-    let (first, last) = (probes[0].x, probes[probes.len() - 1].x);
-    let n = known.len() as f64;
-    let (x, y) = known.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
-    let (xy, xx) = known.iter().fold((0.0, 0.0), |(xy, xx), point| {
-        (xy + (point.0 - x) * (point.1 - y), xx + (point.0 - x) * (point.0 - x))
-    });
-    let root = x - y * xx / xy;
-    if root.is_finite() { root.clamp(first, last) } else { (first + last) / 2.0 }
 }
 
 #[cfg(test)]
@@ -157,7 +136,7 @@ mod tests {
                 g if g > 0.0 => Side::Second,
                 _ => Side::First,
             };
-            Ok(Probe { x, side, gain })
+            Ok(Probe { x, side })
         }
     }
 
@@ -170,7 +149,6 @@ mod tests {
         let [border] = found(SEARCH, &[0.1, 1.0, 10.0], curve(0.73, 0.0))[..] else { panic!("one border") };
         assert!(border.low <= 0.73 && 0.73 <= border.high && border.high / border.low < 1.021, "{border:?}");
         assert_eq!((border.before, border.after), (Side::First, Side::Second));
-        assert!(border.low <= border.x && border.x <= border.high);
     }
 
     #[test]
@@ -181,14 +159,13 @@ mod tests {
             border.low > 0.73 * 0.75 && border.high < 0.73 * 1.3,
             "both edges are looked for: {border:?}"
         );
-        assert!((border.x / 0.73 - 1.0).abs() < 0.05, "{border:?}");
     }
 
     #[test]
     fn several_borders_are_found_where_the_grid_shows_them() {
         let probe = |x: f64| {
             let side = if (2.0..=5.0).contains(&x) { Side::Second } else { Side::Tie };
-            Ok::<_, ()>(Probe { x, side, gain: 0.0 })
+            Ok::<_, ()>(Probe { x, side })
         };
         let borders = found(Search { logarithmic: false, ..SEARCH }, &[0.0, 3.0, 10.0], probe);
         assert_eq!(

@@ -1,0 +1,61 @@
+//! Which side is better where, as a line of letters for each question.
+
+use hol_measure::{Probe, Side};
+use hol_report::survey::{Axis, NO_MATTER};
+
+use super::Line;
+
+/// Columns of the map.
+const WIDTH: usize = 56;
+
+/// The axis as a line of letters: which side is sure where.
+pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
+    let (Some(first), Some(last)) = (probes.first(), probes.last()) else { return String::new() };
+    let least = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);
+    let place = |column: usize| {
+        let share = column as f64 / (WIDTH - 1) as f64;
+        match logarithmic {
+            // Zero has the first column.
+            true if column == 0 => first.x,
+            true => least.max(first.x) * (last.x / least.max(first.x)).powf(share),
+            false => first.x + share * (last.x - first.x),
+        }
+    };
+    let letter = |column: usize| {
+        let x = place(column);
+        let before = probes.iter().rfind(|probe| probe.x <= x * (1.0 + 1e-9)).unwrap_or(first);
+        let after = probes.iter().find(|probe| probe.x >= x * (1.0 - 1e-9)).unwrap_or(last);
+        match (before.side, after.side) {
+            (a, b) if a != b => '·',
+            (Side::First, _) => '─',
+            (Side::Second, _) => '█',
+            (Side::Tie, _) => '=',
+            (Side::Unsure, _) => '·',
+        }
+    };
+    (0..WIDTH).map(letter).collect()
+}
+
+/// All lines below each other over the axis.
+pub(super) fn map(lines: &[Line], axis: &Axis) -> String {
+    let order = axis.ascending();
+    let (Some(first), Some(last), Some(line)) = (order.first(), order.last(), lines.first()) else {
+        return String::new();
+    };
+    let is_one_rival = lines.iter().all(|other| other.transport == line.transport);
+    let label = |line: &Line| match (line.at.as_str(), is_one_rival) {
+        (at, true) => at.to_owned(),
+        ("", false) => line.transport.clone(),
+        (at, false) => format!("{at}, {}", line.transport),
+    };
+    let width = lines.iter().map(|line| label(line).chars().count()).max().unwrap_or(0);
+    let [from, to] = [first, last].map(|step| axis.place(*step).to_string());
+    let head =
+        format!("{:width$}  {from}{:>gap$}", "", format!("{} {to}", axis.label()), gap = WIDTH - from.len());
+    let rows: String = lines.iter().map(|line| format!("{:width$}  {}\n", label(line), line.map)).collect();
+    format!(
+        "\n{head}\n{rows}\n█ better than {}   ─ worse   = as good (within {} %)   · not decided\n",
+        line.than,
+        100.0 * NO_MATTER
+    )
+}

@@ -1,0 +1,211 @@
+//! `hol advise`: along an axis, where does the better transport change?
+
+mod map;
+mod sampler;
+mod words;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hol_base::Ratio;
+use hol_lab::{Experiment, InputError, Source};
+use hol_report::survey::{Axis, axes};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::fill::{stop_on_interrupt, threads, warn_of_engine};
+use crate::number::positive;
+use crate::question::set_all;
+use crate::row::json;
+use crate::terminal::say;
+use sampler::Sampler;
+
+/// Search where along an axis of a sweep the better transport changes: more samples where it matters.
+///
+/// The axis is the first numeric one, its ends are the least and the greatest value of the file. Each place is repeated
+/// until it is decided (99.95 %), and the border is closed in on until it is as precise as asked for; its ends are confirmed with all
+/// repetitions.
+#[derive(Debug, Args)]
+pub struct Advise {
+    /// The experiment, with an axis of numbers under [sweep]
+    file: PathBuf,
+    /// The key to search along [default: the first that is swept over numbers]
+    #[arg(long, value_name = "KEY")]
+    over: Option<String>,
+    /// How near each other the ends of a border are to be: of its place on a logarithmic axis, else of the axis
+    #[arg(long, value_name = "5%", default_value = "5%")]
+    precision: Ratio,
+    /// Repetitions of one place at most [default: 400, or 16 times those of the file]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    most: Option<usize>,
+    /// Override a key, as in network.loss=1%
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Runs at the same time [default: all cores]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    jobs: Option<usize>,
+    /// One JSON object a line for each two transports and each combination of the other axes
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is said of two transports under one combination of the other axes.
+#[derive(Debug, Serialize)]
+struct Line {
+    axis: String,
+    unit: &'static str,
+    /// The steps of the other axes, in words.
+    at: String,
+    transport: String,
+    than: String,
+    metric: &'static str,
+    borders: Vec<Crossing>,
+    sentence: String,
+    #[serde(skip)]
+    map: String,
+}
+
+/// A border for programs: what is so up to `low`, and from `high` on.
+#[derive(Debug, Serialize)]
+struct Crossing {
+    low: f64,
+    high: f64,
+    before: &'static str,
+    after: &'static str,
+}
+
+impl Advise {
+    /// Searches every line, then says what came out.
+    pub fn run(&self) -> Result<(), Failure> {
+        let (source, experiment, axis) = self.read()?;
+        let labels = labels(&experiment);
+        let [yardstick, challengers @ ..] = &labels[..] else { return Ok(()) };
+        if challengers.is_empty() {
+            let name = source.name();
+            return Err(Failure::Usage(format!("{name}: one transport has no rival; name two or more")));
+        }
+        let mut sampler = Sampler {
+            source: &source,
+            axis: &axis,
+            precision: self.precision.value(),
+            most: self.most,
+            threads: threads(self.jobs),
+            stop: stop_on_interrupt()?,
+            finished: hol_lab::Finished::default(),
+        };
+        let mut lines = Vec::new();
+        for others in others(&experiment, &axis) {
+            for challenger in challengers {
+                let line = sampler.line(&others, challenger, yardstick)?;
+                if self.json {
+                    say(&json(&line));
+                } else {
+                    say(&format!("{}\n", line.sentence));
+                }
+                lines.push(line);
+            }
+        }
+        warn_of_engine(&sampler.finished);
+        if !self.json {
+            say(&map::map(&lines, &axis));
+            say(&format!("\n{} runs\n", sampler.finished.runs().count()));
+        }
+        Ok(())
+    }
+
+    /// Everything up to the first run.
+    pub fn rehearse(&self) -> Result<(), Failure> {
+        self.read().map(|_| ())
+    }
+
+    /// The experiment with what overrides it, and the axis to search along.
+    fn read(&self) -> Result<(Source, Experiment, Axis), Failure> {
+        let written = Source::read(&self.file)?;
+        let mut source = written.clone();
+        set_all(&mut source, &self.settings)?;
+        let experiment = Experiment::parse(&source.stem(), &source)?;
+        let axes = swept(&experiment);
+        let Some(axis) = self.choose(&axes) else {
+            let of_the_file =
+                Experiment::parse(&written.stem(), &written).map(|experiment| swept(&experiment));
+            let problem = self.why_none(&axes, &of_the_file.unwrap_or_default());
+            return Err(InputError { place: source.name().to_owned(), problem }.into());
+        };
+        Ok((source, experiment, axis.clone()))
+    }
+
+    /// The axis to search along: one key's, for a value between two steps of a zip is not defined.
+    fn choose<'a>(&self, axes: &'a [Axis]) -> Option<&'a Axis> {
+        let mut candidates = axes.iter().filter(|axis| is_free(axis));
+        candidates.find(|axis| self.over.as_ref().is_none_or(|over| axis.keys[0] == *over))
+    }
+
+    /// Why there is no axis to search along among `axes`, which the command line may have made fewer than `written`.
+    fn why_none(&self, axes: &[Axis], written: &[Axis]) -> String {
+        let is_asked = |axis: &&Axis| match &self.over {
+            Some(key) => axis.keys.contains(key),
+            None => axis.numbers.is_some(),
+        };
+        let free: Vec<&str> =
+            axes.iter().filter(|axis| is_free(axis)).map(|axis| axis.keys[0].as_str()).collect();
+        let instead = match free.as_slice() {
+            [] => String::new(),
+            [one] => format!("; {one} can be searched"),
+            several => format!("; {} can be searched", several.join(" and ")),
+        };
+        if let Some(zip) = axes.iter().filter(is_asked).find(|axis| axis.keys.len() > 1) {
+            let keys = zip.keys.join(" and ");
+            return format!(
+                "{keys} advance together, with no value between two steps{instead}, or sweep one key alone"
+            );
+        }
+        match (&self.over, axes.iter().find(is_asked), written.iter().find(is_asked)) {
+            (Some(key), Some(_), _) => format!("{key} is swept, but not over numbers{instead}"),
+            (_, None, Some(fixed)) => {
+                let key = self.over.as_ref().unwrap_or(&fixed.keys[0]);
+                format!("--set {key} fixes the axis to search along; leave it out{instead}")
+            }
+            (Some(key), ..) => format!(
+                "{key} is not swept{instead}; write its least and greatest value under [sweep], as in \"{key}\" = [.., ..]"
+            ),
+            (None, ..) => {
+                "no key is swept over numbers; write [sweep] with \"network.loss\" = [\"0.1%\", \"10%\"]"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+fn swept(experiment: &Experiment) -> Vec<Axis> {
+    let points: Vec<_> = experiment.points.iter().map(|point| point.axes.as_slice()).collect();
+    axes(&points)
+}
+
+/// Whether the axis has a value between any two.
+fn is_free(axis: &Axis) -> bool {
+    axis.numbers.is_some() && axis.keys.len() == 1
+}
+
+/// The labels of the transports, the yardstick first.
+fn labels(experiment: &Experiment) -> Vec<String> {
+    // Points are ordered by transport.
+    let mut labels: Vec<String> = experiment.points.iter().map(|point| point.label.clone()).collect();
+    labels.dedup();
+    labels
+}
+
+/// Every combination of the other axes.
+fn others(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
+    let mut all: Vec<Vec<(String, String)>> = Vec::new();
+    for point in &experiment.points {
+        let others = without(&point.axes, axis);
+        if !all.contains(&others) {
+            all.push(others);
+        }
+    }
+    all
+}
+
+fn without(axes: &[(String, String)], axis: &Axis) -> Vec<(String, String)> {
+    axes.iter().filter(|(key, _)| *key != axis.keys[0]).cloned().collect()
+}

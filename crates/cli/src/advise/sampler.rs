@@ -1,0 +1,180 @@
+//! Takes samples along one line: two transports, one axis, all other things equal.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hol_lab::{Archive, Experiment, Finished, Plan, Point, PointResult, Repetitions, Source, execute};
+use hol_measure::{Probe, Search, Side, borders};
+use hol_report::data::Cell;
+use hol_report::metric::Metric;
+use hol_report::survey::{Axis, Contest, Outcome, lead};
+
+use super::words::{Said, Seen};
+use super::{Line, map, without};
+use crate::failure::Failure;
+
+/// All tests of one line shall hold together, so that each has to be surer than the 95 % of the whole.
+const TESTS: usize = 100;
+/// Repetitions before a place is judged at all, and, unless told, the most that it may take: what is rare has to have had its
+/// chance.
+const FIRST: u32 = 64;
+const MOST: u32 = 400;
+/// Places sampled beyond those of the file at most.
+const PLACES: usize = 24;
+/// Ends of borders that are confirmed at most.
+const CONFIRMED: usize = 16;
+
+pub(super) struct Sampler<'a> {
+    pub source: &'a Source,
+    pub axis: &'a Axis,
+    /// How near each other the ends of a border are to be.
+    pub precision: f64,
+    /// Repetitions of one place at most.
+    pub most: Option<usize>,
+    pub threads: usize,
+    pub stop: &'a AtomicBool,
+    /// All runs so far: none is done twice.
+    pub finished: Finished,
+}
+
+/// The two transports that are compared, and the values of the other axes.
+#[derive(Clone, Copy)]
+struct Rivals<'a> {
+    others: &'a [(String, String)],
+    transport: &'a str,
+    than: &'a str,
+}
+
+impl Sampler<'_> {
+    /// Searches along the axis where the better of the two changes.
+    pub(super) fn line(
+        &mut self,
+        others: &[(String, String)],
+        transport: &str,
+        than: &str,
+    ) -> Result<Line, Failure> {
+        let axis = self.axis;
+        let Some((_, numbers)) = &axis.numbers else { unreachable!("the axis was chosen for its numbers") };
+        let search = Search { logarithmic: numbers.span_decades(), precision: self.precision, most: PLACES };
+        let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.place(step)).collect();
+        let rivals = Rivals { others, transport, than };
+        let mut seen: Vec<Seen> = Vec::new();
+        let mut look = |x: f64, confirm: bool| {
+            let (probe, what) = self.probe(x, &numbers.text(x), rivals, confirm)?;
+            seen.retain(|known| known.x != x);
+            seen.push(what);
+            Ok::<_, Failure>(probe)
+        };
+        let round = |x| numbers.round(x);
+        let mut probes = search.run(&grid, round, |x| look(x, false))?;
+        // Few repetitions may have missed what is rare: the ends of a border are looked at again with all, and what does not
+        // stand is searched anew.
+        let mut confirmed: Vec<f64> = Vec::new();
+        let next =
+            |probes: &[Probe], confirmed: &[f64]| ends(probes).into_iter().find(|x| !confirmed.contains(x));
+        while let Some(x) = next(&probes, &confirmed).filter(|_| confirmed.len() < CONFIRMED) {
+            let again = look(x, true)?;
+            probes.iter_mut().filter(|probe| probe.x == x).for_each(|probe| *probe = again);
+            confirmed.push(x);
+            search.refine(&mut probes, round, |x| look(x, false))?;
+        }
+        let at: Vec<String> = others.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let at = at.join(", ");
+        let metric = seen.last().map_or(Metric::ResponseTime, |seen| seen.metric);
+        let said = Said { transport, than, axis, unit: numbers.unit, metric, seen: &seen };
+        let sentence = said.sentence(&probes);
+        Ok(Line {
+            axis: axis.keys[0].clone(),
+            unit: numbers.unit,
+            sentence: if at.is_empty() { sentence } else { format!("{at}: {sentence}") },
+            at,
+            transport: transport.to_owned(),
+            than: than.to_owned(),
+            metric: metric.name(),
+            borders: borders(&probes).into_iter().map(|border| said.crossing(border)).collect(),
+            map: map::strip(&probes, search.logarithmic),
+        })
+    }
+
+    /// Repeats one place until it is decided, or as often as allowed.
+    fn probe(
+        &mut self,
+        x: f64,
+        text: &str,
+        rivals: Rivals<'_>,
+        confirm: bool,
+    ) -> Result<(Probe, Seen), Failure> {
+        let points = self.points(text, rivals)?;
+        let asked = points.first().map_or(1, |point| point.repetitions.least);
+        let most = self.most.map_or(MOST.max(16 * asked), |most| u32::try_from(most).unwrap_or(u32::MAX));
+        let mut repetitions = if confirm { most } else { FIRST.max(asked).min(most) };
+        loop {
+            let results = self.sample(&points, repetitions)?;
+            let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
+            let of = |label: &str| cells.iter().find(|cell| cell.transport == label);
+            let (Some(cell), Some(yardstick)) = (of(rivals.transport), of(rivals.than)) else {
+                let key = &self.axis.keys[0];
+                return Err(Failure::Failed(format!("{key} = {text}: a transport has no runs")));
+            };
+            let metric = lead(cells.iter());
+            let contest = Contest::that_matters(metric, cell, yardstick).among(TESTS);
+            let (side, is_known) = (side(&contest), contest.outcome() != Outcome::Unknown);
+            if side != Side::Unsure || repetitions >= most || !is_known {
+                let (by, losses) = (contest.by(), contest.losses().filter(|_| is_known));
+                let seen = Seen { x, metric, by, losses, lost: contest.lost(), is_known };
+                return Ok((Probe { x, side }, seen));
+            }
+            repetitions = (repetitions * 2).min(most);
+        }
+    }
+
+    /// The two points at one place.
+    fn points(&self, text: &str, rivals: Rivals<'_>) -> Result<Vec<Point>, Failure> {
+        let key = &self.axis.keys[0];
+        let mut source = self.source.clone();
+        source.set(&format!("{key} = {text}"), key, text)?;
+        let mut points = Experiment::parse(&self.source.stem(), &source)?.points;
+        points.retain(|point| {
+            without(&point.axes, self.axis) == *rivals.others
+                && [rivals.transport, rivals.than].contains(&point.label.as_str())
+        });
+        Ok(points)
+    }
+
+    /// So many repetitions of each point, each as long as the file says.
+    fn sample(&mut self, points: &[Point], repetitions: u32) -> Result<Vec<PointResult>, Failure> {
+        let longer = |point: &Point| {
+            let mut point = point.clone();
+            let each = point.messages.div_ceil(point.repetitions.least.into()).max(1);
+            point.repetitions = Repetitions::fixed(repetitions);
+            point.messages = each * u64::from(repetitions);
+            point.precision = None;
+            point.id = point.identity();
+            point
+        };
+        let plan = Plan::of_points(points.iter().map(longer).collect());
+        execute(&plan, &mut self.finished, self.threads, self.stop, &Archive::default(), |_, _| Ok(()))?;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Failure::Failed("interrupted".to_owned()));
+        }
+        if let Some(first) = self.finished.failed().next() {
+            return Err(Failure::Failed(format!("a run failed: {first}")));
+        }
+        Ok(plan.results(&self.finished))
+    }
+}
+
+/// What a contest says for sure; the second is the challenger.
+fn side(contest: &Contest<'_>) -> Side {
+    match contest.outcome() {
+        _ if !contest.is_enough() => Side::Unsure,
+        Outcome::Better => Side::Second,
+        Outcome::Worse => Side::First,
+        Outcome::Same => Side::Tie,
+        Outcome::Undecided | Outcome::Unknown => Side::Unsure,
+    }
+}
+
+/// The ends of all borders.
+fn ends(probes: &[Probe]) -> Vec<f64> {
+    borders(probes).into_iter().flat_map(|border| [border.low, border.high]).collect()
+}

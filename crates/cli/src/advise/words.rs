@@ -1,0 +1,172 @@
+//! What the probes of one line say, in a sentence.
+
+use hol_measure::{Border, Probe, Side, borders};
+use hol_report::metric::Metric;
+use hol_report::survey::{Axis, NO_MATTER};
+
+use super::Crossing;
+
+/// Words for the probes of one line.
+pub(super) struct Said<'a> {
+    pub transport: &'a str,
+    pub than: &'a str,
+    pub axis: &'a Axis,
+    pub unit: &'static str,
+    pub metric: Metric,
+    pub seen: &'a [Seen],
+}
+
+/// What was seen at a place beside the side that is better.
+pub(super) struct Seen {
+    pub x: f64,
+    pub metric: Metric,
+    /// The size of the difference.
+    pub by: String,
+    /// Messages that never arrived, and how much their shares differ.
+    pub losses: Option<String>,
+    pub lost: f64,
+    /// Both carried the load.
+    pub is_known: bool,
+}
+
+impl Said<'_> {
+    /// A border for programs.
+    pub(super) fn crossing(&self, border: Border) -> Crossing {
+        let Border { low, high, before, after } = border;
+        Crossing { low, high, before: self.word(before), after: self.word(after) }
+    }
+
+    /// The whole answer.
+    pub(super) fn sentence(&self, probes: &[Probe]) -> String {
+        let (name, other) = (self.transport, self.than);
+        let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.side != Side::Unsure).collect();
+        let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
+            return if self.seen.iter().any(|seen| seen.is_known) {
+                format!(
+                    "{name} and {other} do not differ for sure anywhere; more repetitions (--most) may tell."
+                )
+            } else {
+                format!(
+                    "{name} cannot be compared with {other}: one of them did not carry the load anywhere."
+                )
+            };
+        };
+        let body = self.body(&borders(probes), first, last);
+        let mut open = String::new();
+        for (end, side, from) in [(probes.first(), "below", first.x), (probes.last(), "beyond", last.x)] {
+            if end.is_some_and(|end| end.side == Side::Unsure) {
+                open += &format!("; {side} {} it is not decided", self.place(from));
+            }
+        }
+        format!("{body}{open}{}{}.", self.unknown(), self.losses())
+    }
+
+    /// Which is better from where to where, and by how much at both ends.
+    fn body(&self, borders: &[Border], first: &Probe, last: &Probe) -> String {
+        let (name, other) = (self.transport, self.than);
+        match borders {
+            [] if first.side == Side::Tie => {
+                format!("{name} is {} wherever that is decided", self.than_other(Side::Tie))
+            }
+            [] if first.x == last.x => {
+                format!("{name} is {} {}", self.than_other(first.side), self.at(first))
+            }
+            [] => format!(
+                "{name} is {} from {} to {}: {}, {}",
+                self.than_other(first.side),
+                self.place(first.x),
+                self.place(last.x),
+                self.at(first),
+                self.at(last)
+            ),
+            [border] => format!(
+                "{name} {} ({}), {} up to {} ({})",
+                self.turn(border),
+                self.at(last),
+                self.word(border.before),
+                self.place(border.low),
+                self.at(first)
+            ),
+            // They cross, and where they do nobody notices.
+            [to, from] if to.after == Side::Tie && from.after != to.before => format!(
+                "{name} {} ({}), {} up to {} ({}), and {} between",
+                self.turn(from),
+                self.at(last),
+                self.word(to.before),
+                self.place(to.low),
+                self.at(first),
+                self.than_other(Side::Tie)
+            ),
+            several => {
+                let turns: Vec<String> = several.iter().map(|border| self.turn(border)).collect();
+                format!(
+                    "{name}, {} {other} below that, {}",
+                    self.as_or_than(first.side),
+                    turns.join(", then ")
+                )
+            }
+        }
+    }
+
+    fn turn(&self, border: &Border) -> String {
+        let Border { low, high, after, .. } = *border;
+        let is = self.than_other(after);
+        format!("is {is} from {} on (the border lies above {})", self.place(high), short(low))
+    }
+
+    /// Where one of them did not carry the load.
+    fn unknown(&self) -> String {
+        let places: Vec<String> =
+            self.seen.iter().filter(|seen| !seen.is_known).map(|seen| self.place(seen.x)).collect();
+        match places.as_slice() {
+            [] => String::new(),
+            places => format!("; one of them did not carry the load at {}", places.join(", ")),
+        }
+    }
+
+    /// What never arrived, where that differs most.
+    fn losses(&self) -> String {
+        let lossy = self.seen.iter().filter(|seen| seen.losses.is_some());
+        let worst = lossy.max_by(|a, b| a.lost.total_cmp(&b.lost));
+        worst.map_or(String::new(), |seen| {
+            format!("; {} at {}", seen.losses.as_deref().unwrap_or_default(), self.place(seen.x))
+        })
+    }
+
+    fn word(&self, side: Side) -> &'static str {
+        let [better, worse] = self.metric.comparatives();
+        match side {
+            Side::First => worse,
+            Side::Second => better,
+            Side::Tie => self.metric.equal(),
+            Side::Unsure => "undecided",
+        }
+    }
+
+    /// `slower than`, `as fast as`.
+    fn as_or_than(&self, side: Side) -> String {
+        format!("{} {}", self.word(side), if side == Side::Tie { "as" } else { "than" })
+    }
+
+    /// `slower than tcp`, `as fast as tcp (within 0.5 %)`.
+    fn than_other(&self, side: Side) -> String {
+        let within =
+            if side == Side::Tie { format!(" (within {} %)", 100.0 * NO_MATTER) } else { String::new() };
+        format!("{} {}{within}", self.as_or_than(side), self.than)
+    }
+
+    fn place(&self, x: f64) -> String {
+        format!("{} {} {}", self.axis.name(), short(x), self.unit).trim_end().to_owned()
+    }
+
+    /// By how much at one place.
+    fn at(&self, probe: &Probe) -> String {
+        let by = self.seen.iter().find(|seen| seen.x == probe.x).map_or("", |seen| seen.by.as_str());
+        format!("by {by} at {}", self.place(probe.x))
+    }
+}
+
+/// Three digits that count.
+fn short(x: f64) -> f64 {
+    format!("{x:.2e}").parse().unwrap_or(x)
+}
