@@ -35,10 +35,11 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
             let together: Vec<usize> = group.iter().copied().chain([key]).collect();
             distinct(&together) < distinct(group) * distinct(&[key])
         };
-        match groups.iter_mut().find(|group| is_tied(group)) {
-            Some(group) => group.push(key),
-            None => groups.push(vec![key]),
-        }
+        // It may tie groups to each other, as the third list of a zip does whose first two happen to make a grid.
+        let (tied, mut free): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_tied);
+        free.push(tied.into_iter().flatten().chain([key]).collect());
+        free.sort_by_key(|group| group[0]);
+        groups = free;
     }
     let axis = |group: Vec<usize>| {
         let mut steps: Vec<Vec<String>> = Vec::new();
@@ -152,6 +153,23 @@ mod tests {
         let zip = of(&["a=1ms b=x c=5%", "a=1ms b=y c=6%", "a=2ms b=z c=7%"]);
         assert_eq!(zip.len(), 1, "{zip:?}");
         assert_eq!(zip[0].numbers.as_ref().unwrap().0, 2);
+    }
+
+    #[test]
+    fn a_zip_whose_first_lists_make_a_grid_is_one_axis() {
+        let zip = of(&["a=1 b=1 c=1 d=7", "a=1 b=2 c=2 d=8", "a=2 b=1 c=3 d=7", "a=2 b=2 c=4 d=8"]);
+        assert_eq!(zip.iter().map(|axis| axis.keys.join(" ")).collect::<Vec<_>>(), ["a b c d"]);
+        let beside = of(&[
+            "a=1 b=1 c=1 d=7",
+            "a=1 b=2 c=2 d=7",
+            "a=2 b=1 c=3 d=7",
+            "a=2 b=2 c=4 d=7",
+            "a=1 b=1 c=1 d=8",
+            "a=1 b=2 c=2 d=8",
+            "a=2 b=1 c=3 d=8",
+            "a=2 b=2 c=4 d=8",
+        ]);
+        assert_eq!(beside.iter().map(|axis| axis.keys.join(" ")).collect::<Vec<_>>(), ["a b c", "d"]);
     }
 
     #[test]
