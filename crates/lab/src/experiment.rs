@@ -154,7 +154,7 @@ impl Experiment {
         }
         let swept: Vec<&str> =
             combinations.first().into_iter().flatten().map(|set| set.key.as_str()).collect();
-        let figures = first.figures.iter().map(|figure| figure.settled(&swept));
+        let figures = first.figures.iter().map(|figure| figure.settled(&swept, &points));
         let figures =
             figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());

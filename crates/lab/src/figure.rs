@@ -1,10 +1,13 @@
 //! `[[figure]]`: what the writer of an experiment wants to see drawn, instead of what follows from its axes.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use hol_base::nearest;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
+
+use crate::point::Point;
 
 /// What may be drawn, by the names of a report's metrics.
 pub const METRICS: [&str; 6] =
@@ -32,8 +35,13 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// The figure, if its keys are swept and its metric is one; else where it is wrong, and how to mend it.
-    pub(crate) fn settled(&self, swept: &[&str]) -> Result<FigureWish, (Range<usize>, String)> {
+    /// The figure, if its keys are swept and its metric is one that the points have; else where it is wrong, and how to mend
+    /// it.
+    pub(crate) fn settled(
+        &self,
+        swept: &[&str],
+        points: &[Point],
+    ) -> Result<FigureWish, (Range<usize>, String)> {
         let key = |key: &Spanned<String>| match swept.contains(&key.get_ref().as_str()) {
             true => Ok(key.get_ref().clone()),
             false => Err((key.span(), unswept(key.get_ref(), swept))),
@@ -44,7 +52,12 @@ impl Written {
                     format!("unknown metric {:?}; known are {}", metric.get_ref(), METRICS.join(", "));
                 return Err((metric.span(), problem));
             }
-            Some(metric) => metric.get_ref().clone(),
+            Some(metric) => match lacks(metric.get_ref(), points) {
+                Some(cure) => {
+                    return Err((metric.span(), format!("no point has a {}: {cure}", metric.get_ref())));
+                }
+                None => metric.get_ref().clone(),
+            },
             None => METRICS[0].to_owned(),
         };
         let panels = self.panels.as_ref().map(key).transpose()?;
@@ -55,8 +68,41 @@ impl Written {
                 "the panels are over another key than the horizontal axis".to_owned(),
             ));
         }
+        if let Some(panels) =
+            self.panels.as_ref().filter(|panels| advance_together(&over, panels.get_ref(), points))
+        {
+            let problem =
+                format!("{:?} advances with {over:?}, so that each panel had one place", panels.get_ref());
+            return Err((panels.span(), problem));
+        }
         Ok(FigureWish { over, panels, metric })
     }
+}
+
+/// What a metric needs that no point has.
+fn lacks(metric: &str, points: &[Point]) -> Option<&'static str> {
+    let any = |has: fn(&Point) -> bool| points.iter().any(has);
+    match metric {
+        "throughput" | "connect-time" if !any(Point::tells_of_flows) => {
+            Some("it is measured where messages are not answered, or beside a [[background]]")
+        }
+        "fairness" if !any(|point| point.competitors() > 0) => {
+            Some("write a [[background]] that competes with the workload")
+        }
+        _ => None,
+    }
+}
+
+/// Whether two keys are of one zip: not every value of one meets every value of the other.
+fn advance_together(one: &str, other: &str, points: &[Point]) -> bool {
+    let value = |point: &Point, key: &str| {
+        point.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone())
+    };
+    let distinct = |keys: &[&str]| {
+        let values = points.iter().map(|point| keys.iter().map(|key| value(point, key)).collect::<Vec<_>>());
+        values.collect::<BTreeSet<_>>().len()
+    };
+    distinct(&[one, other]) < distinct(&[one]) * distinct(&[other])
 }
 
 fn unswept(key: &str, swept: &[&str]) -> String {

@@ -139,6 +139,11 @@ impl Point {
         lasting.map(|entry| usize::from(entry.count)).sum()
     }
 
+    /// Whether its flows as a whole say more than its response times: of transactions alone, the throughput is the rate.
+    pub fn tells_of_flows(&self) -> bool {
+        !self.workload.has_replies() || !self.background.is_empty()
+    }
+
     /// What the world is asked to run.
     pub fn scenario(&self, repetition: u32) -> Scenario {
         Scenario {

@@ -39,8 +39,7 @@ impl From<&PointResult> for Cell {
 /// The flows as a whole; of transactions without a background they would say no more than the rate.
 fn flows(result: &PointResult) -> Option<Flows> {
     let point = &result.point;
-    let told = !point.workload.has_replies() || !point.background.is_empty();
-    told.then(|| Flows {
+    point.tells_of_flows().then(|| Flows {
         point: point.to_string(),
         throughputs: result.throughputs(),
         ceiling_kbps: ceiling_kbps(point),
