@@ -134,7 +134,10 @@ impl Metric {
 
     /// What an axis of its means is called.
     pub fn axis(self) -> String {
-        format!("{} ({})", self.name(), self.unit())
+        match self {
+            Self::Fairness => format!("{} (1: all get the same)", self.name()),
+            _ => format!("{} ({})", self.name(), self.unit()),
+        }
     }
 
     /// What the axis of its distribution is called.

@@ -77,10 +77,9 @@ pub fn html(figure: &Figure) -> String {
             xs.iter().map(|x| format!("<th>{}</th>", escape(&figure.x.scale.name(*x)))).collect();
         let _ = write!(
             text,
-            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}{} in {}, ± 95 %</caption><tr><th>{}</th>{head}</tr>",
+            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}{}, ± 95 %</caption><tr><th>{}</th>{head}</tr>",
             if panel.title.is_empty() { String::new() } else { escape(&panel.title) + ": " },
-            figure.metric.name(),
-            figure.metric.unit(),
+            figure.metric.axis(),
             escape(&figure.x.label)
         );
         for one in series.iter().filter(|one| !one.points.is_empty()) {

@@ -138,8 +138,8 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
         return Some(Axis::new(Scale::Names(names), ""));
     };
     let Some((_, numbers)) = &axis.numbers else {
-        let names = (0..axis.steps.len()).map(|step| shortened(&axis.steps[step].join(", "))).collect();
-        return Some(Axis::new(Scale::Names(names), &axis.label()));
+        let names: Vec<String> = axis.steps.iter().map(|step| step.join(", ")).collect();
+        return Some(Axis::new(Scale::Names(shortened(&names)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
     let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
@@ -226,14 +226,22 @@ fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     (least <= most).then_some((least, most))
 }
 
-/// A name that fits below an axis.
-fn shortened(name: &str) -> String {
+/// Names that fit below an axis: where they do not, without what they all begin with, which tells none from the others.
+fn shortened(names: &[String]) -> Vec<String> {
     const MOST: usize = 24;
-    if name.chars().count() <= MOST {
-        name.to_owned()
-    } else {
-        name.chars().take(MOST - 1).chain(['…']).collect()
+    if names.iter().all(|name| name.chars().count() <= MOST) {
+        return names.to_vec();
     }
+    let begins = |length: &usize| names.iter().all(|name| name.get(..*length) == names[0].get(..*length));
+    let ends_a_word =
+        |(at, letter): (usize, char)| (!letter.is_alphanumeric()).then_some(at + letter.len_utf8());
+    let shared = names[0].char_indices().filter_map(ends_a_word).take_while(begins).last().unwrap_or(0);
+    let short = |name: &String| {
+        let rest = format!("{}{}", if shared > 0 { "…" } else { "" }, &name[shared..]);
+        let cut = rest.chars().count() > MOST;
+        if cut { rest.chars().take(MOST - 1).chain(['…']).collect() } else { rest }
+    };
+    names.iter().map(short).collect()
 }
 
 fn capitalized(text: &str) -> String {
@@ -337,6 +345,18 @@ mod tests {
         assert!(!svg.contains("class=\"curve\""), "{svg}");
         let Curves::Means(series) = &figures[0].panels[0].curves else { panic!("means") };
         assert!(series[0].points[0].x < series[1].points[0].x);
+    }
+
+    #[test]
+    fn long_names_are_told_apart() {
+        let of = |names: &[&str]| shortened(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            of(&["{red={limit=100p,max=15p,min=5p}}", "{red={limit=100p,max=30p,min=5p}}"]),
+            ["…15p,min=5p}}", "…30p,min=5p}}"]
+        );
+        assert_eq!(of(&["droptail", "red"]), ["droptail", "red"]);
+        assert_eq!(of(&["a_very_long_name_of_one_word", "x"]), ["a_very_long_name_of_one…", "x"]);
+        assert_eq!(of(&["grün/äöüäöüäöüäöüäöüäöüäöü", "grün/x"]), ["…äöüäöüäöüäöüäöüäöüäöü", "…x"]);
     }
 
     #[test]

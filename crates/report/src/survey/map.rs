@@ -157,9 +157,14 @@ fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     Some(Lead { transport, p, is_tie, ahead })
 }
 
+/// What a label below the map takes.
+fn text_width(label: &str) -> f64 {
+    6.4 * label.chars().count() as f64
+}
+
 /// What a transport takes in the key.
 fn entry_width(label: &str) -> f64 {
-    40.0 + 6.4 * label.chars().count() as f64
+    40.0 + text_width(label)
 }
 
 impl Map {
@@ -186,7 +191,10 @@ impl Map {
             }
         }
         let bottom = TOP + HIGH * rows as f64;
-        for (column, label) in self.x.iter().enumerate() {
+        // Where columns are narrower than their labels, only so many are named that none touches the next.
+        let widest = self.x.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
+        let every = (widest / width).ceil().max(1.0) as usize;
+        for (column, label) in self.x.iter().enumerate().step_by(every) {
             svg.text("tick", (LEFT + width * (column as f64 + 0.5), bottom + 16.0), Anchor::Middle, label);
         }
         svg.text(
@@ -258,6 +266,17 @@ mod tests {
         }
         let data = dataset(cells);
         maps(&swept(&data)).remove(0)
+    }
+
+    #[test]
+    fn labels_of_narrow_columns_do_not_touch() {
+        let mut map = map(|_, _, _| vec![25.0, 25.01, 25.02, 25.0]);
+        map.x = (0..40).map(|column| format!("{:.4}", 0.0125 * f64::from(column))).collect();
+        map.fields = vec![vec![None; 40]; 2];
+        let svg = map.draw("map").inline();
+        let shown: Vec<usize> =
+            (0..40).filter(|column| svg.contains(&format!(">{}</text>", map.x[*column]))).collect();
+        assert!(shown.windows(2).all(|pair| pair[1] - pair[0] >= 2) && shown.len() > 8, "{shown:?}");
     }
 
     #[test]
