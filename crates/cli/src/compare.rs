@@ -72,7 +72,13 @@ impl Compare {
         if self.transports.is_empty() {
             return Err(Failure::Usage(TEACH.to_owned()));
         }
-        Ok(self.question.experiment(&self.transports)?)
+        match self.question.sweep() {
+            None => Ok(self.question.experiment(&self.transports)?),
+            Some(sweep) => Err(Failure::Usage(format!(
+                "--set {sweep}: compare takes one set of conditions; `hol init` writes the same question to a file, and \
+                 `hol run` runs that with a [sweep]"
+            ))),
+        }
     }
 }
 
@@ -114,15 +120,18 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
     let network = &point.network;
     let rate = point.workload.rate().map_or(String::new(), |rate| format!(" at {rate}"));
     let world = if point.world.is_default() { String::new() } else { format!(" in {}", point.world) };
+    let repetitions = match result.runs.len() {
+        1 => "one repetition".to_owned(),
+        n => format!("{n} repetitions"),
+    };
     format!(
-        "{}{rate}{world}, {} each way, loss {}, {}, queue {}{overrides}; {} messages in {} repetitions, seed {}",
+        "{}{rate}{world}, {} each way, loss {}, {}, queue {}{overrides}; {} messages in {repetitions}, seed {}",
         point.workload,
         network.delay,
         serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss)),
         network.rate,
         network.queue,
         grouped(result.offered()),
-        result.runs.len(),
         point.seed
     )
 }

@@ -95,6 +95,15 @@ impl Question {
         if given.is_empty() { given } else { format!(", with {given}") }
     }
 
+    /// The first setting that makes a sweep of the question.
+    pub fn sweep(&self) -> Option<&str> {
+        let is_sweep = |setting: &&String| {
+            let key = setting.split(['=', '.']).next().unwrap_or_default().trim();
+            ["sweep", "zip"].contains(&key)
+        };
+        self.settings.iter().find(is_sweep).map(String::as_str)
+    }
+
     /// Sets what the given flags say, over what the source says.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));

@@ -31,6 +31,9 @@ pub struct Row {
     /// From the first message sent to the last delivered, user data only.
     throughput_kbps: Option<f64>,
     throughput_ci95_kbps: Option<f64>,
+    /// Over the same time.
+    messages_per_s: Option<f64>,
+    messages_ci95_per_s: Option<f64>,
     connect_ms: Option<f64>,
     connect_ci95_ms: Option<f64>,
     /// Runs that were never connected, or not in time.
@@ -53,6 +56,7 @@ impl Row {
         let quantile = |p| latency.quantile(p).map(|d| d.as_millis_f64());
         let mean = result.mean_ms();
         let (throughput, connect) = (result.throughput_kbps(), result.connect_ms());
+        let messages = result.messages_per_s();
         Self {
             world: point.world.to_string(),
             transport: point.transport.to_string(),
@@ -71,6 +75,8 @@ impl Row {
             max_ms: latency.max().map(|d| d.as_millis_f64()),
             throughput_kbps: throughput.map(|t| t.mean),
             throughput_ci95_kbps: half_width(throughput),
+            messages_per_s: messages.map(|m| m.mean),
+            messages_ci95_per_s: half_width(messages),
             connect_ms: connect.map(|c| c.mean),
             connect_ci95_ms: half_width(connect),
             unconnected: result.unconnected(),
@@ -123,11 +129,14 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
     };
     let text = tabulate(&["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"], cells);
-    let one_way = |r: &PointResult| !r.point.workload.has_replies() || !r.point.background.is_empty();
-    if !results.iter().any(one_way) {
+    if !results.iter().any(|result| result.point.tells_of_flows()) {
         return text;
     }
-    text + "\n" + &tabulate(&["kbit/s ± 95 %", "connect ms", "unconnected", "fairness"], flow_cells)
+    text + "\n"
+        + &tabulate(
+            &["kbit/s ± 95 %", "messages/s ± 95 %", "connect ms", "unconnected", "fairness"],
+            flow_cells,
+        )
 }
 
 /// The numbers of a point.
@@ -148,6 +157,7 @@ fn cells(result: &PointResult) -> Vec<String> {
 fn flow_cells(result: &PointResult) -> Vec<String> {
     vec![
         interval(result.throughput_kbps()),
+        interval(result.messages_per_s()),
         interval(result.connect_ms()),
         grouped(result.unconnected() as u64),
         interval(result.fairness()),

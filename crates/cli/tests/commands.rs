@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use hol::{failure, ok};
 use serde_json::Value;
 
-const FIELDS: [&str; 26] = [
+const FIELDS: [&str; 28] = [
     "world",
     "transport",
     "stack",
@@ -27,6 +27,8 @@ const FIELDS: [&str; 26] = [
     "max_ms",
     "throughput_kbps",
     "throughput_ci95_kbps",
+    "messages_per_s",
+    "messages_ci95_per_s",
     "connect_ms",
     "connect_ci95_ms",
     "unconnected",
@@ -113,7 +115,7 @@ fn compare_says_who_is_faster_in_a_sentence_and_draws_at_most_80_columns() {
 
 #[test]
 fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
-    let cases: [(&[&str], &str); 25] = [
+    let cases: [(&[&str], &str); 26] = [
         (&["compare"], "hol compare tcp sctp:streams=1"),
         (&["compare", "tpc"], "error: transport 1: unknown transport \"tpc\""),
         (&["compare", "sctp:stream=8"], "did you mean \"streams\"?"),
@@ -137,6 +139,10 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
         (&["compare", "tcp", "--jobs", "0"], "write a whole number from 1 on"),
         (&["compare", "tcp", "tcp"], "two transports are called \"tcp\""),
+        (
+            &["compare", "tcp", "--set", "sweep={seed=[1,2]}"],
+            "compare takes one set of conditions; `hol init` writes",
+        ),
         (&["verify", "out", "--sample", "0"], "write a whole number from 1 on"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
@@ -439,17 +445,7 @@ fn init_writes_the_question_that_compare_asks() {
             "--repetitions",
             "2",
         ],
-        &[
-            "tcp",
-            "--count",
-            "40",
-            "--set",
-            "network.loss={drop=[3,4]}",
-            "--set",
-            "background=[{count=2}]",
-            "--set",
-            "sweep.seed=[1,2]",
-        ],
+        &["tcp", "--count", "40", "--set", "network.loss={drop=[3,4]}", "--set", "background=[{count=2}]"],
         &["tcp", "--count", "40", "--set", "network.up.delay=7ms", "--set", "hosts.server.filter=none"],
     ] {
         let digests = |command: &[&str]| -> Vec<Value> {

@@ -1,7 +1,5 @@
 //! What a point says of its flows as a whole: throughput, how they share it, and how long they took to connect.
 
-use std::sync::Arc;
-
 use hol_measure::{CONFIDENCE, Interval, jain};
 
 use crate::results::PointResult;
@@ -9,18 +7,19 @@ use crate::run_result::RunResult;
 
 impl PointResult {
     /// Octets of completed requests over the time from the first message sent to the last delivered, in kbit/s, with
-    /// its 95 % interval over the repetitions; `None` if nothing completed.
+    /// its 95 % interval over the repetitions that did not end early; `None` if nothing completed.
     pub fn throughput_kbps(&self) -> Option<Interval> {
-        self.over_runs(|run| kbps(run, run.summary.bytes))
+        self.over_runs(throughput)
     }
 
-    /// The throughput of each repetition in kbit/s; `None` where a message is missing.
+    /// Completed messages over the same time, a second.
+    pub fn messages_per_s(&self) -> Option<Interval> {
+        self.over_runs(|run| per_second(run, run.summary.completed).filter(|_| run.stopped.is_none()))
+    }
+
+    /// The throughput of each repetition in kbit/s; `None` where it ended early: what it delivered says nothing of its speed.
     pub fn throughputs(&self) -> Vec<Option<f64>> {
-        let whole = |run: &&Arc<RunResult>| run.summary.failed() == 0;
-        self.runs
-            .iter()
-            .map(|run| Some(run).filter(whole).and_then(|run| kbps(run, run.summary.bytes)))
-            .collect()
+        self.runs.iter().map(|run| throughput(run)).collect()
     }
 
     /// How long each repetition took to connect, in ms; `None` where it was not connected in time.
@@ -73,6 +72,15 @@ impl PointResult {
     }
 }
 
+/// What a run carried; a transport that may lose messages is measured by those that arrived.
+fn throughput(run: &RunResult) -> Option<f64> {
+    kbps(run, run.summary.bytes).filter(|_| run.stopped.is_none())
+}
+
 fn kbps(run: &RunResult, octets: u64) -> Option<f64> {
-    (!run.span.is_zero()).then(|| octets as f64 * 8.0 / run.span.as_secs_f64() / 1e3)
+    per_second(run, octets).map(|rate| rate * 8.0 / 1e3)
+}
+
+fn per_second(run: &RunResult, count: u64) -> Option<f64> {
+    (!run.span.is_zero()).then(|| count as f64 / run.span.as_secs_f64())
 }

@@ -20,7 +20,7 @@ fn row(result: &PointResult) -> Row {
     let latency = result.latency();
     let mean = result.mean_ms();
     let [throughput, background] = [result.throughput_kbps(), result.background_kbps()];
-    let connect = result.connect_ms();
+    let (messages, connect) = (result.messages_per_s(), result.connect_ms());
     let quantile = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
     // Empty where the world does not see it: zero would be a measurement.
     let seen = runs.iter().all(|run| run.sees_passage);
@@ -57,6 +57,8 @@ fn row(result: &PointResult) -> Row {
             ("head_of_line_ms", part(|split| split.head_of_line)),
             ("throughput_kbps", json!(throughput.map(|t| t.mean))),
             ("throughput_ci95_kbps", json!(throughput.map(|t| t.half_width))),
+            ("messages_per_s", json!(messages.map(|m| m.mean))),
+            ("messages_ci95_per_s", json!(messages.map(|m| m.half_width))),
             ("connect_ms", json!(connect.map(|c| c.mean))),
             ("connect_ci95_ms", json!(connect.map(|c| c.half_width))),
             ("unconnected", json!(result.unconnected())),

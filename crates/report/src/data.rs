@@ -43,8 +43,8 @@ pub struct Cell {
 pub struct Flows {
     /// The point with its axes.
     pub point: String,
-    /// User data from the first message sent to the last delivered, in kbit/s, of each repetition that delivered
-    /// everything.
+    /// User data from the first message sent to the last delivered, in kbit/s, of each repetition that did not
+    /// end early.
     pub throughputs: Vec<Option<f64>>,
     /// The most that the path carries of it with the transport's headers, in kbit/s; `None` where there is no closed
     /// form.
