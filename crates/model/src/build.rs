@@ -57,7 +57,11 @@ impl Builder<'_> {
         }
         let place = Place { client, server, port, first_client_port };
         let endpoints = Endpoints::new(transport, self.topology, place, seed);
-        let lanes = Lanes { streams: transport.streams(), connections: transport.connections() };
+        let lanes = Lanes {
+            streams: transport.streams(),
+            connections: transport.connections(),
+            gives_up: transport.gives_up(),
+        };
         let party = |application| Party::new(application, endpoints.framing(workload.length_of()));
         let parties =
             [workload.client(lanes, messages, seed), workload.server(lanes, messages, Host::default())]

@@ -304,7 +304,7 @@ impl<'t> Simulation<'t> {
             }
             match dialogue.party(role).application.poll(now) {
                 Answer::Send(outgoing) => {
-                    if role == Role::Client {
+                    if role == Role::Client && outgoing.is_message() {
                         let tally = dialogue.tally();
                         dialogue.flow.note_sending(now, tally);
                     }

@@ -207,7 +207,7 @@ impl EventLoop<'_> {
             let now = self.clock.now();
             match self.side(end).application.poll(now) {
                 Output::Send(outgoing) => {
-                    if end == End::Client {
+                    if end == End::Client && outgoing.is_message() {
                         self.flow.note_sending(now, self.tally());
                     }
                     let Self { client, server, poller, .. } = self;

@@ -24,7 +24,11 @@ pub(crate) fn event_loop<'p>(
     enter: Enter<'p>,
 ) -> Result<EventLoop<'p>, SocketsError> {
     let Assignment { transport, workload, messages, seed, server, server_host, .. } = assignment;
-    let lanes = Lanes { streams: transport.streams(), connections: transport.connections() };
+    let lanes = Lanes {
+        streams: transport.streams(),
+        connections: transport.connections(),
+        gives_up: transport.gives_up(),
+    };
     let opener = opener(assignment);
     let poller = Poller::new().map_err(refused("make an epoll"))?;
     let alarm = Alarm::new().map_err(refused("make a timer"))?;

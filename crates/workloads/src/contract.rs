@@ -67,6 +67,13 @@ pub struct Outgoing {
     pub(crate) entry: Option<EntryId>,
 }
 
+impl Outgoing {
+    /// Whether it is a message of the workload; a greeting that is said again is no sign that a run goes on.
+    pub const fn is_message(&self) -> bool {
+        self.entry.is_some()
+    }
+}
+
 /// What one message asks of a transport that can give messages up or let them overtake each other. RFC 3758, RFC 7496.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {

@@ -10,9 +10,16 @@ pub struct Lanes {
     pub streams: u16,
     /// Connections, or associations; each is a session of an application that has any.
     pub connections: u16,
+    /// The transport may lose a message for good.
+    pub gives_up: bool,
 }
 
 impl Lanes {
+    /// How often a greeting is said, at most: about two minutes long where it may be lost.
+    pub(crate) fn greetings(self) -> u32 {
+        if self.gives_up { 7 } else { 1 }
+    }
+
     /// The connection that has a lane.
     pub fn connection(self, lane: u16) -> ConnectionId {
         ConnectionId((lane % self.connections).into())
@@ -37,14 +44,14 @@ mod tests {
 
     #[test]
     fn associations_take_the_streams_in_turn() {
-        let lanes = Lanes { streams: 6, connections: 2 };
+        let lanes = Lanes { streams: 6, connections: 2, gives_up: false };
         let all: Vec<_> = (0..6).map(|lane| (lanes.connection(lane).0, lanes.stream(lane))).collect();
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
     }
 
     #[test]
     fn a_turn_passes_over_connections_without_room() {
-        let lanes = Lanes { streams: 4, connections: 2 };
+        let lanes = Lanes { streams: 4, connections: 2, gives_up: false };
         assert_eq!(lanes.in_turn(9, |_| true), 1);
         assert_eq!(lanes.in_turn(9, |connection| connection.0 != 1), 2);
         assert_eq!(lanes.in_turn(9, |_| false), 1);

@@ -8,6 +8,7 @@
 mod bulk;
 mod contract;
 mod echo;
+mod greetings;
 mod held;
 mod host;
 mod lanes;

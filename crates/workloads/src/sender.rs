@@ -9,6 +9,7 @@ use hol_base::{Duration, Time};
 use hol_measure::RecordKind;
 
 use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
+use crate::greetings::Greetings;
 use crate::held::Held;
 use crate::ledger::{Arrived, Due, Ledger};
 use crate::load::Pacer;
@@ -19,9 +20,10 @@ pub(crate) trait Requests: fmt::Debug {
     /// What stands in the records.
     fn kind(&self) -> RecordKind;
 
-    /// What has to be said on each connection, and answered, before the first message, with its turn among the lanes.
-    fn greeting(&mut self, connection: ConnectionId) -> Option<(u32, Bytes)> {
-        let _ = connection;
+    /// What has to be said on each connection, and answered, before the first message, with its turn among the lanes; it
+    /// has been said so many times before.
+    fn greeting(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
+        let _ = (connection, attempt);
         None
     }
 
@@ -35,8 +37,10 @@ pub(crate) trait Requests: fmt::Debug {
 /// What a reply answers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
-    /// A greeting.
-    Greeting,
+    /// The greeting of this connection.
+    Greeting(ConnectionId),
+    /// The greeting of this connection, and it does not like it.
+    NoGreeting(ConnectionId),
     /// What the message with this number asked for is done.
     Message(u32),
     /// It is not: it was refused, or the reply is that to another request.
@@ -59,9 +63,7 @@ pub(crate) struct Sender<R> {
     /// Connections that are still to be opened, and how many are open.
     to_open: Range<u32>,
     open: u32,
-    /// Connections that are still to be greeted on, and how many greetings have no answer.
-    to_greet: Range<u32>,
-    greetings: u32,
+    greetings: Greetings,
     held: Held,
     /// Connections whose peer sends no more.
     to_close: VecDeque<ConnectionId>,
@@ -87,8 +89,7 @@ impl<R: Requests> Sender<R> {
             late_limit,
             to_open: 0..lanes.connections.into(),
             open: 0,
-            to_greet: 0..0,
-            greetings: 0,
+            greetings: Greetings::new(lanes.greetings()),
             held: Held::default(),
             to_close: VecDeque::new(),
             quit: None,
@@ -103,16 +104,15 @@ impl<R: Requests> Sender<R> {
         if self.open < all {
             return;
         }
-        if self.requests.greeting(ConnectionId(0)).is_some() {
-            (self.to_greet, self.greetings) = (0..all, all);
+        if self.requests.greeting(ConnectionId(0), 0).is_some() {
+            self.greetings.begin(now, all);
         } else {
             self.pacer.start(now);
         }
     }
 
-    fn greeted(&mut self, now: Time) {
-        self.greetings = self.greetings.saturating_sub(1);
-        if self.greetings == 0 {
+    fn greeted(&mut self, now: Time, connection: ConnectionId) {
+        if self.greetings.answered(connection) {
             self.pacer.start(now);
         }
     }
@@ -166,7 +166,14 @@ impl<R: Requests> Sender<R> {
 
     fn take_reply(&mut self, now: Time, delivery: &Delivery) {
         let (number, refused) = match self.requests.reply(now, &delivery.payload) {
-            Ok(Answered::Greeting) => return self.greeted(now),
+            Ok(Answered::Greeting(connection)) => return self.greeted(now, connection),
+            Ok(Answered::NoGreeting(connection)) if self.greetings.may_be_known(connection) => {
+                return self.greeted(now, connection);
+            }
+            Ok(Answered::NoGreeting(_)) => {
+                self.quit = Some(Quit::Nonsense("the session is refused"));
+                return;
+            }
             Ok(Answered::Message(number)) => (number, false),
             Ok(Answered::Refused(number)) => (number, true),
             Err(reason) => {
@@ -219,13 +226,13 @@ impl<R: Requests> Application for Sender<R> {
         if self.is_blocked() {
             return self.wait_for_room(now);
         }
-        if let Some(connection) = self.to_greet.next()
-            && let Some((turn, payload)) = self.requests.greeting(ConnectionId(connection))
+        if let Some((connection, attempt)) = self.greetings.next(now)
+            && let Some((turn, payload)) = self.requests.greeting(connection, attempt)
         {
             return Output::Send(self.outgoing(self.lane(turn), payload));
         }
         if self.pacer.next() > now {
-            return Output::Wait(self.pacer.next());
+            return Output::Wait(self.pacer.next().min(self.greetings.due()));
         }
         Output::Send(self.next_message(now))
     }
@@ -269,7 +276,7 @@ mod tests {
     use hol_base::Seed;
     use hol_transport::Passage;
 
-    const ONE: Lanes = Lanes { streams: 1, connections: 1 };
+    const ONE: Lanes = Lanes { streams: 1, connections: 1, gives_up: false };
 
     fn client_of(workload: &str, lanes: Lanes, messages: u64) -> Box<dyn Application> {
         let spec: WorkloadSpec = serde_json::from_str(workload).expect("a workload");
@@ -291,7 +298,7 @@ mod tests {
     }
 
     fn opened(kind: &str, streams: u16, messages: u64) -> Box<dyn Application> {
-        let lanes = Lanes { streams, connections: 1 };
+        let lanes = Lanes { streams, connections: 1, gives_up: false };
         let mut client = client(kind, lanes, messages);
         open(client.as_mut(), ms(0), lanes);
         client
@@ -324,7 +331,7 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_before_every_connection_is_open() {
-        let lanes = Lanes { streams: 2, connections: 2 };
+        let lanes = Lanes { streams: 2, connections: 2, gives_up: false };
         let mut client = client("echo", lanes, 3);
         assert_eq!(wait(client.as_mut(), ms(500)), Time::MAX);
         client.handle(ms(500), Input::Opened(ConnectionId(1)));
@@ -389,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_full_connection_does_not_hold_up_a_greedy_client_on_another() {
-        let lanes = Lanes { streams: 4, connections: 2 };
+        let lanes = Lanes { streams: 4, connections: 2, gives_up: false };
         let mut client = client("bulk", lanes, ENDLESS);
         open(client.as_mut(), ms(0), lanes);
         let first = send(client.as_mut(), ms(0));

@@ -13,13 +13,15 @@ use hol_simco::{
 use hol_transport::FramingError;
 
 use super::mix::{Mix, Wish};
-use crate::ConnectionId;
 use crate::sender::{Answered, Requests};
+use crate::{ConnectionId, Lanes};
 
 /// Asks as a call server would: for rules for the media of its calls, for more time for them, for their end.
 #[derive(Debug)]
 pub(crate) struct Agent {
     sessions: u16,
+    /// TIDs of session control: each session has one for each time that its SE may be said.
+    control: u32,
     mix: Mix,
     rng: Rng,
     /// Rules that no request is about, those that end first in front: requests on several streams overtake each other,
@@ -53,19 +55,21 @@ impl Agent {
     const CHANGEABLE: Duration = Duration::from_secs(5);
 
     /// `rng` draws what is asked for.
-    pub(crate) fn new(sessions: u16, mix: Mix, rng: Rng) -> Self {
-        Self { sessions, mix, rng, idle: VecDeque::new(), changes: BTreeMap::new() }
+    pub(crate) fn new(lanes: Lanes, mix: Mix, rng: Rng) -> Self {
+        let (sessions, control) = (lanes.connections, control(lanes));
+        Self { sessions, control, mix, rng, idle: VecDeque::new(), changes: BTreeMap::new() }
     }
 
-    /// SE for one of the sessions; their TIDs come first. RFC 4540 section 5.2.1.
-    pub(crate) fn open(session: u32) -> (Tid, Bytes) {
-        let tid = Tid(session);
+    /// SE for one of the sessions; their TIDs come first, and one that is said again is another request. RFC 4540 sections
+    /// 4.2 and 5.2.1.
+    pub(super) fn open(&self, session: u32, attempt: u32) -> (Tid, Bytes) {
+        let tid = Tid(attempt * u32::from(self.sessions) + session);
         (tid, Message::request(tid, Request::Se { version: Version::SIMCO_3_0, challenge: None }).to_bytes())
     }
 
     /// The request of a message. As long as there is no rule to change, it enables one.
     pub(crate) fn request(&mut self, now: Time, number: u32) -> (Tid, Bytes) {
-        let tid = Tid(number.wrapping_add(self.sessions.into()));
+        let tid = Tid(number.wrapping_add(self.control));
         let request = if self.mix.only_enables() { Self::enable(number) } else { self.mixed(now, number) };
         (tid, Message::request(tid, request).to_bytes())
     }
@@ -111,8 +115,8 @@ impl Requests for Agent {
         RecordKind::Transaction
     }
 
-    fn greeting(&mut self, session: ConnectionId) -> Option<(u32, Bytes)> {
-        let (tid, payload) = Self::open(session.0);
+    fn greeting(&mut self, session: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
+        let (tid, payload) = self.open(session.0, attempt);
         Some((tid.0, payload))
     }
 
@@ -123,11 +127,12 @@ impl Requests for Agent {
 
     fn reply(&mut self, now: Time, octets: &Bytes) -> Result<Answered, &'static str> {
         let Message { tid, body } = Message::parse(octets).map_err(|_| "not a SIMCO message")?;
-        let Some(number) = tid.0.checked_sub(self.sessions.into()) else {
-            return match body {
-                Body::Reply(Reply::Se { .. }) => Ok(Answered::Greeting),
-                _ => Err("the middlebox refused the session"),
-            };
+        let Some(number) = tid.0.checked_sub(self.control) else {
+            let session = ConnectionId(tid.0 % u32::from(self.sessions));
+            return Ok(match body {
+                Body::Reply(Reply::Se { .. }) => Answered::Greeting(session),
+                _ => Answered::NoGreeting(session),
+            });
         };
         match (self.changes.remove(&number), body) {
             (None, Body::Reply(Reply::Per(rule))) => self.keep(now, rule.pid),
@@ -139,10 +144,15 @@ impl Requests for Agent {
     }
 }
 
-/// The number of the message that a request came from; `None` for session control.
-pub(crate) fn number(octets: &[u8], sessions: u16) -> Option<u32> {
+/// How many TIDs session control takes, from 0 on.
+pub(crate) fn control(lanes: Lanes) -> u32 {
+    u32::from(lanes.connections) * lanes.greetings()
+}
+
+/// The number of the message that a request came from; `None` for session control, which takes the first `control` TIDs.
+pub(crate) fn number(octets: &[u8], control: u32) -> Option<u32> {
     let tid = Header::parse(octets)?.tid;
-    tid.0.checked_sub(sessions.into())
+    tid.0.checked_sub(control)
 }
 
 /// The length of the message that starts with `octets`. RFC 4540 section 4.2.
@@ -159,7 +169,7 @@ mod tests {
     const CHANGES_ONLY: Mix = Mix { enable: 1, lifetime: 1_000_000, delete: 0 };
 
     fn agent(mix: Mix) -> Agent {
-        Agent::new(1, mix, Seed(1).rng())
+        Agent::new(Lanes { streams: 1, connections: 1, gives_up: false }, mix, Seed(1).rng())
     }
 
     /// A middlebox with one session.
@@ -170,7 +180,7 @@ mod tests {
             let mut middlebox = Middlebox::firewall(Lifetime(3600));
             let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Messages));
             let mut opened = Self(middlebox, session);
-            opened.answer(Time::ZERO, Agent::open(0).1);
+            opened.answer(Time::ZERO, agent(Mix::default()).open(0, 0).1);
             opened
         }
 
@@ -191,6 +201,19 @@ mod tests {
         let reply = middlebox.answer(Time::ZERO, request);
         assert_eq!((reply.len(), agent.reply(Time::ZERO, &reply)), (64, Ok(Answered::Message(41))));
         assert!(agent.idle.is_empty());
+    }
+
+    /// A reply to SE may be lost: said again it is another request, which an open session refuses. RFC 4540 section 5.2.1.
+    #[test]
+    fn a_session_that_is_opened_again_is_known() {
+        let lanes = Lanes { streams: 2, connections: 2, gives_up: true };
+        let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
+        let (mut middlebox, second) = (Peer::new(), ConnectionId(1));
+        let (tid, again) = agent.open(1, 1);
+        let reply = middlebox.answer(Time::ZERO, again);
+        assert_eq!((tid, agent.reply(Time::ZERO, &reply)), (Tid(3), Ok(Answered::NoGreeting(second))));
+        let (_, request) = agent.request(Time::ZERO, 0);
+        assert_eq!(number(&request, control(lanes)), Some(0));
     }
 
     #[test]

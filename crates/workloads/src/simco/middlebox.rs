@@ -9,14 +9,14 @@ use hol_simco::{
 
 use super::agent;
 use crate::receiver::Answers;
-use crate::{ConnectionId, Enforce};
+use crate::{ConnectionId, Enforce, Lanes};
 
 /// A middlebox, and what puts its rules in force, if anything does.
 #[derive(Debug)]
 pub(crate) struct Firewall {
     middlebox: Middlebox,
-    /// How many the agent opens: their transactions are not counted.
-    expected: u16,
+    /// TIDs of session control, which no message has.
+    control: u32,
     /// By connection.
     sessions: Vec<SessionId>,
     /// Empty between requests.
@@ -27,12 +27,18 @@ pub(crate) struct Firewall {
 impl Firewall {
     const MAX_LIFETIME: Lifetime = Lifetime(3600);
 
-    pub(crate) fn new(sessions: u16, filter: Option<Box<dyn Enforce>>) -> Self {
+    pub(crate) fn new(lanes: Lanes, filter: Option<Box<dyn Enforce>>) -> Self {
         // Notifications are no part of the exchange that is measured, so nobody would read them.
         let config = Config { announces: false, ..Config::firewall(Self::MAX_LIFETIME) };
         let middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated))
             .expect("a pure firewall is consistent");
-        Self { middlebox, expected: sessions, sessions: Vec::new(), batch: Batch::default(), filter }
+        Self {
+            middlebox,
+            control: agent::control(lanes),
+            sessions: Vec::new(),
+            batch: Batch::default(),
+            filter,
+        }
     }
 
     /// Each connection has a session of its own. RFC 4540 section 7.
@@ -54,7 +60,7 @@ impl Firewall {
 
 impl Answers for Firewall {
     fn number(&self, request: &Bytes) -> Option<u32> {
-        agent::number(request, self.expected)
+        agent::number(request, self.control)
     }
 
     fn answer(
@@ -103,11 +109,12 @@ mod tests {
     /// RFC 4540 section 7: each TCP connection is a session of its own.
     #[test]
     fn each_connection_has_its_own_session_and_all_have_one_table_of_rules() {
-        let mut firewall = Firewall::new(2, None);
-        let mut agent = Agent::new(2, Mix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
+        let lanes = Lanes { streams: 2, connections: 2, gives_up: false };
+        let mut firewall = Firewall::new(lanes, None);
+        let mut agent = Agent::new(lanes, Mix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
         for session in 0..2 {
-            let reply = ask(&mut firewall, session, Agent::open(session).1);
-            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Greeting));
+            let reply = ask(&mut firewall, session, agent.open(session, 0).1);
+            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Greeting(ConnectionId(session))));
         }
         for number in 0..100 {
             let (tid, request) = agent.request(Time::ZERO, number);
@@ -134,9 +141,10 @@ mod tests {
 
     #[test]
     fn what_the_filter_does_not_take_is_refused_and_not_kept() {
-        let mut firewall = Firewall::new(1, Some(Box::new(Room(2))));
-        let mut agent = Agent::new(1, Mix::default(), Seed(1).rng());
-        ask(&mut firewall, 0, Agent::open(0).1);
+        let lanes = Lanes { streams: 1, connections: 1, gives_up: false };
+        let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));
+        let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
+        ask(&mut firewall, 0, agent.open(0, 0).1);
         let mut answered = |number| {
             let reply = ask(&mut firewall, 0, agent.request(Time::ZERO, number).1);
             agent.reply(Time::ZERO, &reply)

@@ -78,13 +78,13 @@ impl Workload for Simco {
     }
 
     fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
-        let requests = Agent::new(lanes.connections, self.mix, seed.derive("workload/mix").rng());
+        let requests = Agent::new(lanes, self.mix, seed.derive("workload/mix").rng());
         let pacer = self.load.pacer(messages, seed);
         Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
     }
 
     fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(Firewall::new(lanes.connections, host.filter), messages))
+        Box::new(Receiver::new(Firewall::new(lanes, host.filter), messages))
     }
 
     fn describe(&self) -> String {

@@ -1,0 +1,108 @@
+//! What is said on each connection, and answered, before the first message.
+
+use std::collections::BTreeSet;
+
+use hol_base::{Duration, Time};
+
+use crate::ConnectionId;
+
+/// Greetings that have no answer yet. Where the transport may lose one it is said again: after a second, and then after
+/// twice the time, again and again (RFC 8085 section 3.1.1).
+#[derive(Debug)]
+pub(crate) struct Greetings {
+    /// How often each may be said.
+    times: u32,
+    /// Which time it is, from 0 on.
+    attempt: u32,
+    /// Still to be said at this attempt.
+    to_say: BTreeSet<u32>,
+    unanswered: BTreeSet<u32>,
+    /// When those without an answer are said again.
+    again: Time,
+}
+
+impl Greetings {
+    const FIRST: Duration = Duration::from_secs(1);
+
+    /// None yet; each will be said so many times at most.
+    pub(crate) fn new(times: u32) -> Self {
+        let (to_say, unanswered) = (BTreeSet::new(), BTreeSet::new());
+        Self { times, attempt: 0, to_say, unanswered, again: Time::MAX }
+    }
+
+    /// One is due on each of so many connections.
+    pub(crate) fn begin(&mut self, now: Time, connections: u32) {
+        self.unanswered = (0..connections).collect();
+        self.say(now);
+    }
+
+    fn say(&mut self, now: Time) {
+        self.to_say.clone_from(&self.unanswered);
+        let is_last = self.attempt + 1 >= self.times;
+        self.again = if is_last { Time::MAX } else { now + Self::FIRST * (1 << self.attempt) };
+    }
+
+    /// What is to be said now, and how often it has been said before.
+    pub(crate) fn next(&mut self, now: Time) -> Option<(ConnectionId, u32)> {
+        if now >= self.again && !self.unanswered.is_empty() {
+            self.attempt += 1;
+            self.say(now);
+        }
+        self.to_say.pop_first().map(|connection| (ConnectionId(connection), self.attempt))
+    }
+
+    /// When there is something to say again, if nothing is answered.
+    pub(crate) fn due(&self) -> Time {
+        if self.unanswered.is_empty() { Time::MAX } else { self.again }
+    }
+
+    /// One is answered; true if it was the last.
+    pub(crate) fn answered(&mut self, ConnectionId(connection): ConnectionId) -> bool {
+        self.to_say.remove(&connection);
+        self.unanswered.remove(&connection) && self.unanswered.is_empty()
+    }
+
+    /// Whether a refusal can only mean that this connection was greeted before, and the answer lost.
+    pub(crate) fn may_be_known(&self, ConnectionId(connection): ConnectionId) -> bool {
+        self.attempt > 0 || !self.unanswered.contains(&connection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(secs: u64) -> Time {
+        Time::from_millis(1000 * secs)
+    }
+
+    fn said(greetings: &mut Greetings, now: Time) -> Vec<(u32, u32)> {
+        std::iter::from_fn(|| greetings.next(now))
+            .map(|(connection, attempt)| (connection.0, attempt))
+            .collect()
+    }
+
+    /// RFC 8085 section 3.1.1: an initial second, and an exponential backoff.
+    #[test]
+    fn what_is_not_answered_is_said_again_after_twice_the_time() {
+        let mut greetings = Greetings::new(4);
+        greetings.begin(secs(10), 2);
+        assert_eq!(said(&mut greetings, secs(10)), [(0, 0), (1, 0)]);
+        assert_eq!(greetings.due(), secs(11));
+        assert!(!greetings.answered(ConnectionId(0)) && !greetings.may_be_known(ConnectionId(1)));
+        assert_eq!(said(&mut greetings, secs(11)), [(1, 1)]);
+        assert_eq!((said(&mut greetings, secs(12)), greetings.due()), (vec![], secs(13)));
+        assert_eq!(said(&mut greetings, secs(13)), [(1, 2)]);
+        assert_eq!((said(&mut greetings, secs(17)), greetings.due()), (vec![(1, 3)], Time::MAX));
+        assert!(greetings.answered(ConnectionId(1)));
+        assert!(!greetings.answered(ConnectionId(1)), "a second answer is none");
+    }
+
+    #[test]
+    fn over_a_reliable_transport_it_is_said_once() {
+        let mut greetings = Greetings::new(1);
+        greetings.begin(secs(0), 1);
+        assert_eq!((said(&mut greetings, secs(0)), greetings.due()), (vec![(0, 0)], Time::MAX));
+        assert_eq!(said(&mut greetings, secs(500)), []);
+    }
+}
