@@ -18,13 +18,13 @@ pub fn threads(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Ends the work, and the runs that can be ended in the middle; the second time at once: finished runs are on the disk.
+/// Ends the work and the runs that have begun; the second time at once: finished runs are on the disk.
 pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        note!("\nstopping; runs in the kernel world are finished before, Ctrl-C again drops them");
+        note!("\nstopping; runs that have begun are dropped");
     };
     ctrlc::set_handler(handler).map_err(Failure::failed)?;
     Ok(&STOP)

@@ -117,7 +117,7 @@ fn a_sweep_that_is_killed_leaves_no_machine_and_goes_on() {
 }
 
 #[test]
-fn an_interrupt_ends_the_sweep_after_the_run_that_has_begun() {
+fn an_interrupt_ends_the_sweep_and_the_run_that_has_begun() {
     let Some(_) = kernels("an interrupt") else { return };
     let dir = place();
     let sweep = command(dir.path(), &RUN).spawn().unwrap();
@@ -126,7 +126,9 @@ fn an_interrupt_ends_the_sweep_after_the_run_that_has_begun() {
     let said = complaint(&sweep.wait_with_output().unwrap(), 1);
     assert!(said.contains("run the same command again"), "{said}");
     assert!(!is_running(machine));
-    assert_eq!(journal(dir.path()).len(), 1);
+    assert_eq!(journal(dir.path()).len(), 0);
+    assert_eq!(code(&command(dir.path(), &RUN).output().unwrap()), 0);
+    assert_eq!(journal(dir.path()).len(), 3);
 }
 
 #[test]

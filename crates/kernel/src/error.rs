@@ -91,6 +91,9 @@ pub enum KernelError {
         /// How many would fit.
         fitting: u64,
     },
+    /// Nobody wants the run any more.
+    #[error("interrupted")]
+    Interrupted,
     /// The virtual machine did not do what it should.
     #[error("{trouble}{console}")]
     Machine {

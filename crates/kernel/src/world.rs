@@ -64,13 +64,14 @@ impl Kernel {
         scenario: &Scenario,
         seed: Seed,
         capture: bool,
+        goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(Run, Vec<Captured>), KernelError> {
         check::possible(scenario, &self.image)?;
         let job = Job { scenario: scenario.clone(), seed: seed.0, capture };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
         let limit = limit()?.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
-        let Finished { mail, console, provenance, .. } = self.started()?.run(&job, limit)?;
+        let Finished { mail, console, provenance, .. } = self.started()?.run(&job, limit, goes_on)?;
         let measured = measured(&mail, scenario).map_err(|problem| problem.with_console(console));
         let (mut run, packets) = measured?;
         if let Some(facts) = &mut run.course.facts {
@@ -108,20 +109,20 @@ impl World for Kernel {
         Cost { run: 500_000, message: 1_000 }
     }
 
-    /// All of it happens in the guest: it cannot be ended in the middle.
+    /// All of it happens in the guest, which tells nothing before it has ended.
     fn follow(
         &self,
         scenario: &Scenario,
         seed: Seed,
         observer: &mut dyn Observer,
     ) -> Result<Course, RunError> {
-        let (run, _) = self.perform(scenario, seed, false)?;
+        let (run, _) = self.perform(scenario, seed, false, &mut || observer.goes_on())?;
         Ok(run.show(observer))
     }
 
     fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
         let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
-        let (run, packets) = self.perform(scenario, seed, true)?;
+        let (run, packets) = self.perform(scenario, seed, true, &mut || true)?;
         for Captured { time, interface, fate, octets } in packets {
             let point = TapPoint { interface, name: &names[interface] };
             witness.see(&Sighting { time, point, fate, packet: Packet::Octets(&octets) });
@@ -186,6 +187,7 @@ impl From<KernelError> for RunError {
         let problem = error.to_string();
         match error {
             // It came to one run only; others may do better.
+            KernelError::Interrupted => Self::Interrupted,
             KernelError::Machine { console, .. } => Self::Failed { problem, log: console.whole().to_owned() },
             error if error.is_usage() => Self::Refused(problem),
             _ => Self::Unusable(problem),

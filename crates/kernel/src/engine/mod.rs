@@ -38,8 +38,14 @@ pub(crate) trait Started: Debug + Send + Sync {
     /// As its engine's; it may have learned since that its runs differ.
     fn provenance(&self) -> Provenance;
 
-    /// Lets a fresh guest do `job` within `limit` of wall-clock time.
-    fn run(&self, job: &[u8], limit: Duration) -> Result<Finished, KernelError>;
+    /// Lets a fresh guest do `job` within `limit` of wall-clock time. It asks several times in a second whether it `goes_on`,
+    /// and is [`KernelError::Interrupted`] if not.
+    fn run(
+        &self,
+        job: &[u8],
+        limit: Duration,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Finished, KernelError>;
 }
 
 /// What is left of a machine that has done its job.

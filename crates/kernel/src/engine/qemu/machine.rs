@@ -30,6 +30,9 @@ pub(super) const MEMORY: u64 = 512;
 /// What QEMU takes beside it, in MiB: most of it is for translated code.
 pub(super) const BESIDE: u64 = 300;
 
+/// So often it is asked whether a run is to go on.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// A running QEMU. Dropping it ends it, and all that it started.
 #[derive(Debug)]
 pub(super) struct Machine<'d> {
@@ -154,7 +157,7 @@ impl<'d> Machine<'d> {
             return Err(self.crashed());
         }
         loop {
-            match self.next("answering its monitor")? {
+            match self.next("answering its monitor", &mut || true)? {
                 Reply::Return(value) => return Ok(value),
                 Reply::Error(said) => {
                     let trouble = MachineFault::Refused { command: command.to_owned(), said };
@@ -165,20 +168,33 @@ impl<'d> Machine<'d> {
         }
     }
 
-    /// Lets it run until the guest pauses it.
-    pub(super) fn run_until_paused(&mut self, doing: &'static str) -> Result<(), KernelError> {
+    /// Lets it run until the guest pauses it, as long as it `goes_on`.
+    pub(super) fn run_until_paused(
+        &mut self,
+        doing: &'static str,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), KernelError> {
         self.execute("cont", &Value::Null)?;
-        self.wait_for(doing, |event, _| event == "STOP")
+        self.wait(doing, |event, _| event == "STOP", goes_on)
     }
 
     /// Waits for an event.
     pub(super) fn wait_for(
         &mut self,
         doing: &'static str,
+        wanted: impl FnMut(&str, &Value) -> bool,
+    ) -> Result<(), KernelError> {
+        self.wait(doing, wanted, &mut || true)
+    }
+
+    fn wait(
+        &mut self,
+        doing: &'static str,
         mut wanted: impl FnMut(&str, &Value) -> bool,
+        goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), KernelError> {
         loop {
-            match self.next(doing)? {
+            match self.next(doing, goes_on)? {
                 Reply::Event(event, data) if wanted(&event, &data) => return Ok(()),
                 _ => {}
             }
@@ -192,17 +208,20 @@ impl<'d> Machine<'d> {
         fs::read(&path).map_err(|e| KernelError::file("read", &path, e))
     }
 
-    fn next(&mut self, doing: &'static str) -> Result<Reply, KernelError> {
-        match self.lines.recv_timeout(self.left.left()) {
-            Ok(line) => Ok(qmp::parse(&line)),
-            Err(RecvTimeoutError::Timeout) => {
-                let seconds = self.left.limit.as_secs();
-                Err(KernelError::Machine {
-                    trouble: MachineFault::TooLong { doing, seconds },
-                    console: self.console(),
-                })
+    fn next(&mut self, doing: &'static str, goes_on: &mut dyn FnMut() -> bool) -> Result<Reply, KernelError> {
+        loop {
+            let left = self.left.left();
+            match self.lines.recv_timeout(left.min(LOOK)) {
+                Ok(line) => return Ok(qmp::parse(&line)),
+                Err(RecvTimeoutError::Timeout) if !goes_on() => return Err(KernelError::Interrupted),
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                    let seconds = self.left.limit.as_secs();
+                    let trouble = MachineFault::TooLong { doing, seconds };
+                    return Err(KernelError::from(trouble).with_console(self.console()));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.crashed()),
             }
-            Err(RecvTimeoutError::Disconnected) => Err(self.crashed()),
         }
     }
 

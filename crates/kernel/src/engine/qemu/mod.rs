@@ -76,10 +76,15 @@ impl Started for Guest {
         of(self.probe)
     }
 
-    fn run(&self, job: &[u8], limit: Duration) -> Result<Finished, KernelError> {
+    fn run(
+        &self,
+        job: &[u8],
+        limit: Duration,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Finished, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(job, work.path(), limit)?;
-        let mail = restore::to_the_end(&mut machine)?;
+        let mail = restore::to_the_end(&mut machine, goes_on)?;
         let mut provenance = self.provenance();
         if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
             provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());

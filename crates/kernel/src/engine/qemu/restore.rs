@@ -54,14 +54,17 @@ fn refused(said: &str) -> KernelError {
     MachineFault::Refused { command: "migrate-incoming".to_owned(), said: said.to_owned() }.into()
 }
 
-/// Lets the guest do its job, and takes what it hands over.
-pub(super) fn to_the_end(machine: &mut Machine<'_>) -> Result<Mail, KernelError> {
-    mail(machine).map_err(|problem| problem.with_console(machine.console()))
+/// Lets the guest do its job as long as it `goes_on`, and takes what it hands over.
+pub(super) fn to_the_end(
+    machine: &mut Machine<'_>,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Mail, KernelError> {
+    mail(machine, goes_on).map_err(|problem| problem.with_console(machine.console()))
 }
 
-fn mail(machine: &mut Machine<'_>) -> Result<Mail, KernelError> {
+fn mail(machine: &mut Machine<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    machine.run_until_paused("running")?;
+    machine.run_until_paused("running", goes_on)?;
     let head = Head::parse(&machine.memory(ADDRESS, HEAD as u64)?).map_err(|e| guest(e.to_string()))?;
     let octets = machine.memory(ADDRESS, head.whole())?;
     head.open(&octets).map_err(|e| guest(e.to_string()))

@@ -64,7 +64,7 @@ impl Snapshot {
         let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
         let mut machine =
             Machine::start(&arguments.map(str::to_owned), work.path(), BOOT, probe, Host::AsItIs)?;
-        machine.run_until_paused("booting")?;
+        machine.run_until_paused("booting", &mut || true)?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
         let (part, whole) = (quoted(&part)?, quoted(&fresh)?);
@@ -113,7 +113,7 @@ impl Snapshot {
 fn answer(state: &Path, job: &[u8], probe: &Probe, host: Host) -> Result<Mail, KernelError> {
     let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
     let mut machine = restore::machine(state, job, work.path(), BOOT, probe, host)?;
-    restore::to_the_end(&mut machine)
+    restore::to_the_end(&mut machine, &mut || true)
 }
 
 /// What makes QEMU wait with this state.
