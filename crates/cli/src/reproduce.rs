@@ -68,7 +68,11 @@ impl Reproduce {
             results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
         } else {
             let points = grouped(results.points.len() as u64);
-            say(&format!("{}\n{points} points, digest {}\n\nclaims:\n", study.title, results.digest()));
+            say(&format!(
+                "{}\n{points} points, digest {}\n\nfindings of the paper:\n",
+                study.title,
+                results.digest()
+            ));
             for (verdict, count) in report.counts().into_iter().filter(|(_, count)| *count > 0) {
                 say(&format!("{count:>5}  {}\n", words(verdict)));
             }
@@ -143,8 +147,11 @@ const fn words(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::PeriodOnly => "reproduced only with the settings of the time",
-        Verdict::NotToday => "not reproduced today; the stack of the time is in the model world only",
+        Verdict::OpenToday => "with the settings of the time; not decided today",
+        Verdict::NotToday => {
+            "not reproduced today; the stack of the time does not tell, or is not in this world"
+        }
         Verdict::NotReproduced => "not reproduced",
-        Verdict::NotDecidable => "not decidable here",
+        Verdict::NotDecidable => "not decided here",
     }
 }

@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 use hol_lab::{Point, PointResult, Results};
-use hol_measure::SplitMean;
+use hol_measure::{Distribution, SplitMean};
 use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec};
 use hol_workloads::Arrivals;
 
@@ -20,18 +20,31 @@ impl From<&Results> for Dataset {
 
 impl From<&PointResult> for Cell {
     fn from(result: &PointResult) -> Self {
-        let point = &result.point;
+        Self {
+            runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
+            latency: result.latency(),
+            split: split(result),
+            stopped: result.stopped().map(str::to_owned),
+            flows: flows(result),
+            ..Self::from(&result.point)
+        }
+    }
+}
+
+impl From<&Point> for Cell {
+    /// A point that has been planned, and not yet run.
+    fn from(point: &Point) -> Self {
         Self {
             experiment: point.experiment.clone(),
             transport: point.label.clone(),
             spec: point.transport.to_string(),
             streams: point.transport.streams(),
             conditions: conditions(point),
-            runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
-            latency: result.latency(),
-            split: split(result),
-            stopped: result.stopped().map(str::to_owned),
-            flows: flows(result),
+            runs: Vec::new(),
+            latency: Distribution::default(),
+            split: None,
+            stopped: None,
+            flows: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use hol_lab::{LabError, Results, Study};
 
-use crate::claims::{Judged, StudyClaims, Verdict, judge};
+use crate::claims::{Judged, Kind, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
 use crate::figures::{Figure, StackView, StudyFigures, gather};
 use crate::page;
@@ -111,9 +111,15 @@ impl Report {
         })
     }
 
-    /// How many claims have each verdict, in the order of [`Verdict::ALL`].
-    pub fn counts(&self) -> [(Verdict, usize); 5] {
-        Verdict::ALL.map(|verdict| (verdict, self.judged.iter().filter(|j| j.verdict == verdict).count()))
+    /// The claims of one kind, in the paper's order.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Judged> {
+        self.judged.iter().filter(move |judged| judged.claim.kind == kind)
+    }
+
+    /// How many findings of the paper have each verdict, in the order of [`Verdict::ALL`].
+    pub fn counts(&self) -> [(Verdict, usize); 6] {
+        let of = |verdict| self.of_kind(Kind::Finding).filter(|judged| judged.verdict == verdict).count();
+        Verdict::ALL.map(|verdict| (verdict, of(verdict)))
     }
 
     /// The page, one file.

@@ -15,9 +15,9 @@ pub fn cell(transport: &str, loss: f64, rate: f64, means: &[f64]) -> Cell {
     of_runs(transport, loss, rate, runs)
 }
 
-/// A point with one repetition of many transactions.
-pub fn cell_with(transport: &str, loss: f64, rate: f64, latencies: &[f64]) -> Cell {
-    of_runs(transport, loss, rate, vec![summary(latencies)])
+/// A point with many transactions in each repetition.
+pub fn cell_with(transport: &str, loss: f64, rate: f64, runs: &[Vec<f64>]) -> Cell {
+    of_runs(transport, loss, rate, runs.iter().map(|latencies| summary(latencies)).collect())
 }
 
 /// A point of one-way messages where these keys were swept, with the throughput of each repetition.

@@ -1,18 +1,19 @@
-//! Axis ranges as soft bounds: a curve that leaves the paper's axis cannot be compared with it.
+//! The paper's axes: a mean that is certainly off the axis is on no curve of its figure.
 
+use hol_measure::Interval;
 use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use crate::metric::Metric;
 
-/// Means lie within the paper's axis.
+/// Means lie within the paper's axis, with their whole intervals.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inside {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// The ends of the axis in ms (kbit/s).
     axis: [f64; 2],
     /// What is compared.
@@ -20,35 +21,68 @@ pub struct Inside {
     metric: Metric,
 }
 
+/// Where a mean lies, given how well it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Inside,
+    /// The interval crosses an end of the axis.
+    Open,
+    Outside,
+}
+
 impl Inside {
-    /// Holds if every mean lies inside. One outside leaves it open: the paper's curve may have been cut
-    /// at its axis, too.
+    /// Holds if every interval lies inside, fails if one lies outside. A load that was not carried has no mean; the
+    /// paper's curve ends there, too.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        if cells.is_empty() {
+        let placed: Vec<(&Cell, Interval, Place)> = cells
+            .iter()
+            .filter_map(|cell| {
+                let mean = self.metric.mean(cell)?;
+                Some((*cell, mean, self.place(mean)))
+            })
+            .collect();
+        if placed.is_empty() {
             return Finding::no_points();
         }
-        let (inside, outside): (Vec<&Cell>, Vec<&Cell>) = cells.iter().partition(|cell| self.takes(cell));
-        let [low, high] = self.axis;
-        let text =
-            format!("{} of {} means within {low}–{high} {}", inside.len(), cells.len(), self.metric.unit());
-        if outside.is_empty() {
-            return Finding::new(true, text);
-        }
-        let row = |cell: &&Cell| match self.metric.mean(cell) {
-            Some(mean) => {
-                format!("{} at {}: {mean} {}, off the axis", cell.transport, cell.place(), self.metric.unit())
-            }
-            None => format!("{} at {}: the load was not carried", cell.transport, cell.place()),
+        let count = |wanted| placed.iter().filter(|(.., place)| *place == wanted).count();
+        let ([low, high], unit) = (self.axis, self.metric.unit());
+        let not_carried = match cells.len() - placed.len() {
+            0 => String::new(),
+            n => format!(" ({n} more did not carry the load)"),
         };
-        Finding::unknown(text + "; the others are off the paper's axis and cannot be compared")
-            .with_rows(outside.iter().map(row).collect())
+        let text = format!(
+            "{} of {} means within {low}–{high} {unit} with their whole intervals, {} beyond, {} not known well \
+             enough{not_carried}",
+            count(Place::Inside),
+            placed.len(),
+            count(Place::Outside),
+            count(Place::Open),
+        );
+        let row = |(cell, mean, place): &(&Cell, Interval, Place)| {
+            let word = if *place == Place::Outside { "off the axis" } else { "not known well enough" };
+            format!("{} at {}: {mean} {unit}, {word}", cell.transport, cell.place())
+        };
+        let finding = match (count(Place::Outside), count(Place::Open)) {
+            (0, 0) => Finding::new(true, text),
+            (0, _) => Finding::unknown(text),
+            _ => Finding::new(false, text),
+        };
+        finding.with_rows(placed.iter().filter(|(.., place)| *place != Place::Inside).map(row).collect())
     }
 
-    fn takes(&self, cell: &Cell) -> bool {
+    fn place(&self, mean: Interval) -> Place {
         // A floor that equals the end of the axis lies on it: the RTT and a little serialization.
-        let [low, high] = self.axis;
-        self.metric.mean(cell).is_some_and(|mean| mean.high() >= low * 0.99 && mean.low() <= high * 1.01)
+        let [low, high] = [self.axis[0] * 0.99, self.axis[1] * 1.01];
+        if mean.n < 2 || !mean.half_width.is_finite() {
+            Place::Open
+        } else if mean.low() >= low && mean.high() <= high {
+            Place::Inside
+        } else if mean.high() < low || mean.low() > high {
+            Place::Outside
+        } else {
+            Place::Open
+        }
     }
 }
 
@@ -58,18 +92,28 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     #[test]
-    fn a_mean_off_the_axis_leaves_the_claim_open() {
+    fn a_mean_is_on_the_axis_off_it_or_not_known_well_enough() {
         let check = Inside {
             transports: vec!["TCP".into()],
             at: Filter::default(),
             axis: [20.0, 50.0],
             metric: Metric::default(),
         };
-        let inside = cell("TCP", 1.0, 100.0, &[23.0, 24.0]);
-        let outside = cell("TCP", 5.0, 100.0, &[80.0, 81.0]);
-        assert_eq!(check.evaluate(&view(&dataset(vec![inside.clone()]))).holds, Some(true));
-        let finding = check.evaluate(&view(&dataset(vec![inside, outside])));
-        assert_eq!(finding.holds, None);
-        assert!(finding.text.starts_with("1 of 2 means"), "{finding:?}");
+        let inside = cell("TCP", 1.0, 100.0, &[23.0, 23.2, 23.1]);
+        let outside = cell("TCP", 5.0, 100.0, &[80.0, 80.5, 81.0]);
+        // 13,805 ± 16,540 ms is no mean within 20 to 50 ms, and none beyond.
+        let wide = cell("TCP", 10.0, 100.0, &[21.0, 22.0, 41_000.0]);
+        let of = |cells: &[&Cell]| {
+            check.evaluate(&view(&dataset(cells.iter().map(|cell| (*cell).clone()).collect())))
+        };
+        assert_eq!(of(&[&inside]).holds, Some(true));
+        assert_eq!(of(&[&inside, &wide]).holds, None);
+        let finding = of(&[&inside, &outside, &wide]);
+        assert_eq!(finding.holds, Some(false));
+        assert!(finding.text.starts_with("1 of 3 means"), "{finding:?}");
+        assert!(finding.text.contains("1 beyond, 1 not known well enough"), "{finding:?}");
+        let mut stopped = outside;
+        stopped.stopped = Some("behind schedule".into());
+        assert!(of(&[&inside, &stopped]).text.ends_with("(1 more did not carry the load)"));
     }
 }

@@ -10,9 +10,9 @@ use crate::metric::Metric;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// How far below the ceiling a mean may lie, as a share of it.
     within: f64,
 }

@@ -7,15 +7,16 @@ use super::view::compare;
 use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use crate::metric::Metric;
+use crate::survey::NO_MATTER;
 
 /// Each of `transports` is faster than another, or than itself elsewhere: it has a lower time, or a higher throughput.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Faster {
-    transports: Vec<String>,
-    than: Other,
+    pub(super) transports: Vec<String>,
+    pub(super) than: Other,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// The share of the points at which it has to be significant; nowhere may the opposite be.
     #[serde(default = "nine_tenths")]
     share: f64,
@@ -28,10 +29,10 @@ pub struct Faster {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Differ {
-    left: String,
+    pub(super) left: String,
     right: String,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// What is compared.
     #[serde(default)]
     metric: Metric,
@@ -48,7 +49,19 @@ struct Pair<'a> {
     significant: bool,
 }
 
+/// What a point says of "faster".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gain {
+    Better,
+    Worse,
+    /// At most as much as is no difference: the repetitions tell that there is no gain.
+    Even,
+    Open,
+}
+
 impl Faster {
+    /// Fails where one point is worse, or where too few could be better whatever the open ones are; holds where enough
+    /// are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let other = |cell: &Cell| view.other(cell, &self.than);
@@ -56,32 +69,61 @@ impl Faster {
         if pairs.is_empty() {
             return Finding::no_points();
         }
-        let gain = |pair: &Pair<'_>| self.metric.gain(pair.comparison.difference.mean);
-        let faster = pairs.iter().filter(|pair| pair.significant && gain(pair) > 0.0).count();
-        let slower = pairs.iter().filter(|pair| pair.significant && gain(pair) < 0.0).count();
-        let left_out = cells.len() - pairs.len();
-        let holds = slower == 0 && faster as f64 >= self.share * pairs.len() as f64;
+        let count = |wanted| pairs.iter().filter(|pair| self.gain(pair) == wanted).count();
+        let [faster, slower, even, open] = [Gain::Better, Gain::Worse, Gain::Even, Gain::Open].map(count);
+        let needed = self.share * pairs.len() as f64;
+        let holds = if slower > 0 || ((faster + open) as f64) < needed {
+            Some(false)
+        } else {
+            (faster as f64 >= needed).then_some(true)
+        };
         let [better, worse] = self.metric.comparatives();
         let text = format!(
-            "{} points: {better} than {} at {faster}, {worse} at {slower}, undecided at {}{}",
+            "{} points: {better} than {} at {faster}, {worse} at {slower}, without gain at {even}, undecided at {open}{}",
             pairs.len(),
             self.than,
-            pairs.len() - faster - slower,
-            if left_out > 0 { format!(" ({left_out} more did not carry the load)") } else { String::new() },
+            not_carried(&cells, other),
         );
         let used = pairs.iter().map(|pair| pair.comparison.difference.n).sum();
         let all = pairs.iter().map(|pair| pair.cell.runs.len() as u64).sum();
         let rows = rows(self.metric, pairs, &self.than.to_string());
-        Finding::new(holds, text).of_repetitions(used, all).with_rows(rows)
+        Finding { holds, ..Finding::unknown(text) }.of_repetitions(used, all).with_rows(rows)
+    }
+
+    fn gain(&self, pair: &Pair<'_>) -> Gain {
+        let difference = pair.comparison.difference;
+        let [low, high] = [difference.low(), difference.high()].map(|end| self.metric.gain(end));
+        let none = self.metric.mean(pair.cell).map_or(0.0, |mean| NO_MATTER * mean.mean);
+        match self.metric.gain(difference.mean) {
+            gain if pair.significant && gain > 0.0 => Gain::Better,
+            gain if pair.significant && gain < 0.0 => Gain::Worse,
+            _ if low.max(high) <= none => Gain::Even,
+            _ => Gain::Open,
+        }
+    }
+}
+
+/// The points at which one of the two did not carry the load, and at how many of them the other did.
+fn not_carried<'a>(cells: &[&'a Cell], other: impl Fn(&'a Cell) -> Option<&'a Cell>) -> String {
+    let stopped = |cell: &Cell| cell.stopped.is_some();
+    let pairs = || cells.iter().filter_map(|cell| Some((*cell, other(cell)?)));
+    let count = |cell_stopped, other_stopped| {
+        pairs()
+            .filter(|(cell, other)| (stopped(cell), stopped(other)) == (cell_stopped, other_stopped))
+            .count()
+    };
+    match (count(true, true), count(true, false), count(false, true)) {
+        (0, 0, 0) => String::new(),
+        (neither, less, more) => format!(
+            "; at {} more the load was not carried: by neither at {neither}, by the other only at {less}, by this only at \
+             {more}",
+            neither + less + more
+        ),
     }
 }
 
 impl Differ {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        // The stacks are in the names, so the question is asked once.
-        if !view.stack.suffix.is_empty() {
-            return Finding::no_points();
-        }
         let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
         let pairs =
             pairs(&cells, |cell| compare(self.metric, cell, view.data.beside(cell, &self.right)?, 0.0));
@@ -157,6 +199,19 @@ mod tests {
         let finding = check(0.1).evaluate(&view(&data));
         assert_eq!(finding.holds, Some(false), "{finding:?}");
         assert!(finding.text.contains("faster than TCP at 1, slower at 1"), "{finding:?}");
+    }
+
+    #[test]
+    fn what_is_not_known_neither_holds_nor_fails_and_no_gain_fails() {
+        let of = |sctp: &[f64]| {
+            let data = dataset(vec![
+                cell("SCTP-8", 1.0, 100.0, sctp),
+                cell("TCP", 1.0, 100.0, &[23.0, 23.2, 22.8, 23.1]),
+            ]);
+            check(0.9).evaluate(&view(&data)).holds
+        };
+        assert_eq!(of(&[21.0, 25.0, 20.0, 24.0]), None);
+        assert_eq!(of(&[23.0, 23.2, 22.8, 23.1]), Some(false), "equal in each repetition");
     }
 
     #[test]

@@ -11,10 +11,10 @@ use crate::data::{Cell, Filter};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crossing {
-    transport: String,
+    pub(super) transport: String,
     than: String,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// The rate (1/s) near which they change places …
     near: f64,
     /// … within this factor.

@@ -10,11 +10,11 @@ use crate::metric::Metric;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dip {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     /// Where the dip is.
-    at: Filter,
+    pub(super) at: Filter,
     /// What it is held against.
-    than: Other,
+    pub(super) than: Other,
     /// The least fall that counts, as a share.
     share: f64,
     /// At which points it has to be.

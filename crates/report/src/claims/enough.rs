@@ -1,9 +1,11 @@
 //! "A rather small number of streams is sufficient."
 
+use hol_measure::Comparison;
 use serde::Deserialize;
 
-use super::{Finding, View};
+use super::{Finding, View, compare};
 use crate::data::{Cell, Filter};
+use crate::metric::Metric;
 
 /// No more streams are needed to be as good as with the largest number than the model says:
 /// k* = ceil(rate · RTT + 3), for then a loss is repaired before the stream's next message arrives. Where loss
@@ -12,50 +14,80 @@ use crate::data::{Cell, Filter};
 #[serde(deny_unknown_fields)]
 pub struct EnoughStreams {
     /// In ascending order of streams; the last is the yardstick.
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// How near a mean has to be to the yardstick's, as a share of it.
     within: f64,
     /// How many listed numbers the measured one may lie above the model's.
     steps: usize,
 }
 
+/// What one place says.
+struct Place {
+    agrees: Option<bool>,
+    row: String,
+}
+
 impl EnoughStreams {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let Some(many) = self.transports.last() else { return Finding::no_points() };
         let yardsticks = view.cells(many, &self.at);
-        let rows: Vec<(bool, String)> =
+        let places: Vec<Place> =
             yardsticks.into_iter().filter_map(|yardstick| self.at_one_place(view, yardstick)).collect();
-        if rows.is_empty() {
+        if places.is_empty() {
             return Finding::no_points();
         }
-        let agree = rows.iter().filter(|(agrees, _)| *agrees).count();
+        let count = |wanted| places.iter().filter(|place| place.agrees == wanted).count();
+        let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "no more streams are needed than the model says (and {} listed step) at {agree} of {} points",
+            "no more streams are needed than the model says (and {} listed step) at {agree} of {} points, more at \
+             {contradict}, not decided at {}",
             self.steps,
-            rows.len()
+            places.len(),
+            count(None)
         );
-        Finding::new(agree == rows.len(), text).with_rows(rows.into_iter().map(|(_, row)| row).collect())
+        let finding = match (contradict, agree == places.len()) {
+            (0, true) => Finding::new(true, text),
+            (0, false) => Finding::unknown(text),
+            _ => Finding::new(false, text),
+        };
+        finding.with_rows(places.into_iter().map(|place| place.row).collect())
     }
 
-    fn at_one_place(&self, view: &View<'_>, yardstick: &Cell) -> Option<(bool, String)> {
-        let goal = yardstick.mean()?.mean * (1.0 + self.within);
+    fn at_one_place(&self, view: &View<'_>, yardstick: &Cell) -> Option<Place> {
+        let margin = self.within * yardstick.mean()?.mean;
         let cells: Vec<&Cell> =
             self.transports.iter().filter_map(|label| view.beside(yardstick, label)).collect();
-        let enough = cells.iter().position(|cell| cell.mean().is_some_and(|mean| mean.mean <= goal))?;
         let needed = yardstick.conditions.rate * yardstick.conditions.rtt_ms() / 1000.0 + 3.0;
         let needed = needed.ceil() as u16;
         let model = cells.iter().position(|cell| cell.streams >= needed)?;
-        let place = yardstick.place();
-        let row = format!(
-            "{place}: {} streams are within {} % of {}; the model says {needed}, that is {} of those measured",
-            cells[enough].streams,
-            100.0 * self.within,
-            yardstick.streams,
-            cells[model].streams
-        );
-        Some((enough <= model + self.steps, row))
+        // Whether that many are as good as the yardstick, which is as good as itself and proves nothing.
+        let last = (model + self.steps).min(cells.len().checked_sub(2)?);
+        let compared = |cell: &&Cell| compare(Metric::ResponseTime, cell, yardstick, margin);
+        let as_good = |c: &Comparison| c.difference.high() <= margin;
+        let worse = |c: &Comparison| c.difference.low() > margin;
+        let enough = cells[..=last].iter().position(|cell| compared(cell).as_ref().is_some_and(as_good));
+        let agrees = match (enough, compared(&cells[last])) {
+            (Some(_), _) => Some(true),
+            (None, Some(comparison)) if worse(&comparison) => Some(false),
+            _ => None,
+        };
+        let (place, within, many) = (yardstick.place(), 100.0 * self.within, yardstick.streams);
+        let model = format!("the model says {needed}, that is {} of those measured", cells[model].streams);
+        let row = match (enough, compared(&cells[last])) {
+            (Some(index), _) => {
+                format!("{place}: {} streams are within {within} % of {many}; {model}", cells[index].streams)
+            }
+            (None, Some(comparison)) => format!(
+                "{place}: {} streams − {many} = {} ms; {model}",
+                cells[last].streams, comparison.difference
+            ),
+            (None, None) => {
+                format!("{place}: {} streams did not carry the load; {model}", cells[last].streams)
+            }
+        };
+        Some(Place { agrees, row })
     }
 }
 
@@ -65,8 +97,15 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     fn holds(means: [f64; 6]) -> Option<bool> {
+        known_to(0.001, means)
+    }
+
+    fn known_to(noise: f64, means: [f64; 6]) -> Option<bool> {
         let labels = ["SCTP-1", "SCTP-2", "SCTP-4", "SCTP-8", "SCTP-16", "SCTP-1024"];
-        let cells = labels.iter().zip(means).map(|(label, mean)| cell(label, 1.0, 100.0, &[mean, mean]));
+        let cells = labels.iter().zip(means).map(|(label, mean)| {
+            let noise = if *label == "SCTP-1024" { -noise } else { noise };
+            cell(label, 1.0, 100.0, &[mean - noise, mean, mean + noise, mean])
+        });
         let data = dataset(cells.collect());
         let transports = labels.map(str::to_owned).to_vec();
         let check = EnoughStreams { transports, at: Filter::default(), within: 0.02, steps: 1 };
@@ -79,5 +118,11 @@ mod tests {
         assert_eq!(holds([22.96, 21.79, 21.20, 21.0, 21.0, 21.0]), Some(true), "one step below the model");
         assert_eq!(holds([21.2, 21.1, 21.0, 21.0, 21.0, 21.0]), Some(true), "fewer are enough");
         assert_eq!(holds([35.0, 30.0, 26.0, 24.0, 22.6, 21.0]), Some(false), "only the last is near itself");
+    }
+
+    #[test]
+    fn a_difference_that_is_not_known_decides_nothing() {
+        assert_eq!(known_to(5.0, [35.0, 30.0, 26.0, 24.0, 22.6, 21.0]), None);
+        assert_eq!(known_to(5.0, [23.0, 22.0, 21.2, 21.0, 21.0, 21.0]), None);
     }
 }

@@ -10,9 +10,9 @@ use crate::data::{Cell, Filter};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Explained {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// The most that may be left for processing and queues, in ms.
     within_ms: f64,
 }

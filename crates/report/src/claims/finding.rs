@@ -9,17 +9,19 @@ pub struct Finding {
     pub text: String,
     /// Further numbers, one line each.
     pub rows: Vec<String>,
+    /// How many points were not looked at, and why.
+    pub left_out: Vec<String>,
 }
 
 impl Finding {
     /// An answer.
     pub fn new(holds: bool, text: impl Into<String>) -> Self {
-        Self { holds: Some(holds), text: text.into(), rows: Vec::new() }
+        Self { holds: Some(holds), text: text.into(), rows: Vec::new(), left_out: Vec::new() }
     }
 
     /// No answer, and why.
     pub fn unknown(text: impl Into<String>) -> Self {
-        Self { holds: None, text: text.into(), rows: Vec::new() }
+        Self { holds: None, text: text.into(), rows: Vec::new(), left_out: Vec::new() }
     }
 
     /// No answer, for there is nothing measured that the check asks for.

@@ -9,9 +9,9 @@ use crate::data::{Cell, Filter};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Floor {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// How much more, in ms.
     within_ms: f64,
 }

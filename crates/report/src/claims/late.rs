@@ -5,13 +5,13 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// Each of `transports` takes longer than a limit to connect, or never is, in some of its runs.
+/// Some runs of `transports` take longer than a limit to connect, or never are.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectsLate {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// What is reasonable.
     within_ms: f64,
     /// Where nothing hinders it: the claim holds if no run is late.
@@ -42,8 +42,7 @@ impl ConnectsLate {
         let row = |(late, runs, cell): &(usize, usize, &Cell)| {
             format!("{} at {}: {late} of {runs} late", cell.transport, cell.place())
         };
-        let holds = shares.iter().all(|(late, ..)| (*late == 0) == self.none);
-        Finding::new(holds, text).with_rows(shares.iter().map(row).collect())
+        Finding::new((late == 0) == self.none, text).with_rows(shares.iter().map(row).collect())
     }
 }
 

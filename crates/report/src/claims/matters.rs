@@ -13,11 +13,11 @@ use crate::metric::Metric;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MattersMore {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     /// The swept key.
     factor: String,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// Whose variance.
     #[serde(default)]
     metric: Metric,

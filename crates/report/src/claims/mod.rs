@@ -10,7 +10,10 @@ mod enough;
 mod explained;
 mod finding;
 mod floor;
+mod kind;
 mod late;
+mod left_out;
+mod lines;
 mod matters;
 mod order;
 mod ratio;
@@ -22,6 +25,8 @@ mod text;
 mod verdict;
 mod view;
 mod wider;
+#[cfg(test)]
+mod worlds;
 
 use serde::Deserialize;
 
@@ -30,6 +35,8 @@ use crate::figures::StackView;
 use crate::metric::Metric;
 
 pub use finding::Finding;
+pub use kind::Kind;
+pub use left_out::LeftOut;
 pub use verdict::Verdict;
 pub use view::{Other, View, compare};
 
@@ -42,6 +49,9 @@ pub struct StudyClaims {
     /// The comparisons that answer it, one sentence each.
     #[serde(rename = "answer", default)]
     pub answers: Vec<Answer>,
+    /// What tells between variants that the paper does not state: the first fits, the others test.
+    #[serde(rename = "trial", default)]
+    pub trials: Vec<Beside>,
     /// Every claim, in the paper's order.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
@@ -77,13 +87,17 @@ pub struct Claim {
     pub quote: String,
     /// Which of its meanings is checked, if it has several.
     pub reading: Option<String>,
-    /// The class of the check: S strict, D directional, D0 no difference, B bound, A arithmetic, F feature,
-    /// X not expected to hold on today's stacks.
-    pub class: String,
+    /// What it is a claim about; only findings of the paper are counted.
+    pub kind: Kind,
+    /// What would refute it, in words.
+    pub refuted_by: String,
     /// What to know when reading the verdict: a substitution, a reading of the paper, why it flips.
     pub note: Option<String>,
     /// What would decide it, with the command, where the measured points do not.
     pub undecided: Option<String>,
+    /// Points of the same transports and experiments that no check takes, each with the reason.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
     /// The checks; all have to hold.
     #[serde(rename = "check")]
     pub checks: Vec<Check>,
@@ -92,7 +106,7 @@ pub struct Claim {
     pub beside: Vec<Beside>,
 }
 
-/// Something that the paper does not say and that belongs to what it says.
+/// A check that is told, and decides no claim.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beside {
@@ -148,6 +162,8 @@ pub enum Check {
     Streams(streams::Streams),
     /// No message waits for another file's.
     Blocking(blocking::Blocking),
+    /// Our own code is shorter over SCTP.
+    Lines(lines::Lines),
     /// A swept key matters more than the choice of transport.
     MattersMore(matters::MattersMore),
     /// Repetitions differ more than elsewhere.
@@ -192,10 +208,15 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
             Some(what) if finding.holds.is_none() => Finding { text: what.clone(), ..finding },
             _ => finding,
         };
+        let finding = Finding { left_out: claim.left_out_in_words(&view), ..finding };
         let beside = claim.beside.iter().map(|beside| (beside.what.as_str(), beside.check.evaluate(&view)));
         beside.fold(finding, |finding, (what, other)| finding.beside(what, other))
     };
     let judged = |claim: &Claim| {
+        // What does not depend on the stack is asked once.
+        let once = claim.checks.iter().all(Check::names_its_stacks);
+        let views = if once { &views[..views.len().min(1)] } else { views };
+        let absent = if once { &[][..] } else { absent };
         let mut findings: Vec<_> =
             views.iter().map(|stack| (stack.title.clone(), on(claim, stack))).collect();
         let verdict = Verdict::of(&findings, absent.is_empty());
@@ -210,7 +231,22 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
 const MODEL_ONLY: &str = "needs the stack of the paper's time: model world only";
 
 impl Check {
-    fn evaluate(&self, view: &View<'_>) -> Finding {
+    /// Whether it names its stacks itself, or needs none.
+    const fn names_its_stacks(&self) -> bool {
+        matches!(
+            self,
+            Self::Differ(_)
+                | Self::Streams(_)
+                | Self::Blocking(_)
+                | Self::Lines(_)
+                | Self::Product(_)
+                | Self::Reading(_)
+                | Self::NotHere(_)
+        )
+    }
+
+    /// What it says on one stack, or variant.
+    pub(crate) fn evaluate(&self, view: &View<'_>) -> Finding {
         match self {
             Self::Faster(check) => check.evaluate(view),
             Self::Differ(check) => check.evaluate(view),
@@ -231,8 +267,9 @@ impl Check {
             Self::Sustained(check) => check.evaluate(view),
             Self::Aborts(check) => check.evaluate(view),
             Self::Covers(check) => check.evaluate(view),
-            Self::Streams(check) => check.evaluate(view),
-            Self::Blocking(check) => check.evaluate(view),
+            Self::Streams(check) => check.evaluate(),
+            Self::Blocking(check) => check.evaluate(),
+            Self::Lines(check) => check.evaluate(),
             Self::MattersMore(check) => check.evaluate(view),
             Self::WiderInterval(check) => check.evaluate(view),
             Self::ConnectsLate(check) => check.evaluate(view),

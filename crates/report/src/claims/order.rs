@@ -12,9 +12,9 @@ use crate::data::{Cell, Filter};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Monotone {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     along: Along,
     direction: Direction,
 }
@@ -32,10 +32,10 @@ enum Along {
 #[serde(deny_unknown_fields)]
 pub struct QuantileOrder {
     /// From slow to fast.
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     quantiles: Vec<f64>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
 }
 
 impl Along {

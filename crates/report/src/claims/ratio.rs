@@ -11,10 +11,10 @@ use crate::metric::Metric;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     of: String,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// The least and the greatest factor that agree with the paper.
     between: [f64; 2],
     /// What is compared.

@@ -13,10 +13,10 @@ use crate::metric::Metric;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SameTransports {
-    transports: Vec<String>,
-    like: Other,
+    pub(super) transports: Vec<String>,
+    pub(super) like: Other,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// The largest difference that counts as none, in ms …
     #[serde(default)]
     margin_ms: f64,
@@ -32,11 +32,11 @@ pub struct SameTransports {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SameWorkloads {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     workload: String,
     like: String,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// The largest difference that counts as none, in ms …
     margin_ms: f64,
     /// … or as a share of the mean, whichever is larger.

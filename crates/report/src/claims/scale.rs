@@ -10,9 +10,9 @@ use crate::plot::number;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     least: u64,
 }
 
@@ -20,9 +20,9 @@ pub struct Samples {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sustained {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// In 1/s.
     rate: f64,
 }
@@ -31,18 +31,18 @@ pub struct Sustained {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aborts {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
 }
 
 /// Every transport has points.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Covers {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
 }
 
 impl Samples {

@@ -1,6 +1,7 @@
 //! "A significant quantile of the transactions exceed the average delay by far."
 
 use hol_base::Duration;
+use hol_measure::{CONFIDENCE, Interval};
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -10,9 +11,9 @@ use crate::data::{Cell, Filter};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tail {
-    transport: String,
+    pub(super) transport: String,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     /// The multiple of the mean.
     factor: f64,
     /// The share that has to exceed it.
@@ -21,34 +22,47 @@ pub struct Tail {
 
 impl Tail {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        let measured: Vec<_> = view
+        let measured: Vec<(&Cell, Interval)> = view
             .cells(&self.transport, &self.at)
             .into_iter()
-            .filter_map(|cell| Some((cell, self.share_above(cell)?, cell.quantile_ms(0.99)?)))
+            .filter_map(|cell| Some((cell, self.share_above(cell)?)))
             .collect();
         if measured.is_empty() {
             return Finding::no_points();
         }
-        let far = measured.iter().filter(|(_, share, _)| *share >= self.share).count();
-        let least = measured.iter().map(|(_, share, _)| *share).fold(f64::INFINITY, f64::min);
+        let far = measured.iter().filter(|(_, share)| share.low() >= self.share).count();
+        let near = measured.iter().filter(|(_, share)| share.high() < self.share).count();
+        let least = measured.iter().map(|(_, share)| share.mean).fold(f64::INFINITY, f64::min);
         let text = format!(
-            "more than {:.1} % of the transactions take over {} times the mean at {far} of {} points (least {:.2} %)",
+            "{:.1} % of the transactions or more take over {} times the mean at {far} of {} points, fewer at {near} (least \
+             {:.2} %)",
             100.0 * self.share,
             self.factor,
             measured.len(),
             100.0 * least
         );
-        let row = |(cell, share, p99): &(&Cell, f64, f64)| {
-            let mean = cell.latency.mean_ms().unwrap_or(f64::NAN);
-            let (place, share) = (cell.place(), 100.0 * share);
-            format!("{} at {place}: mean {mean:.1} ms, p99 {p99:.1} ms, {share:.2} % beyond", cell.transport)
+        let row = |(cell, share): &(&Cell, Interval)| {
+            let [mean, p99] =
+                [cell.latency.mean_ms(), cell.quantile_ms(0.99)].map(|ms| ms.unwrap_or(f64::NAN));
+            let (place, share, around) = (cell.place(), 100.0 * share.mean, 100.0 * share.half_width);
+            format!(
+                "{} at {place}: mean {mean:.1} ms, p99 {p99:.1} ms, {share:.2} ± {around:.2} % beyond",
+                cell.transport
+            )
         };
-        Finding::new(far == measured.len(), text).with_rows(measured.iter().map(row).collect())
+        let finding = match (near, far == measured.len()) {
+            (0, true) => Finding::new(true, text),
+            (0, false) => Finding::unknown(text),
+            _ => Finding::new(false, text),
+        };
+        finding.with_rows(measured.iter().map(row).collect())
     }
 
-    fn share_above(&self, cell: &Cell) -> Option<f64> {
-        let limit = self.factor * cell.latency.mean_ms()? / 1000.0;
-        cell.latency.share_above(Duration::from_secs_f64(limit))
+    /// The share beyond, over the repetitions.
+    fn share_above(&self, cell: &Cell) -> Option<Interval> {
+        let limit = Duration::from_secs_f64(self.factor * cell.latency.mean_ms()? / 1000.0);
+        let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(limit)).collect();
+        Interval::of(&shares, CONFIDENCE)
     }
 }
 
@@ -60,12 +74,12 @@ mod tests {
     #[test]
     fn a_long_tail_is_seen_and_a_short_one_is_not() {
         let check = Tail { transport: "TCP".into(), at: Filter::default(), factor: 2.0, share: 0.01 };
-        let mut long = vec![20.0; 95];
-        long.extend([200.0; 5]);
-        let holds = |latencies: &[f64]| {
-            check.evaluate(&view(&dataset(vec![cell_with("TCP", 1.0, 100.0, latencies)]))).holds
+        let with = |slow: usize| [vec![20.0; 100 - slow], vec![200.0; slow]].concat();
+        let holds = |runs: &[Vec<f64>]| {
+            check.evaluate(&view(&dataset(vec![cell_with("TCP", 1.0, 100.0, runs)]))).holds
         };
-        assert_eq!(holds(&long), Some(true));
-        assert_eq!(holds(&[20.0; 100]), Some(false));
+        assert_eq!(holds(&[with(5), with(6), with(5)]), Some(true));
+        assert_eq!(holds(&[with(0), with(0), with(0)]), Some(false));
+        assert_eq!(holds(&[with(0), with(6), with(0)]), None, "one repetition is no tail");
     }
 }

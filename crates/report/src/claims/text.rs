@@ -35,9 +35,9 @@ pub struct Reading {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lasts {
-    transports: Vec<String>,
+    pub(super) transports: Vec<String>,
     #[serde(default)]
-    at: Filter,
+    pub(super) at: Filter,
     at_most_days: f64,
 }
 

@@ -2,16 +2,18 @@
 
 use super::Finding;
 
-/// What is to be said about a claim.
+/// What is to be said about a claim: it holds, does not, or that is open, on today's stack and on that of the paper's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// It holds on the first stack, today's.
     Reproduced,
-    /// It holds only with the settings of the paper's time.
+    /// It does not hold today, but with the settings of the paper's time.
     PeriodOnly,
-    /// It does not hold today; the stack of the paper's time is not in this world.
+    /// It holds with the settings of the paper's time; today's measurement does not tell.
+    OpenToday,
+    /// It does not hold today; with the settings of the paper's time it is open, or not in this world.
     NotToday,
-    /// It does not hold.
+    /// It holds on no stack.
     NotReproduced,
     /// The paper's text, or this world, does not tell.
     NotDecidable,
@@ -19,21 +21,29 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, best first.
-    pub const ALL: [Self; 5] =
-        [Self::Reproduced, Self::PeriodOnly, Self::NotToday, Self::NotReproduced, Self::NotDecidable];
+    pub const ALL: [Self; 6] = [
+        Self::Reproduced,
+        Self::PeriodOnly,
+        Self::OpenToday,
+        Self::NotToday,
+        Self::NotReproduced,
+        Self::NotDecidable,
+    ];
 
     /// What follows from the findings, today's stack first; `whole`: every stack was asked.
     pub(super) fn of(findings: &[(String, Finding)], whole: bool) -> Self {
         let mut holds = findings.iter().map(|(_, finding)| finding.holds);
-        match holds.next().flatten() {
+        let today = holds.next().flatten();
+        let period: Vec<Option<bool>> = holds.collect();
+        let rescued = period.contains(&Some(true));
+        let refuted = whole && period.iter().all(|holds| *holds == Some(false));
+        match today {
             Some(true) => Self::Reproduced,
-            modern if holds.clone().any(|period| period == Some(true)) => {
-                debug_assert!(modern != Some(true));
-                Self::PeriodOnly
-            }
-            None if holds.all(|period| period.is_none()) => Self::NotDecidable,
-            _ if !whole => Self::NotToday,
-            _ => Self::NotReproduced,
+            Some(false) if rescued => Self::PeriodOnly,
+            Some(false) if refuted => Self::NotReproduced,
+            Some(false) => Self::NotToday,
+            None if rescued => Self::OpenToday,
+            None => Self::NotDecidable,
         }
     }
 
@@ -42,9 +52,10 @@ impl Verdict {
         match self {
             Self::Reproduced => "reproduced",
             Self::PeriodOnly => "reproduced only with period stack settings",
+            Self::OpenToday => "holds with period stack settings, not decided today",
             Self::NotToday => "not reproduced today",
             Self::NotReproduced => "not reproduced",
-            Self::NotDecidable => "not decidable",
+            Self::NotDecidable => "not decided",
         }
     }
 
@@ -52,6 +63,7 @@ impl Verdict {
     pub const fn short(self) -> &'static str {
         match self {
             Self::PeriodOnly => "period stack only",
+            Self::OpenToday => "period stack; today open",
             other => other.text(),
         }
     }
@@ -60,7 +72,7 @@ impl Verdict {
     pub const fn class(self) -> &'static str {
         match self {
             Self::Reproduced => "v-good",
-            Self::PeriodOnly => "v-period",
+            Self::PeriodOnly | Self::OpenToday => "v-period",
             Self::NotToday | Self::NotReproduced => "v-bad",
             Self::NotDecidable => "v-unknown",
         }
@@ -76,9 +88,8 @@ mod tests {
     }
 
     fn among(holds: &[Option<bool>], whole: bool) -> Verdict {
-        let finding = |holds: &Option<bool>| {
-            (String::new(), Finding { holds: *holds, text: String::new(), rows: Vec::new() })
-        };
+        let finding =
+            |holds: &Option<bool>| (String::new(), Finding { holds: *holds, ..Finding::no_points() });
         Verdict::of(&holds.iter().map(finding).collect::<Vec<_>>(), whole)
     }
 
@@ -91,12 +102,19 @@ mod tests {
 
     #[test]
     fn the_first_stack_decides_and_the_period_stack_may_rescue() {
-        assert_eq!(of(&[Some(true), Some(false)]), Verdict::Reproduced);
+        for period in [Some(true), Some(false), None] {
+            assert_eq!(of(&[Some(true), period]), Verdict::Reproduced);
+        }
         assert_eq!(of(&[Some(false), Some(true)]), Verdict::PeriodOnly);
-        assert_eq!(of(&[None, Some(true)]), Verdict::PeriodOnly);
         assert_eq!(of(&[Some(false), Some(false)]), Verdict::NotReproduced);
-        assert_eq!(of(&[Some(false), None]), Verdict::NotReproduced);
-        assert_eq!(of(&[None, Some(false)]), Verdict::NotReproduced);
+        assert_eq!(of(&[Some(false)]), Verdict::NotReproduced, "asked once");
+    }
+
+    #[test]
+    fn what_a_stack_leaves_open_stays_open() {
+        assert_eq!(of(&[None, Some(true)]), Verdict::OpenToday, "not refuted today");
+        assert_eq!(of(&[None, Some(false)]), Verdict::NotDecidable, "not refuted today either");
+        assert_eq!(of(&[Some(false), None]), Verdict::NotToday);
         assert_eq!(of(&[None, None]), Verdict::NotDecidable);
     }
 }

@@ -7,13 +7,14 @@ use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use crate::metric::Metric;
 
-/// The intervals of `transports` are wider, as a share of the mean, than elsewhere on the axis.
+/// The intervals of `transports` are wider, as a share of the mean, than elsewhere on the axis. Where all repetitions there
+/// are alike, any are wider, and nothing is decided.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WiderInterval {
-    transports: Vec<String>,
-    at: Filter,
-    than: Other,
+    pub(super) transports: Vec<String>,
+    pub(super) at: Filter,
+    pub(super) than: Other,
     #[serde(default)]
     metric: Metric,
 }
@@ -32,15 +33,23 @@ impl WiderInterval {
         if pairs.is_empty() {
             return Finding::no_points();
         }
+        let alike = pairs.iter().filter(|(_, there, _)| there.half_width == 0.0).count();
         let wider = pairs.iter().filter(|(here, there, _)| here.relative() > there.relative()).count();
         let widest = pairs.iter().map(|(here, ..)| here.relative()).fold(0.0, f64::max);
         let text = format!(
-            "wider than at {} at {wider} of {} points; the widest is ± {:.0} % of its mean",
+            "wider than at {} at {wider} of {} points; the widest is ± {:.0} % of its mean; at {alike} all repetitions are \
+             alike at {}, and any interval is wider",
             self.than,
             pairs.len(),
-            100.0 * widest
+            100.0 * widest,
+            self.than
         );
-        Finding::new(wider == pairs.len(), text).with_rows(pairs.into_iter().map(|(.., row)| row).collect())
+        let finding = match (wider == pairs.len(), alike) {
+            (false, _) => Finding::new(false, text),
+            (true, 0) => Finding::new(true, text),
+            (true, _) => Finding::unknown(text),
+        };
+        finding.with_rows(pairs.into_iter().map(|(.., row)| row).collect())
     }
 }
 
@@ -58,10 +67,12 @@ mod tests {
             metric: Metric::Throughput,
         };
         let alone = flow("TCP", &[("count", "0")], &[200.0, 200.0, 200.1], 200.0);
+        let alike = flow("TCP", &[("count", "0")], &[200.0, 200.0, 200.0], 200.0);
         let competing = flow("TCP", &[("count", "2")], &[100.0, 150.0, 120.0], 200.0);
         let steady = flow("TCP", &[("count", "2")], &[100.0, 100.0, 100.0], 200.0);
         let holds = |cells| check.evaluate(&view(&dataset(cells))).holds;
-        assert_eq!(holds(vec![alone.clone(), competing]), Some(true));
+        assert_eq!(holds(vec![alone.clone(), competing.clone()]), Some(true));
+        assert_eq!(holds(vec![alike, competing]), None, "any interval is wider than none");
         assert_eq!(holds(vec![alone, steady]), Some(false));
     }
 }

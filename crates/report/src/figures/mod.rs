@@ -10,7 +10,7 @@ use crate::data::Dataset;
 use crate::metric::Metric;
 use crate::plot::{Axis, Ccdf, Series, Svg};
 
-pub use spec::{FigureSpec, Fit, Kind, StackView, StudyFigures};
+pub use spec::{FigureSpec, Kind, StackView, StudyFigures};
 
 /// A figure with its data, ready to be drawn, shown and stored.
 #[derive(Debug, Clone)]

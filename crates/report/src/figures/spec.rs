@@ -33,24 +33,9 @@ pub struct StudyFigures {
     /// Sets of transports that differ in one behaviour that the paper does not state …
     #[serde(rename = "variant", default)]
     pub variants: Vec<StackView>,
-    /// … in a sentence …
+    /// … in a sentence; what tells between them is in `claims.toml`.
     #[serde(default)]
     pub variants_about: String,
-    /// … and the axes that they are held against.
-    #[serde(rename = "fit", default)]
-    pub fits: Vec<Fit>,
-}
-
-/// The axis of a figure that tells between variants.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fit {
-    /// The figure's number.
-    pub figure: u32,
-    /// The points that are held against it.
-    pub at: Filter,
-    /// The ends of its axis in ms.
-    pub axis: [f64; 2],
 }
 
 /// A stack as a reader of the report sees it.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::claims::{Finding, Judged};
+use crate::claims::{Finding, Judged, Kind};
 use crate::plot::escape;
 use crate::report::Report;
 
@@ -13,13 +13,23 @@ pub fn html(report: &Report) -> String {
     if report.judged.is_empty() {
         return String::new();
     }
-    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack, <b>reproduced only with period stack settings</b> if it holds only on that of the paper's time, <b>not reproduced today</b> if it does not and that stack is not in this world, <b>not decidable</b> if the paper's text or this world does not tell. Open a claim for its numbers.</p>";
-    report.judged.iter().fold(legend.to_owned(), |text, judged| text + &one(judged))
+    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack, <b>reproduced only with period stack settings</b> if it is refuted today and holds on that of the paper's time, <b>not reproduced today</b> if it is refuted today and that stack does not tell or is not in this world, <b>not decided</b> if the measurement, the paper's text or this world does not tell. Open a claim for its numbers and for what would refute it.</p>";
+    Kind::ALL.into_iter().fold(legend.to_owned(), |text, kind| text + &of_kind(report, kind))
+}
+
+/// The claims of one kind under their heading.
+fn of_kind(report: &Report, kind: Kind) -> String {
+    let claims: Vec<String> = report.of_kind(kind).map(one).collect();
+    if claims.is_empty() {
+        return String::new();
+    }
+    let (heading, about) = (kind.heading(), kind.about());
+    format!("<h3>{heading}</h3><p class=\"soft\">{about}</p>\n{}", claims.concat())
 }
 
 fn one(judged: &Judged) -> String {
     let Judged { claim, verdict, findings } = judged;
-    let mut body = format!("<p class=\"soft\">check: {}</p>", escape(&claim.class));
+    let mut body = format!("<p class=\"soft\">Refuted if {}.</p>", escape(&claim.refuted_by));
     for (stack, finding) in findings {
         body.push_str(&one_stack(stack, finding));
     }
@@ -50,6 +60,9 @@ fn one_stack(stack: &str, finding: &Finding) -> String {
         escape(stack),
         escape(&capitalized(&finding.text))
     );
+    for left in &finding.left_out {
+        let _ = write!(text, "<p class=\"soft\">{}.</p>", escape(left));
+    }
     if !finding.rows.is_empty() {
         let shown = finding.rows.iter().take(LINES).map(|row| format!("<li>{}</li>", escape(row)));
         let more = finding.rows.len().saturating_sub(LINES);

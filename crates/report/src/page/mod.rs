@@ -123,11 +123,21 @@ mod tests {
         [[claim]]
         id = "x-1"
         quote = "SCTP is faster"
-        class = "D"
+        kind = "finding"
+        refuted_by = "SCTP is not faster"
         [[claim.check]]
         kind = "faster"
         transports = ["SCTP-8"]
         than = "TCP"
+        [[claim]]
+        id = "x-2"
+        quote = "two and two are five"
+        kind = "arithmetic"
+        refuted_by = "they are four"
+        [[claim.check]]
+        kind = "product"
+        of = { "two" = 2, "and two" = 2 }
+        is = 5
     "#;
 
     fn report() -> Report {
@@ -182,5 +192,17 @@ mod tests {
         assert!(html.contains("ms faster</span> than TCP"));
         assert!(html.contains("yes in 1 of the 1 situations below"));
         assert!(html.contains("<details class=\"claim\" id=\"x-1\"><summary><span class=\"chip v-good\""));
+    }
+
+    #[test]
+    fn only_findings_are_counted_and_the_others_stand_apart() {
+        let html = report().html();
+        assert!(html.contains("Of the paper's 1 findings, 1 hold today; 0 do not, and 0 are not decided."));
+        assert!(html.contains("1 further claims"));
+        let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));
+        assert!(place("Findings of the paper") < place("id=\"x-1\""));
+        assert!(place("id=\"x-1\"") < place("Arithmetic and texts"));
+        assert!(place("Arithmetic and texts") < place("id=\"x-2\""));
+        assert!(html.contains("Refuted if SCTP is not faster."));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hol_measure::{Comparison, Verdict as Compared};
 
 use super::survey;
-use crate::claims::{Answer, Verdict, View, compare};
+use crate::claims::{Answer, Kind, Verdict, View, compare};
 use crate::figures::StackView;
 use crate::plot::{escape, number};
 use crate::report::Report;
@@ -57,19 +57,35 @@ pub fn html(report: &Report) -> String {
 fn lead(report: &Report) -> String {
     let mut sentences: Vec<String> =
         report.layout.views.iter().filter_map(|stack| tally(report, stack)).collect();
-    let total = report.judged.len();
-    let of = |wanted| report.judged.iter().filter(|judged| judged.verdict == wanted).count();
-    let period = match of(Verdict::PeriodOnly) {
+    if report.of_kind(Kind::Finding).next().is_some() {
+        sentences.push(findings(report));
+    }
+    sentences.join(" ")
+}
+
+/// How many of the paper's findings stand.
+fn findings(report: &Report) -> String {
+    let total = report.of_kind(Kind::Finding).count();
+    let of = |wanted| report.of_kind(Kind::Finding).filter(|judged| judged.verdict == wanted).count();
+    let period = match of(Verdict::PeriodOnly) + of(Verdict::OpenToday) {
         _ if report.layout.views.len() < 2 || !report.absent.is_empty() => String::new(),
         period => format!(" and {period} more with the stack of its time"),
     };
-    sentences.push(format!(
-        "Of the paper's {total} claims, {} hold today{period}; {} do not, and {} cannot be decided here.",
+    let others = report.judged.len() - total;
+    let apart = if others > 0 {
+        format!(
+            " {others} further claims are <a href=\"#claims\">no findings and are not counted</a>: arithmetic, our own \
+             configuration, substitutes."
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "Of the paper's {total} findings, {} hold today{period}; {} do not, and {} are not decided.{apart}",
         of(Verdict::Reproduced),
         of(Verdict::NotToday) + of(Verdict::NotReproduced),
         of(Verdict::NotDecidable)
-    ));
-    sentences.join(" ")
+    )
 }
 
 /// How the comparisons of the table went on one stack.
@@ -151,7 +167,7 @@ fn missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
     format!("<span class=\"soft\">{}</span>", stopped.unwrap_or_else(|| "not measured".to_owned()))
 }
 
-/// The verdicts as a bar whose parts are as wide as they are many.
+/// The verdicts on the findings as a bar whose parts are as wide as they are many.
 fn verdicts(report: &Report) -> String {
     let parts = report.counts().into_iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| {
         let (class, words) = (verdict.class(), verdict.text());

@@ -1,82 +1,96 @@
-//! Behaviours that the paper does not state: which candidate fits which figure.
+//! Behaviours that the paper does not state: which candidates its figures admit. The first trial fits, the others test.
 
 use std::fmt::Write;
 
-use crate::data::Cell;
-use crate::figures::{Fit, StackView};
-use crate::plot::{escape, number};
+use crate::claims::{Finding, View};
+use crate::figures::StackView;
+use crate::plot::escape;
 use crate::report::Report;
 
+/// A candidate and what each trial says of it.
+type Row<'a> = (&'a StackView, Vec<Finding>);
+
 pub fn html(report: &Report) -> String {
-    let layout = &report.layout;
-    if layout.variants.len() < 2
-        || !layout.fits.iter().any(|fit| !cells(report, &layout.variants[0], fit).is_empty())
-    {
+    let (layout, trials) = (&report.layout, &report.claims.trials);
+    let tried = |variant| {
+        let view = View { data: &report.data, stack: variant };
+        trials.iter().map(|trial| trial.check.evaluate(&view)).collect::<Vec<_>>()
+    };
+    let rows: Vec<Row<'_>> = layout.variants.iter().map(|variant| (variant, tried(variant))).collect();
+    let measured = |(_, findings): &Row<'_>| findings.iter().any(|finding| *finding != Finding::no_points());
+    if !rows.iter().any(measured) {
         return String::new();
     }
-    let head: String = layout
-        .fits
-        .iter()
-        .map(|Fit { figure, axis: [low, high], .. }| {
-            format!("<th>Figure {figure}<br><small>{} to {} ms</small></th>", number(*low), number(*high))
-        })
-        .collect();
-    let mut rows = String::new();
-    let mut tallies = Vec::new();
-    for variant in &layout.variants {
-        let (mut inside_all, mut all) = (0, 0);
-        let _ = write!(rows, "<tr><td class=\"text\">{}</td>", escape(&variant.title));
-        for fit in &layout.fits {
-            let cells = cells(report, variant, fit);
-            let (inside, cell) = held_against(&cells, fit.axis);
-            inside_all += inside;
-            all += cells.len();
-            rows.push_str(&cell);
-        }
-        rows.push_str("</tr>");
-        tallies.push((variant, inside_all, all));
-    }
+    let head = trials.iter().enumerate().map(|(index, trial)| {
+        let role = if index == 0 { "fitted on" } else { "tested on" };
+        format!("<th class=\"text\"><small>{role}</small><br>{}</th>", escape(&trial.what))
+    });
+    let body: String = rows.iter().map(row).collect();
     format!(
         "<p>{} {}</p>
-<div class=\"scroll\"><table><tr><th></th>{head}</tr>{rows}</table></div>
-<p class=\"soft\">Means inside the axis of the figure, and the largest of them all.</p>",
+<div class=\"scroll\"><table><tr><th></th>{}</tr>{body}</table></div>
+<p class=\"soft\">Not excluded: no mean is surely off the axis, but some are not known well enough.</p>",
         escape(&layout.variants_about),
-        verdict(&tallies)
+        verdict(&rows),
+        head.collect::<String>()
     )
 }
 
-/// Which variant fits best, and whether it fits alone.
-fn verdict(tallies: &[(&StackView, usize, usize)]) -> String {
-    let fitting: Vec<&str> = tallies
-        .iter()
-        .filter(|(_, inside, all)| inside == all)
-        .map(|(variant, ..)| variant.title.as_str())
-        .collect();
-    let best = tallies.iter().max_by_key(|(_, inside, _)| inside);
-    match (fitting.as_slice(), best) {
-        ([only], _) => format!("Every mean fits with one rule only: <b>{}</b>.", escape(only)),
-        ([], Some((best, inside, all))) => format!(
-            "No rule fits every mean; the best, with {inside} of {all}: <b>{}</b>.",
-            escape(&best.title)
-        ),
-        (several, _) => format!("Several rules fit every mean: <b>{}</b>.", escape(&several.join("; "))),
+fn row((variant, findings): &Row<'_>) -> String {
+    let mut text = format!("<tr><td class=\"text\">{}</td>", escape(&variant.title));
+    for finding in findings {
+        let (class, word) = match finding.holds {
+            Some(true) => ("yes", "holds"),
+            Some(false) => ("no", "refuted"),
+            None => ("open-question", "not excluded"),
+        };
+        let _ = write!(
+            text,
+            "<td class=\"text\"><span class=\"{class}\">{word}</span><br><small>{}</small></td>",
+            escape(&finding.text)
+        );
     }
+    text + "</tr>"
 }
 
-fn cells<'a>(report: &'a Report, variant: &StackView, fit: &Fit) -> Vec<&'a Cell> {
-    let takes = |cell: &&Cell| cell.transport.ends_with(&variant.suffix) && fit.at.takes(cell);
-    report.data.cells.iter().filter(takes).collect()
+/// Which candidates the fit admits, and which of those all tests.
+fn verdict(rows: &[Row<'_>]) -> String {
+    let named = |admitted: &dyn Fn(&[Finding]) -> bool| {
+        let titles =
+            rows.iter().filter(|(_, findings)| admitted(findings)).map(|(variant, _)| variant.title.as_str());
+        titles.collect::<Vec<_>>()
+    };
+    let stands = |finding: &Finding| finding.holds != Some(false);
+    let fitting = named(&|findings| findings.first().is_some_and(stands));
+    let standing = named(&|findings| findings.iter().all(stands));
+    let told = |titles: &[&str]| match titles {
+        [] => "none".to_owned(),
+        titles => format!("<b>{}</b>", escape(&titles.join("; "))),
+    };
+    format!(
+        "The fit admits {} of {}: {}. The tests leave of them: {}.",
+        fitting.len(),
+        rows.len(),
+        told(&fitting),
+        told(&standing)
+    )
 }
 
-fn held_against(cells: &[&Cell], [low, high]: [f64; 2]) -> (usize, String) {
-    let means: Vec<f64> = cells.iter().filter_map(|cell| Some(cell.mean()?.mean)).collect();
-    let inside = means.iter().filter(|mean| (low * 0.99..=high * 1.01).contains(*mean)).count();
-    let class = if inside == cells.len() { "yes" } else { "no" };
-    let largest = cells.iter().filter_map(|cell| cell.mean()).max_by(|a, b| a.mean.total_cmp(&b.mean));
-    let largest = largest.map_or("–".to_owned(), |mean| format!("{mean} ms"));
-    let text = format!(
-        "<td><span class=\"{class}\">{inside} of {}</span><br><small>{largest}</small></td>",
-        cells.len()
-    );
-    (inside, text)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_fits_and_fails_a_test_is_admitted_by_the_fit_only() {
+        let stack = |title: &str| StackView { title: title.into(), suffix: String::new() };
+        let (fits, fails, open) = (Finding::new(true, ""), Finding::new(false, ""), Finding::unknown(""));
+        let stacks = ["both", "fit only", "neither", "open"].map(stack);
+        let findings = [[&fits, &fits], [&fits, &fails], [&fails, &fits], [&fits, &open]]
+            .map(|row| row.map(Clone::clone).to_vec());
+        let rows: Vec<Row<'_>> = stacks.iter().zip(findings).collect();
+        assert_eq!(
+            verdict(&rows),
+            "The fit admits 3 of 4: <b>both; fit only; open</b>. The tests leave of them: <b>both; open</b>."
+        );
+    }
 }

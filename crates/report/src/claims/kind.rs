@@ -1,0 +1,61 @@
+//! What a claim is about. A paper is judged by its findings; the rest is told beside them.
+
+use serde::Deserialize;
+
+/// What a claim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Something that the paper measured, or concluded from what it measured.
+    Finding,
+    /// What follows from numbers, or from the text of the paper or of a standard.
+    Arithmetic,
+    /// A fact about our own code or configuration: it shows that we did what the paper did.
+    Configuration,
+    /// What the paper found needs something that is not here, or is not its own; something else stands in.
+    Substitute,
+}
+
+impl Kind {
+    /// All kinds, findings first.
+    pub const ALL: [Self; 4] = [Self::Finding, Self::Arithmetic, Self::Configuration, Self::Substitute];
+
+    /// In a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Finding => "finding",
+            Self::Arithmetic => "arithmetic",
+            Self::Configuration => "configuration",
+            Self::Substitute => "substitute",
+        }
+    }
+
+    /// The heading of its claims.
+    pub const fn heading(self) -> &'static str {
+        match self {
+            Self::Finding => "Findings of the paper",
+            Self::Arithmetic => "Arithmetic and texts",
+            Self::Configuration => "Our own code and configuration",
+            Self::Substitute => "Substitutes",
+        }
+    }
+
+    /// Why its claims are counted, or not.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Finding => {
+                "What the paper measured, or concluded from its measurements. Only these are counted."
+            }
+            Self::Arithmetic => {
+                "What numbers, the paper's text or a standard decide. Not counted: no measurement of the paper is repeated."
+            }
+            Self::Configuration => {
+                "What shows that the study was set up as the paper's. Not counted: it is true because we made it so."
+            }
+            Self::Substitute => {
+                "What needs a system that is not here, or is another paper's claim; something else stands in, or nothing. Not \
+                 counted: it says little of the original."
+            }
+        }
+    }
+}

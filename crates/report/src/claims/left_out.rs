@@ -1,0 +1,163 @@
+//! The points that a claim speaks of and its checks do not look at. Each has to have a reason, so that none is left out
+//! because it contradicts.
+
+use std::slice::from_ref;
+
+use serde::Deserialize;
+
+use super::{Check, Claim, Other, View};
+use crate::data::{Cell, Filter};
+
+/// Points that a claim does not look at, and why.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// Which of those that its checks do not take; all by default.
+    #[serde(default)]
+    pub at: Filter,
+    /// Why, as the end of a sentence: `it speaks of …`.
+    pub why: String,
+}
+
+/// What one check looks at.
+pub(super) struct Scope<'a> {
+    transports: &'a [String],
+    pub(super) at: &'a Filter,
+    /// Where the same transports are looked at, too, for comparison.
+    than: Option<&'a Other>,
+}
+
+impl Claim {
+    /// The points of the transports and experiments that the checks name which no check takes, with the reason; without
+    /// one, nobody has thought of them.
+    pub fn left_out<'a>(&self, view: &View<'a>) -> Vec<(&'a Cell, Option<&str>)> {
+        let scopes: Vec<Scope<'_>> = self.checks.iter().filter_map(Check::scope).collect();
+        let near = |cell: &&Cell| scopes.iter().any(|scope| scope.speaks_of(view, cell));
+        let taken =
+            |cell: &&Cell| scopes.iter().any(|scope| scope.speaks_of(view, cell) && scope.looks_at(cell));
+        let why =
+            |cell: &Cell| self.left_out.iter().find(|left| left.at.takes(cell)).map(|left| left.why.as_str());
+        let left = view.data.cells.iter().filter(|cell| near(cell) && !taken(cell));
+        left.map(|cell| (cell, why(cell))).collect()
+    }
+
+    /// How many points are left out for each reason, in words.
+    pub(super) fn left_out_in_words(&self, view: &View<'_>) -> Vec<String> {
+        let left = self.left_out(view);
+        let reasons = self.left_out.iter().map(|left| Some(left.why.as_str())).chain([None]);
+        let of = |why: Option<&str>| {
+            let count = left.iter().filter(|(_, reason)| *reason == why).count();
+            (count > 0).then(|| format!("{count} points left out: {}", why.unwrap_or("no reason is given")))
+        };
+        reasons.filter_map(of).collect()
+    }
+}
+
+impl Scope<'_> {
+    /// Whether a point is of its transports and experiments.
+    fn speaks_of(&self, view: &View<'_>, cell: &Cell) -> bool {
+        let experiments = &self.at.experiments;
+        let transport = cell.transport.strip_suffix(view.stack.suffix.as_str());
+        transport.is_some_and(|transport| self.transports.iter().any(|named| named == transport))
+            && (experiments.is_empty() || experiments.contains(&cell.experiment))
+    }
+
+    fn looks_at(&self, cell: &Cell) -> bool {
+        let compared = match self.than {
+            Some(Other::Axes(values)) => {
+                values.iter().all(|(key, value)| cell.conditions.axis(key) == Some(value.as_str()))
+            }
+            _ => false,
+        };
+        self.at.takes(cell) || compared
+    }
+}
+
+impl Check {
+    /// `None` for a check that reads no points.
+    pub(super) fn scope(&self) -> Option<Scope<'_>> {
+        const fn scope<'a>(transports: &'a [String], at: &'a Filter) -> Option<Scope<'a>> {
+            Some(Scope { transports, at, than: None })
+        }
+        match self {
+            Self::Faster(check) => {
+                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })
+            }
+            Self::Same(check) => {
+                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.like) })
+            }
+            Self::Dip(check) => {
+                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })
+            }
+            Self::WiderInterval(check) => {
+                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })
+            }
+            Self::Differ(check) => scope(from_ref(&check.left), &check.at),
+            Self::Tail(check) => scope(from_ref(&check.transport), &check.at),
+            Self::Crossover(check) => scope(from_ref(&check.transport), &check.at),
+            Self::SameWorkloads(check) => scope(&check.transports, &check.at),
+            Self::Inside(check) => scope(&check.transports, &check.at),
+            Self::Ratio(check) => scope(&check.transports, &check.at),
+            Self::Ceiling(check) => scope(&check.transports, &check.at),
+            Self::Floor(check) => scope(&check.transports, &check.at),
+            Self::Monotone(check) => scope(&check.transports, &check.at),
+            Self::QuantileOrder(check) => scope(&check.transports, &check.at),
+            Self::EnoughStreams(check) => scope(&check.transports, &check.at),
+            Self::Explained(check) => scope(&check.transports, &check.at),
+            Self::Samples(check) => scope(&check.transports, &check.at),
+            Self::Sustained(check) => scope(&check.transports, &check.at),
+            Self::Aborts(check) => scope(&check.transports, &check.at),
+            Self::Covers(check) => scope(&check.transports, &check.at),
+            Self::MattersMore(check) => scope(&check.transports, &check.at),
+            Self::ConnectsLate(check) => scope(&check.transports, &check.at),
+            Self::Lasts(check) => scope(&check.transports, &check.at),
+            Self::Streams(_)
+            | Self::Blocking(_)
+            | Self::Lines(_)
+            | Self::Product(_)
+            | Self::Reading(_)
+            | Self::NotHere(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset, view};
+
+    const CLAIM: &str = r#"
+        id = "x-1"
+        quote = "SCTP is faster"
+        kind = "finding"
+        refuted_by = "it is not"
+        left_out = [{ at = { loss = [0, 0] }, why = "nothing is lost" }]
+        [[check]]
+        kind = "faster"
+        transports = ["SCTP-8"]
+        than = "TCP"
+        at = { experiments = ["exp1"], loss = [1, 5] }
+    "#;
+
+    #[test]
+    fn a_point_that_no_check_takes_needs_a_reason() {
+        let claim: Claim = toml::from_str(CLAIM).unwrap();
+        let point = |transport, loss| cell(transport, loss, 100.0, &[20.0, 20.0]);
+        let mut elsewhere = point("SCTP-8", 10.0);
+        elsewhere.experiment = "exp2".into();
+        let data = dataset(vec![
+            point("SCTP-8", 0.0),
+            point("SCTP-8", 1.0),
+            point("SCTP-8", 10.0),
+            point("TCP", 10.0),
+            elsewhere,
+        ]);
+        let left: Vec<(f64, Option<&str>)> =
+            claim.left_out(&view(&data)).iter().map(|(cell, why)| (cell.conditions.loss, *why)).collect();
+        assert_eq!(left, [(0.0, Some("nothing is lost")), (10.0, None)]);
+        assert_eq!(
+            claim.left_out_in_words(&view(&data)),
+            ["1 points left out: nothing is lost", "1 points left out: no reason is given"]
+        );
+    }
+}

@@ -1,0 +1,273 @@
+//! For each finding of each study a world, made of synthetic points, in which it is false. A check that does not see that
+//! could never refute anything.
+
+use std::collections::BTreeMap;
+
+use hol_lab::{Point, Study};
+use hol_measure::{Distribution, Summary};
+
+use super::{Check, Claim, Kind, StudyClaims, Verdict, View, judge};
+use crate::data::{Cell, Dataset, Flows};
+use crate::figures::{StackView, StudyFigures};
+use crate::testing::summary;
+
+const REPETITIONS: usize = 6;
+
+/// What a point of a world measures.
+struct Sample {
+    /// The response time of every transaction.
+    ms: f64,
+    kbps: f64,
+    fairness: f64,
+    connect_ms: f64,
+    /// How much more the next repetition has, as a share.
+    spread: f64,
+    stopped: bool,
+}
+
+/// What differs from a calm world, where everything takes a round trip and the line is full.
+type World = fn(&Cell, &mut Sample);
+
+/// Worlds in which a finding is false, by its name.
+const FALSE: &[(&str, World)] = &[
+    ("ikr53-1", sctp_is_slower),
+    ("ikr53-1", calm),
+    ("ikr53-2", sctp_is_slower),
+    ("ikr53-2", |cell, here| here.ms = if has_streams(cell) { 25.0 } else { 20.0 }),
+    ("ikr53-4", |cell, here| {
+        if cell.conditions.workload.starts_with("echo") {
+            here.ms = 25.0;
+        }
+    }),
+    ("ikr53-6", |cell, here| {
+        if cell.transport.ends_with("+Nagle") {
+            here.ms = 25.0;
+        }
+    }),
+    ("ikr53-8", one_stream_is_far_off),
+    ("ikr53-9", one_stream_is_far_off),
+    ("ikr53-10", one_stream_is_far_off),
+    ("ikr53-11", one_stream_is_far_off),
+    ("ikr53-11", streams_slow_down),
+    ("ikr53-11", loss_speeds_up),
+    ("ikr53-12", one_stream_is_far_off),
+    ("ikr53-12", streams_slow_down),
+    ("ikr53-12", loss_speeds_up),
+    ("ikr53-13", one_stream_is_far_off),
+    ("ikr53-13", streams_slow_down),
+    ("ikr53-13", loss_speeds_up),
+    ("ikr53-15", sctp_is_slower),
+    ("ikr53-15", calm),
+    ("ikr53-16", |cell, here| here.ms += if cell.streams == 1024 { 0.0 } else { 10.0 }),
+    ("ikr53-17", sctp_is_slower),
+    ("ikr53-17", calm),
+    ("ikr53-17", |cell, here| {
+        // At one point only.
+        let there = cell.transport == "SCTP-4" && cell.conditions.loss == 10.0 && cell.experiment == "exp2";
+        here.ms += if is_sctp(cell) { 0.0 } else { 5.0 } + if there { 10.0 } else { 0.0 };
+    }),
+    ("ikr53-18", sctp_is_slower),
+    ("ikr53-18", calm),
+    ("ikr53-19", calm),
+    ("ikr53-20", sctp_is_slower),
+    ("ikr53-20", |cell, here| here.ms += if is_sctp(cell) { 0.0 } else { 5.0 }),
+    ("ikr53-20", |cell, here| {
+        // They change places at 500/s.
+        let slower = is_sctp(cell) == (cell.conditions.rate < 500.0);
+        here.ms += if slower { 5.0 } else { 0.0 };
+    }),
+    ("ikr53-21", one_stream_is_far_off),
+    ("ikr53-21", |_, here| here.ms += 2.0),
+    ("ikr53-22", one_stream_is_far_off),
+    ("ikr53-23", one_stream_is_far_off),
+    ("ikr53-24", sctp_is_slower),
+    ("ikr53-24", calm),
+    ("ikr53-27", |cell, here| here.stopped = cell.transport == "SCTP-2" && cell.conditions.rate > 5000.0),
+    ("ekl-1", sctp_has_half),
+    ("ekl-3", sctp_has_half),
+    ("ekl-3", |_, here| here.kbps = 350.0),
+    ("ekl-4", |cell, here| here.kbps *= if is_sctp(cell) { 1.0 } else { 0.9 }),
+    ("ekl-4", calm),
+    ("ekl-5", sctp_has_half),
+    ("ekl-5", calm),
+    ("ekl-6", calm),
+    ("ekl-6", |cell, here| here.kbps = if is_sctp(cell) { 285.0 } else { 380.0 }),
+    ("ekl-7", calm),
+    ("ekl-7", |cell, here| here.kbps = if is_sctp(cell) { 368.0 } else { 380.0 }),
+    ("ekl-8", |cell, here| here.kbps *= if interval(cell) == "10ms" { 0.5 } else { 1.0 }),
+    ("ekl-8", |cell, here| here.kbps *= if interval(cell) == "20ms" { 0.5 } else { 1.0 }),
+    ("ekl-8", calm),
+    ("ekl-10", |cell, here| {
+        here.spread = if cell.conditions.axis("background.count") == Some("0") { 0.1 } else { 0.01 }
+    }),
+    ("ekl-11", |cell, here| here.kbps *= if beside_sack(cell) { 1.0 } else { 0.5 }),
+    ("ekl-11", calm),
+    ("ekl-12", |cell, here| here.kbps *= if is_sctp(cell) { 0.5 } else { 1.0 }),
+    ("ekl-14", calm),
+    ("ekl-14", |_, here| here.connect_ms = 20_000.0),
+    ("ekl-16", |cell, here| here.kbps *= if cell.transport == "TCP+8kB" { 0.5 } else { 1.0 }),
+    ("ekl-18", |cell, here| here.kbps *= if cell.transport == "SCTP-unordered" { 1.1 } else { 1.0 }),
+    ("nay-1a", calm),
+    ("nay-1a", |cell, here| here.kbps *= if doubles(cell) { 3.0 } else { 1.0 }),
+    ("nay-1b", calm),
+    ("nay-1c", calm),
+    ("nay-1c", |cell, here| here.kbps *= if doubles(cell) { 2.0 } else { 1.0 }),
+    ("nay-2a", calm),
+    ("nay-2b", calm),
+    ("nay-2c", calm),
+    ("nay-3a", calm),
+    ("nay-3b", calm),
+    ("nay-3c", calm),
+    ("nay-3c", |cell, here| here.ms *= if doubles(cell) { 2.4 } else { 1.0 }),
+    ("nay-4", calm),
+    ("nay-4", |cell, here| here.kbps *= if has_streams(cell) { 0.9 } else { 1.0 }),
+    ("nay-5", calm),
+    ("nay-5", |cell, here| here.kbps *= if has_streams(cell) { 0.9 } else { 1.0 }),
+    ("nay-6", calm),
+    ("nay-6", |cell, here| here.ms *= if has_streams(cell) { 0.5 } else { 1.0 }),
+    ("nay-7", calm),
+    ("nay-7", |cell, here| here.fairness = if cell.transport == "SCTP-2" { 0.5 } else { 0.9 }),
+];
+
+fn calm(_: &Cell, _: &mut Sample) {}
+
+fn is_sctp(cell: &Cell) -> bool {
+    cell.transport.starts_with("SCTP")
+}
+
+fn has_streams(cell: &Cell) -> bool {
+    is_sctp(cell) && cell.streams > 1
+}
+
+/// Nayak's second stream, in every reading.
+fn doubles(cell: &Cell) -> bool {
+    has_streams(cell) || cell.transport.starts_with('2')
+}
+
+fn interval(cell: &Cell) -> &str {
+    cell.conditions.axis("workload.interval").unwrap_or_default()
+}
+
+fn beside_sack(cell: &Cell) -> bool {
+    cell.conditions.axis("background.transport") == Some("tcp")
+}
+
+fn sctp_is_slower(cell: &Cell, here: &mut Sample) {
+    here.ms += if is_sctp(cell) { 5.0 } else { 0.0 };
+}
+
+fn sctp_has_half(cell: &Cell, here: &mut Sample) {
+    here.kbps *= if is_sctp(cell) { 0.5 } else { 1.0 };
+}
+
+fn one_stream_is_far_off(cell: &Cell, here: &mut Sample) {
+    here.ms += if cell.transport == "SCTP-1" { 1000.0 } else { 0.0 };
+}
+
+fn streams_slow_down(cell: &Cell, here: &mut Sample) {
+    here.ms += f64::from(cell.streams) / 1024.0;
+}
+
+fn loss_speeds_up(cell: &Cell, here: &mut Sample) {
+    here.ms += 10.0 - cell.conditions.loss;
+}
+
+/// The repetitions of a point, and all of them together, by response time and spread: few differ, and making them takes long.
+type Repeated = BTreeMap<[u64; 2], (Vec<Summary>, Distribution)>;
+
+fn repeat(ms: f64, spread: f64) -> (Vec<Summary>, Distribution) {
+    let runs: Vec<Summary> =
+        (0..REPETITIONS).map(|index| summary(&[ms * (1.0 + spread * index as f64)])).collect();
+    let mut latency = Distribution::default();
+    runs.iter().for_each(|run| latency.merge(&run.latency));
+    (runs, latency)
+}
+
+/// A planned point as a world has it.
+fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
+    let mut cell = planned.clone();
+    let mut here = Sample {
+        ms: cell.conditions.rtt_ms() + 0.1,
+        kbps: 400.0,
+        fairness: 0.9,
+        connect_ms: 100.0,
+        spread: 1e-5,
+        stopped: false,
+    };
+    world(&cell, &mut here);
+    let every = |value: f64| {
+        (0..REPETITIONS).map(|index| Some(value * (1.0 + here.spread * index as f64))).collect::<Vec<_>>()
+    };
+    let key = [here.ms, here.spread].map(f64::to_bits);
+    (cell.runs, cell.latency) = repeated.entry(key).or_insert_with(|| repeat(here.ms, here.spread)).clone();
+    cell.stopped = here.stopped.then(|| "behind schedule".to_owned());
+    cell.flows = Some(Flows {
+        point: String::new(),
+        throughputs: every(here.kbps),
+        ceiling_kbps: Some(400.0),
+        background_kbps: None,
+        fairnesses: every(here.fairness),
+        connects: every(here.connect_ms),
+    });
+    cell
+}
+
+/// The points of the experiments that a claim looks at.
+fn dataset(planned: &[Cell], claim: &Claim, world: World, repeated: &mut Repeated) -> Dataset {
+    let experiments: Vec<&String> =
+        claim.checks.iter().filter_map(Check::scope).flat_map(|scope| &scope.at.experiments).collect();
+    let wanted = planned.iter().filter(|cell| experiments.contains(&&cell.experiment));
+    Dataset { cells: wanted.map(|cell| measured(cell, world, repeated)).collect() }
+}
+
+/// Each finding with the stacks of its study and the points that are planned on the first of them.
+fn each_finding(mut look: impl FnMut(&Claim, &[StackView], &[Cell])) {
+    for (name, _) in Study::all() {
+        let study = Study::load(name, false).unwrap_or_else(|e| panic!("{e}"));
+        let (Some(claims), Some(figures)) = (study.file("claims.toml"), study.file("figures.toml")) else {
+            continue;
+        };
+        let StudyFigures { views, .. } = toml::from_str(figures).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let claims: StudyClaims = toml::from_str(claims).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let points = study.experiments.iter().flat_map(|(_, experiment)| &experiment.points);
+        let of_others = |point: &Point| views[1..].iter().any(|view| point.label.ends_with(&view.suffix));
+        let planned: Vec<Cell> = points.filter(|point| !of_others(point)).map(Cell::from).collect();
+        let findings = claims.claims.iter().filter(|claim| claim.kind == Kind::Finding);
+        findings.for_each(|claim| look(claim, &views, &planned));
+    }
+}
+
+/// Nothing that can be measured here decides it, so it is neither true nor false anywhere.
+fn is_not_here(claim: &Claim) -> bool {
+    claim.checks.iter().all(|check| matches!(check, Check::NotHere(_)))
+}
+
+#[test]
+fn every_finding_is_seen_to_be_false_in_a_world_where_it_is() {
+    let (mut seen, mut repeated) = (0, Repeated::default());
+    each_finding(|claim, views, planned| {
+        let worlds = FALSE.iter().filter(|(id, _)| *id == claim.id).map(|(_, world)| *world);
+        for (index, world) in worlds.enumerate() {
+            seen += 1;
+            let data = dataset(planned, claim, world, &mut repeated);
+            let view = View { data: &data, stack: &views[0] };
+            let findings: Vec<_> = claim.checks.iter().map(|check| check.evaluate(&view)).collect();
+            let refuted = findings.iter().any(|finding| finding.holds == Some(false));
+            assert!(refuted, "{}, world {index}: {findings:#?}", claim.id);
+        }
+    });
+    assert_eq!(seen, FALSE.len(), "a world here is of no finding");
+}
+
+#[test]
+fn every_finding_has_a_world_in_which_it_is_false() {
+    each_finding(|claim, views, _| {
+        let has_one = FALSE.iter().any(|(id, _)| *id == claim.id);
+        assert!(has_one != is_not_here(claim), "{} needs a world in which it is false", claim.id);
+        if is_not_here(claim) {
+            let only = StudyClaims { claims: vec![claim.clone()], ..StudyClaims::default() };
+            let judged = judge(&only, views, &[], &Dataset::default());
+            assert_eq!(judged[0].verdict, Verdict::NotDecidable, "{}", claim.id);
+        }
+    });
+}
