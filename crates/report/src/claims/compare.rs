@@ -82,7 +82,7 @@ impl Faster {
             "{} points: {better} than {} at {faster}, {worse} at {slower}, without gain at {even}, undecided at {open}{}",
             pairs.len(),
             self.than,
-            not_carried(&cells, other),
+            not_carried(self.metric, &cells, other),
         );
         let used = pairs.iter().map(|pair| pair.comparison.difference.n).sum();
         let all = pairs.iter().map(|pair| pair.cell.runs.len() as u64).sum();
@@ -103,10 +103,16 @@ impl Faster {
     }
 }
 
-/// The points at which one of the two did not carry the load, and at how many of them the other did.
-fn not_carried<'a>(cells: &[&'a Cell], other: impl Fn(&'a Cell) -> Option<&'a Cell>) -> String {
+/// The points that could not be compared, for one of the two did not carry the load, and at how many of them the other did.
+fn not_carried<'a>(
+    metric: Metric,
+    cells: &[&'a Cell],
+    other: impl Fn(&'a Cell) -> Option<&'a Cell>,
+) -> String {
     let stopped = |cell: &Cell| cell.stopped.is_some();
-    let pairs = || cells.iter().filter_map(|cell| Some((*cell, other(cell)?)));
+    let compared = |(cell, other): &(&Cell, &Cell)| compare(metric, cell, other, 0.0).is_some();
+    let pairs =
+        || cells.iter().filter_map(|cell| Some((*cell, other(cell)?))).filter(move |pair| !compared(pair));
     let count = |cell_stopped, other_stopped| {
         pairs()
             .filter(|(cell, other)| (stopped(cell), stopped(other)) == (cell_stopped, other_stopped))

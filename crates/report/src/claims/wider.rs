@@ -19,6 +19,9 @@ pub struct WiderInterval {
     metric: Metric,
 }
 
+/// What adding up leaves of equal numbers, as a share.
+const ROUNDING: f64 = 1e-9;
+
 impl WiderInterval {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let known = |cell: &Cell| self.metric.mean(cell).filter(|mean| mean.half_width.is_finite());
@@ -33,7 +36,7 @@ impl WiderInterval {
         if pairs.is_empty() {
             return Finding::no_points();
         }
-        let alike = pairs.iter().filter(|(_, there, _)| there.half_width == 0.0).count();
+        let alike = pairs.iter().filter(|(_, there, _)| there.relative() < ROUNDING).count();
         let wider = pairs.iter().filter(|(here, there, _)| here.relative() > there.relative()).count();
         let widest = pairs.iter().map(|(here, ..)| here.relative()).fold(0.0, f64::max);
         let text = format!(
@@ -67,7 +70,7 @@ mod tests {
             metric: Metric::Throughput,
         };
         let alone = flow("TCP", &[("count", "0")], &[200.0, 200.0, 200.1], 200.0);
-        let alike = flow("TCP", &[("count", "0")], &[200.0, 200.0, 200.0], 200.0);
+        let alike = flow("TCP", &[("count", "0")], &[200.1, 200.1, 200.1, 200.1, 200.1], 200.0);
         let competing = flow("TCP", &[("count", "2")], &[100.0, 150.0, 120.0], 200.0);
         let steady = flow("TCP", &[("count", "2")], &[100.0, 100.0, 100.0], 200.0);
         let holds = |cells| check.evaluate(&view(&dataset(cells))).holds;
