@@ -126,9 +126,12 @@ impl Experiment {
     /// Reads and settles an experiment called `name`; its world is there and can do every point.
     pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
         let (mut experiment, places) = Self::read(name, source)?;
-        for (point, place) in experiment.points.iter_mut().zip(places) {
+        for (index, (point, place)) in experiment.points.iter_mut().zip(places).enumerate() {
             let placed = point.clone().placed(&point.world);
-            *point = placed.map_err(|problem| source.error(&place, problem.to_string()))?;
+            *point = placed.map_err(|problem| {
+                let problem = problem.to_string();
+                source.error(&key_of(index, &problem, source).unwrap_or(place), problem)
+            })?;
         }
         Ok(experiment)
     }
@@ -250,6 +253,14 @@ fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> 
 
 fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
     source.error(&list.span(), "a list is not a table; write { key = … }, or a table of its own")
+}
+
+/// Where the file has the key that a world's `problem` with a point names.
+fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
+    let mut table = source.table().ok()?;
+    let combinations = combinations(&mut table, source).ok()?;
+    let table = with_values(&table, &combinations[point % combinations.len()], source).ok()?;
+    ["workload", "network"].into_iter().find_map(|at| named_in(&table, at, problem))
 }
 
 /// The key that a problem with the table `at` names first in backquotes, as far as it stands there.
