@@ -49,13 +49,22 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
                 steps.push(step);
             }
         }
-        let numbers = (0..group.len()).find_map(|key| {
-            let texts: Vec<&str> = steps.iter().map(|step| step[key].as_str()).collect();
-            Some((key, Numbers::read(&texts)?))
-        });
+        let numbers = scale(group.len(), &steps);
         Axis { keys: group.iter().map(|key| keys[*key].to_owned()).collect(), steps, numbers }
     };
     groups.into_iter().map(axis).filter(|axis| axis.steps.len() > 1).collect()
+}
+
+/// The first key whose numbers tell the steps apart, if those of all other keys advance with it: else there is no order in
+/// which a line could go through the steps.
+fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
+    let read = |key: usize| Numbers::read(&steps.iter().map(|step| step[key].as_str()).collect::<Vec<_>>());
+    let all: Vec<Option<Numbers>> = (0..keys).map(read).collect();
+    let tells = |numbers: &Option<Numbers>| numbers.as_ref().is_some_and(Numbers::are_distinct);
+    let key = all.iter().position(tells)?;
+    let numbers = all[key].clone()?;
+    let advances = |other: &Option<Numbers>| other.as_ref().is_some_and(|other| other.advance_with(&numbers));
+    all.iter().all(advances).then_some((key, numbers))
 }
 
 impl Axis {
@@ -150,9 +159,18 @@ mod tests {
     /// A zip may repeat a value of one key, and then the other tells its steps apart.
     #[test]
     fn the_first_key_whose_values_differ_gives_the_numbers() {
-        let zip = of(&["a=1ms b=x c=5%", "a=1ms b=y c=6%", "a=2ms b=z c=7%"]);
+        let zip = of(&["a=1ms b=5%", "a=1ms b=6%", "a=2ms b=7%"]);
         assert_eq!(zip.len(), 1, "{zip:?}");
-        assert_eq!(zip[0].numbers.as_ref().unwrap().0, 2);
+        assert_eq!(zip[0].numbers.as_ref().unwrap().0, 1);
+    }
+
+    /// A line through the steps of this zip would rise and fall with the rate.
+    #[test]
+    fn a_zip_that_goes_up_and_down_has_no_scale() {
+        let zip = of(&["a=1ms b=10p c=1Mbit", "a=1ms b=20p c=5Mbit", "a=2ms b=30p c=1Mbit"]);
+        assert_eq!((zip.len(), &zip[0].numbers), (1, &None));
+        let falls = of(&["a=1ms b=30p", "a=2ms b=20p", "a=3ms b=20p"]);
+        assert_eq!(falls[0].numbers.as_ref().map(|(key, _)| *key), Some(0));
     }
 
     #[test]

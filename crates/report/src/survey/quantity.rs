@@ -31,12 +31,11 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers that `texts` are; `None` if one is none, if they count different things, or two are equal.
+    /// The numbers that `texts` are; `None` if one is none, or if they count different things.
     pub fn read(texts: &[&str]) -> Option<Self> {
         let read: Vec<(Quantity, f64)> = texts.iter().map(|text| read(text)).collect::<Option<_>>()?;
         let quantity = read.first()?.0;
-        let is_distinct = (1..read.len()).all(|index| !read[..index].contains(&read[index]));
-        if !is_distinct || read.iter().any(|(other, _)| *other != quantity) {
+        if read.iter().any(|(other, _)| *other != quantity) {
             return None;
         }
         let most = read.iter().map(|(_, value)| *value).fold(0.0, f64::max);
@@ -44,6 +43,19 @@ impl Numbers {
         // A quotient of decimals has a few bits of noise.
         let clean = |value: f64| format!("{value:.9e}").parse().unwrap_or(value);
         Some(Self { unit, values: read.iter().map(|(_, value)| clean(value / factor)).collect() })
+    }
+
+    /// No two are equal.
+    pub fn are_distinct(&self) -> bool {
+        (1..self.values.len()).all(|index| !self.values[..index].contains(&self.values[index]))
+    }
+
+    /// Whether these only rise, or only fall, as `others` rise.
+    pub fn advance_with(&self, others: &Self) -> bool {
+        let mut steps: Vec<(f64, f64)> =
+            others.values.iter().copied().zip(self.values.iter().copied()).collect();
+        steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+        steps.is_sorted_by(|a, b| a.1 <= b.1) || steps.is_sorted_by(|a, b| a.1 >= b.1)
     }
 
     /// A number of this axis as an experiment file writes it: `12.5ms`.
@@ -128,12 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn names_mixtures_and_repetitions_are_no_numbers() {
-        for texts in
-            [&["reno", "cubic"][..], &["12p", "64KiB"], &["10ms", "1%"], &["1ms", "1000us"], &["nan"], &[]]
-        {
+    fn names_and_mixtures_are_no_numbers() {
+        for texts in [&["reno", "cubic"][..], &["12p", "64KiB"], &["10ms", "1%"], &["nan"], &[]] {
             assert_eq!(Numbers::read(texts), None, "{texts:?}");
         }
+        assert!(!Numbers::read(&["1ms", "1000us"]).unwrap().are_distinct());
     }
 
     #[test]
