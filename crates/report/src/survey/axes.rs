@@ -70,9 +70,7 @@ fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
 impl Axis {
     /// What stands below an axis: `loss (%)`; keys that advance with it are named too.
     pub fn label(&self) -> String {
-        let Some((key, numbers)) = &self.numbers else {
-            return self.keys.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ");
-        };
+        let Some((key, numbers)) = &self.numbers else { return self.names() };
         let unit = if numbers.unit.is_empty() { String::new() } else { format!(" ({})", numbers.unit) };
         let others = (0..self.keys.len()).filter(|other| other != key).map(|other| name(&self.keys[other]));
         let others = others.collect::<Vec<_>>().join(", ");
@@ -84,6 +82,16 @@ impl Axis {
     pub fn name(&self) -> String {
         let key = self.numbers.as_ref().map_or(0, |(key, _)| *key);
         name(&self.keys[key])
+    }
+
+    /// All that advances along it: `delay, bandwidth`.
+    pub fn names(&self) -> String {
+        self.keys.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A step in few words, where the names stand beside it: `loss 1%`, `10ms, 100/s`.
+    pub fn brief(&self, step: usize) -> String {
+        if self.keys.len() > 1 { self.steps[step].join(", ") } else { self.step(step) }
     }
 
     /// A step in words: `loss 1%`, `delay 10ms, rate 100/s`.
@@ -154,6 +162,7 @@ mod tests {
         assert_eq!(zip.len(), 2);
         assert_eq!(zip[0].label(), "delay (ms), with it message rate");
         assert_eq!(zip[0].step(1), "delay 2ms, message rate 6/s");
+        assert_eq!((zip[0].brief(1).as_str(), zip[1].brief(1).as_str()), ("2ms, 6/s", "z 1"));
     }
 
     /// A zip may repeat a value of one key, and then the other tells its steps apart.

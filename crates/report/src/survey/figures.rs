@@ -63,7 +63,7 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
             .first()
             .map_or("of each transport".to_owned(), |axis| format!("over {}", axis.name()));
         let each =
-            survey.axes.get(1).map_or(String::new(), |axis| format!(", a panel for each {}", axis.name()));
+            survey.axes.get(1).map_or(String::new(), |axis| format!(", a panel for each {}", axis.names()));
         let at = if choice.is_empty() { String::new() } else { format!("; {choice}") };
         Figure {
             id: String::new(),
@@ -96,7 +96,7 @@ fn has_curves(panel: &PanelData) -> bool {
 fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     let one = || vec![(String::new(), Vec::new())];
     survey.axes.get(1).map_or_else(one, |axis| {
-        axis.ascending().into_iter().map(|step| (axis.step(step), vec![step])).collect()
+        axis.ascending().into_iter().map(|step| (axis.brief(step), vec![step])).collect()
     })
 }
 
