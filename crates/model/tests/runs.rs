@@ -268,11 +268,15 @@ fn a_link_that_stays_down_ends_the_run_with_a_reason() {
     }
 }
 
+/// Packet 3 of the client opens SIMCO's session; nothing is sent before it is answered.
 #[test]
-fn a_session_that_is_given_up_before_it_opens_ends_the_run_with_a_reason() {
-    // Packet 3 of the client opens SIMCO's session; nothing is sent before it is answered.
-    let network = "loss = { drop = [3, 4, 5, 6] }";
-    let run = run_of("sctp:retransmissions=0", network, "kind = \"simco\"", 10);
+fn a_session_opening_that_is_given_up_is_said_again_until_the_run_stalls() {
+    let drop = |last: u32| {
+        let packets: Vec<u32> = (3..=last).collect();
+        run_of("sctp:retransmissions=0", &format!("loss = {{ drop = {packets:?} }}"), "kind = \"simco\"", 10)
+    };
+    assert_eq!(drop(6).stopped, Stopped::Finished);
+    let run = drop(500);
     assert!(matches!(run.stopped.clone(), Stopped::Stalled { .. }), "{:?}", run.stopped);
 }
 
