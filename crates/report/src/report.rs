@@ -1,9 +1,10 @@
 //! Everything that a result directory has to say, gathered once, then shown and stored.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use hol_lab::{LabError, Results, Study};
+use hol_lab::{LabError, Point, Results, Study};
 
 use crate::claims::{Judged, Kind, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
@@ -32,6 +33,8 @@ pub struct Report {
     pub claims: StudyClaims,
     /// Its claims with verdicts.
     pub judged: Vec<Judged>,
+    /// The share of the study's messages that its points have here: a twentieth of a quick look; 1 of all else.
+    pub share: f64,
     /// One lost message, packet by packet; for studies.
     pub diagrams: Vec<Diagram>,
     /// Where the numbers come from.
@@ -75,12 +78,16 @@ impl Report {
     /// Gathers everything from a result directory, and nothing from elsewhere.
     pub fn gather(results: &Results) -> Result<Self, ReportError> {
         let data = Dataset::from(results);
-        let (mut layout, claims) = match &results.manifest.study {
+        let (mut layout, claims, share) = match &results.manifest.study {
             Some(name) => {
                 let study = Study::load(name, false)?;
-                (part::<StudyFigures>(&study, "figures.toml")?, part::<StudyClaims>(&study, "claims.toml")?)
+                (
+                    part::<StudyFigures>(&study, "figures.toml")?,
+                    part::<StudyClaims>(&study, "claims.toml")?,
+                    share(&study, results),
+                )
             }
-            None => (StudyFigures::default(), StudyClaims::default()),
+            None => (StudyFigures::default(), StudyClaims::default(), 1.0),
         };
         let labels: Vec<&str> = results.points.iter().map(|result| result.point.label.as_str()).collect();
         let absent = layout.without_absent(&labels);
@@ -98,6 +105,7 @@ impl Report {
             figures,
             surveys,
             judged: judge(&claims, &layout.views, &absent, &data),
+            share,
             diagrams: if results.manifest.study.is_some() {
                 diagrams().unwrap_or_default()
             } else {
@@ -151,6 +159,19 @@ impl Report {
         }
         file(dir.join("report.html"), self.html())
     }
+}
+
+/// The share of a study's messages that the points of `results` were to have.
+fn share(study: &Study, results: &Results) -> f64 {
+    let name = |point: &Point| (point.experiment.clone(), point.label.clone(), point.axes.clone());
+    let planned = study.experiments.iter().flat_map(|(_, experiment)| &experiment.points);
+    let planned: BTreeMap<_, u64> = planned.map(|point| (name(point), point.messages)).collect();
+    let both = results
+        .points
+        .iter()
+        .filter_map(|result| Some((result.point.messages, *planned.get(&name(&result.point))?)));
+    let (here, whole) = both.fold((0, 0), |(here, whole), (a, b)| (here + a, whole + b));
+    if whole == 0 { 1.0 } else { here as f64 / whole as f64 }
 }
 
 /// The experiments, with the axes of all points that were planned.

@@ -36,10 +36,10 @@ pub fn html(report: &Report) -> String {
     let sections: Vec<Section> = [
         ("summary", "Summary", summary::html(report)),
         ("map", "Who is best where", survey::maps(report)),
+        ("claims", "Claims", claims::html(report)),
         ("figures", "Figures", figures::html(report)),
         ("points", "All points", points::html(report)),
         ("flows", "Throughput", flows::html(report)),
-        ("claims", "Claims", claims::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
         ("theory", "Closed form", theory::html(report)),
         ("split", "Where the time goes", split::html(report)),
@@ -159,6 +159,7 @@ mod tests {
             judged: judge(&claims, &layout.views, &[], &data),
             diagrams: Vec::new(),
             provenance: provenance(),
+            share: 1.0,
             data,
             layout,
             absent: Vec::new(),
@@ -192,6 +193,18 @@ mod tests {
         assert!(html.contains("ms faster</span> than TCP"));
         assert!(html.contains("yes in 1 of the 1 situations below"));
         assert!(html.contains("<details class=\"claim\" id=\"x-1\"><summary><span class=\"chip v-good\""));
+    }
+
+    #[test]
+    fn a_quick_look_says_so_first_and_names_what_it_leaves_open() {
+        let mut report = report();
+        assert!(!report.html().contains("quick look"));
+        report.share = 0.05;
+        report.judged[0].findings[0].1.holds = None;
+        let html = report.html();
+        let quick = html.find("A quick look: a twentieth of the study").expect("it is said");
+        assert!(quick < html.find("class=\"question\"").unwrap());
+        assert!(html.contains("open in it: <a href=\"#x-1\">x-1</a>."), "{html}");
     }
 
     #[test]

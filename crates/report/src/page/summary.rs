@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hol_measure::{Comparison, Verdict as Compared};
 
 use super::survey;
-use crate::claims::{Answer, Kind, Verdict, View, compare};
+use crate::claims::{Answer, Judged, Kind, Verdict, View, compare};
 use crate::figures::StackView;
 use crate::plot::{escape, number};
 use crate::report::Report;
@@ -22,6 +22,7 @@ pub fn html(report: &Report) -> String {
     if !report.provenance.complete {
         text.push_str("<p class=\"warning\">Not every run is there: the sweep was interrupted, or some failed. What follows is drawn from those that are; the same command does the others.</p>");
     }
+    text.push_str(&quick(report));
     if !report.absent.is_empty() {
         let titles: Vec<String> = report.absent.iter().map(|stack| escape(&stack.title)).collect();
         let _ = write!(
@@ -51,6 +52,28 @@ pub fn html(report: &Report) -> String {
         seeds.join(", "),
     );
     text
+}
+
+/// What a quick look leaves open, on top of everything; empty of a whole study.
+fn quick(report: &Report) -> String {
+    if report.share > 0.99 {
+        return String::new();
+    }
+    let part = match (1.0 / report.share).round() {
+        20.0 => "a twentieth".to_owned(),
+        parts => format!("1/{parts}"),
+    };
+    let is_open = |judged: &&Judged| judged.findings.iter().any(|(_, finding)| finding.holds.is_none());
+    let link = |judged: &Judged| format!("<a href=\"#{0}\">{0}</a>", escape(&judged.claim.id));
+    let open: Vec<String> = report.judged.iter().filter(is_open).map(link).collect();
+    let open = match open.as_slice() {
+        [] => "no claim is open in it".to_owned(),
+        open => format!("open in it: {}", open.join(", ")),
+    };
+    format!(
+        "<p class=\"warning\">A quick look: {part} of the study's messages. Rare events are missing and intervals are \
+         wide, so that a verdict may turn in the whole study; {open}.</p>"
+    )
 }
 
 /// The answer in three or four sentences.
