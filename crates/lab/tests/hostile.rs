@@ -79,6 +79,7 @@ fn tame_line() -> impl Strategy<Value = (String, String)> {
         quantity("workload.rate", 1..1_000_000_000, "/s"),
         quantity("workload.size", 8..1 << 24, "B"),
         quantity("workload.start", 0..36_500, "d"),
+        quantity("workload.spread", 0..36_500, "d"),
         quantity("workload.late_limit", 0..36_500, "d"),
         quantity("workload.connect_timeout", 1..1_000_000, "ms"),
         number("workload.sources", 1..65_536),

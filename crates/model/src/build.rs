@@ -26,8 +26,7 @@ pub(crate) fn simulation<'t>(
         first_client_port: FIRST_CLIENT_PORT,
     };
     builder.hosts.resize_with(topology.nodes(), Demux::default);
-    let Scenario { transport, workload, messages, .. } = scenario;
-    builder.add(transport, workload, *messages, seed);
+    builder.add(&scenario.transport, &scenario.measured(seed), scenario.messages, seed);
     for BackgroundFlow { transport, workload, messages, seed } in scenario.background_flows(seed) {
         builder.add(transport, &workload, messages, seed);
     }

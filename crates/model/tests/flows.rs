@@ -68,6 +68,22 @@ fn at_20_and_30_ms_the_throughput_is_on_the_reference_line() {
     }
 }
 
+/// Half a timer's slot decides whether SCTP loses a burst: a run that always starts at the same tick shows one of both.
+#[test]
+fn a_start_at_random_shows_that_one_sample_path_is_not_the_throughput() {
+    let scenario = eklund("sctp:nagle", 25, 6, 10);
+    let throughputs =
+        |scenario: &Scenario| -> Vec<f64> { (0..12).map(|seed| kbps(&done(scenario, seed))).collect() };
+    let fixed = throughputs(&scenario);
+    assert!(fixed.iter().all(|kbps| kbps == &fixed[0]), "nothing is random: {fixed:?}");
+    let mut spread = scenario;
+    spread.workload.spread = Duration::from_millis(256);
+    let spread = throughputs(&spread);
+    let (least, most) =
+        (spread.iter().fold(f64::MAX, |a, b| a.min(*b)), spread.iter().fold(0.0, |a, b| f64::max(a, *b)));
+    assert!(least < 345.0 && most > 360.0, "{spread:?}");
+}
+
 /// Claim ekl-7: "around 95 %" of 400 kbit/s.
 #[test]
 fn tcp_at_25_ms_with_a_buffer_of_32_packets_and_10_ms_carries_370_to_390_kbps() {

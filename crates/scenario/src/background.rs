@@ -51,9 +51,8 @@ impl Scenario {
 
 impl Background {
     fn flow(&self, seed: Seed) -> BackgroundFlow<'_> {
-        let spread = self.spread.as_nanos().saturating_add(1);
-        let late = Duration::from_nanos(seed.derive("start").rng().below(spread));
-        let workload = WorkloadSpec { start: self.workload.start + late, ..self.workload.clone() };
+        let spread = self.spread + self.workload.spread;
+        let workload = WorkloadSpec { spread, ..self.workload.clone() }.started(seed);
         let messages = self.messages.unwrap_or(ENDLESS);
         BackgroundFlow { transport: &self.transport, workload, messages, seed }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hol_base::Seed;
 use hol_network::{NetworkSpec, Topology};
 use hol_stack::{Kind, TransportSpec};
 use hol_workloads::{Filter, HostSpec, WorkloadSpec};
@@ -70,6 +71,11 @@ impl Scenario {
         let mut filtered = self.hosts.iter().filter(|(_, host)| host.filter != Filter::None);
         let idle = filtered.find(|(node, _)| !has_middlebox(node));
         idle.map_or(Ok(()), |(node, _)| Err(ScenarioError::NoMiddlebox(node.clone())))
+    }
+
+    /// What is measured in a run with this seed: where a `spread` is, the seed draws the start.
+    pub fn measured(&self, seed: Seed) -> WorkloadSpec {
+        self.workload.started(seed)
     }
 
     /// The names of all interfaces, in the order of [`TapPoint::interface`](hol_network::TapPoint::interface).

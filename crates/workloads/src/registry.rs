@@ -39,7 +39,7 @@ macro_rules! registry {
 }
 
 /// The keys that every workload has, beside `kind`.
-const KEYS: [&str; 5] = ["from", "to", "start", "connect_timeout", "listens"];
+const KEYS: [&str; 6] = ["from", "to", "start", "spread", "connect_timeout", "listens"];
 
 impl Kind {
     /// Every key that may stand beside `kind`.

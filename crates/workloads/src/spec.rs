@@ -24,6 +24,13 @@ pub struct WorkloadSpec {
     /// When it connects, since the start of the run. Default at once.
     #[serde(default)]
     pub start: Duration,
+    /// It connects at random up to this long after `start`, in each repetition anew. Default at `start`.
+    ///
+    /// A host's timers end at the ticks of its clock. Where nothing else is random, a run that starts at the same tick is
+    /// one sample path however often it is repeated, and its interval of ± 0 says nothing (phase effects: Floyd and
+    /// Jacobson 1992). 256 ms are a whole slot of Linux' timer wheel for timeouts of 2 to 16 s, and of all finer ones.
+    #[serde(default)]
+    pub spread: Duration,
     /// The run is over when it is not connected after this time. Default as long as the transport tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
@@ -78,7 +85,8 @@ impl WorkloadSpec {
     /// A workload with every key left out that all have.
     pub fn new(kind: impl Into<Kind>) -> Self {
         let kind = kind.into();
-        Self { kind, from: None, to: None, start: Duration::ZERO, connect_timeout: None, listens: true }
+        let (start, spread) = (Duration::ZERO, Duration::ZERO);
+        Self { kind, from: None, to: None, start, spread, connect_timeout: None, listens: true }
     }
 
     /// The node whose application sends by the schedule.
@@ -167,6 +175,12 @@ impl WorkloadSpec {
         self.kind.workload().server(lanes, messages, host)
     }
 
+    /// The same workload with the start that it has in a run with this seed.
+    pub fn started(&self, seed: Seed) -> Self {
+        let late = seed.derive("start").rng().below(self.spread.as_nanos().saturating_add(1));
+        Self { start: self.start + Duration::from_nanos(late), spread: Duration::ZERO, ..self.clone() }
+    }
+
     /// The same workload with every default spelt out.
     pub fn settled(&self) -> Self {
         let (from, to) = (Some(self.from().to_owned()), Some(self.to().to_owned()));
@@ -219,6 +233,23 @@ mod tests {
         assert_eq!(workload.rate(), Frequency::new(5.0));
         let again = read(&serde_json::to_string(&workload).unwrap()).unwrap();
         assert_eq!(again, workload);
+    }
+
+    #[test]
+    fn the_start_is_drawn_from_the_seed_up_to_the_spread() {
+        let workload = read("{\"kind\":\"echo\",\"start\":\"5s\",\"spread\":\"8ms\"}").unwrap();
+        let drawn = |seed| workload.started(Seed(seed));
+        let late: Vec<f64> =
+            (0..1000).map(|seed| (drawn(seed).start - workload.start).as_millis_f64()).collect();
+        assert!(late.iter().all(|late| *late <= 8.0));
+        let mean = late.iter().sum::<f64>() / 1000.0;
+        // Uniform: the mean of 1000 has a standard deviation of 8 / sqrt(12000) ms.
+        assert!((mean - 4.0).abs() < 0.3, "{mean}");
+        assert_eq!((drawn(7), drawn(7).started(Seed(8))), (drawn(7), drawn(7)), "it is drawn once");
+        assert_eq!(
+            WorkloadSpec { spread: Duration::ZERO, ..workload.clone() }.started(Seed(1)).start,
+            workload.start
+        );
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn all<'t>(
     scenario: &Scenario,
     seed: Seed,
 ) -> Vec<Flow<'t>> {
-    let Scenario { transport, workload, messages, .. } = scenario;
+    let Scenario { transport, messages, .. } = scenario;
     let background = scenario.background_flows(seed).map(|flow| Own {
         transport: flow.transport,
         workload: flow.workload,
@@ -51,11 +51,11 @@ pub(super) fn all<'t>(
     });
     let measured = Own {
         transport,
-        workload: workload.clone(),
+        workload: scenario.measured(seed),
         messages: *messages,
         seed,
         ending: Ending::Abort,
-        host: scenario.host(workload.to()),
+        host: scenario.host(scenario.workload.to()),
     };
     let mut client_port = FIRST_CLIENT_PORT;
     let flow = |(index, own): (usize, Own<'_>)| {

@@ -48,6 +48,7 @@ workload.kind = 'echo'
 workload.from = 'client'
 workload.to = 'server'
 workload.start = '0s'
+workload.spread = '0s'
 workload.connect_timeout = '10s'
 workload.listens = true
 workload.rate = '1/s'
