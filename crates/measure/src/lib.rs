@@ -4,19 +4,23 @@
 //! `_ms` are milliseconds.
 
 mod batch;
+mod bootstrap;
 mod border;
+mod bounds;
 mod bucket;
 mod buckets;
 mod compare;
 mod crossover;
 mod distance;
 mod distribution;
+mod halves;
 mod interval;
 mod packed;
 mod precision;
 mod quantile;
 mod record;
 mod recorder;
+mod signed_ranks;
 mod summary;
 mod transfer;
 mod trend;
@@ -24,14 +28,17 @@ mod variance;
 
 pub use batch::BatchMeans;
 pub use border::{Border, Probe, Search, Side, borders};
+pub use bounds::{Bounds, quantile};
 pub use compare::{Comparison, Verdict, compare_paired, compare_unpaired, holm};
 pub use crossover::Crossover;
 pub use distribution::Distribution;
+pub use halves::{Halves, Total, is_steady};
 pub use interval::{CONFIDENCE, Interval, student_t};
 pub use precision::Precision;
 pub use quantile::{CcdfPoint, QuantileInterval};
 pub use record::{Leg, Outcome, Record, RecordKind, Split};
 pub use recorder::Recorder;
+pub use signed_ranks::SignedRanks;
 pub use summary::{SplitMean, SplitTotal, Summarizer, Summary, summarize};
 pub use transfer::{Meanwhile, Transfer, TransferSoFar, jain};
 pub use trend::{Direction, Trend, isotonic_fit};

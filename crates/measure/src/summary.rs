@@ -1,9 +1,10 @@
 //! What one run says: counts, latencies, where the time went, the digest.
 
-use hol_base::{Digest, Digester};
+use hol_base::{Digest, Digester, Duration};
 use serde::{Deserialize, Serialize};
 
-use crate::{Distribution, Outcome, Record, Recorder, Split};
+use crate::halves::HalvesSoFar;
+use crate::{Distribution, Halves, Outcome, Record, Recorder, Split};
 
 /// Everything that a run's records say, in the size that a study keeps for every run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,12 @@ pub struct Summary {
     pub latency: Distribution,
     /// Where the completed messages' time went.
     pub split: SplitTotal,
+    /// The longest that the transport had a message wait before it took it; what it never took is not among them.
+    #[serde(rename = "behind_ns", default, with = "nanoseconds")]
+    pub behind: Duration,
+    /// The earlier and the later half of the messages.
+    #[serde(default)]
+    pub halves: Halves,
     /// Over all records: same seed, same digest.
     #[serde(with = "as_text")]
     pub digest: Digest,
@@ -66,6 +73,8 @@ pub struct Summarizer {
     latency: Recorder,
     digester: Digester,
     split: SplitTotal,
+    behind: Duration,
+    halves: HalvesSoFar,
     offered: u64,
     completed: u64,
     abandoned: u64,
@@ -91,16 +100,23 @@ impl Summarizer {
                 self.bytes += u64::from(record.size);
                 self.split.add(&parts);
                 self.latency.complete(parts.total());
+                self.halves.add(Some(parts.total()));
             }
-            None => self.latency.miss(),
+            None => {
+                self.latency.miss();
+                self.halves.add(None);
+            }
         }
+        let written = record.request.map_or(record.scheduled, |request| request.written);
+        self.behind = self.behind.max(written.saturating_since(record.scheduled));
         self.abandoned += u64::from(record.outcome == Outcome::Abandoned);
         self.refused += u64::from(record.outcome == Outcome::Refused);
     }
 
     /// What all of them say.
     pub fn finish(self) -> Summary {
-        let Self { latency, digester, split, offered, completed, abandoned, refused, bytes } = self;
+        let Self { latency, digester, split, behind, halves, offered, completed, abandoned, refused, bytes } =
+            self;
         Summary {
             offered,
             completed,
@@ -110,6 +126,8 @@ impl Summarizer {
             bytes,
             latency: latency.finish(),
             split,
+            behind,
+            halves: halves.finish(),
             digest: digester.finish(),
         }
     }
@@ -157,6 +175,19 @@ impl SplitTotal {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// A time as a whole number.
+mod nanoseconds {
+    use hol_base::Duration;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        time.as_nanos().serialize(to)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_nanos)
+    }
 }
 
 /// A digest as 32 hexadecimal digits.
@@ -217,6 +248,13 @@ mod tests {
         assert_eq!((summary.unfinished, summary.abandoned, summary.refused), (1, 1, 1));
         assert_eq!((summary.latency.offered(), summary.latency.mean_ms()), (5, Some(36.0)));
         assert_eq!((summary.bytes, summary.latency.quantile(0.75)), (128, None));
+    }
+
+    #[test]
+    fn how_far_the_sender_was_behind_is_kept() {
+        let records = [delivered(0, 0, [3, 3, 3, 9, 9]), delivered(1, 10, [18, 18, 18, 20, 20])];
+        assert_eq!(summarize(&records).behind, Duration::from_millis(8));
+        assert_eq!(summarize(&records).halves.means_ms(), Some((9.0, 10.0)));
     }
 
     #[test]

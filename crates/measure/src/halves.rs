@@ -1,0 +1,157 @@
+//! Does a run's mean depend on how long the run is? The later half of its messages beside the earlier one.
+
+use hol_base::Duration;
+use serde::{Deserialize, Serialize};
+
+use crate::compare::compare_paired;
+use crate::signed_ranks::SignedRanks;
+
+/// Parts that are kept of a run under way; when there are more, neighbours become one.
+const PARTS: usize = 64;
+/// So much of their mean may the halves of a run differ: then twice its length would change the mean by 5 %.
+const STEADY: f64 = 0.1;
+/// A difference of the halves that is less likely by chance is none of chance. One in twenty would be too many: it is asked of
+/// every point.
+const ALPHA: f64 = 0.01;
+
+/// Completed messages and the sum of their latencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Total {
+    /// Messages.
+    pub count: u64,
+    /// Nanoseconds.
+    pub nanos: u128,
+}
+
+/// The two halves of a run's messages, in the order of the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Halves {
+    /// The messages that were due first.
+    pub earlier: Total,
+    /// The others.
+    pub later: Total,
+}
+
+/// The halves of a run whose length is not known before its end.
+#[derive(Debug, Default)]
+pub(crate) struct HalvesSoFar {
+    parts: Vec<Total>,
+    /// Messages in the last part, and in each of the others: all that were due, completed or not.
+    filled: u64,
+    each: u64,
+}
+
+impl Total {
+    fn add(self, other: Self) -> Self {
+        Self { count: self.count + other.count, nanos: self.nanos + other.nanos }
+    }
+
+    fn mean_ms(self) -> Option<f64> {
+        (self.count > 0).then(|| self.nanos as f64 / self.count as f64 / 1e6)
+    }
+}
+
+impl Halves {
+    /// The mean latency of the earlier and of the later half, in ms; `None` where one completed nothing.
+    pub fn means_ms(&self) -> Option<(f64, f64)> {
+        self.earlier.mean_ms().zip(self.later.mean_ms())
+    }
+}
+
+impl HalvesSoFar {
+    /// The next message; without a latency it never completed.
+    pub fn add(&mut self, latency: Option<Duration>) {
+        if self.parts.is_empty() || self.filled == self.each {
+            self.begin_part();
+        }
+        self.filled += 1;
+        let part = self.parts.last_mut().expect("one was begun");
+        if let Some(latency) = latency {
+            *part = part.add(Total { count: 1, nanos: latency.as_nanos().into() });
+        }
+    }
+
+    fn begin_part(&mut self) {
+        self.each = self.each.max(1);
+        if self.parts.len() == PARTS {
+            self.parts = self.parts.chunks(2).map(|pair| pair[0].add(pair[1])).collect();
+            self.each *= 2;
+        }
+        self.parts.push(Total::default());
+        self.filled = 0;
+    }
+
+    pub fn finish(&self) -> Halves {
+        let (earlier, later) = self.parts.split_at(self.parts.len() / 2);
+        let sum = |parts: &[Total]| parts.iter().copied().fold(Total::default(), Total::add);
+        Halves { earlier: sum(earlier), later: sum(later) }
+    }
+}
+
+/// Whether the repetitions of a point, by the means of their halves, show that a longer run would have another mean:
+/// the later half differs from the earlier one by more than a tenth, and both a test of means and one of ranks say that it
+/// is not by chance. One repetition shows nothing.
+pub fn is_steady(halves: &[(f64, f64)]) -> bool {
+    let (earlier, later): (Vec<f64>, Vec<f64>) = halves.iter().copied().unzip();
+    let n = halves.len() as f64;
+    let middle = earlier.iter().chain(&later).sum::<f64>() / (2.0 * n);
+    if halves.len() < 2 || !middle.is_finite() {
+        return true;
+    }
+    let test = compare_paired(&later, &earlier, 0.0, 1.0 - ALPHA);
+    let far = test.difference.mean.abs() > STEADY * middle;
+    // Fewer than eight pairs cannot have unlikely ranks.
+    let ranks = SignedRanks::of(later.into_iter().zip(earlier));
+    !(far && test.p < ALPHA && (halves.len() < 8 || ranks.p < ALPHA))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn halves_of(latencies: impl IntoIterator<Item = u64>) -> Halves {
+        let mut halves = HalvesSoFar::default();
+        latencies.into_iter().for_each(|ms| halves.add(Some(Duration::from_millis(ms))));
+        halves.finish()
+    }
+
+    #[test]
+    fn a_run_of_any_length_is_cut_near_its_middle() {
+        for length in [1, 2, 3, 64, 65, 1000, 12_345] {
+            let halves = halves_of(0..length);
+            let (earlier, later) = (halves.earlier.count, halves.later.count);
+            assert_eq!(earlier + later, length);
+            assert!(later.abs_diff(earlier) <= length.div_ceil(16), "{length}: {earlier} and {later}");
+            assert_eq!(
+                halves.earlier.nanos + halves.later.nanos,
+                u128::from((0..length).sum::<u64>()) * 1_000_000
+            );
+        }
+        assert_eq!(HalvesSoFar::default().finish().means_ms(), None);
+    }
+
+    #[test]
+    fn what_never_completed_takes_its_place_and_no_time() {
+        let mut halves = HalvesSoFar::default();
+        (0..32).for_each(|_| halves.add(None));
+        (0..32).for_each(|_| halves.add(Some(Duration::from_millis(20))));
+        assert_eq!((halves.finish().earlier.count, halves.finish().later.count), (0, 32));
+    }
+
+    /// As SCTP at 10,000/s without loss: the backlog grows as long as the run lasts.
+    #[test]
+    fn a_backlog_that_grows_is_no_steady_state() {
+        let growing = halves_of((0..4000).map(|n| 20 + n / 60)).means_ms().unwrap();
+        assert!(!is_steady(&[growing; 10]));
+        assert!(!is_steady(&[growing; 2]));
+        assert!(is_steady(&[growing]), "one repetition shows nothing");
+    }
+
+    #[test]
+    fn chance_and_what_does_not_matter_are_steady() {
+        assert!(is_steady(&[(20.1, 20.2); 10]), "by less than a tenth");
+        let rare: Vec<(f64, f64)> = (0..10).map(|n| (21.0, if n == 3 { 90.0 } else { 20.0 })).collect();
+        assert!(is_steady(&rare), "one run of ten");
+        assert!(is_steady(&[]));
+    }
+}

@@ -1,0 +1,122 @@
+//! Is one of two mostly lower? Wilcoxon's signed ranks of paired repetitions: a rare run counts as one, however far off.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// Up to so many pairs every assignment of signs is counted; beyond, their sum is as good as normal.
+const COUNTED: usize = 60;
+
+/// What the signs and ranks of paired differences say.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SignedRanks {
+    /// Pairs whose first is lower.
+    pub lower: u64,
+    /// Pairs whose first is higher.
+    pub higher: u64,
+    /// Probability of ranks this uneven or more if neither were lower (two-sided); 1 where no pair differs.
+    pub p: f64,
+}
+
+impl SignedRanks {
+    /// Ranks the differences, first less second, of samples that belong together; infinite ones are the largest.
+    ///
+    /// Pairs without a difference say nothing and are left out (Wilcoxon 1945). Equal sizes share their ranks, and the
+    /// probability is that of just these ranks, so that ties take nothing from it.
+    pub fn of(pairs: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let differs =
+            |(a, b): (f64, f64)| (a != b).then_some(a - b).filter(|difference| !difference.is_nan());
+        let mut differences: Vec<f64> = pairs.into_iter().filter_map(differs).collect();
+        differences.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+        let ranks = doubled_ranks(&differences);
+        let is_lower = |difference: &&f64| **difference < 0.0;
+        let lower = differences.iter().filter(is_lower).count() as u64;
+        let of_lower = ranks.iter().zip(&differences).filter(|(_, difference)| is_lower(difference));
+        let sum: usize = of_lower.map(|(rank, _)| rank).sum();
+        let p = if ranks.len() <= COUNTED { counted(&ranks, sum) } else { normal(&ranks, sum) };
+        Self { lower, higher: differences.len() as u64 - lower, p }
+    }
+}
+
+/// Twice the rank of each of the differences, which are sorted by size: whole numbers, for equal ones share the mean of theirs.
+fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
+    let same = |a: &f64, b: &f64| a.abs() == b.abs();
+    let mut ranks = Vec::with_capacity(sorted.len());
+    for group in sorted.chunk_by(same) {
+        let first = ranks.len() + 1;
+        ranks.extend(std::iter::repeat_n(2 * first + group.len() - 1, group.len()));
+    }
+    ranks
+}
+
+/// The two-sided probability of a sum of ranks as far from its middle as `sum`, over all signs.
+fn counted(ranks: &[usize], sum: usize) -> f64 {
+    let total: usize = ranks.iter().sum();
+    // How likely is each sum, rank by rank?
+    let mut likely = vec![0.0; total + 1];
+    likely[0] = 1.0;
+    let mut most = 0;
+    for rank in ranks {
+        most += rank;
+        for at in (0..=most).rev() {
+            let with = if at >= *rank { likely[at - rank] } else { 0.0 };
+            likely[at] = 0.5 * (likely[at] + with);
+        }
+    }
+    let least = sum.min(total - sum);
+    (2.0 * likely[..=least].iter().sum::<f64>()).min(1.0)
+}
+
+/// The same where there are many; ties are in the variance.
+fn normal(ranks: &[usize], sum: usize) -> f64 {
+    let middle = ranks.iter().sum::<usize>() as f64 / 2.0;
+    let variance = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;
+    2.0 * Normal::standard().sf((sum as f64 - middle).abs() / variance.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(differences: &[f64]) -> SignedRanks {
+        SignedRanks::of(differences.iter().map(|difference| (*difference, 0.0)))
+    }
+
+    // python3 -c "from scipy.stats import wilcoxon as w
+    // print(w([-.9,-.7,-1.1,-.2,-1.3], method='exact').pvalue, w([1.2,-.3,2.5,.8,-.1,3.3,.4,1.9,-2.2,.6], method='exact').pvalue)"
+    // 0.0625 0.10546875
+    #[test]
+    fn few_pairs_agree_with_scipy() {
+        assert_eq!(of(&[-0.9, -0.7, -1.1, -0.2, -1.3]), SignedRanks { lower: 5, higher: 0, p: 0.0625 });
+        let mixed = of(&[1.2, -0.3, 2.5, 0.8, -0.1, 3.3, 0.4, 1.9, -2.2, 0.6]);
+        assert_eq!((mixed.lower, mixed.higher, mixed.p), (3, 7, 0.10546875));
+    }
+
+    // python3 -c "import numpy as np; from scipy.stats import wilcoxon as w, PermutationMethod as P
+    // print(w([1,1,2,-1,3,0,2,-2,5,1], method=P(n_resamples=np.inf)).pvalue)"
+    // 0.12109375
+    #[test]
+    fn ties_and_zeros_agree_with_all_permutations_in_scipy() {
+        let tied = of(&[1.0, 1.0, 2.0, -1.0, 3.0, 0.0, 2.0, -2.0, 5.0, 1.0]);
+        assert_eq!((tied.lower, tied.higher, tied.p), (2, 7, 0.12109375));
+        assert_eq!(of(&[0.0; 4]).p, 1.0);
+        assert_eq!(of(&[]).p, 1.0);
+    }
+
+    // python3 -c "from scipy.stats import wilcoxon as w; d=[(7*i*i+3*i)%101-38 for i in range(1,301)]
+    // print(w(d, method='approx', correction=False).pvalue)"
+    // 3.1188261652093476e-06
+    #[test]
+    fn many_pairs_agree_with_scipy() {
+        let many: Vec<f64> = (1..301).map(|i| f64::from((7 * i * i + 3 * i) % 101 - 38)).collect();
+        assert!((of(&many).p / 3.1188261652093476e-06 - 1.0).abs() < 1e-6, "{:?}", of(&many));
+    }
+
+    #[test]
+    fn a_rare_run_far_off_is_one_of_ten() {
+        let mut tail = [-1.0, -1.1, -1.2, -0.9, -0.8, -1.3, -1.4, -0.7, -0.6, 80.0];
+        assert!(of(&tail).p < 0.1, "{:?}", of(&tail));
+        let near = of(&tail);
+        tail[9] = f64::INFINITY;
+        assert_eq!(of(&tail), near, "and one that never ended is no farther");
+    }
+}
