@@ -20,9 +20,20 @@ pub struct Row {
     offered: u64,
     completed: u64,
     failed: u64,
+    /// Null where there is no steady state.
     mean_ms: Option<f64>,
-    /// Half the length of the 95 % interval.
+    /// Half the length of the symmetric 95 % interval.
     ci95_ms: Option<f64>,
+    /// The ends of the 95 % interval that follows the shape of the repetitions.
+    mean_low_ms: Option<f64>,
+    mean_high_ms: Option<f64>,
+    /// Whether longer runs would have the same mean, as far as these show it.
+    steady: bool,
+    /// Of the repetitions' means.
+    run_median_ms: Option<f64>,
+    /// Repetitions that ended early or fell more than a second behind their schedule.
+    runs_collapsed: usize,
+    repetitions: usize,
     p50_ms: Option<f64>,
     p90_ms: Option<f64>,
     p99_ms: Option<f64>,
@@ -54,7 +65,9 @@ impl Row {
         let point = &result.point;
         let latency = result.latency();
         let quantile = |p| latency.quantile(p).map(|d| d.as_millis_f64());
-        let mean = result.mean_ms();
+        let steady = result.is_steady();
+        let mean = result.mean_ms().filter(|_| steady);
+        let shaped = result.shaped_mean_ms().filter(|bounds| steady && bounds.low.is_finite());
         let (throughput, connect) = (result.throughput_kbps(), result.connect_ms());
         let messages = result.messages_per_s();
         Self {
@@ -68,6 +81,12 @@ impl Row {
             failed: result.failed(),
             mean_ms: mean.map(|m| m.mean),
             ci95_ms: half_width(mean),
+            mean_low_ms: shaped.map(|bounds| bounds.low),
+            mean_high_ms: shaped.map(|bounds| bounds.high),
+            steady,
+            run_median_ms: result.median_run_ms().map(|median| median.value).filter(|ms| ms.is_finite()),
+            runs_collapsed: result.collapsed(),
+            repetitions: result.runs.len(),
             p50_ms: quantile(0.5),
             p90_ms: quantile(0.9),
             p99_ms: quantile(0.99),
@@ -128,7 +147,11 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         let row = |result| [vec![label(result)], cells(result)].concat();
         table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
     };
-    let text = tabulate(&["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"], cells);
+    let mut text = tabulate(&["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"], cells);
+    if results.iter().any(is_skewed) {
+        text += "\n";
+        text += &tabulate(&["median run ± 95 % ms", "fastest", "slowest", "runs collapsed"], run_cells);
+    }
     if !results.iter().any(|result| result.point.tells_of_flows()) {
         return text;
     }
@@ -144,12 +167,32 @@ fn cells(result: &PointResult) -> Vec<String> {
     let latency = result.latency();
     let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| short(d.as_millis_f64()));
     vec![
-        interval(result.mean_ms()),
+        mean(result),
         ms(latency.quantile(0.5)),
         ms(latency.quantile(0.99)),
         ms(latency.quantile(0.999)),
         ms(latency.max()),
         grouped(result.failed()),
+    ]
+}
+
+/// Whether rare runs decide the mean: then the runs are worth a look of their own.
+fn is_skewed(result: &PointResult) -> bool {
+    let lopsided =
+        result.shaped_mean_ms().is_some_and(|bounds| bounds.low.is_finite() && bounds.is_lopsided());
+    lopsided || result.collapsed() > 0
+}
+
+/// The numbers of its repetitions.
+fn run_cells(result: &PointResult) -> Vec<String> {
+    let means = result.sorted_means_ms();
+    let ms = |at: Option<&f64>| at.filter(|ms| ms.is_finite()).map_or("-".to_owned(), |ms| short(*ms));
+    let median = result.median_run_ms().filter(|median| median.value.is_finite());
+    vec![
+        median.map_or("-".to_owned(), |median| median.to_string()),
+        ms(means.first()),
+        ms(means.last()),
+        format!("{} of {}", result.collapsed(), result.runs.len()),
     ]
 }
 
@@ -162,6 +205,13 @@ fn flow_cells(result: &PointResult) -> Vec<String> {
         grouped(result.unconnected() as u64),
         interval(result.fairness()),
     ]
+}
+
+fn mean(result: &PointResult) -> String {
+    match result.shaped_mean_ms() {
+        _ if !result.is_steady() => "no steady state".to_owned(),
+        mean => mean.map_or("-".to_owned(), |mean| mean.to_string()),
+    }
 }
 
 fn interval(interval: Option<Interval>) -> String {
@@ -188,7 +238,22 @@ pub fn warnings(results: &[PointResult]) -> String {
         let point = &result.point;
         Some(format!("warning: {point}: {early} of {} runs ended early: {reason}\n", result.runs.len()))
     };
-    results.iter().filter_map(warning).chain(results.iter().filter_map(imprecise)).collect()
+    let unsteady = |result: &PointResult| {
+        let halves = result.runs.iter().filter_map(|run| run.summary.halves.means_ms());
+        let (earlier, later): (Vec<f64>, Vec<f64>) = halves.unzip();
+        let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
+        (!result.is_steady()).then(|| {
+            format!(
+                "warning: {}: no steady state: {} ms in the first half of the runs, {} ms in the second; the mean depends on \
+                 their length\n",
+                result.point,
+                mean(&earlier),
+                mean(&later)
+            )
+        })
+    };
+    let warnings = results.iter().filter_map(warning).chain(results.iter().filter_map(imprecise));
+    warnings.chain(results.iter().filter_map(unsteady)).collect()
 }
 
 /// Where a message's time went, largest part first.

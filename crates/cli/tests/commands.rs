@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use hol::{failure, ok};
 use serde_json::Value;
 
-const FIELDS: [&str; 28] = [
+const FIELDS: [&str; 34] = [
     "world",
     "transport",
     "stack",
@@ -20,6 +20,12 @@ const FIELDS: [&str; 28] = [
     "failed",
     "mean_ms",
     "ci95_ms",
+    "mean_low_ms",
+    "mean_high_ms",
+    "steady",
+    "run_median_ms",
+    "runs_collapsed",
+    "repetitions",
     "p50_ms",
     "p90_ms",
     "p99_ms",
@@ -128,7 +134,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--set", "jitter"], "write key=value"),
         (&["reproduce", "ikr35"], "known are eklund2004, fidelity, ikr53"),
         (&["reproduce", "fidelity"], "hol validate fidelity"),
-        (&["reproduce", "ikr53", "--only", "exp7"], "ikr53 has echo, exp1"),
+        (&["reproduce", "ikr53", "--only", "exp7"], "ikr53 has buffer, echo, exp1"),
         (&["reproduce", "ikr53", "--only", "filter"], "filter needs --world kernel"),
         (&["compare", "tcp", "--filter", "nftables"], "the kernel world has"),
         (&["compare", "tcp", "--mix", "enable=1,delete=2"], "enables 1 and deletes 2"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hol_base::{Digest, Digester};
-use hol_measure::{CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal};
+use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal, is_steady};
 
 use crate::failed::FailedRun;
 use crate::finished::Finished;
@@ -83,6 +83,36 @@ impl PointResult {
     pub fn mean_ms(&self) -> Option<Interval> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
         Interval::of(&means, CONFIDENCE)
+    }
+
+    /// The mean latency in ms over the repetitions, with an interval that follows their shape; `None` if nothing completed.
+    pub fn shaped_mean_ms(&self) -> Option<Bounds> {
+        Bounds::of_mean(&self.means_ms().into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+    }
+
+    /// The mean latencies of the repetitions in ms, ascending; infinite where nothing completed, or a run ended early: what is
+    /// missing there is the slowest.
+    pub fn sorted_means_ms(&self) -> Vec<f64> {
+        let mean = |run: &Arc<RunResult>| run.summary.latency.mean_ms().filter(|_| run.stopped.is_none());
+        let mut means: Vec<f64> = self.runs.iter().map(|run| mean(run).unwrap_or(f64::INFINITY)).collect();
+        means.sort_by(f64::total_cmp);
+        means
+    }
+
+    /// The median of the repetitions' mean latencies in ms.
+    pub fn median_run_ms(&self) -> Option<Bounds> {
+        Bounds::of_median(&self.sorted_means_ms(), CONFIDENCE)
+    }
+
+    /// How many runs did not carry their load.
+    pub fn collapsed(&self) -> usize {
+        self.runs.iter().filter(|run| run.collapsed()).count()
+    }
+
+    /// Whether the mean latency would be the same if the runs were longer, as far as they show it.
+    pub fn is_steady(&self) -> bool {
+        let halves = self.runs.iter().filter_map(|run| run.summary.halves.means_ms());
+        is_steady(&halves.collect::<Vec<_>>())
     }
 
     /// Whether the mean is as precise as the experiment asks, where it asks.

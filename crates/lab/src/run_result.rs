@@ -77,6 +77,11 @@ pub struct Counts {
 }
 
 impl RunResult {
+    /// It did not carry its load: it ended early, or fell more than a second behind its schedule.
+    pub fn collapsed(&self) -> bool {
+        self.stopped.is_some() || self.summary.fell_behind()
+    }
+
     /// What is kept of a run, of its course and of what its records said; it took `wall_s` seconds.
     pub(crate) fn of(key: RunKey, course: Course, said: Said, wall_s: f64) -> Self {
         let Said { summary, span, other } = said;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hol_measure::SplitMean;
+use hol_measure::{SplitMean, quantile};
 use serde_json::{Map, Value, json};
 
 use crate::results::PointResult;
@@ -18,10 +18,14 @@ pub(crate) fn rows(points: &[PointResult]) -> Vec<Row> {
 fn row(result: &PointResult) -> Row {
     let PointResult { point, runs, complete } = result;
     let latency = result.latency();
-    let mean = result.mean_ms();
+    let steady = result.is_steady();
+    let mean = result.mean_ms().filter(|_| steady);
+    let shaped = result.shaped_mean_ms().filter(|_| steady);
+    let of_runs = result.sorted_means_ms();
+    let run = |p| json!(quantile(&of_runs, p));
     let [throughput, background] = [result.throughput_kbps(), result.background_kbps()];
     let (messages, connect) = (result.messages_per_s(), result.connect_ms());
-    let quantile = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
+    let of_messages = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
     // Empty where the world does not see it: zero would be a measurement.
     let seen = runs.iter().all(|run| run.sees_passage);
     let split = result.split_ms().filter(|_| seen);
@@ -45,10 +49,19 @@ fn row(result: &PointResult) -> Row {
             ("failed", json!(result.failed())),
             ("mean_ms", json!(mean.map(|m| m.mean))),
             ("ci95_ms", json!(mean.map(|m| m.half_width))),
-            ("p50_ms", quantile(0.5)),
-            ("p90_ms", quantile(0.9)),
-            ("p99_ms", quantile(0.99)),
-            ("p999_ms", quantile(0.999)),
+            ("mean_low_ms", json!(shaped.map(|bounds| bounds.low))),
+            ("mean_high_ms", json!(shaped.map(|bounds| bounds.high))),
+            ("steady", json!(steady)),
+            ("runs_collapsed", json!(result.collapsed())),
+            ("run_min_ms", run(0.0)),
+            ("run_p25_ms", run(0.25)),
+            ("run_median_ms", run(0.5)),
+            ("run_p75_ms", run(0.75)),
+            ("run_max_ms", run(1.0)),
+            ("p50_ms", of_messages(0.5)),
+            ("p90_ms", of_messages(0.9)),
+            ("p99_ms", of_messages(0.99)),
+            ("p999_ms", of_messages(0.999)),
             ("max_ms", json!(latency.max().map(|d| d.as_millis_f64()))),
             ("slip_ms", part(|split| split.slip)),
             ("sender_ms", part(|split| split.sender)),

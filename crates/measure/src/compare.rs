@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::ContinuousCDF;
 
+use crate::SignedRanks;
 use crate::interval::{Interval, moments, student_t, students_t};
 
 /// What a comparison of latencies says.
@@ -30,6 +31,8 @@ pub struct Comparison {
     pub p_equivalent: f64,
     /// Probability of such a large difference if it were as large as the margin (one-sided).
     pub p_beyond: f64,
+    /// What the signs and ranks of the pairs say, a second way to the same verdict; `None` where nothing is paired.
+    pub ranks: Option<SignedRanks>,
     /// What follows at the confidence asked for.
     pub verdict: Verdict,
 }
@@ -52,12 +55,15 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
     assert_eq!(first.len(), second.len(), "paired samples come in pairs");
     let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| a - b).collect();
     let n = differences.len();
+    let ranks = Some(SignedRanks::of(first.iter().copied().zip(second.iter().copied())));
     if n < 2 {
-        return Comparison::undecided(differences.first().copied().unwrap_or(f64::NAN), n);
+        let mean = differences.first().copied().unwrap_or(f64::NAN);
+        return Comparison { ranks, ..Comparison::undecided(mean, n) };
     }
     let (mean, variance) = moments(&differences);
     let error = (variance / n as f64).sqrt();
-    Estimate { mean, error, freedom: n as f64 - 1.0, n: n as u64 }.judge(margin, confidence)
+    let estimate = Estimate { mean, error, freedom: n as f64 - 1.0, n: n as u64 };
+    Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
 /// Compares independent samples that may vary differently (Welch 1947).
@@ -80,7 +86,20 @@ pub fn compare_unpaired(first: &[f64], second: &[f64], margin: f64, confidence: 
 impl Comparison {
     fn undecided(mean: f64, n: usize) -> Self {
         let difference = Interval { mean, half_width: f64::INFINITY, n: n as u64 };
-        Self { difference, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, verdict: Verdict::Undecided }
+        let verdict = Verdict::Undecided;
+        Self { difference, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, ranks: None, verdict }
+    }
+
+    /// The same where some pairs have no difference, because a run of them did not carry its load: `ranks` are those of all
+    /// pairs, and a difference of the others' means is believed only where the signs of all are as sure of it.
+    pub fn confirmed_by(self, ranks: SignedRanks, confidence: f64) -> Self {
+        let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.p_of_signs()));
+        let is_lower = ranks.lower > ranks.higher;
+        let same_way = is_lower == (self.difference.mean < 0.0);
+        let sure = same_way && p < 1.0 - confidence && self.verdict != Verdict::NoDifference;
+        let verdict = if sure { self.verdict } else { Verdict::Undecided };
+        let [p, p_beyond] = if same_way { [p, p_beyond] } else { [1.0, 1.0] };
+        Self { p, p_beyond, p_equivalent: 1.0, ranks: Some(ranks), verdict, ..self }
     }
 }
 
@@ -110,7 +129,7 @@ impl Estimate {
         } else {
             Verdict::Undecided
         };
-        Comparison { difference, p, p_equivalent, p_beyond, verdict }
+        Comparison { difference, p, p_equivalent, p_beyond, ranks: None, verdict }
     }
 }
 
@@ -209,6 +228,20 @@ mod tests {
         let result = compare_unpaired(&[20.0], &A, 0.0, 0.95);
         assert_eq!(result.verdict, Verdict::Undecided);
         assert!(close(result.difference.mean, -0.3), "{result:?}");
+    }
+
+    #[test]
+    fn what_the_other_runs_say_is_believed_where_the_ranks_agree() {
+        let (first, second) = ([20.0, 20.1, 19.9, 20.2, 20.0, 20.1, 20.0, 20.2, 19.9], [21.0; 9]);
+        let means = compare_paired(&first, &second, 0.0, 0.95);
+        let with = |collapsed: usize| {
+            let finite = first.into_iter().zip(second).skip(collapsed);
+            let worst = std::iter::repeat_n((f64::INFINITY, 21.0), collapsed + 1);
+            means.confirmed_by(SignedRanks::of(finite.chain(worst)), 0.95)
+        };
+        assert_eq!((with(0).verdict, with(0).ranks.unwrap().higher), (Verdict::Faster, 1));
+        assert_eq!(with(2).verdict, Verdict::Undecided, "three of ten runs collapsed");
+        assert_eq!(with(2).p, with(2).ranks.unwrap().p_of_signs());
     }
 
     // By hand: .005 * 4, .01 * 3, .03 * 2, and .04 * 1 raised to the one before.

@@ -1,7 +1,7 @@
 //! Is one of two mostly lower? Wilcoxon's signed ranks of paired repetitions: a rare run counts as one, however far off.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 /// Up to so many pairs every assignment of signs is counted; beyond, their sum is as good as normal.
 const COUNTED: usize = 60;
@@ -34,6 +34,12 @@ impl SignedRanks {
         let sum: usize = of_lower.map(|(rank, _)| rank).sum();
         let p = if ranks.len() <= COUNTED { counted(&ranks, sum) } else { normal(&ranks, sum) };
         Self { lower, higher: differences.len() as u64 - lower, p }
+    }
+
+    /// Probability of signs this uneven or more, whatever the sizes (the sign test, two-sided): for differences without a size.
+    pub fn p_of_signs(&self) -> f64 {
+        let even = Binomial::new(0.5, self.lower + self.higher);
+        even.map_or(1.0, |even| (2.0 * even.cdf(self.lower.min(self.higher))).min(1.0))
     }
 }
 
@@ -109,6 +115,17 @@ mod tests {
     fn many_pairs_agree_with_scipy() {
         let many: Vec<f64> = (1..301).map(|i| f64::from((7 * i * i + 3 * i) % 101 - 38)).collect();
         assert!((of(&many).p / 3.1188261652093476e-06 - 1.0).abs() < 1e-6, "{:?}", of(&many));
+    }
+
+    // python3 -c "from scipy.stats import binomtest as b; print(b(1, 10).pvalue, b(3, 10).pvalue, b(5, 10).pvalue)"
+    // 0.021484375 0.34375 1.0
+    #[test]
+    fn the_signs_alone_agree_with_scipy() {
+        let of = |lower, higher| SignedRanks { lower, higher, p: 1.0 }.p_of_signs();
+        for (ours, scipy) in [(of(9, 1), 0.021484375), (of(3, 7), 0.34375), (of(5, 5), 1.0), (of(0, 0), 1.0)]
+        {
+            assert!((ours - scipy).abs() < 1e-12, "{ours} for {scipy}");
+        }
     }
 
     #[test]

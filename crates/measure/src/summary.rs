@@ -133,7 +133,15 @@ impl Summarizer {
     }
 }
 
+/// Who is as far behind its schedule does not carry its load: the rule of IKR report 53, section 5.1.
+const COLLAPSED: Duration = Duration::from_secs(1);
+
 impl Summary {
+    /// The transport had a message wait for more than a second before it took it.
+    pub fn fell_behind(&self) -> bool {
+        self.behind > COLLAPSED
+    }
+
     /// Messages that were offered and not completed, for whatever reason.
     pub fn failed(&self) -> u64 {
         self.offered - self.completed

@@ -34,6 +34,10 @@ pub struct Cell {
     pub split: Option<SplitMean>,
     /// Why a run ended early, if one did.
     pub stopped: Option<String>,
+    /// Which of the runs ended early; none where it is empty.
+    pub early: Vec<bool>,
+    /// Whether longer runs would have the same mean response time, as far as these show it.
+    pub steady: bool,
     /// Its flows as a whole, where messages go one way or there is a background.
     pub flows: Option<Flows>,
 }
@@ -140,6 +144,24 @@ impl Cell {
     /// The mean response time in ms over the repetitions; `None` where messages are missing.
     pub fn mean(&self) -> Option<Interval> {
         Metric::ResponseTime.mean(self)
+    }
+
+    /// How many runs did not carry their load: they ended early, or fell more than a second behind.
+    pub fn collapsed(&self) -> usize {
+        let early = |at: usize| self.early.get(at).is_some_and(|early| *early);
+        self.runs.iter().enumerate().filter(|(at, run)| early(*at) || run.fell_behind()).count()
+    }
+
+    /// Whether at least half of the runs came to their end: else the others say nothing of the point.
+    pub fn mostly_ended(&self) -> bool {
+        let early = self.early.iter().filter(|early| **early).count();
+        2 * early <= self.runs.len()
+    }
+
+    /// What `value` says of each run; `None` of those that ended early, for what is missing there is the slowest.
+    pub fn of_ended(&self, value: impl Fn(&Summary) -> Option<f64>) -> Vec<Option<f64>> {
+        let ended = |at: usize| !self.early.get(at).is_some_and(|early| *early);
+        self.runs.iter().enumerate().map(|(at, run)| value(run).filter(|_| ended(at))).collect()
     }
 
     /// The mean response time in ms of each repetition; `None` if one of them delivered nothing.

@@ -25,6 +25,8 @@ impl From<&PointResult> for Cell {
             latency: result.latency(),
             split: split(result),
             stopped: result.stopped().map(str::to_owned),
+            early: result.runs.iter().map(|run| run.stopped.is_some()).collect(),
+            steady: result.is_steady(),
             flows: flows(result),
             ..Self::from(&result.point)
         }
@@ -44,6 +46,8 @@ impl From<&Point> for Cell {
             latency: Distribution::default(),
             split: None,
             stopped: None,
+            early: Vec::new(),
+            steady: true,
             flows: None,
         }
     }

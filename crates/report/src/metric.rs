@@ -1,7 +1,7 @@
 //! What points are judged and drawn by.
 
 use hol_base::Duration;
-use hol_measure::{CONFIDENCE, Distribution, Interval, Recorder, Summary};
+use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Recorder, Summary};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
@@ -38,13 +38,10 @@ impl Metric {
     pub fn of_runs(self, cell: &Cell) -> Vec<Option<f64>> {
         let flows = || cell.flows.as_ref();
         match self {
-            // A point whose runs lost messages for good has no honest mean, for the missing ones are the slowest.
-            Self::ResponseTime | Self::Tail if cell.stopped.is_some() => Vec::new(),
-            Self::ResponseTime => cell.means().unwrap_or_default().into_iter().map(Some).collect(),
-            Self::Tail => {
-                let tail = |run: &Summary| run.latency.quantile(0.99).map(|at| at.as_millis_f64());
-                cell.runs.iter().map(tail).collect()
-            }
+            // Where a longer run would take another time, or most runs did not carry the load, no time is that of the point.
+            Self::ResponseTime | Self::Tail if !cell.steady || !cell.mostly_ended() => Vec::new(),
+            Self::ResponseTime => cell.of_ended(|run| run.latency.mean_ms()),
+            Self::Tail => cell.of_ended(|run| run.latency.quantile(0.99).map(|at| at.as_millis_f64())),
             Self::Throughput => flows().map(|flows| flows.throughputs.clone()).unwrap_or_default(),
             Self::ConnectTime => flows().map(|flows| flows.connects.clone()).unwrap_or_default(),
             Self::Fairness => flows().map(|flows| flows.fairnesses.clone()).unwrap_or_default(),
@@ -58,6 +55,26 @@ impl Metric {
     /// The mean over the repetitions; `None` where none has a value.
     pub fn mean(self, cell: &Cell) -> Option<Interval> {
         Interval::of(&self.of_runs(cell).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+    }
+
+    /// The mean over the repetitions with an interval that follows their shape; `None` where none has a value.
+    pub fn shaped_mean(self, cell: &Cell) -> Option<Bounds> {
+        Bounds::of_mean(&self.of_runs(cell).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+    }
+
+    /// The median over the repetitions; one without a value is worse than all others.
+    pub fn median(self, cell: &Cell) -> Option<Bounds> {
+        let values: Vec<f64> =
+            self.of_runs(cell).into_iter().map(|value| value.unwrap_or(self.worst())).collect();
+        Bounds::of_median(&values, CONFIDENCE).filter(|median| median.value.is_finite())
+    }
+
+    /// What stands for a repetition without a value where only the order counts.
+    pub const fn worst(self) -> f64 {
+        match self {
+            Self::ResponseTime | Self::Tail | Self::ConnectTime => f64::INFINITY,
+            Self::Throughput | Self::Delivered | Self::Fairness => f64::NEG_INFINITY,
+        }
     }
 
     /// How many repetitions have no value: a mean is over the others only.

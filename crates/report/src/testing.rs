@@ -1,7 +1,7 @@
 //! Synthetic points for tests of claims and figures.
 
 use hol_base::{Digest, Duration};
-use hol_measure::{Distribution, Recorder, SplitMean, SplitTotal, Summary};
+use hol_measure::{Distribution, Halves, Recorder, SplitMean, SplitTotal, Summary};
 
 use crate::claims::View;
 use crate::data::{Cell, Conditions, Dataset, Flows};
@@ -69,6 +69,8 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         latency,
         split: Some(SplitMean::default()),
         stopped: None,
+        early: Vec::new(),
+        steady: true,
         flows: None,
     }
 }
@@ -89,6 +91,8 @@ pub fn summary(latencies_ms: &[f64]) -> Summary {
         bytes: 0,
         latency: recorder.finish(),
         split: SplitTotal::default(),
+        behind: Duration::ZERO,
+        halves: Halves::default(),
         digest: Digest(0),
     }
 }

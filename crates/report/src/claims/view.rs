@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hol_measure::{CONFIDENCE, Comparison, compare_paired};
+use hol_measure::{CONFIDENCE, Comparison, SignedRanks, compare_paired};
 use serde::Deserialize;
 
 use crate::data::{Cell, Dataset, Filter, short};
@@ -83,9 +83,16 @@ impl fmt::Display for Other {
 
 /// The mean of `first` less that of `second`, over repetitions that met the same losses.
 ///
-/// `None` if they have no value in common: one of them did not carry the load, or delivered nothing.
+/// `None` if they have no value in common: one of them did not carry the load, or delivered nothing. Where a few runs have none,
+/// the signs of all have to confirm what the others say; there such a run is the worst.
 pub fn compare(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
-    let pairs = metric.of_runs(first).into_iter().zip(metric.of_runs(second));
-    let (first, second): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
-    (!first.is_empty()).then(|| compare_paired(&first, &second, margin, CONFIDENCE))
+    let pairs: Vec<_> = metric.of_runs(first).into_iter().zip(metric.of_runs(second)).collect();
+    let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().filter_map(|(a, b)| a.zip(*b)).unzip();
+    let means = (!first.is_empty()).then(|| compare_paired(&first, &second, margin, CONFIDENCE))?;
+    if first.len() == pairs.len() {
+        return Some(means);
+    }
+    let ranked =
+        |(a, b): (Option<f64>, Option<f64>)| (a.unwrap_or(metric.worst()), b.unwrap_or(metric.worst()));
+    Some(means.confirmed_by(SignedRanks::of(pairs.into_iter().map(ranked)), CONFIDENCE))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hol_measure::Interval;
+use hol_measure::{Bounds, Interval};
 
 use crate::data::Cell;
 use crate::metric::Metric;
@@ -16,8 +16,10 @@ struct Column {
     of: fn(&Cell) -> (String, Option<f64>),
 }
 
-const COLUMNS: [Column; 7] = [
-    Column { head: "mean ± 95 %, ms", of: |cell| interval(Metric::ResponseTime.mean(cell)) },
+const COLUMNS: [Column; 9] = [
+    Column { head: "mean, 95 %, ms", of: mean },
+    Column { head: "median run, ms", of: |cell| bounds(Metric::ResponseTime.median(cell)) },
+    Column { head: "runs collapsed", of: collapsed },
     Column { head: "median, ms", of: |cell| quantile(cell, 0.5) },
     Column { head: "p99, ms", of: |cell| quantile(cell, 0.99) },
     Column { head: "p99.9, ms", of: |cell| quantile(cell, 0.999) },
@@ -53,8 +55,10 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     let head: String = heads.map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
     let rows: String = cells.iter().map(|cell| row(cell, &axes, &columns)).collect();
     format!(
-        "<div class=\"points\"><div class=\"scroll\"><table class=\"numbers sortable\"><caption>{} points. A mean is over \
-         repetitions; quantiles are over all messages, those that never arrived above every time</caption>\
+        "<div class=\"points\"><div class=\"scroll\"><table class=\"numbers sortable\"><caption>{} points. Mean and median \
+         run are over repetitions; one has collapsed that ended early or fell more than a second behind its schedule. Where the mean \
+         depends on the length of the runs there is no steady state. Other quantiles are over all messages, those that never arrived \
+         above every time</caption>\
          <thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></div>",
         cells.len()
     )
@@ -72,6 +76,23 @@ fn row(cell: &Cell, axes: &[&String], columns: &[&Column]) -> String {
     }
     let why = cell.stopped.as_ref().map(|why| format!("<td class=\"text\">{}</td>", escape(why)));
     text + &why.unwrap_or_default() + "</tr>"
+}
+
+fn mean(cell: &Cell) -> (String, Option<f64>) {
+    if cell.steady {
+        bounds(Metric::ResponseTime.shaped_mean(cell))
+    } else {
+        ("no steady state".to_owned(), None)
+    }
+}
+
+fn collapsed(cell: &Cell) -> (String, Option<f64>) {
+    let (collapsed, runs) = (cell.collapsed(), cell.runs.len());
+    (format!("{collapsed} of {runs}"), Some(collapsed as f64))
+}
+
+fn bounds(bounds: Option<Bounds>) -> (String, Option<f64>) {
+    bounds.map_or(("–".to_owned(), None), |bounds| (bounds.to_string(), Some(bounds.value)))
 }
 
 fn interval(interval: Option<Interval>) -> (String, Option<f64>) {

@@ -10,6 +10,10 @@ use crate::plot::number;
 /// A difference that no user notices, as a share.
 pub const NO_MATTER: f64 = 0.005;
 
+const ALPHA: f64 = 1.0 - CONFIDENCE;
+/// Fewer pairs have no ranks that are less likely than one in twenty.
+const FEWEST_RANKED: u64 = 6;
+
 /// What a contest says of the challenger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -101,7 +105,6 @@ impl<'d> Contest<'d> {
 
     /// What it says.
     pub fn outcome(&self) -> Outcome {
-        const ALPHA: f64 = 1.0 - CONFIDENCE;
         match &self.comparison {
             None => Outcome::Unknown,
             Some(_) if self.saw_nothing() => Outcome::Undecided,
@@ -137,6 +140,43 @@ impl<'d> Contest<'d> {
         format!("{size} {}{share}", self.metric.unit())
     }
 
+    /// Whether the signed ranks of the pairs, a second way to the verdict, come to the same; nothing where so few pairs never do.
+    fn ranks_beside(&self) -> String {
+        let sure = matches!(self.outcome(), Outcome::Better | Outcome::Worse);
+        let [pairs, others] = [self.challenger, self.yardstick].map(|cell| self.metric.of_runs(cell).len());
+        let pairs = pairs.min(others);
+        match self.comparison.and_then(|comparison| comparison.ranks) {
+            Some(ranks) if sure && self.repetitions() < pairs as u64 => {
+                let (without, p) = (pairs as u64 - self.repetitions(), probability(ranks.p_of_signs()));
+                format!("; {without} of {pairs} that did not end count as the worst, by signs {p}")
+            }
+            Some(ranks) if sure && ranks.lower + ranks.higher >= FEWEST_RANKED => {
+                let word = if ranks.p < ALPHA { "signed ranks agree" } else { "signed ranks do not tell" };
+                format!("; {word}, {}", probability(ranks.p))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// What the ranks say where the means do not tell: rare runs decide a mean, and count as one here.
+    fn mostly(&self) -> String {
+        let Some(ranks) =
+            self.comparison.and_then(|comparison| comparison.ranks).filter(|ranks| ranks.p < ALPHA)
+        else {
+            return String::new();
+        };
+        let (lower, higher) = (ranks.lower, ranks.higher);
+        let gains = self.metric.gain(higher as f64 - lower as f64) > 0.0;
+        let [better, worse] = self.metric.comparatives();
+        let (word, of) = (if gains { better } else { worse }, lower.max(higher));
+        let name = &self.challenger.transport;
+        format!(
+            "; mostly {name} is {word}, in {of} of {} (signed ranks, {})",
+            lower + higher,
+            probability(ranks.p)
+        )
+    }
+
     /// How much the shares of messages that never arrived differ.
     pub fn lost(&self) -> f64 {
         let share = |cell: &Cell| cell.lost() as f64 / cell.offered().max(1) as f64;
@@ -165,6 +205,8 @@ impl<'d> Contest<'d> {
         let cells = [self.challenger, self.yardstick];
         let what = if let Some(cell) = cells.iter().find(|cell| cell.latency.completed() == 0) {
             format!("nothing completed over {}", cell.transport)
+        } else if let Some(cell) = cells.iter().find(|cell| !cell.steady) {
+            format!("{} has no steady state: its mean depends on the length of the runs", cell.transport)
         } else if let Some((cell, why)) = cells.iter().find_map(|cell| Some((cell, cell.stopped.as_ref()?))) {
             let (lost, offered) = (number(cell.lost() as f64), number(cell.offered() as f64));
             format!(
@@ -186,7 +228,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
     let Some(comparison) = &contest.comparison else { return contest.why_not() };
     let (name, other, n) = (&challenger.transport, &yardstick.transport, comparison.difference.n);
     let [better, worse] = metric.comparatives();
-    let basis = format!("(95 %, {n} paired repetitions)");
+    let basis = format!("(95 %, {n} paired repetitions{})", contest.ranks_beside());
     let sentence = match contest.outcome() {
         _ if n < 2 => {
             let word = if contest.gain() > 0.0 { better } else { worse };
@@ -202,10 +244,17 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
         ),
         Outcome::Undecided | Outcome::Unknown => {
             let (difference, unit) = (comparison.difference, metric.unit());
-            format!("{name} and {other} do not differ for sure: {difference} {unit} {basis}")
+            format!(
+                "{name} and {other} do not differ for sure: {difference} {unit} {basis}{}",
+                contest.mostly()
+            )
         }
     };
     contest.losses().map_or(sentence.clone(), |losses| format!("{sentence}, {losses}"))
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
 /// A share in percent with two digits that count.
@@ -241,6 +290,43 @@ mod tests {
     }
 
     #[test]
+    fn where_a_rare_run_hides_the_mean_the_ranks_tell() {
+        let tcp = cell("TCP", 1.0, 100.0, &[22.0; 10]);
+        let mut times = [21.0, 21.1, 21.2, 21.0, 21.1, 21.2, 21.3, 21.05, 21.15, 35.9];
+        let text = says(&cell("SCTP-1024", 1.0, 100.0, &times), &tcp);
+        assert!(text.contains("do not differ for sure"), "{text}");
+        times[9] = 22.1;
+        let text = says(&cell("SCTP-1024", 1.0, 100.0, &times), &tcp);
+        assert!(
+            text.contains("faster than TCP (95 %, 10 paired repetitions; signed ranks agree, p = 0.004)"),
+            "{text}"
+        );
+        let mut spread = [21.5; 20];
+        spread[7] = 60.0;
+        let spread = cell("SCTP-1024", 1.0, 100.0, &spread);
+        let text = says(&spread, &cell("TCP", 1.0, 100.0, &[22.0; 20]));
+        assert!(
+            text.contains("; mostly SCTP-1024 is faster, in 19 of 20 (signed ranks, p < 0.001)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn one_run_of_ten_that_ends_early_is_the_worst_of_ten_and_not_the_whole_point() {
+        let tcp = cell("TCP", 1.0, 100.0, &[25.0; 10]);
+        let times = [21.0, 21.1, 21.2, 21.0, 21.1, 21.2, 21.3, 21.05, 21.15, 21.0];
+        let mut sctp = cell("SCTP-8", 1.0, 100.0, &times);
+        (sctp.stopped, sctp.early) = (Some("behind schedule".to_owned()), vec![false; 10]);
+        sctp.early[9] = true;
+        let text = says(&sctp, &tcp);
+        assert!(text.starts_with("SCTP-8 is 3.878") && text.contains("; 1 of 10 that did not end"), "{text}");
+        sctp.early = (0..10).map(|at| at < 4).collect();
+        assert!(says(&sctp, &tcp).contains("do not differ for sure"), "{}", says(&sctp, &tcp));
+        sctp.early = vec![true; 10];
+        assert!(says(&sctp, &tcp).contains("did not carry the load"));
+    }
+
+    #[test]
     fn a_verdict_counts_what_never_arrived() {
         let (tcp, mut udp) = (cell("TCP", 1.0, 100.0, &[40.0, 40.2]), cell("UDP", 1.0, 100.0, &[30.0, 30.2]));
         for run in &mut udp.runs {
@@ -251,7 +337,7 @@ mod tests {
             text.ends_with(", for the messages that arrived: UDP lost 6 of 8 (75 %), TCP none"),
             "{text}"
         );
-        udp.stopped = Some("stalled".to_owned());
+        (udp.stopped, udp.early) = (Some("stalled".to_owned()), vec![true; 2]);
         let text = says(&udp, &tcp);
         assert!(
             text.starts_with("UDP did not carry the load (6 of 8") && text.ends_with("no comparison"),

@@ -363,7 +363,7 @@ mod tests {
     fn a_point_that_did_not_carry_the_load_is_named() {
         let mut points: Vec<Cell> = [1.0, 2.0].map(|loss| cell("TCP", loss, 100.0, &means(30.0))).into();
         points.extend([1.0, 2.0].map(|loss| cell("SCTP-8", loss, 100.0, &means(25.0))));
-        points[3].stopped = Some("stalled".to_owned());
+        (points[3].stopped, points[3].early) = (Some("stalled".to_owned()), vec![true; points[3].runs.len()]);
         let data = dataset(points);
         let text = &Headline::of(&swept(&data)).lead[0];
         assert!(text.contains("one of them did not carry the load at loss 2%"), "{text}");
