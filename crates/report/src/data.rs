@@ -164,9 +164,15 @@ impl Cell {
         self.runs.iter().enumerate().map(|(at, run)| value(run).filter(|_| ended(at))).collect()
     }
 
-    /// The mean response time in ms of each repetition; `None` if one of them delivered nothing.
+    /// Why it has no mean response time, if it has none.
+    pub fn why_no_mean(&self) -> Option<String> {
+        let unsteady = "no steady state: the mean depends on the length of the runs";
+        if self.steady { self.stopped.clone() } else { Some(unsteady.to_owned()) }
+    }
+
+    /// The mean response time in ms of each repetition; `None` if one of them delivered nothing, or they show no steady state.
     pub fn means(&self) -> Option<Vec<f64>> {
-        self.runs.iter().map(|run| run.latency.mean_ms()).collect()
+        self.runs.iter().map(|run| run.latency.mean_ms().filter(|_| self.steady)).collect()
     }
 
     /// A quantile of the response time over all offered messages, in ms.

@@ -215,7 +215,7 @@ impl Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::flow;
+    use crate::testing::{cell, flow};
 
     #[test]
     fn what_an_experiment_may_ask_for_is_a_metric() {
@@ -234,6 +234,26 @@ mod tests {
         cell.flows.as_mut().unwrap().throughputs[2] = None;
         let mean = Metric::Throughput.mean(&cell).unwrap();
         assert_eq!((mean.mean, mean.n, Metric::Throughput.missing(&cell)), (105.0, 2, 1));
+    }
+
+    #[test]
+    fn few_runs_that_end_early_are_in_no_mean_and_most_of_them_leave_none() {
+        let mut cell = cell("SCTP-8", 1.0, 100.0, &[21.0, 21.2, 900.0]);
+        (cell.stopped, cell.early) = (Some("behind schedule".to_owned()), vec![false, false, true]);
+        let mean = Metric::ResponseTime.mean(&cell).unwrap();
+        assert!((mean.mean - 21.1).abs() < 1e-9 && mean.n == 2, "{mean:?}");
+        assert_eq!((Metric::ResponseTime.missing(&cell), cell.collapsed()), (1, 1));
+        assert_eq!(Metric::ResponseTime.median(&cell).unwrap().value, 21.2);
+        cell.early = vec![false, true, true];
+        assert_eq!(Metric::ResponseTime.mean(&cell), None);
+    }
+
+    #[test]
+    fn without_a_steady_state_there_is_no_mean_and_no_tail() {
+        let mut cell = cell("SCTP-8", 0.0, 10_000.0, &[56.9; 10]);
+        cell.steady = false;
+        assert_eq!([Metric::ResponseTime, Metric::Tail].map(|metric| metric.mean(&cell)), [None; 2]);
+        assert_eq!((cell.means(), cell.why_no_mean().is_some()), (None, true));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, &Cell)]) ->
         cells.iter().filter_map(|&(x, cell)| Some((x, metric.closed_form(cell)?))).collect();
     let unended = cells.iter().filter(|(_, cell)| metric.mean(cell).is_none());
     let mut unended: Vec<(f64, String)> =
-        unended.filter_map(|(x, cell)| Some((*x, cell.stopped.clone()?))).collect();
+        unended.filter_map(|(x, cell)| Some((*x, cell.why_no_mean()?))).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     theory.sort_by(|a, b| a.0.total_cmp(&b.0));
     unended.sort_by(|a, b| a.0.total_cmp(&b.0));

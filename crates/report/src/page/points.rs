@@ -74,7 +74,7 @@ fn row(cell: &Cell, axes: &[&String], columns: &[&Column]) -> String {
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");
     }
-    let why = cell.stopped.as_ref().map(|why| format!("<td class=\"text\">{}</td>", escape(why)));
+    let why = cell.why_no_mean().map(|why| format!("<td class=\"text\">{}</td>", escape(&why)));
     text + &why.unwrap_or_default() + "</tr>"
 }
 

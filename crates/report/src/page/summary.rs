@@ -184,8 +184,8 @@ fn missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let view = View { data: &report.data, stack };
     let stopped = [&answer.transport, &answer.than].into_iter().find_map(|transport| {
         let cell = *view.cells(transport, &answer.at).first()?;
-        let why = cell.stopped.as_ref()?;
-        Some(format!("{transport} did not carry the load<br><small>{}</small>", escape(why)))
+        let why = cell.why_no_mean()?;
+        Some(format!("{transport} has no mean<br><small>{}</small>", escape(&why)))
     });
     format!("<span class=\"soft\">{}</span>", stopped.unwrap_or_else(|| "not measured".to_owned()))
 }

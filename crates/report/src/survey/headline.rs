@@ -105,7 +105,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     );
     let unknown = count(&[Outcome::Unknown]);
     if unknown > 0 {
-        text += &format!("; in {unknown} one of them did not carry the load");
+        text += &format!("; in {unknown} one of them did not carry the load or has no steady state");
     }
     let lossy = lines.iter().flat_map(|line| &line.contests).map(|(_, contest)| contest);
     if let Some(losses) = lossy.filter(counts).max_by(by_lost).and_then(Contest::losses) {
@@ -175,7 +175,10 @@ impl Line<'_, '_> {
         if let (Some(first), true) = (unknown.first(), unknown.len() < outcomes.len()) {
             let more =
                 if unknown.len() > 1 { format!(" and {} more", unknown.len() - 1) } else { String::new() };
-            text += &format!("; one of them did not carry the load at {}{more}", self.step(*first));
+            text += &format!(
+                "; one of them did not carry the load or has no steady state at {}{more}",
+                self.step(*first)
+            );
         }
         let lossy = self.contests.iter().filter(|(_, contest)| counts(&contest));
         let Some((step, worst)) = lossy.max_by(|a, b| by_lost(&&a.1, &&b.1)) else { return text };
@@ -188,7 +191,9 @@ impl Line<'_, '_> {
         let [name, other] = self.names();
         let all = |wanted| outcomes.iter().all(|outcome| *outcome == wanted);
         if all(Outcome::Unknown) {
-            return format!("{name} cannot be compared with {other}: one of them did not carry the load");
+            return format!(
+                "{name} cannot be compared with {other}: one of them did not carry the load or has no steady state"
+            );
         }
         if all(Outcome::Same) {
             return format!(
@@ -366,7 +371,10 @@ mod tests {
         (points[3].stopped, points[3].early) = (Some("stalled".to_owned()), vec![true; points[3].runs.len()]);
         let data = dataset(points);
         let text = &Headline::of(&swept(&data)).lead[0];
-        assert!(text.contains("one of them did not carry the load at loss 2%"), "{text}");
+        assert!(
+            text.contains("one of them did not carry the load or has no steady state at loss 2%"),
+            "{text}"
+        );
     }
 
     #[test]
