@@ -4,15 +4,18 @@ use hol_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::compare_paired;
-use crate::signed_ranks::SignedRanks;
 
 /// Parts that are kept of a run under way; when there are more, neighbours become one.
 const PARTS: usize = 64;
 /// So much of their mean may the halves of a run differ: then twice its length would change the mean by 5 %.
 const STEADY: f64 = 0.1;
-/// A difference of the halves that is less likely by chance is none of chance. One in twenty would be too many: it is asked of
-/// every point.
-const ALPHA: f64 = 0.01;
+/// A difference of the halves' means that is less likely by chance is none of chance. It is asked of every point of a study, so one
+/// in twenty would take many means away.
+const ALPHA: f64 = 0.001;
+/// The same for the ranks: of ten repetitions all, or all but the one that differs least, go the same way.
+const RANKS_ALPHA: f64 = 0.005;
+/// Fewer repetitions have no ranks so unlikely.
+const RANKED: usize = 10;
 
 /// Completed messages and the sum of their latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -100,9 +103,9 @@ pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     }
     let test = compare_paired(&later, &earlier, 0.0, 1.0 - ALPHA);
     let far = test.difference.mean.abs() > STEADY * middle;
-    // Fewer than eight pairs cannot have unlikely ranks.
-    let ranks = SignedRanks::of(later.into_iter().zip(earlier));
-    !(far && test.p < ALPHA && (halves.len() < 8 || ranks.p < ALPHA))
+    let ranked = halves.len() >= RANKED;
+    let one_way = test.ranks.is_none_or(|ranks| !ranked || ranks.p < RANKS_ALPHA);
+    !(far && test.p < ALPHA && one_way)
 }
 
 #[cfg(test)]
@@ -152,6 +155,9 @@ mod tests {
         assert!(is_steady(&[(20.1, 20.2); 10]), "by less than a tenth");
         let rare: Vec<(f64, f64)> = (0..10).map(|n| (21.0, if n == 3 { 90.0 } else { 20.0 })).collect();
         assert!(is_steady(&rare), "one run of ten");
+        let noisy: Vec<(f64, f64)> =
+            (0..10).map(|n| (30.0, 30.0 + [12.0, 9.0, 15.0, 3.0, -4.0][n % 5])).collect();
+        assert!(is_steady(&noisy), "two of ten go the other way");
         assert!(is_steady(&[]));
     }
 }
