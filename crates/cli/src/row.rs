@@ -187,7 +187,7 @@ fn is_skewed(result: &PointResult) -> bool {
 fn run_cells(result: &PointResult) -> Vec<String> {
     let means = result.sorted_means_ms();
     let ms = |at: Option<&f64>| at.filter(|ms| ms.is_finite()).map_or("-".to_owned(), |ms| short(*ms));
-    let median = result.median_run_ms().filter(|median| median.value.is_finite());
+    let median = result.median_run_ms().filter(|median| median.value.is_finite() && result.is_steady());
     vec![
         median.map_or("-".to_owned(), |median| median.to_string()),
         ms(means.first()),

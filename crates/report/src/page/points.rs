@@ -55,11 +55,10 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     let head: String = heads.map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
     let rows: String = cells.iter().map(|cell| row(cell, &axes, &columns)).collect();
     format!(
-        "<div class=\"points\"><div class=\"scroll\"><table class=\"numbers sortable\"><caption>{} points. Mean and median \
-         run are over repetitions; one has collapsed that ended early or fell more than a second behind its schedule. Where the mean \
-         depends on the length of the runs there is no steady state. Other quantiles are over all messages, those that never arrived \
-         above every time</caption>\
-         <thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></div>",
+        "<div class=\"points\"><p class=\"soft\">Mean and median run are over repetitions; a run has collapsed if it ended early or fell \
+         more than a second behind its schedule. Where the mean depends on the length of the runs there is no steady state. The other \
+         times are over all messages, those that never arrived above every time.</p><div class=\"scroll\"><table class=\"numbers \
+         sortable\"><caption>{} points</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></div>",
         cells.len()
     )
 }
@@ -74,7 +73,7 @@ fn row(cell: &Cell, axes: &[&String], columns: &[&Column]) -> String {
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");
     }
-    let why = cell.why_no_mean().map(|why| format!("<td class=\"text\">{}</td>", escape(&why)));
+    let why = cell.stopped.as_ref().map(|why| format!("<td class=\"text\">{}</td>", escape(why)));
     text + &why.unwrap_or_default() + "</tr>"
 }
 
