@@ -49,7 +49,7 @@ impl Inside {
         let ([low, high], unit) = (self.axis, self.metric.unit());
         let not_carried = match cells.len() - placed.len() {
             0 => String::new(),
-            n => format!(" ({n} more did not carry the load)"),
+            n => format!(" ({n} more did not carry the load, or have no steady state)"),
         };
         let text = format!(
             "{} of {} means within {low}–{high} {unit} with their whole intervals, {} beyond, {} not known well \
@@ -113,7 +113,10 @@ mod tests {
         assert!(finding.text.starts_with("1 of 3 means"), "{finding:?}");
         assert!(finding.text.contains("1 beyond, 1 not known well enough"), "{finding:?}");
         let mut stopped = outside;
-        stopped.stopped = Some("behind schedule".into());
-        assert!(of(&[&inside, &stopped]).text.ends_with("(1 more did not carry the load)"));
+        (stopped.stopped, stopped.early) = (Some("behind schedule".into()), vec![true; 3]);
+        let mut unsteady = wide;
+        unsteady.steady = false;
+        let text = of(&[&inside, &stopped, &unsteady]).text;
+        assert!(text.ends_with("(2 more did not carry the load, or have no steady state)"), "{text}");
     }
 }

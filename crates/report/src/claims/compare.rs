@@ -103,13 +103,14 @@ impl Faster {
     }
 }
 
-/// The points that could not be compared, for one of the two did not carry the load, and at how many of them the other did.
+/// The points that could not be compared, for one of the two did not carry the load or has no steady state, and at how many of
+/// them the other has a mean.
 fn not_carried<'a>(
     metric: Metric,
     cells: &[&'a Cell],
     other: impl Fn(&'a Cell) -> Option<&'a Cell>,
 ) -> String {
-    let stopped = |cell: &Cell| cell.stopped.is_some();
+    let stopped = |cell: &Cell| metric.mean(cell).is_none();
     let compared = |(cell, other): &(&Cell, &Cell)| compare(metric, cell, other, 0.0).is_some();
     let pairs =
         || cells.iter().filter_map(|cell| Some((*cell, other(cell)?))).filter(move |pair| !compared(pair));
@@ -121,8 +122,8 @@ fn not_carried<'a>(
     match (count(true, true), count(true, false), count(false, true)) {
         (0, 0, 0) => String::new(),
         (neither, less, more) => format!(
-            "; at {} more the load was not carried: by neither at {neither}, by the other only at {less}, by this only at \
-             {more}",
+            "; {} more have no mean, for the load was not carried or there is no steady state: neither at {neither}, the other \
+             only at {less}, this only at {more}",
             neither + less + more
         ),
     }

@@ -22,7 +22,11 @@ impl Floor {
         let cells = view.cells_of(&self.transports, &self.at);
         let excesses: Option<Vec<f64>> = cells.iter().map(|cell| excess(cell)).collect();
         let Some(excesses) = excesses else {
-            return Finding::new(false, "a point did not carry the load");
+            let all_carried = cells.iter().all(|cell| cell.mean().is_some() || !cell.steady);
+            return match all_carried {
+                true => Finding::unknown("a point has no steady state"),
+                false => Finding::new(false, "a point did not carry the load"),
+            };
         };
         if excesses.is_empty() {
             return Finding::no_points();

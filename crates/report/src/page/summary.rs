@@ -125,7 +125,7 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
     let all = report.claims.answers.len();
     let missing = match all - verdicts.len() {
         0 => String::new(),
-        n => format!("; in {n} the load was not carried"),
+        n => format!("; in {n} the load was not carried, or there is no steady state"),
     };
     (!verdicts.is_empty()).then(|| {
         format!(
