@@ -8,10 +8,21 @@ use crate::figures::Figure;
 use crate::plot::escape;
 use crate::report::Report;
 
+/// The figure of a study that answers its question at a glance: the first over the conditions.
+fn headline(report: &Report) -> Option<&Figure> {
+    report.figures.iter().find(|figure| !figure.is_ccdf && !report.claims.question.is_empty())
+}
+
+/// That figure, which stands in the summary.
+pub fn first(report: &Report) -> String {
+    headline(report).map(one).unwrap_or_default()
+}
+
 pub fn html(report: &Report) -> String {
     if report.figures.is_empty() {
         return String::new();
     }
+    let headline = headline(report).map(|figure| &figure.id);
     let axes = if report.surveys.is_empty() {
         "Axes are the paper's, where it shows them. "
     } else {
@@ -23,7 +34,7 @@ pub fn html(report: &Report) -> String {
         "<p class=\"soft\">{axes}{dashed}Bars: 95 %. A triangle ▲ at the upper edge is a mean off the axis, a cross ✕ there a point without one: its runs did not end. Values are in the tooltips and in the tables.</p>"
     );
     for (name, title) in experiments(report) {
-        let of = |figure: &&Figure| figure.experiment == name;
+        let of = |figure: &&Figure| figure.experiment == name && Some(&figure.id) != headline;
         let means: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| !f.is_ccdf).collect();
         let ccdfs: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| f.is_ccdf).collect();
         let _ = write!(text, "<h3 id=\"{name}\">{}</h3>", escape(title));

@@ -196,6 +196,15 @@ mod tests {
     }
 
     #[test]
+    fn the_first_figure_of_a_study_stands_in_the_summary_and_nowhere_else() {
+        let report = report();
+        let html = report.html();
+        let figure = format!("<figure id=\"{}\">", report.figures[0].id);
+        assert_eq!(html.matches(&figure).count(), 1);
+        assert!(html.find(&figure) < html.find("<section id=\"claims\">"));
+    }
+
+    #[test]
     fn a_quick_look_says_so_first_and_names_what_it_leaves_open() {
         let mut report = report();
         assert!(!report.html().contains("quick look"));

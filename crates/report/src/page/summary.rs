@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hol_measure::{Comparison, Verdict as Compared};
 
-use super::survey;
+use super::{figures, survey};
 use crate::claims::{Answer, Judged, Kind, Verdict, View, compare};
 use crate::figures::StackView;
 use crate::plot::{escape, number};
@@ -40,6 +40,7 @@ pub fn html(report: &Report) -> String {
     if !report.judged.is_empty() {
         text.push_str(&verdicts(report));
     }
+    text.push_str(&figures::first(report));
     let provenance = &report.provenance;
     let seeds: Vec<String> = provenance.seeds.iter().map(u64::to_string).collect();
     let _ = write!(
