@@ -28,7 +28,12 @@ impl Crossing {
         let curve = |cell: &Cell| {
             let other = view.beside(cell, &self.than)?;
             (cell.mean().is_some() && other.mean().is_some()).then_some(())?;
-            Some((cell.conditions.rate, cell.means()?, other.means()?))
+            let (mut first, mut second) = (cell.means()?, other.means()?);
+            // An interrupted sweep has more of one than of the other.
+            let both_have = first.len().min(second.len());
+            first.truncate(both_have);
+            second.truncate(both_have);
+            Some((cell.conditions.rate, first, second))
         };
         let levels: Vec<_> = cells.iter().filter_map(|cell| curve(cell)).collect();
         if levels.len() < 2 {
@@ -89,7 +94,11 @@ mod tests {
             near: 10.0,
             factor: 3.0,
         };
-        check.evaluate(&view(&dataset(cells))).holds
+        let whole = check.evaluate(&view(&dataset(cells.clone())));
+        // As an interrupted sweep has it.
+        cells.iter_mut().step_by(3).for_each(|cell| cell.runs.truncate(1));
+        assert!(check.evaluate(&view(&dataset(cells))) != Finding::no_points());
+        whole.holds
     }
 
     #[test]

@@ -66,10 +66,13 @@ impl Monotone {
         for (name, mut cells) in curves {
             cells.sort_by(|a, b| self.along.value(a).total_cmp(&self.along.value(b)));
             cells.retain(|cell| cell.mean().is_some());
-            let levels: Vec<Vec<f64>> = cells.iter().filter_map(|cell| cell.means()).collect();
+            let mut levels: Vec<Vec<f64>> = cells.iter().filter_map(|cell| cell.means()).collect();
             if levels.len() < 2 {
                 continue;
             }
+            // An interrupted sweep has more of some than of others.
+            let all_have = levels.iter().map(Vec::len).min().unwrap_or(0);
+            levels.iter_mut().for_each(|level| level.truncate(all_have));
             steps += levels.len() - 1;
             for step in Trend::of(&levels, self.direction, CONFIDENCE).violations {
                 let at = |index: usize| {
@@ -167,10 +170,15 @@ mod tests {
             .iter()
             .zip(means)
             .map(|(label, mean)| cell(label, 1.0, 100.0, &[mean, mean + 0.1, mean - 0.1, mean + 0.05]));
-        let data = dataset(cells.collect());
+        let mut cells: Vec<Cell> = cells.collect();
         let transports = labels.map(str::to_owned).to_vec();
         let (along, direction) = (Along::Streams, Direction::NonIncreasing);
-        Monotone { transports, at: Filter::default(), along, direction }.evaluate(&view(&data)).holds
+        let check = Monotone { transports, at: Filter::default(), along, direction };
+        let whole = check.evaluate(&view(&dataset(cells.clone())));
+        // As an interrupted sweep has it.
+        cells[1].runs.truncate(2);
+        assert!(check.evaluate(&view(&dataset(cells))) != Finding::no_points());
+        whole.holds
     }
 
     #[test]
