@@ -2,9 +2,11 @@
 
 use hol_base::{Seed, Time};
 use hol_network::{Network, Tap, Topology};
-use hol_scenario::{BackgroundFlow, FIRST_CLIENT_PORT, Flow, Scenario, ScenarioError, Terms, server_port};
+use hol_scenario::{
+    BackgroundFlow, FIRST_CLIENT_PORT, Flow, Scenario, ScenarioError, Terms, lanes, server_port,
+};
 use hol_stack::TransportSpec;
-use hol_workloads::{Host, Lanes, WorkloadSpec};
+use hol_workloads::{Host, WorkloadSpec};
 
 use crate::demux::Demux;
 use crate::dialogue::Dialogue;
@@ -56,11 +58,7 @@ impl Builder<'_> {
         }
         let place = Place { client, server, port, first_client_port };
         let endpoints = Endpoints::new(transport, self.topology, place, seed);
-        let lanes = Lanes {
-            streams: transport.streams(),
-            connections: transport.connections(),
-            gives_up: transport.gives_up(),
-        };
+        let lanes = lanes(transport);
         let party = |application| Party::new(application, endpoints.framing(workload.length_of()));
         let parties =
             [workload.client(lanes, messages, seed), workload.server(lanes, messages, Host::default())]

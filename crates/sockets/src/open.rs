@@ -1,10 +1,10 @@
 //! Makes the listener and the applications of a flow.
 
 use hol_base::Time;
-use hol_scenario::{Flow, Terms};
+use hol_scenario::{Flow, Terms, lanes};
 use hol_stack::Protocol;
 use hol_system::{Interest, Poller};
-use hol_workloads::{Enforce, Filter as FilterKind, Host, Lanes};
+use hol_workloads::{Enforce, Filter as FilterKind, Host};
 
 use crate::assignment::{Assignment, End, Site, SocketsError};
 use crate::clock::{Alarm, Clock};
@@ -24,11 +24,7 @@ pub(crate) fn event_loop<'p>(
     enter: Enter<'p>,
 ) -> Result<EventLoop<'p>, SocketsError> {
     let Assignment { transport, workload, messages, seed, server, server_host, .. } = assignment;
-    let lanes = Lanes {
-        streams: transport.streams(),
-        connections: transport.connections(),
-        gives_up: transport.gives_up(),
-    };
+    let lanes = lanes(transport);
     let opener = opener(assignment);
     let poller = Poller::new().map_err(refused("make an epoll"))?;
     let alarm = Alarm::new().map_err(refused("make a timer"))?;
