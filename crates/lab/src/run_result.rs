@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_measure::{RecordKind, Summary};
+use hol_measure::{RecordKind, Summary, nanoseconds};
 use hol_scenario::{BackgroundRun, Course, Facts, Stopped};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
@@ -119,34 +119,6 @@ impl Counts {
             tail_loss_probes: both(|s| s.tail_loss_probes),
             congestion_events: both(|s| s.congestion_events),
             duplicates: both(|s| s.duplicates_received),
-        }
-    }
-}
-
-/// Times as whole numbers, for programs that read the journal.
-mod nanoseconds {
-    use hol_base::Duration;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        time.as_nanos().serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        u64::deserialize(from).map(Duration::from_nanos)
-    }
-
-    /// The same of a time that may be absent.
-    pub mod if_any {
-        use hol_base::Duration;
-        use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-        pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
-            time.map(Duration::as_nanos).serialize(to)
-        }
-
-        pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-            Ok(Option::<u64>::deserialize(from)?.map(Duration::from_nanos))
         }
     }
 }

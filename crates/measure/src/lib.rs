@@ -15,6 +15,7 @@ mod distance;
 mod distribution;
 mod halves;
 mod interval;
+pub mod nanoseconds;
 mod packed;
 mod precision;
 mod quantile;

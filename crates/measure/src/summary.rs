@@ -4,6 +4,7 @@ use hol_base::{Digest, Digester, Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::halves::HalvesSoFar;
+use crate::nanoseconds;
 use crate::{Distribution, Halves, Outcome, Record, Recorder, Split};
 
 /// Everything that a run's records say, in the size that a study keeps for every run.
@@ -183,19 +184,6 @@ impl SplitTotal {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-/// A time as a whole number.
-mod nanoseconds {
-    use hol_base::Duration;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        time.as_nanos().serialize(to)
-    }
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        u64::deserialize(from).map(Duration::from_nanos)
-    }
 }
 
 /// A digest as 32 hexadecimal digits.
