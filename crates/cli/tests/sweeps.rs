@@ -297,3 +297,15 @@ fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured(
         assert!(exit == 2 && message.contains(problem), "{message}");
     }
 }
+
+/// The queue before the line fills as long as the run lasts, and a ping-pong has the pace of its response times.
+#[test]
+fn where_the_pace_depends_on_the_length_of_the_run_nobody_is_faster() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "transports = ['tcp', 'sctp']\nmessages = 600\nrepetitions = 6\n[[background]]\n[workload]\n\
+                kind = 'pingpong'\nsize = '400B'\n[network]\nrate = '4Mbit'\n\
+                [sweep]\n'network.queue' = ['80p']\n";
+    fs::write(dir.path().join("mine.toml"), text).unwrap();
+    let said = ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
+    assert!(said.contains("no steady state") && !said.contains("faster"), "{said}");
+}

@@ -56,9 +56,11 @@ impl From<&Point> for Cell {
 /// The flows as a whole; of transactions without a background they would say no more than the rate.
 fn flows(result: &PointResult) -> Option<Flows> {
     let point = &result.point;
+    // Who waits for replies has the pace of the response times, and with them no steady state.
+    let has_pace = result.is_steady() || !point.workload.waits_for_replies();
     point.tells_of_flows().then(|| Flows {
         point: point.to_string(),
-        throughputs: result.throughputs(),
+        throughputs: if has_pace { result.throughputs() } else { Vec::new() },
         ceiling_kbps: ceiling_kbps(point),
         background_kbps: result.background_kbps(),
         fairnesses: result.fairnesses(),
