@@ -77,6 +77,11 @@ impl Rng {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.uniform()).ln()
     }
+    /// Normal with mean 0 and variance 1: Box and Muller 1958, one of the two.
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
     /// A whole number below `bound`, without bias worth measuring (bound far below 2^64).
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -110,6 +115,9 @@ mod tests {
         let n = 200_000;
         let uniform: f64 = (0..n).map(|_| rng.uniform()).sum::<f64>() / f64::from(n);
         let exponential: f64 = (0..n).map(|_| rng.exponential(2.0)).sum::<f64>() / f64::from(n);
+        let normal: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+        let moment = |power| normal.iter().map(|x| x.powi(power)).sum::<f64>() / f64::from(n);
+        assert!(moment(1).abs() < 0.01 && (moment(2) - 1.0).abs() < 0.01 && (moment(4) - 3.0).abs() < 0.05);
         assert!((uniform - 0.5).abs() < 0.003, "{uniform}");
         assert!((exponential - 2.0).abs() < 0.02, "{exponential}");
     }

@@ -388,7 +388,7 @@ impl File {
             | ScenarioError::NothingSetsThePace => named("workload").unwrap_or_else(|| self.workload.span()),
             ScenarioError::Background { index, .. } => self.background[*index].span(),
             ScenarioError::NoMessages | ScenarioError::TooManyMessages(_) => self.messages.span(),
-            ScenarioError::PingpongWithoutReliability | ScenarioError::TooManyConnections(..) => {
+            ScenarioError::WaitsForTheLost(_) | ScenarioError::TooManyConnections(..) => {
                 self.transports.span()
             }
         };

@@ -14,7 +14,7 @@ pub struct Record {
     pub parent: Option<u32>,
     /// The stream (or connection) that it took.
     pub stream: u16,
-    /// Octets of the request.
+    /// Octets of the request; of an object or a page those that were asked for.
     pub size: u32,
     /// When it was to be sent: latency counts from here.
     pub scheduled: Time,
@@ -38,6 +38,8 @@ pub enum RecordKind {
     Object,
     /// A document with its objects.
     Page,
+    /// The first octets of a page.
+    Head,
     /// A piece of a medium, with a time to be played.
     Frame,
 }
@@ -127,6 +129,22 @@ impl Record {
 }
 
 impl RecordKind {
+    /// Whether it comes due by a schedule that the transport can fall behind; a page waits for connections of its own.
+    pub const fn has_schedule(self) -> bool {
+        match self {
+            Self::Message | Self::Transaction | Self::Frame => true,
+            Self::Object | Self::Page | Self::Head => false,
+        }
+    }
+
+    /// Whether it is done when it has been answered.
+    pub const fn has_reply(self) -> bool {
+        match self {
+            Self::Transaction | Self::Object | Self::Page | Self::Head => true,
+            Self::Message | Self::Frame => false,
+        }
+    }
+
     /// In a word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -134,6 +152,7 @@ impl RecordKind {
             Self::Transaction => "transaction",
             Self::Object => "object",
             Self::Page => "page",
+            Self::Head => "head",
             Self::Frame => "frame",
         }
     }

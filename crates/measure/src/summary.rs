@@ -27,7 +27,8 @@ pub struct Summary {
     pub latency: Distribution,
     /// Where the completed messages' time went.
     pub split: SplitTotal,
-    /// The longest that the transport had a message wait before it took it; what it never took is not among them.
+    /// The longest that the transport had a message of a schedule wait before it took it; what it never took is not among
+    /// them.
     #[serde(rename = "behind_ns", default, with = "nanoseconds")]
     pub behind: Duration,
     /// The earlier and the later half of the messages.
@@ -108,8 +109,10 @@ impl Summarizer {
                 self.halves.add(None);
             }
         }
-        let written = record.request.map_or(record.scheduled, |request| request.written);
-        self.behind = self.behind.max(written.saturating_since(record.scheduled));
+        if record.kind.has_schedule() {
+            let written = record.request.map_or(record.scheduled, |request| request.written);
+            self.behind = self.behind.max(written.saturating_since(record.scheduled));
+        }
         self.abandoned += u64::from(record.outcome == Outcome::Abandoned);
         self.refused += u64::from(record.outcome == Outcome::Refused);
     }

@@ -32,6 +32,8 @@ enum Ends {
     BehindSchedule,
     OutOfTime,
     Failed,
+    /// Whoever opens connections all the time may be about to.
+    StalledOrFailed,
 }
 
 /// What a transport promises.
@@ -76,7 +78,7 @@ const TRANSPORTS: [&str; 9] = [
     "udp",
 ];
 
-const WORKLOADS: [&str; 5] = ["simco", "echo", "pingpong", "oneway", "bulk"];
+const WORKLOADS: [&str; 6] = ["simco", "echo", "pingpong", "oneway", "bulk", "page"];
 
 impl Conversation {
     fn all(&self) -> RangeInclusive<u64> {
@@ -109,6 +111,7 @@ impl Conversation {
 
     /// Where nothing gets through any more, `ends` is how a reliable transport takes it.
     fn cut_off(&self, ends: Ends) -> Due {
+        let ends = if self.workload == "page" { Ends::StalledOrFailed } else { ends };
         (if self.promise == Promise::All { ends } else { Ends::Finished }, self.part())
     }
 }
@@ -188,7 +191,15 @@ const FAULTS: [Fault; 10] = [
 ];
 
 fn has_a_load(workload: &str) -> bool {
-    !matches!(workload, "pingpong" | "bulk")
+    !matches!(workload, "pingpong" | "bulk" | "page")
+}
+
+/// Keys with which a workload is still at it when something goes wrong.
+fn keys(workload: &str) -> &'static str {
+    match workload {
+        "page" => "document = '1kB'\nobjects = 3\nsize = '1kB'\npause = '10ms'",
+        _ => "",
+    }
 }
 
 /// All cases that do not contradict themselves.
@@ -207,7 +218,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> {
-    let Fault { name, network, workload: keys, due } = fault;
+    let Fault { name, network, workload: faulty, due } = fault;
     // A greedy sender has to be at it when something goes wrong.
     let messages = if workload == "bulk" { 200 } else { 25 };
     let spec: TransportSpec = transport.parse().expect("a transport of ours");
@@ -221,7 +232,7 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> 
         return None;
     }
     let (ends, completed) = due(&Conversation { promise, workload, messages })?;
-    let workload_spec = read::<WorkloadSpec>(&format!("kind = '{workload}'\n{keys}"));
+    let workload_spec = read::<WorkloadSpec>(&format!("kind = '{workload}'\n{}\n{faulty}", keys(workload)));
     let network = read(&format!("rate = '10Mbit'\n{network}"));
     let scenario = Scenario::alone(network, spec, workload_spec, messages);
     Some(Case { name: format!("{transport}, {workload}: {name}"), scenario, ends, completed })
@@ -284,13 +295,15 @@ impl Case {
     fn differs(&self, run: &Run) -> Option<String> {
         let Scenario { transport, messages, background, .. } = &self.scenario;
         let missing = if transport.gives_up() { Outcome::Abandoned } else { Outcome::Unfinished };
-        let count = |outcome| run.records.iter().filter(|record| record.outcome == outcome).count() as u64;
+        let records =
+            || run.records.iter().filter(|record| record.kind == self.scenario.workload.record_kind());
+        let count = |outcome| records().filter(|record| record.outcome == outcome).count() as u64;
         let (completed, lost) = (count(Outcome::Completed), count(missing));
         let is_connected = !matches!(self.ends, Ends::NotConnected | Ends::Failed);
-        if Ends::of(&run.stopped) != self.ends {
+        if !self.ends.covers(Ends::of(&run.stopped)) {
             Some(format!("{:?} was due, and it is {}", self.ends, run.stopped))
-        } else if run.records.len() as u64 != *messages {
-            Some(format!("{} records of {messages} messages", run.records.len()))
+        } else if records().count() as u64 != *messages {
+            Some(format!("{} records of {messages} messages", records().count()))
         } else if !self.completed.contains(&completed) {
             Some(format!("{completed} messages were completed, {:?} were due", self.completed))
         } else if completed + lost != *messages {
@@ -325,6 +338,13 @@ pub enum Verdict {
 }
 
 impl Ends {
+    fn covers(self, end: Self) -> bool {
+        match self {
+            Self::StalledOrFailed => matches!(end, Self::Stalled | Self::Failed),
+            _ => self == end,
+        }
+    }
+
     const fn of(stopped: &Stopped) -> Self {
         match stopped {
             Stopped::Finished => Self::Finished,

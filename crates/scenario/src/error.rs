@@ -51,10 +51,10 @@ pub enum ScenarioError {
     NothingSetsThePace,
     /// The next message waits for a reply that may never come.
     #[error(
-        "pingpong over a transport that gives messages up would end with the first one; \
-         use echo, or leave out lifetime and retransmissions"
+        "{0} over a transport that gives messages up would end with the first one; \
+         take TCP or SCTP without lifetime and retransmissions, or another workload such as echo"
     )]
-    PingpongWithoutReliability,
+    WaitsForTheLost(&'static str),
     /// There is nothing to send.
     #[error("`messages` is 0; a run needs at least one")]
     NoMessages,

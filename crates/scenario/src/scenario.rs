@@ -119,7 +119,7 @@ fn check_flow(
         return Err(ScenarioError::NothingSetsThePace);
     }
     if workload.waits_for_replies() && transport.gives_up() {
-        return Err(ScenarioError::PingpongWithoutReliability);
+        return Err(ScenarioError::WaitsForTheLost(workload.kind.workload().name()));
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! What each side noted of the messages that are not settled, joined into records as they are. The sides never share memory,
 //! so they may as well be on two hosts: a ledger is plain data.
 
+use std::collections::BTreeMap;
+
 use hol_base::Time;
 use hol_measure::{Leg, Outcome, Record, RecordKind};
 use hol_transport::Passage;
@@ -18,6 +20,12 @@ const OVERTAKEN: u64 = 1 << 18;
 pub struct Ledger {
     asked: Window<Asked>,
     answered: Window<Option<Answered>>,
+    /// By the number of a note: what is made of several messages.
+    #[serde(default)]
+    wholes: BTreeMap<u32, Whole>,
+    /// By message: when the transport took the first part of a reply that has several.
+    #[serde(default)]
+    begun: BTreeMap<u32, Time>,
     /// Messages that the other side sends at most.
     expected: u64,
     received: u64,
@@ -45,6 +53,22 @@ struct Asked {
     reply: Option<Arrived>,
     /// The reply says no.
     refused: bool,
+}
+
+/// What is no message itself, but is made of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Whole {
+    /// The message with whose request it begins.
+    begins: u32,
+    /// The message with whose reply it ends, and which part of that.
+    ends: Option<(u32, Part)>,
+}
+
+/// Of a reply that is written in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Part {
+    First,
+    Last,
 }
 
 /// The receiver's note on one message.
@@ -89,7 +113,18 @@ impl Ledger {
     /// An empty one, of a side to which the other sends at most `expected` messages.
     pub(crate) fn new(expected: u64) -> Self {
         let (asked, answered) = (Window::default(), Window::default());
-        Self { asked, answered, expected, received: 0, last_due: None, done: 0, gave_up: false }
+        let (wholes, begun) = (BTreeMap::new(), BTreeMap::new());
+        Self {
+            asked,
+            answered,
+            wholes,
+            begun,
+            expected,
+            received: 0,
+            last_due: None,
+            done: 0,
+            gave_up: false,
+        }
     }
 
     /// Makes room for notes on so many messages that are sent, and that come: for whoever settles nothing before the end of a
@@ -131,6 +166,38 @@ impl Ledger {
         }
     }
 
+    /// The message takes this lane.
+    pub fn note_lane(&mut self, entry: EntryId, lane: u16) {
+        if let Some(asked) = self.asked.get_mut(entry.0) {
+            asked.lane = lane;
+        }
+    }
+
+    /// What is made of several messages comes due, and begins with the request of message `begins`.
+    pub fn note_whole_due(&mut self, now: Time, due: Due, begins: u32) -> EntryId {
+        let entry = self.note_due(now, due);
+        self.wholes.insert(entry.0, Whole { begins, ends: None });
+        entry
+    }
+
+    /// It has ended with the reply to message `last`.
+    pub fn note_whole(&mut self, entry: EntryId, last: u32, reply: Arrived) {
+        self.note_end(entry, |_| (last, Part::Last), reply);
+    }
+
+    /// It has ended with the first part of the reply to the message that it begins with.
+    pub fn note_first_octets(&mut self, entry: EntryId, reply: Arrived) {
+        self.note_end(entry, |begins| (begins, Part::First), reply);
+    }
+
+    fn note_end(&mut self, entry: EntryId, ends: impl Fn(u32) -> (u32, Part), reply: Arrived) {
+        if let (Some(asked), Some(whole)) = (self.asked.get_mut(entry.0), self.wholes.get_mut(&entry.0)) {
+            whole.ends = Some(ends(whole.begins));
+            asked.reply = Some(reply);
+            self.done += 1;
+        }
+    }
+
     /// When the message of an entry, which is not settled, was to be sent.
     pub fn scheduled(&self, entry: EntryId) -> Time {
         self.asked.get(entry.0).expect("a message that waits is not settled").scheduled
@@ -163,7 +230,8 @@ impl Ledger {
             }
             if let Some(answered) = self.answered.get_mut(number) {
                 assert!(answered.is_none(), "message {number} was delivered twice");
-                *answered = Some(Answered { request, reply_written: request.delivered });
+                let reply_written = request.delivered;
+                *answered = Some(Answered { request, reply_written });
                 self.done += 1;
             } else {
                 assert!(self.gave_up, "message {number} was delivered twice");
@@ -172,7 +240,12 @@ impl Ledger {
         EntryId(number)
     }
 
-    /// The transport has taken the reply to the message of an entry.
+    /// The transport takes the first of several parts of the reply to the message of an entry.
+    pub fn note_answer_begun(&mut self, entry: EntryId, now: Time) {
+        self.begun.insert(entry.0, now);
+    }
+
+    /// The transport has taken the reply to the message of an entry, or a part of it.
     pub fn note_answer_written(&mut self, entry: EntryId, now: Time) {
         if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
             answered.reply_written = now;
@@ -246,10 +319,22 @@ impl Reading {
     /// The record of the oldest message that is in the ledgers.
     fn take_oldest(self, client: &mut Ledger, server: &mut Ledger) -> Option<Record> {
         let (number, asked) = client.asked.pop()?;
-        let answered = server.answered.pass().flatten();
+        let mut answered = server.answered.pass().flatten();
         client.done -= u64::from(asked.reply.is_some());
         server.done -= u64::from(answered.is_some());
-        let Asked { scheduled, written, lane, size, kind, parent, reply, refused } = asked;
+        let Asked { scheduled, mut written, lane, size, kind, parent, reply, refused } = asked;
+        server.begun.remove(&number);
+        let mut reply_written = answered.map(|answered| answered.reply_written);
+        if let Some(Whole { begins, ends }) = client.wholes.remove(&number) {
+            // It stands before its messages, so their notes are still there.
+            let of = |message| server.answered.get(message).copied().flatten();
+            (written, answered) =
+                (client.asked.get(begins).map_or(written, |first| first.written), of(begins));
+            reply_written = ends.and_then(|(message, part)| match part {
+                Part::First => server.begun.get(&message).copied(),
+                Part::Last => of(message).map(|answered| answered.reply_written),
+            });
+        }
         let outcome = match answered {
             Some(_) if refused => Outcome::Refused,
             Some(_) if reply.is_some() || !self.has_replies => Outcome::Completed,
@@ -264,7 +349,7 @@ impl Reading {
             size,
             scheduled,
             request: answered.map(|answered| answered.request.leg(written)),
-            reply: answered.and_then(|answered| Some(reply?.leg(answered.reply_written))),
+            reply: reply_written.and_then(|written| Some(reply?.leg(written))),
             outcome,
         })
     }

@@ -12,26 +12,36 @@ use crate::{ConnectionId, WorkloadError};
 /// Keeps protocol analysers from taking small numbers for commands of a protocol they know.
 const MARK: u32 = u32::from_be_bytes(*b"hol\0");
 
+/// Zeros from which messages are cut, so that many share one allocation.
+#[derive(Debug, Default)]
+pub(crate) struct Zeros(BytesMut);
+
 /// Makes messages: four octets of length, four of marked number, then zeros.
 #[derive(Debug)]
 pub(crate) struct Padding {
     size: usize,
-    /// Zeros from which messages are cut, so that many share one allocation.
-    zeros: BytesMut,
+    zeros: Zeros,
+}
+
+impl Zeros {
+    const SLAB: usize = 64 << 10;
+
+    /// So many octets, which are nobody else's.
+    pub(crate) fn cut(&mut self, octets: usize) -> BytesMut {
+        if self.0.len() < octets {
+            self.0 = BytesMut::zeroed(octets.max(Self::SLAB));
+        }
+        self.0.split_to(octets)
+    }
 }
 
 impl Padding {
-    const SLAB: usize = 64 << 10;
-
     pub(crate) fn new(size: usize) -> Self {
-        Self { size, zeros: BytesMut::new() }
+        Self { size, zeros: Zeros::default() }
     }
 
     pub(crate) fn message(&mut self, number: u32) -> Bytes {
-        if self.zeros.len() < self.size {
-            self.zeros = BytesMut::zeroed(self.size.max(Self::SLAB));
-        }
-        let mut message = self.zeros.split_to(self.size);
+        let mut message = self.zeros.cut(self.size);
         message[..4].copy_from_slice(&(self.size as u32).to_be_bytes());
         message[4..8].copy_from_slice(&(number ^ MARK).to_be_bytes());
         message.freeze()

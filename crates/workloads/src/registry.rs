@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bulk, Echo, Load, Oneway, Pingpong, Simco, Workload};
+use crate::{Bulk, Echo, Load, Oneway, Page, Pingpong, Simco, Workload};
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
@@ -55,6 +55,7 @@ registry! {
     Pingpong,
     Oneway,
     Bulk,
+    Page,
 }
 
 #[cfg(test)]

@@ -62,6 +62,9 @@ pub enum WorkloadError {
         .0.delete
     )]
     Mix(Mix),
+    /// A page that cannot be.
+    #[error("{0}")]
+    Page(&'static str),
     /// A message must have room for its length and number.
     #[error(
         "`size` is {size} but a message needs at least {} octets and at most {}; choose one between",
@@ -141,7 +144,7 @@ impl WorkloadSpec {
 
     /// Whether each message is answered.
     pub fn has_replies(&self) -> bool {
-        self.record_kind() == RecordKind::Transaction
+        self.record_kind().has_reply()
     }
 
     /// Whether the next message waits for the reply to the last one.
@@ -269,7 +272,7 @@ mod tests {
             let settled = workload.settled();
             assert_eq!((settled.check(), settled.kind.workload().name()), (Ok(()), name));
             let json = serde_json::to_value(&settled).unwrap();
-            assert_eq!(json.get("rate").is_some(), !matches!(name, "pingpong" | "bulk"), "{json}");
+            assert_eq!(json.get("rate").is_some(), workload.load().is_some(), "{json}");
             assert_eq!(json.get("size").is_some(), name != "simco", "{json}");
         }
     }

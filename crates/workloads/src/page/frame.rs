@@ -1,0 +1,156 @@
+//! What goes over a track: frames laid out as in RFC 9113 section 4.1, whatever the way.
+//!
+//! Where a way has no frames (HTTP/1), the nine octets of a frame's header stand for octets of what it carries: sizes on the
+//! wire are those of the way. A frame's stream identifier is the number of its file's record, and the value of a request are the
+//! octets of its file.
+
+use bytes::{Bytes, BytesMut};
+use hol_transport::FramingError;
+
+use super::Way;
+use crate::padding::Zeros;
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// Part of a file.
+    Data,
+    /// A request, or the head of a response.
+    Headers,
+}
+
+/// A frame that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: FrameKind,
+    /// The record of the file that it is about.
+    pub(crate) number: u32,
+}
+
+const HEADER: usize = 9;
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+
+impl Frame {
+    /// A frame has at least so many octets: its header, and the size of a file.
+    pub(crate) const LEAST: u64 = 16;
+    /// And at most so many after its header. RFC 9113 section 4.2.
+    pub(crate) const MOST: u64 = 1 << 14;
+
+    /// Reads a frame that is whole.
+    pub(crate) fn read(octets: &[u8]) -> Result<Self, &'static str> {
+        let Some(header) = octets.first_chunk::<HEADER>() else { return Err("a frame without a header") };
+        let number = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
+        match header[3] {
+            DATA => Ok(Self { kind: FrameKind::Data, number }),
+            HEADERS => Ok(Self { kind: FrameKind::Headers, number }),
+            _ => Err("a frame of no known type"),
+        }
+    }
+}
+
+/// The length of the frame that starts with `octets`.
+pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
+    let Some([a, b, c]) = octets.first_chunk() else { return Ok(None) };
+    let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+    if length as u64 > Frame::MOST {
+        Err(FramingError("impossible length"))
+    } else {
+        Ok(Some(HEADER + length))
+    }
+}
+
+/// The octets of the file that a request asks for.
+pub(crate) fn asked_for(request: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(*request.get(HEADER..)?.first_chunk()?))
+}
+
+/// How many octets of a response a frame of this length is.
+pub(crate) fn octets(way: Way, frame: Frame, length: usize) -> u32 {
+    let header = if way == Way::Multiplexed && frame.kind == FrameKind::Data { HEADER } else { 0 };
+    (length - header) as u32
+}
+
+/// Makes frames.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    zeros: Zeros,
+}
+
+impl Frames {
+    /// A request of `octets` octets for a file of `size`.
+    pub(crate) fn request(&mut self, octets: u64, number: u32, size: u32) -> Bytes {
+        let mut frame = self.frame(octets as usize, HEADERS, number);
+        frame[HEADER..HEADER + 4].copy_from_slice(&size.to_be_bytes());
+        frame.freeze()
+    }
+
+    /// The head of a response, and in the same write as much of a file of which `left` octets are left as one packet carries
+    /// with it: in a write of its own Nagle's algorithm would have it wait. And how many octets of the file that is.
+    pub(crate) fn head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
+        const PACKET: u32 = 1200;
+        let room = PACKET.saturating_sub(octets as u32);
+        // What is left for the next has to have room for a header.
+        let part = if left < room + HEADER as u32 { left } else { room };
+        (self.frame(octets as usize + part as usize, HEADERS, number).freeze(), part)
+    }
+
+    /// The next part of a file of which `left` octets are left, and how many of them it is.
+    pub(crate) fn data(&mut self, way: Way, number: u32, left: u32) -> (Bytes, u32) {
+        const MOST: u32 = Frame::MOST as u32;
+        if way == Way::Multiplexed {
+            let part = left.min(MOST);
+            return (self.frame(HEADER + part as usize, DATA, number).freeze(), part);
+        }
+        // What is left for the last has to have room for a header.
+        let part =
+            if left > MOST && left - MOST < HEADER as u32 { MOST - HEADER as u32 } else { left.min(MOST) };
+        (self.frame(part as usize, DATA, number).freeze(), part)
+    }
+
+    fn frame(&mut self, octets: usize, kind: u8, number: u32) -> BytesMut {
+        let mut frame = self.zeros.cut(octets);
+        frame[..4].copy_from_slice(&(((octets - HEADER) as u32) << 8 | u32::from(kind)).to_be_bytes());
+        frame[5..HEADER].copy_from_slice(&number.to_be_bytes());
+        frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 9113 section 4.1.
+    #[test]
+    fn a_frame_is_laid_out_as_in_http_2() {
+        let request = Frames::default().request(400, 0x1234, 13_500);
+        assert_eq!(request[..9], [0, 1, 135, 1, 0, 0, 0, 0x12, 0x34]);
+        assert_eq!((length_of(&request), asked_for(&request)), (Ok(Some(400)), Some(13_500)));
+        assert_eq!(length_of(&request[..2]), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_a_file_add_up_to_it(size in 16u32..200_000, multiplexed: bool) {
+            let way = if multiplexed { Way::Multiplexed } else { Way::Pipelined };
+            let (mut frames, mut left) = (Frames::default(), size);
+            let (first, part) = frames.head(300, 7, left);
+            prop_assert_eq!((first.len(), length_of(&first)), (300 + part as usize, Ok(Some(first.len()))));
+            left -= part;
+            while left > 0 {
+                let (octets_on_wire, part) = frames.data(way, 7, left);
+                let frame = Frame::read(&octets_on_wire).unwrap();
+                prop_assert_eq!(frame, Frame { kind: FrameKind::Data, number: 7 });
+                prop_assert_eq!(octets(way, frame, octets_on_wire.len()), part);
+                prop_assert_eq!(length_of(&octets_on_wire), Ok(Some(octets_on_wire.len())));
+                left -= part;
+            }
+        }
+
+        #[test]
+        fn any_octets_are_read_or_refused(octets: Vec<u8>) {
+            let _ = (Frame::read(&octets), asked_for(&octets), length_of(&octets));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The side that has the files.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use hol_base::Time;
+
+use super::frame::{self, Frame, FrameKind, Frames};
+use super::tracks::Tracks;
+use super::{Page, Way};
+use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
+use crate::ledger::{Arrived, EntryId, Ledger};
+
+/// Answers each request with the head of a response and as many octets as it asks for.
+#[derive(Debug)]
+pub(crate) struct Server {
+    page: Page,
+    tracks: Tracks,
+    frames: Frames,
+    connections: BTreeMap<ConnectionId, Connection>,
+    quit: Option<Quit>,
+    ledger: Ledger,
+}
+
+/// What is to be done on a connection.
+#[derive(Debug, Default)]
+struct Connection {
+    /// In the order of the requests, but for one that is at it.
+    responses: VecDeque<Response>,
+    /// What the transport refused.
+    held: Option<Outgoing>,
+    is_full: bool,
+    /// The peer asks for nothing more.
+    is_ending: bool,
+}
+
+#[derive(Debug)]
+struct Response {
+    entry: EntryId,
+    stream: u16,
+    /// The server has thought about it.
+    ready: Time,
+    is_new: bool,
+    left: u32,
+}
+
+impl Server {
+    pub(crate) fn new(page: Page, tracks: Tracks, expected: u64) -> Self {
+        let (frames, connections) = (Frames::default(), BTreeMap::new());
+        Self { page, tracks, frames, connections, quit: None, ledger: Ledger::new(expected) }
+    }
+
+    fn take(&mut self, now: Time, delivery: Delivery) -> Result<(), &'static str> {
+        let Delivery { connection, stream, payload, passage } = delivery;
+        let Frame { kind: FrameKind::Headers, number } = Frame::read(&payload)? else {
+            return Err("data instead of a request");
+        };
+        let left = frame::asked_for(&payload).ok_or("a request for nothing")?;
+        let entry = self.ledger.note_request(number, Arrived { passage, delivered: now });
+        let (stream, ready) = (self.tracks.response_stream(stream), now + self.page.think);
+        let response = Response { entry, stream, ready, is_new: true, left };
+        self.connections.entry(connection).or_default().responses.push_back(response);
+        Ok(())
+    }
+
+    /// What goes out next on a connection, if anything can.
+    fn next_frame(&mut self, now: Time, id: ConnectionId) -> Option<Outgoing> {
+        let connection = self.connections.get_mut(&id)?;
+        if connection.is_full {
+            return None;
+        }
+        if let Some(held) = connection.held.take() {
+            return Some(held);
+        }
+        let mut response = connection.take_turn(now, self.page.way)?;
+        let (stream, entry, number) = (response.stream, response.entry, response.entry.number());
+        if response.is_new {
+            self.ledger.note_answer_begun(entry, now);
+        }
+        let payload = self.frames.next(&self.page, &mut response, number);
+        if response.left > 0 {
+            connection.put_back(response, self.page.way);
+        }
+        Some(Outgoing { connection: id, stream, payload, terms: None, entry: Some(entry) })
+    }
+}
+
+impl Frames {
+    /// The next part of a response.
+    fn next(&mut self, page: &Page, response: &mut Response, number: u32) -> Bytes {
+        let (payload, part) = if std::mem::take(&mut response.is_new) {
+            self.head(page.head.0, number, response.left)
+        } else {
+            self.data(page.way, number, response.left)
+        };
+        response.left -= part;
+        payload
+    }
+}
+
+impl Connection {
+    /// Takes the response that is next: the first that is ready; but HTTP/1 answers the requests of a track in their order.
+    fn take_turn(&mut self, now: Time, way: Way) -> Option<Response> {
+        let Self { responses, .. } = self;
+        let may_go = |at: usize| {
+            let Response { stream, ready, .. } = responses[at];
+            let mut before = responses.iter().take(at);
+            ready <= now && (way == Way::Multiplexed || !before.any(|other| other.stream == stream))
+        };
+        let at = (0..responses.len()).find(|at| may_go(*at))?;
+        responses.remove(at)
+    }
+
+    /// A response is not whole yet: one that is multiplexed lets the others have a turn, any other goes on.
+    fn put_back(&mut self, response: Response, way: Way) {
+        match way {
+            Way::Multiplexed => self.responses.push_back(response),
+            Way::Close | Way::Keepalive | Way::Pipelined => self.responses.push_front(response),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.responses.is_empty() && self.held.is_none()
+    }
+}
+
+impl Application for Server {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Message(delivery) => {
+                self.quit = self.take(now, delivery).err().map(Quit::Nonsense).or(self.quit);
+            }
+            Input::Full(outgoing) => {
+                let connection = self.connections.entry(outgoing.connection).or_default();
+                (connection.is_full, connection.held) = (true, Some(outgoing));
+            }
+            Input::Writable(id) => {
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.is_full = false;
+                }
+            }
+            Input::PeerClosed(id) => self.connections.entry(id).or_default().is_ending = true,
+            Input::Failed(id, reason) => {
+                let unsaid = self.connections.remove(&id).is_some_and(|connection| !connection.is_idle());
+                self.quit = unsaid.then_some(Quit::Connection(reason)).or(self.quit);
+            }
+            Input::Closed(id) => drop(self.connections.remove(&id)),
+            Input::Opened(_) | Input::Accepted(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        if let Some(quit) = self.quit {
+            return Output::Stop(quit);
+        }
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        for id in ids {
+            if let Some(outgoing) = self.next_frame(now, id) {
+                if let Some(entry) = outgoing.entry {
+                    self.ledger.note_answer_written(entry, now);
+                }
+                return Output::Send(outgoing);
+            }
+            // Only when all that it has to say is on its way.
+            if self.connections[&id].is_ending && self.connections[&id].is_idle() {
+                self.connections.remove(&id);
+                return Output::Close(id);
+            }
+        }
+        let thoughts = self.connections.values().flat_map(|connection| &connection.responses);
+        Output::Wait(
+            thoughts.map(|response| response.ready).filter(|ready| *ready > now).min().unwrap_or(Time::MAX),
+        )
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { done: self.ledger.received(), ..Standing::default() }
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    fn end(&mut self, _: Time) -> bool {
+        true
+    }
+}

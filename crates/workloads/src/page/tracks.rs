@@ -1,0 +1,76 @@
+//! What a browser may ask on at a time.
+
+use crate::Lanes;
+
+/// A track carries requests one way and their responses the other: a connection, a stream of one, or a pair of streams.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tracks {
+    connections: u16,
+    /// Of each connection.
+    tracks: u16,
+    pair: bool,
+}
+
+impl Tracks {
+    pub(crate) fn new(lanes: Lanes, pair: bool) -> Self {
+        let streams = lanes.streams / lanes.connections;
+        // Who has but one stream has no pair of them.
+        let pair = pair && streams > 1;
+        Self { connections: lanes.connections, tracks: if pair { streams / 2 } else { streams }, pair }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(self) -> u16 {
+        self.connections * self.tracks
+    }
+
+    /// How many connections.
+    pub(crate) fn connections(self) -> u16 {
+        self.connections
+    }
+
+    /// Which of a page's connections has a track.
+    pub(crate) fn connection(self, track: u16) -> u16 {
+        track % self.connections
+    }
+
+    /// The stream of that connection on which requests go.
+    pub(crate) fn request_stream(self, track: u16) -> u16 {
+        let place = track / self.connections;
+        if self.pair { 2 * place } else { place }
+    }
+
+    /// The stream on which the response to a request comes.
+    pub(crate) fn response_stream(self, request: u16) -> u16 {
+        if self.pair { request + 1 } else { request }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tracks(streams: u16, connections: u16, pair: bool) -> Tracks {
+        Tracks::new(Lanes { streams, connections, gives_up: false }, pair)
+    }
+
+    #[test]
+    fn the_tracks_of_associations_take_turns() {
+        let four = tracks(4, 2, false);
+        let all: Vec<_> = (0..four.count()).map(|t| (four.connection(t), four.request_stream(t))).collect();
+        assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1)]);
+    }
+
+    /// The HTTP server of Pfuetzenreuter 2004 answers on stream 2i + 1 what was asked for on stream 2i.
+    #[test]
+    fn a_pair_of_streams_is_a_track() {
+        let five = tracks(5, 1, true);
+        let all: Vec<_> = (0..five.count())
+            .map(|track| five.request_stream(track))
+            .map(|request| (request, five.response_stream(request)))
+            .collect();
+        assert_eq!(all, [(0, 1), (2, 3)]);
+        let tcp = tracks(3, 3, true);
+        assert_eq!((tcp.count(), tcp.request_stream(2), tcp.response_stream(0)), (3, 0, 0));
+    }
+}
