@@ -53,7 +53,11 @@ pub struct Row {
     background_kbps: Option<f64>,
     /// Jain's index of the workload and the background.
     fairness: Option<f64>,
+    /// Of pages.
+    first_octets_ms: Option<f64>,
+    objects_ms: Option<f64>,
     packets: u64,
+    packets_lost_each: Option<f64>,
     seed: u64,
     digest: String,
     run_wall_s: f64,
@@ -101,7 +105,10 @@ impl Row {
             unconnected: result.unconnected(),
             background_kbps: result.background_kbps().map(|b| b.mean),
             fairness: result.fairness().map(|f| f.mean),
+            first_octets_ms: result.first_octets_ms().map(|f| f.mean),
+            objects_ms: result.objects_ms().map(|o| o.mean),
             packets: result.packets(),
+            packets_lost_each: result.packets_lost_each().map(|l| l.mean),
             seed: point.seed,
             digest: result.digest().to_string(),
             run_wall_s: result.wall_s(),

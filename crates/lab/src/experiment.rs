@@ -91,13 +91,12 @@ struct File {
     _zip: Option<IgnoredAny>,
 }
 
-/// `"sctp:streams=8"`, or `{ spec = "sctp:streams=8", label = "SCTP-8", sources = 8 }`.
+/// `"sctp:streams=8"`, or `{ spec = "sctp:streams=8", label = "SCTP-8", workload = { sources = 8 } }`: an application may do
+/// otherwise over this transport, and have a source for each stream. What is given there goes into `[workload]`.
 #[derive(Debug, Clone)]
 struct Named {
     spec: TransportSpec,
     label: String,
-    /// The workload's `sources` over this transport: an application may have one for each stream.
-    sources: Option<u16>,
 }
 
 const fn default_seed() -> u64 {
@@ -147,10 +146,13 @@ impl Experiment {
         first.check_runs(&files, source)?;
         let (mut points, mut places) = (Vec::new(), Vec::new());
         for index in 0..first.transports.get_ref().len() {
+            let own_table = over(&table, index, &combinations[0], source)?;
             for (file, step) in files.iter().zip(&combinations) {
+                let own = own_table.as_ref().map(|table| settle(table, step, source)).transpose()?;
+                let (file, table) = (own.as_ref().unwrap_or(file), own_table.as_ref().unwrap_or(&table));
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
                 let point = file.point(name, index, axes);
-                point.scenario(0).check().map_err(|e| file.misfit(&e, &table, step, source))?;
+                point.scenario(0).check().map_err(|e| file.misfit(&e, table, step, source))?;
                 points.push(point.settled());
                 places.push(file.world.span());
             }
@@ -191,6 +193,40 @@ impl Experiment {
         }
         self
     }
+}
+
+/// The experiment over the transport of this place, where that has keys of the workload of its own; none that is swept.
+fn over<'s>(
+    table: &DeTable<'s>,
+    transport: usize,
+    swept: &[Assignment<'_>],
+    source: &Source,
+) -> Result<Option<DeTable<'s>>, InputError> {
+    let Some((own, keys)) = own_workload(table, transport) else { return Ok(None) };
+    let is_swept = |key: &str| swept.iter().any(|set| set.key.strip_prefix("workload.") == Some(key));
+    if let Some((key, _)) = keys.iter().find(|(key, _)| is_swept(key.get_ref())) {
+        let problem = format!("workload.{} is swept; leave it out here or there", key.get_ref());
+        return Err(source.error(&key.span(), problem));
+    }
+    let mut table = table.clone();
+    let empty = Spanned::new(own.span(), DeValue::Table(DeTable::new()));
+    let workload = table.entry(Spanned::new(own.span(), "workload".into())).or_insert(empty);
+    if let DeValue::Table(workload) = workload.as_mut() {
+        workload.extend(keys.clone());
+    }
+    Ok(Some(table))
+}
+
+/// The keys that the transport of this place has for the workload, in the table that has them.
+fn own_workload<'t, 's>(
+    table: &'t DeTable<'s>,
+    transport: usize,
+) -> Option<(&'t Spanned<DeValue<'s>>, &'t DeTable<'s>)> {
+    let DeValue::Array(transports) = table.get("transports")?.get_ref() else { return None };
+    let DeValue::Table(named) = transports.get(transport)?.get_ref() else { return None };
+    let own = named.get("workload")?;
+    let DeValue::Table(keys) = own.get_ref() else { return None };
+    Some((own, keys))
 }
 
 /// The file with the values of one combination.
@@ -396,11 +432,7 @@ impl File {
     }
 
     fn point(&self, experiment: &str, transport: usize, axes: Vec<(String, String)>) -> Point {
-        let Named { spec, label, sources } = self.transports.get_ref()[transport].clone();
-        let mut workload = self.workload.get_ref().clone();
-        if let (Some(sources), Some(load)) = (sources, workload.load_mut()) {
-            load.sources = sources;
-        }
+        let Named { spec, label } = self.transports.get_ref()[transport].clone();
         Point {
             id: PointId(0),
             experiment: experiment.to_owned(),
@@ -413,7 +445,7 @@ impl File {
             seed: self.seed,
             network: self.network.get_ref().clone(),
             hosts: self.hosts.get_ref().clone(),
-            workload,
+            workload: self.workload.get_ref().clone(),
             background: self.background.iter().map(|entry| entry.get_ref().clone()).collect(),
             world: self.world.get_ref().clone(),
             provenance: String::new(),
@@ -428,7 +460,9 @@ impl<'de> Deserialize<'de> for Named {
         struct Table {
             spec: String,
             label: Option<String>,
-            sources: Option<u16>,
+            /// It is read with the workload that it goes into.
+            #[serde(rename = "workload")]
+            _workload: Option<BTreeMap<String, IgnoredAny>>,
         }
         struct TextOrTable;
         impl<'de> Visitor<'de> for TextOrTable {
@@ -438,12 +472,12 @@ impl<'de> Deserialize<'de> for Named {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Named, E> {
                 let spec: TransportSpec = text.parse().map_err(E::custom)?;
-                Ok(Named { label: spec.to_string(), spec, sources: None })
+                Ok(Named { label: spec.to_string(), spec })
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Named, A::Error> {
-                let Table { spec, label, sources } = Table::deserialize(MapAccessDeserializer::new(map))?;
+                let Table { spec, label, .. } = Table::deserialize(MapAccessDeserializer::new(map))?;
                 let named = self.visit_str::<A::Error>(&spec)?;
-                Ok(Named { label: label.unwrap_or(named.label), sources, ..named })
+                Ok(Named { label: label.unwrap_or(named.label), ..named })
             }
         }
         deserializer.deserialize_any(TextOrTable)

@@ -10,8 +10,17 @@ use toml::Spanned;
 use crate::point::Point;
 
 /// What may be drawn, by the names of a report's metrics.
-pub const METRICS: [&str; 6] =
-    ["response-time", "tail", "throughput", "connect-time", "fairness", "delivered"];
+pub const METRICS: [&str; 9] = [
+    "response-time",
+    "tail",
+    "throughput",
+    "connect-time",
+    "fairness",
+    "delivered",
+    "first-octets",
+    "object-time",
+    "packets-lost",
+];
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

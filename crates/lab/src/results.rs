@@ -152,6 +152,18 @@ impl PointResult {
     pub fn packets(&self) -> u64 {
         self.sum(|run| run.packets)
     }
+    /// The time until the first octets of a page came, in ms, over the repetitions.
+    pub fn first_octets_ms(&self) -> Option<Interval> {
+        self.mean_of(RunResult::first_octets_ms)
+    }
+    /// The time of an object of a page in ms, from when it is known, over the repetitions.
+    pub fn objects_ms(&self) -> Option<Interval> {
+        self.mean_of(RunResult::objects_ms)
+    }
+    /// Packets that did not arrive, for each message that did, over the repetitions.
+    pub fn packets_lost_each(&self) -> Option<Interval> {
+        self.mean_of(RunResult::packets_lost_each)
+    }
     /// Wall-clock time inside the simulation, in seconds.
     pub fn wall_s(&self) -> f64 {
         self.runs.iter().map(|run| run.wall_s).sum()
@@ -165,6 +177,10 @@ impl PointResult {
     /// Why a run ended before everything was done, if one did.
     pub fn stopped(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.stopped.as_deref())
+    }
+
+    fn mean_of(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
+        Interval::of(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>(), CONFIDENCE)
     }
 
     fn sum(&self, count: impl Fn(&RunResult) -> u64) -> u64 {

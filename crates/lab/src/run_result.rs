@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Duration;
 use hol_measure::{RecordKind, Summary, nanoseconds};
+use hol_network::Drops;
 use hol_scenario::{BackgroundRun, Course, Facts, Stopped};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct RunResult {
     pub background: Vec<Share>,
     /// Packets that the hosts sent.
     pub packets: u64,
+    /// Packets that did not arrive, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_lost: Option<u64>,
     /// What both endpoints counted together, where they tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
@@ -77,6 +81,22 @@ pub struct Counts {
 }
 
 impl RunResult {
+    /// The mean time until the first octets of a page came, in ms.
+    pub fn first_octets_ms(&self) -> Option<f64> {
+        self.other.get(&RecordKind::Head)?.latency.mean_ms()
+    }
+
+    /// The mean time of an object of a page, in ms.
+    pub fn objects_ms(&self) -> Option<f64> {
+        self.other.get(&RecordKind::Object)?.latency.mean_ms()
+    }
+
+    /// Packets that did not arrive, for each message that did.
+    pub fn packets_lost_each(&self) -> Option<f64> {
+        let completed = self.summary.completed;
+        self.packets_lost.filter(|_| completed > 0).map(|lost| lost as f64 / completed as f64)
+    }
+
     /// It did not carry its load: it ended early, or fell more than a second behind its schedule.
     pub fn collapsed(&self) -> bool {
         self.stopped.is_some() || self.summary.fell_behind()
@@ -93,6 +113,7 @@ impl RunResult {
             connect_time: course.connect_time,
             background: course.background.iter().map(Share::of).collect(),
             packets: course.packets,
+            packets_lost: course.drops.map(Drops::total),
             counts: course.endpoints.as_ref().map(Counts::of),
             stopped: course.stopped.reason(),
             wall_s,
@@ -151,6 +172,7 @@ impl RunResult {
             connect_time: Some(Duration::ZERO),
             background: Vec::new(),
             packets: 2,
+            packets_lost: None,
             counts: None,
             stopped: None,
             wall_s: 0.0,

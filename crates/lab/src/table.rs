@@ -24,6 +24,7 @@ fn row(result: &PointResult) -> Row {
     let of_runs = result.sorted_means_ms();
     let run = |p| json!(quantile(&of_runs, p));
     let [throughput, background] = [result.throughput_kbps(), result.background_kbps()];
+    let [first, objects, lost] = [result.first_octets_ms(), result.objects_ms(), result.packets_lost_each()];
     let (messages, connect) = (result.messages_per_s(), result.connect_ms());
     let of_messages = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
     // Empty where the world does not see it: zero would be a measurement.
@@ -79,7 +80,13 @@ fn row(result: &PointResult) -> Row {
             ("background_ci95_kbps", json!(background.map(|b| b.half_width))),
             ("fairness", json!(result.fairness().map(|f| f.mean))),
             ("fairness_ci95", json!(result.fairness().map(|f| f.half_width))),
+            ("first_octets_ms", json!(first.map(|f| f.mean))),
+            ("first_octets_ci95_ms", json!(first.map(|f| f.half_width))),
+            ("objects_ms", json!(objects.map(|o| o.mean))),
+            ("objects_ci95_ms", json!(objects.map(|o| o.half_width))),
             ("packets", json!(result.packets())),
+            ("packets_lost_each", json!(lost.map(|l| l.mean))),
+            ("packets_lost_each_ci95", json!(lost.map(|l| l.half_width))),
             ("stopped", json!(result.stopped())),
             ("digest", json!(result.digest().to_string())),
         ]

@@ -40,8 +40,8 @@ fn transports_are_the_first_axis_and_every_combination_is_a_point() {
 }
 
 #[test]
-fn a_transport_may_say_how_many_sources_use_it_and_else_the_workload_does() {
-    let text = "transports = ['sctp', { spec = 'sctp:streams=2', label = 'two sources', sources = 2 }]\n\
+fn a_transport_may_have_keys_of_the_workload_of_its_own() {
+    let text = "transports = ['sctp', { spec = 'sctp:streams=2', label = 'two sources', workload = { sources = 2 } }]\n\
                 [workload]\nkind = 'oneway'";
     let sources =
         |text: &str| parse(text).unwrap().points.iter().map(|p| p.workload.sources()).collect::<Vec<_>>();
@@ -49,6 +49,10 @@ fn a_transport_may_say_how_many_sources_use_it_and_else_the_workload_does() {
     assert_eq!(sources(&format!("{text}\nsources = 3")), [3, 2]);
     let error = parse(&text.replace("sources = 2", "sources = 0")).unwrap_err().to_string();
     assert!(error.contains("`sources` is 0"), "{error}");
+    let error = parse(&text.replace("sources = 2", "sorces = 2")).unwrap_err().to_string();
+    assert!(error.contains("test.toml:1") && error.contains("unknown key \"sorces\""), "{error}");
+    let error = parse(&format!("{text}\n[sweep]\n'workload.sources' = [1, 2]")).unwrap_err().to_string();
+    assert!(error.contains("test.toml:1") && error.contains("workload.sources is swept"), "{error}");
 }
 
 #[test]

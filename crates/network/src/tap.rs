@@ -78,3 +78,11 @@ pub struct Drops {
     /// Sent on or caught by a link that was down.
     pub down: u64,
 }
+
+impl Drops {
+    /// All of them.
+    pub const fn total(self) -> u64 {
+        let Self { loss, queue, corrupt, mtu, down } = self;
+        loss + queue + corrupt + mtu + down
+    }
+}

@@ -38,6 +38,12 @@ pub struct Cell {
     pub early: Vec<bool>,
     /// Whether longer runs would have the same mean response time, as far as these show it.
     pub steady: bool,
+    /// Of pages: the mean time until their first octets came in ms, of each repetition.
+    pub first_octets: Vec<Option<f64>>,
+    /// The same of the mean time of an object.
+    pub objects: Vec<Option<f64>>,
+    /// Packets that did not arrive, for each message that did, of each repetition; none where that is not known.
+    pub packets_lost: Vec<Option<f64>>,
     /// Its flows as a whole, where messages go one way or there is a background.
     pub flows: Option<Flows>,
 }

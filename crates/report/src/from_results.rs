@@ -27,6 +27,9 @@ impl From<&PointResult> for Cell {
             stopped: result.stopped().map(str::to_owned),
             early: result.runs.iter().map(|run| run.stopped.is_some()).collect(),
             steady: result.is_steady(),
+            first_octets: result.runs.iter().map(|run| run.first_octets_ms()).collect(),
+            objects: result.runs.iter().map(|run| run.objects_ms()).collect(),
+            packets_lost: result.runs.iter().map(|run| run.packets_lost_each()).collect(),
             flows: flows(result),
             ..Self::from(&result.point)
         }
@@ -48,6 +51,9 @@ impl From<&Point> for Cell {
             stopped: None,
             early: Vec::new(),
             steady: true,
+            first_octets: Vec::new(),
+            objects: Vec::new(),
+            packets_lost: Vec::new(),
             flows: None,
         }
     }
@@ -114,6 +120,7 @@ fn is_plain(point: &Point) -> bool {
         point.workload.rate().map_or(0.0, |rate| rate.per_second()) * f64::from(point.workload.sources());
     let share = load * 8.0 * (size + HEADERS) as f64 / rate.bits_per_second() as f64;
     is_one_line
+        && point.workload.record_kind().has_schedule()
         && matches!(loss, LossSpec::Independent(_))
         && jitter == Duration::ZERO
         && [duplicate, reorder, corrupt].iter().all(|chance| chance.is_zero())

@@ -25,6 +25,12 @@ pub enum Metric {
     Fairness,
     /// The share of the messages that arrived, in percent.
     Delivered,
+    /// How long the first octets of a page took, in ms.
+    FirstOctets,
+    /// The mean time of an object of a page, in ms: from when it is known until it is here.
+    ObjectTime,
+    /// Packets that did not arrive, for each message that did.
+    PacketsLost,
 }
 
 impl Metric {
@@ -45,6 +51,9 @@ impl Metric {
             Self::Throughput => flows().map(|flows| flows.throughputs.clone()).unwrap_or_default(),
             Self::ConnectTime => flows().map(|flows| flows.connects.clone()).unwrap_or_default(),
             Self::Fairness => flows().map(|flows| flows.fairnesses.clone()).unwrap_or_default(),
+            Self::FirstOctets => cell.first_octets.clone(),
+            Self::ObjectTime => cell.objects.clone(),
+            Self::PacketsLost => cell.packets_lost.clone(),
             Self::Delivered => {
                 let share = |run: &Summary| 100.0 * run.completed as f64 / run.offered as f64;
                 cell.runs.iter().map(share).map(Some).collect()
@@ -72,7 +81,12 @@ impl Metric {
     /// What stands for a repetition without a value where only the order counts.
     pub const fn worst(self) -> f64 {
         match self {
-            Self::ResponseTime | Self::Tail | Self::ConnectTime => f64::INFINITY,
+            Self::ResponseTime
+            | Self::Tail
+            | Self::ConnectTime
+            | Self::FirstOctets
+            | Self::ObjectTime
+            | Self::PacketsLost => f64::INFINITY,
             Self::Throughput | Self::Delivered | Self::Fairness => f64::NEG_INFINITY,
         }
     }
@@ -86,8 +100,10 @@ impl Metric {
     pub fn distribution(self, cell: &Cell) -> Distribution {
         match self {
             Self::ResponseTime | Self::Tail => cell.latency.clone(),
-            Self::Throughput | Self::Delivered | Self::Fairness => Distribution::default(),
-            Self::ConnectTime => {
+            Self::Throughput | Self::Delivered | Self::Fairness | Self::PacketsLost => {
+                Distribution::default()
+            }
+            Self::ConnectTime | Self::FirstOctets | Self::ObjectTime => {
                 let mut recorder = Recorder::new();
                 for value in self.of_runs(cell) {
                     match value {
@@ -105,7 +121,7 @@ impl Metric {
         match self {
             Self::ResponseTime => closed_form::mean(cell),
             Self::Throughput => cell.flows.as_ref()?.ceiling_kbps,
-            Self::Tail | Self::ConnectTime | Self::Delivered | Self::Fairness => None,
+            _ => None,
         }
     }
 
@@ -114,14 +130,17 @@ impl Metric {
         match self {
             Self::ResponseTime => Some("the closed form, where it applies"),
             Self::Throughput => Some("the most that the line carries with the headers of this transport"),
-            Self::Tail | Self::ConnectTime | Self::Delivered | Self::Fairness => None,
+            _ => None,
         }
     }
 
     /// Its unit.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::ResponseTime | Self::Tail | Self::ConnectTime => "ms",
+            Self::ResponseTime | Self::Tail | Self::ConnectTime | Self::FirstOctets | Self::ObjectTime => {
+                "ms"
+            }
+            Self::PacketsLost => "packets",
             Self::Throughput => "kbit/s",
             Self::Fairness => "of 1",
             Self::Delivered => "%",
@@ -137,6 +156,9 @@ impl Metric {
             Self::ConnectTime => "time to connect",
             Self::Fairness => "Jain's fairness index",
             Self::Delivered => "messages delivered",
+            Self::FirstOctets => "time to the first octets",
+            Self::ObjectTime => "mean time of an object",
+            Self::PacketsLost => "packets lost, each time",
         }
     }
 
@@ -160,20 +182,18 @@ impl Metric {
     /// What the axis of its distribution is called.
     pub const fn time_axis(self) -> &'static str {
         match self {
-            Self::ResponseTime | Self::Tail | Self::Throughput | Self::Delivered | Self::Fairness => {
-                "response time (ms)"
-            }
             Self::ConnectTime => "time to connect (ms)",
+            Self::FirstOctets => "time to the first octets (ms)",
+            Self::ObjectTime => "time of an object (ms)",
+            _ => "response time (ms)",
         }
     }
 
     /// What the share above a time is called.
     pub const fn share_axis(self) -> &'static str {
         match self {
-            Self::ResponseTime | Self::Tail | Self::Throughput | Self::Delivered | Self::Fairness => {
-                "share of messages that took longer"
-            }
-            Self::ConnectTime => "share of runs that took longer",
+            Self::ConnectTime | Self::FirstOctets | Self::ObjectTime => "share of runs that took longer",
+            _ => "share of messages that took longer",
         }
     }
 
@@ -182,6 +202,7 @@ impl Metric {
         match self {
             Self::Fairness => ["fairer", "less fair"],
             Self::Delivered => ["more complete", "less complete"],
+            Self::PacketsLost => ["fewer packets lost", "more packets lost"],
             _ => ["faster", "slower"],
         }
     }
@@ -191,6 +212,7 @@ impl Metric {
         match self {
             Self::Fairness => "as fair",
             Self::Delivered => "as complete",
+            Self::PacketsLost => "as many packets lost",
             _ => "as fast",
         }
     }
@@ -198,15 +220,22 @@ impl Metric {
     /// The largest difference that counts as none, in its unit: time is in whole nanoseconds.
     pub const fn resolution(self) -> f64 {
         match self {
-            Self::ResponseTime | Self::Tail | Self::ConnectTime => 1e-6,
-            Self::Throughput | Self::Delivered | Self::Fairness => 0.0,
+            Self::ResponseTime | Self::Tail | Self::ConnectTime | Self::FirstOctets | Self::ObjectTime => {
+                1e-6
+            }
+            Self::Throughput | Self::Delivered | Self::Fairness | Self::PacketsLost => 0.0,
         }
     }
 
     /// How much faster (fairer) the first of two is, given what it has more.
     pub fn gain(self, difference: f64) -> f64 {
         match self {
-            Self::ResponseTime | Self::Tail | Self::ConnectTime => -difference,
+            Self::ResponseTime
+            | Self::Tail
+            | Self::ConnectTime
+            | Self::FirstOctets
+            | Self::ObjectTime
+            | Self::PacketsLost => -difference,
             Self::Throughput | Self::Delivered | Self::Fairness => difference,
         }
     }

@@ -71,6 +71,9 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         stopped: None,
         early: Vec::new(),
         steady: true,
+        first_octets: Vec::new(),
+        objects: Vec::new(),
+        packets_lost: Vec::new(),
         flows: None,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hol_lab::Study;
 use hol_report::claims::{StudyClaims, View};
 use hol_report::data::{Cell, Dataset};
-use hol_report::figures::StudyFigures;
+use hol_report::figures::{Kind, StudyFigures};
 use hol_stack::TransportSpec;
 
 /// The studies that make claims: `fidelity` is for `hol validate` and makes none.
@@ -25,7 +25,7 @@ fn labels(study: &Study) -> BTreeSet<&str> {
 #[test]
 fn the_studies_that_make_claims_are_these() {
     let names: Vec<&str> = studies().map(|(study, ..)| study.name).collect();
-    assert_eq!(names, ["eklund2004", "ikr53", "nayak2019"]);
+    assert_eq!(names, ["eklund2004", "ikr53", "nayak2019", "sasikala2008"]);
     for (study, figures, claims) in studies() {
         assert!(!figures.figures.is_empty() && !figures.views.is_empty(), "{} has no figures", study.name);
         assert!(!claims.claims.is_empty() && !labels(&study).is_empty(), "{} has no claims", study.name);
@@ -45,6 +45,20 @@ fn every_figure_names_an_experiment_and_transports_that_exist_on_every_stack() {
                 let label = format!("{transport}{}", view.suffix);
                 assert!(labels.contains(label.as_str()), "figure {} shows {label}", figure.number);
             }
+        }
+    }
+}
+
+#[test]
+fn every_axis_that_is_logarithmic_begins_above_zero() {
+    for (study, figures, _) in studies() {
+        for figure in &figures.figures {
+            let begins = match figure.kind {
+                Kind::Loss | Kind::Rate => figure.x[0],
+                Kind::Ccdf => figure.x[0].min(figure.y[0]),
+                Kind::Streams | Kind::Axis => continue,
+            };
+            assert!(begins > 0.0, "{}: figure {} begins at {begins}", study.name, figure.number);
         }
     }
 }

@@ -11,7 +11,7 @@ precision = '5%'
 records = 'none'
 world = 'model'
 transports = ['tcp']
-transports = [{ spec = 'tcp', label = 'a', sources = 2 }]
+transports = [{ spec = 'tcp', label = 'a', workload = { sources = 2 } }]
 topology = 'none.ns'
 network.rate = '1Mbit'
 network.delay = '10ms'

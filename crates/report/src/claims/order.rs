@@ -7,6 +7,8 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
+use crate::metric::Metric;
+use crate::survey::Numbers;
 
 /// Means only fall, or only rise, along an axis; all else equal.
 #[derive(Debug, Clone, Deserialize)]
@@ -17,14 +19,29 @@ pub struct Monotone {
     pub(super) at: Filter,
     along: Along,
     direction: Direction,
+    /// What falls or rises.
+    #[serde(default)]
+    metric: Metric,
 }
 
 /// The axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
 enum Along {
     Loss,
     Streams,
+    /// A swept key, such as `network.delay`.
+    Axis(String),
+}
+
+impl From<String> for Along {
+    fn from(name: String) -> Self {
+        match &*name {
+            "loss" => Self::Loss,
+            "streams" => Self::Streams,
+            _ => Self::Axis(name),
+        }
+    }
 }
 
 /// At each quantile, a transport is not faster than the next in the list, and the first is slower than the last.
@@ -39,19 +56,37 @@ pub struct QuantileOrder {
 }
 
 impl Along {
-    fn value(self, cell: &Cell) -> f64 {
+    /// Where points stand on it; `None` if one does not.
+    fn values(&self, cells: &[&Cell]) -> Option<Vec<f64>> {
         match self {
-            Self::Loss => cell.conditions.loss,
-            Self::Streams => f64::from(cell.streams),
+            Self::Loss => Some(cells.iter().map(|cell| cell.conditions.loss).collect()),
+            Self::Streams => Some(cells.iter().map(|cell| f64::from(cell.streams)).collect()),
+            Self::Axis(key) => {
+                let texts: Option<Vec<&str>> = cells.iter().map(|cell| cell.conditions.axis(key)).collect();
+                Some(Numbers::read(&texts?)?.values)
+            }
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Loss => "loss",
+            Self::Streams => "streams",
+            Self::Axis(key) => key.rsplit('.').next().unwrap_or(key),
         }
     }
 
     /// What is equal among the points of one curve.
-    fn curve(self, cell: &Cell) -> String {
+    fn curve(&self, cell: &Cell) -> String {
         let conditions = &cell.conditions;
         match self {
             Self::Loss => format!("{}, {}, {}/s", cell.transport, cell.experiment, conditions.rate),
             Self::Streams => cell.place(),
+            Self::Axis(key) => {
+                let others = conditions.axes.iter().filter(|(other, _)| other != key);
+                let others: Vec<String> = others.map(|(key, value)| format!("{key}={value}")).collect();
+                [&[cell.transport.clone(), cell.experiment.clone()], &others[..]].concat().join(", ")
+            }
         }
     }
 }
@@ -64,9 +99,12 @@ impl Monotone {
         }
         let (mut steps, mut rows) = (0, Vec::new());
         for (name, mut cells) in curves {
-            cells.sort_by(|a, b| self.along.value(a).total_cmp(&self.along.value(b)));
-            cells.retain(|cell| cell.mean().is_some());
-            let mut levels: Vec<Vec<f64>> = cells.iter().filter_map(|cell| cell.means()).collect();
+            cells.retain(|cell| self.metric.mean(cell).is_some());
+            let Some(values) = self.along.values(&cells) else { continue };
+            let mut curve: Vec<(f64, &Cell)> = values.into_iter().zip(cells).collect();
+            curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let of = |cell: &Cell| self.metric.of_runs(cell).into_iter().flatten().collect();
+            let mut levels: Vec<Vec<f64>> = curve.iter().map(|(_, cell)| of(cell)).collect();
             if levels.len() < 2 {
                 continue;
             }
@@ -76,12 +114,9 @@ impl Monotone {
             steps += levels.len() - 1;
             for step in Trend::of(&levels, self.direction, CONFIDENCE).violations {
                 let at = |index: usize| {
-                    let cell = cells[index];
-                    format!(
-                        "{:.2} ms at {}",
-                        cell.latency.mean_ms().unwrap_or(f64::NAN),
-                        self.along.value(cell)
-                    )
+                    let (value, cell) = curve[index];
+                    let mean = self.metric.mean(cell).map_or(f64::NAN, |mean| mean.mean);
+                    format!("{mean:.2} {} at {value}", self.metric.unit())
                 };
                 rows.push(format!("{name}: {}, then {}", at(step), at(step + 1)));
             }
@@ -93,7 +128,7 @@ impl Monotone {
             Direction::NonIncreasing => "falls",
             Direction::NonDecreasing => "rises",
         };
-        let along = if self.along == Along::Loss { "loss" } else { "streams" };
+        let along = self.along.name();
         let text = format!("{steps} steps along {along}: {} contradict that it only {way}", rows.len());
         Finding::new(rows.is_empty(), text).with_rows(rows)
     }
@@ -173,7 +208,8 @@ mod tests {
         let mut cells: Vec<Cell> = cells.collect();
         let transports = labels.map(str::to_owned).to_vec();
         let (along, direction) = (Along::Streams, Direction::NonIncreasing);
-        let check = Monotone { transports, at: Filter::default(), along, direction };
+        let (at, metric) = (Filter::default(), Metric::default());
+        let check = Monotone { transports, at, along, direction, metric };
         let whole = check.evaluate(&view(&dataset(cells.clone())));
         // As an interrupted sweep has it.
         cells[1].runs.truncate(2);

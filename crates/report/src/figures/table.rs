@@ -45,6 +45,9 @@ fn header(figure: &Figure) -> impl Iterator<Item = &'static str> {
         (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n,missing",
         (_, Metric::Delivered) => "panel,series,x,delivered_percent,ci95,,n,missing",
         (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n,missing",
+        (_, Metric::FirstOctets) => "panel,series,x,first_octets_ms,ci95_ms,,n,missing",
+        (_, Metric::ObjectTime) => "panel,series,x,object_ms,ci95_ms,,n,missing",
+        (_, Metric::PacketsLost) => "panel,series,x,packets_lost,ci95,,n,missing",
         (_, Metric::Fairness) => "panel,series,x,fairness,ci95,,n,missing",
     };
     columns.split(',')

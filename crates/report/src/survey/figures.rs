@@ -40,6 +40,8 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
         (Metric::Throughput, has_flows),
         (Metric::Fairness, competes),
         (Metric::Delivered, loses),
+        (Metric::ObjectTime, survey.cells().any(|cell| cell.objects.iter().any(Option::is_some))),
+        (Metric::FirstOctets, survey.cells().any(|cell| cell.first_octets.iter().any(Option::is_some))),
     ];
     let others = others.into_iter().filter(|(metric, is_wanted)| *is_wanted && *metric != lead);
     [lead].into_iter().chain(others.map(|(metric, _)| metric)).collect()

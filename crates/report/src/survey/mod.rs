@@ -24,6 +24,7 @@ pub use axes::axes;
 pub use contest::{Contest, NO_MATTER, Outcome, verdict};
 pub use headline::Headline;
 pub use map::Map;
+pub use quantity::Numbers;
 
 /// One experiment with its axes.
 #[derive(Debug)]

@@ -23,6 +23,7 @@ pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
             connect_time: None,
             background: Vec::new(),
             packets: 2,
+            packets_lost: None,
             counts: None,
             stopped: None,
             wall_s: 0.0,
