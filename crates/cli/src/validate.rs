@@ -9,6 +9,7 @@ use hol_lab::{
     BothWorlds, Experiment, Finished, Manifest, Plan, Point, Repetitions, Results, Source, Store, Study,
     WorldName,
 };
+use hol_measure::Bounds;
 use hol_report::metric::Metric;
 use hol_report::validation::{Check, Compared, Validation};
 
@@ -22,6 +23,8 @@ use crate::terminal::{grouped, note, say, table};
 const SHOWN: usize = 25;
 
 /// Hold the model to the kernel: the same points in both worlds, side by side, and whether they agree.
+///
+/// Each world is told by its median run, which no rare collapse moves; ranks say whether its runs are higher.
 ///
 /// Takes the points whose stack is the kernel's. Finished runs are kept as they come, and the same command goes on:
 /// the kernel's runs stay, the model's are done again when this program has changed.
@@ -178,10 +181,10 @@ fn narrowed(mut results: Results, chosen: &[bool]) -> Results {
 /// The worst points, and how many agree.
 fn text(validation: &Validation) -> String {
     let judged: &[&str] = match validation.metric {
-        Metric::Throughput => &["kernel kbit/s", "model", "off"],
-        _ => &["kernel mean", "model", "off", "kernel p99", "model", "off"],
+        Metric::Throughput => &["kernel kbit/s", "model", "off", "kernel faster"],
+        _ => &["kernel mean", "model", "off", "kernel slower", "kernel p99", "model", "off", "kernel slower"],
     };
-    let heads = [&["worst first"], judged, &["resent ‰", "W1 ms", ""]].concat();
+    let heads = [&["worst first, median runs"], judged, &["collapsed", ""]].concat();
     let mut rows = vec![heads.into_iter().map(str::to_owned).collect()];
     rows.extend(validation.points.iter().take(SHOWN).map(row));
     let mut text = table(&rows);
@@ -213,13 +216,23 @@ fn text(validation: &Validation) -> String {
 
 /// A point with the numbers that it was judged by.
 fn for_programs(compared: &Compared) -> serde_json::Value {
+    let bounds =
+        |Bounds { value, low, high }| serde_json::json!({ "value": value, "low": low, "high": high });
     let check = |check: &Option<Check>| {
         check.as_ref().map(|check| {
-            let Check { kernel, model, tolerance } = check;
-            serde_json::json!({ "kernel": kernel, "model": model, "tolerance": tolerance, "agrees": check.agrees() })
+            serde_json::json!({
+                "kernel": bounds(check.kernel),
+                "model": bounds(check.model),
+                "difference": bounds(check.difference),
+                "difference_percent": bounds(check.percent()),
+                "tolerance": check.tolerance,
+                "kernel_superiority": check.ranks.superiority,
+                "rank_p": check.ranks.p,
+                "agrees": check.agrees(),
+            })
         })
     };
-    let Compared { point, wasserstein_ms, .. } = compared;
+    let Compared { point, collapses, wasserstein_ms, .. } = compared;
     serde_json::json!({
         "point": point.to_string(),
         "id": point.id,
@@ -228,6 +241,7 @@ fn for_programs(compared: &Compared) -> serde_json::Value {
         "mean_ms": check(&compared.mean),
         "p99_ms": check(&compared.p99),
         "throughput_kbps": check(&compared.throughput),
+        "collapsed": { "kernel": collapses.kernel.0, "model": collapses.model.0, "p": collapses.p() },
         "wasserstein_ms": wasserstein_ms,
     })
 }
@@ -236,18 +250,13 @@ fn row(compared: &Compared) -> Vec<String> {
     let Compared { point, kernel, model, .. } = compared;
     let mut row = vec![point.to_string()];
     for check in compared.judged() {
-        row.extend(check.as_ref().map_or(["-", "-", "-"].map(str::to_owned), numbers));
+        row.extend(check.as_ref().map_or(["-", "-", "-", "-"].map(str::to_owned), numbers));
     }
-    let moved = compared.wasserstein_ms.map_or("-".to_owned(), short);
-    row.extend([
-        format!("{:.0}/{:.0}", kernel.sent_again, model.sent_again),
-        moved,
-        compared.verdict().to_owned(),
-    ]);
+    row.extend([format!("{}/{}", kernel.collapsed, model.collapsed), compared.verdict().to_owned()]);
     row
 }
 
-fn numbers(check: &Check) -> [String; 3] {
-    let model = short(check.model.mean);
-    [check.kernel.to_string(), model, format!("{:+.2} ({:.1}×)", check.difference(), check.excess())]
+fn numbers(check: &Check) -> [String; 4] {
+    let off = format!("{:+.1} % ({:.1}×)", check.percent().value, check.excess());
+    [check.kernel.to_string(), short(check.model.value), off, check.ranks_in_words()]
 }

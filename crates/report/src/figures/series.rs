@@ -17,8 +17,8 @@ pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, &Cell)]) ->
         .iter()
         .filter_map(|&(x, cell)| {
             let mean = metric.mean(cell)?;
-            let (y, half_width) = (mean.mean, mean.half_width);
-            Some(Point { x, y, half_width, n: mean.n, missing: metric.missing(cell) })
+            let (low, high) = (mean.low(), mean.high());
+            Some(Point { x, y: mean.mean, low, high, n: mean.n, missing: metric.missing(cell) })
         })
         .collect();
     let mut theory: Vec<(f64, f64)> =

@@ -56,7 +56,8 @@ fn header(figure: &Figure) -> impl Iterator<Item = &'static str> {
 fn mean_cells(title: &str, scale: &Scale, series: &Series, point: &Point) -> [String; 8] {
     let theory = series.theory.iter().find(|(x, _)| *x == point.x);
     let theory = theory.map(|(_, y)| format!("{y:.4}")).unwrap_or_default();
-    let Point { x, y, half_width, n, missing } = point;
+    let Point { x, y, low, high, n, missing } = point;
+    let half_width = (high - low) / 2.0;
     let (title, label) = (title.to_owned(), series.label.clone());
     let half_width = if half_width.is_finite() { format!("{half_width:.4}") } else { String::new() };
     let mean = format!("{y:.4}");

@@ -9,8 +9,10 @@ pub struct Point {
     pub x: f64,
     /// The value.
     pub y: f64,
-    /// Half width of its 95 % interval; infinite where one repetition tells nothing of it.
-    pub half_width: f64,
+    /// The lower end of its 95 % interval; infinite where the repetitions tell nothing of it …
+    pub low: f64,
+    /// … and the upper one.
+    pub high: f64,
     /// Repetitions behind it …
     pub n: u64,
     /// … and those that have no value.
@@ -73,9 +75,8 @@ impl Series {
     }
 
     fn bar(&self, svg: &mut Svg, panel: &Panel, point: &Point) {
-        let Point { x, y, half_width, .. } = *point;
-        let reach = if half_width.is_finite() { half_width } else { 0.0 };
-        let (low, high) = (panel.at(x, y - reach), panel.at(x, y + reach));
+        let Point { x, y, low, high, .. } = *point;
+        let [low, high] = [low, high].map(|end| panel.at(x, if end.is_finite() { end } else { y }));
         // A bar that its own marker hides is not worth the ink.
         if low.1 - high.1 < 5.0 {
             return;
@@ -111,12 +112,14 @@ fn tooltip(label: &str, x: &str, point: &Point) -> String {
 }
 
 impl Point {
-    /// How well the value is known: ` ± 0.25`, or that it is not.
+    /// How well the value is known: ` ± 0.25`, or ` (20.10 to 23.50)` if that is not even, or that it is not.
     pub fn margin(&self) -> String {
-        if self.half_width.is_finite() {
-            format!(" ± {:.2}", self.half_width)
-        } else {
-            " (one repetition)".to_owned()
+        let Self { y, low, high, .. } = *self;
+        let even = ((high - y) - (y - low)).abs() < 1e-6 * (high - low).abs();
+        match (low.is_finite() && high.is_finite(), even || low == high) {
+            (true, true) => format!(" ± {:.2}", high - y),
+            (true, false) => format!(" ({low:.2} to {high:.2})"),
+            (false, _) => " (too few repetitions)".to_owned(),
         }
     }
 }

@@ -1,6 +1,8 @@
-//! One number in both worlds, and whether they agree.
+//! One number of each run in both worlds, and whether they agree.
 
-use hol_measure::Interval;
+use hol_measure::{Bounds, CONFIDENCE, RankSum};
+
+use super::runs::Runs;
 
 /// How far the model may be from the kernel: the greater of the two.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,7 +13,7 @@ pub struct Tolerance {
     pub share: f64,
 }
 
-/// For means.
+/// For mean response times.
 pub const MEAN: Tolerance = Tolerance { absolute: 0.5, share: 0.03 };
 /// For 99 % quantiles.
 pub const P99: Tolerance = Tolerance { absolute: 1.0, share: 0.05 };
@@ -20,96 +22,179 @@ pub const ALONE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
 /// For the throughput of what competes.
 pub const SHARED: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
 
-/// A number in both worlds, with 95 % intervals over the repetitions.
+/// The median runs of both worlds, and which world's runs are higher.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Check {
-    /// In the kernel.
-    pub kernel: Interval,
-    /// In the model.
-    pub model: Interval,
+    /// In the kernel, with the 95 % interval.
+    pub kernel: Bounds,
+    /// In the model, with the 95 % interval.
+    pub model: Bounds,
+    /// Model less kernel, with the 95 % interval.
+    pub difference: Bounds,
+    /// How the kernel's runs rank among the model's.
+    pub ranks: RankSum,
     /// How far the two may be apart.
     pub tolerance: f64,
+    /// The ends of the kernel's interval, or its least and greatest run where they are too few for one.
+    ends: (f64, f64),
+    /// How far the kernel's repetitions leave its median open, one way.
+    open: f64,
+    /// How many those are.
+    repetitions: usize,
 }
 
 impl Check {
-    /// Holds the model to the kernel.
-    pub fn new(kernel: Interval, model: Interval, tolerance: Tolerance) -> Self {
+    /// Holds the model to the kernel; `None` where a world has no median run.
+    pub fn of(kernel: &Runs, model: &Runs, tolerance: Tolerance) -> Option<Self> {
+        let (of_kernel, of_model) = kernel.median.zip(model.median)?;
         let Tolerance { absolute, share } = tolerance;
-        Self { kernel, model, tolerance: absolute.max(share * kernel.mean) }
-    }
-
-    /// Model less kernel.
-    pub fn difference(&self) -> f64 {
-        self.model.mean - self.kernel.mean
+        Some(Self {
+            kernel: of_kernel,
+            model: of_model,
+            difference: difference(kernel, model)?,
+            ranks: RankSum::of(&kernel.values, &model.values),
+            tolerance: absolute.max(share * of_kernel.value),
+            ends: kernel.ends()?,
+            open: open(kernel, model)?,
+            repetitions: kernel.values.len(),
+        })
     }
 
     /// The difference in units of the tolerance.
     pub fn excess(&self) -> f64 {
-        self.difference().abs() / self.tolerance
+        self.difference.value.abs() / self.tolerance
     }
 
-    /// Within the tolerance, or inside the kernel's own interval.
+    /// The difference in percent of the kernel's median.
+    pub fn percent(&self) -> Bounds {
+        let Bounds { value, low, high } = self.difference;
+        let [value, low, high] = [value, low, high].map(|end| 100.0 * end / self.kernel.value);
+        Bounds { value, low, high }
+    }
+
+    /// The median runs are within the tolerance; or the model's is inside the kernel's interval, and ranks do not tell the
+    /// worlds apart.
     pub fn agrees(&self) -> bool {
-        self.excess() <= 1.0 || self.kernel.contains(self.model.mean)
+        let (low, high) = self.ends;
+        let inside = (low..=high).contains(&self.model.value);
+        self.excess() <= 1.0 || (inside && !self.ranks_differ())
+    }
+
+    /// The runs of one world are higher than those of the other, and not by chance.
+    pub fn ranks_differ(&self) -> bool {
+        self.ranks.p < 1.0 - CONFIDENCE
     }
 
     /// Whether the kernel's repetitions leave more open than the tolerance: then neither verdict means much.
     pub fn says_little(&self) -> bool {
-        self.uncertainty() > self.tolerance
+        self.open > self.tolerance
     }
 
     /// How many repetitions would leave no more open than the tolerance, going by those that there are; `None` with
     /// fewer than two.
     pub fn repetitions_needed(&self) -> Option<u64> {
-        let ratio = self.uncertainty() / self.tolerance;
-        ratio.is_finite().then(|| (self.kernel.n as f64 * (ratio * ratio).max(1.0)).ceil() as u64)
+        let ratio = self.open / self.tolerance;
+        ratio.is_finite().then(|| (self.repetitions as f64 * (ratio * ratio).max(1.0)).ceil() as u64)
     }
+}
 
-    /// Half the width of the kernel's interval, or of the one to expect by the model's many repetitions, if that is
-    /// wider: eight may all have missed what one in twenty meets.
-    fn uncertainty(&self) -> f64 {
-        let expected = self.model.half_width * (self.model.n as f64 / self.kernel.n as f64).sqrt();
-        self.kernel.half_width.max(expected)
-    }
+/// Model less kernel: each median is inside its own interval with half the doubt, so that the difference is inside theirs.
+fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
+    let each = f64::midpoint(CONFIDENCE, 1.0);
+    let [kernel, model] = [kernel, model].map(|runs| Bounds::of_median(&runs.values, each));
+    let (kernel, model) = kernel.zip(model)?;
+    Some(Bounds {
+        value: model.value - kernel.value,
+        low: model.low - kernel.high,
+        high: model.high - kernel.low,
+    })
+}
+
+/// The longer side of the kernel's interval, or of the one to expect by the model's many repetitions, if that is wider: eight
+/// may all have missed what one in four meets. Too few for an interval leave open what lies between them.
+fn open(kernel: &Runs, model: &Runs) -> Option<f64> {
+    let longer_side = |runs: &Runs| {
+        let (value, (low, high)) = (runs.median?.value, runs.ends()?);
+        Some((value - low).max(high - value))
+    };
+    let (n, m) = (kernel.values.len() as f64, model.values.len() as f64);
+    let open = longer_side(kernel)?.max(longer_side(model)? * (m / n).sqrt());
+    Some(if kernel.values.len() < 2 { f64::INFINITY } else { open })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(kernel: (f64, f64), model: f64) -> Check {
-        let interval = |mean, half_width| Interval { mean, half_width, n: 8 };
-        Check::new(interval(kernel.0, kernel.1), interval(model, 0.1), MEAN)
+    /// Runs evenly spread, `reach` to each side of `middle`.
+    fn runs(middle: f64, reach: f64, count: u32) -> Runs {
+        let at = |run| middle + reach * (2.0 * f64::from(run) / f64::from((count - 1).max(1)) - 1.0);
+        Runs::of((0..count).map(at).collect())
+    }
+
+    fn check(kernel: &Runs, model: &Runs) -> Check {
+        Check::of(kernel, model, MEAN).unwrap()
     }
 
     #[test]
-    fn small_means_may_differ_by_half_a_millisecond_and_large_ones_by_three_percent() {
-        assert!(check((10.0, 0.1), 10.5).agrees() && !check((10.0, 0.1), 10.51).agrees());
-        assert!(check((100.0, 0.1), 97.1).agrees() && !check((100.0, 0.1), 96.9).agrees());
+    fn small_times_may_differ_by_half_a_millisecond_and_large_ones_by_three_percent() {
+        let agrees = |kernel, model| check(&runs(kernel, 0.01, 8), &runs(model, 0.01, 80)).agrees();
+        assert!(agrees(10.0, 10.49) && !agrees(10.0, 10.51));
+        assert!(agrees(100.0, 97.1) && !agrees(100.0, 96.9));
     }
 
     #[test]
-    fn a_model_inside_the_kernels_interval_agrees_and_such_an_interval_says_little() {
-        let wide = check((100.0, 9.0), 92.0);
-        assert!(wide.agrees() && wide.says_little());
-        assert_eq!(wide.repetitions_needed(), Some(72), "8 repetitions, and 9 ms are three times 3 ms");
-        let narrow = check((100.0, 2.0), 98.0);
-        assert!(!narrow.says_little());
-        assert_eq!(narrow.repetitions_needed(), Some(8));
+    fn a_model_inside_the_kernels_interval_agrees_if_its_runs_do_not_rank_below_or_above() {
+        let kernel = runs(100.0, 9.0, 8);
+        let alike = check(&kernel, &runs(103.5, 9.0, 80));
+        assert!(alike.excess() > 1.0 && alike.agrees() && alike.says_little(), "{alike:?}");
+        let higher = check(&kernel, &runs(108.0, 3.0, 80));
+        assert!(higher.ranks.p < 0.05 && !higher.agrees(), "inside the interval, but {higher:?}");
+        let outside = check(&runs(100.0, 3.5, 8), &runs(104.0, 16.0, 80));
+        assert!(outside.ranks.p > 0.05 && !outside.agrees(), "ranks do not tell, but {outside:?}");
     }
 
     #[test]
-    fn eight_repetitions_say_little_where_the_model_meets_something_rare() {
-        let interval = |mean, half_width, n| Interval { mean, half_width, n };
-        let calm = Check::new(interval(100.0, 1.0, 8), interval(110.0, 6.0, 32), MEAN);
-        assert!(!calm.agrees() && calm.says_little());
-        assert_eq!(calm.repetitions_needed(), Some(128), "6 ms of 32 are 12 ms of 8, four times 3 ms");
+    fn ranks_that_differ_within_the_tolerance_are_no_difference() {
+        let near = check(&runs(100.0, 0.1, 8), &runs(101.0, 0.1, 80));
+        assert!(near.ranks_differ() && near.agrees() && !near.says_little());
+        assert_eq!((near.ranks.superiority, near.repetitions_needed()), (0.0, Some(8)));
+    }
+
+    #[test]
+    fn a_rare_run_far_off_changes_nothing() {
+        let model = runs(20.0, 0.4, 80);
+        let mut values = runs(20.0, 0.4, 8).values;
+        values[7] = 5000.0;
+        let with = check(&Runs::of(values), &model);
+        assert!(with.agrees(), "{with:?}");
+        assert!((with.difference.value, with.kernel.value) == (0.0, 20.0), "{with:?}");
+    }
+
+    // By hand: of eight runs with 97.5 % the first and the last bound the median, of 20 runs the 5th and the 16th.
+    #[test]
+    fn the_difference_has_the_ends_of_both_intervals() {
+        let numbers = |from: u32, to: u32| Runs::of((from..=to).map(f64::from).collect());
+        let check = check(&numbers(101, 108), &numbers(201, 220));
+        let Bounds { value, low, high } = check.difference;
+        assert_eq!((value, low, high), (106.0, 205.0 - 108.0, 216.0 - 101.0));
+        assert!((check.percent().value - 10600.0 / 104.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn few_repetitions_say_little_where_the_model_spreads() {
+        let calm = check(&runs(100.0, 0.5, 8), &runs(110.0, 40.0, 80));
+        assert!(calm.says_little() && calm.repetitions_needed() > Some(80), "{calm:?}");
+        let two = check(&runs(100.0, 0.1, 2), &runs(100.1, 0.1, 20));
+        assert!(two.agrees() && !two.says_little(), "two runs where the model's twenty are alike: {two:?}");
+        let apart = check(&runs(100.0, 0.0, 2), &runs(104.0, 0.0, 2));
+        assert!(apart.ranks.p > 0.05 && !apart.agrees(), "two are too few for ranks: {apart:?}");
     }
 
     #[test]
     fn one_repetition_says_little_whatever_it_says() {
-        let one = check((100.0, f64::INFINITY), 900.0);
-        assert!(one.agrees() && one.says_little());
+        let one = check(&runs(100.0, 0.0, 1), &runs(900.0, 1.0, 10));
+        assert!(!one.agrees() && one.says_little(), "{one:?}");
         assert_eq!(one.repetitions_needed(), None);
     }
 }

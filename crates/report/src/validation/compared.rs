@@ -1,11 +1,12 @@
 //! A point in both worlds.
 
 use hol_lab::{Point, PointResult};
-use hol_measure::Interval;
 
 use super::check::{self, Check};
+use super::collapse::Collapses;
 use super::measured::Measured;
 use super::rank::ranks;
+use super::runs::Runs;
 use crate::closed_form;
 use crate::data::{Cell, Conditions};
 use crate::metric::Metric;
@@ -19,13 +20,15 @@ pub struct Compared {
     pub kernel: Measured,
     /// What the model says.
     pub model: Measured,
-    /// The means; `None` where a world completed nothing.
+    /// The mean response time of a run; `None` where a world has no median run.
     pub mean: Option<Check>,
-    /// The 99 % quantiles; `None` where a world has none.
+    /// The 99 % quantile of a run; `None` where a world has no median run.
     pub p99: Option<Check>,
-    /// The throughputs in kbit/s; `None` where a world completed nothing.
+    /// The throughput of a run in kbit/s; `None` where a world has no median run.
     pub throughput: Option<Check>,
-    /// What the verdict is about: the mean and the 99 % quantile of the response time, or the throughput.
+    /// How many runs collapsed.
+    pub collapses: Collapses,
+    /// What the verdict is about: the mean and the 99 % quantile of the response time and the collapses, or the throughput.
     pub metric: Metric,
     /// The mean that the closed form gives, in ms, where it applies.
     pub closed_form: Option<f64>,
@@ -36,7 +39,7 @@ pub struct Compared {
     /// The repetition in which the kernel is furthest from the model's mean: the one to look into.
     pub furthest: u32,
     /// Where each repetition of the kernel stands among the model's.
-    pub ranks: Vec<(u32, f64)>,
+    pub ranks: Vec<f64>,
     /// What the network and the workload were.
     pub conditions: Conditions,
 }
@@ -48,19 +51,25 @@ impl Compared {
         let point = kernel.point.clone();
         let furthest = furthest(kernel, model);
         let closed_form = closed_form::mean(&cell);
-        let results = (kernel, model);
+        let collapsed = |result: &PointResult| (result.collapsed() as u64, result.runs.len() as u64);
+        let collapses = Collapses { kernel: collapsed(kernel), model: collapsed(model) };
         let [kernel, model] = [kernel, model].map(Measured::of);
         let shared = if point.competitors() == 0 { check::ALONE } else { check::SHARED };
-        let both = |a, b, tolerance| Option::zip(a, b).map(|(a, b)| Check::new(a, b, tolerance));
-        let mean = both(kernel.mean, model.mean, check::MEAN);
-        let throughput = both(kernel.throughput, model.throughput, shared);
+        let both = |of: fn(&Measured) -> &Runs, tolerance| Check::of(of(&kernel), of(&model), tolerance);
+        let mean = both(|world| &world.mean, check::MEAN);
+        let throughput = both(|world| &world.throughput, shared);
+        let among = |check: Check| match metric {
+            Metric::Throughput => ranks(&kernel.throughput, &model.throughput, check.tolerance),
+            _ => ranks(&kernel.mean, &model.mean, check.tolerance),
+        };
         let ranked = if metric == Metric::Throughput { throughput } else { mean };
         Self {
             point,
             mean,
-            p99: both(kernel.p99, model.p99, check::P99),
+            p99: both(|world| &world.p99, check::P99),
             throughput,
-            ranks: ranked.map_or(Vec::new(), |check| ranks(results, metric, check.tolerance)),
+            collapses,
+            ranks: ranked.map_or(Vec::new(), among),
             metric,
             closed_form,
             ks: kernel.latency.ks_distance(&model.latency),
@@ -75,13 +84,14 @@ impl Compared {
     /// All that is judged agrees; a number that neither world has agrees too.
     pub fn agrees(&self) -> bool {
         let Self { kernel, model, .. } = self;
-        let same = |check: Option<Check>, of: fn(&Measured) -> Option<Interval>| {
-            check.map_or(of(kernel).is_none() && of(model).is_none(), |check| check.agrees())
+        let same = |check: Option<Check>, of: fn(&Measured) -> &Runs| {
+            let neither = of(kernel).median.is_none() && of(model).median.is_none();
+            check.map_or(neither, |check| check.agrees())
         };
         if self.metric == Metric::Throughput {
-            return same(self.throughput, |world| world.throughput);
+            return same(self.throughput, |world| &world.throughput);
         }
-        same(self.mean, |world| world.mean) && same(self.p99, |world| world.p99)
+        same(self.mean, |world| &world.mean) && same(self.p99, |world| &world.p99) && self.collapses.agree()
     }
 
     /// Whether they agree and whether that says much, in words.

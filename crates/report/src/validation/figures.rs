@@ -1,6 +1,6 @@
-//! Figures: the model beside the kernel, mean by mean, and the distributions of the worst points.
+//! Figures: the model beside the kernel, median run by median run, and the distributions of the worst points.
 
-use hol_measure::{CONFIDENCE, Distribution, Interval};
+use hol_measure::{Bounds, CONFIDENCE, Distribution};
 
 use super::{Compared, Validation};
 use crate::data::Conditions;
@@ -41,7 +41,7 @@ impl Validation {
         names
     }
 
-    /// The means of an experiment, lines for the model and marks for the kernel, with the name of the drawing;
+    /// The median runs of an experiment, lines for the model and marks for the kernel, with the name of the drawing;
     /// `None` if nothing varies.
     pub fn figure(&self, experiment: &str) -> Option<Svg> {
         let points: Vec<&Compared> =
@@ -64,7 +64,7 @@ fn drawing(id: &str, points: &[&Compared]) -> Option<Svg> {
         let first = points.first().map(|compared| (along.of)(&compared.conditions));
         points.iter().any(|compared| Some((along.of)(&compared.conditions)) != first)
     })?;
-    let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model beside kernel: mean response time");
+    let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model beside kernel: mean response time of the median run");
     let variants = variants(points);
     let count = variants.len() as f64;
     let width = ((WIDTH - LEFT - NAMES * count - LEFT * (count - 1.0)) / count).min(560.0);
@@ -99,10 +99,13 @@ fn panel(frame: Frame, along: Along, points: &[&Compared]) -> Panel {
     let xs = points.iter().map(|compared| (along.of)(&compared.conditions)).filter(|x| *x > 0.0);
     let (min, max) = xs.fold((f64::INFINITY, 0.0_f64), |(min, max), x| (min.min(x), max.max(x)));
     let floor = points.iter().map(|compared| compared.conditions.rtt_ms()).fold(f64::INFINITY, f64::min);
-    let means = points.iter().filter_map(|compared| Some(compared.mean?.kernel.mean));
+    let means = points.iter().filter_map(|compared| Some(compared.mean?.kernel.value));
     let top = means.fold(1.2 * floor, f64::max).min(ROUND_TRIPS * floor);
     let x = Axis::new(Scale::Log { min, max: max.max(min * 2.0) }, along.name);
-    let y = Axis::new(Scale::Linear { min: 0.95 * floor, max: 1.02 * top }, "mean response time (ms)");
+    let y = Axis::new(
+        Scale::Linear { min: 0.95 * floor, max: 1.02 * top },
+        "mean response time of the median run (ms)",
+    );
     Panel { frame, x, y }
 }
 
@@ -114,8 +117,10 @@ fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&Compared], vari
     let mut ends = Vec::new();
     for label in labels {
         let of_label = || points.iter().filter(|compared| compared.point.label == label);
-        let model = series(label, along, of_label().filter_map(|c| Some((c, c.mean?.model))));
-        let kernel = series(label, along, of_label().filter_map(|c| Some((c, c.mean?.kernel))));
+        let model =
+            series(label, along, of_label().filter_map(|c| Some((c, c.model.repetitions, c.mean?.model))));
+        let kernel =
+            series(label, along, of_label().filter_map(|c| Some((c, c.kernel.repetitions, c.mean?.kernel))));
         model.draw_line(svg, panel);
         kernel.draw_marks(svg, panel);
         if let Some(last) = model.points.last() {
@@ -128,13 +133,13 @@ fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&Compared], vari
 fn series<'c>(
     label: &str,
     along: Along,
-    means: impl Iterator<Item = (&'c &'c Compared, Interval)>,
+    medians: impl Iterator<Item = (&'c &'c Compared, usize, Bounds)>,
 ) -> Series {
-    let point = |(compared, mean): (&&Compared, Interval)| {
-        let half_width = if mean.half_width.is_finite() { mean.half_width } else { 0.0 };
-        Point { x: (along.of)(&compared.conditions), y: mean.mean, half_width, n: mean.n, missing: 0 }
+    let point = |(compared, runs, median): (&&Compared, usize, Bounds)| {
+        let Bounds { value: y, low, high } = median;
+        Point { x: (along.of)(&compared.conditions), y, low, high, n: runs as u64, missing: 0 }
     };
-    let mut points: Vec<Point> = means.map(point).filter(|point| point.x > 0.0).collect();
+    let mut points: Vec<Point> = medians.map(point).filter(|point| point.x > 0.0).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     Series {
         label: label.to_owned(),
@@ -198,8 +203,8 @@ mod tests {
         let svg = validation(points()).figure("test").unwrap().inline();
         assert_eq!(svg.matches("class=\"frame\"").count(), 2);
         assert_eq!(svg.matches("class=\"curve\"").count(), 2);
-        assert!(svg.contains("SCTP-1 at 0.1: 25.00 ±"), "the kernel's mean has a mark: {svg}");
-        assert!(!svg.contains("23.00 ±"), "the model's has none: {svg}");
+        assert!(svg.contains("SCTP-1 at 0.1: 25.00 ("), "the kernel's median run has a mark: {svg}");
+        assert!(!svg.contains("23.00 ("), "the model's has none: {svg}");
     }
 
     #[test]

@@ -2,16 +2,27 @@
 
 use std::fmt::Write;
 
-use hol_measure::Interval;
-
 use super::figures::distributions;
-use super::{Check, Compared, Measured, Tally, Validation};
+use super::{Check, Compared, Measured, Runs, Tally, Validation};
 use crate::metric::Metric;
 use crate::page::{Section, document};
 use crate::plot::escape;
 
 /// So many points are shown with their distributions.
 const WORST: usize = 12;
+
+/// When two worlds agree, by response times and by throughput.
+const RULE: [&str; 2] = [
+    "<p class=\"soft\">Each world is told by its median run, which no rare collapse moves. A point agrees if the model's is \
+     within 0.5 ms or 3 % of Linux's, in the mean response time, and within 1 ms or 5 % in the 99 % quantile; or else inside \
+     the 95 % interval of Linux's, where the ranks of the runs do not tell the worlds apart (Mann–Whitney, 5 %). And runs \
+     have to collapse as often in both, as far as Fisher's exact test tells. A point says little if Linux's repetitions \
+     leave its median run more open than those limits, or the model's spread so far that as many would.</p>",
+    "<p class=\"soft\">Each world is told by its median run, which no rare collapse moves. A point agrees if the model's \
+     throughput is within 3 % of Linux's, 10 % where it is shared with a background; or else inside the 95 % interval of \
+     Linux's, where the ranks of the runs do not tell the worlds apart (Mann–Whitney, 5 %). A point says little if Linux's \
+     repetitions leave its median run more open than that, or the model's spread so far that as many would.</p>",
+];
 
 impl Validation {
     /// The page, one file that needs nothing else.
@@ -47,7 +58,7 @@ fn summary(validation: &Validation) -> String {
     );
     let rank = validation.rank_in_words();
     if !rank.is_empty() {
-        let _ = write!(text, "<p>And whatever the means of a few rare runs are: {rank}.</p>");
+        let _ = write!(text, "<p>All points together: {rank}.</p>");
     }
     if validation.missing > 0 {
         let _ = write!(
@@ -56,18 +67,7 @@ fn summary(validation: &Validation) -> String {
             validation.missing
         );
     }
-    text += match validation.metric {
-        Metric::Throughput => {
-            "<p class=\"soft\">A point agrees if the model's throughput is within 3 % of the kernel's, 10 % where \
-             it is shared with a background, or inside the 95 % interval of the kernel's. It says "
-        }
-        _ => {
-            "<p class=\"soft\">A point agrees if the model's mean is within 0.5 ms or 3 % of the kernel's, or inside the \
-             95 % interval of the kernel's, and its 99 % quantile within 1 ms or 5 %, or inside the kernel's interval. It says "
-        }
-    };
-    text += "little if the kernel's interval is wider than that, or the model's many repetitions spread so far that \
-             as many as the kernel's would have such an interval.</p>";
+    text += RULE[usize::from(validation.metric == Metric::Throughput)];
     text + &matrix(validation)
 }
 
@@ -106,8 +106,8 @@ fn share(tally: Tally) -> String {
 
 fn figures(validation: &Validation) -> String {
     let mut text = String::from(
-        "<p class=\"soft\">Lines: the model. Marks: Linux, with 95 % intervals over the repetitions. A triangle ▲ at the \
-         upper edge is a mean off the axis.</p>",
+        "<p class=\"soft\">Mean response time of the median run. Lines: the model. Marks: Linux, with 95 % intervals over the \
+         repetitions. A triangle ▲ at the upper edge is off the axis.</p>",
     );
     for experiment in validation.experiments() {
         if let Some(svg) = validation.figure(experiment) {
@@ -130,10 +130,11 @@ fn worst(validation: &Validation) -> String {
         let [kernel, model] = compared.traces();
         let _ = write!(
             text,
-            "<details{}><summary>{} {}</summary><figure>{}</figure><pre>{}\n{}</pre></details>",
+            "<details{}><summary>{} {}</summary><ul class=\"lines\">{}</ul><figure>{}</figure><pre>{}\n{}</pre></details>",
             if index < 3 { " open" } else { "" },
             chip(compared),
             escape(&compared.point.to_string()),
+            compared.sentences().iter().map(|line| format!("<li>{line}</li>")).collect::<String>(),
             distributions(&format!("worst-{index}"), compared).inline(),
             escape(&kernel),
             escape(&model)
@@ -152,20 +153,24 @@ fn chip(compared: &Compared) -> String {
 }
 
 fn points(validation: &Validation) -> String {
-    let judged: &[&str] = match validation.metric {
-        Metric::Throughput => &["kbit/s, Linux", "model", "off"],
-        _ => &["mean, Linux", "model", "off", "p99, Linux", "model", "off"],
+    let higher = if validation.metric == Metric::Throughput { "Linux faster" } else { "Linux slower" };
+    let judged: Vec<&str> = match validation.metric {
+        Metric::Throughput => vec!["kbit/s, Linux", "model", "off", higher],
+        _ => ["mean, Linux", "p99, Linux"].iter().flat_map(|name| [*name, "model", "off", higher]).collect(),
     };
-    let others = ["closed form", "median", "p99.9", "failed", "resent ‰", "D", "W1 (ms)", "repetitions"];
-    let heads = [&["point", "verdict"], judged, &others].concat();
-    let head: String = heads.iter().map(|head| format!("<th>{head}</th>")).collect();
+    let others =
+        ["collapsed", "closed form", "median", "p99.9", "failed", "resent ‰", "D", "W1 (ms)", "repetitions"];
+    let heads = ["point", "verdict"].iter().chain(&judged).chain(&others);
+    let head: String = heads.map(|head| format!("<th>{head}</th>")).collect();
     let rows: String = validation.points.iter().map(row).collect();
     format!(
-        "<p class=\"soft\">Times in ms. Off: model less Linux, and in units of the tolerance. Where two numbers stand with a \
-         stroke between, Linux is the first. D: the Kolmogorov–Smirnov distance, which counts any shift however small. W1: \
-         the Wasserstein distance. Repetitions: those of Linux, and how many it would take for a point that says little. \
-         Open a point for the commands that show its packets in both worlds. The same as \
-         <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p>\
+        "<p class=\"soft\">Times in ms, each of the median run with its 95 % interval over the runs. Off: the model's less \
+         Linux's, in percent with its interval, and in units of the tolerance. {higher}: in how many of all pairs of a run of \
+         Linux and one of the model (even: 50 %), and how likely ranks so uneven are by chance. Where two numbers stand with \
+         a stroke between, Linux is the first. Collapsed: runs that fell more than a second behind. D: the \
+         Kolmogorov–Smirnov distance, which counts any shift however small. W1: the Wasserstein distance. Repetitions: those \
+         of Linux, and how many it would take for a point that says little. Open a point for the commands that show its \
+         packets in both worlds. The same as <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p>\
          <div class=\"scroll\"><table><tr>{head}</tr>{rows}</table></div>"
     )
 }
@@ -174,14 +179,15 @@ fn row(compared: &Compared) -> String {
     let Compared { point, kernel, model, closed_form, ks, wasserstein_ms, .. } = compared;
     let [kernel_trace, model_trace] = compared.traces();
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
-    let pair = |of: fn(&Measured) -> Option<Interval>| {
-        [kernel, model].map(|world| number(of(world).map(|interval| interval.mean))).join(" / ")
+    let pair = |of: fn(&Measured) -> &Runs| {
+        [kernel, model].map(|world| number(of(world).median.map(|median| median.value))).join(" / ")
     };
     let mut cells: Vec<String> = compared.judged().iter().flat_map(checked).collect();
     cells.extend([
+        format!("{} / {}", kernel.collapsed, model.collapsed),
         number(*closed_form),
-        pair(|world| world.median),
-        pair(|world| world.p999),
+        pair(|world| &world.median),
+        pair(|world| &world.p999),
         format!("{} / {}", kernel.failed, model.failed),
         format!("{:.1} / {:.1}", kernel.sent_again, model.sent_again),
         number(*ks),
@@ -198,11 +204,11 @@ fn row(compared: &Compared) -> String {
     )
 }
 
-/// Kernel, model, and how far they are apart.
-fn checked(check: &Option<Check>) -> [String; 3] {
-    let Some(check) = check else { return ["–", "–", "–"].map(str::to_owned) };
-    let off = format!("{:+.2} ({:.1}×)", check.difference(), check.excess());
-    [check.kernel.to_string(), check.model.to_string(), off]
+/// Kernel, model, how far they are apart, and how they rank.
+fn checked(check: &Option<Check>) -> [String; 4] {
+    let Some(check) = check else { return ["–"; 4].map(str::to_owned) };
+    let off = format!("{} ({:.1}×)", check.percent_in_words(), check.excess());
+    [check.kernel.to_string(), check.model.to_string(), off, check.ranks_in_words()]
 }
 
 /// How many there are, and how many it would take.

@@ -1,12 +1,14 @@
 //! What one world measured at a point.
 
 use hol_lab::{PointResult, RunResult};
-use hol_measure::{CONFIDENCE, Distribution, Interval};
+use hol_measure::{Distribution, Interval};
 
-/// One world's numbers; times are in ms with 95 % intervals over the repetitions.
+use super::runs::Runs;
+
+/// One world's numbers; times are in ms.
 ///
-/// A quantile is that of each repetition, and its interval over them: both worlds' repetitions are of one length, so
-/// that it is biased alike in both. It is `None` where a repetition had more failures than the quantile leaves out.
+/// A quantile is that of each repetition: both worlds' repetitions are of one length, so that it is biased alike in both. A
+/// repetition that had more failures than the quantile leaves out has none.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// Repetitions.
@@ -15,16 +17,20 @@ pub struct Measured {
     pub offered: u64,
     /// Messages that never completed.
     pub failed: u64,
-    /// Mean response time; `None` if nothing completed.
-    pub mean: Option<Interval>,
+    /// Runs that did not carry their load.
+    pub collapsed: usize,
+    /// Mean response time over all repetitions, with its 95 % interval; `None` if nothing completed.
+    pub overall: Option<Interval>,
+    /// Mean response time.
+    pub mean: Runs,
     /// Median response time.
-    pub median: Option<Interval>,
+    pub median: Runs,
     /// What one message of a hundred exceeds.
-    pub p99: Option<Interval>,
+    pub p99: Runs,
     /// What one message of a thousand exceeds.
-    pub p999: Option<Interval>,
-    /// User data from the first message sent to the last delivered, in kbit/s; `None` if nothing completed.
-    pub throughput: Option<Interval>,
+    pub p999: Runs,
+    /// User data from the first message sent to the last delivered, in kbit/s.
+    pub throughput: Runs,
     /// Packets with data that were sent again, for a thousand messages.
     pub sent_again: f64,
     /// Response times of all repetitions together.
@@ -41,11 +47,13 @@ impl Measured {
             repetitions: result.runs.len(),
             offered: result.offered(),
             failed: result.failed(),
-            mean: result.mean_ms(),
+            collapsed: result.collapsed(),
+            overall: result.mean_ms(),
+            mean: Runs::times(result, |run| run.summary.latency.mean_ms()),
             median: quantile(result, 0.5),
             p99: quantile(result, 0.99),
             p999: quantile(result, 0.999),
-            throughput: result.throughput_kbps(),
+            throughput: Runs::throughputs(result),
             sent_again: again as f64 * 1000.0 / result.offered().max(1) as f64,
             latency: result.latency(),
             wall_s: result.wall_s(),
@@ -53,10 +61,8 @@ impl Measured {
     }
 }
 
-fn quantile(result: &PointResult, p: f64) -> Option<Interval> {
-    let of = |run: &RunResult| Some(run.summary.latency.quantile(p)?.as_millis_f64());
-    let quantiles: Vec<f64> = result.runs.iter().map(|run| of(run)).collect::<Option<_>>()?;
-    Interval::of(&quantiles, CONFIDENCE)
+fn quantile(result: &PointResult, p: f64) -> Runs {
+    Runs::times(result, |run| Some(run.summary.latency.quantile(p)?.as_millis_f64()))
 }
 
 /// Retransmissions of both ends, counted by the kernel or by the model's endpoints.

@@ -1,16 +1,19 @@
 //! Does the model tell the truth? The kernel's results and the model's, point by point.
 
 mod check;
+mod collapse;
 mod compared;
 mod figures;
 mod html;
 mod measured;
 mod rank;
+mod runs;
 mod table;
 mod tally;
 #[cfg(test)]
 mod testing;
 mod traces;
+mod words;
 
 use std::fs;
 use std::path::Path;
@@ -21,8 +24,10 @@ use crate::metric::Metric;
 use crate::report::ReportError;
 
 pub use check::{ALONE, Check, MEAN, P99, SHARED, Tolerance};
+pub use collapse::Collapses;
 pub use compared::Compared;
 pub use measured::Measured;
+pub use runs::Runs;
 pub use tally::Tally;
 
 /// A model held against a kernel.

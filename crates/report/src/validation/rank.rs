@@ -1,64 +1,41 @@
-//! Where the kernel's runs stand among the model's.
+//! Where the kernel's runs stand among the model's, over all points.
 //!
-//! Under loss a mean is that of a few rare runs, and no affordable number of them settles it. Ranks do not care how
-//! far a rare run is off: if both worlds have one distribution, the share of the model's runs that one of the kernel
-//! exceeds is as likely small as large, and one half on average. It is the probability integral transform with the
-//! model's runs as the distribution.
+//! One point has few runs; if both worlds have one distribution, the share of the model's runs that one of the kernel
+//! exceeds is as likely small as large at every point, and one half on average. It is the probability integral transform
+//! with the model's runs as the distribution.
 
 use std::collections::BTreeMap;
 
-use hol_lab::PointResult;
 use hol_measure::{CONFIDENCE, Interval};
 
-use super::{Compared, Validation};
-use crate::metric::Metric;
+use super::Validation;
+use super::runs::Runs;
 
 /// The share of the model's runs that one of the kernel's exceeds, by repetition. Empty if the model's runs are within
-/// `tolerance` of each other: then their order says nothing that their mean does not.
-pub(super) fn ranks(
-    (kernel, model): (&PointResult, &PointResult),
-    metric: Metric,
-    tolerance: f64,
-) -> Vec<(u32, f64)> {
-    let mut of_model: Vec<f64> = values(model, metric).into_iter().map(|(_, value)| value).collect();
+/// `tolerance` of each other: then their order says nothing that their median does not.
+pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
+    let mut of_model = model.values.clone();
     of_model.sort_by(f64::total_cmp);
     let spread = of_model.last().zip(of_model.first()).map_or(0.0, |(most, least)| most - least);
-    if spread <= tolerance {
+    // Runs without a number at both ends have no spread.
+    if spread <= tolerance || spread.is_nan() {
         return Vec::new();
     }
-    let rank = |value: f64| {
-        let below = of_model.partition_point(|other| *other < value);
-        let to = of_model.partition_point(|other| *other <= value);
+    let rank = |value: &f64| {
+        let below = of_model.partition_point(|other| other < value);
+        let to = of_model.partition_point(|other| other <= value);
         (below + to) as f64 / 2.0 / of_model.len() as f64
     };
-    values(kernel, metric).into_iter().map(|(repetition, value)| (repetition, rank(value))).collect()
-}
-
-/// The throughput or the mean response time of each repetition that has one.
-fn values(result: &PointResult, metric: Metric) -> Vec<(u32, f64)> {
-    let values = match metric {
-        Metric::Throughput => result.throughputs(),
-        _ => result.runs.iter().map(|run| run.summary.latency.mean_ms()).collect(),
-    };
-    let repetitions = result.runs.iter().map(|run| run.key.repetition);
-    repetitions.zip(values).filter_map(|(repetition, value)| Some((repetition, value?))).collect()
-}
-
-impl Compared {
-    /// The kernel's mean rank among the model's runs: 0.5 if they are alike. `None` if the model's hardly differ.
-    pub fn rank(&self) -> Option<f64> {
-        let sum: f64 = self.ranks.iter().map(|(_, rank)| rank).sum();
-        (!self.ranks.is_empty()).then(|| sum / self.ranks.len() as f64)
-    }
+    kernel.values.iter().map(rank).collect()
 }
 
 impl Validation {
     /// The mean rank over all points where the model's runs differ. A repetition meets the same losses at many points,
     /// so the interval is over repetitions.
     pub fn rank(&self) -> Option<Interval> {
-        let mut by_repetition: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for (repetition, rank) in self.points.iter().flat_map(|point| &point.ranks) {
-            by_repetition.entry(*repetition).or_default().push(*rank);
+        let mut by_repetition: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (repetition, rank) in self.points.iter().flat_map(|point| point.ranks.iter().enumerate()) {
+            by_repetition.entry(repetition).or_default().push(*rank);
         }
         let mean = |ranks: &Vec<f64>| ranks.iter().sum::<f64>() / ranks.len() as f64;
         Interval::of(&by_repetition.values().map(mean).collect::<Vec<_>>(), CONFIDENCE)
@@ -89,14 +66,15 @@ mod tests {
     #[test]
     fn a_run_between_two_halves_of_the_model_has_rank_one_half_and_a_tie_counts_half() {
         let point = compared(POINT, &[25, 20, 40], &[20, 21, 30, 31]);
-        let ranks: Vec<f64> = point.ranks.iter().map(|(_, rank)| *rank).collect();
-        assert_eq!(ranks, [0.5, 0.125, 1.0]);
+        assert_eq!(point.ranks, [0.5, 0.125, 1.0]);
+        let mean = point.ranks.iter().sum::<f64>() / 3.0;
+        assert_eq!(point.mean.unwrap().ranks.superiority, mean, "what the test of the point says");
     }
 
     #[test]
     fn a_model_whose_runs_are_alike_ranks_nobody() {
         let point = compared(POINT, &[25, 20], &[20, 20]);
-        assert_eq!(point.rank(), None);
+        assert!(point.ranks.is_empty());
         assert_eq!(validation(vec![point]).rank_in_words(), "");
     }
 

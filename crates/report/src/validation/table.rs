@@ -1,10 +1,10 @@
 //! The points as a table for programs: CSV and JSON.
 
 use hol_lab::table::{self, Row};
-use hol_measure::Interval;
+use hol_measure::Bounds;
 use serde_json::{Value, json};
 
-use super::{Check, Compared, Measured, Validation};
+use super::{Compared, Measured, Validation};
 
 impl Validation {
     /// One array of objects, a line for each point.
@@ -20,8 +20,7 @@ impl Validation {
 
 /// The same columns in the same order for every point.
 fn columns(compared: &Compared) -> Row {
-    let Compared { point, kernel, model, mean, p99, throughput, conditions, .. } = compared;
-    let check = |check: &Option<Check>, of: fn(&Check) -> f64| check.as_ref().map(of);
+    let Compared { point, kernel, model, mean, p99, throughput, collapses, conditions, .. } = compared;
     let [kernel_trace, model_trace] = compared.traces();
     let mut columns: Vec<(String, Value)> = [
         ("experiment", json!(point.experiment)),
@@ -33,19 +32,29 @@ fn columns(compared: &Compared) -> Row {
         ("agrees", json!(compared.agrees())),
         ("says_little", json!(compared.says_little())),
         ("repetitions_needed", json!(compared.repetitions_needed())),
-        ("mean_difference_ms", json!(check(mean, Check::difference))),
-        ("mean_tolerance_ms", json!(check(mean, |check| check.tolerance))),
-        ("p99_difference_ms", json!(check(p99, Check::difference))),
-        ("p99_tolerance_ms", json!(check(p99, |check| check.tolerance))),
-        ("throughput_difference_kbps", json!(check(throughput, Check::difference))),
-        ("throughput_tolerance_kbps", json!(check(throughput, |check| check.tolerance))),
-        ("kernel_rank", json!(compared.rank())),
+        ("collapses_p", json!(collapses.p())),
         ("closed_form_ms", json!(compared.closed_form)),
         ("ks_distance", json!(compared.ks)),
         ("wasserstein_ms", json!(compared.wasserstein_ms)),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .to_vec();
+    for (name, unit, check) in [("mean", "ms", mean), ("p99", "ms", p99), ("throughput", "kbps", throughput)]
+    {
+        let mut add = |column: &str, value: Option<f64>| {
+            columns.push((format!("{name}_{column}"), json!(value.filter(|value| value.is_finite()))));
+        };
+        let check = check.as_ref();
+        let [difference, percent] = [check.map(|check| check.difference), check.map(|check| check.percent())];
+        for (share, bounds) in [(unit, difference), ("percent", percent)] {
+            add(&format!("difference_{share}"), bounds.map(|bounds| bounds.value));
+            add(&format!("difference_low_{share}"), bounds.map(|bounds| bounds.low));
+            add(&format!("difference_high_{share}"), bounds.map(|bounds| bounds.high));
+        }
+        add(&format!("tolerance_{unit}"), check.map(|check| check.tolerance));
+        add("kernel_superiority", check.map(|check| check.ranks.superiority));
+        add("rank_p", check.map(|check| check.ranks.p));
+    }
     columns.extend(world("kernel", kernel));
     columns.extend(world("model", model));
     columns.push(("kernel_trace".to_owned(), json!(kernel_trace)));
@@ -55,23 +64,27 @@ fn columns(compared: &Compared) -> Row {
 
 /// One world's columns.
 fn world(name: &str, measured: &Measured) -> Row {
-    let Measured { repetitions, offered, failed, sent_again, wall_s, .. } = measured;
+    let Measured { repetitions, offered, failed, collapsed, overall, sent_again, wall_s, .. } = measured;
     let numbers = [
-        ("mean", "ms", measured.mean),
-        ("median", "ms", measured.median),
-        ("p99", "ms", measured.p99),
-        ("p999", "ms", measured.p999),
-        ("throughput", "kbps", measured.throughput),
+        ("mean", "ms", &measured.mean),
+        ("median", "ms", &measured.median),
+        ("p99", "ms", &measured.p99),
+        ("p999", "ms", &measured.p999),
+        ("throughput", "kbps", &measured.throughput),
     ];
     let mut columns = Vec::new();
     let mut add = |column: &str, value| columns.push((format!("{name}_{column}"), value));
     add("repetitions", json!(repetitions));
     add("offered", json!(offered));
     add("failed", json!(failed));
-    for (column, unit, interval) in numbers {
-        let half_width = |interval: Interval| Some(interval.half_width).filter(|half| half.is_finite());
-        add(&format!("{column}_{unit}"), json!(interval.map(|interval| interval.mean)));
-        add(&format!("{column}_ci95_{unit}"), json!(interval.and_then(half_width)));
+    add("collapsed", json!(collapsed));
+    add("overall_mean_ms", json!(overall.map(|mean| mean.mean)));
+    add("overall_mean_ci95_ms", json!(overall.map(|mean| mean.half_width).filter(|half| half.is_finite())));
+    for (column, unit, runs) in numbers {
+        let end = |of: fn(Bounds) -> f64| json!(runs.median.map(of).filter(|end| end.is_finite()));
+        add(&format!("{column}_{unit}"), end(|median| median.value));
+        add(&format!("{column}_low_{unit}"), end(|median| median.low));
+        add(&format!("{column}_high_{unit}"), end(|median| median.high));
     }
     add("sent_again_per_1000", json!(sent_again));
     add("wall_s", json!(wall_s));

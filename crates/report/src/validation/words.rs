@@ -1,0 +1,112 @@
+//! What a point's checks say, in words.
+
+use hol_measure::Bounds;
+
+use super::{Check, Collapses, Compared};
+use crate::metric::Metric;
+
+/// Below this a probability is not told apart from none.
+const TINY: f64 = 0.001;
+
+impl Check {
+    /// The difference with its interval: `+1.4 % (−0.9 to +3.1)`.
+    pub fn percent_in_words(&self) -> String {
+        let Bounds { value, low, high } = self.percent();
+        if low.is_finite() && high.is_finite() {
+            format!("{value:+.1} % ({low:+.1} to {high:+.1})")
+        } else {
+            format!("{value:+.1} % (open)")
+        }
+    }
+
+    /// How often a run of the kernel is the higher one: `53 %, p = 0.41`.
+    pub fn ranks_in_words(&self) -> String {
+        format!("{:.0} %, {}", 100.0 * self.ranks.superiority, chance(self.ranks.p))
+    }
+}
+
+impl Compared {
+    /// A sentence for each of the numbers that the verdict is about.
+    pub fn sentences(&self) -> Vec<String> {
+        let (names, unit, more): (&[&str], _, _) = match self.metric {
+            Metric::Throughput => (&["Throughput"], "kbit/s", "is faster"),
+            _ => (&["Mean response time", "99 % quantile"], "ms", "takes longer"),
+        };
+        let sentence = |(name, check): (&&str, Option<Check>)| match check {
+            Some(check) => told(name, unit, more, &check),
+            None => format!("{name}: a world has none in most of its runs."),
+        };
+        let mut sentences: Vec<String> = names.iter().zip(self.judged()).map(sentence).collect();
+        if self.metric != Metric::Throughput && (self.collapses.kernel.0 > 0 || self.collapses.model.0 > 0) {
+            sentences.push(self.collapses.sentence());
+        }
+        sentences
+    }
+}
+
+fn told(name: &str, unit: &str, more: &str, check: &Check) -> String {
+    let (difference, excess) = (check.difference.value, check.excess());
+    let side = if difference < 0.0 { "below" } else { "above" };
+    let ranked = match (check.ranks_differ(), excess <= 1.0) {
+        (false, _) => "which chance explains",
+        (true, true) => "which is no chance, and within the tolerance",
+        (true, false) => "which is no chance",
+    };
+    format!(
+        "{name}: the model's median run is {:.2} {unit} {side} Linux's, {}, {excess:.1} times the tolerance; a run of Linux \
+         {more} than one of the model in {:.0} % of all pairs, {ranked} ({}).",
+        difference.abs(),
+        check.percent_in_words(),
+        100.0 * check.ranks.superiority,
+        chance(check.ranks.p),
+    )
+}
+
+impl Collapses {
+    fn sentence(&self) -> String {
+        let Self { kernel, model } = self;
+        let verdict = if self.agree() { "as often, as far as these tell" } else { "not as often" };
+        format!(
+            "Collapsed: {} of {} runs of Linux, {} of {} of the model, {verdict} ({}).",
+            kernel.0,
+            kernel.1,
+            model.0,
+            model.1,
+            chance(self.p())
+        )
+    }
+}
+
+fn chance(p: f64) -> String {
+    if p < TINY { format!("p < {TINY}") } else { format!("p = {p:.2}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::compared;
+
+    const POINT: &str = "transports = ['tcp']\nmessages = 8\nrepetitions = 8";
+
+    #[test]
+    fn a_sentence_says_by_how_much_and_how_the_runs_rank() {
+        let model: Vec<u64> = (20..60).collect();
+        let slower = compared(POINT, &[52, 53, 54, 55, 56, 57, 58, 59], &model);
+        let sentences = slower.sentences();
+        assert_eq!(sentences.len(), 2, "none collapsed: {sentences:?}");
+        let mean = &sentences[0];
+        assert!(
+            mean.starts_with(
+                "Mean response time: the model's median run is 16.00 ms below Linux's, -28.8 % ("
+            ),
+            "{mean}"
+        );
+        assert!(mean.contains("in 90 % of all pairs, which is no chance (p < 0.001)"), "{mean}");
+    }
+
+    #[test]
+    fn few_runs_leave_the_interval_open() {
+        let check = compared(POINT, &[20, 22], &[21; 10]).mean.unwrap();
+        assert_eq!(check.percent_in_words(), "+0.0 % (open)");
+        assert_eq!(check.ranks_in_words(), "50 %, p = 1.00");
+    }
+}
