@@ -1,35 +1,63 @@
-//! `hol report`: draws a result directory again, from what is in it.
+//! `hol report`: draws a result directory again, from what is in it, or two of them beside each other.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hol_lab::Results;
+use hol_report::ReportError;
 
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
 /// Draw the report and the figures of a result directory again; nothing is run.
+///
+/// Two directories, of one study or experiment in the model world and in the kernel world: the model's report, with what each
+/// world says of each claim and whether their points agree. It is both-worlds.html beside the model's report.
 #[derive(Debug, Args)]
 pub struct Report {
     /// A directory that `hol run` or `hol reproduce` filled, wholly or in part
     dir: PathBuf,
+    /// One of the same in the other world
+    other: Option<PathBuf>,
 }
 
 impl Report {
-    /// Reads the directory and writes its report.
+    /// Reads the directories and writes their report.
     pub fn run(&self) -> Result<(), Failure> {
-        let results = Results::load(&self.dir)?;
-        if !results.complete() {
-            note!("warning: {} is not complete; what is missing is left out", self.dir.display());
-        }
-        let (page, _) = draw(&results, &self.dir)?;
+        let results = load(&self.dir)?;
+        let page = match &self.other {
+            Some(other) => draw_both((&results, &self.dir), (&load(other)?, other))?,
+            None => draw(&results, &self.dir)?.0,
+        };
         say(&format!("report: {}\n", page.display()));
         Ok(())
     }
+}
+
+fn load(dir: &Path) -> Result<Results, Failure> {
+    let results = Results::load(dir)?;
+    if !results.complete() {
+        note!("warning: {} is not complete; what is missing is left out", dir.display());
+    }
+    Ok(results)
 }
 
 /// Writes the report into `dir`: where its page is, and what it says in short.
 pub fn draw(results: &Results, dir: &Path) -> Result<(PathBuf, hol_report::Report), Failure> {
     let report = hol_report::write(results, dir).map_err(Failure::failed)?;
     Ok((dir.join("report.html"), report))
+}
+
+/// Writes the page of both worlds beside the model's: where it is.
+fn draw_both(one: (&Results, &Path), other: (&Results, &Path)) -> Result<PathBuf, Failure> {
+    let report = hol_report::Report::of_both(one.0, other.0).map_err(|problem| match problem {
+        ReportError::Mismatch(problem) => {
+            Failure::Usage(format!("{} and {}: {problem}", one.1.display(), other.1.display()))
+        }
+        problem => Failure::failed(problem),
+    })?;
+    let dir = if report.provenance.world == one.0.manifest.world { one.1 } else { other.1 };
+    let page = dir.join("both-worlds.html");
+    report.write_as(dir, &page).map_err(Failure::failed)?;
+    Ok(page)
 }

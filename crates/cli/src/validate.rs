@@ -11,7 +11,7 @@ use hol_lab::{
 };
 use hol_measure::Bounds;
 use hol_report::metric::Metric;
-use hol_report::validation::{Check, Compared, Validation};
+use hol_report::validation::{Check, Compared, Validation, median_in_words};
 
 use crate::failure::Failure;
 use crate::fill::{carry_out, complete, stop_on_interrupt};
@@ -65,7 +65,7 @@ pub struct Validate {
 impl Validate {
     /// Runs what is missing in both worlds, then says where they differ.
     pub fn run(&self) -> Result<(), Failure> {
-        let (name, title, experiments) = self.experiments()?;
+        let (name, title, study, experiments) = self.experiments()?;
         let repeated = |experiment: Experiment| match self.repetitions {
             Some(repetitions) => experiment.repeated(|_| repetitions),
             None => experiment,
@@ -79,8 +79,9 @@ impl Validate {
         let out = out.unwrap_or_else(|| PathBuf::from(format!("results/validate-{name}{quick}")));
 
         let stop = stop_on_interrupt()?;
-        let manifest =
-            |experiments: &[Experiment]| Manifest::new(&title, None, experiments, std::env::args().collect());
+        let manifest = |experiments: &[Experiment]| {
+            Manifest::new(&title, study, experiments, std::env::args().collect())
+        };
         let model = manifest(&both.model).of_this_build()?;
         let model = self.fill(Store::renew(&out.join("model"), model)?, &chosen)?;
         let kernel = manifest(&both.kernel);
@@ -105,20 +106,21 @@ impl Validate {
         whole.and_then(|()| self.verdict(&validation))
     }
 
-    /// What is validated: its name, a title, and its experiments.
-    fn experiments(&self) -> Result<(String, String, Vec<Experiment>), Failure> {
+    /// What is validated: its name, a title, the study if it is one, and its experiments.
+    fn experiments(&self) -> Result<(String, String, Option<&'static str>, Vec<Experiment>), Failure> {
         let path = Path::new(&self.what);
-        let (name, title, experiments) = if path.extension().is_some_and(|ending| ending == "toml") {
+        Ok(if path.extension().is_some_and(|ending| ending == "toml") {
             let source = Source::read(path)?;
             let experiment = Experiment::parse(&source.stem(), &source)?;
             let experiment = if self.quick { experiment.quick() } else { experiment };
-            (source.stem(), experiment.title.clone(), vec![experiment])
+            (source.stem(), experiment.title.clone(), None, vec![experiment])
         } else {
             let study = Study::load(&self.what, self.quick)?;
+            // What is said of claims needs a study that makes some.
+            let claiming = study.file("claims.toml").map(|_| study.name);
             let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();
-            (study.name.to_owned(), study.title.to_owned(), experiments)
-        };
-        Ok((name, title, experiments))
+            (study.name.to_owned(), study.title.to_owned(), claiming, experiments)
+        })
     }
 
     /// For every point in order, whether `--where` takes it.
@@ -258,5 +260,5 @@ fn row(compared: &Compared) -> Vec<String> {
 
 fn numbers(check: &Check) -> [String; 4] {
     let off = format!("{:+.1} % ({:.1}×)", check.percent().value, check.excess());
-    [check.kernel.to_string(), short(check.model.value), off, check.ranks_in_words()]
+    [median_in_words(check.kernel), short(check.model.value), off, check.ranks_in_words()]
 }

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use hol_measure::{Distribution, Interval, SplitMean, Summary};
 
 use crate::metric::Metric;
+use crate::validation::Compared;
 
 /// All points of all experiments.
 #[derive(Debug, Clone, Default)]
 pub struct Dataset {
     /// In the order of the experiments and their plans.
     pub cells: Vec<Cell>,
+    /// The points that another world measured too, held against it; `None` where there is no other.
+    pub compared: Option<Vec<Compared>>,
 }
 
 /// One point: one transport under one set of conditions.
@@ -108,14 +111,19 @@ pub struct Filter {
 impl Filter {
     /// Whether a point is one of those.
     pub fn takes(&self, cell: &Cell) -> bool {
-        let Conditions { loss, rate, delay_ms, ref workload, .. } = cell.conditions;
+        self.takes_at(&cell.experiment, &cell.conditions)
+    }
+
+    /// Whether the points of an experiment under such conditions are of those.
+    pub fn takes_at(&self, experiment: &String, conditions: &Conditions) -> bool {
+        let Conditions { loss, rate, delay_ms, ref workload, .. } = *conditions;
         let on_axis = |(key, values): (&String, &Vec<String>)| {
-            cell.conditions.axis(key).is_some_and(|value| values.iter().any(|wanted| wanted == value))
+            conditions.axis(key).is_some_and(|value| values.iter().any(|wanted| wanted == value))
         };
         let inside = |range: Option<[f64; 2]>, value: f64| {
             range.is_none_or(|[min, max]| value >= min * (1.0 - 1e-9) && value <= max * (1.0 + 1e-9))
         };
-        (self.experiments.is_empty() || self.experiments.contains(&cell.experiment))
+        (self.experiments.is_empty() || self.experiments.contains(experiment))
             && inside(self.loss, loss)
             && inside(self.rate, rate)
             && inside(self.delay_ms.map(|delay| [delay, delay]), delay_ms)

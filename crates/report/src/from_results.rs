@@ -12,9 +12,8 @@ use crate::data::{Cell, Conditions, Dataset, Flows};
 impl From<&Results> for Dataset {
     /// Every point with at least one run.
     fn from(results: &Results) -> Self {
-        Self {
-            cells: results.points.iter().filter(|result| !result.runs.is_empty()).map(Cell::from).collect(),
-        }
+        let measured = results.points.iter().filter(|result| !result.runs.is_empty());
+        Self { cells: measured.map(Cell::from).collect(), compared: None }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod survey;
 #[cfg(test)]
 mod testing;
 pub mod topology;
+pub mod two_worlds;
 pub mod validation;
 
 pub use provenance::Provenance;

@@ -13,6 +13,7 @@ use crate::page;
 use crate::provenance::Provenance;
 use crate::sequence::{Diagram, diagrams};
 use crate::survey::{Survey, Surveyed};
+use crate::two_worlds::{Kernel, Mismatch};
 
 /// The report of one result directory.
 #[derive(Debug, Clone)]
@@ -33,6 +34,8 @@ pub struct Report {
     pub claims: StudyClaims,
     /// Its claims with verdicts.
     pub judged: Vec<Judged>,
+    /// What the kernel says beside the model, where there are results of both.
+    pub kernel: Option<Kernel>,
     /// The share of the study's messages that its points have here: a twentieth of a quick look; 1 of all else.
     pub share: f64,
     /// One lost message, packet by packet; for studies.
@@ -41,12 +44,48 @@ pub struct Report {
     pub provenance: Provenance,
 }
 
+/// What a study asks of results: its own files, as far as the results have its stacks.
+pub(crate) struct Asked {
+    layout: StudyFigures,
+    absent: Vec<StackView>,
+    claims: StudyClaims,
+    share: f64,
+}
+
+impl Asked {
+    /// Nothing of an experiment of one's own.
+    pub(crate) fn of(results: &Results) -> Result<Self, ReportError> {
+        let (mut layout, claims, share) = match &results.manifest.study {
+            Some(name) => {
+                let study = Study::load(name, false)?;
+                (
+                    part::<StudyFigures>(&study, "figures.toml")?,
+                    part::<StudyClaims>(&study, "claims.toml")?,
+                    share(&study, results),
+                )
+            }
+            None => (StudyFigures::default(), StudyClaims::default(), 1.0),
+        };
+        let labels: Vec<&str> = results.points.iter().map(|result| result.point.label.as_str()).collect();
+        let absent = layout.without_absent(&labels);
+        Ok(Self { layout, absent, claims, share })
+    }
+
+    /// Its claims with verdicts.
+    pub(crate) fn judge(&self, data: &Dataset) -> Vec<Judged> {
+        judge(&self.claims, &self.layout.views, &self.absent, data)
+    }
+}
+
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A study's files, or its experiments.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// Two result directories are not of one question in two worlds.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
     /// A study's figures or claims are not what they should be.
     #[error("studies/{study}/{file}: {problem}")]
     Study {
@@ -77,21 +116,12 @@ pub fn write(results: &Results, dir: &Path) -> Result<Report, ReportError> {
 impl Report {
     /// Gathers everything from a result directory, and nothing from elsewhere.
     pub fn gather(results: &Results) -> Result<Self, ReportError> {
-        let data = Dataset::from(results);
-        let (mut layout, claims, share) = match &results.manifest.study {
-            Some(name) => {
-                let study = Study::load(name, false)?;
-                (
-                    part::<StudyFigures>(&study, "figures.toml")?,
-                    part::<StudyClaims>(&study, "claims.toml")?,
-                    share(&study, results),
-                )
-            }
-            None => (StudyFigures::default(), StudyClaims::default(), 1.0),
-        };
-        let labels: Vec<&str> = results.points.iter().map(|result| result.point.label.as_str()).collect();
-        let absent = layout.without_absent(&labels);
-        let mut figures = gather(&layout, &data);
+        Ok(Self::from_data(results, Dataset::from(results), Asked::of(results)?))
+    }
+
+    /// What the points of `results` say of what was asked.
+    pub(crate) fn from_data(results: &Results, data: Dataset, asked: Asked) -> Self {
+        let mut figures = gather(&asked.layout, &data);
         let mut surveys = Vec::new();
         if results.manifest.study.is_none() {
             for survey in surveys_of(results, &data) {
@@ -100,11 +130,14 @@ impl Report {
                 surveys.push(survey.surveyed());
             }
         }
-        Ok(Self {
+        let judged = asked.judge(&data);
+        let Asked { layout, absent, claims, share } = asked;
+        Self {
             title: results.manifest.title.clone(),
             figures,
             surveys,
-            judged: judge(&claims, &layout.views, &absent, &data),
+            judged,
+            kernel: None,
             share,
             diagrams: if results.manifest.study.is_some() {
                 diagrams().unwrap_or_default()
@@ -116,7 +149,7 @@ impl Report {
             layout,
             absent,
             claims,
-        })
+        }
     }
 
     /// The claims of one kind, in the paper's order.
@@ -137,6 +170,11 @@ impl Report {
 
     /// Writes the page and the figures.
     pub fn write(&self, dir: &Path) -> Result<(), ReportError> {
+        self.write_as(dir, &dir.join("report.html"))
+    }
+
+    /// Writes the figures into `dir` and the page, which leads to them, beside them as `page`.
+    pub fn write_as(&self, dir: &Path, page: &Path) -> Result<(), ReportError> {
         let figures = dir.join("figures");
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -157,7 +195,7 @@ impl Report {
         for diagram in &self.diagrams {
             file(figures.join(format!("{}.svg", diagram.id)), diagram.svg.standalone())?;
         }
-        file(dir.join("report.html"), self.html())
+        file(page.to_owned(), self.html())
     }
 }
 

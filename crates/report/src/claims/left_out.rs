@@ -116,6 +116,7 @@ impl Check {
             | Self::Lines(_)
             | Self::Product(_)
             | Self::Reading(_)
+            | Self::WorldsAgree(_)
             | Self::NotHere(_) => None,
         }
     }

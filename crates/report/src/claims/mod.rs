@@ -27,6 +27,7 @@ mod view;
 mod wider;
 #[cfg(test)]
 mod worlds;
+mod worlds_agree;
 
 use serde::Deserialize;
 
@@ -176,6 +177,8 @@ pub enum Check {
     Lasts(text::Lasts),
     /// The text alone tells.
     Reading(text::Reading),
+    /// The model and the kernel agree, point by point.
+    WorldsAgree(worlds_agree::WorldsAgree),
     /// Nothing that this world can tell.
     NotHere(NotHere),
 }
@@ -241,6 +244,7 @@ impl Check {
                 | Self::Lines(_)
                 | Self::Product(_)
                 | Self::Reading(_)
+                | Self::WorldsAgree(_)
                 | Self::NotHere(_)
         )
     }
@@ -276,6 +280,7 @@ impl Check {
             Self::Product(check) => check.evaluate(),
             Self::Lasts(check) => check.evaluate(view),
             Self::Reading(check) => check.evaluate(),
+            Self::WorldsAgree(check) => check.evaluate(view),
             Self::NotHere(check) => Finding::unknown(check.reason.clone()),
         }
     }

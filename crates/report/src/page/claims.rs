@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::worlds;
 use crate::claims::{Finding, Judged, Kind};
 use crate::plot::escape;
 use crate::report::Report;
@@ -19,7 +20,8 @@ pub fn html(report: &Report) -> String {
 
 /// The claims of one kind under their heading.
 fn of_kind(report: &Report, kind: Kind) -> String {
-    let claims: Vec<String> = report.of_kind(kind).map(one).collect();
+    let claims = (0..report.judged.len()).filter(|at| report.judged[*at].claim.kind == kind);
+    let claims: Vec<String> = claims.map(|at| one(report, at)).collect();
     if claims.is_empty() {
         return String::new();
     }
@@ -27,22 +29,20 @@ fn of_kind(report: &Report, kind: Kind) -> String {
     format!("<h3>{heading}</h3><p class=\"soft\">{about}</p>\n{}", claims.concat())
 }
 
-fn one(judged: &Judged) -> String {
-    let Judged { claim, verdict, findings } = judged;
+fn one(report: &Report, at: usize) -> String {
+    let claim = &report.judged[at].claim;
     let mut body = format!("<p class=\"soft\">Refuted if {}.</p>", escape(&claim.refuted_by));
-    for (stack, finding) in findings {
-        body.push_str(&one_stack(stack, finding));
-    }
+    body += &worlds::columns(report, at, |judged: &Judged| {
+        judged.findings.iter().map(|(stack, finding)| one_stack(stack, finding)).collect()
+    });
     if let Some(note) = &claim.note {
         let _ = write!(body, "<p class=\"soft\">{}</p>", escape(note));
     }
     let reading = claim.reading.as_ref().map(|reading| format!(" <small>{}</small>", escape(reading)));
     format!(
-        "<details class=\"claim\" id=\"{}\"><summary><span class=\"chip {}\" title=\"{}\">{}</span><span class=\"id\">{}</span><span>{}{}</span></summary><div class=\"body\">{body}</div></details>\n",
+        "<details class=\"claim\" id=\"{}\"><summary>{}<span class=\"id\">{}</span><span>{}{}</span></summary><div class=\"body\">{body}</div></details>\n",
         claim.id,
-        verdict.class(),
-        verdict.text(),
-        verdict.short(),
+        worlds::chips(report, at),
         claim.id,
         escape(&claim.quote),
         reading.unwrap_or_default()

@@ -11,6 +11,7 @@ mod survey;
 mod tables;
 mod theory;
 mod variants;
+mod worlds;
 
 use std::fmt::Write;
 
@@ -37,6 +38,7 @@ pub fn html(report: &Report) -> String {
         ("summary", "Summary", summary::html(report)),
         ("map", "Who is best where", survey::maps(report)),
         ("claims", "Claims", claims::html(report)),
+        ("worlds", "Both worlds", worlds::html(report)),
         ("figures", "Figures", figures::html(report)),
         ("points", "All points", points::html(report)),
         ("flows", "Throughput", flows::html(report)),
@@ -157,6 +159,7 @@ mod tests {
             figures: survey.figures(&[], &data, 1),
             surveys: vec![survey.surveyed()],
             judged: judge(&claims, &layout.views, &[], &data),
+            kernel: None,
             diagrams: Vec::new(),
             provenance: provenance(),
             share: 1.0,

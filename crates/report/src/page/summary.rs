@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hol_measure::{Comparison, Verdict as Compared};
 
-use super::{figures, survey};
+use super::{figures, survey, worlds};
 use crate::claims::{Answer, Judged, Kind, Verdict, View, compare};
 use crate::figures::StackView;
 use crate::plot::{escape, number};
@@ -18,7 +18,7 @@ struct Compare {
 }
 
 pub fn html(report: &Report) -> String {
-    let mut text = String::new();
+    let mut text = worlds::lead(report);
     if !report.provenance.complete {
         text.push_str("<p class=\"warning\">Not every run is there: the sweep was interrupted, or some failed. What follows is drawn from those that are; the same command does the others.</p>");
     }

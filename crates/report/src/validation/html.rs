@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::figures::distributions;
+use super::words::median_in_words;
 use super::{Check, Compared, Measured, Runs, Tally, Validation};
 use crate::metric::Metric;
 use crate::page::{Section, document};
@@ -42,6 +43,37 @@ impl Validation {
     }
 }
 
+impl Validation {
+    /// How many points agree and each of them, the worst first, as a part of another page.
+    pub(crate) fn fragment(&self) -> String {
+        format!("{}{}<p class=\"soft\">{}</p>{}", RULE[self.rule()], matrix(self), self.legend(), table(self))
+    }
+
+    /// Which of the rules is meant.
+    fn rule(&self) -> usize {
+        usize::from(self.metric == Metric::Throughput)
+    }
+
+    /// In which direction the kernel's runs are counted.
+    fn higher(&self) -> &'static str {
+        if self.metric == Metric::Throughput { "Linux faster" } else { "Linux slower" }
+    }
+
+    /// What the columns of the table are.
+    fn legend(&self) -> String {
+        format!(
+            "Times in ms, each of the median run with its 95 % interval over the runs. Off: the model's less \
+             Linux's, in percent with its interval, and in units of the tolerance. {}: in how many of all pairs of a run of \
+             Linux and one of the model (even: 50 %), and how likely ranks so uneven are by chance. Where two numbers stand \
+             with a stroke between, Linux is the first. Collapsed: runs that fell more than a second behind. D: the \
+             Kolmogorov–Smirnov distance, which counts any shift however small. W1: the Wasserstein distance. Repetitions: \
+             those of Linux, and how many it would take for a point that says little. Open a point for the commands that show \
+             its packets in both worlds.",
+            self.higher()
+        )
+    }
+}
+
 fn summary(validation: &Validation) -> String {
     let tally = validation.tally();
     let mut text = format!(
@@ -67,7 +99,7 @@ fn summary(validation: &Validation) -> String {
             validation.missing
         );
     }
-    text += RULE[usize::from(validation.metric == Metric::Throughput)];
+    text += RULE[validation.rule()];
     text + &matrix(validation)
 }
 
@@ -153,7 +185,15 @@ fn chip(compared: &Compared) -> String {
 }
 
 fn points(validation: &Validation) -> String {
-    let higher = if validation.metric == Metric::Throughput { "Linux faster" } else { "Linux slower" };
+    format!(
+        "<p class=\"soft\">{} The same as <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p>{}",
+        validation.legend(),
+        table(validation)
+    )
+}
+
+fn table(validation: &Validation) -> String {
+    let higher = validation.higher();
     let judged: Vec<&str> = match validation.metric {
         Metric::Throughput => vec!["kbit/s, Linux", "model", "off", higher],
         _ => ["mean, Linux", "p99, Linux"].iter().flat_map(|name| [*name, "model", "off", higher]).collect(),
@@ -163,16 +203,7 @@ fn points(validation: &Validation) -> String {
     let heads = ["point", "verdict"].iter().chain(&judged).chain(&others);
     let head: String = heads.map(|head| format!("<th>{head}</th>")).collect();
     let rows: String = validation.points.iter().map(row).collect();
-    format!(
-        "<p class=\"soft\">Times in ms, each of the median run with its 95 % interval over the runs. Off: the model's less \
-         Linux's, in percent with its interval, and in units of the tolerance. {higher}: in how many of all pairs of a run of \
-         Linux and one of the model (even: 50 %), and how likely ranks so uneven are by chance. Where two numbers stand with \
-         a stroke between, Linux is the first. Collapsed: runs that fell more than a second behind. D: the \
-         Kolmogorov–Smirnov distance, which counts any shift however small. W1: the Wasserstein distance. Repetitions: those \
-         of Linux, and how many it would take for a point that says little. Open a point for the commands that show its \
-         packets in both worlds. The same as <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p>\
-         <div class=\"scroll\"><table><tr>{head}</tr>{rows}</table></div>"
-    )
+    format!("<div class=\"scroll\"><table><tr>{head}</tr>{rows}</table></div>")
 }
 
 fn row(compared: &Compared) -> String {
@@ -208,7 +239,7 @@ fn row(compared: &Compared) -> String {
 fn checked(check: &Option<Check>) -> [String; 4] {
     let Some(check) = check else { return ["–"; 4].map(str::to_owned) };
     let off = format!("{} ({:.1}×)", check.percent_in_words(), check.excess());
-    [check.kernel.to_string(), check.model.to_string(), off, check.ranks_in_words()]
+    [median_in_words(check.kernel), median_in_words(check.model), off, check.ranks_in_words()]
 }
 
 /// How many there are, and how many it would take.

@@ -11,7 +11,7 @@ mod runs;
 mod table;
 mod tally;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod traces;
 mod words;
 
@@ -29,6 +29,7 @@ pub use compared::Compared;
 pub use measured::Measured;
 pub use runs::Runs;
 pub use tally::Tally;
+pub use words::median_in_words;
 
 /// A model held against a kernel.
 #[derive(Debug, Clone)]
@@ -54,12 +55,23 @@ impl Validation {
         let there = |(kernel, model): &(&PointResult, &PointResult)| {
             !kernel.runs.is_empty() && !model.runs.is_empty()
         };
-        let mut points: Vec<Compared> =
-            pairs.filter(there).map(|(kernel, model)| Compared::of(kernel, model, metric)).collect();
-        let missing = kernel.points.len() - points.len();
-        points.sort_by(|a, b| a.agrees().cmp(&b.agrees()).then(b.excess().total_cmp(&a.excess())));
+        let points = pairs.filter(there).map(|(kernel, model)| Compared::of(kernel, model, metric)).collect();
+        let all = kernel.points.len();
         let (kernel, model) = (kernel.manifest.world.clone(), model.manifest.version.clone());
-        Self { title: title.to_owned(), metric, points, missing, kernel, model }
+        let mut validation = Self::of_points(title, metric, points, [kernel, model]);
+        validation.missing = all - validation.points.len();
+        validation
+    }
+
+    /// Points that were compared, of the kernel and the model of these names.
+    pub(crate) fn of_points(
+        title: &str,
+        metric: Metric,
+        mut points: Vec<Compared>,
+        [kernel, model]: [String; 2],
+    ) -> Self {
+        points.sort_by(|a, b| a.agrees().cmp(&b.agrees()).then(b.excess().total_cmp(&a.excess())));
+        Self { title: title.to_owned(), metric, points, missing: 0, kernel, model }
     }
 
     /// Writes the page, its figures, and the table as CSV and JSON into `dir`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hol_lab::{Experiment, PointResult, RunKey, RunResult, Source};
+use hol_lab::{Experiment, Point, PointResult, RunKey, RunResult, Source};
 use hol_measure::Summary;
 
 use super::{Compared, Validation};
@@ -11,10 +11,16 @@ use crate::testing::summary;
 
 /// The only point of the experiment `text`, with repetitions of one message that took so many ms in each world.
 pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
+    let [kernel, model] = [kernel_ms, model_ms].map(|millis| measured("test", text, millis).remove(0));
+    Compared::of(&kernel, &model, Metric::ResponseTime)
+}
+
+/// Every point of the experiment `text`, with repetitions of one message that took so many ms.
+pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
     let experiment =
-        Experiment::parse("test", &Source::new("test.toml", text)).expect("the test's text is right");
-    let result = |millis: &[u64]| {
-        let point = experiment.points[0].clone();
+        Experiment::parse(name, &Source::new("test.toml", text)).expect("the test's text is right");
+    let result = |point: &Point| {
+        let point = point.clone();
         let run = |(repetition, ms): (u32, &u64)| RunResult {
             key: RunKey { point: point.id, repetition },
             summary: Summary { bytes: 1000, ..summary(&[*ms as f64]) },
@@ -33,7 +39,7 @@ pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
         let runs = (0..).zip(millis).map(run).map(Arc::new).collect();
         PointResult { point, runs, complete: true }
     };
-    Compared::of(&result(kernel_ms), &result(model_ms), Metric::ResponseTime)
+    experiment.points.iter().map(result).collect()
 }
 
 /// Points as they come.

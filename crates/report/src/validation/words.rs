@@ -8,6 +8,19 @@ use crate::metric::Metric;
 /// Below this a probability is not told apart from none.
 const TINY: f64 = 0.001;
 
+/// A median run with its interval to four digits, for a table: `21.62 (21.13 to 23.97)`; alone where the runs are too few.
+pub fn median_in_words(median: Bounds) -> String {
+    let Bounds { value, low, high } = median;
+    let bounded = low.is_finite() && high.is_finite();
+    let largest = if bounded { high.abs().max(low.abs()) } else { value.abs() };
+    let digits = (3.0 - largest.log10().floor()).clamp(0.0, 3.0) as usize;
+    if bounded {
+        format!("{value:.digits$} ({low:.digits$} to {high:.digits$})")
+    } else {
+        format!("{value:.digits$}")
+    }
+}
+
 impl Check {
     /// The difference with its interval: `+1.4 % (−0.9 to +3.1)`.
     pub fn percent_in_words(&self) -> String {
@@ -78,12 +91,17 @@ impl Collapses {
 }
 
 fn chance(p: f64) -> String {
-    if p < TINY { format!("p < {TINY}") } else { format!("p = {p:.2}") }
+    match p {
+        _ if p < TINY => format!("p < {TINY}"),
+        _ if p < 0.1 => format!("p = {p:.3}"),
+        _ => format!("p = {p:.2}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::compared;
+    use super::*;
 
     const POINT: &str = "transports = ['tcp']\nmessages = 8\nrepetitions = 8";
 
@@ -101,6 +119,15 @@ mod tests {
             "{mean}"
         );
         assert!(mean.contains("in 90 % of all pairs, which is no chance (p < 0.001)"), "{mean}");
+    }
+
+    #[test]
+    fn a_median_has_four_digits() {
+        let words = |value, low, high| median_in_words(Bounds { value, low, high });
+        assert_eq!(words(70.146047, 70.137855, 70.146047), "70.15 (70.14 to 70.15)");
+        assert_eq!(words(939.4, 894.0, 1426.3), "939 (894 to 1426)");
+        assert_eq!(words(20.1234, f64::NEG_INFINITY, f64::INFINITY), "20.12");
+        assert_eq!(words(0.0, 0.0, 0.0), "0.000 (0.000 to 0.000)");
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! Two worlds say the same, point by point: by the rules of `hol validate`.
+
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::Filter;
+use crate::validation::{Compared, Tally};
+
+/// The model agrees with the kernel at every point that both measured; the results of one world do not tell.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorldsAgree {
+    #[serde(default)]
+    at: Filter,
+    /// What would decide it, where there is one world.
+    needs: String,
+}
+
+impl WorldsAgree {
+    /// Holds if all points agree and none of them says little; refuted if one differs that does not say little.
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let Some(compared) = &view.data.compared else { return Finding::unknown(self.needs.clone()) };
+        let points: Vec<&Compared> = compared
+            .iter()
+            .filter(|compared| self.at.takes_at(&compared.point.experiment, &compared.conditions))
+            .collect();
+        if points.is_empty() {
+            return Finding::unknown("no point that both worlds measured");
+        }
+        let tally: Tally = points.iter().copied().collect();
+        let refuted = points.iter().any(|point| !point.agrees() && !point.says_little());
+        let holds = match (refuted, tally.agree == tally.points, tally.say_little) {
+            (true, ..) => Some(false),
+            (false, true, 0) => Some(true),
+            _ => None,
+        };
+        let text = format!(
+            "the model agrees with the kernel at {} of {} points that both measured; {} say little, and {} of these agree",
+            tally.agree, tally.points, tally.say_little, tally.say_little_and_agree
+        );
+        let differ = points.iter().filter(|point| !point.agrees());
+        let rows = differ.flat_map(|point| {
+            point.sentences().into_iter().map(|sentence| format!("{}. {sentence}", point.point))
+        });
+        Finding { holds, ..Finding::unknown(text).with_rows(rows.collect()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dataset, view};
+    use crate::validation::testing::compared;
+
+    #[test]
+    fn all_points_have_to_agree_and_to_say_enough() {
+        let point = |kernel: &[u64], model: &[u64]| {
+            compared("transports = ['tcp']\nmessages = 8\nrepetitions = 8", kernel, model)
+        };
+        let same = point(&[20; 8], &[20; 80]);
+        let differs = point(&[20; 8], &[30; 80]);
+        let little = point(&[20, 20, 20, 20, 60, 60, 60, 60], &[40; 80]);
+        assert!(little.says_little() && differs.says_little() == same.says_little());
+        let holds = |points: Option<Vec<Compared>>| {
+            let mut data = dataset(Vec::new());
+            data.compared = points;
+            let check = WorldsAgree { at: Filter::default(), needs: "two worlds".to_owned() };
+            check.evaluate(&view(&data))
+        };
+        assert_eq!(holds(None), Finding::unknown("two worlds"));
+        assert_eq!(holds(Some(Vec::new())).holds, None);
+        assert_eq!(holds(Some(vec![same.clone()])).holds, Some(true));
+        assert_eq!(holds(Some(vec![same.clone(), little.clone()])).holds, None);
+        let refuted = holds(Some(vec![same, little, differs]));
+        assert_eq!(refuted.holds, Some(false));
+        assert!(refuted.rows.iter().any(|row| row.contains("10.00 ms above Linux's")), "{refuted:?}");
+    }
+
+    #[test]
+    fn only_the_points_that_it_speaks_of_are_looked_at() {
+        let differs = compared("transports = ['tcp']\nmessages = 8\nrepetitions = 8", &[20; 8], &[30; 80]);
+        let mut data = dataset(Vec::new());
+        data.compared = Some(vec![differs]);
+        let elsewhere = Filter { experiments: vec!["other".to_owned()], ..Filter::default() };
+        let check = WorldsAgree { at: elsewhere, needs: String::new() };
+        assert_eq!(check.evaluate(&view(&data)).holds, None);
+    }
+}

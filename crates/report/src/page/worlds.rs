@@ -1,0 +1,163 @@
+//! What the kernel says beside the model: where they disagree, in each claim, and at each point that both measured.
+
+use std::fmt::Write;
+
+use crate::claims::Judged;
+use crate::plot::escape;
+use crate::report::Report;
+use crate::two_worlds::{Kernel, Opinion};
+use crate::validation::Validation;
+
+/// What a reader has to know first: the claims on which the worlds disagree.
+pub fn lead(report: &Report) -> String {
+    let Some(kernel) = &report.kernel else { return String::new() };
+    let mut text = String::new();
+    if !report.judged.is_empty() {
+        let disputes = links(report, kernel, Opinion::is_dispute);
+        let verdict = match disputes.len() {
+            0 => "no claim is refuted in one world and holds in the other".to_owned(),
+            count => {
+                format!("they disagree on {count} of {} claims: {}", report.judged.len(), disputes.join(", "))
+            }
+        };
+        let _ = write!(text, "<p class=\"lead\"><b>Model and kernel, on today's stack: {verdict}.</b>");
+        let others = [
+            ("Decided in the kernel only", Opinion::OpenInModel),
+            ("Decided in the model only", Opinion::OpenInKernel),
+            ("Open in both", Opinion::Open),
+        ];
+        for (what, wanted) in others {
+            let claims = links(report, kernel, |opinion| opinion == wanted);
+            if !claims.is_empty() {
+                let _ = write!(text, " {what}: {}.", claims.join(", "));
+            }
+        }
+        text += "</p>";
+    }
+    let _ = write!(text, "<p>{}</p>", points(kernel));
+    text
+}
+
+/// The claims of which this is so, as links, with what each world says where they disagree.
+fn links(report: &Report, kernel: &Kernel, wanted: impl Fn(Opinion) -> bool) -> Vec<String> {
+    let claims = report.judged.iter().zip(&kernel.opinions).filter(|(_, opinion)| wanted(**opinion));
+    let link = |(judged, opinion): (&Judged, &Opinion)| {
+        let which = match opinion {
+            Opinion::ModelOnly => " (holds in the model only)",
+            Opinion::KernelOnly => " (holds in the kernel only)",
+            _ => "",
+        };
+        format!("<a href=\"#{0}\">{0}</a>{which}", escape(&judged.claim.id))
+    };
+    claims.map(link).collect()
+}
+
+/// How many points both have, and whether they agree.
+fn points(kernel: &Kernel) -> String {
+    let mut text = format!("{} points were measured in both worlds", kernel.shared);
+    for validation in &kernel.validations {
+        let tally = validation.tally();
+        let _ = write!(
+            text,
+            "; at {} of {} the <a href=\"#worlds\">{}</a>{}",
+            tally.agree,
+            tally.points,
+            quantity(validation),
+            if tally.say_little > 0 {
+                format!(
+                    " ({} say little, and {} of these agree)",
+                    tally.say_little, tally.say_little_and_agree
+                )
+            } else {
+                String::new()
+            }
+        );
+    }
+    if kernel.unlike > 0 {
+        let _ = write!(
+            text,
+            "; {} have runs of different lengths, so that runs are not compared: do both worlds with or both without \
+             <code>--quick</code>",
+            kernel.unlike
+        );
+    }
+    for ((count, _), world) in [(&kernel.only_model, "model"), (&kernel.only_kernel, "kernel")] {
+        if *count > 0 {
+            let _ = write!(text, "; {count} are <a href=\"#worlds\">only in the {world}</a>");
+        }
+    }
+    text + "."
+}
+
+fn quantity(validation: &Validation) -> &'static str {
+    match validation.metric {
+        crate::metric::Metric::Throughput => "throughputs agree",
+        _ => "response times agree",
+    }
+}
+
+/// The chips of a claim, the model's first; of one world only its own.
+pub fn chips(report: &Report, at: usize) -> String {
+    let chip = |judged: &Judged, world: &str| {
+        let verdict = judged.verdict;
+        let (class, title, short) = (verdict.class(), verdict.text(), verdict.short());
+        format!("<span class=\"chip {class}\" title=\"{title}\">{world}{short}</span>")
+    };
+    match &report.kernel {
+        None => chip(&report.judged[at], ""),
+        Some(kernel) => {
+            let dispute = if kernel.opinions[at].is_dispute() { "<b class=\"no\">disagree</b>" } else { "" };
+            let (model, other) = (chip(&report.judged[at], "model: "), chip(&kernel.judged[at], "kernel: "));
+            format!("<span class=\"chips\">{model}{other}{dispute}</span>")
+        }
+    }
+}
+
+/// What each world says of a claim, side by side, given how one world's findings are told.
+pub fn columns(report: &Report, at: usize, told: impl Fn(&Judged) -> String) -> String {
+    let Some(kernel) = &report.kernel else { return told(&report.judged[at]) };
+    format!(
+        "{}<div class=\"worlds\"><div><h4>model</h4>{}</div><div><h4>{}</h4>{}</div></div>",
+        dispute(kernel.opinions[at], kernel.on_shared[at]),
+        told(&report.judged[at]),
+        escape(&kernel.name),
+        told(&kernel.judged[at])
+    )
+}
+
+/// That they disagree, and whether they do by the same points.
+fn dispute(opinion: Opinion, on_shared: Opinion) -> String {
+    let which = match opinion {
+        Opinion::ModelOnly => "It holds in the model, and not in the kernel",
+        Opinion::KernelOnly => "It holds in the kernel, and not in the model",
+        _ => return String::new(),
+    };
+    let by_points = match on_shared {
+        shared if shared == opinion => "the same by the points alone that both measured",
+        Opinion::Same => {
+            "by the points alone that both measured they agree, so it is the others that tell them apart"
+        }
+        _ => "the points alone that both measured do not tell",
+    };
+    format!("<p class=\"warning\">The worlds disagree. {which}; {by_points}.</p>")
+}
+
+/// The points that both measured, the worst first, and those that one lacks.
+pub fn html(report: &Report) -> String {
+    let Some(kernel) = &report.kernel else { return String::new() };
+    let mut text: String = kernel.validations.iter().map(Validation::fragment).collect();
+    for ((count, lines), world, other) in
+        [(&kernel.only_model, "model", "kernel"), (&kernel.only_kernel, "kernel", "model")]
+    {
+        if *count == 0 {
+            continue;
+        }
+        let lines: String = lines.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
+        let _ = write!(
+            text,
+            "<details><summary>{count} points that only the {world} measured: the {other} cannot do them, or has not \
+             yet</summary><ul class=\"lines\">{lines}</ul></details>"
+        );
+    }
+    text
+}

@@ -1,0 +1,187 @@
+//! One study in two worlds: what the kernel says of each claim beside the model, and whether their points agree.
+
+mod opinion;
+mod pairs;
+
+use hol_lab::{Point, Results};
+
+use crate::claims::Judged;
+use crate::data::{Cell, Dataset};
+use crate::metric::Metric;
+use crate::report::{Asked, Report, ReportError};
+use crate::validation::{Compared, Validation};
+
+pub use opinion::Opinion;
+pub use pairs::Mismatch;
+
+/// What a kernel says, beside the model whose report it is.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// Its world, as in `kernel:6.12.1-amd64`.
+    pub name: String,
+    /// The claims with its verdicts, in the order of the report's own.
+    pub judged: Vec<Judged>,
+    /// How it and the model stand to each other on today's stack, claim by claim, each by all of its points …
+    pub opinions: Vec<Opinion>,
+    /// … and by those alone that both measured.
+    pub on_shared: Vec<Opinion>,
+    /// Points that both measured.
+    pub shared: usize,
+    /// How many of these have runs of different lengths, so that their runs are not compared.
+    pub unlike: usize,
+    /// The others held against each other, by response times and by throughput; only those that there are.
+    pub validations: Vec<Validation>,
+    /// How many points only the model measured, and which, a line for each experiment.
+    pub only_model: (usize, Vec<String>),
+    /// The same of the kernel.
+    pub only_kernel: (usize, Vec<String>),
+}
+
+impl Report {
+    /// The model's report with the kernel's verdicts beside its own; the two directories come in any order.
+    pub fn of_both(one: &Results, other: &Results) -> Result<Self, ReportError> {
+        let (model, kernel) = pairs::placed(one, other)?;
+        let pairs = pairs::Pairs::of(model, kernel);
+        let alike =
+            || pairs.shared.iter().filter(|(model, kernel)| pairs::are_alike(&model.point, &kernel.point));
+        let compared: Vec<Compared> =
+            alike().map(|(model, kernel)| Compared::of(kernel, model, metric_of(&model.point))).collect();
+        let beside = |data: Dataset| Dataset { compared: Some(compared.clone()), ..data };
+        let of = |cells: Vec<Cell>| beside(Dataset { cells, compared: None });
+        let [asked_model, asked_kernel] = [Asked::of(model)?, Asked::of(kernel)?];
+
+        let judged = asked_kernel.judge(&beside(Dataset::from(kernel)));
+        let shared_model =
+            asked_model.judge(&of(pairs.shared.iter().map(|(model, _)| Cell::from(*model)).collect()));
+        let shared_kernel =
+            asked_kernel.judge(&of(pairs.shared.iter().map(|(_, kernel)| Cell::from(*kernel)).collect()));
+        let mut report = Self::from_data(model, beside(Dataset::from(model)), asked_model);
+        let validations = [Metric::ResponseTime, Metric::Throughput].map(|metric| {
+            let points = compared.iter().filter(|point| point.metric == metric).cloned().collect();
+            let names = [kernel.manifest.world.clone(), model.manifest.version.clone()];
+            Validation::of_points(&report.title, metric, points, names)
+        });
+        let missing = |points: &[&Point]| (points.len(), pairs::in_words(points));
+        report.kernel = Some(Kernel {
+            name: kernel.manifest.world.clone(),
+            opinions: opinion::between(&report.judged, &judged),
+            on_shared: opinion::between(&shared_model, &shared_kernel),
+            judged,
+            shared: pairs.shared.len(),
+            unlike: pairs.shared.len() - compared.len(),
+            validations: validations.into_iter().filter(|validation| !validation.points.is_empty()).collect(),
+            only_model: missing(&pairs.only_model),
+            only_kernel: missing(&pairs.only_kernel),
+        });
+        Ok(report)
+    }
+}
+
+/// A flow is told by its throughput, transactions by their response times.
+fn metric_of(point: &Point) -> Metric {
+    if point.tells_of_flows() { Metric::Throughput } else { Metric::ResponseTime }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_lab::{Manifest, PointResult, WorldName};
+
+    use super::*;
+    use crate::validation::testing::measured;
+
+    /// Points of ikr53's first experiment, a run for each of these times in ms.
+    const EXP1: &str = "transports = [{ spec = 'tcp', label = 'TCP' }]\nmessages = 8\nrepetitions = 8\n\
+                        [network]\ndelay = '10ms'\n[sweep]\n'network.loss' = ['1%', '5%']\n";
+
+    fn results(world: &str, study: Option<&str>, points: Vec<PointResult>) -> Results {
+        let mut manifest = Manifest::new("A study", study, &[], Vec::new());
+        let placed = |mut result: PointResult| {
+            result.point.world = WorldName::of(world, "");
+            result
+        };
+        let points: Vec<PointResult> = points.into_iter().map(placed).collect();
+        manifest.experiments = vec![("exp1".to_owned(), "Loss".to_owned())];
+        manifest.points = points.iter().map(|result| result.point.clone()).collect();
+        manifest.world = world.to_owned();
+        Results { manifest, points, wanted: 0, missing: 0, failed: Vec::new() }
+    }
+
+    fn of_ikr53(world: &str, millis: &[u64]) -> Results {
+        results(world, Some("ikr53"), measured("exp1", EXP1, millis))
+    }
+
+    /// What today's stack says of a claim, in the model and in the kernel.
+    fn today(report: &Report, id: &str) -> [Option<bool>; 2] {
+        let at = report.judged.iter().position(|judged| judged.claim.id == id).unwrap();
+        let kernel = report.kernel.as_ref().unwrap();
+        [&report.judged[at], &kernel.judged[at]].map(|judged| judged.findings[0].1.holds)
+    }
+
+    #[test]
+    fn a_claim_about_two_platforms_is_decided_by_both() {
+        let model = of_ikr53("model", &[24; 10]);
+        let alone = Report::gather(&model).unwrap();
+        let claim = alone.judged.iter().find(|judged| judged.claim.id == "ikr53-7").unwrap();
+        assert_eq!(claim.findings[0].1.holds, None, "one platform does not tell");
+
+        let same = Report::of_both(&model, &of_ikr53("kernel", &[24; 8])).unwrap();
+        assert_eq!(today(&same, "ikr53-7"), [Some(true); 2]);
+        let other = Report::of_both(&of_ikr53("kernel", &[30; 8]), &model).unwrap();
+        assert_eq!(today(&other, "ikr53-7"), [Some(false); 2]);
+        assert_eq!(other.provenance.world, "model", "the model's report, whichever comes first");
+    }
+
+    #[test]
+    fn where_they_disagree_is_said_first_and_in_the_claim() {
+        // Claim 8: all means lie on an axis that ends at 120 ms.
+        let (model, kernel) = (of_ikr53("model", &[500; 10]), of_ikr53("kernel", &[24; 8]));
+        let report = Report::of_both(&model, &kernel).unwrap();
+        assert_eq!(today(&report, "ikr53-8"), [Some(false), Some(true)]);
+        let html = report.html();
+        let lead = html.find("they disagree on").expect("it is said");
+        assert!(lead < html.find("class=\"question\"").unwrap());
+        assert!(
+            html.contains("<a href=\"#ikr53-8\">ikr53-8</a> (holds in the kernel only)"),
+            "{}",
+            &html[lead..]
+        );
+        assert!(html.contains("It holds in the kernel, and not in the model; the same by the points alone"));
+        assert!(html.contains("<span class=\"chip v-bad\" title=\"not reproduced today\">model: "));
+        assert!(!Report::gather(&model).unwrap().html().contains("class=\"worlds\""));
+    }
+
+    #[test]
+    fn points_that_one_world_lacks_are_counted_and_named() {
+        let model = of_ikr53("model", &[24; 10]);
+        let mut kernel = of_ikr53("kernel", &[24; 8]);
+        kernel.points.truncate(1);
+        let report = Report::of_both(&model, &kernel).unwrap();
+        let beside = report.kernel.as_ref().unwrap();
+        assert_eq!((beside.shared, beside.only_model.0, beside.only_kernel.0), (1, 1, 0));
+        assert_eq!(beside.only_model.1, ["exp1: 1 points of TCP"]);
+        assert!(report.html().contains("1 points that only the model measured"));
+    }
+
+    #[test]
+    fn runs_of_different_lengths_are_not_ranked() {
+        let model = of_ikr53("model", &[24; 10]);
+        let longer = EXP1.replace("messages = 8", "messages = 80");
+        let kernel = results("kernel", Some("ikr53"), measured("exp1", &longer, &[24; 8]));
+        let report = Report::of_both(&model, &kernel).unwrap();
+        let beside = report.kernel.as_ref().unwrap();
+        assert_eq!((beside.shared, beside.unlike, beside.validations.len()), (2, 2, 0));
+        assert_eq!(today(&report, "ikr53-7"), [None; 2]);
+        assert!(report.html().contains("2 have runs of different lengths"));
+    }
+
+    #[test]
+    fn another_question_and_the_same_world_are_refused_with_the_cure() {
+        let refusal = |one: &Results, other: &Results| Report::of_both(one, other).unwrap_err().to_string();
+        let model = of_ikr53("model", &[24; 10]);
+        let twice = refusal(&model, &model);
+        assert!(twice.contains("both are of the model world") && twice.contains("--world kernel"), "{twice}");
+        let own = results("kernel", None, measured("exp1", EXP1, &[24; 8]));
+        let other = refusal(&model, &own);
+        assert!(other.contains("the study ikr53") && other.contains("the experiment exp1"), "{other}");
+    }
+}

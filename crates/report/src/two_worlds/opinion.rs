@@ -1,0 +1,61 @@
+//! How two worlds' answers to one claim stand to each other, on the stack that both have: today's.
+
+use crate::claims::Judged;
+
+/// What two worlds say of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opinion {
+    /// It holds in both, or in neither.
+    Same,
+    /// It holds in the model, and not in the kernel.
+    ModelOnly,
+    /// It holds in the kernel, and not in the model.
+    KernelOnly,
+    /// The model decides it, the kernel does not.
+    OpenInKernel,
+    /// The kernel decides it, the model does not.
+    OpenInModel,
+    /// Neither decides it.
+    Open,
+}
+
+impl Opinion {
+    /// What follows from two answers, the model's first.
+    const fn of(model: Option<bool>, kernel: Option<bool>) -> Self {
+        match (model, kernel) {
+            (Some(true), Some(false)) => Self::ModelOnly,
+            (Some(false), Some(true)) => Self::KernelOnly,
+            (Some(_), Some(_)) => Self::Same,
+            (Some(_), None) => Self::OpenInKernel,
+            (None, Some(_)) => Self::OpenInModel,
+            (None, None) => Self::Open,
+        }
+    }
+
+    /// One world refutes what holds in the other.
+    pub const fn is_dispute(self) -> bool {
+        matches!(self, Self::ModelOnly | Self::KernelOnly)
+    }
+}
+
+/// Claim by claim; both have the claims of one study in its order.
+pub(super) fn between(model: &[Judged], kernel: &[Judged]) -> Vec<Opinion> {
+    let today = |judged: &Judged| judged.findings.first().and_then(|(_, finding)| finding.holds);
+    model.iter().zip(kernel).map(|(model, kernel)| Opinion::of(today(model), today(kernel))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_world_leaves_open_is_no_dispute() {
+        let [yes, no, open] = [Some(true), Some(false), None];
+        let disputes = [(yes, no), (no, yes)].map(|(model, kernel)| Opinion::of(model, kernel).is_dispute());
+        assert_eq!(disputes, [true, true]);
+        for (model, kernel) in [(yes, yes), (no, no), (yes, open), (open, no), (open, open)] {
+            assert!(!Opinion::of(model, kernel).is_dispute(), "{model:?} {kernel:?}");
+        }
+        assert_eq!(Opinion::of(open, no), Opinion::OpenInModel);
+    }
+}

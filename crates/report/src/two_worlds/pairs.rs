@@ -1,0 +1,103 @@
+//! Which points two result directories have in common.
+
+use std::collections::BTreeMap;
+
+use hol_lab::{Manifest, Point, PointResult, Results};
+
+/// Why two result directories cannot be held against each other.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// They ask different things.
+    #[error("one is of {0}, the other of {1}; give the results of one study or experiment in two worlds")]
+    Question(String, String),
+    /// They are of one world.
+    #[error("both are of the {0} world; do the other with `--world {1}` into a directory of its own")]
+    World(String, &'static str),
+}
+
+/// The points of a model's and a kernel's results.
+#[derive(Debug)]
+pub struct Pairs<'r> {
+    /// Those that both measured: in the model, in the kernel.
+    pub shared: Vec<(&'r PointResult, &'r PointResult)>,
+    /// Those that only the model measured.
+    pub only_model: Vec<&'r Point>,
+    /// Those that only the kernel measured.
+    pub only_kernel: Vec<&'r Point>,
+}
+
+/// What makes a point the same in two worlds.
+type Name<'p> = (&'p str, &'p str, &'p [(String, String)]);
+
+fn name(point: &Point) -> Name<'_> {
+    (point.experiment.as_str(), point.label.as_str(), point.axes.as_slice())
+}
+
+/// The two as model and kernel, whichever comes first.
+pub fn placed<'r>(one: &'r Results, other: &'r Results) -> Result<(&'r Results, &'r Results), Mismatch> {
+    let [asked, asked_too] = [one, other].map(|results| question(&results.manifest));
+    if asked != asked_too {
+        return Err(Mismatch::Question(asked, asked_too));
+    }
+    match [one, other].map(|results| is_model(&results.manifest)) {
+        [true, false] => Ok((one, other)),
+        [false, true] => Ok((other, one)),
+        [true, true] => Err(Mismatch::World("model".to_owned(), "kernel")),
+        [false, false] => Err(Mismatch::World("kernel".to_owned(), "model")),
+    }
+}
+
+fn is_model(manifest: &Manifest) -> bool {
+    manifest.points.iter().all(|point| point.world.is_default())
+}
+
+/// What a directory is about, in words: a study, or the experiments of one's own.
+fn question(manifest: &Manifest) -> String {
+    let names = || manifest.experiments.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    manifest
+        .study
+        .as_ref()
+        .map_or_else(|| format!("the experiment {}", names()), |study| format!("the study {study}"))
+}
+
+impl<'r> Pairs<'r> {
+    /// The points with runs.
+    pub fn of(model: &'r Results, kernel: &'r Results) -> Self {
+        let measured = |result: &&PointResult| !result.runs.is_empty();
+        let by_name = |results: &'r Results| -> BTreeMap<Name<'r>, &'r PointResult> {
+            results.points.iter().filter(measured).map(|result| (name(&result.point), result)).collect()
+        };
+        let [of_model, of_kernel] = [model, kernel].map(by_name);
+        let only = |results: &'r Results, others: &BTreeMap<Name<'r>, &'r PointResult>| {
+            let points = results.points.iter().filter(measured).map(|result| &result.point);
+            points.filter(|point| !others.contains_key(&name(point))).collect()
+        };
+        let pair = |result: &'r PointResult| Some((result, *of_kernel.get(&name(&result.point))?));
+        Self {
+            shared: model.points.iter().filter(measured).filter_map(pair).collect(),
+            only_model: only(model, &of_kernel),
+            only_kernel: only(kernel, &of_model),
+        }
+    }
+}
+
+/// Whether the repetitions of a point are of one length in both: the runs of others are not of one distribution.
+pub fn are_alike(model: &Point, kernel: &Point) -> bool {
+    model.messages_in(0) == kernel.messages_in(0)
+}
+
+/// Points by experiment, as `exp1: TCP (2006), SCTP-1 (2006) (14 points)`.
+pub fn in_words(points: &[&Point]) -> Vec<String> {
+    let mut by_experiment: BTreeMap<&str, (Vec<&str>, usize)> = BTreeMap::new();
+    for point in points {
+        let (labels, count) = by_experiment.entry(&point.experiment).or_default();
+        if !labels.contains(&point.label.as_str()) {
+            labels.push(&point.label);
+        }
+        *count += 1;
+    }
+    let line = |(experiment, (labels, count)): (&str, (Vec<&str>, usize))| {
+        format!("{experiment}: {count} points of {}", labels.join(", "))
+    };
+    by_experiment.into_iter().map(line).collect()
+}
