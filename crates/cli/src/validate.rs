@@ -62,10 +62,19 @@ pub struct Validate {
     json: bool,
 }
 
+/// A study or an experiment of one's own.
+struct Asked {
+    name: String,
+    title: String,
+    /// The study, if it makes claims.
+    study: Option<&'static str>,
+    experiments: Vec<Experiment>,
+}
+
 impl Validate {
     /// Runs what is missing in both worlds, then says where they differ.
     pub fn run(&self) -> Result<(), Failure> {
-        let (name, title, study, experiments) = self.experiments()?;
+        let Asked { name, title, study, experiments } = self.asked()?;
         let repeated = |experiment: Experiment| match self.repetitions {
             Some(repetitions) => experiment.repeated(|_| repetitions),
             None => experiment,
@@ -106,21 +115,21 @@ impl Validate {
         whole.and_then(|()| self.verdict(&validation))
     }
 
-    /// What is validated: its name, a title, the study if it is one, and its experiments.
-    fn experiments(&self) -> Result<(String, String, Option<&'static str>, Vec<Experiment>), Failure> {
+    /// What is validated.
+    fn asked(&self) -> Result<Asked, Failure> {
         let path = Path::new(&self.what);
-        Ok(if path.extension().is_some_and(|ending| ending == "toml") {
+        if path.extension().is_some_and(|ending| ending == "toml") {
             let source = Source::read(path)?;
             let experiment = Experiment::parse(&source.stem(), &source)?;
             let experiment = if self.quick { experiment.quick() } else { experiment };
-            (source.stem(), experiment.title.clone(), None, vec![experiment])
-        } else {
-            let study = Study::load(&self.what, self.quick)?;
-            // What is said of claims needs a study that makes some.
-            let claiming = study.file("claims.toml").map(|_| study.name);
-            let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();
-            (study.name.to_owned(), study.title.to_owned(), claiming, experiments)
-        })
+            let title = experiment.title.clone();
+            return Ok(Asked { name: source.stem(), title, study: None, experiments: vec![experiment] });
+        }
+        let study = Study::load(&self.what, self.quick)?;
+        // What is said of claims needs a study that makes some.
+        let claiming = study.file("claims.toml").map(|_| study.name);
+        let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();
+        Ok(Asked { name: study.name.to_owned(), title: study.title.to_owned(), study: claiming, experiments })
     }
 
     /// For every point in order, whether `--where` takes it.

@@ -44,6 +44,11 @@ fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
     let again = validate(dir.path(), &[]);
     assert_eq!(text(&again.stderr).matches(": 0 runs to do").count(), 2, "{}", text(&again.stderr));
     assert_eq!(again.stdout, whole.stdout);
+
+    let page = hol::ok(dir.path(), &["report", "out/kernel", "out/model"]);
+    assert!(page.contains("out/model/both-worlds.html"), "{page}");
+    let page = fs::read_to_string(dir.path().join("out/model/both-worlds.html")).unwrap();
+    assert!(page.contains("2 points were measured in both worlds; at 2 of 2 the"), "{page}");
 }
 
 #[test]

@@ -200,6 +200,10 @@ fn the_report_is_drawn_again_from_the_directory_alone() {
     fs::remove_file(&page).unwrap();
     ok(dir.path(), &["report", "out"]);
     assert_eq!(fs::read(&page).unwrap(), first);
+
+    let (exit, message) = failure(dir.path(), &["report", "out", "out"]);
+    assert_eq!(exit, 2);
+    assert!(message.contains("out and out: both are of the model world"), "{message}");
 }
 
 #[test]

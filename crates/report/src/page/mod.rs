@@ -53,7 +53,8 @@ pub fn html(report: &Report) -> String {
     .filter(|(_, _, body)| !body.is_empty())
     .map(|(id, title, body)| Section { id, title, body })
     .collect();
-    document(&report.title, "headofline report", &navigation(report, &sections), &sections)
+    let of = report.kernel.as_ref().map_or(String::new(), |kernel| format!(": model and {}", kernel.name));
+    document(&report.title, &format!("headofline report{of}"), &navigation(report, &sections), &sections)
 }
 
 /// Several drawings of which a reader chooses one, each with what it is of; without a script all are shown.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::claims::Judged;
+use crate::metric::Metric;
 use crate::plot::escape;
 use crate::report::Report;
 use crate::two_worlds::{Kernel, Opinion};
@@ -86,12 +87,12 @@ fn points(kernel: &Kernel) -> String {
             let _ = write!(text, "; {count} are <a href=\"#worlds\">only in the {world}</a>");
         }
     }
-    text + "."
+    text + ". Answers and figures below are the model's."
 }
 
 fn quantity(validation: &Validation) -> &'static str {
     match validation.metric {
-        crate::metric::Metric::Throughput => "throughputs agree",
+        Metric::Throughput => "throughputs agree",
         _ => "response times agree",
     }
 }
