@@ -6,6 +6,7 @@ mod compared;
 mod figures;
 mod html;
 mod measured;
+mod points;
 mod rank;
 mod runs;
 mod table;

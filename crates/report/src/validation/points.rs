@@ -1,0 +1,104 @@
+//! Every point of a validation as a row of a table.
+
+use super::words::median_in_words;
+use super::{Check, Compared, Measured, Runs, Validation};
+use crate::metric::Metric;
+use crate::plot::escape;
+
+/// Each point, the worst first.
+pub(super) fn html(validation: &Validation) -> String {
+    format!(
+        "<p class=\"soft\">{} The same as <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p>{}",
+        legend(validation),
+        table(validation)
+    )
+}
+
+pub(super) fn table(validation: &Validation) -> String {
+    let higher = higher(validation);
+    let judged: Vec<&str> = match validation.metric {
+        Metric::Throughput => vec!["kbit/s, Linux", "model", "off", higher],
+        _ => ["mean, Linux", "p99, Linux"].iter().flat_map(|name| [*name, "model", "off", higher]).collect(),
+    };
+    let others =
+        ["collapsed", "closed form", "median", "p99.9", "failed", "resent ‰", "D", "W1 (ms)", "repetitions"];
+    let heads = ["point", "verdict"].iter().chain(&judged).chain(&others);
+    let head: String = heads.map(|head| format!("<th>{head}</th>")).collect();
+    let rows: String = validation.points.iter().map(row).collect();
+    format!("<div class=\"scroll\"><table><tr>{head}</tr>{rows}</table></div>")
+}
+
+fn row(compared: &Compared) -> String {
+    let Compared { point, kernel, model, closed_form, ks, wasserstein_ms, .. } = compared;
+    let [kernel_trace, model_trace] = compared.traces();
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
+    let pair = |of: fn(&Measured) -> &Runs| {
+        [kernel, model].map(|world| number(of(world).median.map(|median| median.value))).join(" / ")
+    };
+    let mut cells: Vec<String> = compared.judged().iter().flat_map(checked).collect();
+    cells.extend([
+        format!("{} / {}", kernel.collapsed, model.collapsed),
+        number(*closed_form),
+        pair(|world| &world.median),
+        pair(|world| &world.p999),
+        format!("{} / {}", kernel.failed, model.failed),
+        format!("{:.1} / {:.1}", kernel.sent_again, model.sent_again),
+        number(*ks),
+        number(*wasserstein_ms),
+        repetitions(compared),
+    ]);
+    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    format!(
+        "<tr><td><details><summary>{}</summary><pre>{}\n{}</pre></details></td><td>{}</td>{cells}</tr>",
+        escape(&point.to_string()),
+        escape(&kernel_trace),
+        escape(&model_trace),
+        chip(compared)
+    )
+}
+
+/// Kernel, model, how far they are apart, and how they rank.
+fn checked(check: &Option<Check>) -> [String; 4] {
+    let Some(check) = check else { return ["–"; 4].map(str::to_owned) };
+    let off = format!("{} ({:.1}×)", check.percent_in_words(), check.excess());
+    [median_in_words(check.kernel), median_in_words(check.model), off, check.ranks_in_words()]
+}
+
+/// How many there are, and how many it would take.
+fn repetitions(compared: &Compared) -> String {
+    let done = compared.kernel.repetitions;
+    match compared.repetitions_needed() {
+        Some(needed) if needed > done as u64 => format!("{done}, better {needed}"),
+        Some(_) => done.to_string(),
+        None => format!("{done}, too few"),
+    }
+}
+
+/// In which direction the kernel's runs are counted.
+fn higher(validation: &Validation) -> &'static str {
+    if validation.metric == Metric::Throughput { "Linux faster" } else { "Linux slower" }
+}
+
+/// What the columns of the table are.
+pub(super) fn legend(validation: &Validation) -> String {
+    format!(
+        "Times in ms, each of the median run with its 95 % interval over the runs. Off: the model's less \
+             Linux's, in percent with its interval, and in units of the tolerance. {}: in how many of all pairs of a run of \
+             Linux and one of the model (even: 50 %), and how likely ranks so uneven are by chance. Where two numbers stand \
+             with a stroke between, Linux is the first. Collapsed: runs that fell more than a second behind. D: the \
+             Kolmogorov–Smirnov distance, which counts any shift however small. W1: the Wasserstein distance. Repetitions: \
+             those of Linux, and how many it would take for a point that says little. Open a point for the commands that show \
+             its packets in both worlds.",
+        higher(validation)
+    )
+}
+
+/// The verdict on a point.
+pub(super) fn chip(compared: &Compared) -> String {
+    let class = match (compared.agrees(), compared.says_little()) {
+        (true, false) => "v-good",
+        (_, true) => "v-unknown",
+        (false, false) => "v-bad",
+    };
+    format!("<span class=\"chip {class}\">{}</span>", compared.verdict())
+}
