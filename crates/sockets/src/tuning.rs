@@ -268,6 +268,10 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
 /// Refuses an assignment that the kernel cannot honour.
 pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     sysctls(&assignment.transport)?;
+    if assignment.transport.kind() == Kind::Sctp && assignment.workload.kind.workload().is_early() {
+        let why = "the sockets here are one-to-one, which Linux lets send when the association is up; leave it out";
+        return Err(Unsupported { option: "early".to_owned(), why });
+    }
     match assignment.workload.size() {
         Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
             let option = format!("size={size}");

@@ -48,6 +48,10 @@ pub trait Workload {
     fn has_middlebox(&self) -> bool {
         false
     }
+    /// Whether it sends before its connection is open, if the transport lets it.
+    fn is_early(&self) -> bool {
+        false
+    }
     /// What cuts a byte stream into its messages.
     fn length_of(&self) -> LengthOf;
     /// The side that connects and sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; of `seed` come the

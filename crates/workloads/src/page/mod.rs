@@ -161,6 +161,10 @@ impl Workload for Page {
         RecordKind::Page
     }
 
+    fn is_early(&self) -> bool {
+        self.early
+    }
+
     fn length_of(&self) -> LengthOf {
         frame::length_of
     }
