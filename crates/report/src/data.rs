@@ -14,6 +14,8 @@ pub struct Dataset {
     pub cells: Vec<Cell>,
     /// The points that another world measured too, held against it; `None` where there is no other.
     pub compared: Option<Vec<Compared>>,
+    /// Points that were planned and have no run: they failed, or the sweep did not come to them.
+    pub unmeasured: Vec<Cell>,
 }
 
 /// One point: one transport under one set of conditions.
@@ -218,6 +220,12 @@ impl Dataset {
     /// The points of one transport.
     pub fn of<'a>(&'a self, transport: &'a str, filter: &'a Filter) -> impl Iterator<Item = &'a Cell> {
         self.cells.iter().filter(move |cell| cell.transport == transport && filter.takes(cell))
+    }
+
+    /// All points of the plan; with its runs each that has some.
+    pub fn planned(&self) -> impl Iterator<Item = (&Cell, Option<&Cell>)> {
+        let measured = self.cells.iter().map(|cell| (cell, Some(cell)));
+        measured.chain(self.unmeasured.iter().map(|cell| (cell, None)))
     }
 
     /// The labels of all transports that `filter` finds, in the order of the experiments.

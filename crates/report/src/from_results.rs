@@ -10,10 +10,14 @@ use crate::ceiling::ceiling_kbps;
 use crate::data::{Cell, Conditions, Dataset, Flows};
 
 impl From<&Results> for Dataset {
-    /// Every point with at least one run.
     fn from(results: &Results) -> Self {
-        let measured = results.points.iter().filter(|result| !result.runs.is_empty());
-        Self { cells: measured.map(Cell::from).collect(), compared: None }
+        let (measured, unmeasured): (Vec<_>, Vec<_>) =
+            results.points.iter().partition(|result| !result.runs.is_empty());
+        Self {
+            cells: measured.into_iter().map(Cell::from).collect(),
+            unmeasured: unmeasured.into_iter().map(|result| Cell::from(&result.point)).collect(),
+            compared: None,
+        }
     }
 }
 

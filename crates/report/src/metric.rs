@@ -96,6 +96,36 @@ impl Metric {
         self.of_runs(cell).iter().filter(|value| value.is_none()).count()
     }
 
+    /// How many repetitions did not do what they were to do: carry their load, or have a value at all.
+    pub fn collapsed(self, cell: &Cell) -> usize {
+        if self.needs_load() { cell.collapsed() } else { self.missing(cell) }
+    }
+
+    /// What [`Metric::collapsed`] counts, in words.
+    pub const fn collapse(self) -> &'static str {
+        if self.needs_load() {
+            "some runs collapsed: ended early, or fell behind"
+        } else {
+            "some runs have no value"
+        }
+    }
+
+    /// Whether it says little where the load was not carried. A throughput is what was carried instead.
+    const fn needs_load(self) -> bool {
+        matches!(self, Self::ResponseTime | Self::Tail | Self::Delivered)
+    }
+
+    /// Why a point has no mean, in a few words.
+    pub fn why_none(self, cell: &Cell) -> &'static str {
+        if !cell.mostly_ended() {
+            "most runs ended early"
+        } else if cell.steady {
+            "no run has a value"
+        } else {
+            "no steady state"
+        }
+    }
+
     /// The distribution of a time: over all messages, or over all repetitions where each connects but once.
     pub fn distribution(self, cell: &Cell) -> Distribution {
         match self {

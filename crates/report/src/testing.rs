@@ -37,7 +37,7 @@ pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling
 
 /// All of them.
 pub fn dataset(cells: Vec<Cell>) -> Dataset {
-    Dataset { cells, compared: None }
+    Dataset { cells, ..Dataset::default() }
 }
 
 /// As the stack without a suffix sees them.

@@ -269,7 +269,8 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
 pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     sysctls(&assignment.transport)?;
     if assignment.transport.kind() == Kind::Sctp && assignment.workload.kind.workload().is_early() {
-        let why = "the sockets here are one-to-one, which Linux lets send when the association is up; leave it out";
+        let why =
+            "the sockets here are one-to-one, which Linux lets send when the association is up; leave it out";
         return Err(Unsupported { option: "early".to_owned(), why });
     }
     match assignment.workload.size() {

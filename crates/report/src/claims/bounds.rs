@@ -1,6 +1,6 @@
 //! The paper's axes: a mean that is certainly off the axis is on no curve of its figure.
 
-use hol_measure::Interval;
+use hol_measure::Bounds;
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -35,9 +35,9 @@ impl Inside {
     /// paper's curve ends there, too. Where a longer run would take another time nothing is decided.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let placed: Vec<(&Cell, Option<Interval>, Place)> = cells
+        let placed: Vec<(&Cell, Option<Bounds>, Place)> = cells
             .iter()
-            .filter_map(|cell| match self.metric.mean(cell) {
+            .filter_map(|cell| match self.metric.shaped_mean(cell) {
                 Some(mean) => Some((*cell, Some(mean), self.place(mean))),
                 None => (!cell.steady).then_some((*cell, None, Place::Open)),
             })
@@ -59,7 +59,7 @@ impl Inside {
             count(Place::Outside),
             count(Place::Open),
         );
-        let row = |(cell, mean, place): &(&Cell, Option<Interval>, Place)| {
+        let row = |(cell, mean, place): &(&Cell, Option<Bounds>, Place)| {
             let what = match (mean, place) {
                 (None, _) => "no steady state".to_owned(),
                 (Some(mean), Place::Outside) => format!("{mean} {unit}, off the axis"),
@@ -75,14 +75,12 @@ impl Inside {
         finding.with_rows(placed.iter().filter(|(.., place)| *place != Place::Inside).map(row).collect())
     }
 
-    fn place(&self, mean: Interval) -> Place {
+    fn place(&self, mean: Bounds) -> Place {
         // A floor that equals the end of the axis lies on it: the RTT and a little serialization.
         let [low, high] = [self.axis[0] * 0.99, self.axis[1] * 1.01];
-        if mean.n < 2 || !mean.half_width.is_finite() {
-            Place::Open
-        } else if mean.low() >= low && mean.high() <= high {
+        if mean.low >= low && mean.high <= high {
             Place::Inside
-        } else if mean.high() < low || mean.low() > high {
+        } else if mean.high < low || mean.low > high {
             Place::Outside
         } else {
             Place::Open

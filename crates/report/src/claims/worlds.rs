@@ -217,7 +217,7 @@ fn dataset(planned: &[Cell], claim: &Claim, world: World, repeated: &mut Repeate
     let experiments: Vec<&String> =
         claim.checks.iter().filter_map(Check::scope).flat_map(|scope| &scope.at.experiments).collect();
     let wanted = planned.iter().filter(|cell| experiments.contains(&&cell.experiment));
-    Dataset { cells: wanted.map(|cell| measured(cell, world, repeated)).collect(), compared: None }
+    Dataset { cells: wanted.map(|cell| measured(cell, world, repeated)).collect(), ..Dataset::default() }
 }
 
 /// Each finding with the stacks of its study and the points that are planned on the first of them.

@@ -70,12 +70,18 @@ fn xs(panels: &[PanelData]) -> Vec<f64> {
     let mut xs: Vec<f64> = Vec::new();
     for panel in panels {
         let Curves::Means(series) = &panel.curves else { continue };
-        xs.extend(series.iter().flat_map(|one| one.points.iter().map(|point| point.x)));
+        for one in series {
+            xs.extend(one.points.iter().map(|point| point.x));
+            xs.extend(one.gaps.iter().map(|gap| gap.x));
+        }
     }
     xs.sort_by(f64::total_cmp);
     xs.dedup();
     xs
 }
+
+/// A point of the plan, and the same with its runs if there are any.
+type Planned<'d> = (&'d Cell, Option<&'d Cell>);
 
 fn curves(
     spec: &FigureSpec,
@@ -85,13 +91,14 @@ fn curves(
     data: &Dataset,
 ) -> Curves {
     let labels = labels(spec, view, study, filter, data);
-    let cells = |label: &str| -> Vec<&Cell> {
+    let planned = |label: &str| -> Vec<Planned<'_>> {
         let full = format!("{label}{}", view.suffix);
-        data.cells.iter().filter(|cell| cell.transport == full && filter.takes(cell)).collect()
+        data.planned().filter(|(cell, _)| cell.transport == full && filter.takes(cell)).collect()
     };
     let over = |x: &dyn Fn(&Cell) -> f64| -> Vec<Series> {
-        let placed =
-            |label: &String| cells(label).into_iter().map(|cell| (x(cell), cell)).collect::<Vec<_>>();
+        let placed = |label: &String| -> Vec<_> {
+            planned(label).into_iter().map(|(cell, measured)| (x(cell), measured)).collect()
+        };
         labels
             .iter()
             .map(|label| means(spec.metric, label, Look::of_transport(label), &placed(label)))
@@ -106,10 +113,11 @@ fn curves(
             Curves::Means(series)
         }
         Kind::Streams => {
-            let all: Vec<&Cell> = labels.iter().flat_map(|label| cells(label)).collect();
+            let all: Vec<Planned<'_>> = labels.iter().flat_map(|label| planned(label)).collect();
             let level = |(index, loss): (usize, &f64)| {
-                let at_loss = all.iter().filter(|cell| close(cell.conditions.loss, *loss));
-                let placed: Vec<_> = at_loss.map(|cell| (f64::from(cell.streams), *cell)).collect();
+                let at_loss = all.iter().filter(|(cell, _)| close(cell.conditions.loss, *loss));
+                let placed: Vec<_> =
+                    at_loss.map(|(cell, measured)| (f64::from(cell.streams), *measured)).collect();
                 means(spec.metric, &format!("{} %", number(*loss)), Look::of_level(index), &placed)
             };
             Curves::Means(spec.loss.iter().enumerate().map(level).collect())
@@ -123,7 +131,7 @@ fn curves(
                         spec.metric,
                         label,
                         Look::of_transport(label),
-                        cells(label).first()?,
+                        planned(label).first()?.1?,
                         with_theory,
                     ))
                 })
@@ -171,8 +179,7 @@ fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
 fn reference(points: &[(f64, f64)]) -> Option<Series> {
     let look = Look::of_transport("reference");
     let theory = points.to_vec();
-    let series =
-        Series { label: "reference".to_owned(), look, points: Vec::new(), theory, unended: Vec::new() };
+    let series = Series { theory, ..Series::new("reference", look, Vec::new()) };
     (!points.is_empty()).then_some(series)
 }
 

@@ -1,7 +1,7 @@
 //! The drawing of a figure: its panels side by side on the paper's axes.
 
 use super::{Curves, Figure, PanelData};
-use crate::plot::{Frame, Look, Panel, Scale, Series, Svg, key, side_labels};
+use crate::plot::{self, Frame, Look, Mark, Panel, Scale, Series, Svg, key, mark_key, side_labels};
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
@@ -51,7 +51,9 @@ fn longer_ticks(figure: &Figure) -> f64 {
 }
 
 fn row(figure: &Figure, title: &str, beside: &[f64]) -> Svg {
-    let mut svg = Svg::new(&figure.id, WIDTH, HEIGHT, title);
+    let marks = marks(figure);
+    let mut svg = Svg::new(&figure.id, WIDTH, HEIGHT + line_of(&marks), title);
+    mark_key(&mut svg, (LEFT, HEIGHT + 2.0), &marks);
     let count = figure.panels.len();
     let height = HEIGHT - TOP - BOTTOM;
     let more = longer_ticks(figure);
@@ -75,7 +77,9 @@ fn grid(figure: &Figure, title: &str) -> Svg {
     let entries = entries(figure);
     let lines = key_lines(&entries);
     let top = TOP + KEY * lines as f64;
-    let mut svg = Svg::new(&figure.id, WIDTH, top + (LOW + BELOW) * rows as f64 - 14.0, title);
+    let (marks, bottom) = (marks(figure), top + (LOW + BELOW) * rows as f64 - 14.0);
+    let mut svg = Svg::new(&figure.id, WIDTH, bottom + line_of(&marks), title);
+    mark_key(&mut svg, (LEFT, bottom + 2.0), &marks);
     key_above(&mut svg, (LEFT, 14.0), &entries);
     let more = longer_ticks(figure);
     let width = (WIDTH - LEFT - 16.0) / COLUMNS as f64 - GAP / 2.0 - more;
@@ -89,6 +93,28 @@ fn grid(figure: &Figure, title: &str) -> Svg {
         curves(&mut svg, &panel, data);
     }
     svg
+}
+
+/// The marks that need words, each once with all that it says here.
+fn marks(figure: &Figure) -> Vec<(Mark, String)> {
+    let mut marks: Vec<(Mark, Vec<&str>)> = Vec::new();
+    for panel in &figure.panels {
+        let Curves::Means(series) = &panel.curves else { continue };
+        let of = |one: &Series| one.marks(&figure.x.scale, &figure.y.scale, figure.metric.collapse());
+        for (mark, words) in series.iter().flat_map(of) {
+            match marks.iter_mut().find(|(known, _)| *known == mark) {
+                Some((_, all)) if all.contains(&words) => {}
+                Some((_, all)) => all.push(words),
+                None => marks.push((mark, vec![words])),
+            }
+        }
+    }
+    marks.into_iter().map(|(mark, words)| (mark, words.join(", or "))).collect()
+}
+
+/// What the line below the panels takes that says what marks mean.
+fn line_of(marks: &[(Mark, String)]) -> f64 {
+    if marks.is_empty() { 0.0 } else { 16.0 }
 }
 
 /// What a name takes in the key above a grid.
@@ -140,10 +166,8 @@ fn panel(figure: &Figure, frame: Frame, named: [bool; 2]) -> Panel {
 fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     match &data.curves {
         // Names have no order that a line could follow.
-        Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => {
-            series.iter().for_each(|one| one.draw_marks(svg, panel));
-        }
-        Curves::Means(series) => series.iter().for_each(|one| one.draw(svg, panel)),
+        Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => plot::marks(svg, panel, series),
+        Curves::Means(series) => plot::curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
     }
 }
@@ -157,7 +181,7 @@ fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 
 /// The name of a curve, at the height where it leaves the panel.
 fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
-    let measured = series.points.iter().map(|point| (point.x, point.y));
+    let measured = series.points.iter().map(|point| (point.x, point.value.value));
     // A line of reference has no points.
     let all: Vec<(f64, f64)> =
         if series.points.is_empty() { series.theory.clone() } else { measured.collect() };
@@ -192,7 +216,9 @@ fn entries(figure: &Figure) -> Vec<(String, Look)> {
 
 #[cfg(test)]
 mod tests {
+    use crate::data::Dataset;
     use crate::figures::{StudyFigures, gather};
+    use crate::metric::Metric;
     use crate::testing::{cell, dataset};
 
     const STUDY: &str = r#"
@@ -237,8 +263,12 @@ mod tests {
         assert_eq!(svg.matches("class=\"curve\"").count(), 3, "TCP and SCTP-8 today, SCTP-8 then");
         assert_eq!(svg.matches(">SCTP-8</text>").count(), 2);
         assert_eq!(svg.matches(">TCP</text>").count(), 1);
-        assert_eq!(svg.matches("class=\"off-axis\"").count(), 1, "185 ms is off the axis");
-        assert!(svg.contains("<title>TCP at 1: 24.00 ± "), "{svg}");
+        assert_eq!(
+            svg.matches("class=\"off-axis\"").count(),
+            2,
+            "185 ms is off the axis, and the key says so"
+        );
+        assert!(svg.contains("<title>TCP at 1: 24 ± 13</title>"), "{svg}");
     }
 
     #[test]
@@ -246,6 +276,36 @@ mod tests {
         let svg = figures()[1].draw().inline();
         assert_eq!(svg.matches("class=\"frame\"").count(), 2);
         assert_eq!(svg.matches(">SCTP-8</text>").count(), 1);
+    }
+
+    /// The tables' interval and the figures' are one: BCa where repetitions are skewed.
+    #[test]
+    fn a_figure_draws_and_tells_what_the_tables_do() {
+        let study: StudyFigures = toml::from_str(STUDY).unwrap();
+        let skewed = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
+        let mut unsteady = cell("TCP", 2.0, 100.0, &[30.0; 10]);
+        unsteady.steady = false;
+        let data = dataset(vec![cell("TCP", 1.0, 100.0, &skewed), unsteady]);
+        let figure = &gather(&study, &data)[0];
+        let mean = Metric::ResponseTime.shaped_mean(&data.cells[0]).unwrap();
+        assert!(mean.is_lopsided() && figure.html_table().contains(&format!("<td>{mean}<small>")));
+        assert!(figure.html_table().contains("<td>no steady state</td>"));
+        assert!(figure.csv().contains(&format!("{:.4},{:.4},{:.4}", mean.value, mean.low, mean.high)));
+        let svg = figure.draw().inline();
+        assert!(svg.contains(&format!("<title>TCP at 1: {mean}</title>")), "{svg}");
+        assert!(svg.contains(">no steady state</text>"), "the mark has its word: {svg}");
+    }
+
+    /// A point of the plan that failed: nothing tells what a line across it would pass.
+    #[test]
+    fn no_line_crosses_a_point_that_has_no_run() {
+        let study: StudyFigures = toml::from_str(STUDY).unwrap();
+        let mut data = dataset([1.0, 2.0, 5.0].map(|loss| cell("TCP", loss, 100.0, &[23.0, 25.0])).to_vec());
+        let lines =
+            |data: &Dataset| gather(&study, data)[0].draw().inline().matches("class=\"curve\"").count();
+        assert_eq!(lines(&data), 1);
+        data.unmeasured.push(data.cells.remove(1));
+        assert_eq!(lines(&data), 2);
     }
 
     #[test]
@@ -258,8 +318,8 @@ mod tests {
         let csv = figures()[0].csv();
         let rows: Vec<&str> = csv.lines().collect();
         assert_eq!(rows.len(), 5, "{csv}");
-        assert_eq!(rows[0], "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n,missing");
-        assert!(rows[1].starts_with("today,TCP,1,24.0000,") && rows[1].ends_with(",2,0"), "{csv}");
+        assert_eq!(rows[0], "panel,series,x,mean_ms,low95_ms,high95_ms,closed_form_ms,n,missing,collapsed");
+        assert!(rows[1].starts_with("today,TCP,1,24.0000,") && rows[1].ends_with(",2,0,0"), "{csv}");
     }
 
     /// RFC 4180 section 2, rule 6.

@@ -1,35 +1,35 @@
 //! From points to one curve: of means, or of a distribution.
 
 use hol_base::Duration;
-use hol_measure::{CONFIDENCE, Interval};
+use hol_measure::{Bounds, CONFIDENCE, Interval};
 
 use crate::closed_form;
 use crate::data::Cell;
 use crate::metric::Metric;
-use crate::plot::{Ccdf, Look, Point, Series, number};
+use crate::plot::{Ccdf, Gap, Look, Point, Series, number};
 
 /// Stands for zero on a logarithmic axis: far below its end.
 const TINY: f64 = 1e-9;
 
-/// A curve of means, ascending in their places on the horizontal axis.
-pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, &Cell)]) -> Series {
-    let mut points: Vec<Point> = cells
-        .iter()
-        .filter_map(|&(x, cell)| {
-            let mean = metric.mean(cell)?;
-            let (low, high) = (mean.low(), mean.high());
-            Some(Point { x, y: mean.mean, low, high, n: mean.n, missing: metric.missing(cell) })
-        })
-        .collect();
-    let mut theory: Vec<(f64, f64)> =
-        cells.iter().filter_map(|&(x, cell)| Some((x, metric.closed_form(cell)?))).collect();
-    let unended = cells.iter().filter(|(_, cell)| metric.mean(cell).is_none());
-    let mut unended: Vec<(f64, String)> =
-        unended.filter_map(|(x, cell)| Some((*x, cell.why_no_mean()?))).collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    theory.sort_by(|a, b| a.0.total_cmp(&b.0));
-    unended.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Series { label: label.to_owned(), look, points, theory, unended }
+/// A curve of means, ascending in their places on the horizontal axis; a place without a point was planned and not measured.
+pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, Option<&Cell>)]) -> Series {
+    let mut placed = cells.to_vec();
+    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut series = Series::new(label, look, Vec::new());
+    for (x, cell) in placed {
+        match cell.map(|cell| (cell, metric.shaped_mean(cell))) {
+            Some((cell, Some(value))) => series.points.push(point(metric, x, cell, value)),
+            Some((cell, None)) => series.gaps.push(Gap { x, why: Some(metric.why_none(cell)) }),
+            None => series.gaps.push(Gap { x, why: None }),
+        }
+        series.theory.extend(cell.and_then(|cell| Some((x, metric.closed_form(cell)?))));
+    }
+    series
+}
+
+fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
+    let (n, missing) = (metric.of_runs(cell).iter().flatten().count(), metric.missing(cell));
+    Point { x, value, n, missing, collapsed: metric.collapsed(cell) }
 }
 
 /// A distribution, with an interval at each of its corners.

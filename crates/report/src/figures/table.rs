@@ -6,12 +6,12 @@ use super::{Curves, Figure};
 use crate::metric::Metric;
 use crate::plot::{Point, Scale, Series, escape};
 
-/// One row for each x and series: `panel,series,x,mean,ci95` or `panel,series,ms,share,low,high`.
+/// One row for each x and series: `panel,series,x,mean,low,high` or `panel,series,ms,share,low,high`.
 pub fn csv(figure: &Figure) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut write =
         |cells: &[String]| writer.write_record(cells).expect("every row has the header's columns");
-    write(&header(figure).map(str::to_owned).collect::<Vec<_>>());
+    write(&header(figure).into_iter().map(str::to_owned).collect::<Vec<_>>());
     for panel in &figure.panels {
         let title = &panel.title;
         match &panel.curves {
@@ -37,32 +37,32 @@ pub fn csv(figure: &Figure) -> String {
     String::from_utf8(octets).expect("cells are text")
 }
 
-fn header(figure: &Figure) -> impl Iterator<Item = &'static str> {
-    let columns = match (figure.is_ccdf, figure.metric) {
-        (true, _) => "panel,series,response_ms,share_longer,low95,high95",
-        (_, Metric::ResponseTime) => "panel,series,x,mean_ms,ci95_ms,closed_form_ms,n,missing",
-        (_, Metric::Tail) => "panel,series,x,p99_ms,ci95_ms,,n,missing",
-        (_, Metric::Throughput) => "panel,series,x,throughput_kbps,ci95_kbps,ceiling_kbps,n,missing",
-        (_, Metric::Delivered) => "panel,series,x,delivered_percent,ci95,,n,missing",
-        (_, Metric::ConnectTime) => "panel,series,x,connect_ms,ci95_ms,,n,missing",
-        (_, Metric::FirstOctets) => "panel,series,x,first_octets_ms,ci95_ms,,n,missing",
-        (_, Metric::ObjectTime) => "panel,series,x,object_ms,ci95_ms,,n,missing",
-        (_, Metric::PacketsLost) => "panel,series,x,packets_lost,ci95,,n,missing",
-        (_, Metric::Fairness) => "panel,series,x,fairness,ci95,,n,missing",
+fn header(figure: &Figure) -> Vec<&'static str> {
+    let [value, low, high, closed_form] = match (figure.is_ccdf, figure.metric) {
+        (true, _) => return vec!["panel", "series", "response_ms", "share_longer", "low95", "high95"],
+        (_, Metric::ResponseTime) => ["mean_ms", "low95_ms", "high95_ms", "closed_form_ms"],
+        (_, Metric::Tail) => ["p99_ms", "low95_ms", "high95_ms", ""],
+        (_, Metric::Throughput) => ["throughput_kbps", "low95_kbps", "high95_kbps", "ceiling_kbps"],
+        (_, Metric::Delivered) => ["delivered_percent", "low95", "high95", ""],
+        (_, Metric::ConnectTime) => ["connect_ms", "low95_ms", "high95_ms", ""],
+        (_, Metric::FirstOctets) => ["first_octets_ms", "low95_ms", "high95_ms", ""],
+        (_, Metric::ObjectTime) => ["object_ms", "low95_ms", "high95_ms", ""],
+        (_, Metric::PacketsLost) => ["packets_lost", "low95", "high95", ""],
+        (_, Metric::Fairness) => ["fairness", "low95", "high95", ""],
     };
-    columns.split(',')
+    vec!["panel", "series", "x", value, low, high, closed_form, "n", "missing", "collapsed"]
 }
 
-fn mean_cells(title: &str, scale: &Scale, series: &Series, point: &Point) -> [String; 8] {
-    let theory = series.theory.iter().find(|(x, _)| *x == point.x);
-    let theory = theory.map(|(_, y)| format!("{y:.4}")).unwrap_or_default();
-    let Point { x, y, low, high, n, missing } = point;
-    let half_width = (high - low) / 2.0;
-    let (title, label) = (title.to_owned(), series.label.clone());
-    let half_width = if half_width.is_finite() { format!("{half_width:.4}") } else { String::new() };
-    let mean = format!("{y:.4}");
+fn mean_cells(title: &str, scale: &Scale, series: &Series, point: &Point) -> Vec<String> {
+    let theory = series.theory.iter().find(|(x, _)| *x == point.x).map(|(_, y)| *y);
+    let Point { x, value, n, missing, collapsed } = point;
     let x = if let Scale::Names(_) = scale { scale.name(*x) } else { x.to_string() };
-    [title, label, x, mean, half_width, theory, n.to_string(), missing.to_string()]
+    let numbers = [Some(value.value), Some(value.low), Some(value.high), theory];
+    // What is not known is empty.
+    let number =
+        |value: Option<f64>| value.filter(|v| v.is_finite()).map(|v| format!("{v:.4}")).unwrap_or_default();
+    let counts = [n, missing, collapsed].map(usize::to_string);
+    [title.to_owned(), series.label.clone(), x].into_iter().chain(numbers.map(number)).chain(counts).collect()
 }
 
 /// One row for each series, one column for each x.
@@ -70,18 +70,23 @@ pub fn html(figure: &Figure) -> String {
     let mut text = String::new();
     for panel in &figure.panels {
         let Curves::Means(series) = &panel.curves else { continue };
-        let place = |point: &Point| match figure.x.scale {
-            Scale::Names(_) => point.x.round(),
-            _ => point.x,
+        let place = |x: f64| if let Scale::Names(_) = figure.x.scale { x.round() } else { x };
+        let places = |one: &Series| -> Vec<f64> {
+            one.points
+                .iter()
+                .map(|point| point.x)
+                .chain(one.gaps.iter().map(|gap| gap.x))
+                .map(place)
+                .collect()
         };
-        let mut xs: Vec<f64> = series.iter().flat_map(|one| one.points.iter().map(place)).collect();
+        let mut xs: Vec<f64> = series.iter().flat_map(places).collect();
         xs.sort_by(f64::total_cmp);
         xs.dedup();
         let head: String =
             xs.iter().map(|x| format!("<th>{}</th>", escape(&figure.x.scale.name(*x)))).collect();
         let _ = write!(
             text,
-            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}{}, ± 95 %</caption><tr><th>{}</th>{head}</tr>",
+            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}{}, 95 %</caption><tr><th>{}</th>{head}</tr>",
             if panel.title.is_empty() { String::new() } else { escape(&panel.title) + ": " },
             figure.metric.axis(),
             escape(&figure.x.label)
@@ -89,11 +94,12 @@ pub fn html(figure: &Figure) -> String {
         for one in series.iter().filter(|one| !one.points.is_empty()) {
             let _ = write!(text, "<tr><th>{}</th>", escape(&one.label));
             for x in &xs {
-                let _ = match one.points.iter().find(|p| place(p) == *x) {
-                    Some(p) => {
-                        write!(text, "<td>{:.2}<small>{}{}</small></td>", p.y, p.margin(), of(p))
+                let why = one.gaps.iter().find(|gap| place(gap.x) == *x).and_then(|gap| gap.why);
+                let _ = match one.points.iter().find(|point| place(point.x) == *x) {
+                    Some(point) => {
+                        write!(text, "<td>{}<small>{}</small></td>", point.value, point.remark())
                     }
-                    None => write!(text, "<td>–</td>"),
+                    None => write!(text, "<td>{}</td>", why.unwrap_or("–")),
                 };
             }
             text.push_str("</tr>");
@@ -101,10 +107,4 @@ pub fn html(figure: &Figure) -> String {
         text.push_str("</table></div>");
     }
     text
-}
-
-/// How many repetitions a mean is of, where some have no value.
-fn of(point: &Point) -> String {
-    let Point { n, missing, .. } = *point;
-    if missing > 0 { format!(", {n} of {}", n + missing as u64) } else { String::new() }
 }

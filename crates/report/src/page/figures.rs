@@ -31,7 +31,7 @@ pub fn html(report: &Report) -> String {
     let theory = theory(report);
     let dashed = if theory.is_empty() { theory } else { format!("Dashed: {theory}. ") };
     let mut text = format!(
-        "<p class=\"soft\">{axes}{dashed}Bars: 95 %. A triangle ▲ at the upper edge is a mean off the axis, a cross ✕ there a point without one: its runs did not end, or it has no steady state. Values are in the tooltips and in the tables.</p>"
+        "<p class=\"soft\">{axes}{dashed}Bars: 95 %, longer on the side where repetitions are farther off. Lines are broken where a point has no value. Values are in the tooltips and in the tables.</p>"
     );
     for (name, title) in experiments(report) {
         let of = |figure: &&Figure| figure.experiment == name && Some(&figure.id) != headline;

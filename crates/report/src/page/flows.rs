@@ -1,6 +1,6 @@
 //! Flows as a whole: throughput, what the background got meanwhile, connecting. One row a point.
 
-use hol_measure::Interval;
+use hol_measure::Bounds;
 
 use crate::data::{Cell, Flows};
 use crate::metric::Metric;
@@ -25,7 +25,7 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p class=\"soft\">User data from the first message sent to the last delivered; ± 95 % over the repetitions. A run \
+        "<p class=\"soft\">User data from the first message sent to the last delivered, with 95 % intervals over the repetitions. A run \
          that was not connected in time, or did not deliver every message, has no throughput: it is counted in the \
          last columns.</p>\
          {tables}"
@@ -50,8 +50,8 @@ fn table(report: &Report, experiment: &str) -> Option<String> {
 fn row(cell: &Cell) -> Option<String> {
     let Flows { point, background_kbps, connects, .. } = cell.flows.as_ref()?;
     let [throughput, fairness, connect] =
-        [Metric::Throughput, Metric::Fairness, Metric::ConnectTime].map(|metric| metric.mean(cell));
-    let cells: String = [throughput, *background_kbps, fairness, connect]
+        [Metric::Throughput, Metric::Fairness, Metric::ConnectTime].map(|metric| metric.shaped_mean(cell));
+    let cells: String = [throughput, background_kbps.map(Bounds::from), fairness, connect]
         .map(|of| format!("<td>{}</td>", shown(of)))
         .concat();
     let [unconnected, unended] = [Metric::ConnectTime, Metric::Throughput].map(|metric| metric.missing(cell));
@@ -63,6 +63,6 @@ fn row(cell: &Cell) -> Option<String> {
     ))
 }
 
-fn shown(interval: Option<Interval>) -> String {
-    interval.map_or("–".to_owned(), |interval| interval.to_string())
+fn shown(bounds: Option<Bounds>) -> String {
+    bounds.map_or("–".to_owned(), |bounds| bounds.to_string())
 }

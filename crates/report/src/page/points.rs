@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hol_measure::{Bounds, Interval};
+use hol_measure::Bounds;
 
 use crate::data::Cell;
 use crate::metric::Metric;
@@ -30,13 +30,13 @@ const COLUMNS: [Column; 9] = [
 
 /// Of flows, where messages go one way or there is a background.
 const FLOWS: [Column; 5] = [
-    Column { head: "kbit/s ± 95 %", of: |cell| interval(Metric::Throughput.mean(cell)) },
+    Column { head: "kbit/s, 95 %", of: |cell| bounds(Metric::Throughput.shaped_mean(cell)) },
     Column {
         head: "background, kbit/s",
-        of: |cell| interval(cell.flows.as_ref().and_then(|f| f.background_kbps)),
+        of: |cell| bounds(cell.flows.as_ref().and_then(|f| f.background_kbps).map(Bounds::from)),
     },
-    Column { head: "fairness (Jain)", of: |cell| interval(Metric::Fairness.mean(cell)) },
-    Column { head: "connected after, ms", of: |cell| interval(Metric::ConnectTime.mean(cell)) },
+    Column { head: "fairness (Jain)", of: |cell| bounds(Metric::Fairness.shaped_mean(cell)) },
+    Column { head: "connected after, ms", of: |cell| bounds(Metric::ConnectTime.shaped_mean(cell)) },
     Column { head: "runs not connected", of: |cell| whole(Metric::ConnectTime.missing(cell) as u64) },
 ];
 
@@ -92,10 +92,6 @@ fn collapsed(cell: &Cell) -> (String, Option<f64>) {
 
 fn bounds(bounds: Option<Bounds>) -> (String, Option<f64>) {
     bounds.map_or(("–".to_owned(), None), |bounds| (bounds.to_string(), Some(bounds.value)))
-}
-
-fn interval(interval: Option<Interval>) -> (String, Option<f64>) {
-    interval.map_or(("–".to_owned(), None), |interval| (interval.to_string(), Some(interval.mean)))
 }
 
 fn quantile(cell: &Cell, p: f64) -> (String, Option<f64>) {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::data::{Cell, Conditions};
+use crate::metric::Metric;
 use crate::plot::{escape, number};
 use crate::report::Report;
 
@@ -32,12 +33,12 @@ fn table(cells: &[&Cell]) -> String {
     }
     let head: String = columns.iter().map(|conditions| format!("<th>{}</th>", heading(conditions))).collect();
     let mut text =
-        format!("<table><caption>Mean response time in ms, ± 95 %</caption><tr><th></th>{head}</tr>");
+        format!("<table><caption>Mean response time in ms, 95 %</caption><tr><th></th>{head}</tr>");
     for row in rows {
         let _ = write!(text, "<tr><td>{}</td>", escape(row));
         for conditions in &columns {
             let cell = cells.iter().find(|cell| cell.transport == row && cell.conditions == **conditions);
-            let mean = cell.and_then(|cell| cell.mean());
+            let mean = cell.and_then(|cell| Metric::ResponseTime.shaped_mean(cell));
             let _ = match mean {
                 Some(mean) => write!(text, "<td>{mean}</td>"),
                 None => write!(text, "<td>–</td>"),

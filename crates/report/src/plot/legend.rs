@@ -1,6 +1,6 @@
 //! Names of curves: beside their ends where that can be read, else in a key.
 
-use super::series::marker;
+use super::mark::marker;
 use super::{Anchor, Look, Panel, Svg};
 
 /// Least distance between two labels, in pixels.

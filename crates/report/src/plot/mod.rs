@@ -4,7 +4,10 @@
 
 mod axis;
 mod ccdf;
+mod curves;
+mod edge;
 mod legend;
+mod mark;
 mod panel;
 mod scale;
 mod series;
@@ -13,9 +16,12 @@ pub mod theme;
 
 pub use axis::Axis;
 pub use ccdf::Ccdf;
+pub use curves::{curves, marks};
+pub use edge::Edge;
 pub use legend::{key, side_labels};
+pub use mark::{Mark, mark_key};
 pub use panel::{Frame, Panel};
 pub use scale::{Scale, number};
-pub use series::{Point, Series};
+pub use series::{Gap, Point, Series};
 pub use svg::{Anchor, Svg, escape};
 pub use theme::{Look, Marker};

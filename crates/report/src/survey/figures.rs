@@ -111,20 +111,19 @@ fn curves<'d>(
 ) -> Vec<crate::plot::Series> {
     let count = survey.transports.len();
     let series = (0..count).zip(survey.looks()).map(|(transport, look)| {
-        let placed: Vec<(f64, &Cell)> = match survey.axes.first() {
-            None => survey.at(transport, &[]).map(|cell| (transport as f64, cell)).into_iter().collect(),
+        let placed: Vec<(f64, Option<&Cell>)> = match survey.axes.first() {
+            None => vec![(transport as f64, survey.at(transport, &[]))],
             Some(axis) => axis
                 .ascending()
                 .into_iter()
-                .filter_map(|step| {
-                    let cell = survey.at(transport, &[&[step], rest].concat())?;
+                .map(|step| {
                     // Marks over one name stand side by side.
                     let aside = if axis.numbers.is_some() { 0.0 } else { aside(transport, count) };
-                    Some((axis.place(step) + aside, cell))
+                    (axis.place(step) + aside, survey.at(transport, &[&[step], rest].concat()))
                 })
                 .collect(),
         };
-        cells.extend(placed.iter().map(|(_, cell)| *cell));
+        cells.extend(placed.iter().filter_map(|(_, cell)| *cell));
         means(metric, survey.transports[transport], look, &placed)
     });
     series.collect()
@@ -158,11 +157,11 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
 
 /// One vertical axis for all figures of a metric, so that they can be held against each other.
 fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
-    let means: Vec<_> = survey.cells().filter_map(|cell| metric.mean(cell)).collect();
-    let (least, most) = extent(means.iter().map(|mean| mean.mean))?;
+    let means: Vec<_> = survey.cells().filter_map(|cell| metric.shaped_mean(cell)).collect();
+    let (least, most) = extent(means.iter().map(|mean| mean.value))?;
     // Bars count too, but one that knows nothing does not push the means to the ground.
-    let bars = means.iter().filter(|mean| mean.half_width < mean.mean.abs());
-    let top = bars.map(|mean| mean.high()).fold(most, f64::max).min(2.0 * most.max(0.0)).max(most);
+    let bars = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs());
+    let top = bars.map(|mean| mean.high).fold(most, f64::max).min(2.0 * most.max(0.0)).max(most);
     let top = metric.most().map_or(top, |most| top.min(most));
     let scale = if least > 0.0 && most > WIDE * least {
         Scale::Log { min: least / 1.3, max: top * 1.2 }

@@ -47,7 +47,7 @@ impl Report {
         let compared: Vec<Compared> =
             alike().map(|(model, kernel)| Compared::of(kernel, model, metric_of(&model.point))).collect();
         let beside = |data: Dataset| Dataset { compared: Some(compared.clone()), ..data };
-        let of = |cells: Vec<Cell>| beside(Dataset { cells, compared: None });
+        let of = |cells: Vec<Cell>| beside(Dataset { cells, ..Dataset::default() });
         let [asked_model, asked_kernel] = [Asked::of(model)?, Asked::of(kernel)?];
 
         let judged = asked_kernel.judge(&beside(Dataset::from(kernel)));

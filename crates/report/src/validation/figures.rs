@@ -4,7 +4,9 @@ use hol_measure::{Bounds, CONFIDENCE, Distribution};
 
 use super::{Compared, Validation};
 use crate::data::Conditions;
-use crate::plot::{Axis, Ccdf, Frame, Look, Marker, Panel, Point, Scale, Series, Svg, key, side_labels};
+use crate::plot::{
+    Axis, Ccdf, Edge, Frame, Look, Marker, Panel, Point, Scale, Series, Svg, key, side_labels,
+};
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
@@ -114,7 +116,7 @@ fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&Compared], vari
     let mut labels: Vec<&str> = mine.map(|compared| compared.point.label.as_str()).collect();
     labels.sort_unstable();
     labels.dedup();
-    let mut ends = Vec::new();
+    let (mut ends, mut edge) = (Vec::new(), Edge::default());
     for label in labels {
         let of_label = || points.iter().filter(|compared| compared.point.label == label);
         let model =
@@ -122,9 +124,9 @@ fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&Compared], vari
         let kernel =
             series(label, along, of_label().filter_map(|c| Some((c, c.kernel.repetitions, c.mean?.kernel))));
         model.draw_line(svg, panel);
-        kernel.draw_marks(svg, panel);
+        kernel.draw_marks(svg, panel, &mut edge);
         if let Some(last) = model.points.last() {
-            ends.push((split(label).0.to_owned(), model.look, panel.at(last.x, last.y)));
+            ends.push((split(label).0.to_owned(), model.look, panel.at(last.x, last.value.value)));
         }
     }
     side_labels(svg, panel, &ends);
@@ -135,19 +137,16 @@ fn series<'c>(
     along: Along,
     medians: impl Iterator<Item = (&'c &'c Compared, usize, Bounds)>,
 ) -> Series {
-    let point = |(compared, runs, median): (&&Compared, usize, Bounds)| {
-        let Bounds { value: y, low, high } = median;
-        Point { x: (along.of)(&compared.conditions), y, low, high, n: runs as u64, missing: 0 }
+    let point = |(compared, n, value): (&&Compared, usize, Bounds)| Point {
+        x: (along.of)(&compared.conditions),
+        value,
+        n,
+        missing: 0,
+        collapsed: 0,
     };
     let mut points: Vec<Point> = medians.map(point).filter(|point| point.x > 0.0).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series {
-        label: label.to_owned(),
-        look: Look::of_transport(label),
-        points,
-        theory: Vec::new(),
-        unended: Vec::new(),
-    }
+    Series::new(label, Look::of_transport(label), points)
 }
 
 /// The distributions of both worlds at a point.
@@ -203,8 +202,8 @@ mod tests {
         let svg = validation(points()).figure("test").unwrap().inline();
         assert_eq!(svg.matches("class=\"frame\"").count(), 2);
         assert_eq!(svg.matches("class=\"curve\"").count(), 2);
-        assert!(svg.contains("SCTP-1 at 0.1: 25.00 ("), "the kernel's median run has a mark: {svg}");
-        assert!(!svg.contains("23.00 ("), "the model's has none: {svg}");
+        assert!(svg.contains("SCTP-1 at 0.1: 25.000"), "the kernel's median run has a mark: {svg}");
+        assert!(!svg.contains("SCTP-1 at 0.1: 23.000"), "the model's has none: {svg}");
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! The curves of one panel together.
+
+use super::edge::Edge;
+use super::{Panel, Series, Svg};
+
+/// Draws lines, then all marks above them.
+pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
+    series.iter().for_each(|one| one.draw_line(svg, panel));
+    marks(svg, panel, series);
+}
+
+/// Draws the marks only.
+pub fn marks(svg: &mut Svg, panel: &Panel, series: &[Series]) {
+    let mut edge = Edge::default();
+    series.iter().for_each(|one| one.draw_marks(svg, panel, &mut edge));
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_measure::Bounds;
+
+    use super::*;
+    use crate::plot::{Axis, Frame, Gap, Look, Mark, Point, Scale};
+
+    fn panel() -> Panel {
+        let frame = Frame { left: 0.0, top: 0.0, width: 400.0, height: 100.0 };
+        let axis = |max| Axis::new(Scale::Linear { min: 0.0, max }, "");
+        Panel { frame, x: axis(4.0), y: axis(100.0) }
+    }
+
+    fn through(values: &[f64]) -> Series {
+        let point = |(x, &value): (f64, &f64)| {
+            let value = Bounds { value, low: value - 1.0, high: value + 30.0 };
+            Point { x, value, n: 10, missing: 0, collapsed: 0 }
+        };
+        let xs = (0..values.len()).map(|x| x as f64);
+        Series::new("one", Look::of_transport("TCP"), xs.zip(values).map(point).collect())
+    }
+
+    fn drawn(series: &[Series]) -> String {
+        let mut svg = Svg::new("a", 400.0, 100.0, "");
+        curves(&mut svg, &panel(), series);
+        svg.inline()
+    }
+
+    #[test]
+    fn a_line_is_broken_where_there_is_no_value() {
+        let mut broken = through(&[10.0, 20.0, 30.0, 40.0]);
+        broken.points.remove(2);
+        assert_eq!(
+            drawn(&[broken.clone()]).matches("class=\"curve\"").count(),
+            1,
+            "nothing was planned there"
+        );
+        broken.gaps.push(Gap { x: 2.0, why: Some("no steady state") });
+        let svg = drawn(&[broken.clone(), broken.clone()]);
+        assert_eq!(svg.matches("class=\"curve\"").count(), 4, "{svg}");
+        assert!(svg.contains("<title>one at 2: no steady state</title>"), "{svg}");
+        let crosses = |depth: &str| svg.contains(&format!("x1=\"196.5\" y1=\"{depth}\""));
+        assert!(crosses("2") && crosses("11"), "one below the other: {svg}");
+        let Panel { x, y, .. } = panel();
+        assert_eq!(broken.marks(&x.scale, &y.scale, "collapsed"), [(Mark::NoValue, "no steady state")]);
+    }
+
+    #[test]
+    fn bars_are_as_long_as_the_intervals_on_each_side() {
+        let svg = drawn(&[through(&[50.0])]);
+        assert!(svg.contains(r#"<line class="bar" x1="0" y1="51" x2="0" y2="20"/>"#), "{svg}");
+    }
+
+    #[test]
+    fn what_is_off_the_axis_stands_at_its_edge_and_a_ring_tells_collapsed_runs() {
+        let mut series = through(&[120.0, -20.0, 50.0]);
+        series.points[2].collapsed = 1;
+        let Panel { x, y, .. } = panel();
+        let marks = [
+            (Mark::Above, "above the axis"),
+            (Mark::Below, "below the axis"),
+            (Mark::Collapsed, "collapsed"),
+        ];
+        assert_eq!(series.marks(&x.scale, &y.scale, "collapsed"), marks);
+        let svg = drawn(&[series]);
+        assert!(svg.contains(r#"<polygon class="off-axis" points="-4,8.8 0,2.2 4,8.8"/>"#), "{svg}");
+        assert!(svg.contains(r#"<polygon class="off-axis" points="96,91.2 100,97.8 104,91.2"/>"#), "{svg}");
+        assert!(svg.contains(r#"<circle class="ring" cx="200" cy="50""#), "{svg}");
+        assert!(svg.contains("1 of 10 runs collapsed"), "{svg}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Shapes of points, and the marks that tell what is particular about one.
+
+use super::{Anchor, Marker, Svg};
+
+/// What is particular about a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Some runs did not do what they were to do: a ring around the point.
+    Collapsed,
+    /// There is no value: a cross at the upper edge.
+    NoValue,
+    /// The value is above the axis: a triangle at its upper end.
+    Above,
+    /// The value is below the axis: a triangle at its lower end.
+    Below,
+}
+
+impl Mark {
+    /// Draws it in the current colour.
+    pub fn draw(self, svg: &mut Svg, (x, y): (f64, f64)) {
+        match self {
+            Self::Collapsed => svg.circle("ring", (x, y), 6.0),
+            Self::NoValue => {
+                svg.line("stroke", (x - 3.5, y - 3.5), (x + 3.5, y + 3.5));
+                svg.line("stroke", (x - 3.5, y + 3.5), (x + 3.5, y - 3.5));
+            }
+            Self::Above => svg.polygon("off-axis", [(x - 4.0, y + 3.3), (x, y - 3.3), (x + 4.0, y + 3.3)]),
+            Self::Below => svg.polygon("off-axis", [(x - 4.0, y - 3.3), (x, y + 3.3), (x + 4.0, y - 3.3)]),
+        }
+    }
+}
+
+/// What each of the marks means, in one line from `at` on.
+pub fn mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
+    const LETTER: f64 = 5.9;
+    let mut x = at.0;
+    svg.group("c-grey", "", |svg| {
+        for (mark, words) in marks {
+            mark.draw(svg, (x + 5.0, at.1));
+            svg.text("note", (x + 16.0, at.1 + 3.5), Anchor::Start, words);
+            x += 40.0 + LETTER * words.len() as f64;
+        }
+    });
+}
+
+/// Draws the shape of a point in the current colour.
+pub fn marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64)) {
+    let polygon =
+        |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect::<Vec<_>>();
+    match marker {
+        Marker::Disc => svg.circle("solid", (x, y), 2.7),
+        Marker::Ring => svg.circle("open", (x, y), 3.0),
+        Marker::Square => svg.rect("solid", (x - 2.5, y - 2.5), 5.0, 5.0),
+        Marker::Diamond => svg.polygon("solid", polygon(&[(0.0, -3.7), (3.7, 0.0), (0.0, 3.7), (-3.7, 0.0)])),
+        Marker::Up => svg.polygon("solid", polygon(&[(0.0, -3.6), (3.4, 2.6), (-3.4, 2.6)])),
+        Marker::Down => svg.polygon("solid", polygon(&[(0.0, 3.6), (3.4, -2.6), (-3.4, -2.6)])),
+        Marker::Cross => {
+            svg.line("stroke", (x - 3.0, y - 3.0), (x + 3.0, y + 3.0));
+            svg.line("stroke", (x - 3.0, y + 3.0), (x + 3.0, y - 3.0));
+        }
+    }
+}
