@@ -31,7 +31,7 @@ pub fn html(report: &Report) -> String {
     let theory = theory(report);
     let dashed = if theory.is_empty() { theory } else { format!("Dashed: {theory}. ") };
     let mut text = format!(
-        "<p class=\"soft\">{axes}{dashed}Bars: 95 %, longer on the side where repetitions are farther off. Lines are broken where a point has no value. Values are in the tooltips and in the tables.</p>"
+        "<p class=\"soft\">{axes}{dashed}Bars: 95 %, longer on the side where repetitions are farther off. Lines are broken where a point has no value, and dashed in turn where curves lie on each other. Values are in the tooltips and in the tables.</p>"
     );
     for (name, title) in experiments(report) {
         let of = |figure: &&Figure| figure.experiment == name && Some(&figure.id) != headline;

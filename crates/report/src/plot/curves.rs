@@ -1,11 +1,25 @@
-//! The curves of one panel together.
+//! The curves of one panel together: those that coincide are drawn so that each is seen.
 
 use super::edge::Edge;
 use super::{Panel, Series, Svg};
 
+/// Curves nearer than this everywhere lie on each other, in pixels: about the width of a line.
+const WIDTH: f64 = 1.5;
+/// The share of the points that may be farther apart.
+const ALMOST: f64 = 0.1;
+/// What one of several curves on each other has of the line before the next has it, in pixels.
+const DASH: usize = 7;
+
 /// Draws lines, then all marks above them.
 pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
-    series.iter().for_each(|one| one.draw_line(svg, panel));
+    let of = groups(panel, series);
+    for (index, one) in series.iter().enumerate() {
+        let together: Vec<usize> = (0..series.len()).filter(|other| of[*other] == of[index]).collect();
+        match together.iter().position(|member| *member == index) {
+            Some(turn) if together.len() > 1 => one.draw_dashed(svg, panel, &in_turn(turn, together.len())),
+            _ => one.draw_line(svg, panel),
+        }
+    }
     marks(svg, panel, series);
 }
 
@@ -13,6 +27,30 @@ pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
 pub fn marks(svg: &mut Svg, panel: &Panel, series: &[Series]) {
     let mut edge = Edge::default();
     series.iter().for_each(|one| one.draw_marks(svg, panel, &mut edge));
+}
+
+/// For each curve the first that it coincides with: itself, mostly.
+fn groups(panel: &Panel, series: &[Series]) -> Vec<usize> {
+    let first = |index: usize| (0..index).find(|before| coincide(panel, &series[*before], &series[index]));
+    (0..series.len()).map(|index| first(index).unwrap_or(index)).collect()
+}
+
+/// Whether a reader sees one line where there are two.
+fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
+    let height = |of: &Series, x: f64| {
+        let point = of.points.iter().find(|point| point.x == x)?;
+        Some(panel.at(x, point.value.value).1)
+    };
+    let is_seen = |x: &f64| panel.x.scale.contains(*x);
+    let xs: Vec<f64> = a.points.iter().map(|point| point.x).filter(is_seen).collect();
+    let near = |x: &&f64| height(a, **x).zip(height(b, **x)).is_some_and(|(a, b)| (a - b).abs() <= WIDTH);
+    let most = xs.len().max(b.points.iter().filter(|point| is_seen(&point.x)).count());
+    most > 1 && xs.iter().filter(near).count() as f64 >= (1.0 - ALMOST) * most as f64
+}
+
+/// The dashes of one of `count` curves on each other: nothing while the others have their turn.
+fn in_turn(turn: usize, count: usize) -> String {
+    format!("0 {} {DASH} {}", DASH * turn, DASH * (count - 1 - turn))
 }
 
 #[cfg(test)]
@@ -41,6 +79,17 @@ mod tests {
         let mut svg = Svg::new("a", 400.0, 100.0, "");
         curves(&mut svg, &panel(), series);
         svg.inline()
+    }
+
+    #[test]
+    fn curves_on_each_other_have_the_line_in_turn() {
+        let series =
+            [through(&[10.0, 20.0, 30.0]), through(&[80.0, 20.0, 30.0]), through(&[10.4, 20.4, 30.4])];
+        assert_eq!(groups(&panel(), &series), [0, 1, 0]);
+        let svg = drawn(&series);
+        assert!(svg.contains(r#"stroke-dasharray="0 0 7 7""#), "{svg}");
+        assert!(svg.contains(r#"stroke-dasharray="0 7 7 0""#), "{svg}");
+        assert_eq!(svg.matches(r#"class="curve" points"#).count(), 1, "the other is drawn through: {svg}");
     }
 
     #[test]
