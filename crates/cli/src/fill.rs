@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hol_lab::{Finished, Manifest, Plan, Results, Store, execute};
+use hol_lab::{Finished, Manifest, Plan, Results, Stopwatch, Store, execute};
 
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::terminal::{grouped, note};
+
+/// After runs of so many seconds a reader is told that the work goes on without any: what they left takes its time, too.
+const PATIENCE: f64 = 5.0;
 
 /// Set by Ctrl-C and by SIGTERM.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -40,7 +43,11 @@ pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) ->
     if known > 0 && !quiet {
         note!("going on in {}: {} runs are there already", dir.display(), grouped(known as u64));
     }
+    let watch = Stopwatch::start();
     carry_out(&plan, &mut store, &mut finished, jobs, quiet)?;
+    if !quiet && watch.seconds() > PATIENCE {
+        note!("the runs are over; reading them for tables, figures and report");
+    }
     let results = store.write_tables(&finished)?;
     if results.complete() || !stop.load(Ordering::Relaxed) {
         return Ok(results);

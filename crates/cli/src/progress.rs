@@ -11,29 +11,91 @@ use crate::terminal::grouped;
 /// Seconds from line to line where there is no terminal.
 const LINE_EVERY: f64 = 5.0;
 
+/// What is left is told by runs when so much of the estimated work is done and so many runs remain: an estimate counts
+/// messages, and of runs with hardly any it counts hardly anything.
+const NEARLY: f64 = 0.99;
+const MANY: u64 = 50;
+
 /// Shows on standard error how far a plan is.
-pub enum Progress {
+pub struct Progress {
+    display: Display,
+    watch: Stopwatch,
+    last: Option<Last>,
+}
+
+enum Display {
     /// Says nothing.
     Quiet,
     /// A bar that moves.
     Bar(ProgressBar),
-    /// A line every few seconds.
-    Lines {
-        /// Since it began.
-        watch: Stopwatch,
-        /// When the next line is due, in seconds.
-        next: f64,
-    },
+    /// A line every few seconds; when the next is due, in seconds.
+    Lines(f64),
+}
+
+/// Where the last runs began.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    /// Runs that were done.
+    runs: u64,
+    /// Seconds that had passed.
+    at: f64,
 }
 
 impl Progress {
     /// A display that fits standard error.
     pub fn new(quiet: bool) -> Self {
+        Self { display: Display::new(quiet), watch: Stopwatch::start(), last: None }
+    }
+
+    /// Shows that it is this far now.
+    pub fn show(&mut self, now: hol_lab::Progress) {
+        let elapsed = self.watch.seconds();
+        let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };
+        let left = now.runs_wanted.saturating_sub(now.runs);
+        if share(&now) >= NEARLY && left >= MANY && self.last.is_none() {
+            self.last = Some(Last { runs: now.runs, at: elapsed });
+            self.display.begin_again();
+        }
+        let [messages, wanted, runs, runs_wanted, runs_left] =
+            [now.messages, now.messages_wanted, now.runs, now.runs_wanted, left].map(grouped);
+        let text = match self.last {
+            Some(_) => format!("the last {runs_left} of {runs_wanted} runs{failed}, of few messages each"),
+            None => format!("{runs} of {runs_wanted} runs{failed}, {messages} of {wanted} messages"),
+        };
+        match &mut self.display {
+            Display::Quiet => (),
+            Display::Bar(bar) => {
+                let (length, position) = match self.last {
+                    Some(last) => (now.runs_wanted - last.runs, now.runs - last.runs),
+                    None => (now.work_wanted, now.work),
+                };
+                bar.set_length(length);
+                bar.set_position(position);
+                bar.set_message(text);
+            }
+            Display::Lines(next) if elapsed >= *next => {
+                *next = elapsed + LINE_EVERY;
+                note!("{}", line(&now, &text, elapsed, self.last));
+            }
+            Display::Lines(_) => (),
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        if let Display::Bar(bar) = &self.display {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Display {
+    fn new(quiet: bool) -> Self {
         if quiet {
             return Self::Quiet;
         }
         if !io::stderr().is_terminal() {
-            return Self::Lines { watch: Stopwatch::start(), next: LINE_EVERY };
+            return Self::Lines(LINE_EVERY);
         }
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let bar = if plain { "{bar:32}" } else { "{bar:32.cyan/dim}" };
@@ -42,37 +104,35 @@ impl Progress {
         Self::Bar(ProgressBar::new(0).with_style(style.progress_chars("━━─")))
     }
 
-    /// Shows that it is this far now.
-    pub fn show(&mut self, now: hol_lab::Progress) {
-        let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };
-        let [messages, wanted] = [now.messages, now.messages_wanted].map(grouped);
-        let runs =
-            format!("{} of {} runs{failed}, {messages} of {wanted} messages", now.runs, now.runs_wanted);
-        match self {
-            Self::Quiet => (),
-            Self::Bar(bar) => {
-                bar.set_length(now.work_wanted);
-                bar.set_position(now.work);
-                bar.set_message(runs);
-            }
-            Self::Lines { watch, next } => {
-                let elapsed = watch.seconds();
-                if elapsed >= *next {
-                    *next = elapsed + LINE_EVERY;
-                    let share = now.work as f64 / now.work_wanted.max(1) as f64;
-                    let left = patience(elapsed * (1.0 / share - 1.0));
-                    note!("{:.0} % ({runs}), about {left} left", share * 100.0);
-                }
-            }
-        }
-    }
-
-    /// Takes the bar away.
-    pub fn finish(&self) {
+    /// Something else is counted from now on.
+    fn begin_again(&self) {
         if let Self::Bar(bar) = self {
-            bar.finish_and_clear();
+            bar.reset();
         }
     }
+}
+
+/// The share of the estimated work that is done.
+fn share(now: &hol_lab::Progress) -> f64 {
+    now.work as f64 / now.work_wanted.max(1) as f64
+}
+
+/// How far it is and how long it may take, in a line.
+fn line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<Last>) -> String {
+    let Some(last) = last else {
+        let share = share(now);
+        // Nothing is done before all of it is.
+        let percent = (100.0 * share).floor().min(99.0);
+        return format!("{percent} % ({text}), about {} left", patience(elapsed * (1.0 / share - 1.0)));
+    };
+    let [done, left] = [now.runs - last.runs, now.runs_wanted - now.runs].map(|runs| runs as f64);
+    // Without one that has ended since, nobody knows their pace.
+    let left = if done > 0.0 {
+        format!(", about {} left", patience((elapsed - last.at) * left / done))
+    } else {
+        String::new()
+    };
+    format!("{text}{left}")
 }
 
 /// A time in seconds as people say it: `1.5 s`, `40 s`, `12 min`, `3.5 h`.
@@ -92,5 +152,31 @@ mod tests {
     #[test]
     fn times_are_rounded_to_what_matters() {
         assert_eq!([1.49, 40.2, 700.0, 12_600.0].map(patience), ["1.5 s", "40 s", "12 min", "3.5 h"]);
+    }
+
+    fn progress(runs: u64, work: u64) -> hol_lab::Progress {
+        let now = hol_lab::Progress::default();
+        hol_lab::Progress { runs, runs_wanted: 1000, work, work_wanted: 10_000, ..now }
+    }
+
+    #[test]
+    fn a_line_never_says_that_all_is_done() {
+        assert_eq!(line(&progress(900, 2_500), "text", 10.0, None), "25 % (text), about 30 s left");
+        assert!(line(&progress(999, 10_000), "text", 10.0, None).starts_with("99 % (text)"));
+    }
+
+    /// As eklund2004: 45,000 runs of one message each are a thousandth of the messages and a third of the time.
+    #[test]
+    fn the_last_short_runs_are_counted_by_their_pace() {
+        let last = Some(Last { runs: 500, at: 100.0 });
+        assert_eq!(line(&progress(600, 9_990), "the last", 110.0, last), "the last, about 40 s left");
+        assert_eq!(line(&progress(500, 9_990), "the last", 100.0, last), "the last");
+        let mut shown = Progress { display: Display::Quiet, watch: Stopwatch::start(), last: None };
+        shown.show(progress(200, 5_000));
+        assert!(shown.last.is_none(), "there is more than the last runs");
+        shown.show(progress(500, 9_950));
+        assert_eq!(shown.last.map(|last| last.runs), Some(500));
+        shown.show(progress(990, 9_990));
+        assert_eq!(shown.last.map(|last| last.runs), Some(500), "they go on to be the last");
     }
 }
