@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
-use hol_base::{Ratio, plain_words};
+use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
 use hol_scenario::ScenarioError;
 use hol_stack::TransportSpec;
@@ -25,6 +25,9 @@ use crate::worlds::WorldName;
 
 /// More runs than this are taken for a mistake: the list of them would not fit into memory.
 const MOST_RUNS: u64 = 1_000_000;
+
+/// Parts of a run's timeline that are shorter would be more than the messages in them.
+const SHORTEST_PART: Duration = Duration::from_millis(1);
 
 /// A question: what is sent over which networks with which transports, and how often.
 #[derive(Debug, Clone)]
@@ -66,6 +69,7 @@ struct File {
     #[serde(default = "default_repetitions")]
     repetitions: Spanned<Repetitions>,
     precision: Option<Spanned<Ratio>>,
+    timeline: Option<Spanned<Duration>>,
     #[serde(default)]
     records: Keep,
     #[serde(default = "default_world")]
@@ -348,6 +352,10 @@ impl File {
             );
             return Err((self.messages.span(), problem));
         }
+        if let Some(part) = self.timeline.as_ref().filter(|part| *part.get_ref() < SHORTEST_PART) {
+            let problem = format!("parts of a run last {SHORTEST_PART} at least");
+            return Err((part.span(), problem));
+        }
         if let Some(topology) = &self.topology {
             let problem = "a topology cannot be swept; sweep what is different, such as network.links.0.delay, or \
                            write an experiment for each script";
@@ -442,6 +450,7 @@ impl File {
             messages: *self.messages.get_ref(),
             repetitions: *self.repetitions.get_ref(),
             precision: self.precision.as_ref().map(|precision| *precision.get_ref()),
+            timeline: self.timeline.as_ref().map(|part| *part.get_ref()),
             seed: self.seed,
             network: self.network.get_ref().clone(),
             hosts: self.hosts.get_ref().clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_measure::{Record, RecordKind, Summarizer, Summary, TransferSoFar};
+use hol_measure::{Record, RecordKind, Summarizer, Summary, Timeline, TimelineSoFar, TransferSoFar};
 use hol_scenario::Observer;
 
 use crate::error::LabError;
@@ -12,6 +12,8 @@ use crate::records::RecordsFile;
 /// Follows a run: summarises the records of the measured flow, writes those of all, and tells how far it is.
 pub(crate) struct Following<'a> {
     kinds: Vec<Kind>,
+    /// How long a part of its timeline is, if it is to have one.
+    part: Option<Duration>,
     file: Option<RecordsFile>,
     /// Why they could not be written.
     problem: Option<LabError>,
@@ -25,6 +27,7 @@ struct Kind {
     kind: RecordKind,
     summarizer: Summarizer,
     transfer: TransferSoFar,
+    timeline: Option<TimelineSoFar>,
 }
 
 /// What the records of a run say.
@@ -33,13 +36,19 @@ pub(crate) struct Said {
     pub(crate) summary: Summary,
     /// From their first message sent to the last delivered.
     pub(crate) span: Duration,
+    /// Those of them that were delivered, in parts of time.
+    pub(crate) timeline: Option<Timeline>,
     /// Those of other kinds.
     pub(crate) other: BTreeMap<RecordKind, Summary>,
 }
 
 impl<'a> Following<'a> {
-    pub(crate) fn new(file: Option<RecordsFile>, tell: &'a mut dyn FnMut(u64) -> bool) -> Self {
-        Self { kinds: Vec::new(), file, problem: None, tell, untold: 0 }
+    pub(crate) fn new(
+        part: Option<Duration>,
+        file: Option<RecordsFile>,
+        tell: &'a mut dyn FnMut(u64) -> bool,
+    ) -> Self {
+        Self { kinds: Vec::new(), part, file, problem: None, tell, untold: 0 }
     }
 
     /// The run is over: what its records said, by a workload that is about those of this `kind`.
@@ -56,13 +65,25 @@ impl<'a> Following<'a> {
 
     fn summarize(&mut self, record: &Record) {
         let at = self.kinds.iter().position(|of| of.kind == record.kind).unwrap_or_else(|| {
-            let (summarizer, transfer) = (Summarizer::default(), TransferSoFar::default());
-            self.kinds.push(Kind { kind: record.kind, summarizer, transfer });
+            self.kinds.push(Kind::new(record.kind, self.part));
             self.kinds.len() - 1
         });
-        let Kind { summarizer, transfer, .. } = &mut self.kinds[at];
-        summarizer.add(record);
-        transfer.add(record);
+        self.kinds[at].add(record);
+    }
+}
+
+impl Kind {
+    fn new(kind: RecordKind, part: Option<Duration>) -> Self {
+        let (summarizer, transfer) = (Summarizer::default(), TransferSoFar::default());
+        Self { kind, summarizer, transfer, timeline: part.map(TimelineSoFar::new) }
+    }
+
+    fn add(&mut self, record: &Record) {
+        self.summarizer.add(record);
+        self.transfer.add(record);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(record);
+        }
     }
 }
 
@@ -85,14 +106,15 @@ impl Observer for Following<'_> {
 }
 
 impl Said {
-    fn of(kinds: Vec<Kind>, kind: RecordKind) -> Self {
-        let finished = |Kind { kind, summarizer, transfer }| (kind, (summarizer.finish(), transfer));
-        let mut other: BTreeMap<_, _> = kinds.into_iter().map(finished).collect();
-        let own =
-            other.remove(&kind).unwrap_or_else(|| (Summarizer::default().finish(), TransferSoFar::default()));
-        let span = own.1.transfer().map_or(Duration::ZERO, |transfer| transfer.span());
-        let other = other.into_iter().map(|(kind, (summary, _))| (kind, summary)).collect();
-        Self { summary: own.0, span, other }
+    fn of(mut kinds: Vec<Kind>, kind: RecordKind) -> Self {
+        let at = kinds.iter().position(|of| of.kind == kind);
+        let own = at.map_or_else(|| Kind::new(kind, None), |at| kinds.swap_remove(at));
+        Self {
+            span: own.transfer.transfer().map_or(Duration::ZERO, |transfer| transfer.span()),
+            timeline: own.timeline.map(TimelineSoFar::finish),
+            summary: own.summarizer.finish(),
+            other: kinds.into_iter().map(|of| (of.kind, of.summarizer.finish())).collect(),
+        }
     }
 }
 
@@ -120,7 +142,7 @@ mod tests {
             told += messages;
             true
         };
-        let mut following = Following::new(None, &mut tell);
+        let mut following = Following::new(None, None, &mut tell);
         following.record(0, &record(0, RecordKind::Page, None));
         (1..4).for_each(|id| following.record(0, &record(id, RecordKind::Object, Some(0))));
         following.record(1, &record(0, RecordKind::Object, None));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hol_base::{Digester, Ratio, Seed};
+use hol_base::{Digester, Duration, Ratio, Seed};
+use hol_measure::nanoseconds;
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario};
 use hol_stack::TransportSpec;
@@ -48,6 +49,14 @@ pub struct Point {
     pub repetitions: Repetitions,
     /// Stop repeating when the half width of the mean's interval is this share of the mean.
     pub precision: Option<Ratio>,
+    /// Keep what is delivered in each part of a run that is so long.
+    #[serde(
+        default,
+        rename = "timeline_ns",
+        skip_serializing_if = "Option::is_none",
+        with = "nanoseconds::if_any"
+    )]
+    pub timeline: Option<Duration>,
     /// The seed of the experiment.
     pub seed: u64,
     /// The network.
@@ -89,7 +98,18 @@ impl Point {
 
     /// The id that these settings have in this version of the program.
     pub fn identity(&self) -> PointId {
-        let Self { transport, messages, repetitions, seed, network, workload, hosts, background, .. } = self;
+        let Self {
+            transport,
+            messages,
+            repetitions,
+            timeline,
+            seed,
+            network,
+            workload,
+            hosts,
+            background,
+            ..
+        } = self;
         // What is kept of a world that is not there keeps its name.
         let Ok(world) = self.world.open() else { return self.id };
         let transport = world.decides(transport);
@@ -103,6 +123,10 @@ impl Point {
             "network": network,
             "workload": workload,
         });
+        // It decides what is kept, and runs without it do not have it.
+        if let Some(part) = timeline {
+            decides["timeline_ns"] = serde_json::json!(part.as_nanos());
+        }
         if !background.is_empty() {
             decides["background"] = serde_json::json!(background);
         }

@@ -34,7 +34,8 @@ pub(crate) fn run(
     let watch = Stopwatch::start();
     let (scenario, seed) = (point.scenario(repetition), point.seed_of(repetition));
     let flows = 1 + scenario.background_flows(seed).count();
-    let mut following = Following::new(archive.begin(job.point, job.repetition, flows)?, tell);
+    let mut following =
+        Following::new(point.timeline, archive.begin(job.point, job.repetition, flows)?, tell);
     match catch_unwind(AssertUnwindSafe(|| world.follow(&scenario, seed, &mut following))) {
         Err(_) => Err(LabError::Broken { point: point.to_string(), repetition, seed: seed.0 }),
         Ok(Err(RunError::Interrupted)) => following.into_problem().map_or(Ok(Outcome::Interrupted), Err),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_measure::{RecordKind, Summary, nanoseconds};
+use hol_measure::{RecordKind, Summary, Timeline, nanoseconds};
 use hol_network::Drops;
 use hol_scenario::{BackgroundRun, Course, Facts, Stopped};
 use hol_transport::Statistics;
@@ -26,6 +26,9 @@ pub struct RunResult {
     /// From the first message sent to the last delivered.
     #[serde(rename = "span_ns", with = "nanoseconds")]
     pub span: Duration,
+    /// What was delivered in each part of it, where the experiment asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
     /// From the workload's start until it was connected; `None` if it never was.
     #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
@@ -104,12 +107,13 @@ impl RunResult {
 
     /// What is kept of a run, of its course and of what its records said; it took `wall_s` seconds.
     pub(crate) fn of(key: RunKey, course: Course, said: Said, wall_s: f64) -> Self {
-        let Said { summary, span, other } = said;
+        let Said { summary, span, timeline, other } = said;
         Self {
             key,
             summary,
             other,
             span,
+            timeline,
             connect_time: course.connect_time,
             background: course.background.iter().map(Share::of).collect(),
             packets: course.packets,
@@ -169,6 +173,7 @@ impl RunResult {
             summary: summarize(&[record]),
             other: BTreeMap::new(),
             span: end.since(Time::ZERO),
+            timeline: None,
             connect_time: Some(Duration::ZERO),
             background: Vec::new(),
             packets: 2,

@@ -256,3 +256,12 @@ fn a_background_that_cannot_be_is_refused_at_its_place() {
     let nonsense = broken("tcp:sack=false,recovery=newreno", "tpc");
     assert!(nonsense.starts_with("test.toml:12:13") && nonsense.contains("tpc"), "{nonsense}");
 }
+
+#[test]
+fn a_timeline_is_part_of_what_a_point_measures_and_its_parts_are_not_too_short() {
+    let of = |line: &str| parse(&format!("transports = ['tcp']\n{line}")).unwrap().points.remove(0);
+    let (without, with) = (of(""), of("timeline = '1s'"));
+    assert!(without.timeline.is_none() && with.timeline.is_some());
+    assert_ne!(without.id, with.id, "runs that are there already have none");
+    assert!(mistake("transports = ['tcp']\ntimeline = '10us'").contains("parts of a run last 1ms at least"));
+}

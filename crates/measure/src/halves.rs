@@ -49,7 +49,7 @@ impl Total {
         Self { count: self.count + other.count, nanos: self.nanos + other.nanos }
     }
 
-    fn mean_ms(self) -> Option<f64> {
+    pub(crate) fn mean_ms(self) -> Option<f64> {
         (self.count > 0).then(|| self.nanos as f64 / self.count as f64 / 1e6)
     }
 }

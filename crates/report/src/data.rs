@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{Distribution, Interval, SplitMean, Summary};
+use hol_measure::{Distribution, Interval, SplitMean, Summary, Timeline};
 
 use crate::metric::Metric;
 use crate::validation::Compared;
@@ -33,6 +33,8 @@ pub struct Cell {
     pub conditions: Conditions,
     /// The repetitions, in their order: two points of an experiment met the same losses in the same repetition.
     pub runs: Vec<Summary>,
+    /// What was delivered when in each of them; none where the experiment does not ask for it.
+    pub timelines: Vec<Timeline>,
     /// Response times of all repetitions together.
     pub latency: Distribution,
     /// Where the time went, mean over the messages; `None` where sockets do not tell.

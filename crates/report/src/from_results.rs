@@ -25,6 +25,7 @@ impl From<&PointResult> for Cell {
     fn from(result: &PointResult) -> Self {
         Self {
             runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
+            timelines: result.runs.iter().filter_map(|run| run.timeline.clone()).collect(),
             latency: result.latency(),
             split: split(result),
             stopped: result.stopped().map(str::to_owned),
@@ -49,6 +50,7 @@ impl From<&Point> for Cell {
             streams: point.transport.streams(),
             conditions: conditions(point),
             runs: Vec::new(),
+            timelines: Vec::new(),
             latency: Distribution::default(),
             split: None,
             stopped: None,

@@ -1,7 +1,7 @@
 //! What points are judged and drawn by.
 
 use hol_base::Duration;
-use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Recorder, Summary};
+use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Recorder, Summary, Timeline};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
@@ -69,6 +69,20 @@ impl Metric {
     /// The mean over the repetitions with an interval that follows their shape; `None` where none has a value.
     pub fn shaped_mean(self, cell: &Cell) -> Option<Bounds> {
         Bounds::of_mean(&self.of_runs(cell).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+    }
+
+    /// The value of each repetition in each part of their time that none of them ended before, with the seconds in its middle;
+    /// empty where nothing is kept of it.
+    pub fn over_time(self, cell: &Cell) -> Vec<(f64, Vec<f64>)> {
+        let value = match self {
+            Self::ResponseTime => Timeline::mean_ms,
+            Self::Throughput => Timeline::kbps,
+            _ => return Vec::new(),
+        };
+        let Some(first) = cell.timelines.first() else { return Vec::new() };
+        let parts = cell.timelines.iter().map(|timeline| timeline.parts.len()).min().unwrap_or(0);
+        let at = |part| cell.timelines.iter().filter_map(|timeline| value(timeline, part)).collect();
+        (0..parts).map(|part| (first.middle_s(part), at(part))).collect()
     }
 
     /// The median over the repetitions; one without a value is worse than all others.

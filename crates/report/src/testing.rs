@@ -66,6 +66,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
             ..Conditions::default()
         },
         runs,
+        timelines: Vec::new(),
         latency,
         split: Some(SplitMean::default()),
         stopped: None,

@@ -1,6 +1,6 @@
 //! From points to curves.
 
-use super::series::{basis, ccdf, means};
+use super::series::{basis, ccdf, means, over_time};
 use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
 use crate::data::{Cell, Dataset, Filter, short};
 use crate::plot::{Axis, Look, Scale, Series, number};
@@ -44,13 +44,15 @@ fn horizontal(spec: &FigureSpec, panels: &[PanelData], filter: &Filter, data: &D
     let [min, max] = spec.x;
     let scale = match spec.kind {
         Kind::Streams => Scale::Steps(xs(panels)),
-        Kind::Axis => Scale::Linear { min, max },
+        Kind::RoundTrip | Kind::Time | Kind::Axis => Scale::Linear { min, max },
         Kind::Loss | Kind::Rate | Kind::Ccdf => Scale::Log { min, max },
     };
     let label = match spec.kind {
         Kind::Loss => "packet loss in each direction (%)".to_owned(),
         Kind::Streams => "number of SCTP streams".to_owned(),
         Kind::Rate => "transactions a second".to_owned(),
+        Kind::RoundTrip => "round-trip time (ms)".to_owned(),
+        Kind::Time => "time (s)".to_owned(),
         Kind::Ccdf => spec.metric.time_axis().to_owned(),
         Kind::Axis => axis_label(&spec.over, filter, data),
     };
@@ -107,6 +109,16 @@ fn curves(
     match spec.kind {
         Kind::Loss => Curves::Means(over(&|cell| cell.conditions.loss)),
         Kind::Rate => Curves::Means(over(&|cell| cell.conditions.rate)),
+        Kind::RoundTrip => Curves::Means(over(&|cell| cell.conditions.rtt_ms())),
+        Kind::Time => Curves::Means(
+            labels
+                .iter()
+                .filter_map(|label| {
+                    let cell = planned(label).first()?.1?;
+                    Some(over_time(spec.metric, label, Look::of_transport(label), cell))
+                })
+                .collect(),
+        ),
         Kind::Axis => {
             let mut series = over(&|cell| place(cell, &spec.over).0);
             series.extend(reference(&spec.reference));
@@ -199,4 +211,44 @@ fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
 
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_measure::{Delivered, Timeline, Total};
+
+    use super::*;
+    use crate::figures::gather;
+    use crate::testing::{cell, dataset};
+
+    /// Runs that end at different times are means of the same runs everywhere: as long as the shortest.
+    #[test]
+    fn over_time_there_is_a_mean_for_each_part_that_all_runs_have() {
+        let study = |kind: &str| {
+            let text = format!(
+                "[[view]]\ntitle = 'today'\n[[figure]]\nnumber = 4\ncaption = ''\nexperiment = 'exp1'\n\
+                 kind = '{kind}'\nx = [0, 10]\ny = [0, 20]"
+            );
+            toml::from_str::<StudyFigures>(&text).unwrap()
+        };
+        let run = |ms: &[u64]| {
+            let part = |ms: &u64| Delivered {
+                messages: Total { count: 2, nanos: u128::from(2_000_000 * ms) },
+                octets: 500,
+            };
+            Timeline { part: Duration::from_secs(2), parts: ms.iter().map(part).collect() }
+        };
+        let mut tcp = cell("TCP", 1.0, 100.0, &[6.0, 6.0]);
+        tcp.timelines = vec![run(&[5, 7, 9]), run(&[6, 8])];
+        let data = dataset(vec![tcp]);
+        let figure = &gather(&study("time"), &data)[0];
+        let Curves::Means(series) = &figure.panels[0].curves else { panic!("means") };
+        let points: Vec<(f64, f64)> =
+            series[0].points.iter().map(|point| (point.x, point.value.value)).collect();
+        assert_eq!((figure.x.label.as_str(), points), ("time (s)", vec![(1.0, 5.5), (3.0, 7.5)]));
+        let figure = &gather(&study("round-trip"), &data)[0];
+        let Curves::Means(series) = &figure.panels[0].curves else { panic!("means") };
+        assert_eq!((figure.x.label.as_str(), series[0].points[0].x), ("round-trip time (ms)", 20.0));
+    }
 }

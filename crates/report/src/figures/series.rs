@@ -32,6 +32,15 @@ fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
     Point { x, value, n, missing, collapsed: metric.collapsed(cell) }
 }
 
+/// A curve over the time of the runs at one point.
+pub fn over_time(metric: Metric, label: &str, look: Look, cell: &Cell) -> Series {
+    let point = |(x, values): (f64, Vec<f64>)| {
+        let (n, missing) = (values.len(), cell.timelines.len() - values.len());
+        Some(Point { x, value: Bounds::of_mean(&values, CONFIDENCE)?, n, missing, collapsed: 0 })
+    };
+    Series::new(label, look, metric.over_time(cell).into_iter().filter_map(point).collect())
+}
+
 /// A distribution, with an interval at each of its corners.
 pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: bool) -> Ccdf {
     const PER_DECADE: u32 = 24;

@@ -112,6 +112,10 @@ pub enum Kind {
     Streams,
     /// Mean response time over the rate.
     Rate,
+    /// The metric over the round-trip time of the path without queues.
+    RoundTrip,
+    /// The metric over the time of the runs at one point.
+    Time,
     /// The complementary distribution of the response time.
     Ccdf,
     /// The metric over any swept key.

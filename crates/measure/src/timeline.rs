@@ -1,0 +1,146 @@
+//! A run in equal parts of time, as iperf prints it.
+
+use hol_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{Record, Total, nanoseconds};
+
+/// Parts beyond so many are not kept.
+const MOST: usize = 1 << 16;
+
+/// What was delivered in each part of a run, from the time at which its first message was due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// How long a part is.
+    #[serde(rename = "part_ns", with = "nanoseconds")]
+    pub part: Duration,
+    /// The parts that were over before the run was, in their order.
+    pub parts: Vec<Delivered>,
+}
+
+/// What was delivered (and answered) in a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Delivered {
+    /// The messages, and how long they took from the time at which they were due.
+    pub messages: Total,
+    /// Their octets.
+    pub octets: u64,
+}
+
+/// A timeline in the making.
+#[derive(Debug)]
+pub struct TimelineSoFar {
+    timeline: Timeline,
+    /// When the first message was due, and when the last was delivered.
+    times: Option<(Time, Time)>,
+}
+
+impl TimelineSoFar {
+    /// An empty one with parts of this length, which is not zero.
+    pub const fn new(part: Duration) -> Self {
+        Self { timeline: Timeline { part, parts: Vec::new() }, times: None }
+    }
+
+    /// The next message, in the order of the schedule.
+    pub fn add(&mut self, record: &Record) {
+        let (begin, last) = self.times.unwrap_or((record.scheduled, record.scheduled));
+        let Some(split) = record.split() else {
+            self.times = Some((begin, last));
+            return;
+        };
+        let delivered = record.scheduled + split.total();
+        self.times = Some((begin, last.max(delivered)));
+        let part = delivered.since(begin).as_nanos() / self.timeline.part.as_nanos();
+        let Some(at) = usize::try_from(part).ok().filter(|at| *at < MOST) else { return };
+        if at >= self.timeline.parts.len() {
+            self.timeline.parts.resize(at + 1, Delivered::default());
+        }
+        let Delivered { messages, octets } = &mut self.timeline.parts[at];
+        messages.count += 1;
+        messages.nanos += u128::from(split.total().as_nanos());
+        *octets += u64::from(record.size);
+    }
+
+    /// The whole parts: in the last one the run was over before it.
+    pub fn finish(mut self) -> Timeline {
+        let span = self.times.map_or(Duration::ZERO, |(begin, last)| last.since(begin));
+        self.timeline.parts.truncate((span.as_nanos() / self.timeline.part.as_nanos()) as usize);
+        self.timeline
+    }
+}
+
+impl Timeline {
+    /// The middle of a part, in seconds since the first message was due.
+    pub fn middle_s(&self, part: usize) -> f64 {
+        (part as f64 + 0.5) * self.part.as_secs_f64()
+    }
+
+    /// The mean latency of what was delivered in a part, in ms; `None` if nothing was.
+    pub fn mean_ms(&self, part: usize) -> Option<f64> {
+        self.parts.get(part)?.messages.mean_ms()
+    }
+
+    /// What was delivered in a part, in kbit/s.
+    pub fn kbps(&self, part: usize) -> Option<f64> {
+        Some(self.parts.get(part)?.octets as f64 * 8e-3 / self.part.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Leg, Outcome, RecordKind};
+
+    fn sent(scheduled: u64, ms: Option<u64>) -> Record {
+        let at = |ms| Time::from_millis(scheduled + ms);
+        let leg = |ms| Leg {
+            written: at(0),
+            first_sent: at(0),
+            last_sent: at(0),
+            arrived: at(ms),
+            delivered: at(ms),
+        };
+        Record {
+            id: 0,
+            kind: RecordKind::Message,
+            parent: None,
+            stream: 0,
+            size: 1000,
+            scheduled: Time::from_millis(scheduled),
+            request: ms.map(leg),
+            reply: None,
+            outcome: if ms.is_some() { Outcome::Completed } else { Outcome::Unfinished },
+        }
+    }
+
+    #[test]
+    fn a_message_counts_where_it_is_delivered_and_a_part_that_is_not_over_does_not() {
+        let mut timeline = TimelineSoFar::new(Duration::from_secs(1));
+        // The first is due after 0.2 s; the second part goes from 1.2 to 2.2 s.
+        for record in [
+            sent(200, Some(10)),
+            sent(300, Some(20)),
+            sent(900, Some(600)),
+            sent(1000, None),
+            sent(2300, Some(10)),
+        ] {
+            timeline.add(&record);
+        }
+        let timeline = timeline.finish();
+        assert_eq!(timeline.parts.len(), 2, "the third was not over at 2.31 s");
+        assert_eq!([0, 1, 2].map(|part| timeline.mean_ms(part)), [Some(15.0), Some(600.0), None]);
+        assert_eq!([0, 1, 2].map(|part| timeline.kbps(part)), [Some(16.0), Some(8.0), None]);
+        assert_eq!([0, 1].map(|part| timeline.middle_s(part)), [0.5, 1.5]);
+    }
+
+    #[test]
+    fn nothing_delivered_has_no_parts_and_ages_have_no_more_than_can_be_kept() {
+        let of = |records: &[Record]| {
+            let mut timeline = TimelineSoFar::new(Duration::from_millis(1));
+            records.iter().for_each(|record| timeline.add(record));
+            timeline.finish().parts.len()
+        };
+        assert_eq!(of(&[sent(0, None)]), 0);
+        assert_eq!(of(&[sent(0, Some(1)), sent(1_000_000_000, Some(1))]), 2);
+    }
+}
