@@ -63,7 +63,6 @@ impl Progress {
             None => format!("{runs} of {runs_wanted} runs{failed}, {messages} of {wanted} messages"),
         };
         match &mut self.display {
-            Display::Quiet => (),
             Display::Bar(bar) => {
                 let (length, position) = match self.last {
                     Some(last) => (now.runs_wanted - last.runs, now.runs - last.runs),
@@ -77,7 +76,7 @@ impl Progress {
                 *next = elapsed + LINE_EVERY;
                 note!("{}", line(&now, &text, elapsed, self.last));
             }
-            Display::Lines(_) => (),
+            Display::Lines(_) | Display::Quiet => (),
         }
     }
 
