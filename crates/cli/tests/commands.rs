@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use hol::{failure, ok};
 use serde_json::Value;
 
-const FIELDS: [&str; 34] = [
+const FIELDS: [&str; 37] = [
     "world",
     "transport",
     "stack",
@@ -40,7 +40,10 @@ const FIELDS: [&str; 34] = [
     "unconnected",
     "background_kbps",
     "fairness",
+    "first_octets_ms",
+    "objects_ms",
     "packets",
+    "packets_lost_each",
     "seed",
     "digest",
     "run_wall_s",

@@ -20,6 +20,8 @@ struct Sample {
     kbps: f64,
     fairness: f64,
     connect_ms: f64,
+    objects_ms: f64,
+    packets_lost: f64,
     /// How much more the next repetition has, as a share.
     spread: f64,
     stopped: bool,
@@ -127,6 +129,35 @@ const FALSE: &[(&str, World)] = &[
     ("nay-6", |cell, here| here.ms *= if has_streams(cell) { 0.5 } else { 1.0 }),
     ("nay-7", calm),
     ("nay-7", |cell, here| here.fairness = if cell.transport == "SCTP-2" { 0.5 } else { 0.9 }),
+    ("sas-1", sctp_is_slower),
+    ("sas-1", calm),
+    ("sas-1", |cell, here| {
+        tcp_is_slower(cell, here);
+        loss_speeds_up(cell, here);
+    }),
+    ("sas-1b", calm),
+    ("sas-1b", |cell, here| here.ms += if has_streams(cell) { 5.0 } else { 0.0 }),
+    ("sas-1c", calm),
+    ("sas-1c", |cell, here| here.objects_ms += if has_streams(cell) { 5.0 } else { 0.0 }),
+    ("sas-2", sctp_is_slower),
+    ("sas-2", |cell, here| {
+        tcp_is_slower(cell, here);
+        here.ms += swept(cell, "network.rate");
+    }),
+    ("sas-3", sctp_is_slower),
+    ("sas-3", |cell, here| {
+        tcp_is_slower(cell, here);
+        here.ms = here.ms + 5000.0 - 10.0 * cell.conditions.delay_ms;
+    }),
+    ("sas-4", sctp_is_slower),
+    ("sas-4", |cell, here| {
+        tcp_is_slower(cell, here);
+        here.ms -= swept(cell, "workload.objects");
+    }),
+    ("sas-12", calm),
+    ("sas-12", |cell, here| here.packets_lost += swept(cell, "network.rate")),
+    ("sas-13", calm),
+    ("sas-13", |cell, here| here.ms -= if cell.transport == "4×TCP" { 5.0 } else { 0.0 }),
 ];
 
 fn calm(_: &Cell, _: &mut Sample) {}
@@ -154,6 +185,16 @@ fn beside_sack(cell: &Cell) -> bool {
 
 fn sctp_is_slower(cell: &Cell, here: &mut Sample) {
     here.ms += if is_sctp(cell) { 5.0 } else { 0.0 };
+}
+
+fn tcp_is_slower(cell: &Cell, here: &mut Sample) {
+    here.ms += if is_sctp(cell) { 0.0 } else { 5.0 };
+}
+
+/// The number with which the value of a swept key begins.
+fn swept(cell: &Cell, key: &str) -> f64 {
+    let text = cell.conditions.axis(key).unwrap_or_default();
+    text.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0.0)
 }
 
 fn sctp_has_half(cell: &Cell, here: &mut Sample) {
@@ -191,6 +232,8 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
         kbps: 400.0,
         fairness: 0.9,
         connect_ms: 100.0,
+        objects_ms: 50.0,
+        packets_lost: 1.0,
         spread: 1e-5,
         stopped: false,
     };
@@ -201,6 +244,7 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
     let key = [here.ms, here.spread].map(f64::to_bits);
     (cell.runs, cell.latency) = repeated.entry(key).or_insert_with(|| repeat(here.ms, here.spread)).clone();
     cell.stopped = here.stopped.then(|| "behind schedule".to_owned());
+    (cell.objects, cell.packets_lost) = (every(here.objects_ms), every(here.packets_lost));
     cell.flows = Some(Flows {
         point: String::new(),
         throughputs: every(here.kbps),
