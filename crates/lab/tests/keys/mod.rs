@@ -58,6 +58,17 @@ workload.sources = 2
 workload.late_limit = '1s'
 workload.size = '100B'
 workload.mix = { enable = 1 }
+workload.size = { median = '10kB', sigma = 1.5 }
+workload.way = 'close'
+workload.document = '10kB'
+workload.objects = 3
+workload.waves = 2
+workload.request = '100B'
+workload.head = '100B'
+workload.think = '1ms'
+workload.pause = '1s'
+workload.early = true
+workload.pair = true
 workload.mix.enable = 1
 workload.mix.lifetime = 1
 background = [{ count = 1 }]
