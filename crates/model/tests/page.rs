@@ -117,6 +117,22 @@ fn a_page_whose_objects_are_larger_than_all_buffers_arrives() {
     }
 }
 
+/// RFC 6335 section 6: there are 16,384 dynamic ports.
+#[test]
+fn more_connections_than_there_are_ports_are_refused_with_the_cure() {
+    let check = |keys: &str, pages| {
+        let workload = toml::from_str(&format!("kind = 'page'\n{keys}")).unwrap();
+        let transport = "tcp:connections=6".parse().unwrap();
+        Scenario::alone(toml::from_str("").unwrap(), transport, workload, pages)
+            .check()
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(check("way = 'multiplexed'", 2730), Ok(()));
+    for (keys, pages) in [("way = 'multiplexed'", 2731), ("way = 'close'\nobjects = 99", 164)] {
+        assert!(check(keys, pages).unwrap_err().contains("take fewer in a repetition"), "{keys}");
+    }
+}
+
 #[test]
 fn what_is_still_under_way_when_a_link_goes_down_is_unfinished() {
     let run = pages("tcp", "delay = '50ms'\nevents = [{ at = '240ms', down = true }]", "", 3, 1);

@@ -36,8 +36,11 @@ pub enum ScenarioError {
     #[error("`from` and `to` are both {0:?}; name two nodes")]
     SameEnds(String),
     /// Too many connections for the ports.
-    #[error("{0} connections are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`")]
-    TooManyConnections(usize, usize),
+    #[error(
+        "{0} connections in a run are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`, or of pages take \
+         fewer in a repetition: `messages`, or more repetitions"
+    )]
+    TooManyConnections(u64, usize),
     /// An entry of the background is wrong.
     #[error("in [[background]] number {}: {problem}", .index + 1)]
     Background {

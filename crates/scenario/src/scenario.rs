@@ -49,16 +49,21 @@ impl Scenario {
         }
         check_flow(&self.workload, &self.transport, &topology)?;
         self.check_filters()?;
-        let mut connections = usize::from(self.transport.connections());
+        let opened = |workload: &WorkloadSpec, transport: &TransportSpec, messages| {
+            workload.kind.workload().connections(messages, transport.connections())
+        };
+        let mut connections = opened(&self.workload, &self.transport, self.messages);
         for (index, Background { workload, transport, messages, count, .. }) in
             self.background.iter().enumerate()
         {
             let some = messages.map_or(Ok(()), check_messages);
             some.and_then(|()| check_flow(workload, transport, &topology))
                 .map_err(|problem| ScenarioError::Background { index, problem: Box::new(problem) })?;
-            connections += usize::from(*count) * usize::from(transport.connections());
+            // One that goes on for ever opens what it can.
+            let each = opened(workload, transport, messages.unwrap_or(1));
+            connections = connections.saturating_add(each.saturating_mul((*count).into()));
         }
-        if connections > CLIENT_PORTS {
+        if connections > CLIENT_PORTS as u64 {
             return Err(ScenarioError::TooManyConnections(connections, CLIENT_PORTS));
         }
         Ok(())

@@ -48,6 +48,11 @@ pub trait Workload {
     fn has_middlebox(&self) -> bool {
         false
     }
+    /// How many connections a client opens at most that sends `messages` messages, of a transport that has `parallel` ones.
+    fn connections(&self, messages: u64, parallel: u16) -> u64 {
+        let _ = messages;
+        parallel.into()
+    }
     /// Whether it sends before its connection is open, if the transport lets it.
     fn is_early(&self) -> bool {
         false

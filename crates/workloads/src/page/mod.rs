@@ -161,6 +161,15 @@ impl Workload for Page {
         RecordKind::Page
     }
 
+    /// Each page has new ones.
+    fn connections(&self, messages: u64, parallel: u16) -> u64 {
+        let of_a_page = match self.way {
+            Way::Close => self.records() - 2,
+            Way::Keepalive | Way::Pipelined | Way::Multiplexed => parallel.into(),
+        };
+        messages.saturating_mul(of_a_page)
+    }
+
     fn is_early(&self) -> bool {
         self.early
     }
