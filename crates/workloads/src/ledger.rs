@@ -58,10 +58,10 @@ struct Asked {
 /// What is no message itself, but is made of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Whole {
-    /// The message with whose request it begins.
-    begins: u32,
-    /// The message with whose reply it ends, and which part of that.
-    ends: Option<(u32, Part)>,
+    /// The message whose way its own end is: the first, until it has ended with another.
+    message: u32,
+    /// With which part of the reply to that.
+    part: Part,
 }
 
 /// Of a reply that is written in parts.
@@ -173,26 +173,26 @@ impl Ledger {
         }
     }
 
-    /// What is made of several messages comes due, and begins with the request of message `begins`.
-    pub fn note_whole_due(&mut self, now: Time, due: Due, begins: u32) -> EntryId {
+    /// What is made of several messages comes due; `first` is the first of them.
+    pub fn note_whole_due(&mut self, now: Time, due: Due, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
-        self.wholes.insert(entry.0, Whole { begins, ends: None });
+        self.wholes.insert(entry.0, Whole { message: first, part: Part::First });
         entry
     }
 
     /// It has ended with the reply to message `last`.
     pub fn note_whole(&mut self, entry: EntryId, last: u32, reply: Arrived) {
-        self.note_end(entry, |_| (last, Part::Last), reply);
+        self.wholes.insert(entry.0, Whole { message: last, part: Part::Last });
+        self.note_end(entry, reply);
     }
 
-    /// It has ended with the first part of the reply to the message that it begins with.
+    /// It has ended with the first part of the reply to its first message.
     pub fn note_first_octets(&mut self, entry: EntryId, reply: Arrived) {
-        self.note_end(entry, |begins| (begins, Part::First), reply);
+        self.note_end(entry, reply);
     }
 
-    fn note_end(&mut self, entry: EntryId, ends: impl Fn(u32) -> (u32, Part), reply: Arrived) {
-        if let (Some(asked), Some(whole)) = (self.asked.get_mut(entry.0), self.wholes.get_mut(&entry.0)) {
-            whole.ends = Some(ends(whole.begins));
+    fn note_end(&mut self, entry: EntryId, reply: Arrived) {
+        if let Some(asked) = self.asked.get_mut(entry.0) {
             asked.reply = Some(reply);
             self.done += 1;
         }
@@ -263,6 +263,8 @@ impl EntryId {
 impl Arrived {
     fn leg(self, written: Time) -> Leg {
         let Self { passage: Passage { first_sent, sent, arrived }, delivered } = self;
+        // Of parts that overtake each other an earlier one may come last. Where nobody sees when they leave, that is zero.
+        let written = if first_sent == Time::ZERO { written } else { written.min(first_sent) };
         Leg { written, first_sent, last_sent: sent, arrived, delivered }
     }
 }
@@ -325,15 +327,14 @@ impl Reading {
         let Asked { scheduled, mut written, lane, size, kind, parent, reply, refused } = asked;
         server.begun.remove(&number);
         let mut reply_written = answered.map(|answered| answered.reply_written);
-        if let Some(Whole { begins, ends }) = client.wholes.remove(&number) {
+        if let Some(Whole { message, part }) = client.wholes.remove(&number) {
             // It stands before its messages, so their notes are still there.
-            let of = |message| server.answered.get(message).copied().flatten();
-            (written, answered) =
-                (client.asked.get(begins).map_or(written, |first| first.written), of(begins));
-            reply_written = ends.and_then(|(message, part)| match part {
+            written = client.asked.get(message).map_or(written, |asked| asked.written);
+            answered = server.answered.get(message).copied().flatten();
+            reply_written = match part {
                 Part::First => server.begun.get(&message).copied(),
-                Part::Last => of(message).map(|answered| answered.reply_written),
-            });
+                Part::Last => answered.map(|answered| answered.reply_written),
+            };
         }
         let outcome = match answered {
             Some(_) if refused => Outcome::Refused,

@@ -3,6 +3,7 @@
 mod browser;
 mod files;
 mod frame;
+mod loading;
 mod server;
 mod size;
 mod tracks;
