@@ -1,4 +1,4 @@
-//! Whole runs: what one transaction costs, with both endpoints, the network, the middlebox and the records.
+//! Whole runs: what one transaction, or one object of a page, costs, with both endpoints, the network and the records.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use hol_measure::Summarizer;
 use hol_model::follow;
 use hol_network::NetworkSpec;
 use hol_scenario::Scenario;
-use hol_workloads::{Simco, WorkloadSpec};
+use hol_workloads::{FileSize, Page, Simco, WorkloadSpec};
 
 const TRANSACTIONS: u64 = 80_000;
 
@@ -41,5 +41,27 @@ fn transactions(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, transactions);
+/// Pages of 50 objects of 1 kB, 10 ms one way.
+fn objects(criterion: &mut Criterion) {
+    const PAGES: u64 = 400;
+    const OBJECTS: u16 = 50;
+    let mut group = criterion.benchmark_group("page");
+    group.throughput(Throughput::Elements(PAGES * u64::from(OBJECTS))).sample_size(10);
+    for transport in ["tcp", "tcp:connections=6", "sctp:streams=50"] {
+        let [document, size] = ["1kB", "1kB"].map(|size| size.parse().expect("a size"));
+        let page = Page { document, objects: OBJECTS, size: FileSize::Fixed(size), ..Page::default() };
+        let transport_of = transport.parse().expect("a transport");
+        let scenario = Scenario::alone(NetworkSpec::default(), transport_of, WorkloadSpec::new(page), PAGES);
+        group.bench_function(transport, |bencher| {
+            bencher.iter(|| {
+                let mut summarizer = Summarizer::default();
+                follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+                black_box(summarizer.finish())
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, transactions, objects);
 criterion_main!(benches);

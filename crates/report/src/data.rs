@@ -137,6 +137,12 @@ impl Filter {
 }
 
 impl Conditions {
+    /// Whether these are the same, but for what a transport has of the workload for itself.
+    pub fn are_those_of(&self, other: &Self) -> bool {
+        let of = |it: &Self| (it.loss, it.rate, it.delay_ms);
+        of(self) == of(other) && self.axes == other.axes
+    }
+
     /// The round-trip time of the path without queues, in ms.
     pub fn rtt_ms(&self) -> f64 {
         2.0 * self.delay_ms
@@ -246,7 +252,7 @@ impl Dataset {
         self.cells.iter().find(|cell| {
             cell.transport == transport
                 && cell.experiment == like.experiment
-                && cell.conditions == like.conditions
+                && cell.conditions.are_those_of(&like.conditions)
         })
     }
 }

@@ -129,6 +129,33 @@ const FALSE: &[(&str, World)] = &[
     ("nay-6", |cell, here| here.ms *= if has_streams(cell) { 0.5 } else { 1.0 }),
     ("nay-7", calm),
     ("nay-7", |cell, here| here.fairness = if cell.transport == "SCTP-2" { 0.5 } else { 0.9 }),
+    ("pfu-6", |cell, here| here.kbps *= if is_sctp(cell) { 2.0 } else { 1.0 }),
+    ("pfu-6", calm),
+    ("pfu-6b", calm),
+    ("pfu-7", calm),
+    ("pfu-8", sctp_has_half),
+    ("pfu-8", calm),
+    ("pfu-9", calm),
+    ("pfu-9", |cell, here| here.ms *= if is_sctp(cell) { 10.0 } else { 1.0 }),
+    ("pfu-10", |cell, here| here.ms *= if is_sctp(cell) { 1.5 } else { 1.0 }),
+    ("pfu-11", calm),
+    ("pfu-11", |cell, here| {
+        here.kbps += cell.conditions.delay_ms;
+        here.kbps *= if is_sctp(cell) { 0.8 } else { 1.0 };
+    }),
+    ("pfu-12", |cell, here| here.ms *= if is_sctp(cell) { 1.05 } else { 1.0 }),
+    ("pfu-13", calm),
+    ("pfu-14", calm),
+    ("pfu-14", |cell, here| here.ms *= if is_sctp(cell) { 2.0 } else { 1.0 }),
+    ("pfu-19", calm),
+    ("pfu-19", |cell, here| here.ms -= if cell.transport == "SCTP-1" { 0.05 } else { 0.0 }),
+    ("pfu-19", |cell, here| {
+        // More streams help, but a connection a file is faster still.
+        here.ms += 5.0 + if cell.transport == "SCTP-1" { 5.0 } else { 0.0 };
+        here.ms -= if cell.transport == "TCP" { 5.0 } else { 0.0 };
+    }),
+    ("pfu-22", |cell, here| here.kbps *= if is_sctp(cell) { 2.0 } else { 1.0 }),
+    ("pfu-23", |cell, here| here.kbps += cell.conditions.loss),
     ("sas-1", sctp_is_slower),
     ("sas-1", calm),
     ("sas-1", |cell, here| {
