@@ -263,9 +263,14 @@ impl EntryId {
 impl Arrived {
     fn leg(self, written: Time) -> Leg {
         let Self { passage: Passage { first_sent, sent, arrived }, delivered } = self;
-        // Of parts that overtake each other an earlier one may come last. Where nobody sees when they leave, that is zero.
-        let written = if first_sent == Time::ZERO { written } else { written.min(first_sent) };
         Leg { written, first_sent, last_sent: sent, arrived, delivered }
+    }
+
+    /// The same of what came in parts, of which the last was `written` then: where parts overtake each other another may
+    /// have come last. Where nobody sees when they leave, that is zero.
+    fn leg_of_parts(self, written: Time) -> Leg {
+        let first_sent = self.passage.first_sent;
+        self.leg(if first_sent == Time::ZERO { written } else { written.min(first_sent) })
     }
 }
 
@@ -325,9 +330,10 @@ impl Reading {
         client.done -= u64::from(asked.reply.is_some());
         server.done -= u64::from(answered.is_some());
         let Asked { scheduled, mut written, lane, size, kind, parent, reply, refused } = asked;
-        server.begun.remove(&number);
+        let mut in_parts = server.begun.remove(&number).is_some();
         let mut reply_written = answered.map(|answered| answered.reply_written);
         if let Some(Whole { message, part }) = client.wholes.remove(&number) {
+            in_parts = true;
             // It stands before its messages, so their notes are still there.
             written = client.asked.get(message).map_or(written, |asked| asked.written);
             answered = server.answered.get(message).copied().flatten();
@@ -350,7 +356,9 @@ impl Reading {
             size,
             scheduled,
             request: answered.map(|answered| answered.request.leg(written)),
-            reply: reply_written.and_then(|written| Some(reply?.leg(written))),
+            reply: reply_written.zip(reply).map(|(written, reply)| {
+                if in_parts { reply.leg_of_parts(written) } else { reply.leg(written) }
+            }),
             outcome,
         })
     }

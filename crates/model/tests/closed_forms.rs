@@ -1,0 +1,73 @@
+//! What the model says where a formula says it, too.
+
+use hol_base::Seed;
+use hol_measure::{Summarizer, Summary, TransferSoFar};
+use hol_model::follow;
+use hol_scenario::{Observer, Scenario};
+
+fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {
+    Scenario::alone(
+        toml::from_str(network).unwrap(),
+        transport.parse().unwrap(),
+        toml::from_str(workload).unwrap(),
+        messages,
+    )
+}
+
+fn summary(scenario: &Scenario) -> Summary {
+    let mut summarizer = Summarizer::default();
+    follow(scenario, Seed(1), None, &mut summarizer).unwrap();
+    summarizer.finish()
+}
+
+/// With one message under way only the timer tells of a loss, at the client of a request and at the server of a reply, and each
+/// time it takes twice as long: RTT + 2 p / (1 - 2 p) RTO. RFC 6298 section 5.5, RFC 9260 section 6.3.3.
+#[test]
+fn ping_pong_with_loss_takes_its_timers() {
+    const RTT_MS: f64 = 20.0;
+    for (transport, rto_ms) in [
+        ("tcp:stack=rfc", 1000.0),
+        ("sctp:stack=rfc", 1000.0),
+        ("sctp:stack=rfc,rto_min=200ms,rto_initial=200ms", 200.0),
+        // Linux' least RTO is added to the round trip. RFC 6298 has the greater of them.
+        ("tcp:stack=linux-2.6", 220.0),
+    ] {
+        for p in [0.01, 0.03] {
+            let network = format!("delay = '10ms'\nrate = '10Gbit'\nloss = '{}%'", 100.0 * p);
+            let asked = scenario(transport, &network, "kind = 'pingpong'", 150_000);
+            let expected = RTT_MS + 2.0 * p / (1.0 - 2.0 * p) * rto_ms;
+            let is = summary(&asked).latency.mean_ms().expect("it is measured");
+            assert!((is / expected - 1.0).abs() < 0.05, "{transport}, {p}: {is} for {expected} ms");
+        }
+    }
+}
+
+/// The time of a transfer.
+#[derive(Default)]
+struct Timed(TransferSoFar);
+
+impl Observer for Timed {
+    fn record(&mut self, _: usize, record: &hol_measure::Record) {
+        self.0.add(record);
+    }
+}
+
+/// Reno's rate falls with the root of the loss. Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion
+/// avoidance algorithm, CCR 27(3), 1997.
+#[test]
+fn the_rate_of_reno_falls_with_the_root_of_the_loss() {
+    let rate = |loss: &str| {
+        let network = format!("delay = '50ms'\nrate = '1Gbit'\nqueue = '10000p'\nloss = '{loss}'");
+        // What one way loses; acknowledgments make up for each other.
+        let network = format!("{network}\ndown = {{ loss = '0%' }}");
+        let asked = scenario("tcp:stack=rfc", &network, "kind = 'bulk'\nsize = '1448B'", 30_000);
+        let mut timed = Timed::default();
+        follow(&asked, Seed(2), None, &mut timed).unwrap();
+        30_000.0 / timed.0.transfer().expect("it is delivered").span().as_secs_f64()
+    };
+    let rates = ["0.1%", "0.3%", "1%"].map(rate);
+    let exponent = |from: usize, to: usize, losses: f64| (rates[to] / rates[from]).ln() / losses.ln();
+    for exponent in [exponent(0, 1, 3.0), exponent(1, 2, 10.0 / 3.0), exponent(0, 2, 10.0)] {
+        assert!((exponent + 0.5).abs() < 0.15, "{exponent}: {rates:?}");
+    }
+}
