@@ -37,12 +37,14 @@ impl Acknowledgements {
         Self { packets: config.sack_frequency.saturating_sub(1), reply_path: 0, ride: None, advertised }
     }
 
-    /// DATA came from `path`, the next in order and with no gap behind it if `in_order`.
-    pub(crate) fn note_data(&mut self, path: usize, in_order: bool) {
+    /// DATA came from `path`, whether it is new or not: a SACK that answered it somewhere else could get lost there.
+    pub(crate) fn note_data(&mut self, path: usize) {
         self.reply_path = path;
-        if in_order {
-            self.ride = Some(path);
-        }
+    }
+
+    /// The DATA from `path` was the next in order, with no gap behind it.
+    pub(crate) fn note_in_order(&mut self, path: usize) {
+        self.ride = Some(path);
     }
 
     pub(crate) fn may_ride_to(&self, path: usize) -> bool {

@@ -146,6 +146,7 @@ impl Endpoint {
             return false;
         }
         seen.any = true;
+        self.acknowledgements.note_data(path);
         seen.at_once &= !self.config.sack_as_last_chunk_asks;
         match self.tsn_map.classify(data.tsn) {
             Arrival::TooFar => return true,
@@ -164,7 +165,9 @@ impl Endpoint {
         }
         let in_order = is_next && !self.tsn_map.has_gap();
         self.tsn_map.insert(data.tsn);
-        self.acknowledgements.note_data(path, in_order);
+        if in_order {
+            self.acknowledgements.note_in_order(path);
+        }
         seen.at_once |= data.flags.contains(DataFlags::IMMEDIATE);
         if self.streams_in.serves(data.stream) {
             self.deliver(now, data);

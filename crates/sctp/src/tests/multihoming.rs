@@ -162,6 +162,13 @@ fn a_sack_goes_to_where_the_data_came_from() {
     script.from = 1;
     script.inject([super::script::data(1)]);
     assert_eq!(script.packets[0].1, REMOTE[1]);
+    // Also of what came before, on a path whose SACK was lost.
+    for from in [0, 1] {
+        script.packets.clear();
+        script.from = from;
+        script.inject([super::script::data(1)]);
+        assert_eq!(script.packets[0].1, REMOTE[from], "a duplicate");
+    }
 }
 
 #[test]
