@@ -147,6 +147,8 @@ const FALSE: &[(&str, World)] = &[
     ("pfu-13", calm),
     ("pfu-14", calm),
     ("pfu-14", |cell, here| here.ms *= if is_sctp(cell) { 2.0 } else { 1.0 }),
+    ("pfu-18", calm),
+    ("pfu-18", |cell, here| here.kbps *= if cell.transport == "SCTP PMR 1" { 0.5 } else { 1.0 }),
     ("pfu-19", calm),
     ("pfu-19", |cell, here| here.ms -= if cell.transport == "SCTP-1" { 0.05 } else { 0.0 }),
     ("pfu-19", |cell, here| {
