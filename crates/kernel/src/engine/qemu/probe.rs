@@ -68,17 +68,17 @@ fn first_line(output: &Output) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     /// What a script is taken for that answers as QEMU does.
     fn probed(script: &str) -> Probe {
         let directory = tempfile::tempdir().unwrap();
         let qemu = directory.path().join("qemu");
-        fs::write(&qemu, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+        // Not by this process: what another thread of it forks meanwhile would have it open for writing, and who is written to
+        // cannot be executed (ETXTBSY).
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
+        let written = Command::new("sh").args(["-c", write]).arg(&qemu).arg(script).status().unwrap();
+        assert!(written.success());
         of(&qemu, directory.path()).unwrap()
     }
 
