@@ -94,6 +94,17 @@ impl Record {
         (self.outcome == Outcome::Completed).then(|| last.delivered.since(self.scheduled))
     }
 
+    /// When its octets were delivered, if they were: those of an object come with the reply, and what is made of others has
+    /// none of its own.
+    pub fn carried(&self) -> Option<Time> {
+        let leg = match self.kind {
+            RecordKind::Message | RecordKind::Transaction | RecordKind::Frame => self.request,
+            RecordKind::Object => self.reply,
+            RecordKind::Page | RecordKind::Head => None,
+        };
+        leg.map(|leg| leg.delivered)
+    }
+
     /// Where the time went, both legs together; `None` unless completed.
     pub fn split(&self) -> Option<Split> {
         let request = self.request.filter(|_| self.outcome == Outcome::Completed)?;
@@ -259,6 +270,17 @@ mod tests {
         assert_ne!(object, digest(RecordKind::Page, None));
         assert_ne!(object, digest(RecordKind::Object, Some(0)));
         assert_ne!(digest(RecordKind::Object, Some(1)), digest(RecordKind::Object, Some(0)));
+    }
+
+    #[test]
+    fn the_octets_of_a_page_are_those_of_its_objects_and_come_with_their_replies() {
+        let (request, reply) = (Some(leg([2, 2, 2, 12, 12])), Some(leg([15, 15, 15, 25, 25])));
+        let carried = |kind| {
+            let whole = transaction(Time::ZERO, request, reply, Outcome::Completed);
+            Record { kind, ..whole }.carried().map(|at| at.as_nanos() / 1_000_000)
+        };
+        assert_eq!([RecordKind::Transaction, RecordKind::Object].map(carried), [Some(12), Some(25)]);
+        assert_eq!([RecordKind::Page, RecordKind::Head].map(carried), [None; 2]);
     }
 
     #[test]

@@ -70,8 +70,8 @@ impl Meanwhile {
 
     /// The other flow's next record.
     pub fn add(&mut self, record: &Record) {
-        if let Some(leg) = record.request.filter(|leg| leg.delivered >= self.since) {
-            *self.outside.entry(leg.delivered).or_default() += u64::from(record.size);
+        if let Some(delivered) = record.carried().filter(|delivered| *delivered >= self.since) {
+            *self.outside.entry(delivered).or_default() += u64::from(record.size);
         }
     }
 
@@ -82,7 +82,7 @@ impl Meanwhile {
         self.octets += inside.iter().filter_map(|delivered| self.outside.remove(delivered)).sum::<u64>();
     }
 
-    /// Octets of the requests that were delivered during the transfer.
+    /// Octets that were delivered during the transfer.
     pub const fn octets(&self) -> u64 {
         self.octets
     }
