@@ -92,9 +92,9 @@ impl Written {
 fn lacks(metric: &str, points: &[Point]) -> Option<&'static str> {
     let any = |has: fn(&Point) -> bool| points.iter().any(has);
     match metric {
-        "throughput" | "connect-time" if !any(Point::tells_of_flows) => {
-            Some("it is measured where messages are not answered, or beside a [[background]]")
-        }
+        "throughput" | "connect-time" if !any(Point::tells_of_flows) => Some(
+            "it is measured where messages are not answered, or beside a [[background]], and not of pages",
+        ),
         "fairness" if !any(|point| point.competitors() > 0) => {
             Some("write a [[background]] that competes with the workload")
         }

@@ -163,9 +163,11 @@ impl Point {
         lasting.map(|entry| usize::from(entry.count)).sum()
     }
 
-    /// Whether its flows as a whole say more than its response times: of transactions alone, the throughput is the rate.
+    /// Whether its flows as a whole say more than its response times: of transactions alone, the throughput is the rate, and of
+    /// pages it is that of whoever reads them.
     pub fn tells_of_flows(&self) -> bool {
-        !self.workload.has_replies() || !self.background.is_empty()
+        let kind = self.workload.record_kind();
+        kind.has_schedule() && (!kind.has_reply() || !self.background.is_empty())
     }
 
     /// What the world is asked to run.
