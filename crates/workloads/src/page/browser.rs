@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hol_base::{Rng, Seed, Time};
 use hol_measure::RecordKind;
 
-use super::files::{self, File};
+use super::files;
 use super::frame::{self, Frame, Frames};
 use super::loading::{Loading, Part};
 use super::tracks::Tracks;
@@ -68,17 +68,16 @@ impl Browser {
     /// A page comes due, with what is known of it.
     fn begin(&mut self, now: Time) {
         let files = files::draw(&self.page, &mut self.sizes);
-        let entries = self.note_page(now, &files);
+        let entries = self.note_page(now, files.iter().map(|file| u64::from(file.size)).sum());
         self.loading = Some(Loading::new(entries, files, self.page.head.0 as u32, self.tracks));
         files::known(&self.page).for_each(|file| self.learn(now, file));
         self.ask();
     }
 
     /// The records of a page and of its first octets, which both begin with the request for its first file.
-    fn note_page(&mut self, now: Time, files: &[File]) -> [EntryId; 2] {
+    fn note_page(&mut self, now: Time, octets: u64) -> [EntryId; 2] {
         let scheduled = self.next.unwrap_or(now);
         self.left -= u64::from(!self.endless);
-        let octets: u64 = files.iter().map(|file| u64::from(file.size)).sum();
         let (number, size) = (self.ledger.due() as u32, u32::try_from(octets).unwrap_or(u32::MAX));
         let due = Due { scheduled, lane: 0, size, kind: RecordKind::Page, parent: None };
         let head = Due { kind: RecordKind::Head, parent: Some(number), ..due };
@@ -234,17 +233,11 @@ impl Application for Browser {
         &mut self.ledger
     }
 
-    /// Notes the pages that never began.
+    /// Notes the pages that never began, of which nothing was asked for.
     fn end(&mut self, now: Time) -> bool {
-        const PART: u64 = 4096;
-        if self.endless {
-            return true;
+        while self.left > 0 && !self.endless {
+            self.note_page(now, 0);
         }
-        self.loading = None;
-        for _ in 0..PART.min(self.left) {
-            let files = files::draw(&self.page, &mut self.sizes);
-            self.note_page(now, &files);
-        }
-        self.left == 0
+        true
     }
 }

@@ -63,31 +63,30 @@ impl Server {
         Ok(())
     }
 
-    /// What goes out next on a connection, if anything can.
-    fn next_frame(&mut self, now: Time, id: ConnectionId) -> Option<Outgoing> {
-        let connection = self.connections.get_mut(&id)?;
-        if connection.is_full {
-            return None;
+    /// What is to be done next: on the first connection that has room for something, or on which all has been said.
+    fn next_deed(&mut self, now: Time) -> Option<Output> {
+        let Self { page, frames, ledger, connections, .. } = self;
+        let mut ended = None;
+        for (id, connection) in connections.iter_mut() {
+            if let Some(outgoing) = connection.next(now, *id, page, frames, ledger) {
+                return Some(Output::Send(outgoing));
+            }
+            // Only when all that it has to say is on its way.
+            if connection.is_ending && connection.is_idle() {
+                ended = Some(*id);
+                break;
+            }
         }
-        if let Some(held) = connection.held.take() {
-            return Some(held);
-        }
-        let mut response = connection.take_turn(now, self.page.way)?;
-        let (stream, entry, number) = (response.stream, response.entry, response.entry.number());
-        if response.is_new {
-            self.ledger.note_answer_begun(entry, now);
-        }
-        let payload = self.frames.next(&self.page, &mut response, number);
-        if response.left > 0 {
-            connection.put_back(response, self.page.way);
-        }
-        Some(Outgoing { connection: id, stream, payload, terms: None, entry: Some(entry) })
+        let ended = ended?;
+        connections.remove(&ended);
+        Some(Output::Close(ended))
     }
 }
 
 impl Frames {
     /// The next part of a response.
-    fn next(&mut self, page: &Page, response: &mut Response, number: u32) -> Bytes {
+    fn next(&mut self, page: &Page, response: &mut Response) -> Bytes {
+        let number = response.entry.number();
         let (payload, part) = if std::mem::take(&mut response.is_new) {
             self.head(page.head.0, number, response.left)
         } else {
@@ -99,6 +98,36 @@ impl Frames {
 }
 
 impl Connection {
+    /// What goes out next on it, if anything can.
+    fn next(
+        &mut self,
+        now: Time,
+        id: ConnectionId,
+        page: &Page,
+        frames: &mut Frames,
+        ledger: &mut Ledger,
+    ) -> Option<Outgoing> {
+        if self.is_full {
+            return None;
+        }
+        let outgoing = self.held.take().or_else(|| {
+            let mut response = self.take_turn(now, page.way)?;
+            let (stream, entry) = (response.stream, response.entry);
+            if response.is_new {
+                ledger.note_answer_begun(entry, now);
+            }
+            let payload = frames.next(page, &mut response);
+            if response.left > 0 {
+                self.put_back(response, page.way);
+            }
+            Some(Outgoing { connection: id, stream, payload, terms: None, entry: Some(entry) })
+        })?;
+        if let Some(entry) = outgoing.entry {
+            ledger.note_answer_written(entry, now);
+        }
+        Some(outgoing)
+    }
+
     /// Takes the response that is next: the first that is ready; but HTTP/1 answers the requests of a track in their order.
     fn take_turn(&mut self, now: Time, way: Way) -> Option<Response> {
         let Self { responses, .. } = self;
@@ -153,19 +182,8 @@ impl Application for Server {
         if let Some(quit) = self.quit {
             return Output::Stop(quit);
         }
-        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
-        for id in ids {
-            if let Some(outgoing) = self.next_frame(now, id) {
-                if let Some(entry) = outgoing.entry {
-                    self.ledger.note_answer_written(entry, now);
-                }
-                return Output::Send(outgoing);
-            }
-            // Only when all that it has to say is on its way.
-            if self.connections[&id].is_ending && self.connections[&id].is_idle() {
-                self.connections.remove(&id);
-                return Output::Close(id);
-            }
+        if let Some(deed) = self.next_deed(now) {
+            return deed;
         }
         let thoughts = self.connections.values().flat_map(|connection| &connection.responses);
         Output::Wait(
