@@ -1,15 +1,13 @@
 //! An experiment file, read and settled into points.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::Range;
 
 use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
 use hol_scenario::ScenarioError;
-use hol_stack::TransportSpec;
 use hol_workloads::{HostSpec, Kind, Simco, WorkloadSpec};
-use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -18,6 +16,7 @@ use crate::axes::{Assignment, combinations};
 use crate::background::Background;
 use crate::error::InputError;
 use crate::figure::{self, FigureWish};
+use crate::named::{Named, over};
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
 use crate::source::Source;
@@ -93,14 +92,6 @@ struct File {
     _sweep: Option<IgnoredAny>,
     #[serde(rename = "zip")]
     _zip: Option<IgnoredAny>,
-}
-
-/// `"sctp:streams=8"`, or `{ spec = "sctp:streams=8", label = "SCTP-8", workload = { sources = 8 } }`: an application may do
-/// otherwise over this transport, and have a source for each stream. What is given there goes into `[workload]`.
-#[derive(Debug, Clone)]
-struct Named {
-    spec: TransportSpec,
-    label: String,
 }
 
 const fn default_seed() -> u64 {
@@ -197,40 +188,6 @@ impl Experiment {
         }
         self
     }
-}
-
-/// The experiment over the transport of this place, where that has keys of the workload of its own; none that is swept.
-fn over<'s>(
-    table: &DeTable<'s>,
-    transport: usize,
-    swept: &[Assignment<'_>],
-    source: &Source,
-) -> Result<Option<DeTable<'s>>, InputError> {
-    let Some((own, keys)) = own_workload(table, transport) else { return Ok(None) };
-    let is_swept = |key: &str| swept.iter().any(|set| set.key.strip_prefix("workload.") == Some(key));
-    if let Some((key, _)) = keys.iter().find(|(key, _)| is_swept(key.get_ref())) {
-        let problem = format!("workload.{} is swept; leave it out here or there", key.get_ref());
-        return Err(source.error(&key.span(), problem));
-    }
-    let mut table = table.clone();
-    let empty = Spanned::new(own.span(), DeValue::Table(DeTable::new()));
-    let workload = table.entry(Spanned::new(own.span(), "workload".into())).or_insert(empty);
-    if let DeValue::Table(workload) = workload.as_mut() {
-        workload.extend(keys.clone());
-    }
-    Ok(Some(table))
-}
-
-/// The keys that the transport of this place has for the workload, in the table that has them.
-fn own_workload<'t, 's>(
-    table: &'t DeTable<'s>,
-    transport: usize,
-) -> Option<(&'t Spanned<DeValue<'s>>, &'t DeTable<'s>)> {
-    let DeValue::Array(transports) = table.get("transports")?.get_ref() else { return None };
-    let DeValue::Table(named) = transports.get(transport)?.get_ref() else { return None };
-    let own = named.get("workload")?;
-    let DeValue::Table(keys) = own.get_ref() else { return None };
-    Some((own, keys))
 }
 
 /// The file with the values of one combination.
@@ -459,36 +416,5 @@ impl File {
             world: self.world.get_ref().clone(),
             provenance: String::new(),
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Named {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Table {
-            spec: String,
-            label: Option<String>,
-            /// It is read with the workload that it goes into.
-            #[serde(rename = "workload")]
-            _workload: Option<BTreeMap<String, IgnoredAny>>,
-        }
-        struct TextOrTable;
-        impl<'de> Visitor<'de> for TextOrTable {
-            type Value = Named;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a transport such as \"sctp:streams=8\"")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Named, E> {
-                let spec: TransportSpec = text.parse().map_err(E::custom)?;
-                Ok(Named { label: spec.to_string(), spec })
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Named, A::Error> {
-                let Table { spec, label, .. } = Table::deserialize(MapAccessDeserializer::new(map))?;
-                let named = self.visit_str::<A::Error>(&spec)?;
-                Ok(Named { label: label.unwrap_or(named.label), ..named })
-            }
-        }
-        deserializer.deserialize_any(TextOrTable)
     }
 }

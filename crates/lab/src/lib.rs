@@ -17,6 +17,7 @@ mod flows;
 mod following;
 mod job;
 mod manifest;
+mod named;
 mod plan;
 mod point;
 mod pool;
