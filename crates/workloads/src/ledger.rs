@@ -1,39 +1,35 @@
-//! What each side noted of the messages that are not settled, joined into records as they are. The sides never share memory,
-//! so they may as well be on two hosts: a ledger is plain data.
+//! What one side noted of the messages that are not settled. The sides never share memory, so they may as well be on two hosts: a
+//! ledger is plain data.
 
 use std::collections::BTreeMap;
 
 use hol_base::Time;
-use hol_measure::{Leg, Outcome, Record, RecordKind};
+use hol_measure::{Leg, RecordKind};
 use hol_transport::Passage;
 use serde::{Deserialize, Serialize};
 
 use crate::ENDLESS;
 use crate::window::Window;
 
-/// A message that may be lost without a word is taken for lost when so many later ones have been settled: it cannot be
-/// waited for in a run without bounds.
-const OVERTAKEN: u64 = 1 << 18;
-
 /// The notes of one application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
-    asked: Window<Asked>,
-    answered: Window<Option<Answered>>,
+    pub(crate) asked: Window<Asked>,
+    pub(crate) answered: Window<Option<Answered>>,
     /// By the number of a note: what is made of several messages.
     #[serde(default)]
-    wholes: BTreeMap<u32, Whole>,
+    pub(crate) wholes: BTreeMap<u32, Whole>,
     /// By message: when the transport took the first part of a reply that has several.
     #[serde(default)]
-    begun: BTreeMap<u32, Time>,
+    pub(crate) begun: BTreeMap<u32, Time>,
     /// Messages that the other side sends at most.
     expected: u64,
     received: u64,
     last_due: Option<Time>,
     /// Messages in either window that are done: answered, or here.
-    done: u64,
+    pub(crate) done: u64,
     /// Messages have been settled without having arrived; such a one may still come.
-    gave_up: bool,
+    pub(crate) gave_up: bool,
 }
 
 /// The place of a note in its ledger: the number of its message.
@@ -42,40 +38,40 @@ pub struct EntryId(u32);
 
 /// The sender's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Asked {
-    scheduled: Time,
-    written: Time,
-    lane: u16,
-    size: u32,
-    kind: RecordKind,
+pub(crate) struct Asked {
+    pub(crate) scheduled: Time,
+    pub(crate) written: Time,
+    pub(crate) lane: u16,
+    pub(crate) size: u32,
+    pub(crate) kind: RecordKind,
     /// The record that it is part of.
-    parent: Option<u32>,
-    reply: Option<Arrived>,
+    pub(crate) parent: Option<u32>,
+    pub(crate) reply: Option<Arrived>,
     /// The reply says no.
-    refused: bool,
+    pub(crate) refused: bool,
 }
 
 /// What is no message itself, but is made of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Whole {
+pub(crate) struct Whole {
     /// The message whose way its own end is: the first, until it has ended with another.
-    message: u32,
+    pub(crate) message: u32,
     /// With which part of the reply to that.
-    part: Part,
+    pub(crate) part: Part,
 }
 
 /// Of a reply that is written in parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Part {
+pub(crate) enum Part {
     First,
     Last,
 }
 
 /// The receiver's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Answered {
-    request: Arrived,
-    reply_written: Time,
+pub(crate) struct Answered {
+    pub(crate) request: Arrived,
+    pub(crate) reply_written: Time,
 }
 
 /// How and when a message came to the application.
@@ -261,14 +257,14 @@ impl EntryId {
 }
 
 impl Arrived {
-    fn leg(self, written: Time) -> Leg {
+    pub(crate) fn leg(self, written: Time) -> Leg {
         let Self { passage: Passage { first_sent, sent, arrived }, delivered } = self;
         Leg { written, first_sent, last_sent: sent, arrived, delivered }
     }
 
     /// The same of what came in parts, of which the last was `written` then: where parts overtake each other another may
     /// have come last. Where nobody sees when they leave, that is zero.
-    fn leg_of_parts(self, written: Time) -> Leg {
+    pub(crate) fn leg_of_parts(self, written: Time) -> Leg {
         let first_sent = self.passage.first_sent;
         self.leg(if first_sent == Time::ZERO { written } else { written.min(first_sent) })
     }
@@ -283,246 +279,5 @@ impl From<[Time; 4]> for Arrived {
 impl From<Arrived> for [Time; 4] {
     fn from(Arrived { passage: Passage { first_sent, sent, arrived }, delivered }: Arrived) -> Self {
         [first_sent, sent, arrived, delivered]
-    }
-}
-
-/// How the ledgers of both sides are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
-    /// A message is done when it has been answered.
-    pub has_replies: bool,
-    /// The transport may give messages up, so one that is missing counts as abandoned.
-    pub gives_up: bool,
-}
-
-impl Reading {
-    /// Takes the notes on every message that is settled, and on which all before are, out of both ledgers: their records, in
-    /// the order of the schedule.
-    pub fn settle(self, client: &mut Ledger, server: &mut Ledger, mut record: impl FnMut(Record)) {
-        loop {
-            let is_done = if self.has_replies {
-                client.asked.first().is_some_and(|asked| asked.reply.is_some())
-            } else {
-                server.answered.first().is_some_and(Option::is_some)
-            };
-            let done = if self.has_replies { client.done } else { server.done };
-            let is_overtaken = !is_done && self.gives_up && done > OVERTAKEN;
-            if is_overtaken {
-                (client.gave_up, server.gave_up) = (true, true);
-            } else if !is_done {
-                return;
-            }
-            let Some(oldest) = self.take_oldest(client, server) else { return };
-            record(oldest);
-        }
-    }
-
-    /// The same of all messages: for those that are not settled it is too late.
-    pub fn settle_all(self, client: &mut Ledger, server: &mut Ledger, record: impl FnMut(Record)) {
-        (client.gave_up, server.gave_up) = (true, true);
-        std::iter::from_fn(|| self.take_oldest(client, server)).for_each(record);
-    }
-
-    /// The record of the oldest message that is in the ledgers.
-    fn take_oldest(self, client: &mut Ledger, server: &mut Ledger) -> Option<Record> {
-        let (number, asked) = client.asked.pop()?;
-        let mut answered = server.answered.pass().flatten();
-        client.done -= u64::from(asked.reply.is_some());
-        server.done -= u64::from(answered.is_some());
-        let Asked { scheduled, mut written, lane, size, kind, parent, reply, refused } = asked;
-        let mut in_parts = server.begun.remove(&number).is_some();
-        let mut reply_written = answered.map(|answered| answered.reply_written);
-        if let Some(Whole { message, part }) = client.wholes.remove(&number) {
-            in_parts = true;
-            // It stands before its messages, so their notes are still there.
-            written = client.asked.get(message).map_or(written, |asked| asked.written);
-            answered = server.answered.get(message).copied().flatten();
-            reply_written = match part {
-                Part::First => server.begun.get(&message).copied(),
-                Part::Last => answered.map(|answered| answered.reply_written),
-            };
-        }
-        let outcome = match answered {
-            Some(_) if refused => Outcome::Refused,
-            Some(_) if reply.is_some() || !self.has_replies => Outcome::Completed,
-            _ if self.gives_up => Outcome::Abandoned,
-            _ => Outcome::Unfinished,
-        };
-        Some(Record {
-            id: number.into(),
-            kind,
-            parent,
-            stream: lane,
-            size,
-            scheduled,
-            request: answered.map(|answered| answered.request.leg(written)),
-            reply: reply_written.zip(reply).map(|(written, reply)| {
-                if in_parts { reply.leg_of_parts(written) } else { reply.leg(written) }
-            }),
-            outcome,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn arrived(ms: u64) -> Arrived {
-        Arrived::from([1, 2, ms - 1, ms].map(Time::from_millis))
-    }
-
-    fn due(ms: u64) -> Due {
-        let (scheduled, kind) = (Time::from_millis(ms), RecordKind::Transaction);
-        Due { scheduled, lane: 0, size: 56, kind, parent: None }
-    }
-
-    /// A transaction that is done, one whose request came, and one that is lost.
-    fn both() -> (Ledger, Ledger) {
-        let (mut client, mut server) = (Ledger::default(), Ledger::default());
-        for number in 0..3 {
-            client.note_due(Time::from_millis(1), due(number));
-        }
-        for number in [1, 0] {
-            let entry = server.note_request(number, arrived(10 + u64::from(number)));
-            server.note_answer_written(entry, Time::from_millis(15));
-        }
-        assert!(client.note_reply(0, arrived(30), false));
-        (client, server)
-    }
-
-    fn records(mut client: Ledger, mut server: Ledger, reading: Reading) -> Vec<Record> {
-        let mut records = Vec::new();
-        reading.settle_all(&mut client, &mut server, |record| records.push(record));
-        records
-    }
-
-    #[test]
-    fn the_ledgers_of_two_hosts_are_joined_as_if_they_had_been_one() {
-        let (client, server) = both();
-        let reading = Reading { has_replies: true, gives_up: false };
-        let here = records(client.clone(), server.clone(), reading);
-        let [client, server] =
-            [client, server].map(|ledger| serde_json::to_string(&ledger).expect("it is plain data"));
-        let [client, server] =
-            [client, server].map(|text| serde_json::from_str(&text).expect("it is a ledger"));
-        assert_eq!(here, records(client, server, reading));
-        let outcomes: Vec<Outcome> = here.iter().map(|record| record.outcome).collect();
-        assert_eq!(outcomes, [Outcome::Completed, Outcome::Unfinished, Outcome::Unfinished]);
-        let lasted = here[0].reply.map(|leg| (leg.written, leg.delivered));
-        assert_eq!(lasted, Some((Time::from_millis(15), Time::from_millis(30))));
-    }
-
-    #[test]
-    fn what_is_missing_is_abandoned_where_the_transport_may_give_it_up() {
-        let (client, server) = both();
-        let abandoned = |has_replies| {
-            let records = records(client.clone(), server.clone(), Reading { has_replies, gives_up: true });
-            records.iter().filter(|record| record.outcome == Outcome::Abandoned).count()
-        };
-        assert_eq!((abandoned(true), abandoned(false)), (2, 1));
-    }
-
-    #[test]
-    fn a_second_reply_and_one_to_no_message_are_told() {
-        let (mut client, _) = both();
-        assert!(!client.note_reply(0, arrived(40), false));
-        assert!(!client.note_reply(3, arrived(40), false));
-    }
-
-    #[test]
-    fn what_is_settled_leaves_in_the_order_of_the_schedule() {
-        let (mut client, mut server) = both();
-        let reading = Reading { has_replies: true, gives_up: false };
-        let mut left = Vec::new();
-        let mut settle = |client: &mut Ledger, server: &mut Ledger| {
-            reading.settle(client, server, |record| left.push(record.id));
-            left.len()
-        };
-        assert_eq!(settle(&mut client, &mut server), 1);
-        assert!(!client.note_reply(0, arrived(40), false), "it has one already");
-        server.note_request(2, arrived(20));
-        assert!(client.note_reply(2, arrived(35), false));
-        assert_eq!(settle(&mut client, &mut server), 1, "message 1 is under way");
-        assert!(client.note_reply(1, arrived(36), false));
-        assert_eq!(settle(&mut client, &mut server), 3);
-        assert_eq!((client.due(), server.received(), left), (3, 3, vec![0, 1, 2]));
-    }
-
-    #[test]
-    fn what_is_lost_without_a_word_is_settled_when_a_quarter_of_a_million_have_overtaken_it() {
-        let (mut client, mut server) = (Ledger::default(), Ledger::default());
-        let reading = Reading { has_replies: false, gives_up: true };
-        let mut outcomes = Vec::new();
-        for number in 0..OVERTAKEN as u32 + 2 {
-            client.note_due(Time::ZERO, due(0));
-            assert!(outcomes.is_empty(), "{number}");
-            if number > 0 {
-                server.note_request(number, arrived(10));
-            }
-            reading.settle(&mut client, &mut server, |record| outcomes.push(record.outcome));
-        }
-        assert_eq!((outcomes.len() as u64, outcomes[0]), (OVERTAKEN + 2, Outcome::Abandoned));
-        assert!(outcomes[1..].iter().all(|outcome| *outcome == Outcome::Completed));
-        server.note_request(0, arrived(99));
-        assert_eq!(server.received(), OVERTAKEN + 2, "it came after all, and is no news");
-    }
-
-    #[test]
-    #[should_panic(expected = "message 0 was delivered twice")]
-    fn what_is_settled_cannot_come_again() {
-        let (mut client, mut server) = both();
-        let reading = Reading { has_replies: true, gives_up: false };
-        reading.settle(&mut client, &mut server, |_| {});
-        server.note_request(0, arrived(50));
-    }
-
-    /// Plays the life of messages, of which one comes due every ms: after how many ms the request arrives, if it does, and
-    /// after how many more the reply.
-    fn play(
-        lives: &[(Option<u8>, Option<u8>)],
-        mut then: impl FnMut(&mut Ledger, &mut Ledger),
-    ) -> (Ledger, Ledger) {
-        let mut events = Vec::new();
-        for (number, (request, reply)) in (0..).zip(lives) {
-            let requested = request.map(|ms| number + 1 + u32::from(ms));
-            let replied = requested.and_then(|at| Some(at + 1 + u32::from((*reply)?)));
-            let at = [Some(number), requested, replied];
-            events.extend(at.into_iter().enumerate().filter_map(|(what, at)| Some((at?, what, number))));
-        }
-        events.sort_unstable();
-        let (mut client, mut server) = (Ledger::default(), Ledger::default());
-        for (at, what, number) in events {
-            match what {
-                0 => drop(client.note_due(Time::from_millis(at.into()), due(at.into()))),
-                1 => drop(server.note_request(number, arrived(u64::from(at) + 1))),
-                _ => assert!(client.note_reply(number, arrived(u64::from(at) + 1), number % 5 == 0)),
-            }
-            then(&mut client, &mut server);
-        }
-        (client, server)
-    }
-
-    proptest! {
-        /// What leaves while a run goes on, and then what is left, are the records that there would be if everything had been
-        /// held: every field, in the same order, so the same digest and the same statistics.
-        #[test]
-        fn records_are_the_same_whenever_they_leave(
-            mut lives: Vec<(Option<u8>, Option<u8>)>,
-            has_replies: bool,
-            gives_up: bool,
-        ) {
-            lives.iter_mut().for_each(|(_, reply)| *reply = reply.filter(|_| has_replies));
-            let reading = Reading { has_replies, gives_up };
-            let mut leaving = Vec::new();
-            let (mut client, mut server) = play(&lives, |client, server| {
-                reading.settle(client, server, |record| leaving.push(record));
-            });
-            reading.settle_all(&mut client, &mut server, |record| leaving.push(record));
-            let (client, server) = play(&lives, |_, _| {});
-            prop_assert_eq!(leaving, records(client, server, reading));
-        }
     }
 }
