@@ -25,6 +25,7 @@ mod topology;
 mod trace;
 mod validate;
 mod verify;
+mod waterfall;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hol_lab::{Experiment, LabError, Point, Source};
+use hol_measure::RecordKind;
 use hol_network::Topology;
 use hol_scenario::{Sighting, Witness};
 use hol_wire::PcapngWriter;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
 use crate::question::Question;
 use crate::terminal::{note, say};
+use crate::waterfall;
 
 /// Show the packets of one run, or write them to a capture file.
 ///
@@ -43,6 +45,9 @@ pub struct Trace {
     /// Write a capture (pcapng) for Wireshark and tshark instead of text; - is standard output, as in --pcap - | tshark -r -
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Show a page of a run of pages file by file instead: its number from 1, or nothing for the one of the median time
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["pcap", "ns2"])]
+    waterfall: Option<Option<u64>>,
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
     ns2: Option<PathBuf>,
@@ -55,6 +60,9 @@ impl Trace {
         if self.repetition >= point.repetitions.most {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
             return Err(Failure::Usage(format!("{problem}, counted from 0")));
+        }
+        if let Some(page) = self.waterfall {
+            return self.show_page(&point, page);
         }
         match (&self.pcap, &self.ns2) {
             (Some(path), _) => self.capture(&point, path),
@@ -81,6 +89,25 @@ impl Trace {
                 self.point
             ))
         })
+    }
+
+    fn show_page(&self, point: &Point, number: Option<u64>) -> Result<(), Failure> {
+        let world = point.world.open().map_err(LabError::from)?;
+        if point.workload.record_kind() != RecordKind::Page {
+            let problem = "--waterfall: it is drawn of pages; take --workload page";
+            return Err(Failure::Usage(problem.to_owned()));
+        }
+        let run = world.run(&point.scenario(self.repetition), point.seed_of(self.repetition));
+        let run = run.map_err(LabError::from)?;
+        let page = waterfall::of(&run.records, number).ok_or_else(|| {
+            let number = number.map_or("one".to_owned(), |number| number.to_string());
+            Failure::Usage(format!(
+                "--waterfall {number}: the run has {} pages, counted from 1",
+                point.messages_in(self.repetition)
+            ))
+        })?;
+        say(&waterfall::text(&page));
+        Ok(())
     }
 
     fn capture(&self, point: &Point, path: &Path) -> Result<(), Failure> {

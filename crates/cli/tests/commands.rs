@@ -272,6 +272,26 @@ fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
 }
 
 #[test]
+fn a_page_is_shown_file_by_file() {
+    let dir = here();
+    let flags = ["--workload", "page", "--count", "3", "--repetitions", "1", "--waterfall"];
+    let trace = [&["trace", "tcp"], &flags[..]].concat();
+    let text = ok(dir.path(), &[&trace[..], &["2"]].concat());
+    assert!(text.starts_with("page 2, 13 files, in "), "{text}");
+    let document = text.lines().find(|line| line.trim_start().starts_with("0 ")).expect("a document");
+    assert!(
+        document.contains(".=") && document.contains("s="),
+        "it waits for a connection and a window: {document}"
+    );
+    assert!(text.contains("H head-of-line wait"), "{text}");
+    assert!(ok(dir.path(), &trace).starts_with("page "), "the page of the median time");
+    let (code, message) = failure(dir.path(), &[&trace[..], &["4"]].concat());
+    assert!(code == 2 && message.contains("has 3 pages, counted from 1"), "{message}");
+    let (code, message) = failure(dir.path(), &["trace", "tcp", "--waterfall"]);
+    assert!(code == 2 && message.contains("take --workload page"), "{message}");
+}
+
+#[test]
 fn a_run_of_an_experiment_file_can_be_traced() {
     let dir = here();
     let text =

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_measure::{Record, RecordKind, Summarizer, Summary, Timeline, TimelineSoFar, TransferSoFar};
+use hol_measure::{
+    Record, RecordKind, Summarizer, Summary, Timeline, TimelineSoFar, TransferSoFar, Waterfall,
+    WaterfallSoFar,
+};
 use hol_scenario::Observer;
 
 use crate::error::LabError;
@@ -14,6 +17,8 @@ pub(crate) struct Following<'a> {
     kinds: Vec<Kind>,
     /// How long a part of its timeline is, if it is to have one.
     part: Option<Duration>,
+    /// Of pages, where one is to be drawn.
+    waterfall: Option<WaterfallSoFar>,
     file: Option<RecordsFile>,
     /// Why they could not be written.
     problem: Option<LabError>,
@@ -40,6 +45,8 @@ pub(crate) struct Said {
     pub(crate) timeline: Option<Timeline>,
     /// Those of other kinds.
     pub(crate) other: BTreeMap<RecordKind, Summary>,
+    /// One of its pages, where one is to be drawn.
+    pub(crate) waterfall: Option<Waterfall>,
 }
 
 impl<'a> Following<'a> {
@@ -48,14 +55,20 @@ impl<'a> Following<'a> {
         file: Option<RecordsFile>,
         tell: &'a mut dyn FnMut(u64) -> bool,
     ) -> Self {
-        Self { kinds: Vec::new(), part, file, problem: None, tell, untold: 0 }
+        Self { kinds: Vec::new(), part, waterfall: None, file, problem: None, tell, untold: 0 }
+    }
+
+    /// The same, with one of its pages to be drawn.
+    pub(crate) fn with_waterfall(self) -> Self {
+        Self { waterfall: Some(WaterfallSoFar::default()), ..self }
     }
 
     /// The run is over: what its records said, by a workload that is about those of this `kind`.
     pub(crate) fn finish(self, kind: RecordKind) -> Result<Said, LabError> {
         self.problem.map_or(Ok(()), Err)?;
         self.file.map_or(Ok(()), RecordsFile::finish)?;
-        Ok(Said::of(self.kinds, kind))
+        let waterfall = self.waterfall.and_then(WaterfallSoFar::finish);
+        Ok(Said { waterfall, ..Said::of(self.kinds, kind) })
     }
 
     /// Why the records could not be written, if that is why the run ended.
@@ -69,6 +82,9 @@ impl<'a> Following<'a> {
             self.kinds.len() - 1
         });
         self.kinds[at].add(record);
+        if let Some(waterfall) = &mut self.waterfall {
+            waterfall.add(record);
+        }
     }
 }
 
@@ -114,6 +130,7 @@ impl Said {
             timeline: own.timeline.map(TimelineSoFar::finish),
             summary: own.summarizer.finish(),
             other: kinds.into_iter().map(|of| (of.kind, of.summarizer.finish())).collect(),
+            waterfall: None,
         }
     }
 }

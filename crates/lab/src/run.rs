@@ -36,6 +36,10 @@ pub(crate) fn run(
     let flows = 1 + scenario.background_flows(seed).count();
     let mut following =
         Following::new(point.timeline, archive.begin(job.point, job.repetition, flows)?, tell);
+    // A page that is drawn is one of the first repetition.
+    if repetition == 0 {
+        following = following.with_waterfall();
+    }
     match catch_unwind(AssertUnwindSafe(|| world.follow(&scenario, seed, &mut following))) {
         Err(_) => Err(LabError::Broken { point: point.to_string(), repetition, seed: seed.0 }),
         Ok(Err(RunError::Interrupted)) => following.into_problem().map_or(Ok(Outcome::Interrupted), Err),

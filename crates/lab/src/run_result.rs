@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_measure::{RecordKind, Summary, Timeline, nanoseconds};
+use hol_measure::{RecordKind, Summary, Timeline, Waterfall, nanoseconds};
 use hol_network::Drops;
 use hol_scenario::{BackgroundRun, Course, Facts, Stopped};
 use hol_transport::Statistics;
@@ -29,6 +29,9 @@ pub struct RunResult {
     /// What was delivered in each part of it, where the experiment asks for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// Of the first repetition, if it loads pages: one of them, file by file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waterfall: Option<Box<Waterfall>>,
     /// From the workload's start until it was connected; `None` if it never was.
     #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
@@ -107,13 +110,14 @@ impl RunResult {
 
     /// What is kept of a run, of its course and of what its records said; it took `wall_s` seconds.
     pub(crate) fn of(key: RunKey, course: Course, said: Said, wall_s: f64) -> Self {
-        let Said { summary, span, timeline, other } = said;
+        let Said { summary, span, timeline, other, waterfall } = said;
         Self {
             key,
             summary,
             other,
             span,
             timeline,
+            waterfall: waterfall.map(Box::new),
             connect_time: course.connect_time,
             background: course.background.iter().map(Share::of).collect(),
             packets: course.packets,
@@ -174,6 +178,7 @@ impl RunResult {
             other: BTreeMap::new(),
             span: end.since(Time::ZERO),
             timeline: None,
+            waterfall: None,
             connect_time: Some(Duration::ZERO),
             background: Vec::new(),
             packets: 2,

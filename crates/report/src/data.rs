@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{Distribution, Interval, SplitMean, Summary, Timeline};
+use hol_measure::{Distribution, Interval, SplitMean, Summary, Timeline, Waterfall};
 
 use crate::metric::Metric;
 use crate::validation::Compared;
@@ -51,6 +51,8 @@ pub struct Cell {
     pub objects: Vec<Option<f64>>,
     /// Packets that did not arrive, for each message that did, of each repetition; none where that is not known.
     pub packets_lost: Vec<Option<f64>>,
+    /// Of pages: one of the first repetition, file by file.
+    pub waterfall: Option<Waterfall>,
     /// Its flows as a whole, where messages go one way or there is a background.
     pub flows: Option<Flows>,
 }

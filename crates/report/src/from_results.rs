@@ -34,6 +34,7 @@ impl From<&PointResult> for Cell {
             first_octets: result.runs.iter().map(|run| run.first_octets_ms()).collect(),
             objects: result.runs.iter().map(|run| run.objects_ms()).collect(),
             packets_lost: result.runs.iter().map(|run| run.packets_lost_each()).collect(),
+            waterfall: result.runs.iter().find_map(|run| run.waterfall.as_deref().cloned()),
             flows: flows(result),
             ..Self::from(&result.point)
         }
@@ -59,6 +60,7 @@ impl From<&Point> for Cell {
             first_octets: Vec::new(),
             objects: Vec::new(),
             packets_lost: Vec::new(),
+            waterfall: None,
             flows: None,
         }
     }

@@ -75,6 +75,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         first_octets: Vec::new(),
         objects: Vec::new(),
         packets_lost: Vec::new(),
+        waterfall: None,
         flows: None,
     }
 }

@@ -27,6 +27,9 @@ pub struct StudyFigures {
     /// Points whose time is shown by cause.
     #[serde(rename = "split", default)]
     pub splits: Vec<Filter>,
+    /// Points of which a page is shown file by file.
+    #[serde(rename = "waterfall", default)]
+    pub waterfalls: Vec<Filter>,
     /// Experiments that are shown as a table of means.
     #[serde(default)]
     pub tables: Vec<String>,

@@ -3,6 +3,7 @@
 mod claims;
 mod figures;
 mod flows;
+mod places;
 mod points;
 mod provenance;
 mod split;
@@ -11,6 +12,7 @@ mod survey;
 mod tables;
 mod theory;
 mod variants;
+mod waterfall;
 mod worlds;
 
 use std::fmt::Write;
@@ -44,6 +46,7 @@ pub fn html(report: &Report) -> String {
         ("flows", "Throughput", flows::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
         ("theory", "Closed form", theory::html(report)),
+        ("waterfall", "A page, file by file", waterfall::html(report)),
         ("split", "Where the time goes", split::html(report)),
         ("sensitivity", "Sensitivity", tables::html(report)),
         ("sequence", "One lost message", figures::diagrams(report)),

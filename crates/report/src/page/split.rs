@@ -1,10 +1,10 @@
 //! Where a transaction's time goes beyond the round trip: bars by cause.
 
-use hol_measure::SplitMean;
+use hol_measure::{Cause, SplitMean};
 
-use super::choices;
-use crate::data::{Cell, Filter};
-use crate::plot::{Anchor, Svg, escape, number};
+use super::places::{places, side_by_side};
+use crate::data::Cell;
+use crate::plot::{Anchor, Svg, causes, escape};
 use crate::report::Report;
 
 /// A bar and the room to the next.
@@ -12,63 +12,51 @@ const BAR: f64 = 14.0;
 const LINE: f64 = 20.0;
 const LEFT: f64 = 150.0;
 const WIDTH: f64 = 880.0;
-/// The points of more conditions than this are left to the tables.
-const MOST: usize = 60;
 /// The longest bar.
 const SPAN: f64 = 600.0;
 
-/// The causes with their colours, in the order of a message's life.
-const CAUSES: [(&str, &str); 5] = [
-    ("slip", "behind schedule"),
-    ("sender", "waiting at the sender"),
-    ("recovery", "loss recovery"),
-    ("network", "network beyond the round trip"),
-    ("head-of-line", "head-of-line wait"),
-];
+/// What a cause means for messages.
+const fn meaning(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Slip => "behind schedule",
+        Cause::Sender => "waiting at the sender",
+        Cause::Recovery => "loss recovery",
+        Cause::Network => "network beyond the round trip",
+        Cause::HeadOfLine => "head-of-line wait",
+    }
+}
 
 pub fn html(report: &Report) -> String {
-    let mut text = String::new();
-    let mut of_surveys = Vec::new();
-    let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions).take(MOST);
-    let splits = report.layout.splits.iter().map(|filter| (where_(filter), filter));
-    let all = splits.chain(conditions.map(|(place, filter)| (place.clone(), filter)));
-    for (index, (place, filter)) in all.enumerate() {
-        let cells: Vec<&Cell> =
-            report.data.cells.iter().filter(|cell| filter.takes(cell) && cell.split.is_some()).collect();
-        if cells.is_empty() {
-            continue;
-        }
-        let at = if place.is_empty() { String::new() } else { format!(", {place}") };
-        let title = format!("Mean of both directions together{at}");
-        let svg = draw(&format!("split-{index}"), &title, &cells).inline();
-        let table = table(&cells);
-        let figure = format!(
-            "<figure id=\"split-{index}\">{svg}<figcaption>{}</figcaption><details><summary>the numbers</summary><div class=\"scroll\">{table}</div></details></figure>",
-            escape(&title)
-        );
-        if report.surveys.is_empty() {
-            text += &figure;
-        } else {
-            of_surveys.push((place, figure));
-        }
-    }
-    text += &choices(&of_surveys);
-    if text.is_empty() {
-        return text;
+    let drawn = places(report, &report.layout.splits).into_iter().enumerate();
+    let figures: Vec<(String, String)> = drawn
+        .filter_map(|(index, (place, filter))| {
+            let cells = report.data.cells.iter().filter(|cell| filter.takes(cell) && cell.split.is_some());
+            Some((place.clone(), figure(index, &place, &cells.collect::<Vec<_>>())?))
+        })
+        .collect();
+    if figures.is_empty() {
+        return String::new();
     }
     format!(
-        "<p>Every record carries its times, so each delay splits without remainder. The round trip itself is left out of the bars.</p>{text}"
+        "<p>Every record carries its times, so each delay splits without remainder. The round trip itself is left out of the bars.</p>{}",
+        side_by_side(report, &figures)
     )
 }
 
-fn where_(filter: &Filter) -> String {
-    let loss = filter.loss.map(|[loss, _]| format!("{} % loss", number(loss)));
-    let rate = filter.rate.map(|[rate, _]| format!("{}/s", number(rate)));
-    let parts = [Some(filter.experiments.join(", ")), loss, rate];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
+    if cells.is_empty() {
+        return None;
+    }
+    let at = if place.is_empty() { String::new() } else { format!(", {place}") };
+    let title = format!("Mean of both directions together{at}");
+    let (svg, table) = (draw(&format!("split-{index}"), &title, cells).inline(), table(cells));
+    Some(format!(
+        "<figure id=\"split-{index}\">{svg}<figcaption>{}</figcaption><details><summary>the numbers</summary><div class=\"scroll\">{table}</div></details></figure>",
+        escape(&title)
+    ))
 }
 
-/// The parts of a point in ms, in the order of [`CAUSES`].
+/// The parts of a point in ms, in the order of [`Cause::ALL`].
 fn parts(cell: &Cell) -> [f64; 5] {
     let SplitMean { slip, sender, recovery, network, head_of_line } = cell.split.unwrap_or_default();
     [slip, sender, recovery, (network - cell.conditions.rtt_ms()).max(0.0), head_of_line]
@@ -78,20 +66,15 @@ fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
     let top = 34.0;
     let mut svg = Svg::new(id, WIDTH, top + LINE * cells.len() as f64 + 8.0, title);
     let longest = cells.iter().map(|cell| parts(cell).iter().sum::<f64>()).fold(0.1, f64::max);
-    let mut x = LEFT;
-    for (cause, meaning) in CAUSES {
-        svg.rect(&format!("split-{cause}"), (x, 6.0), 11.0, 11.0);
-        svg.text("note", (x + 16.0, 15.5), Anchor::Start, meaning);
-        x += 34.0 + 5.6 * meaning.len() as f64;
-    }
+    causes(&mut svg, LEFT, meaning);
     for (index, cell) in cells.iter().enumerate() {
         let y = top + LINE * index as f64;
         svg.text("tick", (LEFT - 10.0, y + BAR - 3.0), Anchor::End, &cell.transport);
         let mut x = LEFT;
-        for (ms, (cause, meaning)) in parts(cell).into_iter().zip(CAUSES) {
+        for (ms, cause) in parts(cell).into_iter().zip(Cause::ALL) {
             let width = SPAN * ms / longest;
-            svg.group("", &format!("{}: {meaning} {ms:.2} ms", cell.transport), |svg| {
-                svg.rect(&format!("split-{cause}"), (x, y), width, BAR);
+            svg.group("", &format!("{}: {} {ms:.2} ms", cell.transport, meaning(cause)), |svg| {
+                svg.rect(&format!("split-{}", cause.name()), (x, y), width, BAR);
             });
             x += width;
         }
@@ -102,7 +85,7 @@ fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
 }
 
 fn table(cells: &[&Cell]) -> String {
-    let head: String = CAUSES.iter().map(|(_, meaning)| format!("<th>{meaning}</th>")).collect();
+    let head: String = Cause::ALL.map(|cause| format!("<th>{}</th>", meaning(cause))).concat();
     let rows = cells.iter().map(|cell| {
         let parts: String = parts(cell).iter().map(|ms| format!("<td>{ms:.3}</td>")).collect();
         let rtt = cell.conditions.rtt_ms();

@@ -1,5 +1,7 @@
 //! Names of curves: beside their ends where that can be read, else in a key.
 
+use hol_measure::Cause;
+
 use super::mark::marker;
 use super::{Anchor, Look, Panel, Svg};
 
@@ -40,6 +42,17 @@ pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)], theory: bo
             svg.polyline("theory", "2 3", [(at.0, y), (at.0 + 22.0, y)]);
             svg.text("note", (at.0 + 28.0, y + 3.5), Anchor::Start, "closed form");
         });
+    }
+}
+
+/// The colours of what a message waits for, in a line from `left` on at the top, each with what it means.
+pub fn causes(svg: &mut Svg, left: f64, meaning: fn(Cause) -> &'static str) {
+    let mut x = left;
+    for cause in Cause::ALL {
+        let meaning = meaning(cause);
+        svg.rect(&format!("split-{}", cause.name()), (x, 6.0), 11.0, 11.0);
+        svg.text("note", (x + 16.0, 15.5), Anchor::Start, meaning);
+        x += 34.0 + 5.6 * meaning.len() as f64;
     }
 }
 

@@ -18,7 +18,7 @@ pub use axis::Axis;
 pub use ccdf::Ccdf;
 pub use curves::{curves, marks};
 pub use edge::Edge;
-pub use legend::{key, side_labels};
+pub use legend::{causes, key, side_labels};
 pub use mark::{Mark, mark_key};
 pub use panel::{Frame, Panel};
 pub use scale::{Scale, number};

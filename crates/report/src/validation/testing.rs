@@ -28,6 +28,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
             span: hol_base::Duration::from_millis(*ms),
             connect_time: None,
             timeline: None,
+            waterfall: None,
             background: Vec::new(),
             packets: 2,
             packets_lost: None,

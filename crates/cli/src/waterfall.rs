@@ -1,0 +1,59 @@
+//! `hol trace --waterfall`: a page of a run, file by file, as bars of letters.
+
+use hol_base::Duration;
+use hol_measure::waterfall::Bar;
+use hol_measure::{Cause, Record, RecordKind, Waterfall, WaterfallSoFar};
+
+use crate::terminal::aligned;
+
+/// Letters of the longest page.
+const WIDTH: f64 = 60.0;
+
+/// The page with this number, from 1, or that of the median time.
+pub fn of(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
+    let Some(number) = number else {
+        let mut waterfall = WaterfallSoFar::default();
+        records.iter().for_each(|record| waterfall.add(record));
+        return waterfall.finish();
+    };
+    let mut pages = records.iter().filter(|record| record.kind == RecordKind::Page);
+    let page = pages.nth(usize::try_from(number.checked_sub(1)?).ok()?)?;
+    let is_of_it =
+        |record: &&Record| record.kind == RecordKind::Object && record.parent.map(u64::from) == Some(page.id);
+    let files: Vec<Record> = records.iter().filter(is_of_it).copied().collect();
+    Some(Waterfall::of(number, page, &files))
+}
+
+/// The bars, and what their letters mean.
+pub fn text(page: &Waterfall) -> String {
+    let took =
+        page.took.map_or("that never came".to_owned(), |took| format!("in {:.1} ms", took.as_millis_f64()));
+    let heads = ["file", "octets", "stream", "", "ms"].map(str::to_owned).to_vec();
+    let rows = page.files.iter().enumerate().map(|(file, bar)| row(file, bar, page.end()));
+    let table = aligned(&std::iter::once(heads).chain(rows).collect::<Vec<_>>(), |column| column != 3);
+    let meanings = Cause::ALL.map(|cause| format!("{} {}", letter(cause), cause.of_a_file())).join("   ");
+    format!("page {}, {} files, {took}\n\n{table}\n{meanings}\n", page.page, page.files.len())
+}
+
+fn row(file: usize, bar: &Bar, end: Duration) -> Vec<String> {
+    let place = |at: Duration| (WIDTH * at.as_nanos() as f64 / end.as_nanos().max(1) as f64).round() as usize;
+    let mut line = " ".repeat(place(bar.known));
+    let mut at = bar.known;
+    for span in &bar.spans {
+        at += span.lasts;
+        let letters = place(at).saturating_sub(line.len());
+        line.extend(std::iter::repeat_n(letter(span.cause), letters));
+    }
+    let there = if bar.spans.is_empty() { "never".to_owned() } else { format!("{:.1}", at.as_millis_f64()) };
+    vec![file.to_string(), bar.octets.to_string(), bar.stream.to_string(), line, there]
+}
+
+const fn letter(cause: Cause) -> char {
+    match cause {
+        Cause::Slip => '.',
+        Cause::Sender => 's',
+        Cause::Recovery => 'R',
+        Cause::Network => '=',
+        Cause::HeadOfLine => 'H',
+    }
+}

@@ -1,0 +1,197 @@
+//! One page, file by file: when each was named, what it waited for, when it was there.
+
+use hol_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::nanoseconds;
+use crate::{Cause, Leg, Record, RecordKind};
+
+/// A page, file by file in the order in which they became known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waterfall {
+    /// The number of the page in its run, from 1.
+    pub page: u64,
+    /// From the click to the last octet; `None` if that never came.
+    #[serde(rename = "took_ns", with = "nanoseconds::if_any")]
+    pub took: Option<Duration>,
+    /// Its files, the document first.
+    pub files: Vec<Bar>,
+}
+
+/// A file of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bar {
+    /// The stream, or connection, that it came on.
+    pub stream: u16,
+    /// Its octets.
+    pub octets: u32,
+    /// When it became known, since the click.
+    #[serde(rename = "known_ns", with = "nanoseconds")]
+    pub known: Duration,
+    /// What it waited for from then on, one after the other, first its request and then itself; empty if it never came.
+    pub spans: Vec<Span>,
+}
+
+/// Some time of a file's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// What it waited for.
+    pub cause: Cause,
+    /// How long.
+    #[serde(rename = "ns", with = "nanoseconds")]
+    pub lasts: Duration,
+}
+
+/// Takes the records of a run and keeps what its waterfall may need.
+#[derive(Debug, Default)]
+pub struct WaterfallSoFar {
+    /// Each page with its files.
+    pages: Vec<(Record, Vec<Record>)>,
+}
+
+impl WaterfallSoFar {
+    /// A drawing is chosen among so many pages, the first of the run.
+    const PAGES: usize = 64;
+    /// Nobody reads the bars of more files.
+    const FILES: usize = 256;
+
+    /// The next record; a page comes before its files.
+    pub fn add(&mut self, record: &Record) {
+        match record.kind {
+            RecordKind::Page if self.pages.len() < Self::PAGES => self.pages.push((*record, Vec::new())),
+            RecordKind::Object => {
+                let is_its_page = |page: &Record| record.parent.map(u64::from) == Some(page.id);
+                if let Some((_, files)) = self.pages.last_mut().filter(|(page, _)| is_its_page(page)) {
+                    files.push(*record);
+                }
+            }
+            _ => (),
+        }
+    }
+
+    /// The page of the median time among the first 64 of the run, pages that never came being the longest; `None` if it
+    /// has no page, or one with more files than can be drawn.
+    pub fn finish(mut self) -> Option<Waterfall> {
+        let time = |page: &Record| page.latency().unwrap_or(Duration::MAX);
+        self.pages.sort_by_key(|(page, _)| (time(page), page.id));
+        let middle = self.pages.len().saturating_sub(1) / 2;
+        let place =
+            |page: &Record| self.pages.iter().filter(|(other, _)| other.id < page.id).count() as u64 + 1;
+        let (page, files) = self.pages.get(middle)?;
+        (files.len() <= Self::FILES).then(|| Waterfall::of(place(page), page, files))
+    }
+}
+
+impl Waterfall {
+    /// The `number`-th page of its run.
+    pub fn of(number: u64, page: &Record, files: &[Record]) -> Self {
+        let bars = files.iter().map(|file| Bar::of(file, page.scheduled)).collect();
+        Self { page: number, took: page.latency(), files: bars }
+    }
+
+    /// When the last of its files ended, since the click.
+    pub fn end(&self) -> Duration {
+        let last = self.files.iter().map(Bar::end).max().unwrap_or(Duration::ZERO);
+        self.took.unwrap_or(Duration::ZERO).max(last)
+    }
+}
+
+impl Bar {
+    fn of(file: &Record, click: Time) -> Self {
+        let Record { stream, size: octets, .. } = *file;
+        let came = file.latency().and(file.request.zip(file.reply));
+        let spans = came.map_or_else(Vec::new, |(request, reply)| spans(file.scheduled, request, reply));
+        Self { stream, octets, known: file.scheduled.since(click), spans }
+    }
+
+    /// When it ended, since the click.
+    pub fn end(&self) -> Duration {
+        self.spans.iter().fold(self.known, |end, span| end + span.lasts)
+    }
+}
+
+/// What a file waited for since it was known, without what took no time.
+fn spans(known: Time, request: Leg, reply: Leg) -> Vec<Span> {
+    let of = |leg: Leg, before: Time| {
+        let Leg { written, first_sent, last_sent, arrived, delivered } = leg;
+        let ends = [written, first_sent, last_sent, arrived, delivered];
+        let begins = [before, written, first_sent, last_sent, arrived];
+        let span = |((cause, end), begin): ((Cause, Time), Time)| Span { cause, lasts: end.since(begin) };
+        Cause::ALL.into_iter().zip(ends).zip(begins).map(span)
+    };
+    let all = of(request, known).chain(of(reply, request.delivered));
+    all.filter(|span| !span.lasts.is_zero()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+
+    fn leg(times: [u64; 5]) -> Leg {
+        let [written, first_sent, last_sent, arrived, delivered] = times.map(Time::from_millis);
+        Leg { written, first_sent, last_sent, arrived, delivered }
+    }
+
+    fn record(id: u64, kind: RecordKind, parent: Option<u32>, known: u64, end: Option<u64>) -> Record {
+        let request = Some(leg([known + 1, known + 1, known + 1, known + 6, known + 6]));
+        let reply = end.map(|end| leg([known + 8, known + 9, end - 7, end - 2, end]));
+        let outcome = if end.is_some() { Outcome::Completed } else { Outcome::Unfinished };
+        let scheduled = Time::from_millis(known);
+        Record { id, kind, parent, stream: 3, size: 900, scheduled, request, reply, outcome }
+    }
+
+    fn run(ends: &[Option<u64>]) -> Option<Waterfall> {
+        let mut waterfall = WaterfallSoFar::default();
+        for (page, end) in (0..).zip(ends) {
+            let (id, click) = (3 * page, 1000 * page);
+            let end = end.map(|end| click + end);
+            waterfall.add(&record(id, RecordKind::Page, None, click, end));
+            waterfall.add(&record(id + 1, RecordKind::Head, Some(id as u32), click, end));
+            waterfall.add(&record(id + 2, RecordKind::Object, Some(id as u32), click, end));
+        }
+        waterfall.finish()
+    }
+
+    #[test]
+    fn what_a_file_waits_for_adds_up_to_its_time_and_has_the_order_of_its_life() {
+        let waterfall = run(&[Some(100)]).unwrap();
+        let [file] = &waterfall.files[..] else { panic!("one file") };
+        let spans: Vec<_> =
+            file.spans.iter().map(|span| (span.cause.name(), span.lasts.as_millis())).collect();
+        let expected =
+            [("slip", 1), ("network", 5), ("slip", 2), ("sender", 1), ("recovery", 84), ("network", 5)];
+        assert_eq!(spans[..6], expected);
+        assert_eq!(spans[6..], [("head-of-line", 2)]);
+        assert_eq!(
+            (file.end(), waterfall.took),
+            (Duration::from_millis(100), Some(Duration::from_millis(100)))
+        );
+        assert_eq!((file.stream, file.octets, waterfall.end()), (3, 900, file.end()));
+    }
+
+    #[test]
+    fn the_page_of_the_median_time_is_shown_and_those_that_never_came_are_the_longest() {
+        let page = |ends: &[Option<u64>]| run(ends).map(|waterfall| waterfall.page);
+        assert_eq!(page(&[Some(300), Some(100), Some(200)]), Some(3));
+        assert_eq!(page(&[None, Some(100), Some(200)]), Some(3));
+        assert_eq!(page(&[None, None, Some(200)]), Some(1));
+        assert_eq!(page(&[]), None);
+    }
+
+    #[test]
+    fn a_file_that_never_came_has_a_beginning_and_no_end() {
+        let waterfall = run(&[None]).unwrap();
+        assert_eq!((waterfall.took, waterfall.files[0].spans.len()), (None, 0));
+        let text = serde_json::to_string(&waterfall).unwrap();
+        assert_eq!(serde_json::from_str::<Waterfall>(&text).unwrap(), waterfall);
+    }
+
+    #[test]
+    fn a_page_of_more_files_than_anybody_reads_is_not_drawn() {
+        let mut waterfall = WaterfallSoFar::default();
+        waterfall.add(&record(0, RecordKind::Page, None, 0, Some(50)));
+        (1..=257).for_each(|id| waterfall.add(&record(id, RecordKind::Object, Some(0), 0, Some(50))));
+        assert_eq!(waterfall.finish(), None);
+    }
+}

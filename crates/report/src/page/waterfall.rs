@@ -1,0 +1,188 @@
+//! A page, file by file: what each waited for, over every transport on one axis of time.
+
+use std::fmt::Write;
+
+use hol_measure::Cause;
+use hol_measure::waterfall::{Bar, Waterfall};
+
+use super::places::{places, side_by_side};
+use crate::data::Cell;
+use crate::plot::{Anchor, Scale, Svg, causes, escape, number};
+use crate::report::Report;
+
+const WIDTH: f64 = 880.0;
+const LEFT: f64 = 150.0;
+/// The longest page.
+const SPAN: f64 = 640.0;
+/// Where the first page begins, below the colours.
+const TOP: f64 = 36.0;
+/// Between two pages.
+const GAP: f64 = 14.0;
+/// The bars of a page share such a height, as long as they can be told apart.
+const PAGE: f64 = 130.0;
+const THINNEST: f64 = 2.0;
+const THICKEST: f64 = 9.0;
+
+pub fn html(report: &Report) -> String {
+    let drawn = places(report, &report.layout.waterfalls).into_iter().enumerate();
+    let figures: Vec<(String, String)> = drawn
+        .filter_map(|(index, (place, filter))| {
+            let cells = report.data.cells.iter().filter(|cell| filter.takes(cell));
+            let pages: Vec<_> = cells.filter_map(|cell| Some((cell, cell.waterfall.as_ref()?))).collect();
+            Some((place.clone(), figure(index, &place, &pages)?))
+        })
+        .collect();
+    if figures.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<p>Each bar is a file of one page, from when it was named to its last octet; its colours say what it waited for. The page is the one \
+         of the median time among the first 64 of the first repetition.</p>{}",
+        side_by_side(report, &figures)
+    )
+}
+
+fn figure(index: usize, place: &str, pages: &[(&Cell, &Waterfall)]) -> Option<String> {
+    if pages.is_empty() {
+        return None;
+    }
+    let at = if place.is_empty() { String::new() } else { format!(": {place}") };
+    let title = format!("A page over each transport{at}");
+    let id = format!("waterfall-{index}");
+    let (svg, table, caption) = (draw(&id, &title, pages).inline(), table(pages), escape(&title));
+    Some(format!(
+        "<figure id=\"{id}\">{svg}<figcaption>{caption}</figcaption><details><summary>the numbers</summary>\
+         <div class=\"scroll\">{table}</div></details></figure>"
+    ))
+}
+
+fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
+    let height = |page: &Waterfall| bar_height(page) * page.files.len() as f64;
+    let bottom = pages.iter().fold(TOP, |bottom, (_, page)| bottom + height(page).max(22.0) + GAP);
+    let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
+    let x = |ms: f64| LEFT + SPAN * ms / end;
+    let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
+    causes(&mut svg, LEFT, Cause::of_a_file);
+    for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
+        svg.line("grid", (x(tick.value), TOP - 6.0), (x(tick.value), bottom));
+        svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);
+    }
+    svg.text("axis", (WIDTH - 4.0, bottom + 13.0), Anchor::End, "ms since the click");
+    let mut top = TOP;
+    for (cell, page) in pages {
+        svg.text("label", (LEFT - 10.0, top + 10.0), Anchor::End, &cell.transport);
+        svg.text("note", (LEFT - 10.0, top + 23.0), Anchor::End, &took(page));
+        for (file, bar) in page.files.iter().enumerate() {
+            draw_file(&mut svg, (file, bar), top + bar_height(page) * file as f64, bar_height(page), x);
+        }
+        top += height(page).max(22.0) + GAP;
+    }
+    svg
+}
+
+fn bar_height(page: &Waterfall) -> f64 {
+    (PAGE / page.files.len().max(1) as f64).clamp(THINNEST, THICKEST)
+}
+
+fn draw_file(svg: &mut Svg, (file, bar): (usize, &Bar), y: f64, height: f64, x: impl Fn(f64) -> f64) {
+    svg.group("", &in_words(file, bar), |svg| {
+        let mut at = bar.known;
+        if bar.spans.is_empty() {
+            svg.line("lost", (x(at.as_millis_f64()), y), (x(at.as_millis_f64()) + 6.0, y + height - 1.0));
+        }
+        for span in &bar.spans {
+            let (from, to) = (x(at.as_millis_f64()), x((at + span.lasts).as_millis_f64()));
+            let class = format!("split-{}", span.cause.name());
+            svg.rect(&class, (from, y), to - from, height - if height > 4.0 { 1.5 } else { 0.5 });
+            at += span.lasts;
+        }
+    });
+}
+
+/// What the pointer is told of a file.
+fn in_words(file: usize, bar: &Bar) -> String {
+    let name = if file == 0 { "document".to_owned() } else { format!("object {file}") };
+    let mut text = format!("{name}, {} octets, stream {}", number(bar.octets.into()), bar.stream);
+    for span in &bar.spans {
+        let _ = write!(text, "; {} {:.1} ms", span.cause.of_a_file(), span.lasts.as_millis_f64());
+    }
+    if bar.spans.is_empty() { text + ": never came" } else { text }
+}
+
+fn took(page: &Waterfall) -> String {
+    page.took.map_or("never came".to_owned(), |took| format!("{:.0} ms", took.as_millis_f64()))
+}
+
+fn table(pages: &[(&Cell, &Waterfall)]) -> String {
+    let heads = Cause::ALL.map(|cause| format!("<th>{}</th>", cause.of_a_file())).concat();
+    let rows: String = pages
+        .iter()
+        .flat_map(|(cell, page)| {
+            page.files.iter().enumerate().map(|(file, bar)| row(&cell.transport, file, bar))
+        })
+        .collect();
+    format!(
+        "<table><tr><th>ms</th><th>file</th><th>octets</th><th>stream</th><th>named at</th>{heads}<th>there at</th></tr>{rows}</table>"
+    )
+}
+
+fn row(transport: &str, file: usize, bar: &Bar) -> String {
+    let ms = |ms: f64| format!("<td>{ms:.2}</td>");
+    let of = |cause| {
+        let spans = bar.spans.iter().filter(|span| span.cause == cause);
+        spans.fold(0.0, |ms, span| ms + span.lasts.as_millis_f64())
+    };
+    let causes = Cause::ALL.map(|cause| ms(of(cause))).concat();
+    let there =
+        if bar.spans.is_empty() { "<td>never</td>".to_owned() } else { ms(bar.end().as_millis_f64()) };
+    let Bar { octets, stream, .. } = bar;
+    let known = ms(bar.known.as_millis_f64());
+    format!(
+        "<tr><td>{}</td><td>{file}</td><td>{octets}</td><td>{stream}</td>{known}{causes}{there}</tr>",
+        escape(transport)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_measure::waterfall::Span;
+
+    use super::*;
+    use crate::testing::cell;
+
+    fn page() -> Waterfall {
+        let ms = Duration::from_millis;
+        let span = |cause, lasts| Span { cause, lasts: ms(lasts) };
+        let bar = |known, spans| Bar { stream: 1, octets: 13_500, known: ms(known), spans };
+        let files = vec![
+            bar(0, vec![span(Cause::Slip, 20), span(Cause::Network, 40)]),
+            bar(60, vec![span(Cause::Network, 30), span(Cause::HeadOfLine, 10)]),
+            bar(60, Vec::new()),
+        ];
+        Waterfall { page: 3, took: None, files }
+    }
+
+    #[test]
+    fn every_file_has_its_bar_and_what_never_came_is_crossed_out() {
+        let (cell, page) = (cell("TCP", 1.0, 0.0, &[100.0]), page());
+        let svg = draw("w", "A page", &[(&cell, &page)]).inline();
+        assert_eq!(svg.matches("<rect class=\"split-").count(), 5 + 4, "the colours' key, and four spans");
+        assert_eq!(svg.matches("class=\"lost\"").count(), 1);
+        assert!(
+            svg.contains("object 1, 13,500 octets, stream 1; network 30.0 ms; head-of-line wait 10.0 ms"),
+            "{svg}"
+        );
+        assert!(svg.contains("never came"));
+    }
+
+    #[test]
+    fn the_longest_page_fills_the_drawing() {
+        let (cell, page) = (cell("TCP", 1.0, 0.0, &[100.0]), page());
+        let svg = draw("w", "A page", &[(&cell, &page)]).inline();
+        let last = format!("x=\"{}\" y=\"{}\" width=\"{}\"", LEFT + 0.9 * SPAN, TOP + 9.0, 0.1 * SPAN);
+        assert!(svg.contains(&last), "{last} {svg}");
+        let table = table(&[(&cell, &page)]);
+        assert!(table.contains("<td>60.00</td><td>0.00</td><td>0.00</td><td>0.00</td><td>30.00</td><td>10.00</td><td>100.00</td>"), "{table}");
+    }
+}
