@@ -86,6 +86,37 @@ fn a_listener_keeps_no_state_before_the_cookie_comes_back() {
 }
 
 #[test]
+fn a_flood_of_invented_senders_leaves_a_listener_as_it_was() {
+    // Section 5.1.3: what an INIT says travels in the cookie. Nothing but the random source has moved.
+    let mut server = Server::new(config());
+    let (rng, before) = (server.endpoint.rng.clone(), format!("{:?}", server.endpoint));
+    for number in 0..100_000u32 {
+        let [_, a, b, c] = number.to_be_bytes();
+        let init = Packet {
+            source_port: (1024 + number % 60_000) as u16,
+            destination_port: REMOTE_PORT,
+            verification_tag: 0,
+            chunks: vec![init(vec![])].into(),
+        };
+        let packet = hol_wire::Packet::new(hol_wire::Address::new(11, a, b, c), REMOTE[0], init);
+        server.endpoint.handle(server.now, Input::Packet(packet));
+        let mut answers = 0;
+        drain(&mut server.endpoint, server.now, |_, output| {
+            answers += usize::from(matches!(output, Output::Transmit(_)));
+        });
+        assert_eq!(answers, 1, "an INIT ACK, and no more than one");
+    }
+    let (after, sent) = (server.endpoint.rng.clone(), server.endpoint.statistics.packets_sent);
+    assert_eq!(sent, 100_000);
+    (server.endpoint.rng, server.endpoint.statistics) = (rng, Default::default());
+    assert_eq!(format!("{:?}", server.endpoint), before);
+    server.endpoint.rng = after;
+    let (ack, cookie) = server.init();
+    server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
+    assert_eq!(server.endpoint.state_name(), "ESTABLISHED", "who means it is let in");
+}
+
+#[test]
 fn streams_are_negotiated_to_the_smaller_number() {
     // Section 5.1.1.
     let mut server = Server::new(Config { streams: 64, ..config() });
