@@ -59,6 +59,14 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         }
         flows.push((&entry.workload, own));
     }
+    for (number, entry) in (1..).zip(&scenario.onward) {
+        let what = format!("[[onward]] number {number}");
+        let own = settings(&entry.transport, &what)?;
+        if let Some(problem) = flows.iter().find_map(|other| quarrel((&entry.workload, &own), other)) {
+            return Err(unsupported(&what, problem));
+        }
+        flows.push((&entry.workload, own));
+    }
     Ok(())
 }
 

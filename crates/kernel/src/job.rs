@@ -23,7 +23,7 @@ pub(crate) enum Answer {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) facts: Facts,
-    /// The measured flow, then those of the background.
+    /// The measured flow, those of the background, then those on which servers ask.
     pub(crate) flows: Vec<FlowReport>,
     /// Packets that the endpoints' interfaces sent.
     pub(crate) packets: u64,

@@ -150,7 +150,8 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
     };
     let transfer = Transfer::of(&records);
     let beside = flows.map(|(flow, own)| (flow.beside(transfer, &own), own));
-    let (background, background_records) = beside.unzip();
+    let (mut background, background_records): (Vec<_>, _) = beside.unzip();
+    background.truncate(background.len() - scenario.onward.len());
     let course = Course {
         // Sockets tell when a message was written and when it was delivered.
         sees_passage: false,

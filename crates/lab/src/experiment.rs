@@ -17,6 +17,7 @@ use crate::background::Background;
 use crate::error::InputError;
 use crate::figure::{self, FigureWish};
 use crate::named::{Named, over};
+use crate::onward::Onward;
 use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
 use crate::source::Source;
@@ -87,6 +88,8 @@ struct File {
     workload: Spanned<WorkloadSpec>,
     #[serde(default)]
     background: Vec<Spanned<Background>>,
+    #[serde(default)]
+    onward: Vec<Spanned<Onward>>,
     /// Axes are taken out before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     _sweep: Option<IgnoredAny>,
@@ -386,8 +389,13 @@ impl File {
             ScenarioError::Workload(_)
             | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)
+            | ScenarioError::NotAnswered(_)
+            | ScenarioError::AsksUnasked(_)
+            | ScenarioError::AskedByTwo(_)
+            | ScenarioError::OnwardLoad
             | ScenarioError::NothingSetsThePace => named("workload").unwrap_or_else(|| self.workload.span()),
             ScenarioError::Background { index, .. } => self.background[*index].span(),
+            ScenarioError::Onward { index, .. } => self.onward[*index].span(),
             ScenarioError::NoMessages | ScenarioError::TooManyMessages(_) => self.messages.span(),
             ScenarioError::WaitsForTheLost(_) | ScenarioError::TooManyConnections(..) => {
                 self.transports.span()
@@ -413,6 +421,7 @@ impl File {
             hosts: self.hosts.get_ref().clone(),
             workload: self.workload.get_ref().clone(),
             background: self.background.iter().map(|entry| entry.get_ref().clone()).collect(),
+            onward: self.onward.iter().map(|entry| entry.get_ref().clone()).collect(),
             world: self.world.get_ref().clone(),
             provenance: String::new(),
         }

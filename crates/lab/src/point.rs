@@ -12,6 +12,7 @@ use hol_workloads::{HostSpec, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::background::Background;
+use crate::onward::Onward;
 use crate::repetitions::Repetitions;
 use crate::worlds::WorldName;
 
@@ -69,6 +70,9 @@ pub struct Point {
     /// What goes on beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Background>,
+    /// What servers ask of others before they answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub onward: Vec<Onward>,
     /// Where it runs.
     #[serde(default, skip_serializing_if = "WorldName::is_default")]
     pub world: WorldName,
@@ -108,6 +112,7 @@ impl Point {
             workload,
             hosts,
             background,
+            onward,
             ..
         } = self;
         // What is kept of a world that is not there keeps its name.
@@ -129,6 +134,9 @@ impl Point {
         }
         if !background.is_empty() {
             decides["background"] = serde_json::json!(background);
+        }
+        if !onward.is_empty() {
+            decides["onward"] = serde_json::json!(onward);
         }
         if !hosts.is_empty() {
             decides["hosts"] = serde_json::json!(hosts);
@@ -179,6 +187,7 @@ impl Point {
             workload: self.workload.clone(),
             messages: self.messages_in(repetition),
             background: self.background.iter().map(|entry| entry.beside(&self.transport)).collect(),
+            onward: self.onward.iter().map(|entry| entry.beside(&self.transport)).collect(),
         }
     }
 

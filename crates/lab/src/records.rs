@@ -21,7 +21,8 @@ use crate::point::{Point, RunKey};
 /// A column of whole numbers; times are in ns since the start of the run.
 type Column = (&'static str, fn(&Record) -> Option<u64>);
 
-/// Which flow a message belongs to: 0 is measured, from 1 on those of the background in the order of the file. The same
+/// Which flow a message belongs to: 0 is measured, from 1 on those of the background in the order of the file, then what
+/// servers ask of others. The same
 /// number as in a trace of ns-2.
 const FLOW: &str = "flow";
 

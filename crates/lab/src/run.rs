@@ -33,7 +33,7 @@ pub(crate) fn run(
     let world = point.world.open()?;
     let watch = Stopwatch::start();
     let (scenario, seed) = (point.scenario(repetition), point.seed_of(repetition));
-    let flows = 1 + scenario.background_flows(seed).count();
+    let flows = 1 + scenario.background_flows(seed).count() + scenario.onward.len();
     let mut following =
         Following::new(point.timeline, archive.begin(job.point, job.repetition, flows)?, tell);
     // A page that is drawn is one of the first repetition.

@@ -227,6 +227,50 @@ fn a_background_has_the_transport_of_the_workload_unless_it_says_its_own() {
     assert_eq!(serde_json::from_str::<hol_lab::Point>(&kept).unwrap().identity(), points[3].id);
 }
 
+const CALL: &str = r#"
+transports = ["tcp", "sctp"]
+[network]
+nodes = ["caller", "proxy", "firewall", "callee"]
+lans = [{ nodes = ["caller", "proxy", "firewall", "callee"] }]
+[workload]
+kind = "echo"
+from = "caller"
+to = "proxy"
+[[onward]]
+workload = { kind = "simco", from = "proxy", to = "firewall" }
+[[onward]]
+transport = "tcp:connections=2"
+workload = { kind = "echo", from = "proxy", to = "callee" }
+"#;
+
+#[test]
+fn what_a_server_asks_of_others_has_the_transport_of_the_workload_unless_it_says_its_own() {
+    let points = parse(CALL).unwrap().points;
+    let onward = points[1].scenario(0).onward;
+    let transports: Vec<String> = onward.iter().map(|onward| onward.transport.to_string()).collect();
+    assert_eq!(transports, ["sctp", "tcp:connections=2"]);
+    let without = parse(CALL.split("[[onward]]").next().unwrap()).unwrap().points;
+    assert_ne!(without[0].id, points[0].id);
+    let kept = serde_json::to_string(&points[1]).unwrap();
+    assert_eq!(serde_json::from_str::<hol_lab::Point>(&kept).unwrap().identity(), points[1].id);
+    let swept = format!("{CALL}[sweep]\n'onward.1.transport' = ['udp', 'sctp']");
+    let points = parse(&swept).unwrap().points;
+    assert_eq!(points[1].scenario(0).onward[1].transport.to_string(), "sctp");
+}
+
+#[test]
+fn what_a_server_cannot_ask_is_refused_at_its_place() {
+    let broken = |from: &str, to: &str| mistake(&CALL.replace(from, to));
+    let unasked = broken("from = \"proxy\", to = \"callee\"", "from = \"callee\", to = \"caller\"");
+    assert!(unasked.starts_with("test.toml:12:1: in [[onward]] number 2: no request comes to"), "{unasked}");
+    let one_way = broken("kind = \"simco\"", "kind = \"oneway\"");
+    assert!(one_way.contains("test.toml:10:1") && one_way.contains("take echo or simco"), "{one_way}");
+    let absent = broken("tcp:connections=2", "mptcp");
+    assert!(absent.contains("in [[onward]] number 2: the model world has no mptcp"), "{absent}");
+    let misspelt = broken("[[onward]]\nworkload", "[[onward]]\ncount = 3\nworkload");
+    assert!(misspelt.contains("unknown key \"count\""), "{misspelt}");
+}
+
 #[test]
 fn what_the_model_does_not_have_is_refused_by_name() {
     let text = "transports = ['tcp']\n[[background]]\ntransport = 'tcp:metrics_cache=ssthresh'";

@@ -28,6 +28,7 @@ fn transactions(criterion: &mut Criterion) {
                 workload: WorkloadSpec::new(Simco::default()),
                 messages: TRANSACTIONS,
                 background: Vec::new(),
+                onward: Vec::new(),
             };
             group.bench_function(BenchmarkId::new(transport, loss), |bencher| {
                 bencher.iter(|| {

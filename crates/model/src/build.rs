@@ -3,11 +3,13 @@
 use hol_base::{Seed, Time};
 use hol_network::{Network, Tap, Topology};
 use hol_scenario::{
-    BackgroundFlow, FIRST_CLIENT_PORT, Flow, Scenario, ScenarioError, Terms, lanes, server_port,
+    BackgroundFlow, FIRST_CLIENT_PORT, Flow, OnwardFlow, Scenario, ScenarioError, Terms, Tied, lanes,
+    server_port,
 };
 use hol_stack::TransportSpec;
-use hol_workloads::{Host, WorkloadSpec};
+use hol_workloads::{ENDLESS, Host, WorkloadSpec};
 
+use crate::bells::Bells;
 use crate::demux::Demux;
 use crate::dialogue::Dialogue;
 use crate::endpoints::{Endpoints, Place};
@@ -21,6 +23,8 @@ pub(crate) fn simulation<'t>(
     tap: Option<&'t mut dyn Tap>,
 ) -> Result<Simulation<'t>, ScenarioError> {
     let topology = Topology::new(&scenario.network)?;
+    let (bells, background) = (Bells::default(), scenario.background_flows(seed).count());
+    let mut tied = scenario.tied(background, |flow| bells.of(flow)).into_iter();
     let mut builder = Builder {
         topology: &topology,
         hosts: Vec::new(),
@@ -28,13 +32,21 @@ pub(crate) fn simulation<'t>(
         first_client_port: FIRST_CLIENT_PORT,
     };
     builder.hosts.resize_with(topology.nodes(), Demux::default);
-    builder.add(&scenario.transport, &scenario.measured(seed), scenario.messages, seed);
+    let mut add = |transport, workload: &WorkloadSpec, messages, seed| {
+        let tied = tied.next().expect("there is one for each flow");
+        builder.add(transport, workload, messages, seed, tied);
+    };
+    add(&scenario.transport, &scenario.measured(seed), scenario.messages, seed);
     for BackgroundFlow { transport, workload, messages, seed } in scenario.background_flows(seed) {
-        builder.add(transport, &workload, messages, seed);
+        add(transport, &workload, messages, seed);
+    }
+    for OnwardFlow { transport, workload, seed } in scenario.onward_flows(seed) {
+        add(transport, &workload, ENDLESS, seed);
     }
     let Builder { hosts, dialogues, first_client_port, .. } = builder;
     let network = Network::new(&topology, seed, tap);
-    Ok(Simulation::new(network, hosts, dialogues, first_client_port))
+    let bells = (!scenario.onward.is_empty()).then_some(bells);
+    Ok(Simulation::new(network, hosts, dialogues, first_client_port, bells))
 }
 
 struct Builder<'a> {
@@ -47,7 +59,14 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn add(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, messages: u64, seed: Seed) {
+    fn add(
+        &mut self,
+        transport: &TransportSpec,
+        workload: &WorkloadSpec,
+        messages: u64,
+        seed: Seed,
+        Tied { asker, desk }: Tied,
+    ) {
         let [client, server] = [workload.from(), workload.to()]
             .map(|name| self.topology.node(name).expect("a scenario is checked first"));
         let index = self.dialogues.len();
@@ -60,9 +79,12 @@ impl Builder<'_> {
         let endpoints = Endpoints::new(transport, self.topology, place, seed);
         let lanes = lanes(transport);
         let party = |application| Party::new(application, endpoints.framing(workload.length_of()));
-        let parties =
-            [workload.client(lanes, messages, seed), workload.server(lanes, messages, Host::default())]
-                .map(party);
+        let client = match asker {
+            Some(asker) => workload.asking(lanes, asker, seed),
+            None => workload.client(lanes, messages, seed),
+        };
+        let server = workload.server(lanes, messages, Host { desk, ..Host::default() });
+        let parties = [client, server].map(party);
         let flow = Flow::new(Terms::of(workload, transport, Time::ZERO + workload.start));
         let reading = workload.reading(transport.gives_up());
         self.dialogues.push(Dialogue::new(parties, flow, endpoints, reading));

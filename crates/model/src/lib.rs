@@ -4,6 +4,7 @@
 //! and those of the background, and the network between them. Applications answer as soon as they have read
 //! (`wakeup` after the arrival), and a host takes no time to handle a packet; both are limits of the model.
 
+mod bells;
 mod build;
 mod connection;
 mod demux;
@@ -105,7 +106,8 @@ pub fn follow(
     let mut recording = simulation.recording(observer);
     let ended = simulation.run(&mut recording)?;
     simulation.settle(&mut recording)?;
-    let beside = simulation.background().iter().zip(recording.octets());
+    let count = scenario.background_flows(seed).count();
+    let beside = simulation.others().iter().take(count).zip(recording.octets());
     let background = beside.map(|(dialogue, octets)| background(dialogue, octets)).collect();
     let flow = &simulation.measured().flow;
     let stopped = flow.stopped().expect("a run ends when its flow has").clone();

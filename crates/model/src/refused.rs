@@ -20,6 +20,10 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
         possible(&entry.transport, &entry.workload, mtu)
             .map_err(|problem| format!("in [[background]] number {number}: {problem}"))?;
     }
+    for (number, entry) in (1..).zip(&scenario.onward) {
+        possible(&entry.transport, &entry.workload, mtu)
+            .map_err(|problem| format!("in [[onward]] number {number}: {problem}"))?;
+    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use hol_scenario::{Observer, RunError};
 use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
 use hol_workloads::{ConnectionId, Output as Answer};
 
+use crate::bells::Bells;
 use crate::connection::Connection;
 use crate::demux::{Demux, Taker};
 use crate::dialogue::{Dialogue, Role};
@@ -26,6 +27,8 @@ pub(crate) struct Simulation<'t> {
     timers: Agenda,
     /// When each flow's client and server act, and when its end is looked for.
     agenda: Agenda,
+    /// Of applications that ask others before they answer; `None`: none does.
+    bells: Option<Bells>,
     /// The first client port that is nobody's.
     free_port: u16,
     now: Time,
@@ -52,10 +55,11 @@ impl<'t> Simulation<'t> {
         hosts: Vec<Demux>,
         dialogues: Vec<Dialogue>,
         free_port: u16,
+        bells: Option<Bells>,
     ) -> Self {
         let agenda = Agenda::new(ENTRIES * dialogues.len());
         let (sockets, timers) = (Vec::new(), Agenda::new(1));
-        Self { network, hosts, sockets, dialogues, timers, agenda, free_port, now: Time::ZERO }
+        Self { network, hosts, sockets, dialogues, timers, agenda, bells, free_port, now: Time::ZERO }
     }
 
     /// Starts every flow at its time and goes on until the measured one has ended; returns the time, or that it is not to go
@@ -116,8 +120,8 @@ impl<'t> Simulation<'t> {
         &mut self.dialogues[MEASURED]
     }
 
-    /// The other flows.
-    pub(crate) fn background(&self) -> &[Dialogue] {
+    /// The other flows, first those of the background.
+    pub(crate) fn others(&self) -> &[Dialogue] {
         &self.dialogues[MEASURED + 1..]
     }
 
@@ -287,9 +291,20 @@ impl<'t> Simulation<'t> {
 
     fn run_application(&mut self, dialogue: usize, role: Role) {
         self.poll_application(dialogue, role);
+        self.hear();
         // The measured flow closes when its records have been taken.
         if dialogue != MEASURED {
             self.begin_to_close(dialogue);
+        }
+    }
+
+    /// Lets those act whom an application has called.
+    fn hear(&mut self) {
+        let Some(bells) = &self.bells else { return };
+        for dialogue in bells.rung() {
+            for role in [Role::Client, Role::Server] {
+                self.agenda.set(entry(dialogue, role), self.now);
+            }
         }
     }
 

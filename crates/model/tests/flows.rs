@@ -19,6 +19,7 @@ fn eklund(transport: &str, delay: u64, queue: u64, interval: u64) -> Scenario {
         workload: toml::from_str(&workload).unwrap(),
         messages: 1000,
         background: Vec::new(),
+        onward: Vec::new(),
     }
 }
 

@@ -27,6 +27,7 @@ fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Sc
         workload: toml::from_str(workload).unwrap(),
         messages,
         background: Vec::new(),
+        onward: Vec::new(),
     }
 }
 

@@ -6,11 +6,11 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use hol_base::{Duration, Seed};
-use hol_measure::Outcome;
+use hol_measure::{Outcome, Record};
 use hol_stack::{Kind, TransportSpec};
 use hol_workloads::WorkloadSpec;
 
-use crate::{Background, Run, RunError, Scenario, Stopped, World};
+use crate::{Background, Onward, Run, RunError, Scenario, Stopped, World};
 
 /// One question, and what every world has to answer.
 #[derive(Debug, Clone)]
@@ -213,6 +213,7 @@ pub fn cases() -> Vec<Case> {
     cases.extend(["tcp", "sctp"].map(overload));
     cases.extend(["tcp", "sctp"].map(beside_others));
     cases.extend(["tcp", "mptcp"].map(long_message));
+    cases.extend(["tcp", "mptcp", "sctp:streams=4", "udp"].map(asking));
     cases.retain(|case| case.scenario.check().is_ok());
     cases
 }
@@ -276,6 +277,22 @@ fn beside_others(transport: &str) -> Case {
     Case { name, scenario: Scenario { background, ..alone }, ends: Ends::Finished, completed: 50..=50 }
 }
 
+/// The server asks its firewall, then another, which asks a third.
+fn asking(transport: &str) -> Case {
+    let spec: TransportSpec = transport.parse().expect("a transport of ours");
+    let onward = |workload: &str| Onward { transport: spec.clone(), workload: read(workload) };
+    let onward = vec![
+        onward("kind = 'simco'\nfrom = 'server'\nto = 'firewall'"),
+        onward("kind = 'echo'\nfrom = 'server'\nto = 'second'"),
+        onward("kind = 'echo'\nfrom = 'second'\nto = 'third'"),
+    ];
+    let nodes = "['client', 'server', 'firewall', 'second', 'third']";
+    let network = read(&format!("rate = '10Mbit'\nnodes = {nodes}\nlans = [{{ nodes = {nodes} }}]"));
+    let name = format!("{transport}, echo: the server asks others");
+    let alone = Scenario::alone(network, spec, read("kind = 'echo'\nstart = '1s'"), 50);
+    Case { name, scenario: Scenario { onward, ..alone }, ends: Ends::Finished, completed: 50..=50 }
+}
+
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
     toml::from_str(text).expect("a table of ours")
 }
@@ -312,6 +329,8 @@ impl Case {
             Some(format!("it took {:?} to connect", run.connect_time))
         } else if run.background.len() != background.len() {
             Some(format!("{} flows of the background", run.background.len()))
+        } else if let Some(asked) = self.asked_otherwise(run) {
+            Some(asked)
         } else {
             background.iter().zip(&run.background).find_map(|(asked, became)| {
                 let due = match (asked.workload.listens, asked.messages) {
@@ -323,6 +342,20 @@ impl Case {
                 (is != due).then(|| format!("{} of the background: {:?}", asked.workload, became.stopped))
             })
         }
+    }
+}
+
+impl Case {
+    /// What servers asked, if it is not all once.
+    fn asked_otherwise(&self, run: &Run) -> Option<String> {
+        let Scenario { background, onward, messages, .. } = &self.scenario;
+        let asked = run.background_records.iter().skip(background.len());
+        let answered = |records: &Vec<Record>| {
+            records.iter().filter(|record| record.outcome == Outcome::Completed).count() as u64
+        };
+        let answered: Vec<u64> = asked.map(answered).collect();
+        let is_due = answered.len() == onward.len() && answered.iter().all(|count| count == messages);
+        (!is_due).then(|| format!("servers asked for {messages} messages, and were answered {answered:?}"))
     }
 }
 

@@ -49,6 +49,32 @@ pub enum ScenarioError {
         /// What is wrong.
         problem: Box<ScenarioError>,
     },
+    /// An entry of what servers ask of others is wrong.
+    #[error("in [[onward]] number {}: {problem}", .index + 1)]
+    Onward {
+        /// Its place in the list, from 0.
+        index: usize,
+        /// What is wrong.
+        problem: Box<ScenarioError>,
+    },
+    /// Who asks on behalf of a request must have got one.
+    #[error(
+        "no request comes to {0:?}, which is to ask; let the workload, or an [[onward]] before this one, go `to` it"
+    )]
+    AsksUnasked(String),
+    /// Two flows come to one who asks: nobody would know for which.
+    #[error(
+        "two flows end at {0:?}, which asks others, and does so for one flow only; let the other end at another node"
+    )]
+    AskedByTwo(String),
+    /// A workload that is no requests with replies.
+    #[error("{0} is not answered request by request; take echo or simco")]
+    NotAnswered(&'static str),
+    /// No schedule makes it due.
+    #[error(
+        "its requests come due when their server has one to answer; remove `rate`, `interval`, `arrivals`, `sources` and `late_limit`"
+    )]
+    OnwardLoad,
     /// The transport would take any number of messages at once.
     #[error("UDP does not set the pace of a greedy sender; give `interval` or `rate` a value above zero")]
     NothingSetsThePace,

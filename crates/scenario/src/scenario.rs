@@ -8,7 +8,7 @@ use hol_stack::{Kind, TransportSpec};
 use hol_workloads::{Filter, HostSpec, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::{Background, CLIENT_PORTS, ScenarioError};
+use crate::{Background, CLIENT_PORTS, Onward, ScenarioError};
 
 /// One point of an experiment: a workload over a transport over a network, and what else goes on there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct Scenario {
     pub messages: u64,
     /// What competes with it.
     pub background: Vec<Background>,
+    /// What servers ask of others before they answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub onward: Vec<Onward>,
 }
 
 impl Scenario {
@@ -37,7 +40,8 @@ impl Scenario {
         workload: WorkloadSpec,
         messages: u64,
     ) -> Self {
-        Self { network, hosts: BTreeMap::new(), transport, workload, messages, background: Vec::new() }
+        let hosts = BTreeMap::new();
+        Self { network, hosts, transport, workload, messages, background: Vec::new(), onward: Vec::new() }
     }
 
     /// Refuses a scenario that contradicts itself.
@@ -63,6 +67,12 @@ impl Scenario {
             let each = opened(workload, transport, messages.unwrap_or(1));
             connections = connections.saturating_add(each.saturating_mul((*count).into()));
         }
+        for (index, Onward { workload, transport }) in self.onward.iter().enumerate() {
+            check_flow(workload, transport, &topology)
+                .map_err(|problem| ScenarioError::Onward { index, problem: Box::new(problem) })?;
+            connections = connections.saturating_add(opened(workload, transport, 1));
+        }
+        self.check_onward()?;
         if connections > CLIENT_PORTS as u64 {
             return Err(ScenarioError::TooManyConnections(connections, CLIENT_PORTS));
         }

@@ -5,15 +5,15 @@ use std::io;
 use hol_base::Time;
 use hol_measure::{Leg, Record};
 use hol_scenario::{Flow, Tally};
-use hol_system::{Events, Interest, Poller, Ready};
+use hol_system::{Events, Poller, Ready};
 use hol_workloads::{ConnectionId, Output};
 use socket2::Socket;
 
 use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site, SocketsError};
+use crate::bell::Bell;
 use crate::clock::{Alarm, Clock};
 use crate::filter::Filter;
 use crate::side::{Followed, Side};
-use crate::stop::Stop;
 use crate::token::Token;
 use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
 
@@ -36,6 +36,7 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) client_ports: Vec<u16>,
     pub(crate) client: Side,
     pub(crate) server: Side,
+    pub(crate) bell: Option<Bell>,
     pub(crate) filter: Option<Filter>,
     pub(crate) flow: Flow,
     pub(crate) was_stopped: bool,
@@ -49,11 +50,6 @@ impl EventLoop<'_> {
     const MOST_READY: usize = 64;
     /// As much as a datagram may be.
     pub(crate) const BUFFER: usize = 1 << 16;
-
-    /// Ends when `stop` is raised.
-    pub(crate) fn heed(&mut self, stop: &Stop) -> Result<(), SocketsError> {
-        self.poller.add(stop, Token::Stop, Interest::Read).map_err(refused("watch for the end"))
-    }
 
     /// Goes on until the flow has ended; returns the time.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
@@ -113,6 +109,11 @@ impl EventLoop<'_> {
                 self.was_stopped = self.flow.stopped().is_none();
                 self.flow.end();
                 Ok(())
+            }
+            Token::Bell => {
+                self.bell.iter().for_each(Bell::silence);
+                self.serve(End::Client)?;
+                self.serve(End::Server)
             }
             Token::Listener => {
                 if let Err(fault) = self.accept() {

@@ -9,6 +9,7 @@
 //! say written = first sent = last sent and arrived = delivered, so all of the delay but the slip is `network`.
 
 mod assignment;
+mod bell;
 mod clock;
 mod event_loop;
 mod filter;
@@ -19,6 +20,7 @@ mod sctp_structures;
 mod side;
 mod stop;
 mod tcp;
+mod ties;
 mod token;
 mod transceiver;
 mod tuning;
@@ -27,7 +29,9 @@ mod udp;
 use std::io;
 
 pub use assignment::{Assignment, Counts, End, Ending, FlowRun, PathChange, Site, SocketsError};
+pub use bell::Bell;
 pub use stop::Stop;
+pub use ties::Ties;
 pub use tuning::{Sysctl, Unsupported, sysctls};
 
 /// Does what `assignment` says on this machine's kernel, in its time. `enter` moves the calling thread to the network where
@@ -36,18 +40,17 @@ pub fn run(
     assignment: &Assignment,
     enter: &mut dyn FnMut(End) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
-    run_until(assignment, None, enter)
+    run_tied(assignment, Ties::default(), enter)
 }
 
-/// As [`run`], but another thread may end it by raising `stop`: then the flow has finished.
-pub fn run_until(
+/// As [`run`], tied to others.
+pub fn run_tied(
     assignment: &Assignment,
-    stop: Option<&Stop>,
+    ties: Ties<'_>,
     enter: &mut dyn FnMut(End) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
     assignment.check()?;
-    let mut event_loop = open::event_loop(assignment, enter)?;
-    stop.map_or(Ok(()), |stop| event_loop.heed(stop))?;
+    let mut event_loop = open::event_loop(assignment, ties, enter)?;
     let ended = event_loop.run()?;
     event_loop.finish(ended)
 }

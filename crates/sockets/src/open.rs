@@ -14,6 +14,7 @@ use crate::mptcp::Mptcp;
 use crate::sctp::Sctp;
 use crate::side::Side;
 use crate::tcp::Tcp;
+use crate::ties::Ties;
 use crate::token::Token;
 use crate::transceiver::{Opener, own_port, refused};
 use crate::udp::Udp;
@@ -21,6 +22,7 @@ use crate::udp::Udp;
 /// The loop of an assignment, whose server listens; the thread is left in the client's network.
 pub(crate) fn event_loop<'p>(
     assignment: &'p Assignment,
+    ties: Ties<'_>,
     enter: Enter<'p>,
 ) -> Result<EventLoop<'p>, SocketsError> {
     let Assignment { transport, workload, messages, seed, server, server_host, .. } = assignment;
@@ -45,8 +47,16 @@ pub(crate) fn event_loop<'p>(
     }
     enter(End::Client).map_err(refused("enter the client's network"))?;
 
-    let mut client = workload.client(lanes, *messages, *seed);
-    let mut server = workload.server(lanes, *messages, Host { filter: lent });
+    let Ties { stop, asker, desk, bell } = ties;
+    stop.map_or(Ok(()), |stop| poller.add(stop, Token::Stop, Interest::Read))
+        .map_err(refused("watch for the end"))?;
+    let heard = bell.as_ref().map_or(Ok(()), |bell| poller.add(bell, Token::Bell, Interest::Read));
+    heard.map_err(refused("watch for others"))?;
+    let mut client = match asker {
+        Some(asker) => workload.asking(lanes, asker, *seed),
+        None => workload.client(lanes, *messages, *seed),
+    };
+    let mut server = workload.server(lanes, *messages, Host { filter: lent, desk });
     client.ledger().make_room(*messages, 0);
     server.ledger().make_room(0, *messages);
     Ok(EventLoop {
@@ -60,6 +70,7 @@ pub(crate) fn event_loop<'p>(
         client_ports: Vec::new(),
         client: Side::new(End::Client, client),
         server: Side::new(End::Server, server),
+        bell,
         filter,
         flow: Flow::new(Terms::of(workload, transport, Time::ZERO)),
         was_stopped: false,

@@ -10,6 +10,8 @@ pub(crate) enum Token {
     Alarm,
     /// Another thread wants the run to end.
     Stop,
+    /// An application on another thread has left something for one of these.
+    Bell,
     /// The server's listening socket.
     Listener,
     /// The socket of a connection of an end.
@@ -22,6 +24,7 @@ impl From<Token> for u64 {
             Token::Alarm => 0,
             Token::Listener => 1,
             Token::Stop => 2,
+            Token::Bell => 3,
             Token::Connection(End::Client, ConnectionId(number)) => 4 + 2 * Self::from(number),
             Token::Connection(End::Server, ConnectionId(number)) => 5 + 2 * Self::from(number),
         }
@@ -34,6 +37,7 @@ impl From<u64> for Token {
             0 => Self::Alarm,
             1 => Self::Listener,
             2 => Self::Stop,
+            3 => Self::Bell,
             other => {
                 let end = if other.is_multiple_of(2) { End::Client } else { End::Server };
                 Self::Connection(end, ConnectionId(((other - 4) / 2) as u32))
@@ -52,7 +56,7 @@ mod tests {
             .map(ConnectionId)
             .into_iter()
             .flat_map(|number| [End::Client, End::Server].map(|end| Token::Connection(end, number)));
-        for token in connections.chain([Token::Alarm, Token::Listener, Token::Stop]) {
+        for token in connections.chain([Token::Alarm, Token::Listener, Token::Stop, Token::Bell]) {
             assert_eq!(Token::from(u64::from(token)), token);
         }
     }

@@ -6,6 +6,8 @@ use hol_base::Time;
 use hol_simco::{Change, Rule};
 use serde::{Deserialize, Serialize};
 
+use crate::Desk;
+
 /// The `[hosts.NAME]` table of an experiment: what a node has beside its links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -30,6 +32,8 @@ pub enum Filter {
 pub struct Host {
     /// Its packet filter, if it has one.
     pub filter: Option<Box<dyn Enforce>>,
+    /// Where requests wait until it has asked others, if it asks any.
+    pub desk: Option<Desk>,
 }
 
 /// A packet filter in the hands of a middlebox.

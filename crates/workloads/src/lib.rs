@@ -7,6 +7,7 @@
 
 mod bulk;
 mod contract;
+mod desk;
 mod echo;
 mod greetings;
 mod held;
@@ -30,6 +31,7 @@ mod workload;
 
 pub use bulk::Bulk;
 pub use contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing, Terms};
+pub use desk::{Asker, Bell, Desk};
 pub use echo::Echo;
 pub use host::{Enforce, Filter, Host, HostSpec};
 pub use lanes::Lanes;

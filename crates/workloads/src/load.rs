@@ -3,7 +3,7 @@
 use hol_base::{Duration, Frequency, Rng, Seed, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::WorkloadError;
+use crate::{Asker, ENDLESS, WorkloadError};
 
 /// The keys of a workload whose messages come due by time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -140,9 +140,14 @@ pub(crate) struct Pacer {
 #[derive(Debug)]
 enum Gaps {
     Constant(Duration),
-    Exponential { mean: Duration, rng: Rng },
+    Exponential {
+        mean: Duration,
+        rng: Rng,
+    },
     UntilTaken,
     UntilReply,
+    /// A request waits for it.
+    UntilAsked(Asker),
 }
 
 impl Pacer {
@@ -150,6 +155,11 @@ impl Pacer {
     pub(crate) fn untimed(pace: Pace, messages: u64) -> Self {
         let gaps = if pace == Pace::Replied { Gaps::UntilReply } else { Gaps::UntilTaken };
         Self::new(gaps, 1, messages)
+    }
+
+    /// A message is due whenever a request waits for somebody to ask.
+    pub(crate) fn asked(asker: Asker) -> Self {
+        Self::new(Gaps::UntilAsked(asker), 1, ENDLESS)
     }
 
     /// Of `messages` messages none is due before the start.
@@ -169,7 +179,15 @@ impl Pacer {
 
     /// When the next message is due; [`Time::MAX`] if none is.
     pub(crate) fn next(&self) -> Time {
-        self.next
+        match &self.gaps {
+            Gaps::UntilAsked(asker) if !asker.is_due() => Time::MAX,
+            _ => self.next,
+        }
+    }
+
+    /// Whether the next message waits for the other side, so that its silence is a stall.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.left > 0 && self.next == Time::MAX
     }
 
     /// The message that is due is made at `now`; returns when it was due. When each source has had its own, the next is
@@ -178,6 +196,10 @@ impl Pacer {
         self.left -= 1;
         // Who asks at the transport's pace asks when the last message has been taken.
         let due = if matches!(self.gaps, Gaps::UntilTaken) { now } else { self.next };
+        if let Gaps::UntilAsked(asker) = &mut self.gaps {
+            asker.ask();
+            return now;
+        }
         self.served = (self.served + 1) % self.sources;
         self.next = match self.gaps {
             Gaps::UntilReply => Time::MAX,
@@ -190,13 +212,15 @@ impl Pacer {
 
     /// Whether messages can be late: only what time makes due.
     pub(crate) fn is_open_loop(&self) -> bool {
-        matches!(self.gaps, Gaps::Constant(_) | Gaps::Exponential { .. })
+        !matches!(self.gaps, Gaps::UntilTaken | Gaps::UntilReply)
     }
 
-    /// A reply came.
-    pub(crate) fn replied(&mut self, now: Time) {
-        if matches!(self.gaps, Gaps::UntilReply) && self.left > 0 {
-            self.next = now;
+    /// The reply to a message came.
+    pub(crate) fn replied(&mut self, now: Time, number: u32) {
+        match &mut self.gaps {
+            Gaps::UntilReply if self.left > 0 => self.next = now,
+            Gaps::UntilAsked(asker) => asker.answered(number),
+            _ => (),
         }
     }
 
@@ -204,7 +228,7 @@ impl Pacer {
         match &mut self.gaps {
             Gaps::Constant(gap) => *gap,
             Gaps::Exponential { mean, rng } => Duration::from_secs_f64(rng.exponential(mean.as_secs_f64())),
-            Gaps::UntilTaken | Gaps::UntilReply => Duration::ZERO,
+            Gaps::UntilTaken | Gaps::UntilReply | Gaps::UntilAsked(_) => Duration::ZERO,
         }
     }
 }
@@ -277,10 +301,10 @@ mod tests {
         assert_eq!(pacer.next(), Time::from_millis(1));
         pacer.advance(Time::ZERO);
         assert_eq!(pacer.next(), Time::MAX);
-        pacer.replied(Time::from_millis(5));
+        pacer.replied(Time::from_millis(5), 0);
         assert_eq!(pacer.next(), Time::from_millis(5));
         pacer.advance(Time::ZERO);
-        pacer.replied(Time::from_millis(9));
+        pacer.replied(Time::from_millis(9), 1);
         assert_eq!(pacer.next(), Time::MAX);
     }
 

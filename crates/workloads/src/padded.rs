@@ -9,7 +9,7 @@ use crate::load::Pacer;
 use crate::padding::{self, Numbered};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
+use crate::{Application, Asker, ENDLESS, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
 
 /// A workload of padding.
 pub trait Padded {
@@ -85,8 +85,15 @@ impl<W: Padded> Workload for W {
         Box::new(Sender::new(requests, lanes, pacer, messages, late_limit))
     }
 
-    fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(padding::Reader { sends_back: W::COMES_BACK }, messages))
+    fn asking(&self, lanes: Lanes, asker: Asker, _: Seed) -> Option<Box<dyn Application>> {
+        let requests = Numbered::new(self.octets(), self.record_kind());
+        let sender = Sender::new(requests, lanes, Pacer::asked(asker), ENDLESS, None);
+        W::COMES_BACK.then(|| Box::new(sender) as Box<dyn Application>)
+    }
+
+    fn server(&self, _: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+        let reader = padding::Reader { sends_back: W::COMES_BACK };
+        Box::new(Receiver::new(reader, messages).asking(host.desk))
     }
 }
 

@@ -1,11 +1,12 @@
 //! The side that answers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use bytes::Bytes;
 use hol_base::Time;
 
+use crate::Desk;
 use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
 use crate::ledger::{Arrived, Ledger};
 
@@ -28,10 +29,14 @@ pub(crate) trait Answers: fmt::Debug {
     }
 }
 
-/// Answers at once and in the order in which requests are delivered, on the stream that they came on.
+/// Answers at once and in the order in which requests are delivered, on the stream that they came on; who asks others first,
+/// when they have answered.
 #[derive(Debug)]
 pub(crate) struct Receiver<A> {
     answers: A,
+    /// Where requests wait until others have been asked, and the replies that wait for that.
+    desk: Option<Desk>,
+    waiting: BTreeMap<u64, Outgoing>,
     /// Replies that the transport has not taken yet.
     outbox: VecDeque<Outgoing>,
     blocked: bool,
@@ -46,12 +51,19 @@ impl<A: Answers> Receiver<A> {
     pub(crate) fn new(answers: A, messages: u64) -> Self {
         Self {
             answers,
+            desk: None,
+            waiting: BTreeMap::new(),
             outbox: VecDeque::new(),
             blocked: false,
             to_close: VecDeque::new(),
             quit: None,
             ledger: Ledger::new(messages),
         }
+    }
+
+    /// The same, but who may have to ask others before it answers.
+    pub(crate) fn asking(self, desk: Option<Desk>) -> Self {
+        Self { desk, ..self }
     }
 
     fn take_request(&mut self, now: Time, delivery: Delivery) {
@@ -61,10 +73,25 @@ impl<A: Answers> Receiver<A> {
             number.map(|number| self.ledger.note_request(number, Arrived { passage, delivered: now }));
         match self.answers.answer(now, connection, payload) {
             Ok(Some(payload)) => {
-                self.outbox.push_back(Outgoing { connection, stream, payload, terms: None, entry });
+                self.reply(Outgoing { connection, stream, payload, terms: None, entry });
             }
             Ok(None) => {}
             Err(reason) => self.quit = Some(Quit::Nonsense(reason)),
+        }
+    }
+
+    /// A greeting is answered at once, a message when others have been asked.
+    fn reply(&mut self, reply: Outgoing) {
+        match self.desk.as_ref().filter(|_| reply.is_message()) {
+            Some(desk) => drop(self.waiting.insert(desk.put(), reply)),
+            None => self.outbox.push_back(reply),
+        }
+    }
+
+    /// Takes what others have been asked for.
+    fn take_ready(&mut self) {
+        while let Some(request) = self.desk.as_ref().and_then(Desk::take_ready) {
+            self.outbox.extend(self.waiting.remove(&request));
         }
     }
 }
@@ -88,6 +115,7 @@ impl<A: Answers> Application for Receiver<A> {
         if let Some(quit) = self.quit {
             return Output::Stop(quit);
         }
+        self.take_ready();
         if self.blocked {
             return Output::Wait(Time::MAX);
         }
@@ -96,6 +124,9 @@ impl<A: Answers> Application for Receiver<A> {
                 self.ledger.note_answer_written(entry, now);
             }
             return Output::Send(outgoing);
+        }
+        if !self.waiting.is_empty() {
+            return Output::Wait(Time::MAX);
         }
         // Only when all that it has to say is on its way.
         self.to_close.pop_front().map_or(Output::Wait(Time::MAX), Output::Close)

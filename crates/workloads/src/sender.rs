@@ -184,7 +184,7 @@ impl<R: Requests> Sender<R> {
         let reply = Arrived { passage: delivery.passage, delivered: now };
         if self.ledger.note_reply(number, reply, refused) {
             self.replies += 1;
-            self.pacer.replied(now);
+            self.pacer.replied(now, number);
         } else {
             self.quit = Some(Quit::Nonsense("a reply to no request"));
         }
@@ -244,7 +244,7 @@ impl<R: Requests> Application for Sender<R> {
             done: self.replies,
             last_due: self.ledger.last_due(),
             all_due: self.pacer.left() == 0,
-            awaits_answer: self.pacer.left() > 0 && self.pacer.next() == Time::MAX,
+            awaits_answer: self.pacer.awaits_answer(),
         }
     }
 

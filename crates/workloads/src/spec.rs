@@ -7,7 +7,7 @@ use hol_measure::RecordKind;
 use serde::{Deserialize, Serialize};
 
 use crate::simco::Mix;
-use crate::{Application, Arrivals, Host, Kind, Lanes, LengthOf, Load, Pace, Reading};
+use crate::{Application, Arrivals, Asker, Host, Kind, Lanes, LengthOf, Load, Pace, Reading};
 
 /// What the application does, between which nodes, and from when on. Beside these keys stand those of its kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -171,6 +171,15 @@ impl WorkloadSpec {
     /// arrivals and what is asked for.
     pub fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
         self.kind.workload().client(lanes, messages, seed)
+    }
+
+    /// The side that connects and sends whenever a request waits for it to ask.
+    ///
+    /// # Panics
+    /// If its messages are not answered one by one.
+    pub fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Box<dyn Application> {
+        let client = self.kind.workload().asking(lanes, asker, seed);
+        client.expect("a scenario is checked first")
     }
 
     /// The side that listens, on a host that lends it what it has.

@@ -4,7 +4,7 @@ use hol_base::Seed;
 use hol_measure::RecordKind;
 use hol_transport::FramingError;
 
-use crate::{Application, Host, Lanes, Load, Pace, WorkloadError};
+use crate::{Application, Asker, Host, Lanes, Load, Pace, WorkloadError};
 
 /// Tells how long a message is, from its first octets: what a byte stream's framer needs.
 pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
@@ -62,6 +62,12 @@ pub trait Workload {
     /// The side that connects and sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; of `seed` come the
     /// arrivals and what is asked for.
     fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application>;
+    /// The side that connects and sends whenever a request waits for it to ask; `None`: it is not a workload of requests that are
+    /// answered one by one, so it can neither ask on behalf of others nor let others ask.
+    fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
+        let _ = (lanes, asker, seed);
+        None
+    }
     /// The side that listens, on a host that lends it what it has.
     fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application>;
     /// In a few words, with what is not as usual.

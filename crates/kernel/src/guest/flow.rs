@@ -1,4 +1,4 @@
-//! The flows of a job: the one that is measured, and those of the background on threads of their own.
+//! The flows of a job: the one that is measured, and all others on threads of their own.
 
 use std::fs::File;
 use std::thread;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{FIRST_CLIENT_PORT, Scenario, server_port};
-use hol_sockets::{Assignment, End, Ending, FlowRun, Site, SocketsError, Stop};
+use hol_scenario::{FIRST_CLIENT_PORT, Scenario, Tied, server_port};
+use hol_sockets::{Assignment, Bell, End, Ending, FlowRun, Site, SocketsError, Stop, Ties};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 use nix::sched::{CloneFlags, setns};
@@ -33,7 +33,7 @@ struct Own<'s> {
     host: HostSpec,
 }
 
-/// The flow that is measured, then those of the background; each has ports of its own.
+/// The flow that is measured, those of the background, then those on which servers ask; each has ports of its own.
 pub(super) fn all<'t>(
     topology: &'t Topology,
     network: &hol_network::Topology,
@@ -47,6 +47,14 @@ pub(super) fn all<'t>(
         messages: flow.messages,
         seed: flow.seed,
         ending: if flow.messages == ENDLESS { Ending::Abort } else { Ending::Close },
+        host: HostSpec::default(),
+    });
+    let onward = scenario.onward_flows(seed).map(|flow| Own {
+        transport: flow.transport,
+        workload: flow.workload,
+        messages: ENDLESS,
+        seed: flow.seed,
+        ending: Ending::Abort,
         host: HostSpec::default(),
     });
     let measured = Own {
@@ -70,14 +78,14 @@ pub(super) fn all<'t>(
             Assignment { transport, workload, messages, seed, client, server, server_host, ending };
         Flow { assignment, networks: ends.map(|end| &topology.node(end).file) }
     };
-    [measured].into_iter().chain(background).enumerate().map(flow).collect()
+    [measured].into_iter().chain(background).chain(onward).enumerate().map(flow).collect()
 }
 
 impl Flow<'_> {
-    fn run(&self, stop: Option<&Stop>) -> Result<FlowRun, SocketsError> {
+    fn run(&self, ties: Ties<'_>) -> Result<FlowRun, SocketsError> {
         wait(Duration::from_nanos(self.assignment.workload.start.as_nanos()));
         let [client, server] = self.networks;
-        hol_sockets::run_until(&self.assignment, stop, &mut |end| {
+        hol_sockets::run_tied(&self.assignment, ties, &mut |end| {
             let network = if end == End::Client { client } else { server };
             Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
         })
@@ -89,17 +97,32 @@ impl Flow<'_> {
 pub(super) struct Outcome {
     /// When the run began, in ns since 1970.
     pub(super) epoch: u64,
-    /// The measured flow, then those of the background.
+    /// The measured flow, those of the background, then those on which servers ask.
     pub(super) flows: Vec<FlowRun>,
 }
 
-/// Runs the measured flow, which is the first, and the background until that has ended.
-pub(super) fn run(flows: &[Flow<'_>]) -> Result<Outcome, Trouble> {
-    let (measured, background) = flows.split_first().ok_or("nothing to run")?;
+/// What ties each flow to others.
+fn ties<'s>(scenario: &Scenario, flows: usize, stop: &'s Stop) -> Result<Vec<Ties<'s>>, Trouble> {
+    let bells = (0..flows).map(|_| Bell::new()).collect::<Result<Vec<Bell>, _>>()?;
+    let background = flows - 1 - scenario.onward.len();
+    let tied = scenario.tied(background, |flow| bells[flow].ringer()).into_iter().zip(&bells).enumerate();
+    let ties = tied.map(|(flow, (Tied { asker, desk }, bell))| {
+        let bell = (asker.is_some() || desk.is_some()).then(|| bell.clone());
+        Ties { stop: (flow > 0).then_some(stop), asker, desk, bell }
+    });
+    Ok(ties.collect())
+}
+
+/// Runs the measured flow, which is the first, and the others until that has ended.
+pub(super) fn run(flows: &[Flow<'_>], scenario: &Scenario) -> Result<Outcome, Trouble> {
+    let (measured, others) = flows.split_first().ok_or("nothing to run")?;
     let stop = Stop::new()?;
+    let mut ties = ties(scenario, flows.len(), &stop)?.into_iter();
+    let own = ties.next().unwrap_or_default();
     let (run, others, raised) = thread::scope(|scope| {
-        let others: Vec<_> = background.iter().map(|flow| scope.spawn(|| flow.run(Some(&stop)))).collect();
-        let run = measured.run(None);
+        let others = others.iter().zip(ties).map(|(flow, ties)| scope.spawn(|| flow.run(ties)));
+        let others: Vec<_> = others.collect();
+        let run = measured.run(own);
         let raised = stop.raise();
         let ended: Vec<_> =
             others.into_iter().map(|other| other.join().expect("a run does not panic")).collect();

@@ -30,7 +30,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let capture = job.capture.then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
     schedule::start(plan.changes.clone(), chains)?;
-    let outcome = flow::run(&flows)?;
+    let outcome = flow::run(&flows, &job.scenario)?;
     let capture = capture.map(|capture| capture.finish(outcome.epoch)).transpose()?;
     let run = outcome.measured();
     let facts = Facts {
@@ -65,8 +65,9 @@ fn settle(
     let background = scenario.background.iter().filter(|entry| entry.count > 0);
     let background = background.map(|entry| (&entry.transport, &entry.workload));
     let mut settled = BTreeMap::new();
+    let onward = scenario.onward.iter().map(|entry| (&entry.transport, &entry.workload));
     // The measured flow last, so that its settings are what is told.
-    for (transport, workload) in background.chain([(&scenario.transport, &scenario.workload)]) {
+    for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
         settled.clear();
         for Sysctl { name, value } in sysctls(transport)? {
             for end in [workload.from(), workload.to()] {

@@ -72,17 +72,19 @@ workload.pair = true
 workload.mix.enable = 1
 workload.mix.lifetime = 1
 background = [{ count = 1 }]
+onward = [{ workload = { kind = 'echo' } }]
 sweep = { seed = [1] }
 sweep.seed = [1]
 zip = [{ seed = [1] }]
 ";
 
 /// Keys of the tables in lists.
-pub const INSIDE: [(&str, &[&str]); 6] = [
+pub const INSIDE: [(&str, &[&str]); 7] = [
     (
         "background",
         &["transport", "workload", "messages", "count", "spread", "workload.kind", "workload.size"],
     ),
+    ("onward", &["transport", "workload", "workload.kind", "workload.from", "workload.to"]),
     ("network.events", &["at", "direction", "path", "link", "down", "rate", "loss", "delay"]),
     ("network.paths", &["delay", "up", "down.loss"]),
     ("network.links", &["from", "to", "name", "addresses", "rate", "up"]),

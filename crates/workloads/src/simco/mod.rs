@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 pub use mix::Mix;
 
+use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
+use crate::{Application, Asker, ENDLESS, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
 use agent::Agent;
 use middlebox::Firewall;
 
@@ -83,8 +84,13 @@ impl Workload for Simco {
         Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
     }
 
+    fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
+        let requests = Agent::new(lanes, self.mix, seed.derive("workload/mix").rng());
+        Some(Box::new(Sender::new(requests, lanes, Pacer::asked(asker), ENDLESS, None)))
+    }
+
     fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(Firewall::new(lanes, host.filter), messages))
+        Box::new(Receiver::new(Firewall::new(lanes, host.filter), messages).asking(host.desk))
     }
 
     fn describe(&self) -> String {

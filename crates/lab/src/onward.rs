@@ -1,0 +1,26 @@
+//! `[[onward]]`: what a server asks of others before it answers.
+
+use hol_stack::TransportSpec;
+use hol_workloads::WorkloadSpec;
+use serde::{Deserialize, Serialize};
+
+use crate::point::settled;
+
+/// Requests of a server, one for each request that comes to it; those of the same server are made one after another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Onward {
+    /// How they travel. Default as those of the workload.
+    #[serde(default, with = "settled::if_any", skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportSpec>,
+    /// What is asked: `from` is the server that asks, `to` the one that is asked.
+    pub workload: WorkloadSpec,
+}
+
+impl Onward {
+    /// The same beside a workload over `transport`.
+    pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::Onward {
+        let Self { transport: own, workload } = self.clone();
+        hol_scenario::Onward { transport: own.unwrap_or_else(|| transport.clone()), workload }
+    }
+}

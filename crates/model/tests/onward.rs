@@ -1,0 +1,90 @@
+//! Servers that ask others before they answer: a call through two proxies, each with a middlebox to ask or another proxy.
+
+use hol_base::{Duration, Seed, Time};
+use hol_model::run;
+use hol_scenario::{Onward, Run, Scenario, Stopped};
+
+const CHAIN: &str = "
+    nodes = ['caller', 'proxy', 'middlebox', 'far', 'callee']
+    rate = '1Gbit'
+    [[links]]
+    from = 'caller'
+    to = 'proxy'
+    delay = '5ms'
+    [[links]]
+    from = 'proxy'
+    to = 'middlebox'
+    delay = '1ms'
+    [[links]]
+    from = 'proxy'
+    to = 'far'
+    delay = '20ms'
+    LOSS
+    [[links]]
+    from = 'far'
+    to = 'callee'
+    delay = '7ms'
+";
+
+/// A call: the proxy asks its middlebox, then the far proxy, which asks the callee.
+fn call(transport: &str, loss: &str, messages: u64) -> Run {
+    let transport: hol_stack::TransportSpec = transport.parse().unwrap();
+    let workload = |text: &str| toml::from_str(text).unwrap();
+    let echo = "kind = 'echo'\nsize = '500B'";
+    let network = toml::from_str(&CHAIN.replace("LOSS", loss)).unwrap();
+    let measured = workload(&format!("{echo}\nfrom = 'caller'\nto = 'proxy'\nrate = '50/s'\nstart = '1s'"));
+    let onward = [
+        "kind = 'simco'\nfrom = 'proxy'\nto = 'middlebox'".to_owned(),
+        format!("{echo}\nfrom = 'proxy'\nto = 'far'"),
+        format!("{echo}\nfrom = 'far'\nto = 'callee'"),
+    ];
+    let onward =
+        onward.map(|text| Onward { transport: transport.clone(), workload: workload(&text) }).to_vec();
+    let scenario = Scenario { onward, ..Scenario::alone(network, transport, measured, messages) };
+    run(&scenario, Seed(1), None).unwrap()
+}
+
+fn times(run: &Run) -> Vec<Duration> {
+    run.records.iter().filter_map(|record| record.latency()).collect()
+}
+
+#[test]
+fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
+    for transport in ["tcp:stack=rfc", "sctp:streams=8,stack=rfc", "udp:stack=rfc"] {
+        let run = call(transport, "", 100);
+        assert_eq!(run.course.stopped, Stopped::Finished, "{transport}");
+        // 2 × (5 + 1 + 20 + 7) ms of propagation; what a message of 600 octets takes on eight links of 1 Gbit/s is 40 µs.
+        let times = times(&run);
+        assert_eq!(times.len(), 100);
+        let (least, most) = (Duration::from_millis(66), Duration::from_micros(66_060));
+        assert!(times.iter().all(|time| (least..most).contains(time)), "{transport}: {times:?}");
+        let waits = run
+            .records
+            .iter()
+            .map(|record| record.reply.unwrap().written.since(record.request.unwrap().delivered));
+        assert!(waits.min() >= Some(Duration::from_millis(56)), "the rest is at the proxy");
+    }
+}
+
+#[test]
+fn a_loss_between_the_proxies_holds_up_the_calls_behind_it_over_one_stream_and_not_over_eight() {
+    let delayed = |transport| {
+        let run = call(transport, "up = { loss = { drop = [60] } }", 100);
+        assert_eq!(run.course.stopped, Stopped::Finished);
+        times(&run).iter().filter(|time| **time > Duration::from_millis(67)).count()
+    };
+    let (one, eight) = (delayed("sctp:streams=1"), delayed("sctp:streams=8"));
+    assert!(one > eight && eight >= 1, "{one} and {eight}");
+}
+
+#[test]
+fn every_request_is_asked_once_of_everybody_and_the_same_seed_gives_the_same_run() {
+    let [run, again] = [(); 2].map(|()| call("tcp", "loss = '2%'", 300));
+    assert_eq!(run.digest(), again.digest());
+    let asked: Vec<usize> = run.background_records.iter().map(Vec::len).collect();
+    assert_eq!((run.records.len(), asked), (300, vec![300; 3]));
+    let [first, ..] = &run.background_records[..] else { panic!("three flows") };
+    assert!(first.iter().zip(&run.records).all(|(asked, call)| {
+        asked.scheduled >= call.request.map_or(Time::MAX, |request| request.delivered)
+    }));
+}

@@ -1,0 +1,161 @@
+//! What a server asks of others before it answers.
+
+use std::collections::BTreeMap;
+
+use hol_base::Seed;
+use hol_measure::RecordKind;
+use hol_stack::TransportSpec;
+use hol_workloads::{Asker, Bell, Desk, Load, WorkloadSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::as_written;
+use crate::{Scenario, ScenarioError};
+
+/// Requests of a server to another, one for each request that comes to it: a proxy asks its middlebox, then the next proxy. Those
+/// of the same server are made one after another, in the order of the scenario; then it answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Onward {
+    /// How they travel.
+    #[serde(with = "as_written")]
+    pub transport: TransportSpec,
+    /// What is asked; `from` is the server, and no schedule makes it due.
+    pub workload: WorkloadSpec,
+}
+
+/// A flow of such requests, with what is its own.
+#[derive(Debug, Clone)]
+pub struct OnwardFlow<'s> {
+    /// How they travel.
+    pub transport: &'s TransportSpec,
+    /// What is asked; its start is drawn.
+    pub workload: WorkloadSpec,
+    /// Where its randomness comes from.
+    pub seed: Seed,
+}
+
+/// What ties the applications of a flow to those of others on their hosts.
+#[derive(Debug, Default)]
+pub struct Tied {
+    /// Its client asks on behalf of a server.
+    pub asker: Option<Asker>,
+    /// Its server asks others before it answers.
+    pub desk: Option<Desk>,
+}
+
+impl Scenario {
+    /// The flows on which servers ask others, in a run with this seed.
+    pub fn onward_flows(&self, seed: Seed) -> impl Iterator<Item = OnwardFlow<'_>> {
+        let seed = seed.derive("onward");
+        self.onward.iter().enumerate().map(move |(number, Onward { transport, workload })| {
+            let seed = seed.derive_index(number as u64);
+            OnwardFlow { transport, workload: workload.started(seed), seed }
+        })
+    }
+
+    /// What ties each flow to others: the measured, `background` ones, then those on which servers ask. `bell` makes what is called
+    /// when an application of a flow has something to do.
+    pub fn tied(&self, background: usize, bell: impl Fn(usize) -> Bell) -> Vec<Tied> {
+        let (first, onward) = (1 + background, self.onward.iter().map(|onward| &onward.workload));
+        let mut tied: Vec<Tied> = (0..first + self.onward.len()).map(|_| Tied::default()).collect();
+        let mut asked: BTreeMap<&str, (Desk, usize)> = BTreeMap::new();
+        let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
+        for (flow, workload) in flows {
+            if let Some((desk, place)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
+                tied[flow].asker = Some(desk.asker(*place, bell(flow)));
+                *place += 1;
+            }
+            let askers = self.asks(workload.to());
+            if askers > 0 {
+                let desk = Desk::new(askers);
+                desk.on_ready(bell(flow));
+                tied[flow].desk = Some(desk.clone());
+                asked.insert(workload.to(), (desk, 0));
+            }
+        }
+        tied
+    }
+
+    /// How many others a server asks before it answers.
+    fn asks(&self, server: &str) -> usize {
+        self.onward.iter().filter(|onward| onward.workload.from() == server).count()
+    }
+
+    /// Every request comes from a server that has one to answer, and goes to one that does not wait for it.
+    pub(crate) fn check_onward(&self) -> Result<(), ScenarioError> {
+        if !self.onward.is_empty() && !is_answered(&self.workload) {
+            return Err(ScenarioError::NotAnswered(self.workload.kind.workload().name()));
+        }
+        let mut reached = vec![self.workload.to()];
+        for (index, Onward { workload, .. }) in self.onward.iter().enumerate() {
+            self.check_asking(workload, &reached)
+                .map_err(|problem| ScenarioError::Onward { index, problem: Box::new(problem) })?;
+            reached.push(workload.to());
+        }
+        Ok(())
+    }
+
+    fn check_asking(&self, workload: &WorkloadSpec, reached: &[&str]) -> Result<(), ScenarioError> {
+        let (from, to) = (workload.from(), workload.to());
+        if !is_answered(workload) {
+            return Err(ScenarioError::NotAnswered(workload.kind.workload().name()));
+        }
+        if workload.load().is_some_and(|load| *load != Load::default()) {
+            return Err(ScenarioError::OnwardLoad);
+        }
+        if !reached.contains(&from) {
+            return Err(ScenarioError::AsksUnasked(from.to_owned()));
+        }
+        // So there is no circle either.
+        if reached.contains(&to) && self.asks(to) > 0 {
+            return Err(ScenarioError::AskedByTwo(to.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn is_answered(workload: &WorkloadSpec) -> bool {
+    workload.record_kind() == RecordKind::Transaction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `asks` is a list of `from to`.
+    fn check(workload: &str, asks: &[(&str, &str)]) -> Result<(), String> {
+        let network = "nodes = ['a', 'b', 'c', 'd']\nlans = [{ nodes = ['a', 'b', 'c', 'd'] }]";
+        let workload = toml::from_str(&format!("from = 'a'\nto = 'b'\n{workload}")).unwrap();
+        let transport: TransportSpec = "tcp".parse().unwrap();
+        let scenario = Scenario::alone(toml::from_str(network).unwrap(), transport.clone(), workload, 10);
+        let onward = asks.iter().map(|(nodes, more)| {
+            let (from, to) = nodes.split_once(' ').unwrap();
+            let text = format!("from = '{from}'\nto = '{to}'\n{more}");
+            Onward { transport: transport.clone(), workload: toml::from_str(&text).unwrap() }
+        });
+        let scenario = Scenario { onward: onward.collect(), ..scenario };
+        scenario.check().map_err(|problem| problem.to_string())
+    }
+
+    const ECHO: &str = "kind = 'echo'";
+
+    #[test]
+    fn a_proxy_asks_its_middlebox_and_then_the_next_proxy() {
+        assert_eq!(check(ECHO, &[("b c", "kind = 'simco'"), ("b d", ECHO)]), Ok(()));
+        assert_eq!(check(ECHO, &[("b c", ECHO), ("c d", ECHO), ("d a", "kind = 'pingpong'")]), Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused_with_its_cure() {
+        let refused = |asks: &[(&str, &str)], words: &str| {
+            let problem = check(ECHO, asks).unwrap_err();
+            assert!(problem.contains(words) && problem.contains("[[onward]] number "), "{problem}");
+        };
+        refused(&[("c d", ECHO)], "no request comes to \"c\"");
+        refused(&[("b c", ECHO), ("c b", ECHO)], "two flows end at \"b\"");
+        refused(&[("b c", ECHO), ("b d", ECHO), ("c d", ECHO), ("d a", ECHO)], "two flows end at \"d\"");
+        refused(&[("b c", "kind = 'oneway'")], "oneway is not answered request by request");
+        refused(&[("b c", "kind = 'echo'\nrate = '10/s'")], "remove `rate`");
+        let bulk = check("kind = 'bulk'", &[("b c", ECHO)]).unwrap_err();
+        assert!(bulk.contains("bulk is not answered"), "{bulk}");
+    }
+}

@@ -1,0 +1,154 @@
+//! Where a server keeps the requests that it cannot answer before it has asked others: a proxy that asks its middlebox, then
+//! the next proxy.
+//!
+//! It is shared by the server's application and by the clients that ask on its behalf, one after another. Whoever gets
+//! something to do hears a bell. It knows no time: those who share it may have clocks of their own.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The desk of a server.
+#[derive(Debug, Clone)]
+pub struct Desk(Arc<Mutex<Papers>>);
+
+/// The place of one of those who ask, in the order in which they do.
+#[derive(Debug)]
+pub struct Asker {
+    desk: Desk,
+    place: usize,
+    /// What it has asked, and is not answered: the request of its own, and on whose behalf.
+    under_way: VecDeque<(u32, Request)>,
+    asked: u32,
+}
+
+/// A request that waits, by its place in the order of arrival.
+type Request = u64;
+
+/// Called when there is something to do.
+pub type Bell = Box<dyn Fn() + Send>;
+
+#[derive(Debug)]
+struct Papers {
+    /// By asker: what it is to ask for.
+    trays: Vec<Tray>,
+    /// What all have been asked for.
+    ready: Tray,
+    requests: Request,
+}
+
+/// Requests that lie there, and who is to know.
+#[derive(Default)]
+struct Tray {
+    requests: VecDeque<Request>,
+    bell: Option<Bell>,
+}
+
+impl Desk {
+    /// One with places for so many who ask.
+    pub fn new(askers: usize) -> Self {
+        let trays = std::iter::repeat_with(Tray::default).take(askers).collect();
+        Self(Arc::new(Mutex::new(Papers { trays, ready: Tray::default(), requests: 0 })))
+    }
+
+    /// The place of the one who asks after so many others. `bell` is called when it has something to ask.
+    pub fn asker(&self, place: usize, bell: Bell) -> Asker {
+        self.papers().trays[place].bell = Some(bell);
+        Asker { desk: self.clone(), place, under_way: VecDeque::new(), asked: 0 }
+    }
+
+    /// `bell` is called when a request can be answered.
+    pub fn on_ready(&self, bell: Bell) {
+        self.papers().ready.bell = Some(bell);
+    }
+
+    /// A request came.
+    pub(crate) fn put(&self) -> Request {
+        let mut papers = self.papers();
+        let request = papers.requests;
+        papers.requests += 1;
+        papers.pass(0, request);
+        request
+    }
+
+    /// The next that can be answered.
+    pub(crate) fn take_ready(&self) -> Option<Request> {
+        self.papers().ready.requests.pop_front()
+    }
+
+    fn papers(&self) -> MutexGuard<'_, Papers> {
+        self.0.lock().expect("nobody panics with it")
+    }
+}
+
+impl Papers {
+    /// Gives a request to the asker at `place`, or back if there is none left.
+    fn pass(&mut self, place: usize, request: Request) {
+        let tray = self.trays.get_mut(place).unwrap_or(&mut self.ready);
+        tray.requests.push_back(request);
+        tray.bell.iter().for_each(|ring| ring());
+    }
+}
+
+impl Asker {
+    /// Whether it has something to ask.
+    pub(crate) fn is_due(&self) -> bool {
+        !self.desk.papers().trays[self.place].requests.is_empty()
+    }
+
+    /// It asks, with a message of its own, which is the next by number.
+    pub(crate) fn ask(&mut self) {
+        let request = self.desk.papers().trays[self.place].requests.pop_front().expect("it is due");
+        self.under_way.push_back((self.asked, request));
+        self.asked += 1;
+    }
+
+    /// Its message has been answered.
+    pub(crate) fn answered(&mut self, number: u32) {
+        let place = self.under_way.iter().position(|(asked, _)| *asked == number);
+        if let Some((_, request)) = place.and_then(|place| self.under_way.remove(place)) {
+            self.desk.papers().pass(self.place + 1, request);
+        }
+    }
+}
+
+impl fmt::Debug for Tray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.requests.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_request_goes_from_one_who_asks_to_the_next_and_then_back() {
+        let rung = Arc::new(AtomicU32::new(0));
+        let bell = |value| {
+            let rung = rung.clone();
+            Box::new(move || rung.store(value, Ordering::Relaxed)) as Bell
+        };
+        let heard = || rung.swap(0, Ordering::Relaxed);
+        let desk = Desk::new(2);
+        let [mut first, mut second] = [0, 1].map(|place| desk.asker(place, bell(place as u32 + 1)));
+        desk.on_ready(bell(9));
+        assert_eq!((desk.put(), desk.put(), heard()), (0, 1, 1));
+        assert_eq!((first.is_due(), second.is_due(), desk.take_ready()), (true, false, None));
+        first.ask();
+        first.ask();
+        first.answered(1);
+        assert_eq!(
+            (heard(), first.is_due(), second.is_due()),
+            (2, false, true),
+            "the second request overtakes"
+        );
+        second.ask();
+        second.answered(0);
+        assert_eq!((heard(), desk.take_ready(), desk.take_ready()), (9, Some(1), None));
+        first.answered(1);
+        assert_eq!(heard(), 0, "it has been answered");
+    }
+}
