@@ -47,7 +47,7 @@ const TOP: [Note; 10] = [
 ];
 
 /// Those of `[network]`.
-const NETWORK: [Note; 7] = [
+const NETWORK: [Note; 10] = [
     (
         "rate",
         "Of the link in each direction; [network.up] and [network.down] would say it for one.",
@@ -55,6 +55,7 @@ const NETWORK: [Note; 7] = [
     ),
     ("delay", "One way.", "\"10ms\""),
     ("jitter", "The delay varies by up to this much.", "\"0s\""),
+    ("jitter_correlation", "How much of it is the packet's before; needs jitter.", "\"0%\""),
     (
         "loss",
         "Of packets in each direction; in bursts it is { good_to_bad = \"1%\", bad_to_good = \"25%\" }.",
@@ -62,6 +63,12 @@ const NETWORK: [Note; 7] = [
     ),
     ("queue", "What waits before the link: packets, or octets as in \"64KiB\".", "\"1000p\""),
     ("discipline", "Who is dropped when they queue up; \"red\" drops early.", "\"droptail\""),
+    (
+        "police",
+        "Drops what comes out of the link faster than { rate = \"1Mbit\", burst = \"10kB\" }.",
+        "\"none\"",
+    ),
+    ("channel", "Links that name the same one transmit one packet at a time over all of them.", "\"own\""),
     ("mtu", "The longest IP packet.", "\"1500B\""),
 ];
 

@@ -121,6 +121,9 @@ mod tests {
     fn what_the_kernel_cannot_do_is_refused_by_name() {
         for (text, key) in [
             ("delay = '5s'\njitter = '3s'", "network.jitter"),
+            ("jitter = '3ms'\njitter_correlation = '50%'", "network.jitter_correlation"),
+            ("channel = 'air'", "network.channel"),
+            ("duplicate = '1%'\npolice = { rate = '1Mbit', burst = '10kB' }", "network.duplicate"),
             ("mtu = '65536B'", "network.mtu"),
             ("discipline = { red = {} }", "min, max"),
             ("rate = '64500bit'\ndiscipline = { red = { min = '5kB', max = '9kB' } }", "network.rate"),

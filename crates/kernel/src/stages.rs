@@ -1,12 +1,12 @@
 //! The stages of a line, the first one first.
 //!
 //! A line of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on a router of its own:
-//! delay, admission to the queue, rate, release from the queue, loss, hold-back; copies are made where the line ends.
+//! delay, admission to the queue, rate, release from the queue, loss, hold-back, police; copies are made where the line ends.
 //! All but the last are first in, first out, so the delay may stand before the queue: the sums are the same. An
 //! emulator counts what the ones inside it hold, so packets that are held back take room in a queue of packets.
 
 use hol_base::{Duration, QueueLimit, Ratio, Seed};
-use hol_network::{Change, LossSpec, Settings};
+use hol_network::{Change, LossSpec, PoliceSpec, Settings, TokenBucket};
 
 use crate::KernelError;
 use crate::early::{self, Early, Pace};
@@ -68,6 +68,8 @@ pub(crate) enum Filter {
     Release,
     /// Loses packets by number, the first being 1.
     Drop(Vec<u64>),
+    /// Loses what comes faster than the tokens.
+    Police(TokenBucket),
 }
 
 /// Which packets an emulator loses.
@@ -100,7 +102,7 @@ const IDLE: Emulator = Emulator {
 impl Line {
     /// The stages under `settings`, which may be others than those at the start.
     pub(crate) fn stages(&self, settings: &Settings) -> Vec<Stage> {
-        let Settings { delay, jitter, queue, loss, reorder, reorder_by, corrupt, .. } = settings;
+        let Settings { delay, jitter, queue, loss, reorder, reorder_by, corrupt, police, .. } = settings;
         // A rate keeps the order of packets whose delays differ.
         let in_order = *jitter > Duration::ZERO || self.changing.delay;
         let rate = if in_order { NO_TIME } else { 0 };
@@ -135,6 +137,7 @@ impl Line {
             let overtaking = Some(Ratio::new(1.0 - reorder.value()).unwrap_or_default());
             stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE }));
         }
+        stages.extend(police.0.map(|bucket| Stage::Filter(Filter::Police(bucket))));
         stages
     }
 
@@ -183,10 +186,30 @@ impl Line {
         }
     }
 
+    /// Refuses keys that nothing here stands for, or not beside each other.
+    fn check_words(&self) -> Result<(), KernelError> {
+        let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
+        if !jitter_correlation.is_zero() {
+            let why = "netem takes the remainder of its correlated number by twice the jitter, and no correlation is left; leave \
+                       it out, or take the world \"model\"";
+            return refuse("network.jitter_correlation", format!("{}: {why}", self.name));
+        }
+        if channel != Settings::OWN_CHANNEL {
+            let why = "each line has a transmitter of its own here; let the nodes share a LAN, or take the world \"model\"";
+            return refuse("network.channel", format!("{}: {why}", self.name));
+        }
+        if *police != PoliceSpec::default() && !duplicate.is_zero() {
+            let why = "copies are made behind the police here and would take no tokens; let one link copy and the next police";
+            return refuse("network.police beside network.duplicate", format!("{}: {why}", self.name));
+        }
+        Ok(())
+    }
+
     /// Refuses what an emulator has no words for.
     pub(crate) fn check(&self) -> Result<(), KernelError> {
         let Settings { jitter, loss, .. } = &self.settings;
         self.check_queue(&self.settings)?;
+        self.check_words()?;
         if *jitter > Duration::from_secs(2) {
             return refuse(
                 format!("network.jitter = {jitter}"),

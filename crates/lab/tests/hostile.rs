@@ -86,6 +86,9 @@ fn tame_line() -> impl Strategy<Value = (String, String)> {
         number("seed", 0..1 << 62),
         number("repetitions", 1..5),
         number("messages", 5..1 << 62),
+        word("network.police", &["{ rate = '1Mbit', burst = '1MB' }", "'none'"]),
+        word("network.channel", &["'air'", "'own'"]),
+        word("network.up.jitter_correlation", &["'50%'", "'0%'"]),
         word("network.discipline", &["'red'", "'droptail'", "{ red = { gentle = true } }"]),
         word("network.up.loss", &["{ drop = [1, 2] }", "{ good_to_bad = '1%', bad_to_good = '20%' }"]),
         word(

@@ -1,6 +1,6 @@
 //! Whole runs in the model world.
 
-use hol_base::{Duration, Seed, Time};
+use hol_base::{Duration, Rng, Seed, Time};
 use hol_measure::{Leg, Outcome, Record};
 use hol_model::run;
 use hol_network::{Crossing, Drops, Fate, Tap, TapPoint};
@@ -137,6 +137,18 @@ fn what_a_middlebox_refuses_is_counted_as_failed_and_the_run_goes_on() {
     assert_eq!((run.stopped.clone(), run.records.len()), (Stopped::Finished, 600));
 }
 
+/// Some of the settings that not every line has.
+fn beside(mut rng: Rng) -> String {
+    let correlation = format!("jitter_correlation = '{}%'", rng.below(101));
+    let police = format!(
+        "police = {{ rate = '{}kbit', burst = '{}B' }}",
+        400 + rng.below(5000),
+        1500 + rng.below(20_000)
+    );
+    let all = [correlation, police, "channel = 'air'".to_owned()];
+    all.into_iter().filter(|_| rng.chance(0.4)).collect::<Vec<_>>().join("\n")
+}
+
 /// Property: under any mix of impairments no stream loses, repeats or reorders a message.
 ///
 /// `HOL_SEEDS` says how many mixes; the seed that fails is in the message.
@@ -151,7 +163,7 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
              corrupt = '{}%'\nqueue = '{}p'\nrate = '{}kbit'\n\
              down = {{ loss = {{ good_to_bad = '{}%', bad_to_good = '70%' }} }}",
             1 + percent(30) as u64,
-            (percent(1) * 1000.0) as u64,
+            1 + (percent(1) * 1000.0) as u64,
             percent(8),
             percent(5),
             0.1 + percent(10),
@@ -160,6 +172,7 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
             500 + 100 * percent(200) as u64,
             percent(4),
         );
+        let network = format!("{network}\n{}", beside(Seed(seed).derive("beside").rng()));
         let size = 8 + rng.below(3000);
         let workload =
             format!("kind = 'echo'\nrate = '{}/s'\nsize = '{size}B'\nlate_limit = '1h'", 1 + rng.below(60));

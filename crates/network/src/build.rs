@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hol_base::Time;
 use hol_wire::Address;
 
-use crate::check::{check_form, check_settings};
+use crate::check::{check_channels, check_form, check_settings};
 use crate::error::NetworkError;
 use crate::line::Change;
 use crate::routes::routes;
@@ -34,6 +34,7 @@ impl Topology {
             topology.add_links(spec)?;
             topology.add_lans(spec)?;
         }
+        check_channels(&topology.lines)?;
         topology.check_addresses()?;
         topology.routes = Arc::new(routes(&topology)?);
         for event in &spec.events {
@@ -245,6 +246,10 @@ mod tests {
     fn tables_that_contradict_themselves_are_refused_with_the_cure() {
         for (table, cure) in [
             ("jitter = '20ms'", "lower one"),
+            ("jitter_correlation = '50%'", "jitter = \"5ms\""),
+            ("police = { rate = '1Mbit', burst = '1499B' }", "less than `mtu`, 1500"),
+            ("police = { rate = '1Mbit', burst = '1100MB' }", "more than a bucket holds"),
+            ("up = { channel = 'air' }", "nobody else is on its `channel` \"air\""),
             ("reorder = '1%'", "reorder_by = \"5ms\""),
             ("reorder_by = '1ms'", "reorder = \"1%\""),
             ("mtu = '20B'", "at least 576"),

@@ -3,8 +3,10 @@
 use hol_base::{Duration, QueueLimit};
 
 use crate::error::NetworkError;
+use crate::police::{PoliceSpec, TokenBucket};
 use crate::red::Discipline;
 use crate::spec::{NetworkSpec, Settings};
+use crate::topology::LinePlan;
 
 /// The table is in the short form, with paths, or in the long one, with nodes.
 pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
@@ -27,6 +29,9 @@ pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), Netw
     if jitter > delay {
         return Err(NetworkError::JitterExceedsDelay { line, jitter, delay });
     }
+    if jitter == Duration::ZERO && !settings.jitter_correlation.is_zero() {
+        return Err(NetworkError::JitterMissing { line });
+    }
     if !settings.reorder.is_zero() && reorder_by == Duration::ZERO {
         return Err(NetworkError::ReorderByMissing { line });
     }
@@ -35,6 +40,11 @@ pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), Netw
     }
     if settings.mtu.0 < 576 {
         return Err(NetworkError::MtuTooSmall { line, mtu: settings.mtu.0 });
+    }
+    if let PoliceSpec(Some(TokenBucket { burst, .. })) = settings.police
+        && !(settings.mtu.0..=TokenBucket::MOST).contains(&burst.0)
+    {
+        return Err(NetworkError::Burst { line, burst: burst.0, mtu: settings.mtu.0 });
     }
     if let Discipline::Red(red) = settings.discipline
         && let Some(problem) = red.problem()
@@ -45,4 +55,17 @@ pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), Netw
         return Err(NetworkError::QueueHoldsNothing { line });
     }
     Ok(())
+}
+
+/// A channel is shared.
+pub(crate) fn check_channels(lines: &[LinePlan]) -> Result<(), NetworkError> {
+    let is_lonely = |line: &&LinePlan| {
+        let channel = &line.settings.channel;
+        let members = lines.iter().filter(|other| other.settings.channel == *channel);
+        channel != Settings::OWN_CHANNEL && members.count() == 1
+    };
+    let lonely = lines.iter().find(is_lonely);
+    lonely.map_or(Ok(()), |LinePlan { name, settings }| {
+        Err(NetworkError::ChannelOfOne { line: name.clone(), channel: settings.channel.clone() })
+    })
 }

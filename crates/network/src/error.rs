@@ -12,6 +12,10 @@ pub enum NetworkError {
     )]
     JitterExceedsDelay { line: String, jitter: Duration, delay: Duration },
     #[error(
+        "{line}: `jitter_correlation` does nothing without `jitter`, the variation of the delay; add jitter = \"5ms\""
+    )]
+    JitterMissing { line: String },
+    #[error(
         "{line}: `reorder` needs `reorder_by`, the time that a packet is held back; add reorder_by = \"5ms\""
     )]
     ReorderByMissing { line: String },
@@ -25,6 +29,15 @@ pub enum NetworkError {
     MtuTooSmall { line: String, mtu: u64 },
     #[error("{line}: `queue` holds nothing, not even the packet in transmission; it needs at least \"1p\"")]
     QueueHoldsNothing { line: String },
+    #[error(
+        "{line}: `police`: a `burst` of {burst} octets is less than `mtu`, {mtu}, so the longest packets would never pass, or more than \
+         a bucket holds, 1000000000; choose one between"
+    )]
+    Burst { line: String, burst: u64, mtu: u64 },
+    #[error(
+        "{line}: nobody else is on its `channel` {channel:?}; name the same one on the lines that share it, or leave it out"
+    )]
+    ChannelOfOne { line: String, channel: String },
     #[error("{line}: `discipline`: {problem}")]
     Discipline { line: String, problem: &'static str },
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]

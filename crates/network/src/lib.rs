@@ -3,17 +3,19 @@
 //! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means (`build` and `check` see to that), [`Network`]
 //! the thing in operation.
 //! One physical effect a file: `transmitter` (rate), `queue`, `red`, `propagation` (delay, jitter), `loss`, `chance`
-//! (duplication, corruption, reordering); `line` puts them in a row.
+//! (duplication, corruption, reordering), `police`; `line` puts them in a row, `channel` has lines take turns.
 
 mod agenda;
 mod build;
 mod chance;
+mod channel;
 mod check;
 mod error;
 mod line;
 mod loss;
 mod network;
 mod observer;
+mod police;
 mod propagation;
 mod queue;
 mod red;
@@ -28,6 +30,7 @@ pub use error::NetworkError;
 pub use line::{Change, Crossing};
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Network};
+pub use police::{PoliceSpec, TokenBucket};
 pub use red::{Discipline, RedSpec};
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
 pub use tap::{Drops, Fate, Tap, TapPoint};

@@ -8,6 +8,7 @@ use hol_wire::Packet;
 use crate::chance::Chance;
 use crate::loss::{Loss, LossSpec};
 use crate::observer::Observer;
+use crate::police::Police;
 use crate::propagation::Propagation;
 use crate::queue::DropTail;
 use crate::red::Red;
@@ -44,8 +45,8 @@ struct Flight {
 
 /// One direction of a link, or a LAN.
 ///
-/// A packet waits in the queue, occupies the transmitter, and then the line decides its fate: lost packets
-/// have used the line, and the k-th packet transmitted meets the k-th draw of each effect, whatever the
+/// A packet waits in the queue, occupies the transmitter, and then the line decides its fate, but for what the police drops
+/// where it ends: lost packets have used the line, and the k-th packet transmitted meets the k-th draw of each effect, whatever the
 /// others drew.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -54,6 +55,8 @@ pub(crate) struct Line {
     queue: DropTail,
     red: Option<Red>,
     transmitter: Transmitter,
+    /// Until then others use the channel.
+    silent_until: Time,
     /// Octets of the packet that is, or was last, in transmission.
     in_service: u64,
     loss: Loss,
@@ -64,6 +67,7 @@ pub(crate) struct Line {
     propagation: Propagation,
     /// Ascending by arrival.
     in_flight: VecDeque<Flight>,
+    police: Option<Police>,
 }
 
 /// What a scheduled event does to a line.
@@ -91,34 +95,55 @@ impl Line {
             queue: DropTail::new(settings.queue),
             red: Red::new(settings.discipline, seed.derive("red")),
             transmitter: Transmitter::new(settings.rate, settings.overhead.0),
+            silent_until: Time::ZERO,
             in_service: 0,
             loss: Loss::new(&settings.loss, seed.derive("loss")),
             duplication: chance(settings.duplicate, "duplicate"),
             corruption: chance(settings.corrupt, "corrupt"),
             reordering: chance(settings.reorder, "reorder"),
             reorder_by: settings.reorder_by,
-            propagation: Propagation::new(settings.delay, settings.jitter, seed.derive("jitter")),
+            propagation: Propagation::new(
+                settings.delay,
+                settings.jitter,
+                settings.jitter_correlation,
+                seed.derive("jitter"),
+            ),
             in_flight: VecDeque::new(),
+            police: Police::new(settings.police),
         }
     }
 
     /// When it acts next: a packet arrives, or the next one's transmission starts; [`Time::MAX`] if neither.
     pub(crate) fn next_action(&self) -> Time {
         let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
-        if self.queue.is_empty() { arrival } else { arrival.min(self.transmitter.free_at()) }
+        if self.queue.is_empty() { arrival } else { arrival.min(self.free_at()) }
     }
 
-    /// A node hands over a packet.
+    /// When it may transmit the next packet.
+    pub(crate) fn free_at(&self) -> Time {
+        self.transmitter.free_at().max(self.silent_until)
+    }
+
+    /// Others use its channel until then.
+    pub(crate) fn keep_silent(&mut self, until: Time) {
+        self.silent_until = until;
+    }
+
+    /// Whether a packet waits that may be transmitted now.
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        !self.queue.is_empty() && self.free_at() <= now
+    }
+
+    /// A node hands over a packet; what was due before has been started.
     #[inline]
     pub(crate) fn offer(&mut self, now: Time, crossing: Crossing, observer: &mut Observer<'_>) {
-        self.advance(now, observer);
         if !self.up {
             observer.lose(now, &crossing, Fate::LinkDown);
         } else if crossing.length() > self.mtu {
             observer.lose(now, &crossing, Fate::TooLong);
         } else if self.is_dropped_early(now) {
             observer.lose(now, &crossing, Fate::DroppedEarly);
-        } else if self.transmitter.is_free(now) {
+        } else if self.free_at() <= now {
             self.transmit(now, crossing, observer);
         } else if self.queue.has_room(crossing.length(), self.in_service) {
             self.queue.push(crossing);
@@ -129,25 +154,33 @@ impl Line {
 
     /// Starts the transmissions that are due.
     pub(crate) fn advance(&mut self, now: Time, observer: &mut Observer<'_>) {
-        while self.transmitter.free_at() <= now
-            && let Some(crossing) = self.queue.pop()
-        {
-            self.transmit(self.transmitter.free_at(), crossing, observer);
+        while self.is_due(now) {
+            self.start_next(observer);
         }
     }
 
-    /// The next packet that has arrived by `now`.
-    #[inline]
-    pub(crate) fn arrival(&mut self, now: Time) -> Option<Crossing> {
-        if self.in_flight.front()?.arrives > now {
-            return None;
+    /// Starts to transmit the packet that has waited longest, when it may.
+    pub(crate) fn start_next(&mut self, observer: &mut Observer<'_>) {
+        if let Some(crossing) = self.queue.pop() {
+            self.transmit(self.free_at(), crossing, observer);
         }
-        self.in_flight.pop_front().map(|flight| flight.crossing)
+    }
+
+    /// The next packet that has arrived by `now`, and that the police lets pass.
+    #[inline]
+    pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Crossing> {
+        while self.in_flight.front()?.arrives <= now {
+            let Flight { crossing, .. } = self.in_flight.pop_front()?;
+            if self.police.as_mut().is_none_or(|police| police.admits(now, crossing.length())) {
+                return Some(crossing);
+            }
+            observer.lose(now, &crossing, Fate::Policed);
+        }
+        None
     }
 
     /// Something about the line changes.
     pub(crate) fn change(&mut self, now: Time, change: &Change, observer: &mut Observer<'_>) {
-        self.advance(now, observer);
         match change {
             Change::Up => self.up = true,
             Change::Down => {
@@ -166,9 +199,9 @@ impl Line {
     }
 
     fn is_dropped_early(&mut self, now: Time) -> bool {
+        let idle = now.saturating_since(self.free_at());
         let Some(red) = &mut self.red else { return false };
         let (packets, octets) = self.queue.waiting();
-        let idle = now.saturating_since(self.transmitter.free_at());
         red.strikes(packets, octets, idle, self.transmitter.rate())
     }
 

@@ -7,6 +7,7 @@ use hol_wire::Packet;
 
 use crate::NodeId;
 use crate::agenda::Agenda;
+use crate::channel::Channel;
 use crate::line::{Crossing, Line};
 use crate::observer::Observer;
 use crate::tap::{Drops, Fate, Tap};
@@ -21,6 +22,9 @@ pub struct Network<'t> {
     /// For each node, ascending by destination.
     routes: Arc<Vec<Vec<Route>>>,
     lines: Vec<Line>,
+    channels: Vec<Channel>,
+    /// By line: the place of its channel, if it shares one.
+    channel_of: Vec<Option<usize>>,
     /// The next one last.
     changes: Vec<ScheduledChange>,
     /// Lines by index, then the changes.
@@ -43,12 +47,16 @@ impl<'t> Network<'t> {
     pub fn new(topology: &Topology, seed: Seed, tap: Option<&'t mut dyn Tap>) -> Self {
         let lines = topology.lines.iter().map(|line| Line::new(&line.settings, seed.derive(&line.name)));
         let changes: Vec<_> = topology.changes.iter().rev().cloned().collect();
+        let channels = Channel::all(&topology.lines);
+        let channel_of = |line| channels.iter().position(|channel| channel.members.contains(&line));
         let mut agenda = Agenda::new(topology.lines.len() + 1);
         agenda.set(topology.lines.len(), changes.last().map_or(Time::MAX, |change| change.at));
         Self {
             interfaces: topology.interfaces.clone(),
             routes: Arc::clone(&topology.routes),
             lines: lines.collect(),
+            channel_of: (0..topology.lines.len()).map(channel_of).collect(),
+            channels,
             changes,
             agenda,
             observer: Observer::new(topology.interface_names(), tap),
@@ -86,13 +94,13 @@ impl<'t> Network<'t> {
             if at > now {
                 return None;
             }
-            let Some(line) = self.lines.get_mut(component) else {
+            if component == self.lines.len() {
                 self.change(now);
                 continue;
-            };
-            line.advance(now, &mut self.observer);
-            let crossing = line.arrival(now);
-            self.agenda.set(component, line.next_action());
+            }
+            self.advance(now, component);
+            let crossing = self.lines[component].arrival(now, &mut self.observer);
+            self.schedule(component);
             if let Some(arrival) = crossing.and_then(|crossing| self.arrive(now, crossing)) {
                 return Some(arrival);
             }
@@ -125,18 +133,43 @@ impl<'t> Network<'t> {
         let Route { line, from, to, .. } = routes[route];
         let crossing = Crossing { from, to, number, packet };
         self.observer.see(now, from, &crossing, Fate::Sent);
-        let line_index = usize::from(line.0);
-        let line = &mut self.lines[line_index];
-        line.offer(now, crossing, &mut self.observer);
-        self.agenda.set(line_index, line.next_action());
+        let line = usize::from(line.0);
+        self.advance(now, line);
+        self.lines[line].offer(now, crossing, &mut self.observer);
+        if let Some(channel) = self.channel_of[line] {
+            self.channels[channel].occupy(line, &mut self.lines);
+        }
+        self.schedule(line);
+    }
+
+    /// Starts the transmissions of a line that are due, on a channel each in its turn.
+    #[inline]
+    fn advance(&mut self, now: Time, line: usize) {
+        let Self { lines, channels, observer, .. } = self;
+        match self.channel_of[line] {
+            Some(channel) => channels[channel].advance(now, lines, observer),
+            None => lines[line].advance(now, observer),
+        }
+    }
+
+    /// Notes when a line acts next, and the others on its channel.
+    #[inline]
+    fn schedule(&mut self, line: usize) {
+        let Self { lines, channels, agenda, .. } = self;
+        match self.channel_of[line] {
+            Some(channel) => {
+                channels[channel].members.iter().for_each(|one| agenda.set(*one, lines[*one].next_action()));
+            }
+            None => agenda.set(line, lines[line].next_action()),
+        }
     }
 
     fn change(&mut self, now: Time) {
         let scheduled = self.changes.pop().expect("the agenda names a change that is there");
-        let line_index = usize::from(scheduled.line.0);
-        let line = &mut self.lines[line_index];
-        line.change(now, &scheduled.change, &mut self.observer);
-        self.agenda.set(line_index, line.next_action());
+        let line = usize::from(scheduled.line.0);
+        self.advance(now, line);
+        self.lines[line].change(now, &scheduled.change, &mut self.observer);
+        self.schedule(line);
         self.agenda.set(self.lines.len(), self.changes.last().map_or(Time::MAX, |change| change.at));
     }
 

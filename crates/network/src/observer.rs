@@ -43,10 +43,11 @@ impl<'t> Observer<'t> {
     }
 
     fn count(&mut self, fate: Fate) {
-        let Drops { loss, queue, corrupt, mtu, down } = &mut self.drops;
+        let Drops { loss, queue, police, corrupt, mtu, down } = &mut self.drops;
         *match fate {
             Fate::Lost => loss,
             Fate::QueueFull | Fate::DroppedEarly => queue,
+            Fate::Policed => police,
             Fate::Corrupted => corrupt,
             Fate::TooLong => mtu,
             Fate::LinkDown => down,

@@ -9,6 +9,7 @@ use hol_wire::Address;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::LossSpec;
+use crate::police::PoliceSpec;
 use crate::red::Discipline;
 
 /// Makes every table that may hold the settings of a line from the one list of them.
@@ -177,6 +178,8 @@ settings! {
     delay: Duration = Duration::from_millis(10),
     /// The delay varies uniformly by up to this much either way; packets keep their order. Default none.
     jitter: Duration = Duration::ZERO,
+    /// How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    jitter_correlation: Ratio = Ratio::ZERO,
     /// Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
     loss: LossSpec = LossSpec::default(),
     /// Probability that a packet arrives twice. Default 0.
@@ -191,6 +194,10 @@ settings! {
     queue: QueueLimit = QueueLimit::Packets(1000),
     /// Who is dropped when packets queue up: `"droptail"`, or `{ red = { min = "5p", max = "15p" } }`.
     discipline: Discipline = Discipline::DropTail,
+    /// Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    police: PoliceSpec = PoliceSpec::default(),
+    /// Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    channel: String = Settings::OWN_CHANNEL.to_owned(),
     /// Longest IP packet; a longer one is dropped. Default 1500 octets.
     mtu: ByteCount = ByteCount(1500),
     /// Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
@@ -240,6 +247,9 @@ pub enum Which {
 }
 
 impl Settings {
+    /// The channel of a line that shares none.
+    pub const OWN_CHANNEL: &'static str = "own";
+
     /// These settings with a table's overrides, then with those of one direction of it.
     pub(crate) fn refined(&self, table: &Overrides, direction: Option<&Overrides>) -> Self {
         let settings = self.with(table);

@@ -34,6 +34,8 @@ pub enum Fate {
     QueueFull,
     /// Random early detection dropped it before the queue of the sending interface was full.
     DroppedEarly,
+    /// It came out of the line faster than the policed rate; noted at the sending interface.
+    Policed,
     /// It arrived with a wrong checksum and was ignored.
     Corrupted,
     /// It was longer than the line's MTU.
@@ -57,6 +59,7 @@ impl Fate {
             Self::Lost => "lost on the line",
             Self::QueueFull => "dropped: queue full",
             Self::DroppedEarly => "dropped: early, by RED",
+            Self::Policed => "dropped: above the policed rate",
             Self::Corrupted => "dropped: wrong checksum",
             Self::TooLong => "dropped: longer than the MTU",
             Self::LinkDown => "dropped: link down",
@@ -71,6 +74,8 @@ pub struct Drops {
     pub loss: u64,
     /// Found a queue full, or were dropped before it was.
     pub queue: u64,
+    /// Came out of a line faster than its policed rate.
+    pub police: u64,
     /// Arrived with a wrong checksum.
     pub corrupt: u64,
     /// Longer than a line's MTU.
@@ -82,7 +87,7 @@ pub struct Drops {
 impl Drops {
     /// All of them.
     pub const fn total(self) -> u64 {
-        let Self { loss, queue, corrupt, mtu, down } = self;
-        loss + queue + corrupt + mtu + down
+        let Self { loss, queue, police, corrupt, mtu, down } = self;
+        loss + queue + police + corrupt + mtu + down
     }
 }

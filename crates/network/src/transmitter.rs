@@ -19,10 +19,6 @@ impl Transmitter {
         Self { rate, overhead, free_at: Time::ZERO, carried: 0 }
     }
 
-    pub(crate) fn is_free(&self, now: Time) -> bool {
-        now >= self.free_at
-    }
-
     pub(crate) fn rate(&self) -> BitRate {
         self.rate
     }
@@ -34,7 +30,7 @@ impl Transmitter {
 
     /// Starts to transmit an IP packet of `length` octets; returns when its last bit has left.
     pub(crate) fn transmit(&mut self, now: Time, length: u64) -> Time {
-        debug_assert!(self.is_free(now), "transmission at {now}, busy until {}", self.free_at);
+        debug_assert!(now >= self.free_at, "transmission at {now}, busy until {}", self.free_at);
         // Back to back the rounding is carried on; a pause swallows it.
         let carried = if now == self.free_at { self.carried } else { 0 };
         let (busy, carried) = self.rate.serialization(length + self.overhead, carried);

@@ -174,7 +174,9 @@ fn one_effect_does_not_shift_the_luck_of_another() {
     let plain = lost("loss = '3%'");
     assert_eq!(
         plain,
-        lost("loss = '3%'\nduplicate = '20%'\njitter = '3ms'\nreorder = '9%'\nreorder_by = '1ms'")
+        lost(
+            "loss = '3%'\nduplicate = '20%'\njitter = '3ms'\njitter_correlation = '50%'\nreorder = '9%'\nreorder_by = '1ms'"
+        )
     );
     assert_ne!(plain, lost("loss = '3%'\npaths = [{}, {}]\nup = { loss = '4%' }"));
 }
@@ -263,4 +265,83 @@ fn early_drops_settle_the_queue_where_they_match_the_overload() {
     // A packet finds those that wait, half of the one in transmission, and takes its own time.
     let waiting = sojourns.iter().sum::<f64>() / sojourns.len() as f64 - 1.5;
     assert!((waiting - (5.0 + 45.0 * 10.0 / 41.0)).abs() < 1.0, "{waiting}");
+}
+
+#[test]
+fn the_police_drops_exactly_what_is_too_much() {
+    // 125 octets every 0.8 ms are 1.25 Mbit/s, of which a fifth is too much; the burst passes beside.
+    let table = "police = { rate = '1Mbit', burst = '2000B' }";
+    let times = every(Duration::from_micros(800), 50_000);
+    let (arrivals, drops) = deliver(network(table), &times, 125);
+    let span = Duration::from_micros(800 * 49_999).as_nanos();
+    let passed = (2000 * 8 * 1000 + span) / 1_000_000;
+    assert_eq!(
+        (arrivals.len() as u64, drops),
+        (passed, Drops { police: 50_000 - passed, ..Drops::default() })
+    );
+    let on_the_way = |(id, at): &(u32, Time)| at.since(times[*id as usize]).as_nanos();
+    assert!(arrivals.iter().all(|arrival| on_the_way(arrival) == 10_011_120), "nobody waits");
+    let (arrivals, _) = deliver(network(table), &[Time::ZERO; 20], 125);
+    assert_eq!(arrivals.len(), 16, "a burst passes whole");
+}
+
+#[test]
+fn a_copy_takes_tokens_too() {
+    let table = "duplicate = '100%'\npolice = { rate = '1Mbit', burst = '2000B' }";
+    let (arrivals, drops) = deliver(network(table), &[Time::ZERO; 12], 125);
+    assert_eq!((arrivals.len(), drops.police), (16, 8));
+}
+
+#[test]
+fn lines_on_a_channel_transmit_one_packet_at_a_time_in_turns() {
+    // 1 ms a packet, which is on the air twice: the client's k-th from 2k − 1 to 2k ms, and again from 2k + 2 on. Having no
+    // more to send it leaves the air to the router, so all are over when 200 ms are full.
+    let table = "overhead = '0B'\nrate = '1Mbit'\ndelay = '10us'\nchannel = 'air'\nnodes = ['client', 'router', 'server']
+        links = [{ from = 'client', to = 'router' }, { from = 'router', to = 'server' }]";
+    let topology = topology(table);
+    let ends = ["client", "server"].map(|name| topology.node(name).unwrap());
+    let [client, server] = ends.map(|node| topology.addresses(node)[0]);
+    let mut network = Network::new(&topology, Seed(0), None);
+    for number in 0..100 {
+        let mut packet = packet(number, 125);
+        (packet.source, packet.destination) = (client, server);
+        network.send(Time::ZERO, ends[0], packet);
+    }
+    let mut arrivals = Vec::new();
+    while network.next_action() < Time::MAX {
+        let now = network.next_action();
+        arrivals.extend(network.poll(now).map(|arrival| (number(&arrival.packet), now.as_nanos() / 10_000)));
+    }
+    let due: Vec<(u32, u64)> = (0..100).map(|k| (k, (2 * u64::from(k) + 3).min(200) * 100 + 1)).collect();
+    assert_eq!(arrivals, due);
+}
+
+/// Both directions of a link on one channel are one server with one queue: the mean wait is that of M/D/1 with both loads.
+#[test]
+fn a_half_duplex_link_waits_as_long_as_md1_says_of_both_directions_together() {
+    let table = "rate = '1Mbit'\noverhead = '0B'\ndelay = '0ms'\nqueue = '1000000p'\nchannel = 'air'";
+    let mut network = network(table);
+    let times = poisson(&mut Seed(3).rng(), Duration::from_nanos(100_000_000 / 60), 200_000);
+    let mut rng = Seed(4).rng();
+    let mut sojourn = 0.0;
+    let mut run_until = |network: &mut Network<'_>, until: Time| {
+        while network.next_action() < Time::MAX && network.next_action() <= until {
+            let now = network.next_action();
+            while let Some(arrival) = network.poll(now) {
+                sojourn += now.since(times[number(&arrival.packet) as usize]).as_millis_f64();
+            }
+        }
+    };
+    for (id, at) in (0..).zip(&times) {
+        run_until(&mut network, *at);
+        let mut packet = packet(id, 125);
+        let backwards = rng.chance(0.3);
+        if backwards {
+            std::mem::swap(&mut packet.source, &mut packet.destination);
+        }
+        network.send(*at, NodeId(u16::from(backwards)), packet);
+    }
+    run_until(&mut network, Time::MAX);
+    let (wait, due) = (sojourn / times.len() as f64 - 1.0, 0.6 / (2.0 * (1.0 - 0.6)));
+    assert!((wait / due - 1.0).abs() < 0.03, "waits {wait}, M/D/1 says {due}");
 }

@@ -3,7 +3,7 @@
 use hol_base::Duration;
 use hol_lab::{Point, PointResult, Results};
 use hol_measure::{Distribution, SplitMean};
-use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec};
+use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec, PoliceSpec, Settings};
 use hol_workloads::Arrivals;
 
 use crate::ceiling::ceiling_kbps;
@@ -112,9 +112,9 @@ fn is_plain(point: &Point) -> bool {
     /// User data that surely fits into one packet, and about what its headers take, in octets.
     const MOST: u64 = 1400;
     const HEADERS: u64 = 80;
-    let NetworkSpec { ref loss, jitter, duplicate, reorder, corrupt, ref discipline, rate, .. } =
-        point.network;
     let network = &point.network;
+    let NetworkSpec { loss, jitter, duplicate, reorder, corrupt, discipline, rate, police, channel, .. } =
+        network;
     let is_one_line = network.paths.is_empty()
         && network.nodes.is_empty()
         && network.links.is_empty()
@@ -129,9 +129,11 @@ fn is_plain(point: &Point) -> bool {
     is_one_line
         && point.workload.record_kind().has_schedule()
         && matches!(loss, LossSpec::Independent(_))
-        && jitter == Duration::ZERO
+        && *jitter == Duration::ZERO
         && [duplicate, reorder, corrupt].iter().all(|chance| chance.is_zero())
         && *discipline == Discipline::DropTail
+        && *police == PoliceSpec::default()
+        && channel == Settings::OWN_CHANNEL
         && size <= MOST
         && share <= EASY
 }

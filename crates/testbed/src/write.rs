@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
-use hol_network::{Discipline, LineId, LossSpec, Medium, RedSpec, Segment, Settings, Topology};
+use hol_network::{
+    Discipline, LineId, LossSpec, Medium, PoliceSpec, RedSpec, Segment, Settings, TokenBucket, Topology,
+};
 use hol_wire::Address;
 
 use crate::draft::{DEFAULT_QUEUE, plain_name};
@@ -184,6 +186,7 @@ impl<'t> Writer<'t> {
     /// Says in comments what the line does that ns cannot say.
     fn unsaid(&mut self, place: &str, settings: &Settings) -> std::fmt::Result {
         let Settings { jitter, loss, duplicate, reorder, reorder_by, corrupt, mtu, overhead, .. } = settings;
+        let Settings { jitter_correlation, police, channel, .. } = settings;
         let mut unsaid = Vec::new();
         if *jitter > Duration::ZERO {
             unsaid.push(format!("jitter {jitter}"));
@@ -193,7 +196,12 @@ impl<'t> Writer<'t> {
             LossSpec::Bursts(_) => unsaid.push("loss in bursts".to_owned()),
             LossSpec::Packets(_) => unsaid.push("loss packet by packet".to_owned()),
         }
-        let shares = [("duplicate", *duplicate), ("corrupt", *corrupt), ("reorder", *reorder)];
+        let shares = [
+            ("jitter_correlation", *jitter_correlation),
+            ("duplicate", *duplicate),
+            ("corrupt", *corrupt),
+            ("reorder", *reorder),
+        ];
         unsaid.extend(
             shares
                 .iter()
@@ -202,6 +210,12 @@ impl<'t> Writer<'t> {
         );
         if *reorder_by > Duration::ZERO {
             unsaid.push(format!("reorder_by {reorder_by}"));
+        }
+        if let PoliceSpec(Some(TokenBucket { rate, burst })) = police {
+            unsaid.push(format!("police at {rate}, {burst}"));
+        }
+        if channel != Settings::OWN_CHANNEL {
+            unsaid.push(format!("channel {channel}"));
         }
         if *mtu != Settings::default().mtu {
             unsaid.push(format!("mtu {mtu}"));

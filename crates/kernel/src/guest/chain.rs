@@ -1,5 +1,7 @@
 //! A line in operation: a chain of queueing disciplines on the interface of a router. tc(8).
 
+use std::collections::BTreeMap;
+
 use hol_base::Seed;
 use hol_netlink::{CREATE, Message, REPLACE};
 use hol_network::{Change, Settings};
@@ -59,8 +61,8 @@ pub(super) struct Chain {
     settings: Settings,
     /// How often it has changed; seeds and handles derive from it.
     changes: u32,
-    /// It goes on counting when the line has been down.
-    drops: Option<Program>,
+    /// By place: programs that go on counting when the line has been down.
+    counting: BTreeMap<usize, Program>,
 }
 
 impl Chain {
@@ -73,8 +75,8 @@ impl Chain {
         detour: Option<Detour>,
     ) -> Result<Self, Trouble> {
         let (settings, floor) = (line.settings.clone(), line.floor());
-        let stages = Vec::new();
-        let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, drops: None };
+        let (stages, counting) = (Vec::new(), BTreeMap::new());
+        let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, counting };
         chain.install(&floor)?;
         Ok(chain)
     }
@@ -114,11 +116,8 @@ impl Chain {
                     let release = release.take().ok_or("a queue has a way out but no way in")?;
                     self.filter(place, &release)?;
                 }
-                Stage::Filter(Filter::Drop(numbers)) => {
-                    let drops = self.drops.take().map_or_else(|| filter::drops(numbers), Ok)?;
-                    self.filter(place, &drops)?;
-                    self.drops = Some(drops);
-                }
+                Stage::Filter(Filter::Drop(numbers)) => self.count(place, || filter::drops(numbers))?,
+                Stage::Filter(Filter::Police(bucket)) => self.count(place, || filter::police(*bucket))?,
                 _ => self.tell(place)?,
             }
         }
@@ -203,6 +202,18 @@ impl Chain {
         let (port, message) = self.seat(place, "prio");
         port.routing.tell(message.with(TCA_OPTIONS, &bands), &self.needs("a filter", "sch_prio"))?;
         self.attach(port, self.handle(place), program)
+    }
+
+    /// The same with one that counts: the `program` of the beginning.
+    fn count(
+        &mut self,
+        place: usize,
+        program: impl FnOnce() -> Result<Program, Trouble>,
+    ) -> Result<(), Trouble> {
+        let program = self.counting.remove(&place).map_or_else(program, Ok)?;
+        self.filter(place, &program)?;
+        self.counting.insert(place, program);
+        Ok(())
     }
 
     /// Has all packets take the way around, if there is one.

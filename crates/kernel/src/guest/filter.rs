@@ -1,6 +1,7 @@
 //! Filters as instructions of RFC 9669: what emulators have no words for.
 
 use hol_base::Ratio;
+use hol_network::TokenBucket;
 
 use super::Trouble;
 use super::bpf::{Map, Program};
@@ -14,6 +15,7 @@ const MARK: i16 = 8;
 const INTERFACE: i16 = 40;
 /// linux/bpf.h: functions that a program may call.
 const LOOK_UP: i32 = 1;
+const NOW: i32 = 5;
 const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
 /// What `LENGTH` counts beyond IP.
@@ -43,6 +45,23 @@ pub(super) fn drops(numbers: &[u64]) -> Result<Program, Trouble> {
     let code = Code::new().number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
     let code = code.op(STORE, 10, 1, -8, 0).look_up(&wanted, -8);
     code.shoot().load()
+}
+
+/// Drops what finds no tokens, by the same numbers as the model.
+pub(super) fn police(bucket: TokenBucket) -> Result<Program, Trouble> {
+    let (tokens, since) = (Map::number(bucket.most())?, Map::number(0)?);
+    // Where the tokens are (r7), and how long it is since there were so many (r0), at most until the bucket is full.
+    let code = Code::new().number(&tokens).op(COPY_REGISTER, 7, 0, 0, 0).number(&since);
+    let code = code.op(COPY_REGISTER, 8, 0, 0, 0).op(CALL, 0, 0, 0, NOW);
+    let code = code.op(LOAD, 1, 8, 0, 0).op(STORE, 8, 0, 0, 0).op(SUBTRACT_REGISTER, 0, 1, 0, 0);
+    let code = code.at_most(0, bucket.filling());
+    // The tokens that there are now (r0), and those that the packet takes (r1).
+    let code = code.constant(2, bucket.rate.bits_per_second()).op(MULTIPLY_REGISTER, 0, 2, 0, 0);
+    let code = code.op(LOAD, 1, 7, 0, 0).op(ADD_REGISTER, 0, 1, 0, 0).at_most(0, bucket.most());
+    let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
+    let code = code.constant(2, TokenBucket::PARTS).op(MULTIPLY_REGISTER, 1, 2, 0, 0);
+    let code = code.op(IF_NOT_BELOW_REGISTER, 0, 1, 3, 0).op(STORE, 7, 0, 0, 0).shoot();
+    code.op(SUBTRACT_REGISTER, 0, 1, 0, 0).op(STORE, 7, 0, 0, 0).load()
 }
 
 /// Lets a share of the packets arrive twice. The k-th packet meets the k-th number of a SplitMix64 generator.
@@ -145,6 +164,12 @@ impl Code {
 
     fn multiply(self, by: u64) -> Self {
         self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
+    }
+
+    /// The register holds `most` if it held more. Register 2 is lost.
+    fn at_most(self, register: u8, most: u64) -> Self {
+        let code = self.constant(2, most).op(IF_NOT_BELOW_REGISTER, 2, register, 1, 0);
+        code.op(COPY_REGISTER, register, 2, 0, 0)
     }
 
     fn unless_below(self, one: u8, other: u8) -> Self {

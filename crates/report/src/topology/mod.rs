@@ -5,7 +5,10 @@ mod layout;
 mod text;
 
 use hol_base::{Duration, Ratio};
-use hol_network::{Discipline, LineId, LossSpec, Medium, NodeId, RedSpec, Segment, Settings, Topology};
+use hol_network::{
+    Discipline, LineId, LossSpec, Medium, NodeId, PoliceSpec, RedSpec, Segment, Settings, TokenBucket,
+    Topology,
+};
 
 pub use draw::draw;
 pub use text::text;
@@ -13,6 +16,7 @@ pub use text::text;
 /// What a line does to packets, in few words.
 fn words(settings: &Settings) -> String {
     let Settings { rate, delay, jitter, loss, duplicate, reorder, corrupt, queue, discipline, .. } = settings;
+    let Settings { police, channel, .. } = settings;
     let mut words = vec![rate.to_string(), delay.to_string()];
     if *jitter > Duration::ZERO {
         words.push(format!("± {jitter}"));
@@ -32,6 +36,12 @@ fn words(settings: &Settings) -> String {
     words.extend(
         shares.iter().filter(|(_, share)| !share.is_zero()).map(|(name, share)| format!("{name} {share}")),
     );
+    if let PoliceSpec(Some(TokenBucket { rate, burst })) = police {
+        words.push(format!("policed at {rate}, {burst}"));
+    }
+    if channel != Settings::OWN_CHANNEL {
+        words.push(format!("channel {channel}"));
+    }
     words.join(" · ")
 }
 

@@ -1,0 +1,159 @@
+//! Policing: what comes faster than a rate is dropped, and nothing waits. A token bucket (RFC 2697, with one rate and one
+//! burst): tokens come at the rate, up to the burst; a packet takes one for each of its octets, or is dropped.
+
+use std::fmt;
+
+use hol_base::{BitRate, ByteCount, Time};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Whether a rate is kept by dropping where the line ends: `"none"`, or `{ rate = "1Mbit", burst = "10kB" }`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PoliceSpec(pub Option<TokenBucket>);
+
+/// The parameters of a policer, which count octets of IP packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenBucket {
+    /// How fast tokens come, 8 bit/s for each octet a second.
+    pub rate: BitRate,
+    /// Tokens that there are in the beginning, and at most.
+    pub burst: ByteCount,
+}
+
+impl TokenBucket {
+    /// What a token is made of: bits times nanoseconds, so that a rate brings whole ones in each nanosecond.
+    pub const PARTS: u64 = 8 * 1_000_000_000;
+    /// Parts of more octets would not fit into 63 bits.
+    pub const MOST: u64 = 1_000_000_000;
+
+    /// Tokens that there are at most, in parts.
+    pub const fn most(self) -> u64 {
+        self.burst.0 * Self::PARTS
+    }
+
+    /// After so many nanoseconds an empty bucket is full.
+    pub const fn filling(self) -> u64 {
+        self.most().div_ceil(self.rate.bits_per_second())
+    }
+}
+
+impl Serialize for PoliceSpec {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Some(bucket) => bucket.serialize(to),
+            None => to.serialize_str("none"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for PoliceSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordOrTable;
+        impl<'de> Visitor<'de> for WordOrTable {
+            type Value = PoliceSpec;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"none\", or { rate = \"1Mbit\", burst = \"10kB\" }")
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<PoliceSpec, E> {
+                if word == "none" {
+                    Ok(PoliceSpec(None))
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(word), &self))
+                }
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PoliceSpec, A::Error> {
+                TokenBucket::deserialize(MapAccessDeserializer::new(map))
+                    .map(|bucket| PoliceSpec(Some(bucket)))
+            }
+        }
+        deserializer.deserialize_any(WordOrTable)
+    }
+}
+
+/// Decides about one packet after the other, in whole numbers: nothing is lost by rounding.
+#[derive(Debug)]
+pub(crate) struct Police {
+    bucket: TokenBucket,
+    /// In parts.
+    tokens: u64,
+    /// When it had so many.
+    since: Time,
+}
+
+impl Police {
+    /// A bucket that is full.
+    pub(crate) fn new(spec: PoliceSpec) -> Option<Self> {
+        spec.0.map(|bucket| Self { bucket, tokens: bucket.most(), since: Time::ZERO })
+    }
+
+    /// Whether an IP packet of `length` octets finds its tokens, and takes them.
+    pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
+        let waited = now.since(self.since).as_nanos().min(self.bucket.filling());
+        let gained = waited * self.bucket.rate.bits_per_second();
+        self.tokens = (self.tokens + gained).min(self.bucket.most());
+        self.since = now;
+        let left = self.tokens.checked_sub(length * TokenBucket::PARTS);
+        self.tokens = left.unwrap_or(self.tokens);
+        left.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn police(rate: &str, burst: u64) -> Police {
+        let bucket = TokenBucket { rate: rate.parse().unwrap(), burst: ByteCount(burst) };
+        Police::new(PoliceSpec(Some(bucket))).unwrap()
+    }
+
+    #[test]
+    fn a_burst_passes_whole_and_its_tokens_come_back_at_the_rate() {
+        let mut police = police("1Mbit", 10_000);
+        let passed =
+            |police: &mut Police, ms| (0..20).filter(|_| police.admits(Time::from_millis(ms), 1000)).count();
+        assert_eq!(passed(&mut police, 0), 10);
+        // 1000 octets are 8 ms.
+        assert_eq!(passed(&mut police, 8), 1);
+        assert_eq!(passed(&mut police, 31), 2);
+        assert_eq!(passed(&mut police, 32), 1);
+        assert_eq!(passed(&mut police, 1_000_000), 10, "more than the burst is never there");
+    }
+
+    #[test]
+    fn a_packet_that_is_dropped_takes_nothing() {
+        let mut police = police("1Mbit", 1500);
+        assert!(police.admits(Time::ZERO, 1000));
+        assert!(!police.admits(Time::ZERO, 501));
+        assert!(police.admits(Time::ZERO, 500));
+    }
+
+    #[test]
+    fn the_largest_bucket_and_the_fastest_rate_fit_into_64_bits() {
+        let mut police = police("1000Gbit", TokenBucket::MOST);
+        assert!(police.admits(Time::ZERO, TokenBucket::MOST));
+        assert!(!police.admits(Time::from_nanos(1), 126));
+        assert!(police.admits(Time::from_nanos(1), 125));
+        assert!(police.admits(Time::from_nanos(u64::MAX), TokenBucket::MOST));
+    }
+
+    #[test]
+    fn the_word_and_the_table_are_read_and_written() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Line {
+            police: PoliceSpec,
+        }
+        let bucket = TokenBucket { rate: "1Mbit".parse().unwrap(), burst: ByteCount(10_000) };
+        for (text, bucket) in
+            [("police = 'none'", None), ("police = { rate = '1Mbit', burst = '10kB' }", Some(bucket))]
+        {
+            let line: Line = toml::from_str(text).unwrap();
+            assert_eq!(line.police, PoliceSpec(bucket));
+            assert_eq!(toml::from_str::<Line>(&toml::to_string(&line).unwrap()).unwrap(), line);
+        }
+        let problem = toml::from_str::<Line>("police = 'off'").unwrap_err().to_string();
+        assert!(problem.contains("burst = \"10kB\""), "{problem}");
+    }
+}
