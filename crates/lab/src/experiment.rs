@@ -383,9 +383,10 @@ impl File {
         let named = |at| named_in(&with_values(table, step, source).ok()?, at, &error.to_string());
         let span = match error {
             ScenarioError::Network(_) => named("network").unwrap_or_else(|| self.network.span()),
-            ScenarioError::UnknownNode { key: "hosts", .. } | ScenarioError::NoMiddlebox(_) => {
-                self.hosts.span()
-            }
+            ScenarioError::UnknownNode { key: "hosts", .. }
+            | ScenarioError::NoMiddlebox(_)
+            | ScenarioError::IdleProcessor(_)
+            | ScenarioError::ServiceOfDatagrams(_) => self.hosts.span(),
             ScenarioError::Workload(_)
             | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)

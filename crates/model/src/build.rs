@@ -1,5 +1,7 @@
 //! Makes a simulation from a scenario.
 
+use std::collections::BTreeMap;
+
 use hol_base::{Seed, Time};
 use hol_network::{Network, Tap, Topology};
 use hol_scenario::{
@@ -7,7 +9,7 @@ use hol_scenario::{
     server_port,
 };
 use hol_stack::TransportSpec;
-use hol_workloads::{ENDLESS, Host, WorkloadSpec};
+use hol_workloads::{ENDLESS, Host, Processor, WorkloadSpec};
 
 use crate::bells::Bells;
 use crate::demux::Demux;
@@ -27,6 +29,7 @@ pub(crate) fn simulation<'t>(
     let mut tied = scenario.tied(background, |flow| bells.of(flow)).into_iter();
     let mut builder = Builder {
         topology: &topology,
+        processors: scenario.processors(),
         hosts: Vec::new(),
         dialogues: Vec::new(),
         first_client_port: FIRST_CLIENT_PORT,
@@ -51,6 +54,8 @@ pub(crate) fn simulation<'t>(
 
 struct Builder<'a> {
     topology: &'a Topology,
+    /// Of the nodes that take time for messages, by their names.
+    processors: BTreeMap<&'a str, Processor>,
     /// By node.
     hosts: Vec<Demux>,
     dialogues: Vec<Dialogue>,
@@ -78,13 +83,19 @@ impl Builder<'_> {
         let place = Place { client, server, port, first_client_port };
         let endpoints = Endpoints::new(transport, self.topology, place, seed);
         let lanes = lanes(transport);
-        let party = |application| Party::new(application, endpoints.framing(workload.length_of()));
+        let party = |application, node: &str| {
+            let application = match self.processors.get(node).cloned() {
+                Some(processor) => processor.run(application),
+                None => application,
+            };
+            Party::new(application, endpoints.framing(workload.length_of()))
+        };
         let client = match asker {
             Some(asker) => workload.asking(lanes, asker, seed),
             None => workload.client(lanes, messages, seed),
         };
         let server = workload.server(lanes, messages, Host { desk, ..Host::default() });
-        let parties = [client, server].map(party);
+        let parties = [party(client, workload.from()), party(server, workload.to())];
         let flow = Flow::new(Terms::of(workload, transport, Time::ZERO + workload.start));
         let reading = workload.reading(transport.gives_up());
         self.dialogues.push(Dialogue::new(parties, flow, endpoints, reading));

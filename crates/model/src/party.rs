@@ -1,5 +1,7 @@
 //! One side of a flow: its application, and the connections that it has.
 
+use std::collections::VecDeque;
+
 use hol_base::Time;
 use hol_transport::{Command, Framer, FramingError, Message, Received, Reliability};
 use hol_workloads::{Application, ConnectionId, Delivery, Input, LengthOf, Outgoing};
@@ -12,6 +14,8 @@ pub(crate) struct Party {
     pub(crate) sockets: Vec<usize>,
     /// How many of them have closed in an orderly way.
     pub(crate) closed: usize,
+    /// Endpoints that keep what comes until the application reads again, the one that has waited longest first.
+    held: VecDeque<usize>,
     framing: Framing,
 }
 
@@ -32,7 +36,7 @@ impl Framing {
 
 impl Party {
     pub(crate) fn new(application: Box<dyn Application>, framing: Framing) -> Self {
-        Self { application, sockets: Vec::new(), closed: 0, framing }
+        Self { application, sockets: Vec::new(), closed: 0, held: VecDeque::new(), framing }
     }
 
     /// Takes an endpoint; the number of its connection.
@@ -47,6 +51,22 @@ impl Party {
     /// The endpoint of a connection.
     pub(crate) fn socket(&self, ConnectionId(number): ConnectionId) -> usize {
         self.sockets[number as usize]
+    }
+
+    /// Whether an endpoint has to begin to keep what comes.
+    #[inline]
+    pub(crate) fn holds_back(&mut self, socket: usize) -> bool {
+        let holds = !self.application.is_reading() && !self.held.contains(&socket);
+        if holds {
+            self.held.push_back(socket);
+        }
+        holds
+    }
+
+    /// The endpoint whose turn it is to be read again, if the application reads.
+    pub(crate) fn next_to_read(&mut self) -> Option<usize> {
+        let reads = !self.held.is_empty() && self.application.is_reading();
+        if reads { self.held.pop_front() } else { None }
     }
 
     pub(crate) fn is_closed(&self) -> bool {

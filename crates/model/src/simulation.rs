@@ -273,11 +273,14 @@ impl<'t> Simulation<'t> {
             connection.handle(*now, input);
         }
         let mut told = false;
-        let deadline = drain(connection, *now, |_, output| match output {
+        let deadline = drain(connection, *now, |connection, output| match output {
             Output::Transmit(packet) => network.send(*now, *node, packet),
             Output::Event(event) => {
                 told = true;
                 dialogue.take(*now, *role, *id, event);
+                if dialogue.party(*role).holds_back(index) {
+                    connection.handle(*now, Input::Command(Command::Read(false)));
+                }
             }
             Output::Wait(_) => unreachable!("drain keeps it"),
         });
@@ -337,7 +340,16 @@ impl<'t> Simulation<'t> {
                     let socket = dialogue.party(role).socket(connection);
                     self.drive(socket, Some(Input::Command(Command::Close)));
                 }
+                Answer::Took => {
+                    let tally = dialogue.tally();
+                    dialogue.flow.note_delivery(now, tally);
+                }
                 Answer::Wait(until) => {
+                    if let Some(socket) = dialogue.party(role).next_to_read() {
+                        // It may have something to read, and then to do.
+                        self.drive(socket, Some(Input::Command(Command::Read(true))));
+                        continue;
+                    }
                     self.agenda.set(entry(index, role), until);
                     if role == Role::Client && until == Time::MAX {
                         // Perhaps that was the last message: the grace time begins.

@@ -211,7 +211,7 @@ fn a_protocol_without_endpoints_here_is_refused_by_name() {
 
 #[test]
 fn a_packet_filter_is_refused_with_the_world_that_has_one() {
-    let host = HostSpec { filter: Filter::Nftables };
+    let host = HostSpec { filter: Filter::Nftables, ..HostSpec::default() };
     let hosts = [("server".to_owned(), host)].into();
     let scenario = Scenario { hosts, ..scenario("tcp", "", "kind = 'simco'", 10) };
     let error = run(&scenario, Seed(7), None).unwrap_err().to_string();

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use hol_base::{Duration, Seed};
 use hol_measure::{Outcome, Record};
 use hol_stack::{Kind, TransportSpec};
-use hol_workloads::WorkloadSpec;
+use hol_workloads::{HostSpec, WorkloadSpec};
 
 use crate::{Background, Onward, Run, RunError, Scenario, Stopped, World};
 
@@ -214,6 +214,13 @@ pub fn cases() -> Vec<Case> {
     cases.extend(["tcp", "sctp"].map(beside_others));
     cases.extend(["tcp", "mptcp"].map(long_message));
     cases.extend(["tcp", "mptcp", "sctp:streams=4", "udp"].map(asking));
+    for transport in ["tcp", "mptcp", "sctp:streams=4"] {
+        cases.extend(
+            WORKLOADS.iter().filter_map(|workload| case(transport, workload, &FAULTS[0])).map(slow_hosts),
+        );
+    }
+    cases.extend(["tcp", "sctp"].map(beside_others).map(slow_hosts));
+    cases.extend(["tcp", "sctp:streams=4"].map(asking).map(slow_hosts));
     cases.retain(|case| case.scenario.check().is_ok());
     cases
 }
@@ -237,6 +244,16 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> 
     let network = read(&format!("rate = '10Mbit'\n{network}"));
     let scenario = Scenario::alone(network, spec, workload_spec, messages);
     Some(Case { name: format!("{transport}, {workload}: {name}"), scenario, ends, completed })
+}
+
+/// The same between hosts that take time for each message, more than the others need to send it.
+fn slow_hosts(case: Case) -> Case {
+    let Case { name, mut scenario, ends, completed } = case;
+    for (node, service) in [("client", 2), ("server", 12)] {
+        let service = Duration::from_millis(service);
+        scenario.hosts.insert(node.to_owned(), HostSpec { service, ..HostSpec::default() });
+    }
+    Case { name: format!("{name}, between slow hosts"), scenario, ends, completed }
 }
 
 /// More than the line carries, and a limit to lateness.

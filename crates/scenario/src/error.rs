@@ -32,6 +32,17 @@ pub enum ScenarioError {
         "no middlebox is measured on {0:?}, so its packet filter has nothing to do; remove `filter`, or take simco"
     )]
     NoMiddlebox(String),
+    /// A processor that nobody would use.
+    #[error(
+        "no flow ends on {0:?}, so its `service` has nothing to do; remove it, or name the node in `from` or `to`"
+    )]
+    IdleProcessor(String),
+    /// Nothing would hold a sender of datagrams back.
+    #[error(
+        "{0:?} takes a `service` time for messages, but datagrams come however busy it is, and what its buffer lost nobody would say; \
+         take TCP or SCTP, or remove `service`"
+    )]
+    ServiceOfDatagrams(String),
     /// A workload runs between two nodes.
     #[error("`from` and `to` are both {0:?}; name two nodes")]
     SameEnds(String),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hol_base::Seed;
+use hol_base::{Duration, Seed};
 use hol_network::{NetworkSpec, Topology};
 use hol_stack::{Kind, TransportSpec};
-use hol_workloads::{Filter, HostSpec, WorkloadSpec};
+use hol_workloads::{Filter, HostSpec, Processor, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::{Background, CLIENT_PORTS, Onward, ScenarioError};
@@ -53,6 +53,7 @@ impl Scenario {
         }
         check_flow(&self.workload, &self.transport, &topology)?;
         self.check_filters()?;
+        self.check_services()?;
         let opened = |workload: &WorkloadSpec, transport: &TransportSpec, messages| {
             workload.kind.workload().connections(messages, transport.connections())
         };
@@ -86,6 +87,30 @@ impl Scenario {
         let mut filtered = self.hosts.iter().filter(|(_, host)| host.filter != Filter::None);
         let idle = filtered.find(|(node, _)| !has_middlebox(node));
         idle.map_or(Ok(()), |(node, _)| Err(ScenarioError::NoMiddlebox(node.clone())))
+    }
+
+    /// A processor is for those whom flow control keeps from sending more than it serves.
+    fn check_services(&self) -> Result<(), ScenarioError> {
+        let background = self.background.iter().map(|entry| (&entry.workload, &entry.transport));
+        let onward = self.onward.iter().map(|onward| (&onward.workload, &onward.transport));
+        let flows: Vec<_> = background.chain(onward).chain([(&self.workload, &self.transport)]).collect();
+        for (node, _) in self.hosts.iter().filter(|(_, host)| host.service > Duration::ZERO) {
+            let mut own = flows
+                .iter()
+                .filter(|(workload, _)| [workload.from(), workload.to()].contains(&node.as_str()));
+            if own.clone().next().is_none() {
+                return Err(ScenarioError::IdleProcessor(node.clone()));
+            }
+            if own.any(|(_, transport)| transport.kind() == Kind::Udp) {
+                return Err(ScenarioError::ServiceOfDatagrams(node.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The processors of the hosts that take time for messages, by their names.
+    pub fn processors(&self) -> BTreeMap<&str, Processor> {
+        self.hosts.iter().filter_map(|(name, host)| Some((name.as_str(), host.processor()?))).collect()
     }
 
     /// What is measured in a run with this seed: where a `spread` is, the seed draws the start.

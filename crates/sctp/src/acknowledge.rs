@@ -55,7 +55,7 @@ impl Acknowledgements {
 impl Endpoint {
     /// Octets of user data that there is room for.
     pub(crate) fn receive_window(&self) -> usize {
-        let held = self.reassembly.held() + self.streams_in.held();
+        let held = self.reassembly.held() + self.streams_in.held() + self.reader.held();
         (self.config.receive_buffer.0 as usize).saturating_sub(held)
     }
 
@@ -82,6 +82,14 @@ impl Endpoint {
     fn window_update_due(&self) -> bool {
         let opened = self.receive_window().saturating_sub(self.acknowledgements.advertised);
         opened as u64 >= (self.config.receive_buffer.0 / 8).max(self.config.mtu.0)
+    }
+
+    /// The application has read again what it had let wait: tells the peer if that made much room. Section 6.2.
+    pub(crate) fn room_made(&mut self, now: Time) {
+        if self.state.receives_data() && self.window_update_due() {
+            self.queue_sack();
+            self.flush(now, false);
+        }
     }
 
     pub(crate) fn queue_sack(&mut self) {

@@ -192,6 +192,7 @@ impl Endpoint {
             Command::Connect => self.send_init(now),
             Command::Send(message) => self.on_send(now, &message),
             Command::Close => self.close(),
+            Command::Read(reads) => self.reader.set_reading(reads),
             Command::Abort => {
                 self.abort(Cause::UserInitiatedAbort(Bytes::new()), "aborted by the application");
             }
@@ -273,6 +274,10 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Event(event);
             }
             if self.reader.wake(now) {
+                continue;
+            }
+            if self.reader.has_resumed() {
+                self.room_made(now);
                 continue;
             }
             let next = Time::earliest([self.deadline(), self.reader.deadline()]);

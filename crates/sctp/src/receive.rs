@@ -159,7 +159,9 @@ impl Endpoint {
             Arrival::New => {}
         }
         let is_next = data.tsn == self.tsn_map.cumulative().next();
-        if !is_next && !self.has_room_for(data.payload.len()) {
+        // What the others wait for makes room, unless it is the application that lets them wait.
+        let makes_room = is_next && self.reader.held() == 0;
+        if !makes_room && !self.has_room_for(data.payload.len()) {
             seen.at_once = true;
             return true;
         }

@@ -9,7 +9,7 @@ use hol_measure::Record;
 use hol_scenario::{FilterFacts, Stopped};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
-use hol_workloads::{HostSpec, WorkloadError, WorkloadSpec};
+use hol_workloads::{HostSpec, Processor, WorkloadError, WorkloadSpec};
 
 use crate::Unsupported;
 
@@ -30,6 +30,8 @@ pub struct Assignment {
     pub server: Site,
     /// What its host has for it.
     pub server_host: HostSpec,
+    /// The processors of the client's host and the server's, which other flows may use too; they count in ns since 1970.
+    pub processors: [Option<Processor>; 2],
     /// How its connections end.
     pub ending: Ending,
 }

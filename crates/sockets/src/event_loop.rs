@@ -135,7 +135,7 @@ impl EventLoop<'_> {
         if ready.writable {
             followed[0] = side.write(poller, id, clock.now());
         }
-        if ready.readable {
+        if ready.readable && side.application.is_reading() {
             followed[1] = side.read(poller, id, buffer, || clock.now(), note_path(end, paths));
         }
         let now = self.clock.now();
@@ -217,9 +217,15 @@ impl EventLoop<'_> {
                 }
                 Output::Open(id) => self.open(id)?,
                 Output::Close(id) => self.side(end).close(id, now),
+                Output::Took => {
+                    let tally = self.tally();
+                    self.flow.note_delivery(now, tally);
+                }
                 Output::Wait(until) => {
-                    self.side(end).wake = until;
-                    return Ok(());
+                    let Self { client, server, poller, .. } = self;
+                    let side = if end == End::Client { client } else { server };
+                    side.wake = until;
+                    return side.watch_for_data(poller).map_err(refused("watch a socket"));
                 }
                 Output::Stop(quit) => {
                     self.flow.note_quit(now, quit);

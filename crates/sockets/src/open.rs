@@ -4,7 +4,7 @@ use hol_base::Time;
 use hol_scenario::{Flow, Terms, lanes};
 use hol_stack::Protocol;
 use hol_system::{Interest, Poller};
-use hol_workloads::{Enforce, Filter as FilterKind, Host};
+use hol_workloads::{Application, Enforce, Filter as FilterKind, Host, Processor};
 
 use crate::assignment::{Assignment, End, Site, SocketsError};
 use crate::clock::{Alarm, Clock};
@@ -59,6 +59,9 @@ pub(crate) fn event_loop<'p>(
     let mut server = workload.server(lanes, *messages, Host { filter: lent, desk });
     client.ledger().make_room(*messages, 0);
     server.ledger().make_room(0, *messages);
+    let clock = Clock::start();
+    let [client, server] = [(client, 0), (server, 1)]
+        .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
     Ok(EventLoop {
         assignment,
         enter,
@@ -76,8 +79,20 @@ pub(crate) fn event_loop<'p>(
         was_stopped: false,
         paths: Vec::new(),
         buffer: vec![0; EventLoop::BUFFER].into_boxed_slice(),
-        clock: Clock::start(),
+        clock,
     })
+}
+
+/// An application that takes time for its messages, if its host does.
+fn on_its_host(
+    application: Box<dyn Application>,
+    processor: Option<Processor>,
+    clock: &Clock,
+) -> Box<dyn Application> {
+    match processor {
+        Some(processor) => processor.since(clock.epoch()).run(application),
+        None => application,
+    }
 }
 
 fn opener(assignment: &Assignment) -> Box<dyn Opener> {

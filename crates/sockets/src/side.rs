@@ -19,6 +19,8 @@ pub(crate) struct Side {
     pub(crate) application: Box<dyn Application>,
     /// When it wants to act by itself.
     pub(crate) wake: Time,
+    /// Whether its connections are watched for what there is to read.
+    reads: bool,
     /// By number; `None`: it is over.
     connections: Vec<Option<Connection>>,
     /// What those that are over had counted.
@@ -32,6 +34,8 @@ struct Connection {
     is_half_closed: bool,
     /// We send no more.
     is_closing: bool,
+    /// The application is busy with other messages.
+    is_held: bool,
     /// What it is watched for; `None`: for nothing.
     interest: Option<Interest>,
 }
@@ -48,7 +52,14 @@ pub(crate) enum Followed {
 
 impl Side {
     pub(crate) fn new(end: End, application: Box<dyn Application>) -> Self {
-        Self { end, application, wake: Time::MAX, connections: Vec::new(), past: Counts::default() }
+        Self {
+            end,
+            application,
+            wake: Time::MAX,
+            reads: true,
+            connections: Vec::new(),
+            past: Counts::default(),
+        }
     }
 
     /// How many connections it has had.
@@ -69,6 +80,7 @@ impl Side {
             is_open: false,
             is_half_closed: false,
             is_closing: false,
+            is_held: !self.reads,
             interest: Some(interest),
         };
         self.connections.push(Some(connection));
@@ -153,6 +165,24 @@ impl Side {
         followed
     }
 
+    /// Watches its connections for what there is to read if the application reads.
+    pub(crate) fn watch_for_data(&mut self, poller: &Poller<Token>) -> io::Result<()> {
+        let reads = self.application.is_reading();
+        if std::mem::replace(&mut self.reads, reads) == reads {
+            return Ok(());
+        }
+        for (id, connection) in (0..).map(ConnectionId).zip(&mut self.connections) {
+            let Some(connection) = connection else { continue };
+            connection.is_held = !reads;
+            connection.watch_for_room(
+                poller,
+                Token::Connection(self.end, id),
+                connection.waits_for_room(),
+            )?;
+        }
+        Ok(())
+    }
+
     /// Sends a message; one that the transport does not take goes back to the application.
     pub(crate) fn send(&mut self, poller: &Poller<Token>, outgoing: Outgoing, now: Time) {
         let (end, id) = (self.end, outgoing.connection);
@@ -220,7 +250,7 @@ impl Connection {
     /// Watches it for what there may be to read, and for `room` to write if that is wanted.
     fn watch_for_room(&mut self, poller: &Poller<Token>, token: Token, room: bool) -> io::Result<()> {
         let before = self.interest;
-        self.interest = match (self.is_half_closed, room) {
+        self.interest = match (self.is_half_closed || self.is_held, room) {
             (false, true) => Some(Interest::ReadWrite),
             (false, false) => Some(Interest::Read),
             (true, true) => Some(Interest::Write),

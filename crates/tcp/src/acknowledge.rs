@@ -241,6 +241,17 @@ impl Endpoint {
         }
     }
 
+    /// The application has read again what it had let wait. The peer is told at once of twice the room that it knows, and
+    /// not of less than RFC 9293 section 3.8.6.2.2 has it wait for.
+    pub(crate) fn room_made(&mut self, now: Time) {
+        self.data_read(now);
+        let worthwhile = (self.sizing.buffer() / 2).min(self.config.mss.into());
+        let offer = self.rcv.limited(self.free_buffer());
+        if self.machine.state().is_receiving() && offer >= worthwhile.max(2 * self.rcv.window()) {
+            self.send_ack(now);
+        }
+    }
+
     /// The delayed acknowledgment's time has come.
     pub(crate) fn delayed_ack_expired(&mut self, now: Time) {
         if self.acks.scheduled {

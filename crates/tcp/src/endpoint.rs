@@ -160,6 +160,7 @@ impl Endpoint {
             Command::Send(message) => self.write(now, message.payload),
             Command::Close => self.close(now),
             Command::Abort => self.abort(now),
+            Command::Read(reads) => self.reader.set_reading(reads),
         }
     }
 
@@ -230,6 +231,10 @@ impl hol_transport::Endpoint for Endpoint {
             }
             if self.reader.wake(now) {
                 self.data_read(now);
+                continue;
+            }
+            if self.reader.has_resumed() {
+                self.room_made(now);
                 continue;
             }
             let next = Time::earliest([self.timers.next(), self.reader.deadline()]);

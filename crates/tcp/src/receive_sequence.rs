@@ -66,7 +66,7 @@ impl ReceiveSequence {
     /// The right edge never moves left (RFC 9293 section 3.8.6), and only by enough to be worth it: a segment
     /// or half of the buffer (section 3.8.6.2.2).
     pub(crate) fn advertise(&mut self, buffer: u32, free: u32, mss: u32) -> u16 {
-        let free = free.min(u32::from(u16::MAX) << self.scale);
+        let free = self.limited(free);
         let current = self.window();
         let worthwhile = (buffer / 2).min(mss);
         let window = if free >= current + worthwhile { free } else { current };
@@ -75,6 +75,11 @@ impl ReceiveSequence {
         self.wnd = field << self.scale;
         self.wup = self.nxt;
         field as u16
+    }
+
+    /// So much of `free` as a window field can tell.
+    pub(crate) fn limited(&self, free: u32) -> u32 {
+        free.min(u32::from(u16::MAX) << self.scale)
     }
 
     /// The window field of a SYN, which is never scaled. RFC 7323 section 2.2.

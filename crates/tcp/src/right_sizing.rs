@@ -63,7 +63,9 @@ impl RightSizing {
     /// The application has read all that came before `nxt`.
     fn read(&mut self, now: Time, nxt: SeqNum, mss: u32) {
         let (start, began) = self.since;
-        if self.round_trip.is_none_or(|round_trip| now.saturating_since(began) < round_trip) {
+        let is_over = self.round_trip.is_some_and(|round_trip| now.saturating_since(began) >= round_trip);
+        // One that is woken by data and then busy was taken to have read it.
+        if !is_over || nxt.before(start) {
             return;
         }
         self.since = (nxt, now);
@@ -102,9 +104,10 @@ impl Endpoint {
         }
     }
 
-    /// The application has read everything: the buffer may grow.
+    /// The application has read all but what it lets wait: the buffer may grow.
     pub(crate) fn size_buffer(&mut self, now: Time) {
-        self.sizing.read(now, self.rcv.nxt(), self.config.mss.into());
+        let read = self.rcv.nxt() - self.reader.held() as u32;
+        self.sizing.read(now, read, self.config.mss.into());
     }
 }
 

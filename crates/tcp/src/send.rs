@@ -249,7 +249,12 @@ impl Endpoint {
         if syn {
             return self.rcv.advertise_in_syn(buffer);
         }
-        let free = buffer.saturating_sub(self.reassembly.octets() as u32);
-        self.rcv.advertise(buffer, free, self.config.mss.into())
+        self.rcv.advertise(buffer, self.free_buffer(), self.config.mss.into())
+    }
+
+    /// Octets of the buffer that neither wait for others nor for the application.
+    pub(crate) fn free_buffer(&self) -> u32 {
+        let held = self.reassembly.octets() + self.reader.held();
+        self.sizing.buffer().saturating_sub(held as u32)
     }
 }

@@ -40,6 +40,9 @@ pub enum Command {
     Close,
     /// Close at once and tell the peer.
     Abort,
+    /// Whether the application reads, as it does in the beginning. While it does not, what arrives takes room of the window;
+    /// datagrams have none.
+    Read(bool),
 }
 
 /// What the application sends.

@@ -14,6 +14,12 @@ pub struct Reader {
     events: VecDeque<Event>,
     /// Of those events, the ones that deliver data.
     unread: usize,
+    /// And the octets in them.
+    octets: usize,
+    /// Whether the application reads when it is awake, or is busy.
+    reads: bool,
+    /// It reads again, and the peer has not heard of the room that this makes.
+    resumed: bool,
     awake: bool,
     /// When the application will be awake.
     alarm: Option<Time>,
@@ -22,7 +28,16 @@ pub struct Reader {
 impl Reader {
     /// An application that is awake `wakeup` after data has come.
     pub fn new(wakeup: Duration) -> Self {
-        Self { wakeup, events: VecDeque::new(), unread: 0, awake: false, alarm: None }
+        Self {
+            wakeup,
+            events: VecDeque::new(),
+            unread: 0,
+            octets: 0,
+            reads: true,
+            resumed: false,
+            awake: false,
+            alarm: None,
+        }
     }
 
     /// An event other than data, behind those that wait.
@@ -32,6 +47,7 @@ impl Reader {
 
     /// Data, behind the events that wait; it wakes the application up.
     pub fn receive(&mut self, now: Time, received: Received) {
+        self.octets += received.payload.len();
         self.events.push_back(Event::Received(received));
         self.unread += 1;
         if !self.awake && self.alarm.is_none() {
@@ -39,12 +55,28 @@ impl Reader {
         }
     }
 
+    /// Whether the application reads from now on.
+    pub fn set_reading(&mut self, reads: bool) {
+        self.resumed |= reads && !self.reads;
+        self.reads = reads;
+    }
+
+    /// True once after the application has begun to read again: there may be much more room.
+    pub fn has_resumed(&mut self) -> bool {
+        std::mem::take(&mut self.resumed)
+    }
+
+    /// Octets that wait because the application does not read.
+    pub fn held(&self) -> usize {
+        if self.reads { 0 } else { self.octets }
+    }
+
     /// When the application wakes up.
     pub fn deadline(&self) -> Option<Time> {
         self.alarm
     }
 
-    /// Wakes the application up if it is time; it then reads all that there is, at once.
+    /// Wakes the application up if it is time; it then reads all that there is, at once, unless it is busy: then it is false.
     ///
     /// Data counts as arrived when it has woken the application up: that takes time whatever was sent before.
     pub fn wake(&mut self, now: Time) -> bool {
@@ -57,15 +89,16 @@ impl Reader {
                 }
             }
         }
-        wakes
+        wakes && self.reads
     }
 
     /// The next event that the application is awake for.
     pub fn next_event(&mut self) -> Option<Event> {
-        if matches!(self.events.front()?, Event::Received(_)) {
-            if !self.awake {
+        if let Event::Received(received) = self.events.front()? {
+            if !self.awake || !self.reads {
                 return None;
             }
+            self.octets -= received.payload.len();
             self.unread -= 1;
             self.awake = self.unread > 0;
         }
@@ -111,5 +144,22 @@ mod tests {
         assert!(reader.is_empty());
         reader.receive(awake, octet(awake));
         assert_eq!(reader.next_event(), None, "it sleeps again");
+    }
+
+    #[test]
+    fn what_comes_while_the_application_is_busy_is_held_until_it_reads_again() {
+        let mut reader = Reader::new(Duration::ZERO);
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        assert!(reader.wake(Time::ZERO) && reader.next_event().is_some());
+        reader.set_reading(false);
+        let later = Time::from_millis(5);
+        reader.receive(later, octet(later));
+        reader.tell(Event::PeerClosed);
+        assert_eq!((reader.held(), reader.next_event()), (2, None));
+        reader.set_reading(true);
+        assert!(reader.has_resumed() && !reader.has_resumed());
+        assert!((0..2).all(|_| matches!(reader.next_event(), Some(Event::Received(_)))));
+        assert_eq!((reader.held(), reader.next_event()), (0, Some(Event::PeerClosed)));
     }
 }

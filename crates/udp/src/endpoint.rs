@@ -75,6 +75,8 @@ impl Endpoint {
                 self.closing = true;
                 self.close_when_done();
             }
+            // Nothing would hold the sender back.
+            Command::Read(_) => {}
             Command::Abort => {
                 self.open.clear();
                 self.timers.clear();

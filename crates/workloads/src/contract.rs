@@ -92,6 +92,8 @@ pub enum Output {
     Send(Outgoing),
     /// Deliver what is queued on a connection, then close it.
     Close(ConnectionId),
+    /// Nothing to do: it has come to a message that it had waited with, which may have been the last.
+    Took,
     /// Nothing more until an input, or until this time; [`Time::MAX`]: only an input.
     Wait(Time),
     /// Give the run up.
@@ -137,6 +139,11 @@ pub trait Application: fmt::Debug {
     fn poll(&mut self, now: Time) -> Output;
     /// How far it has come.
     fn standing(&self) -> Standing;
+    /// Whether it reads what comes. While it does not, messages are to stay with the transport.
+    #[inline]
+    fn is_reading(&self) -> bool {
+        true
+    }
     /// What it has noted.
     fn ledger(&mut self) -> &mut Ledger;
     /// The run is over: notes what never came due, and settles with its host. A long schedule ends in parts: to be called

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_simco::{Change, Rule};
 use serde::{Deserialize, Serialize};
 
-use crate::Desk;
+use crate::{Desk, Processor};
 
 /// The `[hosts.NAME]` table of an experiment: what a node has beside its links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -14,6 +14,15 @@ use crate::Desk;
 pub struct HostSpec {
     /// What a middlebox on it puts its rules in force with, before it replies. Default `none`.
     pub filter: Filter,
+    /// The time that it takes for each message that an application on it reads, one after the other. Default none.
+    pub service: Duration,
+}
+
+impl HostSpec {
+    /// What makes messages wait, if anything does.
+    pub fn processor(self) -> Option<Processor> {
+        (self.service > Duration::ZERO).then(|| Processor::new(self.service))
+    }
 }
 
 /// What puts the rules of a middlebox in force.

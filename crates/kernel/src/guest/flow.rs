@@ -66,16 +66,27 @@ pub(super) fn all<'t>(
         host: scenario.host(scenario.workload.to()),
     };
     let mut client_port = FIRST_CLIENT_PORT;
+    let processors = scenario.processors();
     let flow = |(index, own): (usize, Own<'_>)| {
         let Own { transport, workload, messages, seed, ending, host } = own;
         let ends = [workload.from(), workload.to()];
+        let processors = ends.map(|name| processors.get(name).cloned());
         let ends = ends.map(|name| network.node(name).expect("the host has checked the scenario"));
         let [client, server] = [(ends[0], client_port), (ends[1], server_port(index))]
             .map(|(end, port)| Site { addresses: topology.addresses(end), port });
         client_port = client_port.saturating_add(transport.connections());
         let (transport, server_host) = (transport.clone(), host);
-        let assignment =
-            Assignment { transport, workload, messages, seed, client, server, server_host, ending };
+        let assignment = Assignment {
+            transport,
+            workload,
+            messages,
+            seed,
+            client,
+            server,
+            server_host,
+            processors,
+            ending,
+        };
         Flow { assignment, networks: ends.map(|end| &topology.node(end).file) }
     };
     [measured].into_iter().chain(background).chain(onward).enumerate().map(flow).collect()

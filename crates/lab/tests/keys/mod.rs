@@ -49,6 +49,7 @@ network.nodes = ['client', 'server']
 network.links = [{ from = 'client', to = 'server' }]
 network.lans = [{ nodes = ['client', 'server'] }]
 hosts.server.filter = 'none'
+hosts.server.service = '1ms'
 workload.kind = 'echo'
 workload.from = 'client'
 workload.to = 'server'

@@ -14,7 +14,7 @@ fn filtered(pair: &Pair, transport: &str, mix: Mix) -> FlowRun {
     let assignment = assignment(transport, "simco");
     let load = assignment.workload.load().expect("simco has a load").clone();
     let workload = WorkloadSpec::new(Simco { mix, load });
-    let server_host = HostSpec { filter: Filter::Nftables };
+    let server_host = HostSpec { filter: Filter::Nftables, ..HostSpec::default() };
     let assignment = Assignment { client, server, workload, server_host, messages: 300, ..assignment };
     run(&assignment, &mut |end| pair.enter(end)).unwrap_or_else(|problem| panic!("{transport}: {problem}"))
 }

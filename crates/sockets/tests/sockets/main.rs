@@ -31,6 +31,7 @@ fn assignment(transport: &str, kind: &str) -> Assignment {
         client: loopback(),
         server: loopback(),
         server_host: HostSpec::default(),
+        processors: [None, None],
         ending: Ending::Abort,
     }
 }

@@ -1,0 +1,204 @@
+//! A host that takes time for each message that comes to an application on it.
+//!
+//! All applications of a host share its processor: it serves one message at a time, in the order in which they were read. An
+//! application reads no more while it has messages that wait, so what comes meanwhile stays with the transport, whose flow
+//! control then holds the sender back. Served, it may answer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hol_base::{Duration, Time};
+
+use crate::contract::{Application, Input, Output, Standing};
+use crate::ledger::Ledger;
+
+/// The processor of a host; a clone is the same one.
+#[derive(Debug, Clone)]
+pub struct Processor {
+    service: Duration,
+    /// When it has served all that were read, in ns; clones that run at other clocks see the same.
+    free_at: Arc<AtomicU64>,
+    /// What this clone's clock showed at its zero, in ns.
+    zero: u64,
+}
+
+impl Processor {
+    /// One that takes `service` for a message.
+    pub(crate) fn new(service: Duration) -> Self {
+        Self { service, free_at: Arc::default(), zero: 0 }
+    }
+
+    /// The same one for applications whose clock began at `zero` ns of the clock that all have.
+    pub fn since(self, zero: u64) -> Self {
+        Self { zero, ..self }
+    }
+
+    /// An application on its host.
+    pub fn run(self, application: Box<dyn Application>) -> Box<dyn Application> {
+        Box::new(Served { application, processor: self, waiting: VecDeque::new(), turn: Turn::None })
+    }
+
+    /// When it begins to serve a message that was read now.
+    fn begin(&self, now: Time) -> Time {
+        let now = self.zero + now.as_nanos();
+        let after = |free_at: u64| Some(free_at.max(now) + self.service.as_nanos());
+        let before = self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
+        Time::from_nanos(before.unwrap_or_default().max(now) - self.zero)
+    }
+}
+
+/// An application between a transport and its host's processor.
+#[derive(Debug)]
+struct Served {
+    application: Box<dyn Application>,
+    processor: Processor,
+    /// Messages that were read, and what came behind them.
+    waiting: VecDeque<Input>,
+    turn: Turn,
+}
+
+/// What the processor does for an application.
+#[derive(Debug, Clone, Copy)]
+enum Turn {
+    /// Nothing.
+    None,
+    /// It will begin with the oldest message then.
+    Begins(Time),
+    /// It is done with a message then.
+    Ends(Time),
+}
+
+impl Served {
+    /// The application is free: takes what waits up to the next message, for which it asks the processor.
+    fn go_on(&mut self, now: Time) {
+        while matches!(self.turn, Turn::None) {
+            match self.waiting.front() {
+                Some(Input::Message(_)) => self.turn = Turn::Begins(self.processor.begin(now)),
+                Some(_) => {
+                    self.waiting.pop_front().into_iter().for_each(|input| self.application.handle(now, input))
+                }
+                None => return,
+            }
+        }
+    }
+}
+
+impl Application for Served {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            // The end of what the peer sends comes behind what it sent.
+            Input::Message(_) | Input::PeerClosed(_) => self.waiting.push_back(input),
+            other => self.application.handle(now, other),
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        match self.turn {
+            Turn::Begins(at) | Turn::Ends(at) if at > now => return Output::Wait(at),
+            Turn::Begins(at) => {
+                self.turn = Turn::Ends(at + self.processor.service);
+                self.waiting
+                    .pop_front()
+                    .into_iter()
+                    .for_each(|message| self.application.handle(now, message));
+                return Output::Took;
+            }
+            Turn::Ends(_) => self.turn = Turn::None,
+            Turn::None => {}
+        }
+        // What it has to say of the last message comes before the next one.
+        match self.application.poll(now) {
+            Output::Wait(_) if !self.waiting.is_empty() => {
+                self.go_on(now);
+                self.poll(now)
+            }
+            output => output,
+        }
+    }
+
+    #[inline]
+    fn standing(&self) -> Standing {
+        self.application.standing()
+    }
+
+    fn is_reading(&self) -> bool {
+        matches!(self.turn, Turn::None) && self.waiting.is_empty()
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        self.application.ledger()
+    }
+
+    fn end(&mut self, now: Time) -> bool {
+        self.application.end(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::padding::Padding;
+    use crate::{ConnectionId, Delivery, Host, Lanes, WorkloadSpec};
+    use hol_transport::Passage;
+
+    const ID: ConnectionId = ConnectionId(0);
+
+    fn echo(processor: &Processor) -> Box<dyn Application> {
+        let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"echo\"}").unwrap();
+        let lanes = Lanes { streams: 1, connections: 1, gives_up: false };
+        processor.clone().run(spec.server(lanes, 10, Host::default()))
+    }
+
+    fn deliver(server: &mut dyn Application, at: u64, padding: &mut Padding, number: u32) {
+        let (payload, passage) = (padding.message(number), Passage::default());
+        let delivery = Delivery { connection: ID, stream: 0, payload, passage };
+        server.handle(Time::from_millis(at), Input::Message(delivery));
+    }
+
+    /// What it does at a time, until it waits: answers, and until when it waits then.
+    fn poll(server: &mut dyn Application, at: u64) -> (u32, Time) {
+        let mut answers = 0;
+        loop {
+            match server.poll(Time::from_millis(at)) {
+                Output::Send(_) => answers += 1,
+                Output::Wait(until) => return (answers, until),
+                Output::Took | Output::Close(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn messages_are_served_one_after_the_other_and_nothing_is_read_meanwhile() {
+        let mut server = echo(&Processor::new(Duration::from_millis(5)));
+        let mut padding = Padding::new(8);
+        assert!(server.is_reading());
+        deliver(server.as_mut(), 1, &mut padding, 0);
+        deliver(server.as_mut(), 1, &mut padding, 1);
+        server.handle(Time::from_millis(1), Input::PeerClosed(ID));
+        assert_eq!(poll(server.as_mut(), 1), (0, Time::from_millis(6)));
+        assert_eq!((server.is_reading(), server.standing().done), (false, 1));
+        assert_eq!(poll(server.as_mut(), 6), (1, Time::from_millis(11)));
+        assert!(!server.is_reading());
+        assert_eq!(poll(server.as_mut(), 11), (1, Time::MAX));
+        assert!(server.is_reading());
+    }
+
+    #[test]
+    fn applications_of_a_host_take_turns_whatever_their_clocks() {
+        let processor = Processor::new(Duration::from_millis(5));
+        let (mut one, mut other) = (echo(&processor.clone().since(0)), echo(&processor.since(2_000_000)));
+        let mut padding = Padding::new(8);
+        deliver(one.as_mut(), 10, &mut padding, 0);
+        assert_eq!(poll(one.as_mut(), 10), (0, Time::from_millis(15)));
+        // The other's clock shows 9 ms when the one's shows 11.
+        deliver(other.as_mut(), 9, &mut padding, 0);
+        assert_eq!(poll(other.as_mut(), 9), (0, Time::from_millis(13)), "it begins when the first is served");
+        assert_eq!(poll(one.as_mut(), 15), (1, Time::MAX));
+        assert_eq!(poll(other.as_mut(), 13), (0, Time::from_millis(18)));
+        deliver(one.as_mut(), 16, &mut padding, 1);
+        assert_eq!(poll(one.as_mut(), 16), (0, Time::from_millis(20)));
+        assert_eq!(poll(other.as_mut(), 18), (1, Time::MAX));
+    }
+}
