@@ -138,6 +138,71 @@ fn hosts_that_remember_ssthresh_slow_the_next_connection_down() {
     }
 }
 
+/// What a weak server's clients get, in both worlds: `keys` of the answer to a comparison with `service`.
+fn of_a_weak_server<const N: usize>(
+    transport: &str,
+    service: &str,
+    more: &[&str],
+    keys: [&str; N],
+) -> [[f64; N]; 2] {
+    let service = format!("hosts.server.service={service}");
+    ["--world=model", "--world=kernel"].map(|world| {
+        let question = [
+            "compare",
+            transport,
+            world,
+            "--json",
+            "--repetitions=1",
+            "--loss=0%",
+            "--delay=1ms",
+            "--set",
+            &service,
+        ];
+        let line = ok(Path::new("."), &[&question[..], more].concat());
+        let row: Value = serde_json::from_str(line.trim()).expect(&line);
+        keys.map(|key| row[key].as_f64().expect(key))
+    })
+}
+
+#[test]
+fn a_server_takes_its_time_for_each_message_as_in_the_model() {
+    if kernels("a_server_takes_its_time_for_each_message_as_in_the_model").is_some() {
+        let random = ["--workload=echo", "--rate=60/s", "--count=2000", "--set", "workload.arrivals=poisson"];
+        for transport in ["tcp", "sctp:nagle=false"] {
+            let [[model], [kernel]] =
+                of_a_weak_server(transport, "5ms", &["--workload=pingpong", "--count=100"], ["mean_ms"]);
+            assert!(model > 7.0 && (model - kernel).abs() < 0.3, "{transport}: {model} for {kernel} ms");
+            let [[model], [kernel]] = of_a_weak_server(transport, "10ms", &random, ["mean_ms"]);
+            // 2 ms for the way and 10 for the answer; the rest it waits, 7.5 ms on average over all times.
+            assert!(
+                model > 17.0 && (model / kernel - 1.0).abs() < 0.03,
+                "{transport}: {model} for {kernel} ms"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_server_holds_greedy_clients_to_what_it_does_and_serves_them_alike() {
+    if kernels("a_server_holds_greedy_clients_to_what_it_does_and_serves_them_alike").is_some() {
+        let greedy = [
+            "--workload=bulk",
+            "--size=500B",
+            "--count=4000",
+            "--set",
+            "background=[{ spread = '0s', workload = \
+                       { kind = 'bulk', size = '500B' } }]",
+        ];
+        for transport in ["tcp", "sctp"] {
+            let keys = ["throughput_kbps", "background_kbps", "fairness"];
+            for [own, other, fairness] in of_a_weak_server(transport, "1ms", &greedy, keys) {
+                assert!((own + other - 4000.0).abs() < 200.0, "{transport}: {own} and {other} kbit/s");
+                assert!(fairness > 0.995, "{transport}: {own} and {other} kbit/s");
+            }
+        }
+    }
+}
+
 #[test]
 fn one_node_with_two_minds_about_a_setting_is_refused() {
     if kernels("one_node_with_two_minds_about_a_setting_is_refused").is_some() {

@@ -86,6 +86,7 @@ fn tame_line() -> impl Strategy<Value = (String, String)> {
         number("seed", 0..1 << 62),
         number("repetitions", 1..5),
         number("messages", 5..1 << 62),
+        quantity("hosts.server.service", 0..1_000_000_000, "us"),
         word("network.police", &["{ rate = '1Mbit', burst = '1MB' }", "'none'"]),
         word("network.channel", &["'air'", "'own'"]),
         word("network.up.jitter_correlation", &["'50%'", "'0%'"]),

@@ -2,7 +2,8 @@
 //!
 //! [`Model`] puts a [`Scenario`] together and lets it run to its end: hosts with endpoints, the flow that is measured
 //! and those of the background, and the network between them. Applications answer as soon as they have read
-//! (`wakeup` after the arrival), and a host takes no time to handle a packet; both are limits of the model.
+//! (`wakeup` after the arrival) and their host has taken its `service` time, if it takes any; for packets it takes none, which is a
+//! limit of the model.
 
 mod bells;
 mod build;

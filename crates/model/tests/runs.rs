@@ -177,7 +177,10 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
         let workload =
             format!("kind = 'echo'\nrate = '{}/s'\nsize = '{size}B'\nlate_limit = '1h'", 1 + rng.below(60));
         let transport = RELIABLE[rng.below(RELIABLE.len() as u64) as usize];
-        let run = run(&scenario(transport, &network, &workload, 60), Seed(seed), None).unwrap();
+        let mut asked = scenario(transport, &network, &workload, 60);
+        let service = Duration::from_millis(rng.below(4) * rng.below(20));
+        asked.hosts.insert("server".to_owned(), HostSpec { service, ..HostSpec::default() });
+        let run = run(&asked, Seed(seed), None).unwrap();
         assert_reliable(&run, 60, &format!("seed {seed}: {transport}\n{network}\n{workload}"));
     }
 }

@@ -3,7 +3,7 @@
 mod pipe;
 
 use bytes::Bytes;
-use hol_base::{Duration, Seed, Time};
+use hol_base::{ByteCount, Duration, Seed, Time};
 use hol_tcp::{Config, Endpoint, State};
 use hol_transport::{Command, Endpoint as _, Event, Input, Output};
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
@@ -343,6 +343,27 @@ fn a_duplicate_is_reported() {
     let acks = script.data(0, 100);
     let block = SackBlock { left: PEER_START, right: PEER_START + 100 };
     assert_eq!((acks.len(), acks[0].options.sack.to_vec()), (1, vec![block]));
+}
+
+/// RFC 9293 section 3.8.6: what the application has not read takes room of the window; section 3.8.6.2.2: it opens again by
+/// enough to be worth it.
+#[test]
+fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
+    let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
+    let mut script = Script::connected(config, 20);
+    let read = |script: &mut Script, reads| {
+        script.endpoint.handle(script.now, Input::Command(Command::Read(reads)));
+        script.sent()
+    };
+    assert!(read(&mut script, false).is_empty());
+    script.data(0, 1000);
+    assert_eq!(script.data(1000, 1000).pop().unwrap().window, 2000);
+    script.data(2000, 1000);
+    assert_eq!(script.data(3000, 1000).pop().unwrap().window, 0);
+    assert_eq!(script.events, [Event::Connected], "nothing is read");
+    let update = read(&mut script, true);
+    assert_eq!((update.len(), update[0].window, update[0].payload.len()), (1, 4000, 0));
+    assert_eq!(script.events.len(), 5, "and then all that waits");
 }
 
 #[test]

@@ -70,14 +70,19 @@ enum Turn {
 }
 
 impl Served {
+    /// Gives the application the oldest of what waits.
+    fn take_oldest(&mut self, now: Time) {
+        if let Some(input) = self.waiting.pop_front() {
+            self.application.handle(now, input);
+        }
+    }
+
     /// The application is free: takes what waits up to the next message, for which it asks the processor.
     fn go_on(&mut self, now: Time) {
         while matches!(self.turn, Turn::None) {
             match self.waiting.front() {
                 Some(Input::Message(_)) => self.turn = Turn::Begins(self.processor.begin(now)),
-                Some(_) => {
-                    self.waiting.pop_front().into_iter().for_each(|input| self.application.handle(now, input))
-                }
+                Some(_) => self.take_oldest(now),
                 None => return,
             }
         }
@@ -98,10 +103,7 @@ impl Application for Served {
             Turn::Begins(at) | Turn::Ends(at) if at > now => return Output::Wait(at),
             Turn::Begins(at) => {
                 self.turn = Turn::Ends(at + self.processor.service);
-                self.waiting
-                    .pop_front()
-                    .into_iter()
-                    .for_each(|message| self.application.handle(now, message));
+                self.take_oldest(now);
                 return Output::Took;
             }
             Turn::Ends(_) => self.turn = Turn::None,

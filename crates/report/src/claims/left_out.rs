@@ -86,6 +86,9 @@ impl Check {
             Self::Same(check) => {
                 Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.like) })
             }
+            Self::Ratio(check) => {
+                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.of) })
+            }
             Self::Dip(check) => {
                 Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })
             }
@@ -97,7 +100,6 @@ impl Check {
             Self::Crossover(check) => scope(from_ref(&check.transport), &check.at),
             Self::SameWorkloads(check) => scope(&check.transports, &check.at),
             Self::Inside(check) => scope(&check.transports, &check.at),
-            Self::Ratio(check) => scope(&check.transports, &check.at),
             Self::Ceiling(check) => scope(&check.transports, &check.at),
             Self::Floor(check) => scope(&check.transports, &check.at),
             Self::Monotone(check) => scope(&check.transports, &check.at),

@@ -1,9 +1,9 @@
-//! Claims of a factor: one transport has so many times what another has.
+//! Claims of a factor: one transport has so many times what another has, or itself elsewhere.
 
 use hol_measure::{CONFIDENCE, Interval};
 use serde::Deserialize;
 
-use super::{Finding, View};
+use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use crate::metric::Metric;
 
@@ -12,7 +12,7 @@ use crate::metric::Metric;
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
     pub(super) transports: Vec<String>,
-    of: String,
+    pub(super) of: Other,
     #[serde(default)]
     pub(super) at: Filter,
     /// The least and the greatest factor that agree with the paper.
@@ -25,7 +25,7 @@ pub struct Ratio {
 impl Ratio {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let factor = |cell: &Cell| factor(self.metric, cell, view.beside(cell, &self.of)?);
+        let factor = |cell: &Cell| factor(self.metric, cell, view.other(cell, &self.of)?);
         let mut factors: Vec<(&Cell, Interval)> =
             cells.into_iter().filter_map(|cell| Some((cell, factor(cell)?))).collect();
         factors.sort_by(|(_, a), (_, b)| b.mean.total_cmp(&a.mean));
@@ -66,7 +66,7 @@ mod tests {
     fn every_point_has_to_have_the_factor() {
         let check = Ratio {
             transports: vec!["SCTP-2".into()],
-            of: "SCTP-1".into(),
+            of: Other::Transport("SCTP-1".into()),
             at: Filter::default(),
             between: [1.9, 2.0],
             metric: Metric::Throughput,

@@ -45,7 +45,7 @@ pub fn html(report: &Report) -> String {
 <p>The same seed gives the same digest on any machine. Check this directory, or redraw this page from it:</p>
 <pre>hol verify DIR
 hol report DIR</pre>
-<p class=\"soft\">Every setting of every point, defaults and stacks included, is in <a href=\"manifest.json\">manifest.json</a>; the points are in <a href=\"points.csv\">points.csv</a>. Limits of the model world: processors take no time, hosts have no interrupts, and nobody else is on the network.</p>
+<p class=\"soft\">Every setting of every point, defaults and stacks included, is in <a href=\"manifest.json\">manifest.json</a>; the points are in <a href=\"points.csv\">points.csv</a>. Limits of the model world: processors take no time for packets, hosts have no interrupts, and nobody else is on the network.</p>
 <details><summary>experiments</summary><table><tr><th>name</th><th class=\"text\">title</th><th>points</th><th>transactions</th></tr>{experiments}</table></details>
 <details><summary>transports</summary><table><tr><th>label</th><th class=\"text\">specification</th></tr>{transports}</table></details>",
         escape(version),

@@ -3,7 +3,7 @@
 use super::script::{PEER_TAG, PEER_TSN, Script, config, data, data_with, delivered, ms};
 use crate::Config;
 use hol_base::ByteCount;
-use hol_transport::Endpoint as _;
+use hol_transport::{Command, Endpoint as _};
 use hol_wire::sctp::{Cause, Chunk, DataFlags, GapAckBlock};
 
 /// The first packet is acknowledged, so the rules for later ones can be seen.
@@ -127,6 +127,26 @@ fn a_window_that_fills_is_announced_and_kept() {
     assert_eq!(script.take_sacks().pop().unwrap().gaps[0].end, 151, "chunk 153 had no room");
     script.inject([data(2)]);
     assert_eq!(delivered(&script.events).len(), 152);
+    assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 1500);
+}
+
+#[test]
+fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
+    // Section 6.2: a_rwnd less what is held for the application; what finds no room is dropped, and a window that has opened by
+    // much is told of at once.
+    let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
+    script.command(Command::Read(false));
+    for number in 2..=151 {
+        script.inject([data(number)]);
+    }
+    assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 0);
+    script.inject([data(152)]);
+    script.run_to(500);
+    let last = script.take_sacks().pop().unwrap();
+    assert_eq!((last.cumulative_tsn, last.a_rwnd), (PEER_TSN + 150, 0), "chunk 152 had no room");
+    assert_eq!(delivered(&script.events).len(), 1);
+    script.command(Command::Read(true));
+    assert_eq!(delivered(&script.events).len(), 151);
     assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 1500);
 }
 
