@@ -1,0 +1,66 @@
+//! Frames of MP3 turned into units that need no other. RFC 3119 sections 2 and 3.1, appendix A.1.
+
+use crate::{FrameHeader, Malformed};
+
+/// Makes ADU frames of a sequence of frames: header and side information of each, and the main data of its unit wherever they
+/// stand. Ancillary data are left behind.
+#[derive(Debug, Default)]
+pub struct Adus {
+    /// The last main data of the frames so far, as far as a frame may reach back.
+    behind: Vec<u8>,
+}
+
+impl Adus {
+    /// The ADU frame of the next frame; `None` if its unit begins before the first frame.
+    ///
+    /// # Errors
+    /// What is not a whole frame, or has not all of its unit.
+    pub fn next(&mut self, frame: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
+        let header = FrameHeader::read(frame)?;
+        let (before_data, data) = frame
+            .split_at_checked(header.before_data())
+            .filter(|_| frame.len() == header.frame())
+            .ok_or(Malformed("a frame of another length than it says"))?;
+        let begin = self.behind.len().checked_sub(header.reaches_back(frame));
+        self.behind.extend_from_slice(data);
+        let adu = begin.map(|begin| {
+            let unit = self.behind.get(begin..begin + header.main_data(frame));
+            unit.map(|unit| [before_data, unit].concat())
+                .ok_or(Malformed("a unit that ends beyond its frame"))
+        });
+        self.behind.drain(..self.behind.len().saturating_sub(FrameHeader::REACH));
+        adu.transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{adus, frames};
+
+    /// RFC 3119 section 3.1.
+    #[test]
+    fn the_units_of_a_stream_are_its_main_data() {
+        let frames = frames(192, 200);
+        let adus = adus(&frames);
+        let header = |octets: &[u8]| FrameHeader::read(octets).unwrap();
+        let of_frames: Vec<u8> =
+            frames.iter().flat_map(|frame| frame[header(frame).before_data()..].to_vec()).collect();
+        let of_adus: Vec<u8> =
+            adus.iter().flat_map(|adu| adu[header(adu).before_data()..].to_vec()).collect();
+        assert_eq!(of_adus, of_frames[..of_adus.len()]);
+        assert!(adus.iter().zip(&frames).all(|(adu, frame)| adu[..36] == frame[..36]));
+    }
+
+    #[test]
+    fn who_comes_later_has_no_unit_of_what_stands_before() {
+        let frames = frames(192, 20);
+        let header = FrameHeader::read(&frames[9]).unwrap();
+        assert!(header.reaches_back(&frames[9]) > 0);
+        let mut late = Adus::default();
+        assert_eq!(late.next(&frames[9]), Ok(None));
+        assert_eq!(late.next(&frames[10]).unwrap().as_ref(), adus(&frames).get(10));
+        assert!(late.next(&frames[11][..100]).is_err());
+        assert!(late.next(b"no frame").is_err());
+    }
+}

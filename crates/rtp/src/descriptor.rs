@@ -1,0 +1,113 @@
+//! ADU frames in payloads, each behind its descriptor. RFC 3119 sections 3.2 and 3.3.
+
+use crate::Malformed;
+
+/// What a payload has of an ADU frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece<'p> {
+    /// It goes on with what the packet before began: the C flag.
+    pub continues: bool,
+    /// Octets of the whole ADU frame.
+    pub size: u16,
+    /// All of it, or a part.
+    pub octets: &'p [u8],
+}
+
+const CONTINUES: u8 = 0x80;
+const LONG: u8 = 0x40;
+/// The longest ADU frame: fourteen bits.
+const MOST: usize = (1 << 14) - 1;
+
+fn descriptor(size: usize, continues: bool) -> Vec<u8> {
+    assert!(size <= MOST, "an ADU frame of {size} octets");
+    let flag = if continues { CONTINUES } else { 0 };
+    if size < 64 { vec![flag | size as u8] } else { vec![flag | LONG | (size >> 8) as u8, size as u8] }
+}
+
+/// An ADU frame in as few payloads of at most `room` octets as it takes.
+///
+/// # Panics
+/// If there is room for a descriptor only, or it is longer than fourteen bits can say.
+pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
+    let first = descriptor(adu.len(), false).len();
+    let part = room.checked_sub(first).filter(|part| *part > 0).expect("room for some of an ADU frame");
+    adu.chunks(part)
+        .enumerate()
+        .map(move |(index, octets)| [&descriptor(adu.len(), index > 0)[..], octets].concat())
+}
+
+/// The ADU frames, or the part of one, that a payload has.
+///
+/// # Errors
+/// Descriptors that do not fit the octets behind them.
+pub fn pieces(payload: &[u8]) -> Result<Vec<Piece<'_>>, Malformed> {
+    let (mut rest, mut pieces) = (payload, Vec::new());
+    while !rest.is_empty() {
+        let (flags, size, behind) = match rest {
+            [flags, low, behind @ ..] if flags & LONG != 0 => {
+                (flags, u16::from(flags & 0x3f) << 8 | u16::from(*low), behind)
+            }
+            [flags, behind @ ..] if flags & LONG == 0 => (flags, u16::from(flags & 0x3f), behind),
+            _ => return Err(Malformed("half a descriptor")),
+        };
+        let continues = flags & CONTINUES != 0;
+        let is_whole = !continues && behind.len() >= usize::from(size);
+        if !is_whole && (!pieces.is_empty() || behind.len() > usize::from(size)) {
+            return Err(Malformed("a part of an ADU frame beside others"));
+        }
+        let (octets, next) = behind.split_at(if is_whole { size.into() } else { behind.len() });
+        pieces.push(Piece { continues, size, octets });
+        rest = next;
+    }
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 3119 section 3.2.
+    #[test]
+    fn a_descriptor_has_one_octet_or_two() {
+        assert_eq!(descriptor(63, false), [0x3f]);
+        assert_eq!(descriptor(64, true), [0xc0, 64]);
+        assert_eq!(descriptor(0x1234, false), [0x52, 0x34]);
+    }
+
+    /// RFC 3119 section 3.3: several whole ones, but a part of one only by itself.
+    #[test]
+    fn a_payload_has_whole_adu_frames_or_one_part() {
+        let (short, long) = ([1; 10], [2; 100]);
+        let both: Vec<u8> = split(&short, 200).chain(split(&long, 200)).flatten().collect();
+        let read: Vec<&[u8]> = pieces(&both).unwrap().iter().map(|piece| piece.octets).collect();
+        assert_eq!(read, [&short[..], &long[..]]);
+        let parts: Vec<Vec<u8>> = split(&long, 60).collect();
+        assert_eq!(parts.iter().map(|part| &part[..2]).collect::<Vec<_>>(), [[0x40, 100], [0xc0, 100]]);
+        let part = pieces(&parts[1]).unwrap()[0];
+        assert_eq!((part.continues, part.size, part.octets.len()), (true, 100, 42));
+        let mixed = [split(&short, 200).next().unwrap(), parts[0].clone()].concat();
+        assert!(pieces(&mixed).is_err());
+        assert!(pieces(&[0x40]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_of_an_adu_frame_add_up_to_it(adu in proptest::collection::vec(any::<u8>(), 1..3000), room in 3usize..1500) {
+            let mut whole = Vec::new();
+            for payload in split(&adu, room) {
+                prop_assert!(payload.len() <= room);
+                let pieces = pieces(&payload).unwrap();
+                prop_assert_eq!((pieces.len(), usize::from(pieces[0].size)), (1, adu.len()));
+                prop_assert_eq!(pieces[0].continues, !whole.is_empty());
+                whole.extend_from_slice(pieces[0].octets);
+            }
+            prop_assert_eq!(whole, adu);
+        }
+
+        #[test]
+        fn any_octets_are_pieces_or_not(octets: Vec<u8>) {
+            let _ = pieces(&octets);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A Reed-Solomon code against erasures: of n symbols any k restore the others. Rizzo 1997, *Effective erasure codes for
+//! reliable computer communication protocols*, with the points and the field of that code (and of zfec, which is made of it).
+//!
+//! The symbols are the values of one polynomial of degree k − 1 at n points; the first k are the data as they are.
+
+/// A field of 2⁸ elements: powers of α, twice in a row, modulo x⁸ + x⁴ + x³ + x² + 1.
+const EXP: [u8; 510] = powers();
+/// The exponent of each element but zero.
+const LOG: [u8; 256] = logarithms();
+
+/// The most symbols: as many as there are points.
+pub(crate) const MOST: u16 = 256;
+
+const fn powers() -> [u8; 510] {
+    let (mut powers, mut at, mut power) = ([0; 510], 0, 1_u16);
+    while at < 255 {
+        powers[at] = power as u8;
+        powers[at + 255] = power as u8;
+        power <<= 1;
+        if power > 255 {
+            power ^= 0x11d;
+        }
+        at += 1;
+    }
+    powers
+}
+
+const fn logarithms() -> [u8; 256] {
+    let (mut logarithms, mut at) = ([0; 256], 0);
+    while at < 255 {
+        logarithms[EXP[at] as usize] = at as u8;
+        at += 1;
+    }
+    logarithms
+}
+
+fn product(a: u8, b: u8) -> u8 {
+    let [a, b] = [a, b].map(usize::from);
+    if a == 0 || b == 0 { 0 } else { EXP[usize::from(LOG[a]) + usize::from(LOG[b])] }
+}
+
+/// # Panics
+/// If `b` is zero: two points are never the same.
+fn quotient(a: u8, b: u8) -> u8 {
+    assert!(b != 0, "two symbols of one place");
+    if a == 0 { 0 } else { EXP[usize::from(LOG[usize::from(a)]) + 255 - usize::from(LOG[usize::from(b)])] }
+}
+
+/// The point of a symbol: zero, then the powers of α.
+fn point(place: u8) -> u8 {
+    if place == 0 { 0 } else { EXP[usize::from(place) - 1] }
+}
+
+/// The symbol at `place`, of k others of one length with their places: Lagrange's formula, in which a difference is a sum.
+///
+/// # Panics
+/// If two of them are of one place.
+pub(crate) fn symbol(known: &[(u8, &[u8])], place: u8) -> Vec<u8> {
+    let x = point(place);
+    let mut symbol = vec![0; known.first().map_or(0, |(_, octets)| octets.len())];
+    for (index, (of, octets)) in known.iter().enumerate() {
+        let others = known.iter().enumerate().filter(|(other, _)| *other != index);
+        let weight = others.fold(1, |weight, (_, (other, _))| {
+            quotient(product(weight, x ^ point(*other)), point(*of) ^ point(*other))
+        });
+        symbol.iter_mut().zip(*octets).for_each(|(sum, octet)| *sum ^= product(weight, *octet));
+    }
+    symbol
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn code(data: &[Vec<u8>], n: usize) -> Vec<Vec<u8>> {
+        let known: Vec<(u8, &[u8])> = (0..).zip(data.iter().map(Vec::as_slice)).collect();
+        (0..n).map(|place| symbol(&known, place as u8)).collect()
+    }
+
+    /// What zfec 1.6.0 makes of the same data.
+    #[test]
+    fn the_symbols_are_those_of_zfec() {
+        let data = [vec![1, 2, 3, 250], vec![10, 20, 30, 40], vec![255, 0, 128, 7]];
+        let expected = [[103, 190, 198, 16], [235, 189, 203, 7], [80, 46, 239, 205]];
+        assert_eq!(code(&data, 6)[3..], expected);
+        let data =
+            |k: usize| (0..k).map(|i| vec![(i * 37 + 5) as u8, (i * 37 + 16) as u8]).collect::<Vec<_>>();
+        assert_eq!(code(&data(10), 14)[10..], [[240, 44], [233, 41], [149, 204], [214, 145]]);
+        assert_eq!(code(&data(5), 7)[5..], [[35, 43], [186, 157]]);
+    }
+
+    proptest! {
+        /// Any k of n are enough.
+        #[test]
+        fn as_many_as_there_were_restore_all(
+            data in (1usize..20, 1usize..40).prop_flat_map(|(k, octets)| proptest::collection::vec(proptest::collection::vec(any::<u8>(), octets), k)),
+            more in 0usize..20,
+            order in Just((0..40_usize).collect::<Vec<_>>()).prop_shuffle(),
+        ) {
+            let (k, n) = (data.len(), data.len() + more);
+            let all = code(&data, n);
+            let kept: Vec<(u8, &[u8])> = order.into_iter().filter(|at| *at < n).take(k).map(|at| (at as u8, &all[at][..])).collect();
+            for (place, octets) in all.iter().enumerate() {
+                prop_assert_eq!(&symbol(&kept, place as u8), octets);
+            }
+        }
+    }
+
+    #[test]
+    fn every_element_has_its_inverse() {
+        for a in 1..=255 {
+            assert_eq!(product(a, quotient(1, a)), 1, "{a}");
+        }
+    }
+}

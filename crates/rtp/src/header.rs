@@ -1,0 +1,128 @@
+//! The header of an RTP packet. RFC 3550 section 5.1.
+
+use crate::Malformed;
+
+/// What it says; there is one synchronisation source, and nobody has contributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// What the payload is.
+    pub payload_type: u8,
+    /// As the payload type has it.
+    pub marker: bool,
+    /// One more in each packet, whatever it carries.
+    pub sequence: u16,
+    /// When its payload is to be played, in the units of its clock.
+    pub timestamp: u32,
+    /// Who sends: SSRC.
+    pub source: u32,
+}
+
+const VERSION: u8 = 2;
+const PADDING: u8 = 0x20;
+const EXTENSION: u8 = 0x10;
+const MARKER: u8 = 0x80;
+
+impl Header {
+    /// Octets of it.
+    pub const OCTETS: usize = 12;
+
+    /// As it stands before the payload.
+    pub fn octets(&self) -> [u8; Self::OCTETS] {
+        let mut octets = [0; Self::OCTETS];
+        octets[0] = VERSION << 6;
+        octets[1] = self.payload_type & !MARKER | if self.marker { MARKER } else { 0 };
+        octets[2..4].copy_from_slice(&self.sequence.to_be_bytes());
+        octets[4..8].copy_from_slice(&self.timestamp.to_be_bytes());
+        octets[8..].copy_from_slice(&self.source.to_be_bytes());
+        octets
+    }
+
+    /// Reads a packet: its header, and its payload without extension and padding.
+    ///
+    /// # Errors
+    /// Another version, or lengths that do not fit.
+    pub fn read(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let (header, rest) = packet.split_first_chunk::<{ Self::OCTETS }>().ok_or(SHORT)?;
+        if header[0] >> 6 != VERSION {
+            return Err(Malformed("not version 2 of RTP"));
+        }
+        let contributors = 4 * usize::from(header[0] & 0x0f);
+        let mut payload = rest.get(contributors..).ok_or(SHORT)?;
+        if header[0] & EXTENSION != 0 {
+            payload = extended(payload).ok_or(SHORT)?;
+        }
+        if header[0] & PADDING != 0 {
+            payload = unpadded(payload)?;
+        }
+        let word =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let read = Self {
+            payload_type: header[1] & !MARKER,
+            marker: header[1] & MARKER != 0,
+            sequence: u16::from_be_bytes([header[2], header[3]]),
+            timestamp: word(4),
+            source: word(8),
+        };
+        Ok((read, payload))
+    }
+}
+
+const SHORT: Malformed = Malformed("an RTP packet that is too short");
+
+/// What follows the header extension. RFC 3550 section 5.3.1.
+fn extended(octets: &[u8]) -> Option<&[u8]> {
+    let [_, _, high, low] = *octets.first_chunk()?;
+    octets.get(4 + 4 * usize::from(u16::from_be_bytes([high, low]))..)
+}
+
+/// The last octet counts the padding, itself included.
+fn unpadded(octets: &[u8]) -> Result<&[u8], Malformed> {
+    let padding = octets.last().map(|last| usize::from(*last)).filter(|padding| *padding > 0);
+    let left = padding.and_then(|padding| octets.len().checked_sub(padding));
+    left.map(|left| &octets[..left]).ok_or(Malformed("impossible padding"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HEADER: Header = Header {
+        payload_type: 14,
+        marker: true,
+        sequence: 0x0102,
+        timestamp: 0x0304_0506,
+        source: 0x0708_090a,
+    };
+
+    /// RFC 3550 section 5.1.
+    #[test]
+    fn the_fields_stand_where_the_rfc_has_them() {
+        assert_eq!(HEADER.octets(), [0x80, 0x8e, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    }
+
+    /// RFC 3550 sections 5.1 and 5.3.1.
+    #[test]
+    fn contributors_extension_and_padding_are_no_payload() {
+        let mut packet = HEADER.octets().to_vec();
+        packet[0] |= 0x20 | 0x10 | 2;
+        packet.extend([[0; 8].as_slice(), &[0xbe, 0xde, 0, 1], &[0; 4], b"payload", &[0, 0, 3]].concat());
+        assert_eq!(Header::read(&packet), Ok((HEADER, b"payload".as_slice())));
+        for lacking in 1..packet.len() {
+            let _ = Header::read(&packet[..lacking]);
+        }
+        *packet.last_mut().unwrap() = 0;
+        assert!(Header::read(&packet).is_err(), "padding of nothing");
+        packet[0] = 0x40;
+        assert!(Header::read(&packet).is_err(), "version 1");
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_comes_back(payload_type in 0u8..128, marker: bool, sequence: u16, timestamp: u32, source: u32, payload: Vec<u8>) {
+            let header = Header { payload_type, marker, sequence, timestamp, source };
+            let packet = [&header.octets()[..], &payload].concat();
+            prop_assert_eq!(Header::read(&packet), Ok((header, &payload[..])));
+        }
+    }
+}

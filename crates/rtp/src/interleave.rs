@@ -1,0 +1,186 @@
+//! ADU frames in another order, so that a run of lost packets costs no run of frames. RFC 3119 section 6, appendix B.
+
+use crate::Malformed;
+
+/// The interleaving sequence number, in the place of a frame's syncword.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Isn {
+    /// The place in its cycle: eight bits.
+    pub index: u8,
+    /// Which cycle: three bits.
+    pub cycle: u8,
+}
+
+impl Isn {
+    /// What a syncword reads as: not interleaved.
+    pub const SYNCWORD: Self = Self { index: 0xff, cycle: 7 };
+
+    /// Replaces the eleven bits that an ADU frame begins with; what they were.
+    ///
+    /// # Errors
+    /// An ADU frame without a header.
+    pub fn put(self, adu: &mut [u8]) -> Result<Self, Malformed> {
+        let [first, second, ..] = adu else { return Err(Malformed("an ADU frame without a header")) };
+        let was = Self { index: *first, cycle: *second >> 5 };
+        (*first, *second) = (self.index, self.cycle << 5 | *second & 0x1f);
+        Ok(was)
+    }
+}
+
+/// The order of a cycle of so many: first those with an odd number, then the others. A run of lost packets of up to half a cycle
+/// leaves no two neighbours missing.
+pub fn odd_then_even(size: u8) -> Vec<u8> {
+    (0..size).filter(|index| index % 2 == 1).chain((0..size).filter(|index| index % 2 == 0)).collect()
+}
+
+/// Puts ADU frames into the order of a cycle, one after the other. RFC 3119 appendix B.1.
+#[derive(Debug)]
+pub struct Interleaver {
+    order: Vec<u8>,
+    cycle: u8,
+    waiting: Vec<Vec<u8>>,
+}
+
+impl Interleaver {
+    /// One with this order, a permutation of the numbers from 0 on; no index may be that of a syncword.
+    ///
+    /// # Panics
+    /// If it is none.
+    pub fn new(order: Vec<u8>) -> Self {
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert!(sorted.iter().copied().eq(0..sorted.len() as u8) && !order.is_empty(), "{order:?}");
+        Self { order, cycle: 0, waiting: Vec::new() }
+    }
+
+    /// Takes the next ADU frame; when a cycle is full, all of it in its order.
+    ///
+    /// # Errors
+    /// An ADU frame without a header.
+    pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, Malformed> {
+        Isn { index: self.waiting.len() as u8, cycle: self.cycle }.put(&mut adu)?;
+        self.waiting.push(adu);
+        Ok(if self.waiting.len() == self.order.len() { self.release() } else { Vec::new() })
+    }
+
+    /// What is left of a cycle that does not become full.
+    pub fn finish(mut self) -> Vec<Vec<u8>> {
+        self.release()
+    }
+
+    fn release(&mut self) -> Vec<Vec<u8>> {
+        self.cycle = (self.cycle + 1) % 8;
+        let mut cycle: Vec<_> = std::mem::take(&mut self.waiting).into_iter().map(Some).collect();
+        self.order.iter().filter_map(|index| cycle.get_mut(usize::from(*index))?.take()).collect()
+    }
+}
+
+/// Puts ADU frames back into their order, some of which may be missing, though not seven cycles in a row. RFC 3119
+/// appendix B.2.
+#[derive(Debug)]
+pub struct Deinterleaver {
+    last: Isn,
+    waiting: Vec<(u8, Vec<u8>)>,
+}
+
+impl Default for Deinterleaver {
+    fn default() -> Self {
+        Self { last: Isn::SYNCWORD, waiting: Vec::new() }
+    }
+}
+
+impl Deinterleaver {
+    /// Takes the next ADU frame: those of the cycle before, when it is of another.
+    ///
+    /// # Errors
+    /// An ADU frame without a header.
+    pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, Malformed> {
+        let isn = Isn::SYNCWORD.put(&mut adu)?;
+        let is_new = isn.cycle != self.last.cycle || isn.index == self.last.index;
+        let released = if is_new { self.release() } else { Vec::new() };
+        self.last = isn;
+        self.waiting.push((isn.index, adu));
+        Ok(released)
+    }
+
+    /// The last cycle.
+    pub fn finish(mut self) -> Vec<Vec<u8>> {
+        self.release()
+    }
+
+    fn release(&mut self) -> Vec<Vec<u8>> {
+        self.waiting.sort_by_key(|(index, _)| *index);
+        self.waiting.drain(..).map(|(_, adu)| adu).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{adus, frames};
+    use proptest::prelude::*;
+
+    fn interleaved(order: Vec<u8>, adus: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut interleaver = Interleaver::new(order);
+        let mut sent: Vec<Vec<u8>> =
+            adus.iter().flat_map(|adu| interleaver.push(adu.clone()).unwrap()).collect();
+        sent.extend(interleaver.finish());
+        sent
+    }
+
+    /// RFC 3119 section 6, the example.
+    #[test]
+    fn the_example_of_the_rfc_has_its_sequence_numbers() {
+        assert_eq!(odd_then_even(8), [1, 3, 5, 7, 0, 2, 4, 6]);
+        let sent = interleaved(odd_then_even(8), &adus(&frames(192, 16)));
+        let isns: Vec<(u8, u8)> = sent.iter().map(|adu| (adu[0], adu[1] >> 5)).take(11).collect();
+        let expected =
+            [(1, 0), (3, 0), (5, 0), (7, 0), (0, 0), (2, 0), (4, 0), (6, 0), (1, 1), (3, 1), (5, 1)];
+        assert_eq!(isns, expected);
+        assert!(sent.iter().all(|adu| adu[1] & 0x1f == 0x1b), "the rest of the header is as it was");
+    }
+
+    /// RFC 3119 section 6: what is not interleaved passes, one after the other.
+    #[test]
+    fn syncwords_are_no_sequence_numbers() {
+        let sent = adus(&frames(192, 5));
+        let mut deinterleaver = Deinterleaver::default();
+        let mut come: Vec<Vec<u8>> =
+            sent.iter().flat_map(|adu| deinterleaver.push(adu.clone()).unwrap()).collect();
+        assert_eq!(come, sent[..4]);
+        come.extend(deinterleaver.finish());
+        assert_eq!(come, sent);
+        assert!(Deinterleaver::default().push(vec![1]).is_err());
+    }
+
+    /// RFC 3119 section 6: up to four in a row leave no gap of more than one.
+    #[test]
+    fn a_run_of_half_a_cycle_leaves_no_two_neighbours_missing() {
+        for size in 2..=64_u8 {
+            let order = odd_then_even(size);
+            let run = usize::from(size) / 2;
+            for lost in order.windows(run) {
+                assert!(lost.iter().all(|index| !lost.contains(&(index + 1))), "{size}: {lost:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_survives_comes_back_in_its_order(
+            order in Just((0..12).collect::<Vec<u8>>()).prop_shuffle(),
+            // Six cycles: what is lost, the count of the cycle tells them apart.
+            lost in proptest::collection::vec(any::<bool>(), 1..72),
+        ) {
+            let all = adus(&frames(64, lost.len()));
+            let sent = interleaved(order, &all);
+            let mut deinterleaver = Deinterleaver::default();
+            let number = |adu: &[u8]| all.iter().position(|one| one[2..] == adu[2..]).unwrap();
+            let survivors = sent.into_iter().filter(|adu| !lost[number(adu)]);
+            let mut come: Vec<Vec<u8>> = survivors.flat_map(|adu| deinterleaver.push(adu).unwrap()).collect();
+            come.extend(deinterleaver.finish());
+            let kept: Vec<Vec<u8>> = all.iter().zip(&lost).filter(|(_, lost)| !**lost).map(|(adu, _)| adu.clone()).collect();
+            prop_assert_eq!(come, kept);
+        }
+    }
+}

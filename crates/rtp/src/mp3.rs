@@ -1,0 +1,171 @@
+//! What an MP3 frame says of itself: the header and the side information of MPEG-1 layer III. ISO/IEC 11172-3 section 2.4.1;
+//! RFC 3119 section 2.
+
+use crate::Malformed;
+
+/// The first four octets of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHeader([u8; 4]);
+
+/// In kbit/s, by the header's four bits from 1 on.
+pub(crate) const KBPS: [u16; 14] = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
+const SAMPLING: [u32; 3] = [44_100, 48_000, 32_000];
+
+impl FrameHeader {
+    /// Octets of it.
+    pub const OCTETS: usize = 4;
+    /// The furthest that a frame reaches back: nine bits.
+    pub const REACH: usize = 511;
+
+    /// That of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`KBPS`].
+    pub(crate) fn stereo(rate: usize, has_padding: bool) -> Self {
+        Self([0xff, 0xfb, (rate as u8 + 1) << 4 | u8::from(has_padding) << 1, 0])
+    }
+
+    /// Reads what a frame begins with; of an ADU frame the syncword may be another (RFC 3119 section 6).
+    ///
+    /// # Errors
+    /// What is not MPEG-1 layer III, and the free bit rate, whose frames do not say how long they are.
+    pub fn read(octets: &[u8]) -> Result<Self, Malformed> {
+        let header = Self(*octets.first_chunk().ok_or(SHORT)?);
+        let Self([_, version, rates, _]) = header;
+        if version & 0x1e != 0x1a {
+            return Err(Malformed("not MPEG-1 layer III"));
+        }
+        if !matches!(rates >> 4, 1..=14) || rates >> 2 & 3 == 3 {
+            return Err(Malformed("a bit rate or a sampling rate that there is not"));
+        }
+        Ok(header)
+    }
+
+    /// As it stands.
+    pub const fn octets(self) -> [u8; 4] {
+        self.0
+    }
+
+    /// Octets of the whole frame.
+    pub fn frame(self) -> usize {
+        let Self([_, _, rates, _]) = self;
+        let bits_per_s = 1000 * u32::from(KBPS[usize::from(rates >> 4) - 1]);
+        let padding = u32::from(rates >> 1 & 1);
+        (144 * bits_per_s / SAMPLING[usize::from(rates >> 2 & 3)] + padding) as usize
+    }
+
+    /// Octets of the header, the CRC if there is one, and the side information: then follow the main data.
+    pub fn before_data(self) -> usize {
+        Self::OCTETS + self.crc() + if self.is_mono() { 17 } else { 32 }
+    }
+
+    /// Octets of main data that a frame has room for.
+    pub fn slot(self) -> usize {
+        self.frame() - self.before_data()
+    }
+
+    /// `main_data_begin`: how many octets of main data before this frame its unit begins.
+    pub fn reaches_back(self, frame: &[u8]) -> usize {
+        self.bits(frame, 0, 9)
+    }
+
+    /// Octets of main data of its unit: the `part2_3_length` of all granules and channels.
+    pub fn main_data(self, frame: &[u8]) -> usize {
+        self.lengths().map(|at| self.bits(frame, at, 12)).sum::<usize>().div_ceil(8)
+    }
+
+    /// Writes how far it reaches back and how long its unit is, in octets; no channel of a granule has more than 4095 bits.
+    pub(crate) fn set(self, frame: &mut [u8], reaches_back: usize, main_data: usize) {
+        const MOST: usize = 4095;
+        self.set_bits(frame, 0, 9, reaches_back);
+        let (mut left, parts) = (8 * main_data, self.lengths().count());
+        for (index, at) in self.lengths().enumerate() {
+            let part = left.div_ceil(parts - index).min(MOST);
+            self.set_bits(frame, at, 12, part);
+            left -= part;
+        }
+    }
+
+    const fn is_mono(self) -> bool {
+        self.0[3] >> 6 == 3
+    }
+
+    const fn crc(self) -> usize {
+        if self.0[1] & 1 == 0 { 2 } else { 0 }
+    }
+
+    /// Where the lengths of two granules stand, in bits since the start of the side information.
+    fn lengths(self) -> impl Iterator<Item = usize> {
+        const GRANULE: usize = 59;
+        // main_data_begin, private_bits, and scfsi of each channel stand before.
+        let (first, count) = if self.is_mono() { (9 + 5 + 4, 2) } else { (9 + 3 + 8, 4) };
+        (0..count).map(move |index| first + GRANULE * index)
+    }
+
+    fn bits(self, frame: &[u8], at: usize, count: usize) -> usize {
+        let side = &frame[Self::OCTETS + self.crc()..];
+        (at..at + count).fold(0, |bits, at| bits << 1 | usize::from(side[at / 8] >> (7 - at % 8) & 1))
+    }
+
+    fn set_bits(self, frame: &mut [u8], at: usize, count: usize, value: usize) {
+        let side = &mut frame[Self::OCTETS + self.crc()..];
+        for bit in 0..count {
+            let (place, mask) = ((at + bit) / 8, 0x80 >> ((at + bit) % 8));
+            let is_set = value >> (count - 1 - bit) & 1 == 1;
+            side[place] = if is_set { side[place] | mask } else { side[place] & !mask };
+        }
+    }
+}
+
+const SHORT: Malformed = Malformed("a frame without a header");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// ISO/IEC 11172-3 section 2.4.3.1: 144 x bit rate / sampling rate octets, and one of padding.
+    #[test]
+    fn a_frame_says_how_long_it_is() {
+        let frame =
+            |octets: [u8; 4]| FrameHeader::read(&octets).map(|header| (header.frame(), header.slot()));
+        assert_eq!(frame([0xff, 0xfb, 0xb0, 0x00]), Ok((626, 590)), "192 kbit/s, 44.1 kHz, stereo");
+        assert_eq!(frame([0xff, 0xfb, 0xb2, 0x00]), Ok((627, 591)), "padded");
+        assert_eq!(frame([0xff, 0xfa, 0x94, 0xc0]), Ok((384, 361)), "128 kbit/s, 48 kHz, mono, CRC");
+        assert_eq!(frame([0xff, 0xfb, 0xe8, 0x00]), Ok((1440, 1404)), "320 kbit/s, 32 kHz: the longest");
+        for other in [
+            [0xff, 0xf3, 0xb0, 0],
+            [0xff, 0xfd, 0xb0, 0],
+            [0xff, 0xfb, 0x00, 0],
+            [0xff, 0xfb, 0xf0, 0],
+            [0xff, 0xfb, 0xbc, 0],
+        ] {
+            assert!(frame(other).is_err(), "{other:x?}: MPEG-2, layer II, free, no rate, no sampling rate");
+        }
+    }
+
+    /// ISO/IEC 11172-3 section 2.4.1.7: nine bits, three private ones, eight of scfsi, then twelve of part2_3_length.
+    #[test]
+    fn the_side_information_stands_where_the_standard_has_it() {
+        let header = FrameHeader([0xff, 0xfb, 0x90, 0x00]);
+        let mut frame = vec![0; header.frame()];
+        // main_data_begin = 0x155, then 3 + 8 bits, then part2_3_length = 0xabc.
+        frame[4..9].copy_from_slice(&[0xaa, 0x80, 0x0a, 0xbc, 0x00]);
+        assert_eq!(header.reaches_back(&frame), 0x155);
+        assert_eq!(header.main_data(&frame), 0xabc_usize.div_ceil(8));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_set_is_read(rate in 0usize..14, reaches_back in 0usize..512, main_data in 0usize..2047) {
+            let header = FrameHeader::stereo(rate, true);
+            let mut frame = vec![0xff; header.frame()];
+            header.set(&mut frame, reaches_back, main_data);
+            prop_assert_eq!((header.reaches_back(&frame), header.main_data(&frame)), (reaches_back, main_data));
+        }
+
+        #[test]
+        fn any_octets_are_a_header_or_not(octets: Vec<u8>) {
+            if let Ok(header) = FrameHeader::read(&octets) {
+                prop_assert!(header.slot() > 0 && header.before_data() < header.frame());
+            }
+        }
+    }
+}

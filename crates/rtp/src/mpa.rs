@@ -1,0 +1,58 @@
+//! Frames as they are: the payload of MPEG audio, RTP's payload type 14. RFC 2250 sections 3.2 and 3.5.
+
+use crate::Malformed;
+
+/// Octets of the header of a payload: sixteen bits of zero, and `Frag_offset`.
+pub const HEADER: usize = 4;
+
+/// A frame in as few payloads of at most `room` octets as it takes.
+///
+/// # Panics
+/// If there is room for nothing but the header.
+pub fn payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
+    let part = room.checked_sub(HEADER).filter(|part| *part > 0).expect("room for some of a frame");
+    frame.chunks(part).enumerate().map(move |(index, octets)| {
+        let offset = ((part * index) as u16).to_be_bytes();
+        [&[0, 0], &offset[..], octets].concat()
+    })
+}
+
+/// What a payload has of a frame (or of several whole ones), and how many octets of the frame stand before it.
+///
+/// # Errors
+/// A payload that is too short.
+pub fn read(payload: &[u8]) -> Result<(u16, &[u8]), Malformed> {
+    let (header, octets) =
+        payload.split_first_chunk::<HEADER>().ok_or(Malformed("an audio payload without a header"))?;
+    Ok((u16::from_be_bytes([header[2], header[3]]), octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 2250 section 3.2: a frame of 1250 octets in packets of 500.
+    #[test]
+    fn a_long_frame_straddles_packets() {
+        let frame = [7; 1250];
+        let payloads: Vec<Vec<u8>> = payloads(&frame, 500).collect();
+        let offsets: Vec<&[u8]> = payloads.iter().map(|payload| &payload[..HEADER]).collect();
+        assert_eq!(offsets, [[0, 0, 0, 0], [0, 0, 1, 240], [0, 0, 3, 224]]);
+        assert_eq!(payloads.iter().map(Vec::len).collect::<Vec<_>>(), [500, 500, 262]);
+        assert!(read(&payloads[0][..3]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_a_frame_add_up_to_it(frame in proptest::collection::vec(any::<u8>(), 0..2000), room in 5usize..1500) {
+            let mut whole = Vec::new();
+            for payload in payloads(&frame, room) {
+                let (offset, octets) = read(&payload).unwrap();
+                prop_assert!(payload.len() <= room && usize::from(offset) == whole.len());
+                whole.extend_from_slice(octets);
+            }
+            prop_assert_eq!(whole, frame);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Packets that stand for lost ones: of a group of k packets and n − k of parity any k restore all.
+//!
+//! Packets of different lengths are made alike as RFC 6363 section 5.4 does it: each behind its length, and zeros behind it. A
+//! parity packet tells its group by the first sequence number, as that of RFC 5109 section 7.3 does, so the packets themselves
+//! need nothing more.
+
+use crate::{Malformed, erasure};
+
+/// How many packets are a group, and how many there are with those of parity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    k: u8,
+    n: u8,
+}
+
+impl Code {
+    /// The most packets of a group with its parity.
+    pub const MOST: u16 = erasure::MOST - 1;
+
+    /// k of n; `None` unless there are at least one of each, and at most [`Code::MOST`].
+    pub const fn new(k: u8, n: u8) -> Option<Self> {
+        if k == 0 || k >= n { None } else { Some(Self { k, n }) }
+    }
+
+    /// Packets of a group.
+    pub const fn k(self) -> u8 {
+        self.k
+    }
+
+    /// With those of parity.
+    pub const fn n(self) -> u8 {
+        self.n
+    }
+}
+
+/// What a payload of parity says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parity<'p> {
+    /// The sequence number of the first packet of the group.
+    pub first: u16,
+    /// How many packets the group has; the last of a stream may be shorter.
+    pub code: Code,
+    place: u8,
+    symbol: &'p [u8],
+}
+
+/// Octets of the header: the first sequence number, k, n and the place among n.
+const HEADER: usize = 5;
+const LENGTH: usize = 2;
+
+/// The payloads of parity for a group, whose packets stand in the order of their sequence numbers, the first of which is
+/// `first`; as many as `code` has, however many packets the group has.
+///
+/// # Panics
+/// If the group has more packets than the code, or one of 64 kB.
+pub fn payloads(first: u16, group: &[Vec<u8>], code: Code) -> impl Iterator<Item = Vec<u8>> {
+    let k = u8::try_from(group.len()).ok().filter(|k| *k <= code.k).expect("no more than a group");
+    let n = k + (code.n - code.k);
+    let octets = LENGTH + group.iter().map(Vec::len).max().unwrap_or(0);
+    let symbols: Vec<Vec<u8>> = group.iter().map(|packet| padded(packet, octets)).collect();
+    (k..n).map(move |place| {
+        let known: Vec<(u8, &[u8])> = (0..k).zip(symbols.iter().map(Vec::as_slice)).collect();
+        let [high, low] = first.to_be_bytes();
+        [&[high, low, k, n, place], &erasure::symbol(&known, place)[..]].concat()
+    })
+}
+
+fn padded(packet: &[u8], octets: usize) -> Vec<u8> {
+    let length = u16::try_from(packet.len()).expect("a packet").to_be_bytes();
+    let mut symbol = [&length, packet].concat();
+    symbol.resize(octets, 0);
+    symbol
+}
+
+impl<'p> Parity<'p> {
+    /// Reads a payload.
+    ///
+    /// # Errors
+    /// One that is too short, or has a place that it cannot have.
+    pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
+        let (&[high, low, k, n, place], symbol) =
+            payload.split_first_chunk::<HEADER>().ok_or(Malformed("parity without a header"))?;
+        let code = Code::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH);
+        let code = code.ok_or(Malformed("parity of no group"))?;
+        Ok(Self { first: u16::from_be_bytes([high, low]), code, place, symbol })
+    }
+}
+
+/// The packets of a group that are missing, each with its place in it: `None` while too few are there. `come` are those that
+/// are, by their place.
+pub fn restored(come: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
+    let Parity { code, symbol, .. } = parities.first()?;
+    let k = usize::from(code.k);
+    let octets = symbol.len();
+    let alike = parities.iter().filter(|parity| parity.code == *code && parity.symbol.len() == octets);
+    // What does not fit is not of this group.
+    let fits = |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH <= octets;
+    let symbols: Vec<(u8, Vec<u8>)> =
+        come.iter().filter(fits).map(|(place, packet)| (*place, padded(packet, octets))).collect();
+    let mut known: Vec<(u8, &[u8])> = symbols.iter().map(|(place, symbol)| (*place, &symbol[..])).collect();
+    known.extend(alike.map(|parity| (parity.place, parity.symbol)));
+    known.sort_by_key(|(place, _)| *place);
+    known.dedup_by_key(|(place, _)| *place);
+    known.truncate(k);
+    let is_missing = |place: &u8| known.iter().all(|(known, _)| known != place);
+    let restore = |place: u8| Some((place, unpadded(erasure::symbol(&known, place))?));
+    (known.len() == k).then(|| (0..code.k).filter(is_missing).filter_map(restore).collect())
+}
+
+/// The packet of a symbol; `None` if it is none.
+fn unpadded(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
+    let length = u16::from_be_bytes(*symbol.first_chunk()?);
+    symbol.drain(..LENGTH);
+    (symbol.len() >= usize::from(length)).then(|| {
+        symbol.truncate(length.into());
+        symbol
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_code_has_a_group_and_parity() {
+        assert_eq!([Code::new(0, 2), Code::new(3, 3), Code::new(4, 3)], [None; 3]);
+        assert!(Code::new(254, 255).is_some());
+    }
+
+    #[test]
+    fn the_header_says_which_group_it_is_of() {
+        let group = [vec![1, 2, 3], vec![4]];
+        let payload = payloads(0x1234, &group, Code::new(5, 7).unwrap()).last().unwrap();
+        assert_eq!((&payload[..HEADER], payload.len()), (&[0x12, 0x34, 2, 4, 3][..], HEADER + LENGTH + 3));
+        let parity = Parity::read(&payload).unwrap();
+        assert_eq!(
+            (parity.first, parity.code.k(), parity.code.n()),
+            (0x1234, 2, 4),
+            "the last group is shorter"
+        );
+        assert!(Parity::read(&payload[..6]).is_err() && Parity::read(&[0, 0, 2, 4, 1, 0, 0]).is_err());
+    }
+
+    fn group() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 1..12)
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_as_the_group_has_restore_it(
+            group in group(),
+            parity in 1u8..6,
+            order in Just((0..20_usize).collect::<Vec<_>>()).prop_shuffle(),
+            lacking in 0usize..2,
+        ) {
+            let k = group.len();
+            let payloads: Vec<Vec<u8>> = payloads(7, &group, Code::new(12, 12 + parity).unwrap()).collect();
+            let kept: Vec<usize> = order.into_iter().filter(|at| *at < k + usize::from(parity)).take(k - lacking).collect();
+            let come: Vec<(u8, &[u8])> = kept.iter().filter(|at| **at < k).map(|at| (*at as u8, &group[*at][..])).collect();
+            let parities: Vec<Parity<'_>> = kept.iter().filter(|at| **at >= k).map(|at| Parity::read(&payloads[*at - k]).unwrap()).collect();
+            match restored(&come, &parities) {
+                None => prop_assert!(lacking > 0 || parities.is_empty()),
+                Some(missing) => {
+                    prop_assert_eq!(lacking, 0);
+                    prop_assert_eq!(missing.len(), k - come.len());
+                    prop_assert!(missing.iter().all(|(place, packet)| *packet == group[usize::from(*place)]));
+                }
+            }
+        }
+
+        #[test]
+        fn any_octets_restore_something_or_nothing(payloads: Vec<Vec<u8>>, packets: Vec<(u8, Vec<u8>)>) {
+            let parities: Vec<Parity<'_>> = payloads.iter().filter_map(|payload| Parity::read(payload).ok()).collect();
+            let come: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
+            drop(restored(&come, &parities));
+        }
+    }
+}

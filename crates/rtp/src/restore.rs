@@ -1,0 +1,142 @@
+//! ADU frames turned back into frames, for a decoder that knows no others. RFC 3119 section 3.5, appendix A.2.
+
+use std::collections::VecDeque;
+
+use crate::{FrameHeader, Malformed};
+
+/// Makes frames of a sequence of ADU frames, some of which may be missing: a frame that a unit reaches back to and that is
+/// missing has an empty one instead.
+#[derive(Debug, Default)]
+pub struct Frames {
+    pending: VecDeque<Pending>,
+}
+
+/// A unit whose frame is not written.
+#[derive(Debug)]
+struct Pending {
+    header: FrameHeader,
+    /// Header, CRC and side information.
+    before_data: Vec<u8>,
+    reaches_back: usize,
+    unit: Vec<u8>,
+}
+
+impl Pending {
+    fn read(adu: &[u8]) -> Result<Self, Malformed> {
+        let header = FrameHeader::read(adu)?;
+        let (before_data, rest) =
+            adu.split_at_checked(header.before_data()).ok_or(Malformed("an ADU frame that is too short"))?;
+        let unit = rest.get(..header.main_data(adu)).ok_or(Malformed("an ADU frame that is too short"))?;
+        let (reaches_back, unit) = (header.reaches_back(adu), unit.to_vec());
+        Ok(Self { header, before_data: before_data.to_vec(), reaches_back, unit })
+    }
+
+    /// Nothing, in a frame like this, that reaches back to the end of the unit before it: what stands between belongs to the next.
+    /// RFC 5219 appendix A.2; RFC 3119 has it reach back to nothing, and loses what it skips.
+    fn dummy(&self, reaches_back: usize) -> Self {
+        let mut before_data = self.before_data.clone();
+        self.header.set(&mut before_data, reaches_back, 0);
+        Self { header: self.header, before_data, reaches_back, unit: Vec::new() }
+    }
+
+    /// Octets of main data between the end of the unit and the end of the frame: the next may reach back so far.
+    fn left(&self) -> usize {
+        (self.reaches_back + self.header.slot()).saturating_sub(self.unit.len())
+    }
+}
+
+impl Frames {
+    /// Takes the next ADU frame: the frames that are full with it.
+    ///
+    /// # Errors
+    /// What is not a whole ADU frame.
+    pub fn push(&mut self, adu: &[u8]) -> Result<Vec<Vec<u8>>, Malformed> {
+        let adu = Pending::read(adu)?;
+        let mut left = self.pending.back().map_or(0, Pending::left);
+        while adu.reaches_back > left {
+            self.pending.push_back(adu.dummy(left));
+            left += adu.header.slot();
+        }
+        self.pending.push_back(adu);
+        Ok(std::iter::from_fn(|| self.next_full()).collect())
+    }
+
+    /// The frames that are left, filled up with zeros.
+    pub fn finish(mut self) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| self.write()).collect()
+    }
+
+    fn next_full(&mut self) -> Option<Vec<u8>> {
+        let slot = self.pending.front()?.header.slot();
+        let is_full = self.placed().any(|(begin, adu)| begin + adu.unit.len() as isize >= slot as isize);
+        if is_full { self.write() } else { None }
+    }
+
+    /// The pending units, each with its place in the main data from the first frame on; it may begin before.
+    fn placed(&self) -> impl Iterator<Item = (isize, &Pending)> {
+        self.pending.iter().scan(0, |frame: &mut isize, adu| {
+            let begin = *frame - adu.reaches_back as isize;
+            *frame += adu.header.slot() as isize;
+            Some((begin, adu))
+        })
+    }
+
+    /// Writes the first frame, with as much of each unit as stands in it.
+    fn write(&mut self) -> Option<Vec<u8>> {
+        let first = self.pending.front()?;
+        let mut data = vec![0; first.header.slot()];
+        for (begin, adu) in self.placed() {
+            let from = begin.clamp(0, data.len() as isize) as usize;
+            let skipped = (from as isize - begin) as usize;
+            let part = adu.unit.get(skipped..).unwrap_or_default();
+            let octets = part.len().min(data.len() - from);
+            data[from..from + octets].copy_from_slice(&part[..octets]);
+        }
+        let written = self.pending.pop_front()?;
+        Some([written.before_data, data].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Adus;
+    use crate::testing::{adus, frames};
+    use proptest::prelude::*;
+
+    fn restored(adus: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let mut restore = Frames::default();
+        let mut frames: Vec<Vec<u8>> = adus.iter().flat_map(|adu| restore.push(adu).unwrap()).collect();
+        frames.extend(restore.finish());
+        frames
+    }
+
+    proptest! {
+        /// RFC 3119 section 3.5: no information is lost. The end of a stream has the beginning of what is cut off.
+        #[test]
+        fn frames_come_back_octet_by_octet(rate in 0usize..14, count in 20usize..60) {
+            let original = frames(crate::BIT_RATES[rate], count);
+            let again = restored(&adus(&original));
+            prop_assert_eq!(again.len(), count);
+            prop_assert_eq!(&again[..count - 10], &original[..count - 10]);
+        }
+
+        /// RFC 3119 appendix A.2: whatever is missing, the units that are there can be decoded.
+        #[test]
+        fn what_is_missing_spoils_nothing_else(rate in 0usize..14, lost in proptest::collection::vec(any::<bool>(), 10..60)) {
+            let all = adus(&frames(crate::BIT_RATES[rate], lost.len()));
+            let kept: Vec<Vec<u8>> = all.into_iter().zip(&lost).filter(|(_, lost)| !**lost).map(|(adu, _)| adu).collect();
+            let mut reader = Adus::default();
+            let again: Vec<Vec<u8>> = restored(&kept).iter().filter_map(|frame| reader.next(frame).unwrap()).collect();
+            let is_dummy = |adu: &&Vec<u8>| FrameHeader::read(adu).unwrap().main_data(adu) == 0;
+            prop_assert_eq!(again.iter().filter(|adu| !is_dummy(adu)).collect::<Vec<_>>(), kept.iter().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn any_octets_are_restored_or_refused(octets: Vec<Vec<u8>>) {
+            let mut restore = Frames::default();
+            octets.iter().for_each(|octets| drop(restore.push(octets)));
+            restore.finish();
+        }
+    }
+}

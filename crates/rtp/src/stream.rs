@@ -1,0 +1,133 @@
+//! A stream of MP3 frames that nobody has recorded: sizes and bit reservoir as an encoder of constant bit rate has them,
+//! main data at random, and always the same.
+
+use std::collections::VecDeque;
+
+use hol_base::{Rng, Seed};
+
+use crate::FrameHeader;
+use crate::mp3::KBPS;
+
+/// Samples a second.
+pub const SAMPLING_RATE: u32 = 44_100;
+/// Samples of a frame.
+pub const SAMPLES: u32 = 1152;
+/// What a stream may have, in kbit/s.
+pub const BIT_RATES: [u16; 14] = KBPS;
+
+/// Stereo of 44.1 kHz.
+///
+/// Frames are all as long as the bit rate says; the units in them are not. How much a unit takes is drawn evenly between a half
+/// and one and a half of a frame's room, as far as the reservoir lets it: it begins at most 511 octets back, and ends in its
+/// own frame. Nothing is stuffed.
+#[derive(Debug)]
+pub struct Stream {
+    /// Which of [`KBPS`].
+    rate: usize,
+    rng: Rng,
+    /// What the padding has not made up for, in parts of an octet: one for each sample a second.
+    rest: u32,
+    /// Octets of main data before the next unit's frame that are still free.
+    reservoir: usize,
+    /// Units whose frames are not full yet, and the main data for them.
+    planned: VecDeque<Vec<u8>>,
+    main_data: VecDeque<u8>,
+}
+
+impl Stream {
+    /// One of so many kbit/s; `None` if that is not one of [`BIT_RATES`].
+    pub fn new(kbps: u16) -> Option<Self> {
+        let rate = KBPS.iter().position(|known| *known == kbps)?;
+        let (planned, main_data) = (VecDeque::new(), VecDeque::new());
+        Some(Self { rate, rng: Seed(3119).rng(), rest: 0, reservoir: 0, planned, main_data })
+    }
+
+    /// The header of the next frame: an octet of padding where the bit rate has come to one.
+    fn header(&mut self) -> FrameHeader {
+        self.rest += 144_000 * u32::from(KBPS[self.rate]) % SAMPLING_RATE;
+        let has_padding = self.rest >= SAMPLING_RATE;
+        self.rest %= SAMPLING_RATE;
+        FrameHeader::stereo(self.rate, has_padding)
+    }
+
+    /// Makes the next unit.
+    fn plan(&mut self) {
+        let header = self.header();
+        let slot = header.slot();
+        let room = self.reservoir + slot;
+        let wanted = slot / 2 + self.rng.below(slot as u64 + 1) as usize;
+        let octets = wanted.clamp(room.saturating_sub(FrameHeader::REACH), room);
+        let mut before_data = vec![0; header.before_data()];
+        before_data[..FrameHeader::OCTETS].copy_from_slice(&header.octets());
+        header.set(&mut before_data, self.reservoir, octets);
+        self.planned.push_back(before_data);
+        let noise = std::iter::repeat_with(|| self.rng.next_u64().to_be_bytes()).flatten();
+        self.main_data.extend(noise.take(octets));
+        self.reservoir = room - octets;
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Vec<u8>;
+
+    /// The next frame, without end.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(mut frame) = self.planned.pop_front() {
+                let slot = FrameHeader::read(&frame).expect("a header of ours").slot();
+                if self.main_data.len() >= slot {
+                    frame.extend(self.main_data.drain(..slot));
+                    return Some(frame);
+                }
+                self.planned.push_front(frame);
+            }
+            self.plan();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(frame: &[u8]) -> FrameHeader {
+        FrameHeader::read(frame).expect("a frame")
+    }
+
+    #[test]
+    fn the_bit_rate_is_kept_to_the_octet() {
+        for kbps in BIT_RATES {
+            let frames: Vec<Vec<u8>> = Stream::new(kbps).unwrap().take(1225).collect();
+            assert!(frames.iter().all(|frame| frame.len() == header(frame).frame()));
+            // 1225 frames of 1152 samples are 32 s.
+            let octets: usize = frames.iter().map(Vec::len).sum();
+            assert_eq!(octets, 32 * 125 * usize::from(kbps), "{kbps}");
+        }
+        assert!(Stream::new(193).is_none());
+    }
+
+    /// ISO/IEC 11172-3 section 2.4.3.4: main data of a frame end in it, and begin at most 511 octets before.
+    #[test]
+    fn units_follow_each_other_without_a_gap_and_end_in_their_frames() {
+        for kbps in BIT_RATES {
+            let (mut begin, mut reservoir, mut reaching) = (0, 0, 0);
+            for frame in Stream::new(kbps).unwrap().take(1000) {
+                let header = header(&frame);
+                let (reaches_back, octets) = (header.reaches_back(&frame), header.main_data(&frame));
+                assert_eq!(reaches_back, reservoir, "{kbps}");
+                assert!(octets <= reservoir + header.slot());
+                reservoir = reservoir + header.slot() - octets;
+                reaching += u32::from(reaches_back > 0);
+                begin += octets;
+            }
+            assert!(begin > 0 && reservoir <= FrameHeader::REACH);
+            assert!((500..1000).contains(&reaching), "most frames need others: {reaching} of 1000 at {kbps}");
+        }
+    }
+
+    #[test]
+    fn it_is_always_the_same() {
+        let [one, other] = [(), ()].map(|()| Stream::new(192).unwrap().take(50).collect::<Vec<_>>());
+        assert_eq!(one, other);
+    }
+}

@@ -1,0 +1,28 @@
+//! Octets from nowhere as RTP packets of MP3 in each packing, and as parity of what came before.
+#![no_main]
+
+use hol_rtp::parity::{self, Parity};
+use hol_rtp::{Adus, Deinterleaver, Frames, Header, mpa};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|packets: Vec<Vec<u8>>| {
+    let (mut adus, mut deinterleaver, mut frames) = (Adus::default(), Deinterleaver::default(), Frames::default());
+    let mut come: Vec<(u8, &[u8])> = Vec::new();
+    for packet in &packets {
+        let Ok((header, payload)) = Header::read(packet) else { continue };
+        assert_eq!(Header::read(&[&header.octets()[..], payload].concat()), Ok((header, payload)));
+        if let Ok((_, frame)) = mpa::read(payload) {
+            let _ = adus.next(frame);
+        }
+        for piece in hol_rtp::pieces(payload).unwrap_or_default() {
+            for adu in deinterleaver.push(piece.octets.to_vec()).unwrap_or_default() {
+                let _ = frames.push(&adu);
+            }
+        }
+        if let Ok(parity) = Parity::read(payload) {
+            let _ = parity::restored(&come, &[parity]);
+        }
+        come.push((header.sequence as u8, packet));
+    }
+    frames.finish();
+});
