@@ -56,6 +56,9 @@ pub struct Row {
     /// Of pages.
     first_octets_ms: Option<f64>,
     objects_ms: Option<f64>,
+    /// Of frames of a medium.
+    playable_percent: Option<f64>,
+    glitches_per_minute: Option<f64>,
     packets: u64,
     packets_lost_each: Option<f64>,
     seed: u64,
@@ -107,6 +110,8 @@ impl Row {
             fairness: result.fairness().map(|f| f.mean),
             first_octets_ms: result.first_octets_ms().map(|f| f.mean),
             objects_ms: result.objects_ms().map(|o| o.mean),
+            playable_percent: result.playable_percent().map(|p| p.mean),
+            glitches_per_minute: result.glitches_per_minute().map(|g| g.mean),
             packets: result.packets(),
             packets_lost_each: result.packets_lost_each().map(|l| l.mean),
             seed: point.seed,
@@ -159,6 +164,10 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         text += "\n";
         text += &tabulate(&["median run ± 95 % ms", "fastest", "slowest", "runs collapsed"], run_cells);
     }
+    if results.iter().any(|result| result.point.is_played()) {
+        text += "\n";
+        text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], played_cells);
+    }
     if !results.iter().any(|result| result.point.tells_of_flows()) {
         return text;
     }
@@ -201,6 +210,11 @@ fn run_cells(result: &PointResult) -> Vec<String> {
         ms(means.last()),
         format!("{} of {}", result.collapsed(), result.runs.len()),
     ]
+}
+
+/// The numbers of its frames.
+fn played_cells(result: &PointResult) -> Vec<String> {
+    vec![interval(result.playable_percent()), interval(result.glitches_per_minute())]
 }
 
 /// The numbers of its flows as a whole.

@@ -42,6 +42,8 @@ const FIELDS: [&str; 37] = [
     "fairness",
     "first_octets_ms",
     "objects_ms",
+    "playable_percent",
+    "glitches_per_minute",
     "packets",
     "packets_lost_each",
     "seed",

@@ -16,8 +16,9 @@ const KINDS: [RecordKind; 6] = [
     RecordKind::Frame,
 ];
 
-const HAS_REQUEST: u8 = 4;
-const HAS_REPLY: u8 = 8;
+const OUTCOME: u8 = 7;
+const HAS_REQUEST: u8 = 8;
+const HAS_REPLY: u8 = 16;
 
 /// The records of all flows, one after the other.
 pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
@@ -57,11 +58,12 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
     let numbers: Vec<u64> =
         numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("8 octets"))).collect();
     let [s0, s1, s2, s3, p0, p1, p2, p3, t0, t1, f0, f1, kind, flags] = *rest else { return None };
-    let outcome = match flags & 3 {
+    let outcome = match flags & OUTCOME {
         flag if flag == Outcome::Completed as u8 => Outcome::Completed,
         flag if flag == Outcome::Unfinished as u8 => Outcome::Unfinished,
         flag if flag == Outcome::Abandoned as u8 => Outcome::Abandoned,
         flag if flag == Outcome::Refused as u8 => Outcome::Refused,
+        flag if flag == Outcome::Late as u8 => Outcome::Late,
         _ => return None,
     };
     let record = Record {
@@ -118,6 +120,7 @@ mod tests {
             record(1, Some(leg), None, Outcome::Unfinished),
             record(1_000_000, None, None, Outcome::Abandoned),
             record(1_000_001, Some(leg), Some(leg), Outcome::Refused),
+            record(1_000_002, Some(leg), None, Outcome::Late),
         ];
         let flows = vec![measured, Vec::new(), vec![record(0, Some(leg), None, Outcome::Completed)]];
         assert_eq!(unpack(&pack(&flows), 3), Some(flows.clone()));

@@ -10,7 +10,7 @@ use toml::Spanned;
 use crate::point::Point;
 
 /// What may be drawn, by the names of a report's metrics.
-pub const METRICS: [&str; 9] = [
+pub const METRICS: [&str; 11] = [
     "response-time",
     "tail",
     "throughput",
@@ -20,6 +20,8 @@ pub const METRICS: [&str; 9] = [
     "first-octets",
     "object-time",
     "packets-lost",
+    "playable",
+    "glitches",
 ];
 
 /// One figure.
@@ -95,6 +97,7 @@ fn lacks(metric: &str, points: &[Point]) -> Option<&'static str> {
         "throughput" | "connect-time" if !any(Point::tells_of_flows) => Some(
             "it is measured where messages are not answered, or beside a [[background]], and not of pages",
         ),
+        "playable" | "glitches" if !any(Point::is_played) => Some("frames of media have one; take the workload media"),
         "fairness" if !any(|point| point.competitors() > 0) => {
             Some("write a [[background]] that competes with the workload")
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use hol_base::{Digester, Duration, Ratio, Seed};
-use hol_measure::nanoseconds;
+use hol_measure::{RecordKind, nanoseconds};
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario};
 use hol_stack::TransportSpec;
@@ -176,6 +176,11 @@ impl Point {
     pub fn tells_of_flows(&self) -> bool {
         let kind = self.workload.record_kind();
         kind.has_schedule() && (!kind.has_reply() || !self.background.is_empty())
+    }
+
+    /// Whether its records are frames, each with a time to be played.
+    pub fn is_played(&self) -> bool {
+        self.workload.record_kind() == RecordKind::Frame
     }
 
     /// What the world is asked to run.

@@ -54,6 +54,7 @@ const fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Unfinished => "unfinished",
         Outcome::Abandoned => "abandoned",
         Outcome::Refused => "refused",
+        Outcome::Late => "late",
     }
 }
 

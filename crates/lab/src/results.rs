@@ -164,6 +164,14 @@ impl PointResult {
     pub fn packets_lost_each(&self) -> Option<Interval> {
         self.mean_of(RunResult::packets_lost_each)
     }
+    /// The share of the frames of a medium that could be played in percent, over the repetitions.
+    pub fn playable_percent(&self) -> Option<Interval> {
+        self.mean_of(RunResult::playable_percent)
+    }
+    /// Runs of frames that could not in a minute, over the repetitions.
+    pub fn glitches_per_minute(&self) -> Option<Interval> {
+        self.mean_of(RunResult::glitches_per_minute)
+    }
     /// Wall-clock time inside the simulation, in seconds.
     pub fn wall_s(&self) -> f64 {
         self.runs.iter().map(|run| run.wall_s).sum()

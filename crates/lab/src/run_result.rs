@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_measure::{RecordKind, Summary, Timeline, Waterfall, nanoseconds};
+use hol_measure::{Playback, RecordKind, Summary, Timeline, Waterfall, nanoseconds};
 use hol_network::Drops;
 use hol_scenario::{BackgroundRun, Course, Facts, Stopped};
 use hol_transport::Statistics;
@@ -101,6 +101,16 @@ impl RunResult {
     pub fn packets_lost_each(&self) -> Option<f64> {
         let completed = self.summary.completed;
         self.packets_lost.filter(|_| completed > 0).map(|lost| lost as f64 / completed as f64)
+    }
+
+    /// The share of the frames of a medium that could be played, in percent.
+    pub fn playable_percent(&self) -> Option<f64> {
+        self.summary.playback.as_ref().map(Playback::playable_percent)
+    }
+
+    /// Runs of frames that could not, in a minute.
+    pub fn glitches_per_minute(&self) -> Option<f64> {
+        self.summary.playback.as_ref().and_then(Playback::glitches_per_minute)
     }
 
     /// It did not carry its load: it ended early, or fell more than a second behind its schedule.

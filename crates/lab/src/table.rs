@@ -25,6 +25,7 @@ fn row(result: &PointResult) -> Row {
     let run = |p| json!(quantile(&of_runs, p));
     let [throughput, background] = [result.throughput_kbps(), result.background_kbps()];
     let [first, objects, lost] = [result.first_octets_ms(), result.objects_ms(), result.packets_lost_each()];
+    let [playable, glitches] = [result.playable_percent(), result.glitches_per_minute()];
     let (messages, connect) = (result.messages_per_s(), result.connect_ms());
     let of_messages = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
     // Empty where the world does not see it: zero would be a measurement.
@@ -84,6 +85,10 @@ fn row(result: &PointResult) -> Row {
             ("first_octets_ci95_ms", json!(first.map(|f| f.half_width))),
             ("objects_ms", json!(objects.map(|o| o.mean))),
             ("objects_ci95_ms", json!(objects.map(|o| o.half_width))),
+            ("playable_percent", json!(playable.map(|p| p.mean))),
+            ("playable_ci95_percent", json!(playable.map(|p| p.half_width))),
+            ("glitches_per_minute", json!(glitches.map(|g| g.mean))),
+            ("glitches_ci95_per_minute", json!(glitches.map(|g| g.half_width))),
             ("packets", json!(result.packets())),
             ("packets_lost_each", json!(lost.map(|l| l.mean))),
             ("packets_lost_each_ci95", json!(lost.map(|l| l.half_width))),

@@ -70,6 +70,15 @@ pub enum Outcome {
     Abandoned,
     /// The other side answered, but did not do what was asked for.
     Refused,
+    /// It was delivered, but after the time at which it was to be played.
+    Late,
+}
+
+impl Outcome {
+    /// Whether it was delivered, be it too late.
+    pub const fn is_delivered(self) -> bool {
+        matches!(self, Self::Completed | Self::Late)
+    }
 }
 
 /// Where a message's time went. The parts add up to the whole.
@@ -88,10 +97,10 @@ pub struct Split {
 }
 
 impl Record {
-    /// From the scheduled time to the end; `None` unless completed.
+    /// From the scheduled time to the end; `None` unless delivered.
     pub fn latency(&self) -> Option<Duration> {
         let last = self.reply.or(self.request)?;
-        (self.outcome == Outcome::Completed).then(|| last.delivered.since(self.scheduled))
+        self.outcome.is_delivered().then(|| last.delivered.since(self.scheduled))
     }
 
     /// When its octets were delivered, if they were: those of an object come with the reply, and what is made of others has
@@ -105,9 +114,9 @@ impl Record {
         leg.map(|leg| leg.delivered)
     }
 
-    /// Where the time went, both legs together; `None` unless completed.
+    /// Where the time went, both legs together; `None` unless delivered.
     pub fn split(&self) -> Option<Split> {
-        let request = self.request.filter(|_| self.outcome == Outcome::Completed)?;
+        let request = self.request.filter(|_| self.outcome.is_delivered())?;
         let mut split = Split { slip: request.written.since(self.scheduled), ..Split::default() };
         split.add_leg(&request);
         if let Some(reply) = self.reply {

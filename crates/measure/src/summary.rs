@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::halves::HalvesSoFar;
 use crate::nanoseconds;
-use crate::{Distribution, Halves, Outcome, Record, Recorder, Split};
+use crate::playback::PlaybackSoFar;
+use crate::{Distribution, Halves, Outcome, Playback, Record, RecordKind, Recorder, Split};
 
 /// Everything that a run's records say, in the size that a study keeps for every run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Messages that were to be sent.
     pub offered: u64,
-    /// Messages that were delivered (and answered).
+    /// Messages that were delivered (and answered); frames whenever they were.
     pub completed: u64,
     /// Messages that the run ended without.
     pub unfinished: u64,
@@ -34,6 +35,9 @@ pub struct Summary {
     /// The earlier and the later half of the messages.
     #[serde(default)]
     pub halves: Halves,
+    /// What could be played, of frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub playback: Option<Playback>,
     /// Over all records: same seed, same digest.
     #[serde(with = "as_text")]
     pub digest: Digest,
@@ -77,6 +81,7 @@ pub struct Summarizer {
     split: SplitTotal,
     behind: Duration,
     halves: HalvesSoFar,
+    playback: Option<PlaybackSoFar>,
     offered: u64,
     completed: u64,
     abandoned: u64,
@@ -113,14 +118,20 @@ impl Summarizer {
             let written = record.request.map_or(record.scheduled, |request| request.written);
             self.behind = self.behind.max(written.saturating_since(record.scheduled));
         }
+        if record.kind == RecordKind::Frame {
+            match &mut self.playback {
+                Some(playback) => playback.add(record),
+                None => self.playback = Some(PlaybackSoFar::new(record)),
+            }
+        }
         self.abandoned += u64::from(record.outcome == Outcome::Abandoned);
         self.refused += u64::from(record.outcome == Outcome::Refused);
     }
 
     /// What all of them say.
     pub fn finish(self) -> Summary {
-        let Self { latency, digester, split, behind, halves, offered, completed, abandoned, refused, bytes } =
-            self;
+        let Self { latency, digester, split, behind, halves, playback, .. } = self;
+        let Self { offered, completed, abandoned, refused, bytes, .. } = self;
         Summary {
             offered,
             completed,
@@ -132,6 +143,7 @@ impl Summarizer {
             split,
             behind,
             halves: halves.finish(),
+            playback: playback.map(PlaybackSoFar::finish),
             digest: digester.finish(),
         }
     }

@@ -32,11 +32,11 @@ fn possible(transport: &TransportSpec, workload: &WorkloadSpec, mtu: u64) -> Res
     match transport.protocol() {
         Protocol::Mptcp { .. } => absent("mptcp"),
         Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => absent("metrics_cache"),
-        Protocol::Udp { .. } => match workload.size() {
+        Protocol::Udp { .. } => match workload.longest() {
             Some(size) if size + (hol_wire::Packet::IP_HEADER + Datagram::HEADER) as u64 > mtu => {
                 Err(format!(
                     "a message of {size} octets and its headers do not fit into {mtu} octets, and the model world has no \
-                 fragmentation; lower `size`"
+                 fragmentation; lower `size`, or `packet` of media"
                 ))
             }
             _ => Ok(()),

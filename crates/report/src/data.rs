@@ -162,6 +162,11 @@ impl Cell {
         self.runs.iter().map(|run| run.offered).sum()
     }
 
+    /// Whether they are frames, each with a time to be played.
+    pub fn is_played(&self) -> bool {
+        self.runs.iter().any(|run| run.playback.is_some())
+    }
+
     /// Messages that were offered and never arrived.
     pub fn lost(&self) -> u64 {
         self.runs.iter().map(|run| run.offered - run.completed).sum()

@@ -128,6 +128,7 @@ fn is_plain(point: &Point) -> bool {
     let share = load * 8.0 * (size + HEADERS) as f64 / rate.bits_per_second() as f64;
     is_one_line
         && point.workload.record_kind().has_schedule()
+        && !point.is_played()
         && matches!(loss, LossSpec::Independent(_))
         && *jitter == Duration::ZERO
         && [duplicate, reorder, corrupt].iter().all(|chance| chance.is_zero())

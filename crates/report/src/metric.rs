@@ -1,7 +1,7 @@
 //! What points are judged and drawn by.
 
 use hol_base::Duration;
-use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Recorder, Summary, Timeline};
+use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Playback, Recorder, Summary, Timeline};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
@@ -31,6 +31,10 @@ pub enum Metric {
     ObjectTime,
     /// Packets that did not arrive, for each message that did.
     PacketsLost,
+    /// The share of the frames of a medium that could be played, in percent.
+    Playable,
+    /// Runs of frames that could not, in a minute.
+    Glitches,
 }
 
 impl Metric {
@@ -54,6 +58,8 @@ impl Metric {
             Self::FirstOctets => cell.first_octets.clone(),
             Self::ObjectTime => cell.objects.clone(),
             Self::PacketsLost => cell.packets_lost.clone(),
+            Self::Playable => of_playback(cell, |playback| Some(playback.playable_percent())),
+            Self::Glitches => of_playback(cell, Playback::glitches_per_minute),
             Self::Delivered => {
                 let share = |run: &Summary| 100.0 * run.completed as f64 / run.offered as f64;
                 cell.runs.iter().map(share).map(Some).collect()
@@ -100,8 +106,9 @@ impl Metric {
             | Self::ConnectTime
             | Self::FirstOctets
             | Self::ObjectTime
-            | Self::PacketsLost => f64::INFINITY,
-            Self::Throughput | Self::Delivered | Self::Fairness => f64::NEG_INFINITY,
+            | Self::PacketsLost
+            | Self::Glitches => f64::INFINITY,
+            Self::Throughput | Self::Delivered | Self::Fairness | Self::Playable => f64::NEG_INFINITY,
         }
     }
 
@@ -144,9 +151,12 @@ impl Metric {
     pub fn distribution(self, cell: &Cell) -> Distribution {
         match self {
             Self::ResponseTime | Self::Tail => cell.latency.clone(),
-            Self::Throughput | Self::Delivered | Self::Fairness | Self::PacketsLost => {
-                Distribution::default()
-            }
+            Self::Throughput
+            | Self::Delivered
+            | Self::Fairness
+            | Self::PacketsLost
+            | Self::Playable
+            | Self::Glitches => Distribution::default(),
             Self::ConnectTime | Self::FirstOctets | Self::ObjectTime => {
                 let mut recorder = Recorder::new();
                 for value in self.of_runs(cell) {
@@ -187,7 +197,8 @@ impl Metric {
             Self::PacketsLost => "packets",
             Self::Throughput => "kbit/s",
             Self::Fairness => "of 1",
-            Self::Delivered => "%",
+            Self::Delivered | Self::Playable => "%",
+            Self::Glitches => "/min",
         }
     }
 
@@ -203,6 +214,8 @@ impl Metric {
             Self::FirstOctets => "time to the first octets",
             Self::ObjectTime => "mean time of an object",
             Self::PacketsLost => "packets lost, each time",
+            Self::Playable => "playable frames",
+            Self::Glitches => "glitches",
         }
     }
 
@@ -210,7 +223,7 @@ impl Metric {
     pub const fn most(self) -> Option<f64> {
         match self {
             Self::Fairness => Some(1.0),
-            Self::Delivered => Some(100.0),
+            Self::Delivered | Self::Playable => Some(100.0),
             _ => None,
         }
     }
@@ -247,6 +260,8 @@ impl Metric {
             Self::Fairness => ["fairer", "less fair"],
             Self::Delivered => ["more complete", "less complete"],
             Self::PacketsLost => ["fewer packets lost", "more packets lost"],
+            Self::Playable => ["more playable", "less playable"],
+            Self::Glitches => ["fewer glitches", "more glitches"],
             _ => ["faster", "slower"],
         }
     }
@@ -257,6 +272,8 @@ impl Metric {
             Self::Fairness => "as fair",
             Self::Delivered => "as complete",
             Self::PacketsLost => "as many packets lost",
+            Self::Playable => "as playable",
+            Self::Glitches => "as many glitches",
             _ => "as fast",
         }
     }
@@ -267,7 +284,12 @@ impl Metric {
             Self::ResponseTime | Self::Tail | Self::ConnectTime | Self::FirstOctets | Self::ObjectTime => {
                 1e-6
             }
-            Self::Throughput | Self::Delivered | Self::Fairness | Self::PacketsLost => 0.0,
+            Self::Throughput
+            | Self::Delivered
+            | Self::Fairness
+            | Self::PacketsLost
+            | Self::Playable
+            | Self::Glitches => 0.0,
         }
     }
 
@@ -279,10 +301,17 @@ impl Metric {
             | Self::ConnectTime
             | Self::FirstOctets
             | Self::ObjectTime
-            | Self::PacketsLost => -difference,
-            Self::Throughput | Self::Delivered | Self::Fairness => difference,
+            | Self::PacketsLost
+            | Self::Glitches => -difference,
+            Self::Throughput | Self::Delivered | Self::Fairness | Self::Playable => difference,
         }
     }
+}
+
+/// The value of each repetition that has played something.
+fn of_playback(cell: &Cell, value: impl Fn(&Playback) -> Option<f64>) -> Vec<Option<f64>> {
+    let of = |run: &Summary| run.playback.as_ref().map(&value);
+    cell.runs.iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

@@ -98,6 +98,7 @@ pub fn summary(latencies_ms: &[f64]) -> Summary {
         split: SplitTotal::default(),
         behind: Duration::ZERO,
         halves: Halves::default(),
+        playback: None,
         digest: Digest(0),
     }
 }

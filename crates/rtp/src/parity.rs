@@ -48,6 +48,9 @@ pub struct Parity<'p> {
 const HEADER: usize = 5;
 const LENGTH: usize = 2;
 
+/// Octets that a payload of parity has more than the longest packet of its group.
+pub const OVERHEAD: usize = HEADER + LENGTH;
+
 /// The payloads of parity for a group, whose packets stand in the order of their sequence numbers, the first of which is
 /// `first`; as many as `code` has, however many packets the group has.
 ///

@@ -78,7 +78,7 @@ const TRANSPORTS: [&str; 9] = [
     "udp",
 ];
 
-const WORKLOADS: [&str; 6] = ["simco", "echo", "pingpong", "oneway", "bulk", "page"];
+const WORKLOADS: [&str; 7] = ["simco", "echo", "pingpong", "oneway", "bulk", "page", "media"];
 
 impl Conversation {
     fn all(&self) -> RangeInclusive<u64> {
@@ -191,13 +191,15 @@ const FAULTS: [Fault; 10] = [
 ];
 
 fn has_a_load(workload: &str) -> bool {
-    !matches!(workload, "pingpong" | "bulk" | "page")
+    !matches!(workload, "pingpong" | "bulk" | "page" | "media")
 }
 
 /// Keys with which a workload is still at it when something goes wrong.
 fn keys(workload: &str) -> &'static str {
     match workload {
         "page" => "document = '1kB'\nobjects = 3\nsize = '1kB'\npause = '10ms'",
+        // A lost packet is a lost frame, and nothing is late.
+        "media" => "packing = 'adu'\nbuffer = '100s'",
         _ => "",
     }
 }

@@ -4,6 +4,7 @@
 //! knows no endpoint, no socket and no clock.
 
 use hol_base::{Duration, Time};
+use hol_measure::RecordKind;
 use hol_stack::{Protocol, TransportSpec};
 use hol_udp::Sip;
 use hol_workloads::{Quit, Standing, WorkloadSpec};
@@ -31,6 +32,8 @@ pub struct Terms {
     /// Messages may be lost without a word: once everything is due, a silence as long as this is an end like any other.
     silence: Option<Duration>,
     has_replies: bool,
+    /// A message that the transport gives up is done; a frame may be had without it.
+    settles_abandoned: bool,
 }
 
 /// How far the applications of a flow have come.
@@ -80,6 +83,7 @@ impl Terms {
             grace: workload.late_limit().map(|limit| limit.max(GRACE)),
             silence,
             has_replies: workload.has_replies(),
+            settles_abandoned: workload.record_kind() != RecordKind::Frame,
         }
     }
 
@@ -172,7 +176,7 @@ impl Flow {
 
     /// The transport gave a message up.
     pub fn note_abandoned(&mut self, now: Time, tally: Tally) {
-        self.abandoned += 1;
+        self.abandoned += u64::from(self.terms.settles_abandoned);
         self.note_delivery(now, tally);
     }
 

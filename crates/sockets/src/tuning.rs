@@ -273,7 +273,7 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
             "the sockets here are one-to-one, which Linux lets send when the association is up; leave it out";
         return Err(Unsupported { option: "early".to_owned(), why });
     }
-    match assignment.workload.size() {
+    match assignment.workload.longest() {
         Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
             let option = format!("size={size}");
             Err(Unsupported { option, why: "a datagram takes 65507 octets at most" })

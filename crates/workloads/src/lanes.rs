@@ -12,6 +12,8 @@ pub struct Lanes {
     pub connections: u16,
     /// The transport may lose a message for good.
     pub gives_up: bool,
+    /// It carries octets, and who wants messages has to tell where they end.
+    pub is_stream: bool,
 }
 
 impl Lanes {
@@ -44,14 +46,14 @@ mod tests {
 
     #[test]
     fn associations_take_the_streams_in_turn() {
-        let lanes = Lanes { streams: 6, connections: 2, gives_up: false };
+        let lanes = Lanes { streams: 6, connections: 2, gives_up: false, is_stream: false };
         let all: Vec<_> = (0..6).map(|lane| (lanes.connection(lane).0, lanes.stream(lane))).collect();
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
     }
 
     #[test]
     fn a_turn_passes_over_connections_without_room() {
-        let lanes = Lanes { streams: 4, connections: 2, gives_up: false };
+        let lanes = Lanes { streams: 4, connections: 2, gives_up: false, is_stream: false };
         assert_eq!(lanes.in_turn(9, |_| true), 1);
         assert_eq!(lanes.in_turn(9, |connection| connection.0 != 1), 2);
         assert_eq!(lanes.in_turn(9, |_| false), 1);

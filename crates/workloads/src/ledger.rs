@@ -72,6 +72,9 @@ pub(crate) enum Part {
 pub(crate) struct Answered {
     pub(crate) request: Arrived,
     pub(crate) reply_written: Time,
+    /// It came after its time.
+    #[serde(default)]
+    pub(crate) is_late: bool,
 }
 
 /// How and when a message came to the application.
@@ -162,6 +165,13 @@ impl Ledger {
         }
     }
 
+    /// The message was to be sent only now.
+    pub fn note_scheduled(&mut self, entry: EntryId, now: Time) {
+        if let Some(asked) = self.asked.get_mut(entry.0) {
+            asked.scheduled = now;
+        }
+    }
+
     /// The message takes this lane.
     pub fn note_lane(&mut self, entry: EntryId, lane: u16) {
         if let Some(asked) = self.asked.get_mut(entry.0) {
@@ -227,13 +237,20 @@ impl Ledger {
             if let Some(answered) = self.answered.get_mut(number) {
                 assert!(answered.is_none(), "message {number} was delivered twice");
                 let reply_written = request.delivered;
-                *answered = Some(Answered { request, reply_written });
+                *answered = Some(Answered { request, reply_written, is_late: false });
                 self.done += 1;
             } else {
                 assert!(self.gave_up, "message {number} was delivered twice");
             }
         }
         EntryId(number)
+    }
+
+    /// The message of an entry, which has just come, came after its time.
+    pub fn note_late(&mut self, entry: EntryId) {
+        if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
+            answered.is_late = true;
+        }
     }
 
     /// The transport takes the first of several parts of the reply to the message of an entry.
@@ -250,6 +267,11 @@ impl Ledger {
 }
 
 impl EntryId {
+    /// The entry of a message that has come due.
+    pub(crate) const fn of(number: u32) -> Self {
+        Self(number)
+    }
+
     /// The number of the message.
     pub const fn number(self) -> u32 {
         self.0
@@ -260,6 +282,16 @@ impl Arrived {
     pub(crate) fn leg(self, written: Time) -> Leg {
         let Self { passage: Passage { first_sent, sent, arrived }, delivered } = self;
         Leg { written, first_sent, last_sent: sent, arrived, delivered }
+    }
+
+    /// The same of a frame, which was `written` then, and is whole with whichever packet came last: what was under way before is
+    /// none of its time. Where nobody sees when packets leave, that is zero.
+    pub(crate) fn leg_of_frame(self, written: Time) -> Leg {
+        let Passage { first_sent, sent, arrived } = self.passage;
+        // Parity may restore what is not written.
+        let written = written.min(self.delivered);
+        let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(|time| time.max(written));
+        Self { passage: Passage { first_sent, sent, arrived }, ..self }.leg(written)
     }
 
     /// The same of what came in parts, of which the last was `written` then: where parts overtake each other another may

@@ -1,6 +1,6 @@
 //! The ledgers of both sides, joined into records as messages are settled.
 
-use hol_measure::{Outcome, Record};
+use hol_measure::{Outcome, Record, RecordKind};
 
 use crate::ledger::{Asked, Ledger, Part, Whole};
 
@@ -66,6 +66,7 @@ impl Reading {
         }
         let outcome = match answered {
             Some(_) if refused => Outcome::Refused,
+            Some(answered) if answered.is_late => Outcome::Late,
             Some(_) if reply.is_some() || !self.has_replies => Outcome::Completed,
             _ if self.gives_up => Outcome::Abandoned,
             _ => Outcome::Unfinished,
@@ -77,7 +78,10 @@ impl Reading {
             stream: lane,
             size,
             scheduled,
-            request: answered.map(|answered| answered.request.leg(written)),
+            request: answered.map(|answered| match kind {
+                RecordKind::Frame => answered.request.leg_of_frame(written),
+                _ => answered.request.leg(written),
+            }),
             reply: reply_written.zip(reply).map(|(written, reply)| {
                 if in_parts { reply.leg_of_parts(written) } else { reply.leg(written) }
             }),

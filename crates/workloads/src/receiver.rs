@@ -156,7 +156,11 @@ mod tests {
     fn server(kind: &str) -> Box<dyn Application> {
         let spec: WorkloadSpec =
             serde_json::from_str(&format!("{{\"kind\":\"{kind}\"}}")).expect("a workload");
-        spec.server(Lanes { streams: 8, connections: 1, gives_up: false }, 10, Host::default())
+        spec.server(
+            Lanes { streams: 8, connections: 1, gives_up: false, is_stream: false },
+            10,
+            Host::default(),
+        )
     }
 
     fn deliver(server: &mut dyn Application, stream: u16, payload: Bytes) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bulk, Echo, Load, Oneway, Page, Pingpong, Simco, Workload};
+use crate::{Bulk, Echo, Load, Media, Oneway, Page, Pingpong, Simco, Workload};
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
@@ -56,6 +56,7 @@ registry! {
     Oneway,
     Bulk,
     Page,
+    Media,
 }
 
 #[cfg(test)]

@@ -65,6 +65,9 @@ pub enum WorkloadError {
     /// A page that cannot be.
     #[error("{0}")]
     Page(&'static str),
+    /// A medium that cannot be.
+    #[error("{0}")]
+    Media(String),
     /// A message must have room for its length and number.
     #[error(
         "`size` is {size} but a message needs at least {} octets and at most {}; choose one between",
@@ -135,6 +138,11 @@ impl WorkloadSpec {
     /// Octets of a message; `None`: its messages have sizes of their own.
     pub fn size(&self) -> Option<u64> {
         self.kind.workload().size()
+    }
+
+    /// Octets of its longest message.
+    pub fn longest(&self) -> Option<u64> {
+        self.kind.workload().longest()
     }
 
     /// The records that its latency is about.
@@ -282,7 +290,7 @@ mod tests {
             assert_eq!((settled.check(), settled.kind.workload().name()), (Ok(()), name));
             let json = serde_json::to_value(&settled).unwrap();
             assert_eq!(json.get("rate").is_some(), workload.load().is_some(), "{json}");
-            assert_eq!(json.get("size").is_some(), name != "simco", "{json}");
+            assert_eq!(json.get("size").is_some(), !["simco", "media"].contains(&name), "{json}");
         }
     }
 }

@@ -22,6 +22,11 @@ impl<T> Window<T> {
         self.notes.reserve(notes);
     }
 
+    /// The number of the first.
+    pub(crate) fn start(&self) -> u32 {
+        self.start
+    }
+
     /// The number after the last.
     pub(crate) fn end(&self) -> u32 {
         self.start + self.notes.len() as u32

@@ -42,6 +42,10 @@ pub trait Workload {
     }
     /// Octets of a message; `None`: its messages have sizes of their own.
     fn size(&self) -> Option<u64>;
+    /// Octets of its longest message, if anything but its load says so.
+    fn longest(&self) -> Option<u64> {
+        self.size()
+    }
     /// The records that its latency is about. A transaction is done when it is answered, a message when it is there.
     fn record_kind(&self) -> RecordKind;
     /// Whether its server is a middlebox, which a host's packet filter is for.

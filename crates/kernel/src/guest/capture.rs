@@ -57,6 +57,6 @@ fn frames(job: &Job) -> usize {
     const LEAST_MSS: u64 = 500;
     let Scenario { workload, messages, .. } = &job.scenario;
     // SIMCO's messages are short.
-    let packets = workload.size().unwrap_or(1).div_ceil(LEAST_MSS);
+    let packets = workload.longest().unwrap_or(1).div_ceil(LEAST_MSS);
     (OPENING + messages.saturating_mul(8 * packets)) as usize
 }

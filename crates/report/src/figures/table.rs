@@ -48,6 +48,8 @@ fn header(figure: &Figure) -> Vec<&'static str> {
         (_, Metric::FirstOctets) => ["first_octets_ms", "low95_ms", "high95_ms", ""],
         (_, Metric::ObjectTime) => ["object_ms", "low95_ms", "high95_ms", ""],
         (_, Metric::PacketsLost) => ["packets_lost", "low95", "high95", ""],
+        (_, Metric::Playable) => ["playable_percent", "low95", "high95", ""],
+        (_, Metric::Glitches) => ["glitches_per_minute", "low95", "high95", ""],
         (_, Metric::Fairness) => ["fairness", "low95", "high95", ""],
     };
     vec!["panel", "series", "x", value, low, high, closed_form, "n", "missing", "collapsed"]

@@ -34,7 +34,10 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
     let competes =
         survey.cells().any(|cell| cell.flows.as_ref().is_some_and(|f| f.background_kbps.is_some()));
     let loses = survey.cells().any(|cell| cell.lost() > 0);
+    let plays = survey.cells().any(Cell::is_played);
     let others = [
+        (Metric::Playable, plays),
+        (Metric::Glitches, plays),
         (Metric::ResponseTime, true),
         (Metric::Tail, lead == Metric::ResponseTime),
         (Metric::Throughput, has_flows),

@@ -177,9 +177,14 @@ impl<'d> Survey<'d> {
     }
 }
 
-/// What points are about: the throughput where nothing but the transport sets the pace, else the response time.
+/// What points are about: what of frames could be played, the throughput where nothing but the transport sets the pace, else the
+/// response time.
 pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
-    let is_greedy = |cell: &Cell| cell.flows.is_some() && cell.conditions.rate <= 0.0;
-    let first = cells.next().is_some_and(is_greedy);
-    if first && cells.all(is_greedy) { Metric::Throughput } else { Metric::ResponseTime }
+    let of = |cell: &Cell| match cell {
+        _ if cell.is_played() => Metric::Playable,
+        _ if cell.flows.is_some() && cell.conditions.rate <= 0.0 => Metric::Throughput,
+        _ => Metric::ResponseTime,
+    };
+    let first = cells.next().map_or(Metric::ResponseTime, of);
+    if cells.all(|cell| of(cell) == first) { first } else { Metric::ResponseTime }
 }

@@ -169,7 +169,11 @@ mod tests {
     const CHANGES_ONLY: Mix = Mix { enable: 1, lifetime: 1_000_000, delete: 0 };
 
     fn agent(mix: Mix) -> Agent {
-        Agent::new(Lanes { streams: 1, connections: 1, gives_up: false }, mix, Seed(1).rng())
+        Agent::new(
+            Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false },
+            mix,
+            Seed(1).rng(),
+        )
     }
 
     /// A middlebox with one session.
@@ -206,7 +210,7 @@ mod tests {
     /// A reply to SE may be lost: said again it is another request, which an open session refuses. RFC 4540 section 5.2.1.
     #[test]
     fn a_session_that_is_opened_again_is_known() {
-        let lanes = Lanes { streams: 2, connections: 2, gives_up: true };
+        let lanes = Lanes { streams: 2, connections: 2, gives_up: true, is_stream: false };
         let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
         let (mut middlebox, second) = (Peer::new(), ConnectionId(1));
         let (tid, again) = agent.open(1, 1);

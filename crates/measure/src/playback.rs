@@ -1,0 +1,114 @@
+//! What a listener has of a medium: how many of its frames could be played, and how often something was missing.
+
+use hol_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{Outcome, Record, nanoseconds};
+
+/// The frames of one run, in the order in which they are played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Playback {
+    /// Frames that there were.
+    pub frames: u64,
+    /// Frames of which everything was there when they were to be played.
+    pub playable: u64,
+    /// Runs of frames that could not be played.
+    pub glitches: u64,
+    /// How long all of them sound.
+    #[serde(rename = "lasts_ns", with = "nanoseconds")]
+    pub lasts: Duration,
+}
+
+/// Reads frames one by one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlaybackSoFar {
+    frames: u64,
+    playable: u64,
+    glitches: u64,
+    is_playing: bool,
+    /// When the first frame was to be sent, and when the last.
+    sent: [Time; 2],
+}
+
+impl Playback {
+    /// The share of the frames that could be played, in percent.
+    pub fn playable_percent(&self) -> f64 {
+        100.0 * self.playable as f64 / self.frames as f64
+    }
+
+    /// Glitches in a minute; `None` of a single frame, which does not tell how long it sounds.
+    pub fn glitches_per_minute(&self) -> Option<f64> {
+        let minutes = self.lasts.as_secs_f64() / 60.0;
+        (minutes > 0.0).then(|| self.glitches as f64 / minutes)
+    }
+}
+
+impl PlaybackSoFar {
+    /// With the first frame.
+    pub(crate) fn new(frame: &Record) -> Self {
+        let sent = [frame.scheduled; 2];
+        let mut first = Self { frames: 0, playable: 0, glitches: 0, is_playing: true, sent };
+        first.add(frame);
+        first
+    }
+
+    /// The next frame.
+    pub(crate) fn add(&mut self, frame: &Record) {
+        let is_playable = frame.outcome == Outcome::Completed;
+        self.frames += 1;
+        self.playable += u64::from(is_playable);
+        self.glitches += u64::from(self.is_playing && !is_playable);
+        self.is_playing = is_playable;
+        // Frames that are interleaved are not sent in the order in which they are played.
+        self.sent = [self.sent[0].min(frame.scheduled), self.sent[1].max(frame.scheduled)];
+    }
+
+    pub(crate) fn finish(self) -> Playback {
+        let Self { frames, playable, glitches, sent: [first, last], .. } = self;
+        let gaps = frames.saturating_sub(1).max(1);
+        let lasts = Duration::from_nanos(
+            (u128::from(last.since(first).as_nanos()) * u128::from(frames) / u128::from(gaps)) as u64,
+        );
+        Playback { frames, playable, glitches, lasts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RecordKind;
+
+    fn playback(outcomes: &[Outcome]) -> Playback {
+        let frame = |(id, outcome): (usize, &Outcome)| Record {
+            id: id as u64,
+            kind: RecordKind::Frame,
+            parent: None,
+            stream: 0,
+            size: 626,
+            scheduled: Time::from_millis(100 + 20 * id as u64),
+            request: None,
+            reply: None,
+            outcome: *outcome,
+        };
+        let frames: Vec<Record> = outcomes.iter().enumerate().map(frame).collect();
+        let mut so_far = PlaybackSoFar::new(&frames[0]);
+        frames[1..].iter().for_each(|frame| so_far.add(frame));
+        so_far.finish()
+    }
+
+    #[test]
+    fn a_glitch_is_a_run_of_frames_that_cannot_be_played() {
+        use Outcome::{Abandoned, Completed, Late};
+        let all = playback(&[Late, Completed, Abandoned, Late, Completed, Abandoned]);
+        assert_eq!((all.frames, all.playable, all.glitches), (6, 2, 3));
+        // Six frames of 20 ms.
+        assert_eq!((all.lasts, all.glitches_per_minute()), (Duration::from_millis(120), Some(1500.0)));
+        assert!((all.playable_percent() - 100.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_single_frame_does_not_tell_how_long_it_sounds() {
+        let one = playback(&[Outcome::Completed]);
+        assert_eq!((one.playable_percent(), one.glitches_per_minute()), (100.0, None));
+    }
+}

@@ -1,0 +1,228 @@
+//! The frames that have come, and what of them could be played.
+
+use hol_rtp::{FrameHeader, Header, Malformed, Piece, mpa, pieces};
+
+use super::Packing;
+use crate::window::Window;
+
+/// What is forgotten lies so many frames back: half an hour.
+const KEPT: u32 = 1 << 16;
+
+/// By the number of a frame: how much of it is there.
+#[derive(Debug)]
+pub(super) struct Frames {
+    packing: Packing,
+    frames: Window<Frame>,
+}
+
+/// A frame, or its unit.
+#[derive(Debug, Default)]
+struct Frame {
+    /// The sequence numbers of the packets that have some of it.
+    packets: Vec<u16>,
+    octets: usize,
+    /// What its first packet says of it.
+    head: Option<Head>,
+    /// All that it needs is there.
+    is_playable: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    octets: usize,
+    /// Octets of main data in frames before, and in this.
+    reaches_back: usize,
+    slot: usize,
+}
+
+impl Frame {
+    fn whole(&self) -> Option<Head> {
+        self.head.filter(|head| head.octets == self.octets)
+    }
+}
+
+impl Head {
+    fn of_frame(offset: u16, octets: &[u8]) -> Result<Option<Self>, Malformed> {
+        if offset > 0 {
+            return Ok(None);
+        }
+        let header = FrameHeader::read(octets)?;
+        // Whatever the packets are, the header and the side information are in the first.
+        let reaches_back =
+            octets.get(..header.before_data()).map(|octets| header.reaches_back(octets)).ok_or(PARTS)?;
+        Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.slot() }))
+    }
+
+    /// Every part says how long the whole unit is.
+    fn of_unit(piece: &Piece<'_>) -> Self {
+        Self { octets: piece.size.into(), reaches_back: 0, slot: 0 }
+    }
+}
+
+const PARTS: Malformed = Malformed("parts of a frame that no streamer makes");
+
+impl Frames {
+    pub(super) fn new(packing: Packing) -> Self {
+        Self { packing, frames: Window::default() }
+    }
+
+    /// Takes a packet of frame `number`; the frames that can be played with it, the first first.
+    pub(super) fn take(
+        &mut self,
+        number: u32,
+        header: Header,
+        payload: &[u8],
+    ) -> Result<Vec<u32>, Malformed> {
+        let (octets, head) = match self.packing {
+            Packing::Mpa => {
+                let (offset, octets) = mpa::read(payload)?;
+                (octets.len(), Head::of_frame(offset, octets)?)
+            }
+            Packing::Adu => {
+                let [piece] = pieces(payload)?[..] else { return Err(PARTS) };
+                (piece.octets.len(), Some(Head::of_unit(&piece)))
+            }
+        };
+        self.make_room(number)?;
+        let Some(frame) = self.frames.get_mut(number) else { return Ok(Vec::new()) };
+        // What was restored may come after all.
+        if frame.packets.contains(&header.sequence) || frame.whole().is_some() {
+            return Ok(Vec::new());
+        }
+        frame.packets.push(header.sequence);
+        frame.octets += octets;
+        frame.head = frame.head.or(head);
+        Ok(if frame.whole().is_some() { self.newly_playable(number) } else { Vec::new() })
+    }
+
+    fn make_room(&mut self, number: u32) -> Result<(), Malformed> {
+        if number >= self.frames.end().saturating_add(KEPT) {
+            return Err(Malformed("a timestamp far ahead"));
+        }
+        while self.frames.end() <= number {
+            self.frames.push(Frame::default());
+            if self.frames.end() - self.frames.start() > KEPT {
+                self.frames.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Frame `number` is whole: those that have waited for it, itself among them.
+    fn newly_playable(&mut self, number: u32) -> Vec<u32> {
+        // With frames of the lowest bit rate main data begin up to eight frames back.
+        const REACH: u32 = 8;
+        let waiting = number..=number.saturating_add(REACH);
+        let playable: Vec<u32> = waiting.filter(|number| self.has_become_playable(*number)).collect();
+        for number in &playable {
+            if let Some(frame) = self.frames.get_mut(*number) {
+                frame.is_playable = true;
+            }
+        }
+        playable
+    }
+
+    /// Whether it is whole, and so are those before it from where its main data begin: who lacks one does not know how much of them
+    /// it had.
+    fn has_become_playable(&self, number: u32) -> bool {
+        let whole = |number: u32| self.frames.get(number).and_then(Frame::whole);
+        let Some(head) = whole(number).filter(|_| self.frames.get(number).is_some_and(|f| !f.is_playable))
+        else {
+            return false;
+        };
+        let (mut reaches_back, mut before) = (head.reaches_back, number);
+        while reaches_back > 0 {
+            let Some(head) = before.checked_sub(1).and_then(whole) else { return false };
+            reaches_back = reaches_back.saturating_sub(head.slot);
+            before -= 1;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    use hol_rtp::{Adus, BIT_RATES, Stream};
+
+    const HEADER: Header = Header { payload_type: 14, marker: false, sequence: 0, timestamp: 0, source: 0 };
+
+    /// Takes the packets of these frames in this order; the frames that could be played after each.
+    fn played(frames: &[Vec<u8>], room: usize, order: &[usize]) -> Vec<Vec<u32>> {
+        let mut taken = Frames::new(Packing::Mpa);
+        let packets: Vec<(u32, Vec<u8>)> = frames
+            .iter()
+            .zip(0..)
+            .flat_map(|(frame, number)| mpa::payloads(frame, room).map(move |payload| (number, payload)))
+            .collect();
+        let take = |at: &usize| {
+            let (number, payload) = &packets[*at];
+            taken.take(*number, Header { sequence: *at as u16, ..HEADER }, payload).expect("a packet of ours")
+        };
+        order.iter().filter(|at| **at < packets.len()).map(take).collect()
+    }
+
+    /// RFC 3119 section 1: the loss of a frame makes data of others useless; a decoder that has lost it cannot play them.
+    #[test]
+    fn a_lost_frame_takes_those_with_it_that_reach_back() {
+        let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(40).collect();
+        let reaches =
+            |number: usize| FrameHeader::read(&frames[number]).unwrap().reaches_back(&frames[number]) > 0;
+        let lost = (1..39).find(|number| reaches(number + 1)).unwrap();
+        let order: Vec<usize> = (0..40).filter(|number| *number != lost).collect();
+        let played = played(&frames, 1400, &order).concat();
+        assert!(
+            !played.contains(&(lost as u32 + 1)) && played.contains(&(lost as u32 + 2)),
+            "{lost}: {played:?}"
+        );
+        let late: Vec<usize> = order.iter().copied().chain([lost]).collect();
+        assert_eq!(
+            super::tests::played(&frames, 1400, &late).last(),
+            Some(&vec![lost as u32, lost as u32 + 1])
+        );
+    }
+
+    #[test]
+    fn what_comes_twice_counts_once() {
+        let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(2).collect();
+        let played = played(&frames, 400, &[0, 0, 1, 1, 0]);
+        assert_eq!(played, [vec![], vec![], vec![0], vec![], vec![]]);
+    }
+
+    #[test]
+    fn a_timestamp_from_nowhere_is_refused() {
+        let mut frames = Frames::new(Packing::Mpa);
+        let payload = mpa::payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
+        assert!(frames.take(KEPT, HEADER, &payload).is_err());
+        assert_eq!(frames.take(KEPT - 1, HEADER, &payload), Ok(vec![KEPT - 1]));
+        assert!(frames.take(2 * KEPT - 1, HEADER, &payload).is_ok());
+        assert_eq!(frames.take(3, HEADER, &payload), Ok(vec![]), "that is forgotten");
+    }
+
+    proptest! {
+        /// A frame can be played exactly when its unit can be made of the frames since the last that is missing: RFC 3119
+        /// appendix A.1.
+        #[test]
+        fn a_frame_can_be_played_when_its_unit_is_there(
+            rate in 0usize..14,
+            lost in proptest::collection::vec(prop::bool::weighted(0.2), 10..60),
+            order in Just((0..60_usize).collect::<Vec<_>>()).prop_shuffle(),
+        ) {
+            let frames: Vec<Vec<u8>> = Stream::new(BIT_RATES[rate]).unwrap().take(lost.len()).collect();
+            let order: Vec<usize> = order.into_iter().filter(|at| *at < lost.len() && !lost[*at]).collect();
+            let mut played = played(&frames, 1500, &order).concat();
+            played.sort_unstable();
+            let mut adus = Adus::default();
+            let units = frames.iter().zip(&lost).zip(0_u32..).filter_map(|((frame, lost), number)| {
+                if *lost {
+                    adus = Adus::default();
+                    return None;
+                }
+                adus.next(frame).unwrap().map(|_| number)
+            });
+            prop_assert_eq!(played, units.collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `media`: MP3 over RTP, played as it comes.
+
+mod clock;
+mod fec;
+mod frames;
+mod packets;
+mod player;
+mod playout;
+mod repair;
+mod streamer;
+mod unwrapped;
+
+use hol_base::{BitRate, ByteCount, Duration, Seed};
+use hol_measure::RecordKind;
+use hol_rtp::Header;
+use serde::{Deserialize, Serialize};
+
+pub use fec::Fec;
+
+use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
+use packets::Packets;
+use player::Player;
+use streamer::Streamer;
+
+/// Its keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Media {
+    /// Of the MP3, one of MPEG-1 layer III: 32 to 320 kbit/s. Default 192 kbit/s.
+    pub bitrate: BitRate,
+    /// What a packet carries. Default `mpa`.
+    pub packing: Packing,
+    /// Units of a cycle of interleaving, first those with an odd number, then the others; 1: in their order. Default 1.
+    pub interleave: u8,
+    /// Packets of parity: `"5/7"` are two for each five. Default none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fec: Option<Fec>,
+    /// From the first packet that comes until what it has is played. Default 200 ms.
+    pub buffer: Duration,
+    /// Octets of the longest packet, RTP's header included. Default 1400.
+    pub packet: ByteCount,
+}
+
+/// What a packet carries: one, or a part of one that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Packing {
+    /// A frame of MP3 as it is, which may need those before it. RFC 2250.
+    #[default]
+    Mpa,
+    /// A unit that needs no other. RFC 3119.
+    Adu,
+}
+
+impl Default for Media {
+    fn default() -> Self {
+        Self {
+            bitrate: BitRate::from_bits_per_second(192_000).expect("it is more than none"),
+            packing: Packing::default(),
+            interleave: 1,
+            fec: None,
+            buffer: Duration::from_millis(200),
+            packet: ByteCount(1400),
+        }
+    }
+}
+
+impl Packing {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Mpa => "mpa",
+            Self::Adu => "adu",
+        }
+    }
+}
+
+impl Media {
+    /// The shortest packets that may be the longest, and what fits into a datagram.
+    const PACKETS: std::ops::RangeInclusive<u64> = 128..=65_507;
+
+    fn kbps(&self) -> Option<u16> {
+        let known = hol_rtp::BIT_RATES.into_iter();
+        known.into_iter().find(|kbps| u64::from(*kbps) * 1000 == self.bitrate.bits_per_second())
+    }
+
+    /// Octets of a packet's payload: one of parity is longer than those that it stands for.
+    fn room(&self) -> usize {
+        let parity = if self.fec.is_some() { Header::OCTETS + hol_rtp::parity::OVERHEAD } else { 0 };
+        self.packet.0 as usize - Header::OCTETS - parity
+    }
+
+    /// How long a frame waits in the player at most, where nothing on the way takes time but FEC and interleaving.
+    fn waits(&self) -> [Duration; 2] {
+        let group = self.fec.map_or(1, |Fec(code)| code.k());
+        [clock::lasts(u64::from(group) - 1), clock::lasts(packets::spread(self.interleave))]
+    }
+}
+
+fn refused(problem: impl Into<String>) -> Result<(), WorkloadError> {
+    Err(WorkloadError::Media(problem.into()))
+}
+
+impl Workload for Media {
+    fn name(&self) -> &'static str {
+        "media"
+    }
+
+    fn about(&self) -> &'static str {
+        "MP3 over RTP into a jitter buffer: frames as they are (packing mpa, RFC 2250), or units that need no other (adu, \
+         RFC 3119), interleaved or with parity; each frame is played when its time comes, or is not"
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["bitrate", "packing", "interleave", "fec", "buffer", "packet"]
+    }
+
+    fn check_own(&self) -> Result<(), WorkloadError> {
+        let Self { bitrate, packing, interleave, buffer, packet, .. } = self;
+        if self.kbps().is_none() {
+            let known = hol_rtp::BIT_RATES.map(|kbps| kbps.to_string()).join(", ");
+            return refused(format!(
+                "`bitrate` is {bitrate}, but that of MPEG-1 layer III is one of {known} kbit/s; take one of them"
+            ));
+        }
+        if !Self::PACKETS.contains(&packet.0) {
+            return refused("`packet` needs at least 128 octets and at most 65507");
+        }
+        if *interleave == 0 {
+            return refused("`interleave` is 0, but a cycle has a unit at least; 1 is not to interleave");
+        }
+        if *interleave > 1 && *packing == Packing::Mpa {
+            return refused(
+                "`interleave` is of units that need no other, which frames are not; set `packing` to \"adu\", or leave it out",
+            );
+        }
+        let [group, cycle] = self.waits();
+        if group > *buffer {
+            return refused(format!(
+                "`fec` restores the first packet of a group {group} after its time, but `buffer` is {buffer}; make the group \
+                 smaller or the buffer longer"
+            ));
+        }
+        if cycle > *buffer {
+            return refused(format!(
+                "`interleave` sends a unit up to {cycle} after its time, but `buffer` is {buffer}; make the cycle shorter or \
+                 the buffer longer"
+            ));
+        }
+        if group + cycle > *buffer {
+            return refused(format!(
+                "`fec` and `interleave` together take {}, but `buffer` is {buffer}; make one smaller or the buffer longer",
+                group + cycle
+            ));
+        }
+        Ok(())
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Every(clock::lasts(1))
+    }
+
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    fn longest(&self) -> Option<u64> {
+        Some(self.packet.0)
+    }
+
+    fn record_kind(&self) -> RecordKind {
+        RecordKind::Frame
+    }
+
+    fn length_of(&self) -> LengthOf {
+        packets::length_of
+    }
+
+    fn client(&self, lanes: Lanes, messages: u64, _: Seed) -> Box<dyn Application> {
+        let kbps = self.kbps().expect("it was checked");
+        Box::new(Streamer::new(Packets::new(self, lanes.is_stream), kbps, lanes, messages))
+    }
+
+    fn server(&self, lanes: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
+        Box::new(Player::new(self, lanes.is_stream, messages))
+    }
+
+    fn describe(&self) -> String {
+        let Self { bitrate, packing, interleave, fec, .. } = self;
+        let fec = fec.map(|fec| format!(" fec {fec}")).unwrap_or_default();
+        let cycle = if *interleave > 1 { format!(" interleaved {interleave}") } else { String::new() };
+        format!("media {bitrate} {}{cycle}{fec}", packing.name())
+    }
+}

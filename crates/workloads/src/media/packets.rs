@@ -1,0 +1,258 @@
+//! What leaves the streamer: frames in RTP packets, in the order of the interleaving, with parity behind each group.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use hol_rtp::{Adus, Header, Interleaver, mpa, odd_then_even, parity};
+use hol_transport::FramingError;
+
+use super::{Fec, Media, Packing, clock};
+
+/// RFC 3551 table 4.
+const MPA: u8 = 14;
+/// Dynamic ones, which a session description would tell. RFC 3551 section 3.
+const ADU: u8 = 96;
+pub(super) const PARITY: u8 = 97;
+/// The streams of the medium and of its parity have sequence numbers of their own.
+const SOURCES: [u32; 2] = [0x6d70_3300, 0x6d70_3301];
+
+/// Octets of the length that stands before a packet in a byte stream. RFC 4571 section 2.
+pub(super) const LENGTH: usize = 2;
+
+/// The length of the packet that starts with `octets`, in a byte stream.
+pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
+    let Some(length) = octets.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length))) else {
+        return Ok(None);
+    };
+    if length < Header::OCTETS { Err(FramingError("impossible length")) } else { Ok(Some(LENGTH + length)) }
+}
+
+/// How many frames a unit waits for its turn in a cycle of this size, the longest of them against the first that leaves: by that
+/// all others are played.
+pub(super) fn spread(cycle: u8) -> u64 {
+    let order = odd_then_even(cycle);
+    let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();
+    waits.iter().max().zip(waits.first()).map_or(0, |(longest, first)| longest.abs_diff(*first))
+}
+
+/// A packet that is ready.
+#[derive(Debug)]
+pub(super) struct Packet {
+    /// The frame that it is of; parity is of none.
+    pub(super) frame: Option<u32>,
+    pub(super) octets: Bytes,
+}
+
+/// Makes packets of frames.
+#[derive(Debug)]
+pub(super) struct Packets {
+    packing: Packing,
+    adus: Adus,
+    interleaver: Option<Interleaver>,
+    /// The first unit of the cycle.
+    cycle: u32,
+    /// Frames or units that have not left.
+    waiting: VecDeque<(u32, Vec<u8>)>,
+    room: usize,
+    fec: Option<Fec>,
+    /// The packets since the last parity.
+    group: Vec<Vec<u8>>,
+    /// The next sequence numbers of the medium and of its parity.
+    sequences: [u16; 2],
+    is_stream: bool,
+}
+
+impl Packets {
+    pub(super) fn new(media: &Media, is_stream: bool) -> Self {
+        let interleaver = (media.interleave > 1).then(|| Interleaver::new(odd_then_even(media.interleave)));
+        Self {
+            packing: media.packing,
+            adus: Adus::default(),
+            interleaver,
+            cycle: 0,
+            waiting: VecDeque::new(),
+            room: media.room(),
+            fec: media.fec,
+            group: Vec::new(),
+            sequences: [0; 2],
+            is_stream,
+        }
+    }
+
+    /// The next frame is there.
+    pub(super) fn take(&mut self, number: u32, frame: Vec<u8>) {
+        if self.packing == Packing::Mpa {
+            return self.waiting.push_back((number, frame));
+        }
+        let adu = self.adus.next(&frame).expect("a frame of ours").expect("a stream from its beginning");
+        match &mut self.interleaver {
+            None => self.waiting.push_back((number, adu)),
+            Some(interleaver) => {
+                let cycle = interleaver.push(adu).expect("a header of ours");
+                self.wait(number + 1, cycle);
+            }
+        }
+    }
+
+    /// No more frames come.
+    pub(super) fn finish(&mut self, frames: u32) {
+        if let Some(interleaver) = self.interleaver.take() {
+            self.wait(frames, interleaver.finish());
+        }
+    }
+
+    /// A cycle is in its order; its units say which they are. The next begins with unit `next`.
+    fn wait(&mut self, next: u32, cycle: Vec<Vec<u8>>) {
+        if !cycle.is_empty() {
+            let first = std::mem::replace(&mut self.cycle, next);
+            self.waiting.extend(cycle.into_iter().map(|adu| (first + u32::from(adu[0]), adu)));
+        }
+    }
+
+    /// Whether all that was taken has left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The packets of the next frame or unit, and parity if a group is full; is it the last, whatever there is of one.
+    pub(super) fn next(&mut self, is_last: bool) -> Vec<Packet> {
+        let Some((number, unit)) = self.waiting.pop_front() else { return Vec::new() };
+        let payloads: Vec<Vec<u8>> = match self.packing {
+            Packing::Mpa => mpa::payloads(&unit, self.room).collect(),
+            Packing::Adu => hol_rtp::split(&unit, self.room).collect(),
+        };
+        let is_last = is_last && self.waiting.is_empty();
+        let count = payloads.len();
+        let mut packets = Vec::new();
+        for (index, payload) in payloads.into_iter().enumerate() {
+            let octets = self.medium(number, &payload);
+            packets.push(Packet { frame: Some(number), octets: self.framed(&octets) });
+            self.protect(number, octets, is_last && index + 1 == count, &mut packets);
+        }
+        packets
+    }
+
+    /// A packet of the medium.
+    fn medium(&mut self, number: u32, payload: &[u8]) -> Vec<u8> {
+        let payload_type = if self.packing == Packing::Mpa { MPA } else { ADU };
+        // The first of a talkspurt: RFC 2250 section 3.3; RFC 3119 section 3.4 has no use for it.
+        let marker = payload_type == MPA && self.sequences[0] == 0 && number == 0;
+        self.packet(0, payload_type, marker, number, payload)
+    }
+
+    fn packet(
+        &mut self,
+        stream: usize,
+        payload_type: u8,
+        marker: bool,
+        number: u32,
+        payload: &[u8],
+    ) -> Vec<u8> {
+        let (sequence, timestamp) = (self.sequences[stream], clock::timestamp(number));
+        self.sequences[stream] = sequence.wrapping_add(1);
+        let header = Header { payload_type, marker, sequence, timestamp, source: SOURCES[stream] };
+        [&header.octets()[..], payload].concat()
+    }
+
+    /// Puts a packet into its group, and the parity of a group behind it.
+    fn protect(&mut self, number: u32, octets: Vec<u8>, is_last: bool, packets: &mut Vec<Packet>) {
+        let Some(Fec(code)) = self.fec else { return };
+        self.group.push(octets);
+        if self.group.len() < code.k().into() && !is_last {
+            return;
+        }
+        let group = std::mem::take(&mut self.group);
+        let first = self.sequences[0].wrapping_sub(group.len() as u16);
+        for payload in parity::payloads(first, &group, code) {
+            let octets = self.packet(1, PARITY, false, number, &payload);
+            packets.push(Packet { frame: None, octets: self.framed(&octets) });
+        }
+    }
+
+    /// As it goes over the transport: in a byte stream behind its length.
+    fn framed(&self, packet: &[u8]) -> Bytes {
+        let length = (packet.len() as u16).to_be_bytes();
+        let before: &[u8] = if self.is_stream { &length } else { &[] };
+        Bytes::from([before, packet].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn media(text: &str) -> Media {
+        serde_json::from_str(text).expect("keys of media")
+    }
+
+    /// The frames of all packets that leave, one unit for each frame that is taken, then the rest; parity is -1.
+    fn order(media: &Media, frames: u32) -> Vec<Vec<i64>> {
+        let mut packets = Packets::new(media, false);
+        let mut stream = hol_rtp::Stream::new(192).unwrap();
+        let of =
+            |packets: Vec<Packet>| packets.iter().map(|packet| packet.frame.map_or(-1, i64::from)).collect();
+        let mut left = Vec::new();
+        for number in 0..frames {
+            packets.take(number, stream.next().unwrap());
+            if number + 1 == frames {
+                packets.finish(frames);
+            }
+            left.push(of(packets.next(number + 1 == frames)));
+        }
+        while !packets.is_empty() {
+            left.push(of(packets.next(true)));
+        }
+        left
+    }
+
+    #[test]
+    fn a_frame_leaves_when_it_is_there() {
+        assert_eq!(order(&media("{}"), 3), [[0], [1], [2]]);
+    }
+
+    /// RFC 3119 section 6.
+    #[test]
+    fn a_cycle_leaves_unit_by_unit_when_it_is_full_and_what_is_left_at_the_end() {
+        let media = media("{\"packing\":\"adu\",\"interleave\":4}");
+        let left: Vec<i64> = order(&media, 10).concat();
+        assert_eq!(left, [1, 3, 0, 2, 5, 7, 4, 6, 9, 8]);
+        assert!(order(&media, 10)[..3].iter().all(Vec::is_empty));
+    }
+
+    #[test]
+    fn parity_follows_its_group_and_the_last_group_is_shorter() {
+        let media = media("{\"packing\":\"adu\",\"fec\":\"3/5\"}");
+        assert_eq!(order(&media, 4), [vec![0], vec![1], vec![2, -1, -1], vec![3, -1, -1]]);
+    }
+
+    #[test]
+    fn no_packet_is_longer_than_it_may_be() {
+        for text in ["{\"packet\":\"300B\"}", "{\"packet\":\"300B\",\"packing\":\"adu\",\"fec\":\"5/7\"}"] {
+            let mut packets = Packets::new(&media(text), false);
+            let mut longest = 0;
+            for (number, frame) in (0..50).zip(hol_rtp::Stream::new(192).unwrap()) {
+                packets.take(number, frame);
+                longest =
+                    packets.next(false).iter().map(|packet| packet.octets.len()).max().unwrap().max(longest);
+            }
+            assert_eq!(longest, 300, "{text}");
+        }
+    }
+
+    /// RFC 4571 section 2.
+    #[test]
+    fn in_a_byte_stream_a_packet_stands_behind_its_length() {
+        let mut packets = Packets::new(&media("{}"), true);
+        packets.take(0, hol_rtp::Stream::new(192).unwrap().next().unwrap());
+        let octets = packets.next(true).remove(0).octets;
+        assert_eq!((octets.len(), &octets[..3]), (2 + 12 + 4 + 626, &[2, 130, 0x80][..]));
+        assert_eq!(length_of(&octets), Ok(Some(octets.len())));
+        assert_eq!(length_of(&octets[..1]), Ok(None));
+        assert!(length_of(&[0, 11]).is_err());
+    }
+
+    #[test]
+    fn a_cycle_needs_a_buffer_of_half_of_it_and_one() {
+        assert_eq!([1, 2, 4, 8, 9].map(spread), [0, 2, 3, 5, 5]);
+    }
+}

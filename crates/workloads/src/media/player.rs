@@ -1,0 +1,115 @@
+//! The side that listens.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_rtp::{Header, Malformed};
+use hol_transport::Passage;
+
+use super::frames::Frames;
+use super::packets::{LENGTH, PARITY};
+use super::playout::Playout;
+use super::repair::Repair;
+use super::unwrapped::Unwrapped;
+use super::{Media, clock};
+use crate::contract::{Application, ConnectionId, Delivery, Input, Output, Quit, Standing};
+use crate::ledger::{Arrived, Ledger};
+
+/// Notes each frame when all that it needs is there, and whether its time to be played was over by then.
+#[derive(Debug)]
+pub(crate) struct Player {
+    is_stream: bool,
+    repair: Option<Repair>,
+    timestamp: Unwrapped<32>,
+    frames: Frames,
+    playout: Playout,
+    /// Connections whose peer sends no more.
+    to_close: VecDeque<ConnectionId>,
+    quit: Option<Quit>,
+    ledger: Ledger,
+}
+
+impl Player {
+    pub(super) fn new(media: &Media, is_stream: bool, expected: u64) -> Self {
+        Self {
+            is_stream,
+            repair: media.fec.map(|_| Repair::default()),
+            timestamp: Unwrapped::default(),
+            frames: Frames::new(media.packing),
+            playout: Playout::new(media.buffer),
+            to_close: VecDeque::new(),
+            quit: None,
+            ledger: Ledger::new(expected),
+        }
+    }
+
+    fn take(&mut self, now: Time, delivery: Delivery) -> Result<(), Malformed> {
+        let Delivery { mut payload, passage, .. } = delivery;
+        let packet = payload.split_off(if self.is_stream { LENGTH.min(payload.len()) } else { 0 });
+        let (header, payload) = Header::read(&packet)?;
+        let Some(repair) = &mut self.repair else { return self.hear(now, passage, &packet) };
+        let restored = if header.payload_type == PARITY {
+            repair.parity(Bytes::copy_from_slice(payload))?
+        } else {
+            let restored = repair.medium(header.sequence, packet.clone());
+            self.hear(now, passage, &packet)?;
+            restored
+        };
+        restored.iter().try_for_each(|packet| self.hear(now, passage, packet))
+    }
+
+    /// A packet of the medium is there, be it restored.
+    fn hear(&mut self, now: Time, passage: Passage, packet: &[u8]) -> Result<(), Malformed> {
+        let (header, payload) = Header::read(packet)?;
+        let number = self.timestamp.see(header.timestamp).map(clock::frame);
+        let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(NEVER)?;
+        self.playout.heard(now, number);
+        for frame in self.frames.take(number, header, payload)? {
+            let entry = self.ledger.note_request(frame, Arrived { passage, delivered: now });
+            if self.playout.is_late(now, frame) {
+                self.ledger.note_late(entry);
+            }
+        }
+        Ok(())
+    }
+}
+
+const NEVER: Malformed = Malformed("a timestamp before the first");
+
+impl Application for Player {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Message(delivery) => {
+                let nonsense = |Malformed(why)| Quit::Nonsense(why);
+                self.quit = self.take(now, delivery).err().map(nonsense).or(self.quit);
+            }
+            Input::PeerClosed(connection) => self.to_close.push_back(connection),
+            Input::Failed(_, reason) => self.quit = Some(Quit::Connection(reason)),
+            Input::Opened(_)
+            | Input::Accepted(_)
+            | Input::Closed(_)
+            | Input::Full(_)
+            | Input::Writable(_) => {}
+        }
+    }
+
+    fn poll(&mut self, _: Time) -> Output {
+        if let Some(quit) = self.quit {
+            return Output::Stop(quit);
+        }
+        self.to_close.pop_front().map_or(Output::Wait(Time::MAX), Output::Close)
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { done: self.ledger.received(), ..Standing::default() }
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    fn end(&mut self, _: Time) -> bool {
+        true
+    }
+}

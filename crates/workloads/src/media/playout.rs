@@ -1,0 +1,48 @@
+//! The jitter buffer: when each frame is played.
+
+use hol_base::{Duration, Time};
+
+use super::clock;
+
+/// What comes first is played so long after it came, and all else at its distance from that.
+#[derive(Debug)]
+pub(super) struct Playout {
+    buffer: Duration,
+    /// When it came, and which frame it was of.
+    first: Option<(Time, u32)>,
+}
+
+impl Playout {
+    pub(super) fn new(buffer: Duration) -> Self {
+        Self { buffer, first: None }
+    }
+
+    /// Something of a frame has come.
+    pub(super) fn heard(&mut self, now: Time, frame: u32) {
+        self.first.get_or_insert((now, frame));
+    }
+
+    /// Whether the time of a frame is over.
+    pub(super) fn is_late(&self, now: Time, frame: u32) -> bool {
+        let Some((came, first)) = self.first else { return false };
+        now + clock::lasts(first.into()) > came + self.buffer + clock::lasts(frame.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_played_at_its_distance_from_the_first_that_came() {
+        let mut playout = Playout::new(Duration::from_millis(200));
+        let at = |nanos| Time::from_millis(500) + Duration::from_nanos(nanos);
+        assert!(!playout.is_late(at(0), 7));
+        playout.heard(at(0), 1);
+        playout.heard(at(1), 2);
+        assert_eq!([200_000_000, 200_000_001].map(|nanos| playout.is_late(at(nanos), 1)), [false, true]);
+        // 49 frames are 1.28 s.
+        assert_eq!([1_480_000_000, 1_480_000_001].map(|nanos| playout.is_late(at(nanos), 50)), [false, true]);
+        assert_eq!([173_877_552, 173_877_553].map(|nanos| playout.is_late(at(nanos), 0)), [false, true]);
+    }
+}

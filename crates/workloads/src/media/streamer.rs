@@ -1,0 +1,189 @@
+//! The side that sends, by the clock of the medium.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use hol_base::Time;
+use hol_measure::RecordKind;
+use hol_rtp::Stream;
+
+use super::clock;
+use super::packets::{Packet, Packets};
+use crate::contract::{Application, ConnectionId, Input, Outgoing, Output, Quit, Standing};
+use crate::held::Held;
+use crate::ledger::{Due, EntryId, Ledger};
+use crate::{ENDLESS, Lanes};
+
+/// Takes a frame from an encoder whenever one has been spoken, and sends one frame, or unit, as often. What the transport does
+/// not take waits, and the encoder does not.
+#[derive(Debug)]
+pub(crate) struct Streamer {
+    lanes: Lanes,
+    stream: Stream,
+    packets: Packets,
+    /// Frames that have not come due.
+    left: u64,
+    endless: bool,
+    /// Connections that are still to be opened, and how many are open.
+    to_open: Range<u32>,
+    open: u32,
+    /// When the last was open: the clock starts.
+    start: Option<Time>,
+    /// Frames that could have been spoken since.
+    ticks: u64,
+    outbox: VecDeque<Packet>,
+    held: Held,
+    /// Packets that were sent: they take the lanes in turn.
+    turns: u32,
+    to_close: VecDeque<ConnectionId>,
+    quit: Option<Quit>,
+    ledger: Ledger,
+}
+
+impl Streamer {
+    pub(super) fn new(packets: Packets, kbps: u16, lanes: Lanes, frames: u64) -> Self {
+        Self {
+            lanes,
+            stream: Stream::new(kbps).expect("it was checked"),
+            packets,
+            left: frames,
+            endless: frames == ENDLESS,
+            to_open: 0..lanes.connections.into(),
+            open: 0,
+            start: None,
+            ticks: 0,
+            outbox: VecDeque::new(),
+            held: Held::default(),
+            turns: 0,
+            to_close: VecDeque::new(),
+            quit: None,
+            ledger: Ledger::default(),
+        }
+    }
+
+    fn opened(&mut self, now: Time) {
+        self.open += 1;
+        if self.open == u32::from(self.lanes.connections) {
+            self.start = Some(now);
+        }
+    }
+
+    /// When the next frame has been spoken, or a unit that was held back is to leave.
+    fn next_tick(&self) -> Time {
+        let waits = self.left > 0 || !self.packets.is_empty();
+        self.start.filter(|_| waits).map_or(Time::MAX, |start| start + clock::lasts(self.ticks + 1))
+    }
+
+    /// Another frame could have been spoken.
+    fn tick(&mut self, at: Time) {
+        self.ticks += 1;
+        if self.left > 0 {
+            let frame = self.next_frame(at);
+            self.packets.take(self.ledger.due() as u32 - 1, frame);
+            if self.left == 0 {
+                self.packets.finish(self.ledger.due() as u32);
+            }
+        }
+        let packets = self.packets.next(self.left == 0);
+        if let Some(frame) = packets.first().and_then(|packet| packet.frame) {
+            self.ledger.note_scheduled(EntryId::of(frame), at);
+        }
+        self.outbox.extend(packets);
+    }
+
+    /// A frame comes due.
+    fn next_frame(&mut self, at: Time) -> Vec<u8> {
+        self.left -= u64::from(!self.endless);
+        let frame = self.stream.next().expect("it has no end");
+        let (size, kind) = (frame.len() as u32, RecordKind::Frame);
+        self.ledger.note_due(at, Due { scheduled: at, lane: 0, size, kind, parent: None });
+        frame
+    }
+
+    /// The next packet, on the next lane.
+    fn outgoing(&mut self, packet: Packet) -> Outgoing {
+        let lane = self.lanes.in_turn(self.turns, |_| true);
+        self.turns = self.turns.wrapping_add(1);
+        let entry = packet.frame.map(EntryId::of);
+        if let Some(entry) = entry {
+            self.ledger.note_lane(entry, lane);
+        }
+        let (connection, stream) = (self.lanes.connection(lane), self.lanes.stream(lane));
+        Outgoing { connection, stream, payload: packet.octets, terms: None, entry }
+    }
+
+    fn has_more(&self) -> bool {
+        self.next_tick() < Time::MAX || !self.outbox.is_empty() || self.held.len() > 0
+    }
+}
+
+impl Application for Streamer {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Opened(_) => self.opened(now),
+            Input::Full(outgoing) => self.held.refused(outgoing),
+            Input::Writable(_) => self.held.retry(),
+            Input::PeerClosed(_) if self.has_more() => {
+                self.quit = Some(Quit::Connection("closed by the peer"))
+            }
+            Input::PeerClosed(connection) => self.to_close.push_back(connection),
+            Input::Failed(_, reason) => self.quit = Some(Quit::Connection(reason)),
+            Input::Message(_) => self.quit = Some(Quit::Nonsense("a player that speaks")),
+            Input::Accepted(_) | Input::Closed(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        if let Some(quit) = self.quit {
+            return Output::Stop(quit);
+        }
+        if let Some(connection) = self.to_open.next() {
+            return Output::Open(ConnectionId(connection));
+        }
+        if let Some(connection) = self.to_close.pop_front() {
+            return Output::Close(connection);
+        }
+        while self.next_tick() <= now {
+            self.tick(self.next_tick());
+        }
+        let held = self.held.next();
+        let is_blocked = self.held.len() > 0;
+        let next = held.or_else(|| {
+            let packet = if is_blocked { None } else { self.outbox.pop_front() }?;
+            Some(self.outgoing(packet))
+        });
+        let Some(outgoing) = next else { return Output::Wait(self.next_tick()) };
+        if let Some(entry) = outgoing.entry {
+            self.ledger.note_written(entry, now);
+        }
+        Output::Send(outgoing)
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            due: self.ledger.due(),
+            done: 0,
+            last_due: self.ledger.last_due(),
+            all_due: self.left == 0,
+            awaits_answer: false,
+        }
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    /// Notes the frames that were never spoken.
+    fn end(&mut self, now: Time) -> bool {
+        const PART: u64 = 4096;
+        if self.endless {
+            return true;
+        }
+        for _ in 0..PART.min(self.left) {
+            let since = self.start.get_or_insert(now);
+            let at = *since + clock::lasts(self.ledger.due() + 1);
+            self.next_frame(at);
+        }
+        self.left == 0
+    }
+}

@@ -1,0 +1,48 @@
+//! Numbers of a few bits that come back to zero, counted on. RFC 3550 appendix A.1.
+
+/// The largest that has been seen.
+#[derive(Debug, Default)]
+pub(super) struct Unwrapped<const BITS: u32> {
+    highest: u64,
+}
+
+impl<const BITS: u32> Unwrapped<BITS> {
+    /// The number that has these bits and is nearest to the largest so far; `None` if it lies before the first.
+    pub(super) fn near(&self, bits: u32) -> Option<u64> {
+        let around = 1_u64 << BITS;
+        let ahead = u64::from(bits).wrapping_sub(self.highest) % around;
+        let behind = around - ahead;
+        if ahead < around / 2 { Some(self.highest + ahead) } else { self.highest.checked_sub(behind) }
+    }
+
+    /// The same of a number that has come.
+    pub(super) fn see(&mut self, bits: u32) -> Option<u64> {
+        let number = self.near(bits)?;
+        self.highest = self.highest.max(number);
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_lies_before_the_first() {
+        let mut numbers = Unwrapped::<16>::default();
+        assert_eq!((numbers.see(0xffff), numbers.see(2), numbers.see(1)), (None, Some(2), Some(1)));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_go_on_whatever_is_lost_or_overtaken(steps in proptest::collection::vec(-1000i64..30_000, 1..100)) {
+            let (mut numbers, mut highest) = (Unwrapped::<16>::default(), 0_i64);
+            for step in steps {
+                let number = (highest + step).max(0);
+                highest = highest.max(number);
+                prop_assert_eq!(numbers.see((number as u64 % 65_536) as u32), Some(number as u64));
+            }
+        }
+    }
+}
