@@ -97,7 +97,9 @@ fn lacks(metric: &str, points: &[Point]) -> Option<&'static str> {
         "throughput" | "connect-time" if !any(Point::tells_of_flows) => Some(
             "it is measured where messages are not answered, or beside a [[background]], and not of pages",
         ),
-        "playable" | "glitches" if !any(Point::is_played) => Some("frames of media have one; take the workload media"),
+        "playable" | "glitches" if !any(Point::is_played) => {
+            Some("frames of media have one; take the workload media")
+        }
         "fairness" if !any(|point| point.competitors() > 0) => {
             Some("write a [[background]] that competes with the workload")
         }

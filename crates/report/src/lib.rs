@@ -13,6 +13,7 @@ pub mod metric;
 mod page;
 pub mod plot;
 mod provenance;
+mod region;
 mod report;
 pub mod sequence;
 pub mod survey;

@@ -11,6 +11,7 @@ use crate::data::Dataset;
 use crate::figures::{Figure, StackView, StudyFigures, gather};
 use crate::page;
 use crate::provenance::Provenance;
+use crate::region::{self, Region};
 use crate::sequence::{Diagram, diagrams};
 use crate::survey::{Survey, Surveyed};
 use crate::two_worlds::{Kernel, Mismatch};
@@ -28,6 +29,8 @@ pub struct Report {
     pub absent: Vec<StackView>,
     /// The figures with their data.
     pub figures: Vec<Figure>,
+    /// Where transports are good enough.
+    pub regions: Vec<Region>,
     /// What an experiment of one's own answers; empty for a study.
     pub surveys: Vec<Surveyed>,
     /// What the study asks and answers; empty for an experiment of one's own.
@@ -131,10 +134,12 @@ impl Report {
             }
         }
         let judged = asked.judge(&data);
+        let regions = region::gather(&asked.layout.regions, &data);
         let Asked { layout, absent, claims, share } = asked;
         Self {
             title: results.manifest.title.clone(),
             figures,
+            regions,
             surveys,
             judged,
             kernel: None,
@@ -185,6 +190,10 @@ impl Report {
         for figure in &self.figures {
             file(figures.join(format!("{}.svg", figure.id)), figure.draw().standalone())?;
             file(figures.join(format!("{}.csv", figure.id)), figure.csv())?;
+        }
+        for region in &self.regions {
+            file(figures.join(format!("{}.svg", region.id)), region.draw().standalone())?;
+            file(figures.join(format!("{}.csv", region.id)), region.csv())?;
         }
         for survey in &self.surveys {
             for (index, map) in survey.maps.iter().enumerate() {

@@ -100,6 +100,7 @@ impl Check {
             Self::Crossover(check) => scope(from_ref(&check.transport), &check.at),
             Self::SameWorkloads(check) => scope(&check.transports, &check.at),
             Self::Inside(check) => scope(&check.transports, &check.at),
+            Self::Area(check) => scope(&check.transports, &check.at),
             Self::Ceiling(check) => scope(&check.transports, &check.at),
             Self::Floor(check) => scope(&check.transports, &check.at),
             Self::Monotone(check) => scope(&check.transports, &check.at),

@@ -1,5 +1,6 @@
 //! Claims of a paper, declared in its study's `claims.toml`, judged by code on the measured points.
 
+mod area;
 mod blocking;
 mod bounds;
 mod ceiling;
@@ -133,6 +134,8 @@ pub enum Check {
     Inside(bounds::Inside),
     /// A transport has so many times what another has.
     Ratio(ratio::Ratio),
+    /// A transport is good enough at more points than another.
+    Area(area::Area),
     /// Throughput is what the line carries.
     Ceiling(ceiling::Ceiling),
     /// Throughput falls at one place of an axis.
@@ -258,6 +261,7 @@ impl Check {
             Self::SameWorkloads(check) => check.evaluate(view),
             Self::Inside(check) => check.evaluate(view),
             Self::Ratio(check) => check.evaluate(view),
+            Self::Area(check) => check.evaluate(view),
             Self::Ceiling(check) => check.evaluate(view),
             Self::Dip(check) => check.evaluate(view),
             Self::Floor(check) => check.evaluate(view),

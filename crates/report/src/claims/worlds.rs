@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use hol_base::Duration;
 use hol_lab::{Point, Study};
-use hol_measure::{Distribution, Summary};
+use hol_measure::{Distribution, Playback, Summary};
 
 use super::{Check, Claim, Kind, StudyClaims, Verdict, View, judge};
 use crate::data::{Cell, Dataset, Flows};
@@ -22,6 +23,8 @@ struct Sample {
     connect_ms: f64,
     objects_ms: f64,
     packets_lost: f64,
+    /// In percent.
+    playable: f64,
     /// How much more the next repetition has, as a share.
     spread: f64,
     stopped: bool,
@@ -166,6 +169,8 @@ const FALSE: &[(&str, World)] = &[
         here.ms += 5.0 + if cell.transport == "SCTP-1" { 5.0 } else { 0.0 };
         here.ms -= if cell.transport == "TCP" { 5.0 } else { 0.0 };
     }),
+    ("pfu-21", calm),
+    ("pfu-21", |cell, here| here.playable -= if is_sctp(cell) { 50.0 } else { 0.0 }),
     ("pfu-22", |cell, here| here.kbps *= if is_sctp(cell) { 2.0 } else { 1.0 }),
     ("pfu-23", |cell, here| here.kbps += cell.conditions.loss),
     ("sas-1", sctp_is_slower),
@@ -273,6 +278,7 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
         connect_ms: 100.0,
         objects_ms: 50.0,
         packets_lost: 1.0,
+        playable: 100.0,
         spread: 1e-5,
         stopped: false,
     };
@@ -282,6 +288,9 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
     };
     let key = [here.ms, here.spread].map(f64::to_bits);
     (cell.runs, cell.latency) = repeated.entry(key).or_insert_with(|| repeat(here.ms, here.spread)).clone();
+    let playable = (100.0 * here.playable) as u64;
+    let playback = Playback { frames: 10_000, playable, glitches: 0, lasts: Duration::from_secs(1) };
+    cell.runs.iter_mut().for_each(|run| run.playback = Some(playback));
     cell.stopped = here.stopped.then(|| "behind schedule".to_owned());
     (cell.objects, cell.packets_lost) = (every(here.objects_ms), every(here.packets_lost));
     cell.flows = Some(Flows {

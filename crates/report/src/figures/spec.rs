@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::data::Filter;
 use crate::metric::Metric;
+use crate::region::RegionSpec;
 
 /// The file: the stacks that stand side by side, and the figures by their numbers in the paper.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -21,6 +22,9 @@ pub struct StudyFigures {
     /// The figures.
     #[serde(rename = "figure", default)]
     pub figures: Vec<FigureSpec>,
+    /// Planes in which transports are good enough.
+    #[serde(rename = "region", default)]
+    pub regions: Vec<RegionSpec>,
     /// Experiments whose means are held against the closed form in a table.
     #[serde(default)]
     pub closed_form_experiments: Vec<String>,

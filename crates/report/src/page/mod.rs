@@ -6,6 +6,7 @@ mod flows;
 mod places;
 mod points;
 mod provenance;
+mod regions;
 mod split;
 mod summary;
 mod survey;
@@ -42,6 +43,7 @@ pub fn html(report: &Report) -> String {
         ("claims", "Claims", claims::html(report)),
         ("worlds", "Both worlds", worlds::html(report)),
         ("figures", "Figures", figures::html(report)),
+        ("regions", "Where it is good enough", regions::html(report)),
         ("points", "All points", points::html(report)),
         ("flows", "Throughput", flows::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
@@ -161,6 +163,7 @@ mod tests {
         Report {
             title: "A & B".into(),
             figures: survey.figures(&[], &data, 1),
+            regions: Vec::new(),
             surveys: vec![survey.surveyed()],
             judged: judge(&claims, &layout.views, &[], &data),
             kernel: None,

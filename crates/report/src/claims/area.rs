@@ -1,0 +1,75 @@
+//! The region of a plane in which one transport is good enough is larger than that of another.
+
+use hol_measure::{CONFIDENCE, Interval};
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+use crate::region::Enough;
+
+/// Each of `transports` is good enough at more of the points than another.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Area {
+    pub(super) transports: Vec<String>,
+    than: String,
+    #[serde(default)]
+    pub(super) at: Filter,
+    /// What is good enough.
+    enough: Enough,
+}
+
+impl Area {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        Finding::all(self.transports.iter().map(|transport| self.of(view, transport)))
+    }
+
+    /// Repetitions met the same losses, so areas are compared pairwise.
+    fn of(&self, view: &View<'_>, transport: &str) -> Finding {
+        let cells = view.cells(transport, &self.at);
+        let pairs: Vec<(&Cell, &Cell)> =
+            cells.into_iter().filter_map(|cell| Some((cell, view.beside(cell, &self.than)?))).collect();
+        let (cells, others): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let [ours, theirs] = [&cells, &others].map(|cells| self.enough.areas(cells));
+        let gains: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours - theirs).collect();
+        let of = |areas: &[f64]| Interval::of(areas, CONFIDENCE);
+        let (Some(ours), Some(theirs), Some(gain)) = (of(&ours), of(&theirs), of(&gains)) else {
+            return Finding::no_points();
+        };
+        let text = format!(
+            "{transport} has {} at {ours} % of {} points, {} at {theirs} %: {gain} more",
+            self.enough.words(),
+            cells.len(),
+            self.than
+        );
+        let holds = if gain.low() > 0.0 { Some(true) } else { (gain.high() <= 0.0).then_some(false) };
+        Finding { holds, ..Finding::unknown(text) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::Metric;
+    use crate::testing::{cell, dataset, view};
+
+    fn holds(of_sctp: [[f64; 3]; 2]) -> Option<bool> {
+        let enough = Enough { metric: Metric::ResponseTime, from: 30.0 };
+        let check =
+            Area { transports: vec!["SCTP-1".into()], than: "TCP".into(), at: Filter::default(), enough };
+        let points = [1.0, 2.0].into_iter().zip(of_sctp);
+        let points = points.flat_map(|(loss, sctp)| {
+            [cell("TCP", loss, 100.0, &[20.0 * loss; 3]), cell("SCTP-1", loss, 100.0, &sctp)]
+        });
+        check.evaluate(&view(&dataset(points.collect()))).holds
+    }
+
+    #[test]
+    fn a_region_is_larger_where_every_repetition_says_so() {
+        // TCP takes 20 ms at 1 %, and 40 ms at 2 %.
+        assert_eq!(holds([[20.0; 3], [20.0; 3]]), Some(true));
+        assert_eq!(holds([[20.0; 3], [40.0; 3]]), Some(false), "as large");
+        assert_eq!(holds([[40.0; 3], [40.0; 3]]), Some(false));
+        assert_eq!(holds([[20.0; 3], [20.0, 40.0, 40.0]]), None);
+    }
+}

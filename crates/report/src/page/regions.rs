@@ -1,0 +1,20 @@
+//! The regions in which transports are good enough.
+
+use crate::plot::escape;
+use crate::region::Region;
+use crate::report::Report;
+
+pub fn html(report: &Report) -> String {
+    report.regions.iter().map(one).collect()
+}
+
+fn one(region: &Region) -> String {
+    let Region { id, caption, .. } = region;
+    let svg = region.draw().inline();
+    format!(
+        "<figure id=\"{id}\">{svg}<figcaption>{}. Full colour: for sure (95 %); pale: by the mean, not for sure; grey: not. Beside each \
+         name its share of the points. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a></span>\
+         </figcaption></figure>",
+        escape(caption)
+    )
+}

@@ -1,0 +1,113 @@
+//! Regions side by side, each over the same plane; and their numbers.
+
+use super::{Field, OfTransport, Region};
+use crate::plot::{Anchor, Svg, number};
+
+const WIDTH: f64 = 880.0;
+const LEFT: f64 = 62.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 46.0;
+const GAP: f64 = 22.0;
+/// Regions in a row.
+const BESIDE: usize = 3;
+const HIGH: f64 = 18.0;
+
+impl Region {
+    /// The drawing.
+    pub fn draw(&self) -> Svg {
+        let rows = self.transports.len().div_ceil(BESIDE);
+        let mut svg = Svg::new(&self.id, WIDTH, self.height() * rows as f64, &self.caption);
+        for (index, transport) in self.transports.iter().enumerate() {
+            let (column, row) = (index % BESIDE, index / BESIDE);
+            let corner = (self.width() * column as f64, self.height() * row as f64);
+            self.one(&mut svg, transport, corner);
+        }
+        svg
+    }
+
+    /// The points, one row each.
+    pub fn csv(&self) -> String {
+        let metric = self.enough.metric;
+        let names = self.axes.each_ref().map(|axis| axis.name());
+        let mut text = format!("transport,{},{},{},worse95,enough\n", names[0], names[1], metric.unit());
+        for transport in &self.transports {
+            for (row, fields) in transport.fields.iter().enumerate() {
+                for (column, field) in fields.iter().enumerate() {
+                    let Some(Field { mean, worst }) = field else { continue };
+                    let [x, y] = [self.value(0, column), self.value(1, row)];
+                    let enough = if self.enough.has(*mean) { "yes" } else { "no" };
+                    text += &format!("{},{x},{y},{mean:.4},{worst:.4},{enough}\n", transport.label);
+                }
+            }
+        }
+        text
+    }
+
+    fn width(&self) -> f64 {
+        WIDTH / BESIDE as f64
+    }
+
+    fn height(&self) -> f64 {
+        TOP + HIGH * self.axes[1].steps.len() as f64 + BOTTOM
+    }
+
+    /// The value of an axis at a place, counted from the least.
+    fn value(&self, axis: usize, place: usize) -> String {
+        let axis = &self.axes[axis];
+        number(axis.place(axis.ascending()[place]))
+    }
+
+    fn one(&self, svg: &mut Svg, transport: &OfTransport, (x, y): (f64, f64)) {
+        let (columns, rows) = (self.axes[0].steps.len(), self.axes[1].steps.len());
+        let (wide, left, top) = ((self.width() - LEFT - GAP) / columns as f64, x + LEFT, y + TOP);
+        let area = transport.area.map_or("not measured".to_owned(), |area| format!("{area} %"));
+        let title = format!("{}: {area}", transport.label);
+        svg.text("panel", (left, top - 9.0), Anchor::Start, &title);
+        for (row, fields) in transport.fields.iter().enumerate() {
+            let at = top + HIGH * (rows - 1 - row) as f64;
+            svg.text("tick", (left - 6.0, at + HIGH / 2.0 + 3.5), Anchor::End, &self.value(1, row));
+            for (column, field) in fields.iter().enumerate() {
+                let corner = (left + wide * column as f64, at);
+                let place = format!(
+                    "{} {}, {} {}",
+                    self.axes[0].label(),
+                    self.value(0, column),
+                    self.axes[1].label(),
+                    self.value(1, row)
+                );
+                self.field(svg, transport, field.as_ref(), corner, wide, &place);
+            }
+        }
+        let bottom = top + HIGH * rows as f64;
+        for column in 0..columns {
+            let at = (left + wide * (column as f64 + 0.5), bottom + 14.0);
+            svg.text("tick", at, Anchor::Middle, &self.value(0, column));
+        }
+        let middle = (left + wide * columns as f64 / 2.0, bottom + 30.0);
+        svg.text("axis", middle, Anchor::Middle, &self.axes[0].label());
+        svg.text_upwards("axis", (x + 14.0, top + HIGH * rows as f64 / 2.0), &self.axes[1].label());
+    }
+
+    fn field(
+        &self,
+        svg: &mut Svg,
+        transport: &OfTransport,
+        field: Option<&Field>,
+        corner: (f64, f64),
+        wide: f64,
+        place: &str,
+    ) {
+        let unit = self.enough.metric.unit();
+        let (class, what) = match field {
+            None => ("nobody", "not measured".to_owned()),
+            Some(Field { mean, worst }) if self.enough.has(*worst) => ("sure", format!("{mean:.2} {unit}")),
+            Some(Field { mean, .. }) if self.enough.has(*mean) => {
+                ("unsure", format!("{mean:.2} {unit}, not for sure"))
+            }
+            Some(Field { mean, .. }) => ("tie", format!("{mean:.2} {unit}, not enough")),
+        };
+        svg.group(transport.look.class, &format!("{place}: {what}"), |svg| {
+            svg.rect(&format!("field {class}"), corner, wide, HIGH);
+        });
+    }
+}

@@ -1,0 +1,197 @@
+//! The region of a plane in which a transport is good enough: how large it is, and what it looks like.
+
+mod draw;
+
+use hol_measure::{CONFIDENCE, Interval};
+use serde::Deserialize;
+
+use crate::data::{Cell, Dataset};
+use crate::metric::Metric;
+use crate::plot::Look;
+use crate::survey::{Axis, Survey};
+
+/// What is good enough.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Enough {
+    /// What is judged.
+    pub metric: Metric,
+    /// From where on it is good enough, in its unit.
+    pub from: f64,
+}
+
+/// A picture that a study asks for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegionSpec {
+    /// What it shows, in words.
+    pub caption: String,
+    /// The experiment whose points it shows.
+    pub experiment: String,
+    /// Labels, with their stacks.
+    pub transports: Vec<String>,
+    /// The swept key along the horizontal axis, and that along the vertical one.
+    pub axes: [String; 2],
+    /// What is good enough.
+    pub enough: Enough,
+}
+
+/// The regions of some transports over one plane.
+#[derive(Debug, Clone)]
+pub struct Region {
+    /// File name and anchor.
+    pub id: String,
+    /// What it shows, in words.
+    pub caption: String,
+    enough: Enough,
+    axes: [Axis; 2],
+    transports: Vec<OfTransport>,
+}
+
+/// That of one transport.
+#[derive(Debug, Clone)]
+struct OfTransport {
+    label: String,
+    look: Look,
+    /// Its share of the points, in percent.
+    area: Option<Interval>,
+    /// Row by row from the least on; `None` where nothing is measured.
+    fields: Vec<Vec<Option<Field>>>,
+}
+
+/// What a point says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Field {
+    mean: f64,
+    /// The end of the mean's interval that is worse.
+    worst: f64,
+}
+
+impl Enough {
+    /// Whether a value is good enough.
+    pub fn has(&self, value: f64) -> bool {
+        self.metric.gain(value - self.from) >= 0.0
+    }
+
+    /// In words: `playable frames from 99 % on`.
+    pub fn words(&self) -> String {
+        format!("{} from {} {} on", self.metric.name(), self.from, self.metric.unit())
+    }
+
+    /// The share of the points that are good enough, in percent, of each repetition that all of them have. A point without a value is
+    /// not.
+    pub fn areas(&self, cells: &[&Cell]) -> Vec<f64> {
+        let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| self.metric.of_runs(cell)).collect();
+        let repetitions = cells.iter().map(|cell| cell.runs.len()).min().unwrap_or(0);
+        let is_good = |values: &&Vec<Option<f64>>, repetition: usize| {
+            values.get(repetition).copied().flatten().is_some_and(|value| self.has(value))
+        };
+        let area = |repetition| {
+            let good = values.iter().filter(|values| is_good(values, repetition)).count();
+            100.0 * good as f64 / cells.len() as f64
+        };
+        (0..repetitions).map(area).collect()
+    }
+}
+
+/// The pictures of a study; those without a point are left out.
+pub fn gather(specs: &[RegionSpec], data: &Dataset) -> Vec<Region> {
+    specs.iter().zip(1..).filter_map(|(spec, number)| region(spec, number, data)).collect()
+}
+
+fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
+    let points: Vec<&[(String, String)]> = data
+        .planned()
+        .filter(|(cell, _)| cell.experiment == spec.experiment)
+        .map(|(cell, _)| cell.conditions.axes.as_slice())
+        .collect();
+    let survey = Survey::new(&spec.experiment, &points, data);
+    let survey = survey.arranged(&spec.axes.each_ref().map(String::as_str), data);
+    let [across, up] = survey.axes.get(..2)?.to_vec().try_into().ok()?;
+    let labels: Vec<&str> = spec.transports.iter().map(String::as_str).collect();
+    let looks = Look::of_transports(&labels);
+    let of = |(label, look): (&&str, Look)| {
+        let transport = survey.transports.iter().position(|known| known == label)?;
+        let cell = |x: usize, y: usize| survey.at(transport, &[x, y]);
+        let steps =
+            || up.ascending().into_iter().map(|y| across.ascending().into_iter().map(move |x| (x, y)));
+        let cells: Vec<&Cell> = steps().flatten().filter_map(|(x, y)| cell(x, y)).collect();
+        let field = |(x, y)| spec.enough.field(cell(x, y)?);
+        let area = Interval::of(&spec.enough.areas(&cells), CONFIDENCE);
+        let fields = steps().map(|row| row.map(field).collect()).collect();
+        Some(OfTransport { label: (*label).to_owned(), look, area, fields })
+    };
+    let transports: Vec<OfTransport> = labels.iter().zip(looks).filter_map(of).collect();
+    (!transports.is_empty()).then(|| Region {
+        id: format!("region-{number}"),
+        caption: spec.caption.clone(),
+        enough: spec.enough,
+        axes: [across, up],
+        transports,
+    })
+}
+
+impl Enough {
+    fn field(&self, cell: &Cell) -> Option<Field> {
+        let mean = self.metric.shaped_mean(cell)?;
+        let ends = [mean.low, mean.high];
+        let worst = ends.into_iter().min_by(|a, b| self.metric.gain(*a).total_cmp(&self.metric.gain(*b)))?;
+        Some(Field { mean: mean.value, worst })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cell, dataset};
+
+    const ENOUGH: Enough = Enough { metric: Metric::ResponseTime, from: 30.0 };
+
+    fn point(transport: &str, loss: &str, rate: &str, means: &[f64]) -> Cell {
+        let mut cell = cell(transport, 1.0, 100.0, means);
+        cell.conditions.axes = [("network.rate", rate), ("network.loss", loss)]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into();
+        cell
+    }
+
+    #[test]
+    fn the_area_is_the_share_of_the_points_that_are_good_enough_in_each_repetition() {
+        let cells = [
+            point("TCP", "1%", "1Mbit", &[20.0, 40.0]),
+            point("TCP", "2%", "1Mbit", &[30.0, 29.0]),
+            point("TCP", "1%", "2Mbit", &[31.0, 20.0, 20.0]),
+            point("TCP", "2%", "2Mbit", &[31.0, 32.0]),
+        ];
+        assert_eq!(ENOUGH.areas(&cells.each_ref()), [50.0, 50.0]);
+        assert!(ENOUGH.areas(&[&cells[0], &point("TCP", "3%", "1Mbit", &[])]).is_empty());
+    }
+
+    #[test]
+    fn the_picture_has_the_axes_that_are_asked_for_and_says_how_large_each_region_is() {
+        let mut cells = Vec::new();
+        for (transport, ms) in [("TCP", 20.0), ("SCTP-8", 40.0)] {
+            for loss in ["2%", "1%"] {
+                for rate in ["1Mbit", "2Mbit"] {
+                    let slow = if (loss, rate) == ("2%", "1Mbit") { 100.0 } else { 0.0 };
+                    cells.push(point(transport, loss, rate, &[ms + slow, ms + slow]));
+                }
+            }
+        }
+        let spec = RegionSpec {
+            caption: "Where it is fast".into(),
+            experiment: "exp1".into(),
+            transports: vec!["TCP".into(), "SCTP-8".into(), "none".into()],
+            axes: ["network.loss".into(), "network.rate".into()],
+            enough: ENOUGH,
+        };
+        let [region] = gather(&[spec], &dataset(cells)).try_into().expect("one");
+        let areas: Vec<f64> =
+            region.transports.iter().map(|t| t.area.expect("two repetitions").mean).collect();
+        assert_eq!(areas, [75.0, 0.0]);
+        let svg = region.draw().inline();
+        assert_eq!((svg.matches("field sure").count(), svg.matches("field tie").count()), (3, 5), "{svg}");
+        assert!(svg.contains("TCP: 75.000 ± 0 %") && svg.contains("loss (%)"), "{svg}");
+        assert_eq!(region.csv().lines().nth(1), Some("TCP,1,1,20.0000,20.0000,yes"));
+    }
+}
