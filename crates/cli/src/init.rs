@@ -77,7 +77,7 @@ const WORKLOAD: [Note; 6] = [
     ("kind", "What the application does; `hol list` says what each is.", "\"simco\""),
     ("rate", "Messages a second, whatever happened to those before.", "\"100/s\""),
     ("arrivals", "How they are spaced.", "\"periodic\""),
-    ("size", "Of a message; not for simco.", "\"128B\""),
+    ("size", "Of a message; not for simco and media.", "\"128B\""),
     ("start", "When it connects.", "\"0s\""),
     ("late_limit", "The run ends when a message is handed to the transport later than this.", "\"10s\""),
 ];

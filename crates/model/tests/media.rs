@@ -1,0 +1,131 @@
+//! MP3 over RTP in the model world.
+
+use hol_base::{Duration, Seed};
+use hol_measure::{Outcome, Playback, summarize};
+use hol_model::run;
+use hol_rtp::{FrameHeader, Stream};
+use hol_scenario::{Run, Scenario, Stopped};
+
+fn media(transport: &str, network: &str, keys: &str, frames: u64, seed: u64) -> Run {
+    let scenario = Scenario::alone(
+        toml::from_str(network).unwrap(),
+        transport.parse().unwrap(),
+        toml::from_str(&format!("kind = 'media'\n{keys}")).unwrap(),
+        frames,
+    );
+    run(&scenario, Seed(seed), None).unwrap()
+}
+
+fn playback(run: &Run) -> Playback {
+    summarize(&run.records).playback.expect("frames")
+}
+
+const FRAMES: u64 = 40_000;
+
+fn lossy(percent: u32) -> String {
+    format!("rate = '10Mbit'\ndelay = '30ms'\nloss = '{percent}%'")
+}
+
+/// Whether a share of the frames is what it should be, up to 4.5 standard deviations, which frames that share a loss make twice as
+/// large.
+#[track_caller]
+fn is_share(playback: Playback, expected: f64, what: &str) {
+    let share = playback.playable as f64 / playback.frames as f64;
+    let deviation = 2.0 * (expected * (1.0 - expected) / playback.frames as f64).sqrt();
+    assert!((share - expected).abs() < 4.5 * deviation, "{what}: {share} is not {expected}");
+}
+
+/// Frames that reach back to the one before, as a share.
+fn reach_back() -> f64 {
+    let frames = Stream::new(192).unwrap().take(FRAMES as usize);
+    let reaching = frames.filter(|frame| FrameHeader::read(frame).unwrap().reaches_back(frame) > 0).count();
+    reaching as f64 / FRAMES as f64
+}
+
+/// RFC 3119 section 1: a lost packet of RFC 2250 takes the next frame with it, if that reaches back; one of RFC 3119 nothing.
+#[test]
+fn over_udp_what_can_be_played_is_what_was_not_lost() {
+    let reach_back = reach_back();
+    for percent in [1, 10] {
+        let (p, line) = (f64::from(percent) / 100.0, lossy(percent));
+        let of = |keys: &str| playback(&media("udp", &line, keys, FRAMES, 7));
+        is_share(of(""), (1.0 - p) * (1.0 - p * reach_back), "frames");
+        let units = of("packing = 'adu'");
+        is_share(units, 1.0 - p, "units");
+        // A glitch begins where a frame is lost and the one before is not.
+        let expected = p * (1.0 - p) / 1152.0 * 44_100.0 * 60.0;
+        let glitches = units.glitches_per_minute().unwrap();
+        assert!((glitches / expected - 1.0).abs() < 0.15, "{glitches} is not {expected}");
+    }
+}
+
+/// Of a group of k frames and n − k of parity a frame cannot be played if it is lost and n − k of the n − 1 others are.
+#[test]
+fn parity_restores_what_the_binomial_distribution_leaves() {
+    let (k, n, p) = (5, 7, 0.1_f64);
+    let exactly = |lost: i32| {
+        let ways: f64 = (0..lost).map(|i| f64::from(n - 1 - i) / f64::from(i + 1)).product();
+        ways * p.powi(lost) * (1.0 - p).powi(n - 1 - lost)
+    };
+    let expected = 1.0 - p * (n - k..n).map(exactly).sum::<f64>();
+    for keys in ["packing = 'adu'\nfec = '5/7'", "packing = 'adu'\nfec = '5/7'\ninterleave = 4"] {
+        let keys = format!("{keys}\nbuffer = '1s'");
+        is_share(playback(&media("udp", &lossy(10), &keys, FRAMES, 7)), expected, &keys);
+    }
+}
+
+/// RFC 3119 section 6: a run of four lost packets leaves no gap of more than one.
+#[test]
+fn interleaving_spreads_a_run_of_losses() {
+    const LINE: &str = "rate = '10Mbit'\nup = { loss = { drop = [33, 34, 35, 36] } }";
+    let of = |keys: &str| playback(&media("udp", LINE, &format!("packing = 'adu'\n{keys}"), 100, 1));
+    let (plain, spread) = (of(""), of("interleave = 8"));
+    assert_eq!((plain.playable, plain.glitches), (96, 1));
+    assert_eq!((spread.playable, spread.glitches), (96, 4));
+}
+
+/// A line that carries less than the medium needs: everything comes, and most of it too late.
+#[test]
+fn a_reliable_transport_delivers_what_cannot_be_played() {
+    for transport in ["tcp", "sctp"] {
+        let run = media(transport, "rate = '180kbit'\ndelay = '30ms'", "", 1000, 1);
+        assert_eq!(run.stopped, Stopped::Finished);
+        let late = run.records.iter().filter(|record| record.outcome == Outcome::Late).count() as u64;
+        let playback = playback(&run);
+        assert_eq!(playback.playable + late, 1000);
+        // It falls behind by a seventh of the time: 200 ms are over after some 1.4 s, 53 frames.
+        assert!((30..80).contains(&playback.playable), "{transport}: {playback:?}");
+        let latency = run.records.last().and_then(hol_measure::Record::latency).unwrap();
+        assert!(latency > Duration::from_secs(3), "it counts, however late: {latency}");
+    }
+}
+
+/// RFC 3758: a frame is sent again as long as its lifetime lasts. What the transport gives up ends no run before its time.
+#[test]
+fn partial_reliability_repairs_what_the_buffer_has_time_for() {
+    let line = lossy(5);
+    let [udp, given_up, parity] = [
+        ("udp", ""),
+        ("sctp:unordered,lifetime=200ms", ""),
+        ("sctp:unordered,lifetime=200ms", "packing = 'adu'\nfec = '5/7'"),
+    ]
+    .map(|(transport, keys)| {
+        let run = media(transport, &line, keys, 4000, 3);
+        assert_eq!((run.records.len(), &run.stopped), (4000, &Stopped::Finished));
+        // The last frames are as good as those before, so they have been waited for.
+        assert!(
+            run.records[3900..].iter().filter(|record| record.outcome == Outcome::Completed).count() > 80
+        );
+        playback(&run).playable_percent()
+    });
+    assert!(udp < 92.0 && given_up > 99.0 && parity >= given_up, "{udp} {given_up} {parity}");
+}
+
+/// The medium goes on, whatever the transport takes: a frame is due when it has been spoken.
+#[test]
+fn frames_come_due_by_the_clock_of_the_medium() {
+    let run = media("tcp:send_buffer=10kB", "rate = '100kbit'", "", 200, 1);
+    let since = |at: usize| run.records[at].scheduled.since(run.records[0].scheduled);
+    assert_eq!(since(49), Duration::from_millis(1280));
+    assert!(run.records[199].request.unwrap().written > run.records[199].scheduled);
+}
