@@ -323,6 +323,16 @@ mod tests {
         assert!(told.is_finished());
     }
 
+    /// Parity may stand for a packet of a frame: only what the player has settles one.
+    #[test]
+    fn a_packet_that_is_given_up_settles_no_frame() {
+        let (mut flow, tally) = after_nine("sctp:lifetime=100ms", "kind = 'media'");
+        flow.note_abandoned(secs(3), tally);
+        assert_eq!(flow.stopped(), None);
+        flow.check(secs(183), tally);
+        assert!(flow.is_finished());
+    }
+
     /// RFC 768: nobody tells of a datagram that is lost.
     #[test]
     fn the_silence_of_datagrams_begins_with_the_last_one_and_a_loss_stalls_no_schedule() {

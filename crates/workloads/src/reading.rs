@@ -92,12 +92,11 @@ impl Reading {
 
 #[cfg(test)]
 mod tests {
-    use hol_base::Time;
-    use hol_measure::RecordKind;
+    use hol_base::{Duration, Time};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Arrived, Due};
+    use crate::{Arrived, Due, EntryId};
 
     fn arrived(ms: u64) -> Arrived {
         Arrived::from([1, 2, ms - 1, ms].map(Time::from_millis))
@@ -152,6 +151,25 @@ mod tests {
             records.iter().filter(|record| record.outcome == Outcome::Abandoned).count()
         };
         assert_eq!((abandoned(true), abandoned(false)), (2, 1));
+    }
+
+    /// A frame may be whole with a packet of one before, or with parity before it was written.
+    #[test]
+    fn the_time_of_a_frame_begins_when_it_is_due_whichever_packet_it_waited_for() {
+        let (mut client, mut server) = (Ledger::default(), Ledger::default());
+        for at in [20, 40] {
+            client.note_due(Time::from_millis(at), Due { kind: RecordKind::Frame, ..due(at) });
+        }
+        client.note_written(EntryId::of(1), Time::from_millis(99));
+        server.note_request(0, arrived(30));
+        let late = server.note_request(1, arrived(60));
+        server.note_late(late);
+        let records = records(client, server, Reading { has_replies: false, gives_up: false });
+        assert_eq!([records[0].outcome, records[1].outcome], [Outcome::Completed, Outcome::Late]);
+        for (record, ms) in records.iter().zip([10, 20]) {
+            let split = record.split().expect("it came");
+            assert_eq!([split.total(), record.latency().unwrap()], [Duration::from_millis(ms); 2]);
+        }
     }
 
     #[test]

@@ -134,25 +134,22 @@ impl Workload for Media {
             );
         }
         let [group, cycle] = self.waits();
-        if group > *buffer {
-            return refused(format!(
-                "`fec` restores the first packet of a group {group} after its time, but `buffer` is {buffer}; make the group \
-                 smaller or the buffer longer"
-            ));
-        }
-        if cycle > *buffer {
-            return refused(format!(
-                "`interleave` sends a unit up to {cycle} after its time, but `buffer` is {buffer}; make the cycle shorter or \
-                 the buffer longer"
-            ));
-        }
-        if group + cycle > *buffer {
-            return refused(format!(
-                "`fec` and `interleave` together take {}, but `buffer` is {buffer}; make one smaller or the buffer longer",
-                group + cycle
-            ));
-        }
-        Ok(())
+        let ms = |time: Duration| time.as_millis_f64().ceil();
+        let (takes, cure) = match (group > *buffer, cycle > *buffer, group + cycle > *buffer) {
+            (true, _, _) => (
+                format!("`fec` restores the first packet of a group {} ms after it", ms(group)),
+                "the group smaller",
+            ),
+            (_, true, _) => {
+                (format!("`interleave` has a unit wait up to {} ms", ms(cycle)), "the cycle shorter")
+            }
+            (_, _, true) => (
+                format!("`fec` and `interleave` together take {} ms", ms(group + cycle)),
+                "one of them smaller",
+            ),
+            _ => return Ok(()),
+        };
+        refused(format!("{takes}, but `buffer` is {buffer}; make {cure} or the buffer longer"))
     }
 
     fn pace(&self) -> Pace {
@@ -189,5 +186,42 @@ impl Workload for Media {
         let fec = fec.map(|fec| format!(" fec {fec}")).unwrap_or_default();
         let cycle = if *interleave > 1 { format!(" interleaved {interleave}") } else { String::new() };
         format!("media {bitrate} {}{cycle}{fec}", packing.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(keys: &str) -> Option<String> {
+        let media: Media = serde_json::from_str(keys).expect("keys of media");
+        media.check_own().err().map(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn what_no_buffer_could_play_is_refused_with_the_cure() {
+        for (keys, words) in [
+            (
+                "{\"fec\":\"10/14\"}",
+                "`fec` restores the first packet of a group 236 ms after it, but `buffer` is 200ms",
+            ),
+            ("{\"packing\":\"adu\",\"interleave\":16}", "`interleave` has a unit wait up to 236 ms"),
+            (
+                "{\"packing\":\"adu\",\"interleave\":8,\"fec\":\"5/7\"}",
+                "`fec` and `interleave` together take 236 ms",
+            ),
+            ("{\"interleave\":4}", "set `packing` to \"adu\""),
+            ("{\"interleave\":0}", "1 is not to interleave"),
+            ("{\"bitrate\":\"193kbit\"}", "`bitrate` is 193kbit"),
+            ("{\"packet\":\"127B\"}", "at least 128 octets"),
+        ] {
+            let problem = problem(keys).unwrap_or_default();
+            assert!(problem.contains(words), "{keys}: {problem}");
+        }
+        for keys in
+            ["{}", "{\"fec\":\"8/255\"}", "{\"packing\":\"adu\",\"interleave\":13}", "{\"buffer\":\"0s\"}"]
+        {
+            assert_eq!(problem(keys), None, "{keys}");
+        }
     }
 }

@@ -124,7 +124,7 @@ impl Application for Streamer {
             Input::Full(outgoing) => self.held.refused(outgoing),
             Input::Writable(_) => self.held.retry(),
             Input::PeerClosed(_) if self.has_more() => {
-                self.quit = Some(Quit::Connection("closed by the peer"))
+                self.quit = Some(Quit::Connection("closed by the peer"));
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
             Input::Failed(_, reason) => self.quit = Some(Quit::Connection(reason)),
