@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use hol::{failure, ok};
 use serde_json::Value;
 
-const FIELDS: [&str; 37] = [
+const FIELDS: [&str; 39] = [
     "world",
     "transport",
     "stack",
