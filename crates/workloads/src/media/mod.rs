@@ -79,8 +79,8 @@ impl Media {
     const PACKETS: std::ops::RangeInclusive<u64> = 128..=65_507;
 
     fn kbps(&self) -> Option<u16> {
-        let known = hol_rtp::BIT_RATES.into_iter();
-        known.into_iter().find(|kbps| u64::from(*kbps) * 1000 == self.bitrate.bits_per_second())
+        let mut known = hol_rtp::BIT_RATES.into_iter();
+        known.find(|kbps| u64::from(*kbps) * 1000 == self.bitrate.bits_per_second())
     }
 
     /// Octets of a packet's payload: one of parity is longer than those that it stands for.
@@ -89,7 +89,7 @@ impl Media {
         self.packet.0 as usize - Header::OCTETS - parity
     }
 
-    /// How long a frame waits in the player at most, where nothing on the way takes time but FEC and interleaving.
+    /// How long a frame may have to wait in the player for the parity of its group, and for its turn in a cycle.
     fn waits(&self) -> [Duration; 2] {
         let group = self.fec.map_or(1, |Fec(code)| code.k());
         [clock::lasts(u64::from(group) - 1), clock::lasts(packets::spread(self.interleave))]

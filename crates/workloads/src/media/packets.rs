@@ -27,8 +27,8 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     if length < Header::OCTETS { Err(FramingError("impossible length")) } else { Ok(Some(LENGTH + length)) }
 }
 
-/// How many frames a unit waits for its turn in a cycle of this size, the longest of them against the first that leaves: by that
-/// all others are played.
+/// How many frames longer than the first that leaves a unit of a cycle of this size waits for its turn, at most: by the first all
+/// are played.
 pub(super) fn spread(cycle: u8) -> u64 {
     let order = odd_then_even(cycle);
     let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();
@@ -114,7 +114,7 @@ impl Packets {
         self.waiting.is_empty()
     }
 
-    /// The packets of the next frame or unit, and parity if a group is full; is it the last, whatever there is of one.
+    /// The packets of the next frame or unit, and parity behind each group that is full; behind the last whatever there is of one.
     pub(super) fn next(&mut self, is_last: bool) -> Vec<Packet> {
         let Some((number, unit)) = self.waiting.pop_front() else { return Vec::new() };
         let payloads: Vec<Vec<u8>> = match self.packing {
