@@ -27,9 +27,11 @@ impl Digester {
     }
     /// Adds octets, eight in a number; the last number is filled up with zeros.
     pub fn add_octets(&mut self, octets: &[u8]) {
-        for chunk in octets.chunks(8) {
+        let (numbers, rest) = octets.as_chunks::<8>();
+        self.0.write(numbers.as_flattened());
+        if !rest.is_empty() {
             let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
+            word[..rest.len()].copy_from_slice(rest);
             self.add(u64::from_le_bytes(word));
         }
     }

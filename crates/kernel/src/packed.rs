@@ -7,13 +7,14 @@ use hol_measure::{Leg, Outcome, Record, RecordKind};
 const LENGTH: usize = 8 * 12 + 4 + 4 + 2 + 2 + 1 + 1;
 /// A record that is part of no other.
 const NO_PARENT: u32 = u32::MAX;
-const KINDS: [RecordKind; 6] = [
+const KINDS: [RecordKind; 7] = [
     RecordKind::Message,
     RecordKind::Transaction,
     RecordKind::Object,
     RecordKind::Page,
     RecordKind::Head,
     RecordKind::Frame,
+    RecordKind::Batch,
 ];
 
 const OUTCOME: u8 = 7;

@@ -42,6 +42,8 @@ pub enum RecordKind {
     Head,
     /// A piece of a medium, with a time to be played.
     Frame,
+    /// Transactions that follow each other, from the first to the reply to the last.
+    Batch,
 }
 
 /// The times of one message on its way in one direction; ascending.
@@ -109,7 +111,7 @@ impl Record {
         let leg = match self.kind {
             RecordKind::Message | RecordKind::Transaction | RecordKind::Frame => self.request,
             RecordKind::Object => self.reply,
-            RecordKind::Page | RecordKind::Head => None,
+            RecordKind::Page | RecordKind::Head | RecordKind::Batch => None,
         };
         leg.map(|leg| leg.delivered)
     }
@@ -153,14 +155,14 @@ impl RecordKind {
     pub const fn has_schedule(self) -> bool {
         match self {
             Self::Message | Self::Transaction | Self::Frame => true,
-            Self::Object | Self::Page | Self::Head => false,
+            Self::Object | Self::Page | Self::Head | Self::Batch => false,
         }
     }
 
     /// Whether it is done when it has been answered.
     pub const fn has_reply(self) -> bool {
         match self {
-            Self::Transaction | Self::Object | Self::Page | Self::Head => true,
+            Self::Transaction | Self::Object | Self::Page | Self::Head | Self::Batch => true,
             Self::Message | Self::Frame => false,
         }
     }
@@ -174,6 +176,7 @@ impl RecordKind {
             Self::Page => "page",
             Self::Head => "head",
             Self::Frame => "frame",
+            Self::Batch => "batch",
         }
     }
 }
@@ -289,7 +292,7 @@ mod tests {
             Record { kind, ..whole }.carried().map(|at| at.as_nanos() / 1_000_000)
         };
         assert_eq!([RecordKind::Transaction, RecordKind::Object].map(carried), [Some(12), Some(25)]);
-        assert_eq!([RecordKind::Page, RecordKind::Head].map(carried), [None; 2]);
+        assert_eq!([RecordKind::Page, RecordKind::Head, RecordKind::Batch].map(carried), [None; 3]);
     }
 
     #[test]

@@ -78,7 +78,7 @@ const TRANSPORTS: [&str; 9] = [
     "udp",
 ];
 
-const WORKLOADS: [&str; 7] = ["simco", "echo", "pingpong", "oneway", "bulk", "page", "media"];
+const WORKLOADS: [&str; 8] = ["simco", "echo", "pingpong", "oneway", "bulk", "page", "media", "files"];
 
 impl Conversation {
     fn all(&self) -> RangeInclusive<u64> {
@@ -191,7 +191,7 @@ const FAULTS: [Fault; 10] = [
 ];
 
 fn has_a_load(workload: &str) -> bool {
-    !matches!(workload, "pingpong" | "bulk" | "page" | "media")
+    !matches!(workload, "pingpong" | "bulk" | "page" | "media" | "files")
 }
 
 /// Keys with which a workload is still at it when something goes wrong.
@@ -200,6 +200,7 @@ fn keys(workload: &str) -> &'static str {
         "page" => "document = '1kB'\nobjects = 3\nsize = '1kB'\npause = '10ms'",
         // A lost packet is a lost frame, and nothing is late.
         "media" => "packing = 'adu'\nbuffer = '100s'",
+        "files" => "files = 1\ndeeds = ['put']",
         _ => "",
     }
 }

@@ -5,10 +5,12 @@
 //! messages and nothing of the transport but its lanes. Each keeps a [`Ledger`], and a [`Reading`] joins the two. Those whose
 //! messages come due by time and are answered one by one share `sender` and `receiver`; `registry` lists them all.
 
+mod batches;
 mod bulk;
 mod contract;
 mod desk;
 mod echo;
+mod files;
 mod greetings;
 mod held;
 mod host;
@@ -35,6 +37,7 @@ pub use bulk::Bulk;
 pub use contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing, Terms};
 pub use desk::{Asker, Bell, Desk};
 pub use echo::Echo;
+pub use files::{Deed, Files};
 pub use host::{Enforce, Filter, Host, HostSpec};
 pub use lanes::Lanes;
 pub use ledger::{Arrived, Due, EntryId, Ledger};

@@ -210,6 +210,11 @@ impl Pacer {
         due
     }
 
+    /// So many messages are not made.
+    pub(crate) fn skip(&mut self, messages: u64) {
+        self.left = self.left.saturating_sub(messages);
+    }
+
     /// Whether messages can be late: only what time makes due.
     pub(crate) fn is_open_loop(&self) -> bool {
         !matches!(self.gaps, Gaps::UntilTaken | Gaps::UntilReply)

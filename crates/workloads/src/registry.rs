@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bulk, Echo, Load, Media, Oneway, Page, Pingpong, Simco, Workload};
+use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Simco, Workload};
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
@@ -57,6 +57,7 @@ registry! {
     Bulk,
     Page,
     Media,
+    Files,
 }
 
 #[cfg(test)]
@@ -75,7 +76,7 @@ mod tests {
     fn every_key_that_is_listed_is_known_and_no_other() {
         for kind in Kind::all() {
             let refused = |key: &str| {
-                let json = format!("{{\"kind\":\"{}\",\"{key}\":[]}}", kind.workload().name());
+                let json = format!("{{\"kind\":\"{}\",\"{key}\":[[]]}}", kind.workload().name());
                 let problem = serde_json::from_str::<crate::WorkloadSpec>(&json).unwrap_err().to_string();
                 problem.contains("unknown field")
             };

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_measure::RecordKind;
 
+use crate::batches::{Batch, Batches};
 use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
 use crate::greetings::Greetings;
 use crate::held::Held;
@@ -19,6 +20,11 @@ use crate::{ENDLESS, Lanes};
 pub(crate) trait Requests: fmt::Debug {
     /// What stands in the records.
     fn kind(&self) -> RecordKind;
+
+    /// What messages make up that is recorded beside them, if they do.
+    fn batch(&self) -> Option<Batch> {
+        None
+    }
 
     /// What has to be said on each connection, and answered, before the first message, with its turn among the lanes; it
     /// has been said so many times before.
@@ -56,6 +62,7 @@ pub(crate) enum Answered {
 #[derive(Debug)]
 pub(crate) struct Sender<R> {
     requests: R,
+    batches: Batches,
     lanes: Lanes,
     pacer: Pacer,
     endless: bool,
@@ -82,6 +89,7 @@ impl<R: Requests> Sender<R> {
         late_limit: Option<Duration>,
     ) -> Self {
         Self {
+            batches: Batches::of(requests.batch()),
             requests,
             lanes,
             pacer,
@@ -146,12 +154,26 @@ impl<R: Requests> Sender<R> {
     }
 
     fn next_message(&mut self, now: Time) -> Outgoing {
+        let scheduled = self.pacer.advance(now);
+        let parent = self.batches.number(&mut self.ledger, now, scheduled);
         let number = self.ledger.due() as u32;
         let (turn, payload) = self.requests.next(now, number);
         let lane = self.lane(turn);
-        let (scheduled, size, kind) = (self.pacer.advance(now), payload.len() as u32, self.requests.kind());
-        let entry = self.ledger.note_due(now, Due { scheduled, lane, size, kind, parent: None });
+        let (size, kind) = (payload.len() as u32, self.requests.kind());
+        let entry = self.ledger.note_due(now, Due { scheduled, lane, size, kind, parent });
         Outgoing { entry: Some(entry), ..self.outgoing(lane, payload) }
+    }
+
+    /// The next message is never sent; where messages make up batches, those of the next are not even asked for.
+    fn note_unsent(&mut self, now: Time) {
+        if let Some(messages) = self.batches.skip(&mut self.ledger, now, self.pacer.left()) {
+            self.pacer.skip(messages);
+            return;
+        }
+        if self.pacer.next() == Time::MAX {
+            self.pacer.start(now);
+        }
+        drop(self.next_message(now));
     }
 
     fn outgoing(&self, lane: u16, payload: Bytes) -> Outgoing {
@@ -183,7 +205,7 @@ impl<R: Requests> Sender<R> {
         };
         let reply = Arrived { passage: delivery.passage, delivered: now };
         if self.ledger.note_reply(number, reply, refused) {
-            self.replies += 1;
+            self.replies += 1 + u64::from(self.batches.answered(&mut self.ledger, number, reply));
             self.pacer.replied(now, number);
         } else {
             self.quit = Some(Quit::Nonsense("a reply to no request"));
@@ -258,11 +280,11 @@ impl<R: Requests> Application for Sender<R> {
         if self.endless {
             return true;
         }
-        for _ in 0..PART.min(self.pacer.left()) {
-            if self.pacer.next() == Time::MAX {
-                self.pacer.start(now);
+        for _ in 0..PART {
+            if self.pacer.left() == 0 {
+                return true;
             }
-            drop(self.next_message(now));
+            self.note_unsent(now);
         }
         self.pacer.left() == 0
     }

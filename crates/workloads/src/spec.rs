@@ -68,6 +68,9 @@ pub enum WorkloadError {
     /// A medium that cannot be.
     #[error("{0}")]
     Media(String),
+    /// Files that cannot be.
+    #[error("{0}")]
+    Files(&'static str),
     /// A message must have room for its length and number.
     #[error(
         "`size` is {size} but a message needs at least {} octets and at most {}; choose one between",

@@ -75,6 +75,9 @@ workload.think = '1ms'
 workload.pause = '1s'
 workload.early = true
 workload.pair = true
+workload.files = 2
+workload.block = '1kB'
+workload.deeds = ['put']
 workload.mix.enable = 1
 workload.mix.lifetime = 1
 background = [{ count = 1 }]

@@ -1,0 +1,54 @@
+//! What is in a file: octets that only who has stored them can give back.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use hol_base::{Digest, Digester, Seed};
+
+/// Part of the content with this number.
+pub(super) fn octets(content: u32, range: Range<u32>) -> Bytes {
+    const WORD: u32 = u64::BITS / 8;
+    let words = range.start / WORD..range.end.div_ceil(WORD);
+    let mut octets = BytesMut::with_capacity(words.len() * WORD as usize);
+    for word in words.clone() {
+        let Seed(random) = Seed(content.into()).derive_index(word.into());
+        octets.extend_from_slice(&random.to_le_bytes());
+    }
+    let before = (range.start - words.start * WORD) as usize;
+    octets.freeze().slice(before..before + range.len())
+}
+
+/// The digest of the first `size` octets of it, which are not in memory at once.
+pub(super) fn digest(content: u32, size: u32) -> Digest {
+    // A multiple of the eight octets that a digest takes at a time.
+    const PIECE: u32 = 1 << 16;
+    let mut digester = Digester::new();
+    for start in (0..size).step_by(PIECE as usize) {
+        digester.add_octets(&octets(content, start..size.min(start + PIECE)));
+    }
+    digester.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn contents_differ() {
+        let all: Vec<Bytes> = (0..100).map(|content| octets(content, 0..16)).collect();
+        assert!((0..100).all(|one| (0..one).all(|other| all[one] != all[other])));
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_is_the_same_whatever_the_blocks(from in 0_u32..70_000, length in 0_u32..70_000) {
+            let whole = octets(7, 0..140_000);
+            let (start, end) = (from as usize, (from + length) as usize);
+            prop_assert_eq!(octets(7, from..from + length), whole.slice(start..end));
+            let mut digester = Digester::new();
+            digester.add_octets(&whole[..end]);
+            prop_assert_eq!(digest(7, from + length), digester.finish());
+        }
+    }
+}

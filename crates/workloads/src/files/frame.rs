@@ -1,0 +1,131 @@
+//! What goes over the line: a header of one length in either direction, then the octets of a block, if it has one.
+//!
+//! The header stands for that of NetBIOS and SMB with the words of a command, which have 39 octets (a close) to 107 (the answer
+//! to an open; MS-CIFS sections 2.2.3 and 2.2.4, RFC 1002 section 4.3).
+
+use bytes::{BufMut, Bytes, BytesMut};
+use hol_base::Digest;
+use hol_transport::FramingError;
+
+use crate::WorkloadError;
+
+/// Octets of a request or reply without a block.
+pub(super) const HEADER: usize = 64;
+/// Of which so many are not zero.
+const USED: usize = 40;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Command {
+    /// An empty file, in place of one that is there.
+    Create,
+    /// A file that is there.
+    Open,
+    /// A block behind what the file has.
+    Write,
+    /// A block of it.
+    Read,
+    /// That was the last block; the reply has the digest of what is stored.
+    Store,
+    /// Nothing more is read of it.
+    Close,
+    /// No such file.
+    Remove,
+}
+
+/// The header of a request, which comes back in its reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) command: Command,
+    /// The number of the request's record.
+    pub(super) number: u32,
+    /// Which of the files.
+    pub(super) file: u32,
+    /// Where its block begins.
+    pub(super) offset: u32,
+    /// Octets of the block that is read, or of the file that is created.
+    pub(super) octets: u32,
+    /// Of what is stored, in the reply to [`Command::Store`]; else zero.
+    pub(super) digest: Digest,
+}
+
+const COMMANDS: [Command; 7] = [
+    Command::Create,
+    Command::Open,
+    Command::Write,
+    Command::Read,
+    Command::Store,
+    Command::Close,
+    Command::Remove,
+];
+
+impl Header {
+    /// It and a block.
+    pub(super) fn with(self, block: &[u8]) -> Bytes {
+        let mut frame = BytesMut::with_capacity(HEADER + block.len());
+        frame.put_u32((HEADER + block.len()) as u32);
+        for word in [self.command as u32, self.number, self.file, self.offset, self.octets] {
+            frame.put_u32(word);
+        }
+        frame.put_u128(self.digest.0);
+        frame.put_bytes(0, HEADER - USED);
+        frame.extend_from_slice(block);
+        frame.freeze()
+    }
+
+    /// The header of a frame that is whole, and its block.
+    pub(super) fn read(frame: &[u8]) -> Result<(Self, &[u8]), &'static str> {
+        let (header, block) = frame.split_first_chunk::<HEADER>().ok_or("a request without a header")?;
+        let (words, digest) = header[4..USED].split_first_chunk::<20>().expect("36 octets");
+        let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|octet| words[4 * at + octet]));
+        let command = *COMMANDS.get(word(0) as usize).ok_or("a request of no known kind")?;
+        let digest = Digest(u128::from_be_bytes(digest.try_into().expect("16 octets")));
+        let [number, file, offset, octets] = [1, 2, 3, 4].map(word);
+        Ok((Self { command, number, file, offset, octets, digest }, block))
+    }
+}
+
+/// The length of the frame that starts with `octets`.
+pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
+    let Some(length) = octets.first_chunk().map(|length| u32::from_be_bytes(*length)) else {
+        return Ok(None);
+    };
+    if (HEADER as u64..=WorkloadError::MAX_SIZE).contains(&length.into()) {
+        Ok(Some(length as usize))
+    } else {
+        Err(FramingError("impossible length"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_frame_comes_out_as_it_went_in(
+            command in prop::sample::select(COMMANDS.to_vec()),
+            [number, file, offset, octets]: [u32; 4],
+            digest: u128,
+            block: Vec<u8>,
+        ) {
+            let header = Header { command, number, file, offset, octets, digest: Digest(digest) };
+            let frame = header.with(&block);
+            prop_assert_eq!(Header::read(&frame), Ok((header, block.as_slice())));
+            prop_assert_eq!(length_of(&frame), Ok(Some(HEADER + block.len())));
+        }
+
+        #[test]
+        fn any_octets_are_read_or_refused(octets: Vec<u8>) {
+            let _ = (Header::read(&octets), length_of(&octets));
+        }
+    }
+
+    #[test]
+    fn impossible_lengths_are_refused() {
+        assert_eq!(length_of(&[0, 0, 0]), Ok(None));
+        assert!(length_of(&[0, 0, 0, 63]).is_err());
+        assert!(length_of(&[0xff; 4]).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! `files`: a client puts files on a server, gets them back and removes them, one request at a time, as over SMB.
+
+mod content;
+mod frame;
+mod script;
+mod store;
+
+use hol_base::{ByteCount, Seed};
+use hol_measure::RecordKind;
+use serde::{Deserialize, Serialize};
+
+use crate::batches::Batch;
+use crate::load::Pacer;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
+use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
+use script::Script;
+use store::Store;
+
+/// Its keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Files {
+    /// Files of a batch, which is what the messages of an experiment count. Default 100.
+    pub files: u32,
+    /// Octets of a file. Default 100.
+    pub size: ByteCount,
+    /// Octets of a file in one request or reply; one block is under way. Default 16573, what smbclient 3.0 writes at a time to a
+    /// Samba server, whose `max xmit` is 16644.
+    pub block: ByteCount,
+    /// What is done with each file before the next. Default all three.
+    pub deeds: Vec<Deed>,
+}
+
+/// What is done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Deed {
+    /// Creates it, writes it block by block, and has it stored; the reply to that has the digest of what is there.
+    Put,
+    /// Opens it, reads it block by block, and closes it.
+    Get,
+    /// Removes it.
+    Remove,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        let deeds = vec![Deed::Put, Deed::Get, Deed::Remove];
+        Self { files: 100, size: ByteCount(100), block: ByteCount(16_573), deeds }
+    }
+}
+
+impl Deed {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Remove => "remove",
+        }
+    }
+}
+
+impl Files {
+    /// Octets that a server keeps at most: both ends of the kernel world share the memory of one machine.
+    const MOST_KEPT: u64 = 256 << 20;
+    /// Requests of a batch at most: none of their records is settled before the batch is.
+    const MOST_REQUESTS: u64 = 1 << 20;
+
+    fn blocks(&self) -> u64 {
+        self.size.0.div_ceil(self.block.0)
+    }
+
+    /// Requests of a batch.
+    fn requests(&self) -> u64 {
+        let of_deed = |deed: &Deed| match deed {
+            Deed::Put | Deed::Get => 2 + self.blocks(),
+            Deed::Remove => 1,
+        };
+        u64::from(self.files).saturating_mul(self.deeds.iter().map(of_deed).sum())
+    }
+
+    /// Files that are on the server at a time; `None`: one is got or removed that is not there.
+    fn kept(&self) -> Option<u64> {
+        let mut is_there = false;
+        for deed in &self.deeds {
+            if !is_there && *deed != Deed::Put {
+                return None;
+            }
+            is_there = *deed != Deed::Remove;
+        }
+        Some(if is_there { self.files.into() } else { 1 })
+    }
+}
+
+impl Workload for Files {
+    fn name(&self) -> &'static str {
+        "files"
+    }
+
+    fn about(&self) -> &'static str {
+        "a client puts files on a server, gets them back and removes them, one request at a time as over SMB; what is stored \
+         and what comes back is compared with what was put"
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["files", "size", "block", "deeds"]
+    }
+
+    fn check_own(&self) -> Result<(), WorkloadError> {
+        let files = |problem| Err(WorkloadError::Files(problem));
+        if self.files == 0 || self.deeds.is_empty() {
+            return files("a batch needs one of the `files` and one of the `deeds` at least");
+        }
+        let Some(kept) = self.kept() else {
+            return files("`deeds` gets or removes a file that is not there; \"put\" it first");
+        };
+        if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER as u64 {
+            return files("`block` needs at least 1 octet and less than 16 MiB");
+        }
+        if self.size.0.saturating_mul(kept) > Self::MOST_KEPT {
+            return files(
+                "a server keeps 256 MiB at most; lower `size`, or `remove` each file before the next",
+            );
+        }
+        if self.requests() > Self::MOST_REQUESTS {
+            return files(
+                "a batch has 1048576 requests at most; lower `files`, or raise `block` or `messages`",
+            );
+        }
+        Ok(())
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Replied
+    }
+
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    fn record_kind(&self) -> RecordKind {
+        RecordKind::Batch
+    }
+
+    fn length_of(&self) -> LengthOf {
+        frame::length_of
+    }
+
+    fn client(&self, lanes: Lanes, messages: u64, _: Seed) -> Box<dyn Application> {
+        let octets = self.size.0.saturating_mul(self.files.into());
+        let batch = Batch { messages: self.requests(), octets: u32::try_from(octets).unwrap_or(u32::MAX) };
+        let requests = messages.saturating_mul(batch.messages);
+        let pacer = Pacer::untimed(Pace::Replied, requests);
+        Box::new(Sender::new(Script::new(self.clone(), batch), lanes, pacer, requests, None))
+    }
+
+    fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
+        // A record for each request, and one for the batch.
+        let expected = messages.saturating_mul(self.requests() + 1);
+        Box::new(Receiver::new(Store::default(), expected))
+    }
+
+    fn describe(&self) -> String {
+        let deeds: Vec<&str> = self.deeds.iter().map(|deed| deed.name()).collect();
+        format!("files {} x {}, {}", self.files, self.size, deeds.join("+"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(keys: &str) -> Result<(), String> {
+        let files: Files = serde_json::from_str(keys).expect("its keys");
+        files.check_own().map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_the_cure() {
+        assert_eq!(check("{}"), Ok(()));
+        assert_eq!(check(r#"{"size":"0B","deeds":["put","put","remove"]}"#), Ok(()));
+        for (keys, cure) in [
+            (r#"{"files":0}"#, "at least"),
+            (r#"{"deeds":[]}"#, "at least"),
+            (r#"{"deeds":["get"]}"#, "\"put\" it first"),
+            (r#"{"deeds":["put","remove","get"]}"#, "\"put\" it first"),
+            (r#"{"block":"0B"}"#, "at least 1 octet"),
+            (r#"{"block":"16MiB"}"#, "less than 16 MiB"),
+            (r#"{"size":"100MB","deeds":["put"]}"#, "`remove` each file"),
+            (r#"{"size":"100MB","block":"100B"}"#, "raise `block`"),
+        ] {
+            assert!(check(keys).unwrap_err().contains(cure), "{keys}");
+        }
+        assert_eq!(check(r#"{"size":"100MB"}"#), Ok(()));
+    }
+
+    #[test]
+    fn a_put_and_a_get_have_a_request_for_each_block_and_two_around_them() {
+        let files = |files, size, block, deeds: &[Deed]| {
+            let (size, block) = (ByteCount(size), ByteCount(block));
+            Files { files, size, block, deeds: deeds.to_vec() }.requests()
+        };
+        assert_eq!(files(5000, 100, 64_512, &[Deed::Put, Deed::Remove]), 5000 * (3 + 1));
+        assert_eq!(files(1, 100_000_000, 64_512, &[Deed::Put]), 1551 + 2);
+        assert_eq!(files(2, 0, 1, &[Deed::Put, Deed::Get]), 2 * (2 + 2));
+    }
+}

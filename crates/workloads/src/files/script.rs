@@ -1,0 +1,267 @@
+//! What the client asks for, request by request, and whether the answers are true.
+
+use bytes::Bytes;
+use hol_base::{Digest, Time};
+use hol_measure::RecordKind;
+
+use super::frame::{Command, Header};
+use super::{Deed, Files, content};
+use crate::batches::Batch;
+use crate::sender::{Answered, Requests};
+
+/// Does what is to be done with one file after the other, and begins again with the next batch.
+#[derive(Debug)]
+pub(super) struct Script {
+    files: Files,
+    batch: Batch,
+    /// Which file, and which of the deeds.
+    file: u32,
+    deed: usize,
+    /// How far that is.
+    step: Step,
+    /// The number of what is put, or was put last: that of its first request, so no content is like another.
+    content: u32,
+    requests: u32,
+    /// What is not answered.
+    asked: Option<Header>,
+}
+
+/// How far a deed is: what is asked for next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Begin,
+    /// The block that begins there.
+    Block(u32),
+    End,
+}
+
+impl Script {
+    pub(super) fn new(files: Files, batch: Batch) -> Self {
+        let step = Step::Begin;
+        Self { files, batch, file: 0, deed: 0, step, content: 0, requests: 0, asked: None }
+    }
+
+    fn size(&self) -> u32 {
+        self.files.size.0 as u32
+    }
+
+    /// The block that begins there.
+    fn block(&self, start: u32) -> std::ops::Range<u32> {
+        start..self.size().min(start + self.files.block.0 as u32)
+    }
+
+    /// The command of this step of this deed.
+    fn command(&self, deed: Deed) -> Command {
+        match (deed, self.step) {
+            (Deed::Remove, _) => Command::Remove,
+            (Deed::Put, Step::Begin) => Command::Create,
+            (Deed::Put, Step::Block(_)) => Command::Write,
+            (Deed::Get, Step::Begin) => Command::Open,
+            (Deed::Get, Step::Block(_)) => Command::Read,
+            (Deed::Put, Step::End) => Command::Store,
+            (Deed::Get, Step::End) => Command::Close,
+        }
+    }
+
+    /// The request of this step is made.
+    fn advance(&mut self, deed: Deed) {
+        let start = match self.step {
+            _ if deed == Deed::Remove => return self.finish_deed(),
+            Step::Begin => 0,
+            Step::Block(start) => self.block(start).end,
+            Step::End => return self.finish_deed(),
+        };
+        self.step = if start < self.size() { Step::Block(start) } else { Step::End };
+    }
+
+    fn finish_deed(&mut self) {
+        self.step = Step::Begin;
+        self.deed += 1;
+        if self.deed == self.files.deeds.len() {
+            (self.deed, self.file) = (0, (self.file + 1) % self.files.files);
+        }
+    }
+
+    /// Whether a reply says what it has to say.
+    fn check(&self, asked: Header, replied: Header, block: &[u8]) -> Result<(), &'static str> {
+        if (Header { digest: asked.digest, ..replied }) != asked {
+            return Err("a reply to another request");
+        }
+        let (due, stored) = match asked.command {
+            Command::Read => {
+                (content::octets(self.content, asked.offset..asked.offset + asked.octets), Digest(0))
+            }
+            Command::Store => (Bytes::new(), content::digest(self.content, self.size())),
+            _ => (Bytes::new(), Digest(0)),
+        };
+        if replied.digest != stored {
+            return Err("a file was stored that is not the one that was put");
+        }
+        if block != due {
+            return Err("a file came back that is not the one that was put");
+        }
+        Ok(())
+    }
+}
+
+impl Requests for Script {
+    fn kind(&self) -> RecordKind {
+        RecordKind::Transaction
+    }
+
+    fn batch(&self) -> Option<Batch> {
+        Some(self.batch)
+    }
+
+    fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
+        let deed = self.files.deeds[self.deed];
+        let command = self.command(deed);
+        if command == Command::Create {
+            self.content = number;
+        }
+        let block = match self.step {
+            Step::Block(start) => self.block(start),
+            Step::Begin | Step::End => 0..self.size(),
+        };
+        let header = Header {
+            command,
+            number,
+            file: self.file,
+            offset: block.start,
+            octets: block.len() as u32,
+            digest: Digest(0),
+        };
+        self.asked = Some(header);
+        self.advance(deed);
+        let turn = self.requests;
+        self.requests = turn.wrapping_add(1);
+        let written =
+            if command == Command::Write { content::octets(self.content, block) } else { Bytes::new() };
+        (turn, header.with(&written))
+    }
+
+    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
+        let (replied, block) = Header::read(payload)?;
+        let asked = self.asked.take().ok_or("a reply to no request")?;
+        self.check(asked, replied, block)?;
+        Ok(Answered::Message(asked.number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::ByteCount;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ConnectionId;
+    use crate::files::store::Store;
+    use crate::receiver::Answers;
+
+    const ALL: [Deed; 3] = [Deed::Put, Deed::Get, Deed::Remove];
+
+    fn script(files: u32, size: u64, block: u64, deeds: &[Deed]) -> Script {
+        let (size, block) = (ByteCount(size), ByteCount(block));
+        Script::new(Files { files, size, block, deeds: deeds.to_vec() }, Batch { messages: 1, octets: 0 })
+    }
+
+    /// A server: it is true, or a mutant of one.
+    type Server = fn(&mut Store, Header, Bytes) -> Result<Bytes, &'static str>;
+
+    fn answer(store: &mut Store, _: Header, request: Bytes) -> Result<Bytes, &'static str> {
+        store.answer(Time::ZERO, ConnectionId(0), request).map(|reply| reply.expect("each is answered"))
+    }
+
+    /// Asks a server for so many things; those that went well.
+    fn play(
+        mut script: Script,
+        requests: u32,
+        server: Server,
+    ) -> Result<(Vec<Command>, Store), &'static str> {
+        let (mut store, mut asked) = (Store::default(), Vec::new());
+        for number in 0..requests {
+            let (_, request) = script.next(Time::ZERO, number);
+            let (header, _) = Header::read(&request)?;
+            let reply = server(&mut store, header, request)?;
+            assert_eq!(script.reply(Time::ZERO, &reply)?, Answered::Message(number));
+            asked.push(header.command);
+        }
+        Ok((asked, store))
+    }
+
+    #[test]
+    fn each_file_is_put_got_and_removed_block_by_block_before_the_next() {
+        use Command::{Close, Create, Open, Read, Remove, Store, Write};
+        let one = [Create, Write, Write, Store, Open, Read, Read, Close, Remove];
+        let (asked, store) = play(script(2, 100, 64, &ALL), 27, answer).unwrap();
+        assert_eq!((asked, store.files.len()), (one.repeat(3), 0));
+        let (asked, store) = play(script(2, 0, 64, &[Deed::Put]), 4, answer).unwrap();
+        assert_eq!((asked, store.files.len()), ([Create, Store].repeat(2), 2));
+    }
+
+    #[test]
+    fn no_content_is_put_twice() {
+        let (_, first) = play(script(1, 100, 64, &[Deed::Put]), 4, answer).unwrap();
+        let (_, second) = play(script(1, 100, 64, &[Deed::Put]), 8, answer).unwrap();
+        assert_ne!(first.files[&0], second.files[&0]);
+    }
+
+    #[test]
+    fn a_server_that_stores_a_wrong_octet_is_found_out_when_it_has() {
+        let mutant: Server = |store, asked, request| {
+            let reply = answer(store, asked, request)?;
+            if let (Command::Write, Some(file)) = (asked.command, store.files.get_mut(&1)) {
+                *file.last_mut().expect("a block was written") ^= 1;
+            }
+            // What it says of it is true.
+            Ok(reply)
+        };
+        assert!(play(script(2, 100, 64, &ALL), 9 + 3, mutant).is_ok());
+        let problem = play(script(2, 100, 64, &ALL), 9 + 4, mutant).unwrap_err();
+        assert_eq!(problem, "a file was stored that is not the one that was put");
+    }
+
+    #[test]
+    fn a_server_that_gives_another_octet_back_or_says_a_wrong_digest_is_found_out() {
+        let forgetful: Server = |store, asked, request| {
+            if asked.command == Command::Open {
+                store.files.get_mut(&0).expect("it was put")[64] ^= 0x80;
+            }
+            answer(store, asked, request)
+        };
+        assert!(play(script(1, 100, 64, &ALL), 6, forgetful).is_ok(), "the first block is as it was");
+        let problem = play(script(1, 100, 64, &ALL), 7, forgetful).unwrap_err();
+        assert_eq!(problem, "a file came back that is not the one that was put");
+        let liar: Server = |_, asked, _| Ok(asked.with(&[]));
+        assert!(play(script(1, 100, 64, &ALL), 3, liar).is_ok());
+        assert!(play(script(1, 100, 64, &ALL), 4, liar).is_err());
+    }
+
+    #[test]
+    fn a_reply_to_another_request_is_nonsense() {
+        let mut script = script(1, 100, 64, &ALL);
+        let (_, request) = script.next(Time::ZERO, 0);
+        let (asked, _) = Header::read(&request).unwrap();
+        let other = Header { number: 1, ..asked }.with(&[]);
+        assert_eq!(script.reply(Time::ZERO, &other), Err("a reply to another request"));
+        assert_eq!(script.reply(Time::ZERO, &request), Err("a reply to no request"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_files_come_through_a_true_server(
+            files in 1_u32..4,
+            size in 0_u64..300,
+            block in 1_u64..300,
+            deeds in prop::sample::select(vec![&ALL[..1], &ALL[..2], &ALL, &[Deed::Put, Deed::Put, Deed::Remove]]),
+        ) {
+            let script = script(files, size, block, deeds);
+            let requests = script.files.requests() as u32;
+            let (asked, store) = play(script, 2 * requests, answer).unwrap();
+            prop_assert_eq!(&asked[..requests as usize], &asked[requests as usize..], "a batch is like the next");
+            let kept = if deeds.contains(&Deed::Remove) { 0 } else { files };
+            prop_assert_eq!(store.files.len(), kept as usize);
+            prop_assert!(store.files.values().all(|file| file.len() as u64 == size));
+        }
+    }
+}
