@@ -156,7 +156,7 @@ impl PointResult {
     pub fn first_octets_ms(&self) -> Option<Interval> {
         self.mean_of(RunResult::first_octets_ms)
     }
-    /// The time of an object of a page in ms, from when it is known, over the repetitions.
+    /// The time of an object of a page in ms, from when it is known, or of a request of a batch, over the repetitions.
     pub fn objects_ms(&self) -> Option<Interval> {
         self.mean_of(RunResult::objects_ms)
     }

@@ -92,9 +92,10 @@ impl RunResult {
         self.other.get(&RecordKind::Head)?.latency.mean_ms()
     }
 
-    /// The mean time of an object of a page, in ms.
+    /// The mean time of an object of a page, or of a request of a batch, in ms.
     pub fn objects_ms(&self) -> Option<f64> {
-        self.other.get(&RecordKind::Object)?.latency.mean_ms()
+        let parts = [RecordKind::Object, RecordKind::Transaction];
+        parts.iter().find_map(|kind| self.other.get(kind))?.latency.mean_ms()
     }
 
     /// Packets that did not arrive, for each message that did.

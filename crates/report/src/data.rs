@@ -47,7 +47,7 @@ pub struct Cell {
     pub steady: bool,
     /// Of pages: the mean time until their first octets came in ms, of each repetition.
     pub first_octets: Vec<Option<f64>>,
-    /// The same of the mean time of an object.
+    /// The same of the mean time of an object, or of a request of a batch.
     pub objects: Vec<Option<f64>>,
     /// Packets that did not arrive, for each message that did, of each repetition; none where that is not known.
     pub packets_lost: Vec<Option<f64>>,

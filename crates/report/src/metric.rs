@@ -27,7 +27,7 @@ pub enum Metric {
     Delivered,
     /// How long the first octets of a page took, in ms.
     FirstOctets,
-    /// The mean time of an object of a page, in ms: from when it is known until it is here.
+    /// The mean time of an object of a page, in ms, from when it is known until it is here; or of a request of a batch.
     ObjectTime,
     /// Packets that did not arrive, for each message that did.
     PacketsLost,
@@ -212,7 +212,7 @@ impl Metric {
             Self::Fairness => "Jain's fairness index",
             Self::Delivered => "messages delivered",
             Self::FirstOctets => "time to the first octets",
-            Self::ObjectTime => "mean time of an object",
+            Self::ObjectTime => "mean time of an object or request",
             Self::PacketsLost => "packets lost, each time",
             Self::Playable => "playable frames",
             Self::Glitches => "glitches",
@@ -241,7 +241,7 @@ impl Metric {
         match self {
             Self::ConnectTime => "time to connect (ms)",
             Self::FirstOctets => "time to the first octets (ms)",
-            Self::ObjectTime => "time of an object (ms)",
+            Self::ObjectTime => "time of an object or request (ms)",
             _ => "response time (ms)",
         }
     }
