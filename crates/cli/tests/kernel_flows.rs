@@ -209,5 +209,11 @@ fn one_node_with_two_minds_about_a_setting_is_refused() {
         let deaf = "background=[{ transport = 'tcp:sack=false' }]";
         let refused = failure(Path::new("."), &arguments("tcp", deaf)).1;
         assert!(refused.contains("[[background]] number 1") && refused.contains("tcp_sack"), "{refused}");
+        let careless = "background=[{ transport = 'sctp:no_checksums' }]";
+        let refused = failure(Path::new("."), &arguments("sctp", careless)).1;
+        assert!(
+            refused.contains("[[background]] number 1") && refused.contains("for all nodes"),
+            "{refused}"
+        );
     }
 }

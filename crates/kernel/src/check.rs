@@ -70,18 +70,22 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Two flows on one node that need different values of a setting, for a node has but one.
+/// Two flows that need different values of a setting, of which a node has but one, and a module.
 fn quarrel(
     (workload, settings): (&WorkloadSpec, &[Sysctl]),
     (other, others): &(&WorkloadSpec, Vec<Sysctl>),
 ) -> Option<String> {
-    let node =
-        [workload.from(), workload.to()].into_iter().find(|n| [other.from(), other.to()].contains(n))?;
-    settings.iter().find_map(|own| {
-        let theirs = others.iter().find(|their| their.name == own.name && their.value != own.value)?;
+    let node = [workload.from(), workload.to()].into_iter().find(|n| [other.from(), other.to()].contains(n));
+    settings.iter().find_map(|Sysctl { name, value }| {
+        let theirs = &others.iter().find(|their| their.name == *name && their.value != *value)?.value;
+        if name.starts_with("module/") {
+            return Some(format!(
+                "it needs {name} = {value}, which holds for all nodes, and another flow needs {theirs}; let both have one"
+            ));
+        }
+        let node = node?;
         Some(format!(
-            "it needs {} = {} on node {node:?}, where another flow needs {}; let it run between other nodes",
-            own.name, own.value, theirs.value
+            "it needs {name} = {value} on node {node:?}, where another flow needs {theirs}; let it run between other nodes"
         ))
     })
 }

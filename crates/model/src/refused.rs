@@ -32,6 +32,7 @@ fn possible(transport: &TransportSpec, workload: &WorkloadSpec, mtu: u64) -> Res
     match transport.protocol() {
         Protocol::Mptcp { .. } => absent("mptcp"),
         Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => absent("metrics_cache"),
+        Protocol::Sctp { no_checksums: true, .. } => absent("checksums to leave out"),
         Protocol::Udp { .. } => match workload.longest() {
             Some(size) if size + (hol_wire::Packet::IP_HEADER + Datagram::HEADER) as u64 > mtu => {
                 Err(format!(

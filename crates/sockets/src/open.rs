@@ -104,7 +104,7 @@ fn opener(assignment: &Assignment) -> Box<dyn Opener> {
         Protocol::Mptcp { config, .. } => {
             Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of }))
         }
-        Protocol::Sctp { config, associations, single_homed, unordered, reliability } => Box::new(Sctp {
+        Protocol::Sctp { config, associations, single_homed, unordered, reliability, .. } => Box::new(Sctp {
             config: config.clone(),
             associations: *associations,
             single_homed: *single_homed,

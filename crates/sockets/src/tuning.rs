@@ -22,10 +22,11 @@ pub struct Unsupported {
     pub why: &'static str,
 }
 
-/// A setting of a network namespace.
+/// A setting of a network namespace, or of a module, which all namespaces share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
-    /// Its name below `/proc/sys`, such as `net/ipv4/tcp_sack`.
+    /// Its name below `/proc/sys`, such as `net/ipv4/tcp_sack`; of a module below `/sys`, such as
+    /// `module/sctp/parameters/no_checksums`.
     pub name: &'static str,
     /// Its value.
     pub value: String,
@@ -301,6 +302,10 @@ fn of_hosts(transport: &TransportSpec) -> Vec<Sysctl> {
     if transport.kind() == Kind::Mptcp {
         settings.push(set("net/mptcp/enabled", "1"));
     }
+    if transport.kind() == Kind::Sctp {
+        let none = transport.has_no_checksums();
+        settings.push(set("module/sctp/parameters/no_checksums", if none { "Y" } else { "N" }));
+    }
     settings
 }
 
@@ -386,6 +391,8 @@ mod tests {
         }
         assert_eq!(value("tcp", "net/ipv4/tcp_rto_min_us"), None);
         assert_eq!(value("mptcp", "net/mptcp/enabled").as_deref(), Some("1"));
+        let checksums = "module/sctp/parameters/no_checksums";
+        assert_eq!(["sctp", "sctp:no_checksums"].map(|text| value(text, checksums).unwrap()), ["N", "Y"]);
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub enum Protocol {
         unordered: bool,
         /// When the sender gives a message up.
         reliability: Reliability,
+        /// Neither end computes or checks checksums.
+        no_checksums: bool,
     },
     /// One or several Multipath TCP connections.
     Mptcp {
@@ -110,6 +112,11 @@ impl TransportSpec {
         }
     }
 
+    /// Whether neither end computes or checks checksums.
+    pub const fn has_no_checksums(&self) -> bool {
+        matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
+    }
+
     /// How many streams a workload may spread its messages over: those of all SCTP associations, or TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
@@ -172,13 +179,14 @@ fn sctp(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     let single_homed = options.flag("single_homed")?;
     let unordered = options.flag("unordered")?;
     let reliability = options.reliability()?;
+    let no_checksums = options.flag("no_checksums")?;
     let config: hol_sctp::Config = options.settle(Kind::Sctp, behaviour)?;
     misfit(config.check(), behaviour)?;
     if config.streams.checked_mul(associations).is_none() {
         let problem = format!("the {associations} associations have more than 65535 streams together");
         return Err(bad_value("streams", &behaviour["streams"], problem));
     }
-    Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability })
+    Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, no_checksums })
 }
 
 fn udp(options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
