@@ -132,6 +132,12 @@ const FALSE: &[(&str, World)] = &[
     ("nay-6", |cell, here| here.ms *= if has_streams(cell) { 0.5 } else { 1.0 }),
     ("nay-7", calm),
     ("nay-7", |cell, here| here.fairness = if cell.transport == "SCTP-2" { 0.5 } else { 0.9 }),
+    ("pfu-1", calm),
+    ("pfu-1", |cell, here| here.kbps *= if is_sctp(cell) { 0.1 } else { 1.0 }),
+    ("pfu-2", |cell, here| here.kbps *= if cell.transport == "SCTP without CRC" { 1.5 } else { 1.0 }),
+    ("pfu-3", sctp_has_half),
+    ("pfu-4", calm),
+    ("pfu-4", |cell, here| here.ms *= if is_sctp(cell) { 3.0 } else { 1.0 }),
     ("pfu-6", |cell, here| here.kbps *= if is_sctp(cell) { 2.0 } else { 1.0 }),
     ("pfu-6", calm),
     ("pfu-6b", calm),
@@ -169,10 +175,14 @@ const FALSE: &[(&str, World)] = &[
         here.ms += 5.0 + if cell.transport == "SCTP-1" { 5.0 } else { 0.0 };
         here.ms -= if cell.transport == "TCP" { 5.0 } else { 0.0 };
     }),
+    ("pfu-20", |cell, here| here.ms *= if is_sctp(cell) { 0.98 } else { 1.0 }),
+    ("pfu-20", |cell, here| here.ms *= if is_sctp(cell) { 1.5 } else { 1.0 }),
     ("pfu-21", calm),
     ("pfu-21", |cell, here| here.playable -= if is_sctp(cell) { 50.0 } else { 0.0 }),
     ("pfu-22", |cell, here| here.kbps *= if is_sctp(cell) { 2.0 } else { 1.0 }),
     ("pfu-23", |cell, here| here.kbps += cell.conditions.loss),
+    ("pfu-25", |cell, here| here.kbps *= if has_streams(cell) { 0.9 } else { 1.0 }),
+    ("pfu-25", |cell, here| here.ms *= if has_streams(cell) { 1.1 } else { 1.0 }),
     ("sas-1", sctp_is_slower),
     ("sas-1", calm),
     ("sas-1", |cell, here| {
