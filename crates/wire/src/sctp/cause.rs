@@ -27,6 +27,8 @@ pub enum Cause {
     UnrecognizedChunk(Bytes),
     /// 7: a mandatory parameter was invalid.
     InvalidMandatoryParameter,
+    /// 8: the parameters that were not understood.
+    UnrecognizedParameters(Bytes),
     /// 9: a DATA chunk without user data.
     NoUserData(Tsn),
     /// 10: a cookie arrived while the association was shutting down.
@@ -35,6 +37,14 @@ pub enum Cause {
     UserInitiatedAbort(Bytes),
     /// 13: the peer broke the protocol.
     ProtocolViolation(Bytes),
+    /// 160: the last address was to be deleted; the request. RFC 5061 section 4.3.1.
+    DeleteLastAddress(Bytes),
+    /// 162: the source of the packet was to be deleted; the request. RFC 5061 section 4.3.3.
+    DeleteSourceAddress(Bytes),
+    /// 163: an ASCONF-ACK for what was not asked. RFC 5061 section 4.3.4.
+    IllegalAsconfAck,
+    /// 261: an AUTH chunk with an HMAC that was not offered. RFC 4895 section 4.1.
+    UnsupportedHmac(u16),
     /// Any other.
     Other {
         /// Cause code.
@@ -50,8 +60,15 @@ impl Cause {
         let value = match self {
             Self::InvalidStreamIdentifier(_) | Self::StaleCookie(_) | Self::NoUserData(_) => 4,
             Self::MissingMandatoryParameter(_) => 6,
-            Self::OutOfResource | Self::InvalidMandatoryParameter | Self::CookieWhileShuttingDown => 0,
+            Self::UnsupportedHmac(_) => 2,
+            Self::OutOfResource
+            | Self::InvalidMandatoryParameter
+            | Self::CookieWhileShuttingDown
+            | Self::IllegalAsconfAck => 0,
             Self::UnrecognizedChunk(value)
+            | Self::UnrecognizedParameters(value)
+            | Self::DeleteLastAddress(value)
+            | Self::DeleteSourceAddress(value)
             | Self::UserInitiatedAbort(value)
             | Self::ProtocolViolation(value)
             | Self::Other { value, .. } => value.len(),
@@ -71,8 +88,15 @@ impl Cause {
             }
             Self::StaleCookie(micros) => out.put_u32(*micros),
             Self::NoUserData(tsn) => out.put_u32(tsn.0),
-            Self::OutOfResource | Self::InvalidMandatoryParameter | Self::CookieWhileShuttingDown => {}
+            Self::UnsupportedHmac(identifier) => out.put_u16(*identifier),
+            Self::OutOfResource
+            | Self::InvalidMandatoryParameter
+            | Self::CookieWhileShuttingDown
+            | Self::IllegalAsconfAck => {}
             Self::UnrecognizedChunk(value)
+            | Self::UnrecognizedParameters(value)
+            | Self::DeleteLastAddress(value)
+            | Self::DeleteSourceAddress(value)
             | Self::UserInitiatedAbort(value)
             | Self::ProtocolViolation(value)
             | Self::Other { value, .. } => out.put_slice(value),
@@ -89,10 +113,15 @@ impl Cause {
             (4, 0) => Self::OutOfResource,
             (6, _) => Self::UnrecognizedChunk(value),
             (7, 0) => Self::InvalidMandatoryParameter,
+            (8, _) => Self::UnrecognizedParameters(value),
             (9, 4) => Self::NoUserData(Tsn(fields.get_u32())),
             (10, 0) => Self::CookieWhileShuttingDown,
             (12, _) => Self::UserInitiatedAbort(value),
             (13, _) => Self::ProtocolViolation(value),
+            (0xA0, _) => Self::DeleteLastAddress(value),
+            (0xA2, _) => Self::DeleteSourceAddress(value),
+            (0xA3, 0) => Self::IllegalAsconfAck,
+            (0x105, 2) => Self::UnsupportedHmac(fields.get_u16()),
             _ => Self::Other { code, value },
         }
     }
@@ -105,10 +134,15 @@ impl Cause {
             Self::OutOfResource => 4,
             Self::UnrecognizedChunk(_) => 6,
             Self::InvalidMandatoryParameter => 7,
+            Self::UnrecognizedParameters(_) => 8,
             Self::NoUserData(_) => 9,
             Self::CookieWhileShuttingDown => 10,
             Self::UserInitiatedAbort(_) => 12,
             Self::ProtocolViolation(_) => 13,
+            Self::DeleteLastAddress(_) => 0xA0,
+            Self::DeleteSourceAddress(_) => 0xA2,
+            Self::IllegalAsconfAck => 0xA3,
+            Self::UnsupportedHmac(_) => 0x105,
             Self::Other { code, .. } => *code,
         }
     }
@@ -119,7 +153,7 @@ mod tests {
     use super::super::Chunk;
     use super::*;
 
-    /// RFC 9260 sections 3.3.10 and 3.3.10.1 to 3.3.10.13, by hand.
+    /// RFC 9260 sections 3.3.10 and 3.3.10.1 to 3.3.10.13, RFC 4895 section 4.1, RFC 5061 section 4.3, by hand.
     #[test]
     fn every_cause_is_laid_out_as_its_section_says() {
         let causes = vec![
@@ -134,10 +168,15 @@ mod tests {
             Cause::UserInitiatedAbort(Bytes::from_static(b"bye")),
             Cause::Other { code: 11, value: Bytes::new() },
             Cause::ProtocolViolation(Bytes::from_static(b"x")),
+            Cause::UnrecognizedParameters(Bytes::from_static(&[0xc0, 9, 0, 4])),
+            Cause::DeleteLastAddress(Bytes::from_static(&[0xc0, 2, 0, 4])),
+            Cause::DeleteSourceAddress(Bytes::from_static(&[0xc0, 2, 0, 4])),
+            Cause::IllegalAsconfAck,
+            Cause::UnsupportedHmac(9),
         ];
         #[rustfmt::skip]
         let octets = [
-            9, 0, 0, 77,
+            9, 0, 0, 114,
             0, 1, 0, 8, 0, 7, 0, 0,
             0, 2, 0, 10, 0, 0, 0, 1, 0, 7, 0, 0,
             0, 3, 0, 8, 0, 0, 3, 0xe8,
@@ -149,6 +188,11 @@ mod tests {
             0, 12, 0, 7, b'b', b'y', b'e', 0,
             0, 11, 0, 4,
             0, 13, 0, 5, b'x', 0, 0, 0,
+            0, 8, 0, 8, 0xc0, 9, 0, 4,
+            0, 0xa0, 0, 8, 0xc0, 2, 0, 4,
+            0, 0xa2, 0, 8, 0xc0, 2, 0, 4,
+            0, 0xa3, 0, 4,
+            1, 5, 0, 6, 0, 9, 0, 0,
         ];
         Chunk::Error(causes).assert_octets(&octets);
     }

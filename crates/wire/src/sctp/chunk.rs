@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BufMut, Bytes};
 
-use super::{Cause, Data, ForwardTsn, Init, Sack, Tsn, tlv};
+use super::{Asconf, AsconfAck, Auth, Cause, Data, ForwardTsn, Init, Sack, Tsn, tlv};
 use crate::ParseError;
 
 /// A chunk. RFC 9260 section 3.2.
@@ -53,8 +53,14 @@ pub enum Chunk {
         /// The verification tag is the peer's own, reflected.
         reflected: bool,
     },
+    /// Authentication of what follows. RFC 4895 section 5.1.
+    Auth(Box<Auth>),
     /// Forward cumulative TSN. RFC 3758 section 3.2.
     ForwardTsn(Box<ForwardTsn>),
+    /// Address configuration change. RFC 5061 section 4.1.1.
+    Asconf(Box<Asconf>),
+    /// Address configuration acknowledgement. RFC 5061 section 4.1.2.
+    AsconfAck(Box<AsconfAck>),
     /// A chunk of a type we do not know: kept so that it can be reported. RFC 9260 section 3.2.
     Unknown {
         /// Chunk type; its top two bits say what the receiver does.
@@ -81,7 +87,10 @@ mod kind {
     pub const COOKIE_ECHO: u8 = 10;
     pub const COOKIE_ACK: u8 = 11;
     pub const SHUTDOWN_COMPLETE: u8 = 14;
+    pub const AUTH: u8 = super::Auth::KIND;
+    pub const ASCONF_ACK: u8 = super::AsconfAck::KIND;
     pub const FORWARD_TSN: u8 = 192;
+    pub const ASCONF: u8 = super::Asconf::KIND;
 }
 
 /// The T bit of ABORT and SHUTDOWN COMPLETE. RFC 9260 section 8.5.1.
@@ -106,14 +115,22 @@ impl Chunk {
             Self::Shutdown { .. } => 4,
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => 0,
             Self::CookieEcho(cookie) => cookie.len(),
+            Self::Auth(auth) => auth.value_length(),
             Self::ForwardTsn(forward) => forward.value_length(),
+            Self::Asconf(asconf) => asconf.value_length(),
+            Self::AsconfAck(ack) => ack.value_length(),
             Self::Unknown { value, .. } => value.len(),
         };
         Self::HEADER + value.next_multiple_of(4)
     }
 
-    /// Appends the chunk and its padding.
-    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+    /// The chunk type. RFC 9260 section 3.2.
+    pub fn kind(&self) -> u8 {
+        self.kind_and_flags().0
+    }
+
+    /// Appends the chunk and its padding, as it is in a packet and as an HMAC covers it. RFC 4895 section 6.2.
+    pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let (kind, flags) = self.kind_and_flags();
         tlv::put(out, u16::from_be_bytes([kind, flags]), |out| self.emit_value(out));
@@ -132,7 +149,10 @@ impl Chunk {
             Self::Shutdown { cumulative_tsn } => out.put_u32(cumulative_tsn.0),
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => {}
             Self::CookieEcho(cookie) => out.put_slice(cookie),
+            Self::Auth(auth) => auth.emit_value(out),
             Self::ForwardTsn(forward) => forward.emit_value(out),
+            Self::Asconf(asconf) => asconf.emit_value(out),
+            Self::AsconfAck(ack) => ack.emit_value(out),
             Self::Unknown { value, .. } => out.put_slice(value),
         }
     }
@@ -153,7 +173,10 @@ impl Chunk {
             Self::CookieEcho(_) => (kind::COOKIE_ECHO, 0),
             Self::CookieAck => (kind::COOKIE_ACK, 0),
             Self::ShutdownComplete { reflected } => (kind::SHUTDOWN_COMPLETE, t_bit(*reflected)),
+            Self::Auth(_) => (kind::AUTH, 0),
             Self::ForwardTsn(_) => (kind::FORWARD_TSN, 0),
+            Self::Asconf(_) => (kind::ASCONF, 0),
+            Self::AsconfAck(_) => (kind::ASCONF_ACK, 0),
             Self::Unknown { kind, flags, .. } => (*kind, *flags),
         }
     }
@@ -178,7 +201,10 @@ impl Chunk {
             kind::COOKIE_ECHO => Self::CookieEcho(value),
             kind::COOKIE_ACK => Self::CookieAck,
             kind::SHUTDOWN_COMPLETE => Self::ShutdownComplete { reflected },
+            kind::AUTH => Self::Auth(Box::new(Auth::parse_value(value)?)),
             kind::FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse_value(value)?)),
+            kind::ASCONF => Self::Asconf(Box::new(Asconf::parse_value(value)?)),
+            kind::ASCONF_ACK => Self::AsconfAck(Box::new(AsconfAck::parse_value(value)?)),
             _ => Self::Unknown { kind, flags, value },
         })
     }

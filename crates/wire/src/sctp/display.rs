@@ -28,6 +28,9 @@ impl fmt::Display for Chunk {
             Self::CookieEcho(_) => write!(f, "[COOKIE ECHO]"),
             Self::CookieAck => write!(f, "[COOKIE ACK]"),
             Self::ShutdownComplete { .. } => write!(f, "[SHUTDOWN COMPLETE]"),
+            Self::Auth(_) => write!(f, "[AUTH]"),
+            Self::Asconf(asconf) => write!(f, "[ASCONF {}] {:?}", asconf.serial, asconf.requests),
+            Self::AsconfAck(ack) => write!(f, "[ASCONF ACK {}] {:?}", ack.serial, ack.responses),
             Self::ForwardTsn(forward) => write!(f, "[FORWARD CUM TSN {}]", forward.new_cumulative_tsn),
             Self::Unknown { kind, .. } => write!(f, "[unknown chunk type {kind:#04x}]"),
         }

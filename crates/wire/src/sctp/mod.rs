@@ -1,5 +1,8 @@
 //! The SCTP common header and its chunks. RFC 9260 section 3.
 
+mod asconf;
+mod asconf_ack;
+mod auth;
 mod cause;
 mod chunk;
 mod data;
@@ -11,6 +14,9 @@ mod parameter;
 mod sack;
 mod tlv;
 
+pub use asconf::{Asconf, AsconfSerial, Change, Request};
+pub use asconf_ack::{AsconfAck, Response};
+pub use auth::Auth;
 pub use cause::Cause;
 pub use chunk::Chunk;
 pub use data::{Data, DataFlags, Ssn, Tsn};

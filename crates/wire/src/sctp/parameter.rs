@@ -24,6 +24,12 @@ pub enum Parameter {
     CookiePreservative(u32),
     /// FORWARD TSN is supported. RFC 3758 section 3.1.
     ForwardTsnSupported,
+    /// A number of the sender's that goes into the association shared key. RFC 4895 section 3.1.
+    Random(Bytes),
+    /// Chunk types that the sender takes authenticated only. RFC 4895 section 3.2.
+    ChunkList(Vec<u8>),
+    /// HMAC identifiers that the sender understands, the best first. RFC 4895 section 3.3.
+    HmacAlgorithms(Vec<u16>),
     /// Chunk types beyond RFC 9260 that are supported. RFC 5061 section 4.2.7.
     SupportedExtensions(Vec<u8>),
     /// A parameter of a type we do not know.
@@ -40,6 +46,9 @@ mod kind {
     pub const IPV4_ADDRESS: u16 = 5;
     pub const STATE_COOKIE: u16 = 7;
     pub const COOKIE_PRESERVATIVE: u16 = 9;
+    pub const RANDOM: u16 = 0x8002;
+    pub const CHUNK_LIST: u16 = 0x8003;
+    pub const HMAC_ALGORITHMS: u16 = 0x8004;
     pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
     pub const FORWARD_TSN_SUPPORTED: u16 = 0xC000;
 }
@@ -49,9 +58,10 @@ impl Parameter {
     pub fn length(&self) -> usize {
         let value = match self {
             Self::Ipv4Address(_) | Self::CookiePreservative(_) => 4,
-            Self::StateCookie(cookie) => cookie.len(),
+            Self::StateCookie(value) | Self::Random(value) => value.len(),
             Self::ForwardTsnSupported => 0,
-            Self::SupportedExtensions(kinds) => kinds.len(),
+            Self::SupportedExtensions(kinds) | Self::ChunkList(kinds) => kinds.len(),
+            Self::HmacAlgorithms(identifiers) => 2 * identifiers.len(),
             Self::Unknown { value, .. } => value.len(),
         };
         tlv::HEADER + value.next_multiple_of(4)
@@ -66,6 +76,11 @@ impl Parameter {
             Self::CookiePreservative(millis) => {
                 tlv::put(out, kind::COOKIE_PRESERVATIVE, |out| out.put_u32(*millis));
             }
+            Self::Random(number) => tlv::put(out, kind::RANDOM, |out| out.put_slice(number)),
+            Self::ChunkList(kinds) => tlv::put(out, kind::CHUNK_LIST, |out| out.put_slice(kinds)),
+            Self::HmacAlgorithms(identifiers) => tlv::put(out, kind::HMAC_ALGORITHMS, |out| {
+                identifiers.iter().for_each(|identifier| out.put_u16(*identifier));
+            }),
             Self::ForwardTsnSupported => tlv::put(out, kind::FORWARD_TSN_SUPPORTED, |_| ()),
             Self::SupportedExtensions(kinds) => {
                 tlv::put(out, kind::SUPPORTED_EXTENSIONS, |out| out.put_slice(kinds));
@@ -80,10 +95,19 @@ impl Parameter {
             (kind::STATE_COOKIE, _) => Self::StateCookie(value),
             (kind::COOKIE_PRESERVATIVE, 4) => Self::CookiePreservative(value.get_u32()),
             (kind::FORWARD_TSN_SUPPORTED, 0) => Self::ForwardTsnSupported,
-            (kind::SUPPORTED_EXTENSIONS, _) => Self::SupportedExtensions(value.to_vec()),
-            (kind::IPV4_ADDRESS | kind::COOKIE_PRESERVATIVE | kind::FORWARD_TSN_SUPPORTED, _) => {
-                return Err(ParseError::Length);
+            (kind::RANDOM, _) => Self::Random(value),
+            (kind::CHUNK_LIST, _) => Self::ChunkList(value.to_vec()),
+            (kind::HMAC_ALGORITHMS, length) if length % 2 == 0 => {
+                Self::HmacAlgorithms((0..length / 2).map(|_| value.get_u16()).collect())
             }
+            (kind::SUPPORTED_EXTENSIONS, _) => Self::SupportedExtensions(value.to_vec()),
+            (
+                kind::IPV4_ADDRESS
+                | kind::COOKIE_PRESERVATIVE
+                | kind::HMAC_ALGORITHMS
+                | kind::FORWARD_TSN_SUPPORTED,
+                _,
+            ) => return Err(ParseError::Length),
             _ => Self::Unknown { kind, value },
         })
     }
@@ -102,7 +126,7 @@ mod tests {
         out
     }
 
-    /// RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 3758 section 3.1, RFC 5061 section 4.2.7, by hand.
+    /// RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 3758 section 3.1, RFC 4895 section 3, RFC 5061 section 4.2.7, by hand.
     #[test]
     fn every_parameter_is_laid_out_as_its_rfc_says() {
         let address = Parameter::Ipv4Address(Address::new(192, 0, 2, 1));
@@ -111,13 +135,21 @@ mod tests {
         assert_eq!(emitted(&Parameter::CookiePreservative(1000)), [0, 9, 0, 8, 0, 0, 3, 0xe8]);
         assert_eq!(emitted(&Parameter::ForwardTsnSupported), [0xc0, 0, 0, 4]);
         assert_eq!(emitted(&Parameter::SupportedExtensions(vec![192, 130])), [0x80, 8, 0, 6, 192, 130]);
+        assert_eq!(emitted(&Parameter::Random(Bytes::from_static(b"xyz"))), b"\x80\x02\0\x07xyz");
+        assert_eq!(emitted(&Parameter::ChunkList(vec![193, 128])), [0x80, 3, 0, 6, 193, 128]);
+        assert_eq!(emitted(&Parameter::HmacAlgorithms(vec![3, 1])), [0x80, 4, 0, 8, 0, 3, 0, 1]);
         let unknown = Parameter::Unknown { kind: 0x8123, value: Bytes::from_static(&[9]) };
         assert_eq!(emitted(&unknown), [0x81, 0x23, 0, 5, 9]);
     }
 
     #[test]
     fn a_known_parameter_of_a_wrong_length_is_refused() {
-        for kind in [kind::IPV4_ADDRESS, kind::COOKIE_PRESERVATIVE, kind::FORWARD_TSN_SUPPORTED] {
+        for kind in [
+            kind::IPV4_ADDRESS,
+            kind::COOKIE_PRESERVATIVE,
+            kind::HMAC_ALGORITHMS,
+            kind::FORWARD_TSN_SUPPORTED,
+        ] {
             assert_eq!(Parameter::parse(kind, Bytes::from_static(&[1; 3])), Err(ParseError::Length));
         }
     }

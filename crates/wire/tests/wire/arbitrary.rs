@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
-    Cause, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock, Init, Packet as SctpPacket, Parameter, Sack, Ssn,
-    Tsn,
+    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock,
+    Init, Packet as SctpPacket, Parameter, Request, Response, Sack, Ssn, Tsn,
 };
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
@@ -108,7 +108,10 @@ fn chunk() -> impl Strategy<Value = Chunk> {
         Just(Chunk::CookieAck),
         any::<bool>().prop_map(|reflected| Chunk::ShutdownComplete { reflected }),
         forward_tsn().prop_map(|forward| Chunk::ForwardTsn(Box::new(forward))),
-        (15u8..192, any::<u8>(), octets()).prop_map(|(kind, flags, value)| Chunk::Unknown {
+        auth().prop_map(|auth| Chunk::Auth(Box::new(auth))),
+        asconf().prop_map(|asconf| Chunk::Asconf(Box::new(asconf))),
+        asconf_ack().prop_map(|ack| Chunk::AsconfAck(Box::new(ack))),
+        (16u8..128, any::<u8>(), octets()).prop_map(|(kind, flags, value)| Chunk::Unknown {
             kind,
             flags,
             value
@@ -144,6 +147,9 @@ fn parameter() -> impl Strategy<Value = Parameter> {
         any::<u32>().prop_map(Parameter::CookiePreservative),
         Just(Parameter::ForwardTsnSupported),
         vec(any::<u8>(), 0..5).prop_map(Parameter::SupportedExtensions),
+        octets().prop_map(Parameter::Random),
+        vec(any::<u8>(), 0..5).prop_map(Parameter::ChunkList),
+        vec(any::<u16>(), 0..5).prop_map(Parameter::HmacAlgorithms),
         (0x8100u16..0xC000, octets()).prop_map(|(kind, value)| Parameter::Unknown { kind, value }),
     ]
 }
@@ -160,7 +166,12 @@ fn cause() -> impl Strategy<Value = Cause> {
         Just(Cause::CookieWhileShuttingDown),
         octets().prop_map(Cause::UserInitiatedAbort),
         octets().prop_map(Cause::ProtocolViolation),
-        (14u16.., octets()).prop_map(|(code, value)| Cause::Other { code, value }),
+        octets().prop_map(Cause::UnrecognizedParameters),
+        octets().prop_map(Cause::DeleteLastAddress),
+        octets().prop_map(Cause::DeleteSourceAddress),
+        Just(Cause::IllegalAsconfAck),
+        any::<u16>().prop_map(Cause::UnsupportedHmac),
+        (0x106u16.., octets()).prop_map(|(code, value)| Cause::Other { code, value }),
     ]
 }
 
@@ -174,6 +185,39 @@ fn sack() -> impl Strategy<Value = Sack> {
             duplicates: duplicates.into(),
         },
     )
+}
+
+fn auth() -> impl Strategy<Value = Auth> {
+    (any::<(u16, u16)>(), octets()).prop_map(|((shared_key, algorithm), hmac)| Auth {
+        shared_key,
+        algorithm,
+        hmac,
+    })
+}
+
+fn asconf() -> impl Strategy<Value = Asconf> {
+    let change = prop_oneof![
+        any::<u32>().prop_map(|address| Change::Add(address.into())),
+        any::<u32>().prop_map(|address| Change::Delete(address.into())),
+        any::<u32>().prop_map(|address| Change::SetPrimary(address.into())),
+        (0xC007u16.., octets()).prop_map(|(kind, value)| Change::Unknown { kind, value }),
+    ];
+    let request = (any::<u32>(), change).prop_map(|(correlation, change)| Request { correlation, change });
+    (any::<(u32, u32)>(), vec(request, 0..4)).prop_map(|((serial, lookup), requests)| Asconf {
+        serial: AsconfSerial(serial),
+        lookup: lookup.into(),
+        requests,
+    })
+}
+
+fn asconf_ack() -> impl Strategy<Value = AsconfAck> {
+    let response = prop_oneof![
+        any::<u32>().prop_map(|correlation| Response::Success { correlation }),
+        (any::<u32>(), vec(cause(), 0..3))
+            .prop_map(|(correlation, causes)| Response::Error { correlation, causes }),
+    ];
+    (any::<u32>(), vec(response, 0..4))
+        .prop_map(|(serial, responses)| AsconfAck { serial: AsconfSerial(serial), responses })
 }
 
 fn forward_tsn() -> impl Strategy<Value = ForwardTsn> {

@@ -7,8 +7,8 @@ use std::process::Command;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
-    Cause, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock, Init, Packet as SctpPacket, Parameter, Sack, Ssn,
-    Tsn,
+    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock,
+    Init, Packet as SctpPacket, Parameter, Request, Response, Sack, Ssn, Tsn,
 };
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
@@ -83,7 +83,10 @@ fn chunks() -> Vec<Chunk> {
     let common = [
         Parameter::Ipv4Address(Address::new(10, 0, 1, 1)),
         Parameter::ForwardTsnSupported,
-        Parameter::SupportedExtensions(vec![192, 130]),
+        Parameter::SupportedExtensions(vec![Asconf::KIND, AsconfAck::KIND, Auth::KIND]),
+        Parameter::Random(Bytes::from_static(&[7; 32])),
+        Parameter::ChunkList(vec![Asconf::KIND, AsconfAck::KIND]),
+        Parameter::HmacAlgorithms(vec![3, 1]),
     ];
     let causes = vec![
         Cause::InvalidStreamIdentifier(7),
@@ -95,6 +98,7 @@ fn chunks() -> Vec<Chunk> {
         Cause::NoUserData(Tsn(9)),
         Cause::CookieWhileShuttingDown,
         Cause::ProtocolViolation(Bytes::from_static(b"why")),
+        Cause::UnsupportedHmac(9),
     ];
     vec![
         Chunk::Init(init([&common[..], &[Parameter::CookiePreservative(1000)]].concat())),
@@ -130,8 +134,27 @@ fn chunks() -> Vec<Chunk> {
             reflected: false,
             causes: vec![Cause::UserInitiatedAbort(Bytes::from_static(b"bye"))],
         },
+        Chunk::Auth(Box::new(Auth { shared_key: 0, algorithm: 3, hmac: Bytes::from_static(&[9; 32]) })),
+        Chunk::Asconf(Box::new(asconf())),
+        Chunk::AsconfAck(Box::new(asconf_ack())),
         Chunk::Unknown { kind: 0x3f, flags: 1, value: Bytes::from_static(b"??") },
     ]
+}
+
+/// Every change of addresses that can be asked for.
+fn asconf() -> Asconf {
+    let address = Address::new(10, 0, 1, 1);
+    let changes = [Change::Add(address), Change::SetPrimary(address), Change::Delete(address)];
+    let requests = changes.into_iter().zip(1..).map(|(change, correlation)| Request { correlation, change });
+    Asconf { serial: AsconfSerial(1), lookup: Address::new(10, 0, 0, 1), requests: requests.collect() }
+}
+
+/// A success, and every refusal of RFC 5061.
+fn asconf_ack() -> AsconfAck {
+    let request = asconf().requests[2].to_bytes();
+    let causes = vec![Cause::DeleteLastAddress(request.clone()), Cause::DeleteSourceAddress(request)];
+    let responses = vec![Response::Success { correlation: 1 }, Response::Error { correlation: 3, causes }];
+    AsconfAck { serial: AsconfSerial(1), responses }
 }
 
 /// The chosen fields of every packet of a capture, by tshark; `None` if it is not installed.
@@ -243,6 +266,39 @@ fn wireshark_reads_the_chunks_that_we_wrote() {
         packets().into_iter().filter(|p| matches!(p.transport, Transport::Sctp(_))).collect();
     let Some(rows) = dissect(&packets, &["sctp.chunk_type"]) else { return };
     // The unrecognized chunk that the ERROR chunk reports is dissected too.
-    let kinds = ["1", "2", "10", "11", "0", "3", "4", "5", "192", "9,254", "7", "8", "14", "6", "63"];
+    let kinds = [
+        "1", "2", "10", "11", "0", "3", "4", "5", "192", "9,254", "7", "8", "14", "6", "15", "193", "128",
+        "63",
+    ];
     assert_eq!(rows, kinds.map(|kind| [kind]));
+}
+
+/// RFC 4895 sections 3 and 5.1, RFC 5061 section 4: what we meant is what Wireshark reads.
+#[test]
+fn wireshark_reads_authentication_and_address_configuration() {
+    let fields = [
+        "sctp.hmac_id",
+        "sctp.hmac",
+        "sctp.asconf_seq_nr_number",
+        "sctp.asconf_ack_seq_nr_number",
+        "sctp.correlation_id",
+        "sctp.random_number",
+    ];
+    let packets: Vec<_> =
+        packets().into_iter().filter(|p| matches!(p.transport, Transport::Sctp(_))).collect();
+    let Some(rows) = dissect(&packets, &fields) else { return };
+    let random = "07".repeat(32);
+    let hmac = "09".repeat(32);
+    let first = "0x00000001";
+    // An error cause quotes the request that it refuses, so its correlation ID is read again.
+    let expected = [
+        ["3,1", "", "", "", "", &random],
+        ["3,1", "", "", "", "", &random],
+        ["9", "", "", "", "", ""],
+        ["3", &hmac, "", "", "", ""],
+        ["", "", first, "", "0x00000001,0x00000002,0x00000003", ""],
+        ["", "", "", first, "0x00000001,0x00000003,0x00000003,0x00000003", ""],
+    ];
+    let filled = rows.iter().filter(|row| row.iter().any(|field| !field.is_empty()));
+    assert_eq!(filled.cloned().collect::<Vec<_>>(), expected);
 }

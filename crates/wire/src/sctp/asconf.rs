@@ -1,0 +1,202 @@
+//! The ASCONF chunk and what it asks for. RFC 5061 sections 4.1.1 and 4.2.
+
+use bytes::{Buf, BufMut, Bytes};
+use hol_base::serial_number;
+
+use super::{Parameter, tlv};
+use crate::{Address, ParseError};
+
+serial_number!(
+    /// Sequence number of an ASCONF chunk. RFC 5061 section 4.1.1.
+    AsconfSerial, u32, i32
+);
+
+/// Address configuration change. RFC 5061 section 4.1.1.
+///
+/// ```text
+/// +---------------+---------------+-------------------------------+
+/// |  Type = 0xC1  |  Flags = 0    |         Chunk Length          |
+/// +---------------+---------------+-------------------------------+
+/// |                        Sequence Number                        |
+/// +---------------------------------------------------------------+
+/// |                       Address Parameter                       |
+/// +---------------------------------------------------------------+
+/// |                      ASCONF Parameters                        |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asconf {
+    /// Sequence number.
+    pub serial: AsconfSerial,
+    /// An address of the sender's that its peer knows: the association is found by it.
+    pub lookup: Address,
+    /// What is asked for, to be done in this order.
+    pub requests: Vec<Request>,
+}
+
+/// One ASCONF parameter.
+///
+/// ```text
+/// +-------------------------------+-------------------------------+
+/// |        Parameter Type         |       Parameter Length        |
+/// +-------------------------------+-------------------------------+
+/// |                ASCONF-Request Correlation ID                  |
+/// +---------------------------------------------------------------+
+/// |                       Address Parameter                       |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Comes back in the response.
+    pub correlation: u32,
+    /// What is to be done.
+    pub change: Change,
+}
+
+/// A change of the sender's addresses. `0.0.0.0` stands for the source of the packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Add IP Address, section 4.2.1.
+    Add(Address),
+    /// Delete IP Address, section 4.2.2.
+    Delete(Address),
+    /// Set Primary Address, section 4.2.4.
+    SetPrimary(Address),
+    /// A parameter of a type we do not know, or one about an address that is not IPv4.
+    Unknown {
+        /// Parameter type.
+        kind: u16,
+        /// What follows the correlation ID.
+        value: Bytes,
+    },
+}
+
+/// Parameter types.
+mod kind {
+    pub const ADD: u16 = 0xC001;
+    pub const DELETE: u16 = 0xC002;
+    pub const SET_PRIMARY: u16 = 0xC004;
+}
+
+impl Asconf {
+    /// Chunk type.
+    pub const KIND: u8 = 0xC1;
+
+    pub(super) fn value_length(&self) -> usize {
+        let requests = self.requests.iter().map(|request| request.length().next_multiple_of(4));
+        4 + Parameter::Ipv4Address(self.lookup).length() + requests.sum::<usize>()
+    }
+
+    pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
+        out.put_u32(self.serial.0);
+        Parameter::Ipv4Address(self.lookup).emit(out);
+        tlv::put_all(out, &self.requests, Request::emit);
+    }
+
+    pub(super) fn parse_value(mut value: Bytes) -> Result<Self, ParseError> {
+        let serial = AsconfSerial(value.try_get_u32()?);
+        let (kind, address) = tlv::take(&mut value)?;
+        let Parameter::Ipv4Address(lookup) = Parameter::parse(kind, address)? else {
+            return Err(ParseError::Value);
+        };
+        Ok(Self { serial, lookup, requests: tlv::take_all(value, Request::parse)? })
+    }
+}
+
+impl Request {
+    fn length(&self) -> usize {
+        let value = match &self.change {
+            Change::Unknown { value, .. } => value.len(),
+            Change::Add(address) | Change::Delete(address) | Change::SetPrimary(address) => {
+                Parameter::Ipv4Address(*address).length()
+            }
+        };
+        tlv::HEADER + 4 + value
+    }
+
+    /// The request as it stands in its chunk, to be copied into an error cause. RFC 5061 section 4.3.
+    pub fn to_bytes(&self) -> Bytes {
+        let mut out = Vec::with_capacity(self.length());
+        self.emit(&mut out);
+        out.into()
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
+        let (kind, address) = match &self.change {
+            Change::Add(address) => (kind::ADD, address),
+            Change::Delete(address) => (kind::DELETE, address),
+            Change::SetPrimary(address) => (kind::SET_PRIMARY, address),
+            Change::Unknown { kind, value } => {
+                return tlv::put(out, *kind, |out| {
+                    out.put_u32(self.correlation);
+                    out.put_slice(value);
+                });
+            }
+        };
+        tlv::put(out, kind, |out| {
+            out.put_u32(self.correlation);
+            Parameter::Ipv4Address(*address).emit(out);
+        });
+    }
+
+    fn parse(kind: u16, mut value: Bytes) -> Result<Self, ParseError> {
+        let correlation = value.try_get_u32()?;
+        let address = || match tlv::take(&mut value.clone()) {
+            Ok((kind, address)) if value.len() == 8 => Parameter::parse(kind, address).ok(),
+            _ => None,
+        };
+        let change = match (kind, address()) {
+            (kind::ADD, Some(Parameter::Ipv4Address(address))) => Change::Add(address),
+            (kind::DELETE, Some(Parameter::Ipv4Address(address))) => Change::Delete(address),
+            (kind::SET_PRIMARY, Some(Parameter::Ipv4Address(address))) => Change::SetPrimary(address),
+            _ => Change::Unknown { kind, value },
+        };
+        Ok(Self { correlation, change })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Chunk;
+    use super::*;
+
+    /// RFC 5061 section 4.1.1, with the examples of sections 4.2.1, 4.2.2 and 4.2.4.
+    #[test]
+    fn requests_are_laid_out_as_the_examples_of_the_rfc() {
+        let address = Address::new(192, 0, 2, 1);
+        let request = |correlation, change| Request { correlation, change };
+        let asconf = Asconf {
+            serial: AsconfSerial(258),
+            lookup: Address::new(10, 0, 0, 1),
+            requests: vec![
+                request(0x0102_3474, Change::Add(address)),
+                request(0x0102_3476, Change::Delete(address)),
+                request(0x0102_3479, Change::SetPrimary(address)),
+                request(1, Change::Unknown { kind: 0xC009, value: Bytes::from_static(&[5]) }),
+            ],
+        };
+        #[rustfmt::skip]
+        let octets = [
+            0xc1, 0, 0, 73,
+            0, 0, 1, 2,
+            0, 5, 0, 8, 10, 0, 0, 1,
+            0xc0, 1, 0, 16, 1, 2, 0x34, 0x74, 0, 5, 0, 8, 0xc0, 0, 2, 1,
+            0xc0, 2, 0, 16, 1, 2, 0x34, 0x76, 0, 5, 0, 8, 0xc0, 0, 2, 1,
+            0xc0, 4, 0, 16, 1, 2, 0x34, 0x79, 0, 5, 0, 8, 0xc0, 0, 2, 1,
+            0xc0, 9, 0, 9, 0, 0, 0, 1, 5, 0, 0, 0,
+        ];
+        Chunk::Asconf(Box::new(asconf)).assert_octets(&octets);
+    }
+
+    /// RFC 5061 section 4.1.1: the address parameter is mandatory. What asks about an IPv6 address is kept as it came.
+    #[test]
+    fn an_address_that_is_not_ipv4_is_refused_or_kept() {
+        let parse = |octets: &'static [u8]| Asconf::parse_value(Bytes::from_static(octets));
+        assert_eq!(parse(&[0, 0, 0, 1]), Err(ParseError::Truncated));
+        assert_eq!(parse(&[0, 0, 0, 1, 0, 6, 0, 5, 1, 0, 0, 0]), Err(ParseError::Value));
+        let value = Bytes::from_static(&[0, 6, 0, 8, 1, 2, 3, 4]);
+        let octets = Bytes::from([&[0, 0, 0, 9][..], &value].concat());
+        let kept = Request { correlation: 9, change: Change::Unknown { kind: kind::ADD, value } };
+        assert_eq!(Request::parse(kind::ADD, octets), Ok(kept));
+    }
+}
