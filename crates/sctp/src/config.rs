@@ -3,6 +3,8 @@
 use hol_base::{ByteCount, Duration};
 use serde::{Deserialize, Serialize};
 
+use crate::Hash;
+
 /// The behaviour of an endpoint. A stack file names every field; there are no defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,6 +74,13 @@ pub struct Config {
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
 
+    /// Offer chunk authentication. RFC 4895.
+    pub auth: bool,
+    /// The hash that the peer is to authenticate with; SHA-1 is understood too. RFC 4895 section 3.3.
+    pub auth_hash: Hash,
+    /// Offer dynamic address reconfiguration: a host that moves takes its association along. RFC 5061.
+    pub addip: bool,
+
     /// Send heartbeats to idle paths. RFC 9260 section 8.3.
     pub heartbeat: bool,
     /// A HEARTBEAT counts as the one measurement under way (RFC 9260 section 6.3.1 C4): until one is answered,
@@ -127,6 +136,11 @@ impl Config {
             (self.max_gap_blocks > 0, "max_gap_blocks", "has to be 1 at least"),
             (self.missing_reports > 0, "missing_reports", "has to be 1 at least"),
             (self.initial_window.0 > 0, "initial_window", "has to be 1B at least"),
+            (
+                self.auth || !self.addip,
+                "addip",
+                "needs auth: an ASCONF has to be authenticated (RFC 5061 section 4.1.1); say auth=on too",
+            ),
             (self.hb_interval >= Duration::from_millis(1), "hb_interval", "has to be 1ms at least"),
         ];
         match rules.into_iter().find(|(kept, ..)| !kept) {

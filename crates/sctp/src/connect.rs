@@ -5,18 +5,20 @@ use hol_base::{Duration, Time};
 use hol_congestion::sctp::Window;
 use hol_transport::{Event, PathStatus};
 use hol_wire::Address;
-use hol_wire::sctp::{Cause, Chunk, Init, Parameter, Tsn};
+use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, ForwardTsn, Init, Parameter, Tsn};
 
-use crate::Endpoint;
 use crate::acknowledge::Acknowledgements;
+use crate::authentication::{Authentication, Offer};
 use crate::cookie::{Cookie, Peer, random_tag};
 use crate::flight::Flight;
-use crate::path::{PRIMARY, Path, Paths};
+use crate::path::{Path, Paths};
+use crate::peer_addresses::PeerAddresses;
 use crate::reassembly::Reassembly;
 use crate::receive::Origin;
 use crate::state::State;
 use crate::streams_in::StreamsIn;
 use crate::tsn_map::TsnMap;
+use crate::{Config, Endpoint};
 
 /// The least a_rwnd that an INIT may offer. Section 3.3.2.
 const LEAST_RWND: u32 = 1500;
@@ -48,6 +50,8 @@ impl Endpoint {
         if self.config.partial_reliability {
             parameters.push(Parameter::ForwardTsnSupported);
         }
+        parameters.extend(self.extensions());
+        parameters.extend(self.auth_parameters.iter().cloned());
         Init {
             initiate_tag: tag,
             a_rwnd: self.config.receive_buffer.0 as u32,
@@ -56,6 +60,19 @@ impl Endpoint {
             initial_tsn,
             parameters,
         }
+    }
+
+    /// Supported Extensions, named where one has no parameter of its own. RFC 5061 section 4.2.7.
+    fn extensions(&self) -> Option<Parameter> {
+        let Config { partial_reliability, auth, addip, .. } = *self.config;
+        let extensions = [
+            (addip, Asconf::KIND),
+            (addip, AsconfAck::KIND),
+            (true, Auth::KIND),
+            (partial_reliability, ForwardTsn::KIND),
+        ];
+        let offered = extensions.into_iter().filter_map(|(offered, kind)| offered.then_some(kind));
+        auth.then(|| Parameter::SupportedExtensions(offered.collect()))
     }
 
     fn start_t1(&mut self, now: Time) {
@@ -104,7 +121,13 @@ impl Endpoint {
             State::Closed => (random_tag(&mut self.rng), Tsn(self.rng.next_u32()), (0, 0)),
             _ => (random_tag(&mut self.rng), Tsn(self.rng.next_u32()), (self.local_tag, self.peer_tag)),
         };
-        let peer = Peer::new(init, origin.source);
+        let peer = match Peer::new(init, origin.source) {
+            Ok(peer) => peer,
+            Err(cause) => {
+                let abort = Chunk::Abort { reflected: false, causes: vec![cause] };
+                return self.answer(origin, init.initiate_tag, abort);
+            }
+        };
         let cookie = Cookie { local_tag, initial_tsn, created: now, tie_tags, peer_port: origin.port, peer };
         let mut answer = self.own_init(local_tag, initial_tsn);
         answer.parameters.push(Parameter::StateCookie(cookie.seal(&self.secret)));
@@ -129,8 +152,11 @@ impl Endpoint {
         let Some(cookie) = cookie.filter(|_| usable) else {
             return self.abort(Cause::InvalidMandatoryParameter, "the peer's INIT ACK is unusable");
         };
-        self.adopt(&Peer::new(init, origin.source));
-        self.paths.active = self.paths.index_of(origin.source).unwrap_or(PRIMARY);
+        match Peer::new(init, origin.source) {
+            Ok(peer) => self.adopt(&peer),
+            Err(cause) => return self.abort(cause, "the peer's INIT ACK is unusable"),
+        }
+        self.paths.active = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
         self.state = State::CookieEchoed;
         self.cookie = cookie.clone();
         self.timers.t1_delay = self.config.rto_initial;
@@ -215,6 +241,11 @@ impl Endpoint {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
         self.partial_reliability = self.config.partial_reliability && peer.forward_tsn;
+        let own = Offer::read(&self.auth_parameters).ok().flatten();
+        self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));
+        self.addip = self.config.addip && peer.addip && self.authentication.is_some();
+        self.own_addresses.begin(AsconfSerial(self.initial_tsn.0));
+        self.peer_addresses = PeerAddresses::new(AsconfSerial(peer.initial_tsn.0));
         self.streams_out.negotiate(self.config.streams.min(peer.inbound_streams));
         self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
         self.tsn_map = TsnMap::new(peer.initial_tsn);
@@ -250,6 +281,7 @@ impl Endpoint {
             }
         }
         self.event(Event::Connected);
+        self.ask_for_changes(now);
     }
 
     /// Section 5.2.6.
@@ -265,6 +297,10 @@ impl Endpoint {
             Cause::StaleCookie(staleness) => Some(*staleness),
             _ => None,
         });
+        let unknown = |cause: &Cause| matches!(cause, Cause::UnrecognizedChunk(chunk) if chunk.first() == Some(&Asconf::KIND));
+        if causes.iter().any(unknown) {
+            self.stop_asking_for_changes();
+        }
         let (State::CookieEchoed, Some(staleness)) = (self.state, staleness) else { return };
         self.timers.t1_expiries += 1;
         if self.timers.t1_expiries > self.config.max_init_retransmits {

@@ -4,8 +4,10 @@
 use bytes::Bytes;
 use hol_base::{Digester, Rng, Time};
 use hol_wire::Address;
-use hol_wire::sctp::{Init, Parameter, Tsn};
+use hol_wire::sctp::{Asconf, AsconfAck, Cause, Init, Parameter, Tsn};
 use smallvec::SmallVec;
+
+use crate::authentication::{Hash, Offer};
 
 /// What an INIT, an INIT ACK or a cookie says about the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,10 @@ pub(crate) struct Peer {
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
     pub(crate) forward_tsn: bool,
+    /// It lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
+    pub(crate) addip: bool,
+    /// What it says of authentication. RFC 4895 section 6.1.
+    pub(crate) offer: Option<Offer>,
     /// The address that its packet came from, then those that it lists.
     pub(crate) addresses: SmallVec<[Address; 2]>,
 }
@@ -42,7 +48,8 @@ pub(crate) fn random_tag(rng: &mut Rng) -> u32 {
 }
 
 impl Peer {
-    pub(crate) fn new(init: &Init, source: Address) -> Self {
+    /// An error if it has to be refused for what it says of authentication.
+    pub(crate) fn new(init: &Init, source: Address) -> Result<Self, Cause> {
         let mut addresses: SmallVec<[Address; 2]> = SmallVec::from_slice(&[source]);
         for parameter in &init.parameters {
             if let Parameter::Ipv4Address(address) = parameter
@@ -51,15 +58,23 @@ impl Peer {
                 addresses.push(*address);
             }
         }
-        Self {
+        let addip = init.parameters.iter().any(|parameter| match parameter {
+            Parameter::SupportedExtensions(kinds) => {
+                [Asconf::KIND, AsconfAck::KIND].iter().all(|kind| kinds.contains(kind))
+            }
+            _ => false,
+        });
+        Ok(Self {
             tag: init.initiate_tag,
             initial_tsn: init.initial_tsn,
             a_rwnd: init.a_rwnd,
             outbound_streams: init.outbound_streams,
             inbound_streams: init.inbound_streams,
             forward_tsn: init.parameters.contains(&Parameter::ForwardTsnSupported),
+            addip,
+            offer: Offer::read(&init.parameters)?,
             addresses,
-        }
+        })
     }
 }
 
@@ -72,8 +87,10 @@ impl Cookie {
         let streams = u32::from(peer.outbound_streams) << 16 | u32::from(peer.inbound_streams);
         let mut words = vec![*local_tag, initial_tsn.0];
         words.extend([(created.as_nanos() >> 32) as u32, created.as_nanos() as u32, tie_tags.0, tie_tags.1]);
-        words.extend([u32::from(*peer_port) << 1 | u32::from(peer.forward_tsn)]);
+        let flags = [peer.offer.is_some(), peer.addip, peer.forward_tsn];
+        words.push(flags.iter().fold(u32::from(*peer_port), |word, flag| word << 1 | u32::from(*flag)));
         words.extend([peer.tag, peer.initial_tsn.0, peer.a_rwnd, streams]);
+        words.extend(peer.offer.iter().flat_map(Offer::to_words));
         words.extend(peer.addresses.iter().map(|address| u32::from(*address)));
         let signature = secret.sign(&words);
         let octets = words.into_iter().flat_map(u32::to_be_bytes).chain(signature.to_be_bytes());
@@ -88,22 +105,48 @@ impl Cookie {
         if !signed || words.len() <= Self::FIXED {
             return None;
         }
+        let (offer, addresses) = match words[6] & 0b100 {
+            0 => (None, &words[Self::FIXED..]),
+            _ => Offer::from_words(&words[Self::FIXED..]).map(|(offer, rest)| (Some(offer), rest))?,
+        };
         Some(Self {
             local_tag: words[0],
             initial_tsn: Tsn(words[1]),
             created: Time::from_nanos(u64::from(words[2]) << 32 | u64::from(words[3])),
             tie_tags: (words[4], words[5]),
-            peer_port: (words[6] >> 1) as u16,
+            peer_port: (words[6] >> 3) as u16,
             peer: Peer {
-                forward_tsn: words[6] & 1 == 1,
+                forward_tsn: words[6] & 0b001 != 0,
+                addip: words[6] & 0b010 != 0,
+                offer,
                 tag: words[7],
                 initial_tsn: Tsn(words[8]),
                 a_rwnd: words[9],
                 outbound_streams: (words[10] >> 16) as u16,
                 inbound_streams: words[10] as u16,
-                addresses: words[Self::FIXED..].iter().map(|word| Address::from(*word)).collect(),
+                addresses: addresses.iter().map(|word| Address::from(*word)).collect(),
             },
         })
+    }
+}
+
+impl Offer {
+    /// How many octets the key vector has and the hash, then the vector.
+    fn to_words(&self) -> Vec<u32> {
+        let mut octets = self.key_vector.to_vec();
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        let head = (self.key_vector.len() as u32) << 16 | u32::from(self.hash.identifier());
+        let vector = octets.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word));
+        std::iter::once(head).chain(vector).collect()
+    }
+
+    /// An offer, and the words behind it.
+    fn from_words(words: &[u32]) -> Option<(Self, &[u32])> {
+        let (head, words) = words.split_first()?;
+        let length = (head >> 16) as usize;
+        let (vector, rest) = words.split_at_checked(length.div_ceil(4))?;
+        let octets: Vec<u8> = vector.iter().flat_map(|word| word.to_be_bytes()).take(length).collect();
+        Some((Self { key_vector: octets.into(), hash: Hash::of(*head as u16)? }, rest))
     }
 }
 
@@ -144,9 +187,17 @@ mod tests {
                 outbound_streams: 7,
                 inbound_streams: 8,
                 forward_tsn: true,
+                addip: false,
+                offer: None,
                 addresses: SmallVec::from_slice(&[Address::new(10, 0, 0, 1), Address::new(10, 1, 0, 1)]),
             },
         };
+        let offer = Offer { key_vector: Bytes::from_static(b"a vector."), hash: Hash::Sha256 };
+        let offering = Peer { addip: true, offer: Some(offer), ..cookie.peer.clone() };
+        for peer in [cookie.peer.clone(), offering] {
+            let cookie = Cookie { peer, ..cookie.clone() };
+            assert_eq!(Cookie::open(&cookie.seal(&secret), &secret), Some(cookie));
+        }
         let sealed = cookie.seal(&secret);
         assert_eq!(Cookie::open(&sealed, &secret), Some(cookie));
         assert_eq!(Cookie::open(&sealed, &Secret::new(&mut rng)), None);

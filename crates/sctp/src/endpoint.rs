@@ -6,14 +6,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hol_base::{Rng, Time};
 use hol_transport::{Command, Event, Input, Message, Output, Reader, Statistics};
-use hol_wire::sctp::{Cause, Chunk, Data, Tsn};
+use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, Parameter, Tsn};
 use hol_wire::{Address, Packet};
 use smallvec::smallvec;
 
 use crate::acknowledge::Acknowledgements;
+use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
 use crate::flight::Flight;
-use crate::path::{PRIMARY, Path, Paths};
+use crate::own_addresses::OwnAddresses;
+use crate::path::{Path, Paths};
+use crate::peer_addresses::PeerAddresses;
 use crate::reassembly::Reassembly;
 use crate::send_buffer::SendBuffer;
 use crate::state::State;
@@ -69,6 +72,14 @@ pub struct Endpoint {
     /// The peer understands FORWARD TSN, and so do we.
     pub(crate) partial_reliability: bool,
 
+    /// What INIT and INIT ACK say of authentication; nothing if it is not offered. RFC 4895 section 6.1.
+    pub(crate) auth_parameters: Vec<Parameter>,
+    pub(crate) authentication: Option<Authentication>,
+    /// The peer understands ASCONF, and so do we.
+    pub(crate) addip: bool,
+    pub(crate) own_addresses: OwnAddresses,
+    pub(crate) peer_addresses: PeerAddresses,
+
     pub(crate) tsn_map: TsnMap,
     pub(crate) reassembly: Reassembly,
     pub(crate) streams_in: StreamsIn,
@@ -113,6 +124,10 @@ impl Endpoint {
         let config = config.into();
         assert!(!local.is_empty(), "an endpoint needs an address");
         let initial_tsn = Tsn(rng.next_u32());
+        let local_tag = cookie::random_tag(&mut rng);
+        let secret = cookie::Secret::new(&mut rng);
+        let auth_parameters =
+            if config.auth { own_parameters(config.auth_hash, &mut rng) } else { Vec::new() };
         Self {
             clock: Clock::new(config.clock_tick, config.timer_wheel),
             statistics: Statistics::default(),
@@ -120,9 +135,9 @@ impl Endpoint {
             reader: Reader::new(config.wakeup),
             local,
             local_port,
-            local_tag: cookie::random_tag(&mut rng),
+            local_tag,
             initial_tsn,
-            secret: cookie::Secret::new(&mut rng),
+            secret,
             peer_port: 0,
             peer_tag: 0,
             cookie: Bytes::new(),
@@ -138,6 +153,11 @@ impl Endpoint {
             fast_recovery: None,
             fast_retransmit_due: false,
             partial_reliability: false,
+            auth_parameters,
+            authentication: None,
+            addip: false,
+            own_addresses: OwnAddresses::new(AsconfSerial(0)),
+            peer_addresses: PeerAddresses::new(AsconfSerial(0)),
             tsn_map: TsnMap::new(Tsn(0)),
             reassembly: Reassembly::default(),
             streams_in: StreamsIn::new(0),
@@ -164,7 +184,7 @@ impl Endpoint {
 
     /// The address that data goes to while it works. RFC 9260 section 6.4.
     pub fn primary(&self) -> Option<Address> {
-        self.paths.list.get(PRIMARY).map(Path::address)
+        self.paths.list.get(self.paths.primary).map(Path::address)
     }
 
     /// Outbound streams: those wanted, and fewer if the peer serves fewer. RFC 9260 section 5.1.1.
@@ -230,7 +250,7 @@ impl Endpoint {
         self.state = State::Closed;
         self.timers = Timers::new(self.config.rto_initial);
         for path in &mut self.paths.list {
-            (path.t3_rtx, path.heartbeat_due) = (None, None);
+            path.silence();
         }
         self.control.clear();
         self.event(event);
@@ -261,6 +281,8 @@ impl hol_transport::Endpoint for Endpoint {
         match input {
             Input::Packet(packet) => self.on_packet(now, packet),
             Input::Command(command) => self.on_command(now, command),
+            Input::AddressAdded(address) => self.on_address_added(now, address),
+            Input::AddressRemoved(address) => self.on_address_removed(now, address),
         }
         self.flush(now, false);
     }

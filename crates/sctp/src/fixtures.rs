@@ -42,7 +42,7 @@ fn a_stack_names_every_setting_and_no_other() {
 #[test]
 fn a_setting_that_no_endpoint_could_work_with_is_named() {
     type Breaks = fn(&mut Config);
-    let broken: [(&str, Breaks); 14] = [
+    let broken: [(&str, Breaks); 15] = [
         ("streams", |c| c.streams = 0),
         ("max_inbound_streams", |c| c.max_inbound_streams = 0),
         ("mtu", |c| c.mtu.0 = 511),
@@ -56,6 +56,7 @@ fn a_setting_that_no_endpoint_could_work_with_is_named() {
         ("max_gap_blocks", |c| c.max_gap_blocks = 0),
         ("missing_reports", |c| c.missing_reports = 0),
         ("initial_window", |c| c.initial_window.0 = 0),
+        ("addip", |c| c.addip = true),
         ("hb_interval", |c| c.hb_interval = hol_base::Duration::ZERO),
     ];
     for (key, breaks) in broken {

@@ -52,6 +52,13 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
+    /// Asks a path at once whether it is there, whatever it was asked before. Section 5.4.
+    pub(crate) fn probe(&mut self, now: Time, path: usize) {
+        self.paths.list[path].heartbeat = None;
+        self.send_heartbeat(now, path);
+        self.schedule_heartbeat(now, path);
+    }
+
     /// The last one, if it has not been answered, counts as an error. Section 8.2.
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {

@@ -1,11 +1,12 @@
-//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 7053, RFC 7496, RFC 7829.
+//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 4895, RFC 5061, RFC 7053, RFC 7496, RFC 7829.
 //!
 //! One idea a file. `endpoint` takes inputs and gives outputs; `connect` and `close` are the handshakes;
-//! `receive`, `send` and `recover` move data. Those files add methods to [`Endpoint`]; the others are small
+//! `receive`, `send` and `recover` move data; `own_addresses` and `peer_addresses` let a host move. Those files add methods to [`Endpoint`]; the others are small
 //! machines of their own: `flight` and `streams_out` at the sender, `tsn_map`, `reassembly` and `streams_in`
 //! at the receiver.
 
 mod acknowledge;
+mod authentication;
 mod clock;
 mod close;
 mod config;
@@ -17,8 +18,10 @@ mod fixtures;
 mod flight;
 mod heartbeat;
 mod out_of_the_blue;
+mod own_addresses;
 mod partial;
 mod path;
+mod peer_addresses;
 mod reassembly;
 mod receive;
 mod recover;
@@ -33,6 +36,7 @@ mod tests;
 mod timers;
 mod tsn_map;
 
+pub use authentication::Hash;
 pub use config::{Config, IdleDecay};
 pub use endpoint::Endpoint;
 pub use out_of_the_blue::answer_to_stray;

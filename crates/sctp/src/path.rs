@@ -16,6 +16,12 @@ pub struct Path {
     /// Our address for packets to it.
     pub(crate) source: Address,
     pub(crate) status: PathStatus,
+    /// The address of ours from which it was reached is gone.
+    pub(crate) stranded: bool,
+    /// The peer added it by ASCONF: it carries no DATA before it is confirmed. RFC 5061 section 5.3 F1.
+    pub(crate) added: bool,
+    /// The peer deleted it by ASCONF. RFC 5061 section 5.3 F13.
+    pub(crate) deleted: bool,
     /// The peer has answered from here. RFC 9260 section 5.4.
     pub(crate) confirmed: bool,
     pub(crate) window: Window,
@@ -49,6 +55,9 @@ impl Path {
             address,
             source,
             status: PathStatus::Inactive,
+            stranded: false,
+            added: false,
+            deleted: false,
             confirmed: false,
             window: Window::new(config.mtu.0, config.initial_window.0, ssthresh),
             flight_size: 0,
@@ -62,6 +71,16 @@ impl Path {
             newly_acked: 0,
             restart_t3: false,
         }
+    }
+
+    /// It is verified, or was never asked to be. RFC 5061 section 5.3 F1.
+    pub(crate) fn may_carry_data(&self) -> bool {
+        self.confirmed || !self.added
+    }
+
+    /// Nothing is expected from it any more.
+    pub(crate) fn silence(&mut self) {
+        (self.t3_rtx, self.heartbeat_due, self.heartbeat) = (None, None, None);
     }
 
     /// The peer's address.
@@ -105,13 +124,13 @@ impl Path {
     }
 }
 
-/// Where new data goes while it works: the address that became known first. RFC 9260 section 6.4.
-pub(crate) const PRIMARY: usize = 0;
-
 /// The paths of an association and which of them are in use.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     pub(crate) list: Vec<Path>,
+    /// Where new data goes while it works: the address that became known first, or that the peer asked for. RFC 9260
+    /// section 6.4, RFC 5061 section 5.4.
+    pub(crate) primary: usize,
     /// Where new data goes now.
     pub(crate) active: usize,
     /// Where retransmissions go. RFC 9260 section 6.4.1.
@@ -120,7 +139,17 @@ pub(crate) struct Paths {
 
 impl Paths {
     pub(crate) fn index_of(&self, address: Address) -> Option<usize> {
-        self.list.iter().position(|path| path.address == address)
+        self.list.iter().position(|path| path.address == address && !path.deleted)
+    }
+
+    /// Addresses that the peer has.
+    pub(crate) fn count(&self) -> usize {
+        self.list.iter().filter(|path| !path.deleted).count()
+    }
+
+    /// The peer has deleted it, and has not added it again.
+    pub(crate) fn is_deleted(&self, address: Address) -> bool {
+        self.index_of(address).is_none() && self.list.iter().any(|path| path.address == address)
     }
 
     /// The earliest of all paths' timers.
@@ -136,7 +165,8 @@ impl Paths {
             return;
         }
         let best = (0..self.list.len()).min_by_key(|index| self.badness(*index));
-        self.active = if self.badness(PRIMARY).0 == 0 { PRIMARY } else { best.unwrap_or(PRIMARY) };
+        self.active =
+            if self.badness(self.primary).0 == 0 { self.primary } else { best.unwrap_or(self.primary) };
         self.retransmission = self.next_active(self.active).unwrap_or(self.active);
     }
 
@@ -149,7 +179,7 @@ impl Paths {
     }
 
     /// The next active path behind `path`, going round.
-    fn next_active(&self, path: usize) -> Option<usize> {
+    pub(crate) fn next_active(&self, path: usize) -> Option<usize> {
         let count = self.list.len();
         (1..count).map(|step| (path + step) % count).find(|index| self.badness(*index).0 == 0)
     }
@@ -158,6 +188,8 @@ impl Paths {
     fn badness(&self, index: usize) -> (u8, u32, usize) {
         let path = &self.list[index];
         let state = match path.status {
+            _ if path.deleted => 5,
+            _ if path.stranded => 4,
             PathStatus::Active => 0,
             PathStatus::PotentiallyFailed => 1,
             PathStatus::Inactive if path.confirmed => 2,

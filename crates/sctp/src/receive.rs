@@ -33,6 +33,10 @@ impl Endpoint {
         }
         let tag = sctp.verification_tag;
         let origin = Origin { source, destination, port: sctp.source_port, verification_tag: tag };
+        if self.paths.is_deleted(source) {
+            // RFC 5061 section 5.3 F13.
+            return self.on_out_of_the_blue(origin, &sctp);
+        }
         let admitted = match sctp.chunks.first() {
             Some(Chunk::Init(init)) => {
                 // An INIT travels alone and without a tag. Sections 6.10 and 8.5.1.
@@ -72,6 +76,8 @@ impl Endpoint {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         let mut seen = DataSeen::default();
         let had_gap = self.tsn_map.has_gap();
+        let mut vouched = false;
+        self.authenticate(packet);
         for chunk in packet.chunks.drain(..) {
             if self.ended {
                 return;
@@ -80,6 +86,11 @@ impl Endpoint {
                 Chunk::Data(data) => self.on_data(now, path, data, &mut seen),
                 Chunk::ForwardTsn(forward) => self.on_forward_tsn(now, &forward, &mut seen),
                 Chunk::Unknown { kind, flags, value } => self.on_unknown_chunk(kind, flags, &value),
+                Chunk::Auth(_) => {
+                    vouched = true;
+                    true
+                }
+                Chunk::Asconf(_) | Chunk::AsconfAck(_) => self.on_address_chunk(now, origin, chunk, vouched),
                 chunk => {
                     self.on_control_chunk(now, origin, path, chunk);
                     true
@@ -95,6 +106,37 @@ impl Endpoint {
         }
     }
 
+    /// Cuts off what stands behind an AUTH chunk and is not vouched for, AUTH included. RFC 4895 section 6.3; without
+    /// authentication AUTH is an unknown chunk whose type says so, section 5.
+    fn authenticate(&mut self, packet: &mut sctp::Packet) {
+        let auth = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_)));
+        let Some(auth) = auth else { return };
+        let verdict = self.authentication.as_ref().map(|own| own.verify(&packet.chunks[auth..]));
+        if let Some(Err(cause)) = &verdict {
+            self.control.push_back((None, Chunk::Error(vec![cause.clone()])));
+        }
+        if verdict != Some(Ok(true)) {
+            packet.chunks.truncate(auth);
+        }
+    }
+
+    /// ASCONF and ASCONF-ACK; false if the packet is not to be read on.
+    fn on_address_chunk(&mut self, now: Time, origin: Origin, chunk: Chunk, vouched: bool) -> bool {
+        match chunk {
+            _ if !self.addip => {
+                let mut whole = Vec::new();
+                chunk.emit(&mut whole);
+                return self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..));
+            }
+            // RFC 5061 section 5.2 D5: silently, with the rest of the packet.
+            _ if !vouched => return false,
+            Chunk::Asconf(asconf) => self.on_asconf(now, origin, &asconf),
+            Chunk::AsconfAck(ack) => self.on_asconf_ack(now, &ack),
+            _ => unreachable!("{chunk:?} is about no address"),
+        }
+        true
+    }
+
     fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, chunk: Chunk) {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
@@ -102,6 +144,8 @@ impl Endpoint {
             Chunk::CookieAck => self.on_cookie_ack(now, path),
             Chunk::Heartbeat(info) => self.on_heartbeat(path, info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
+            // RFC 5061 section 5.3.1: the peer took a packet from an address that we have deleted for a stray.
+            Chunk::Abort { .. } if self.own_addresses.is_gone(origin.destination) => {}
             Chunk::Abort { reflected, .. } => self.on_abort(reflected),
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::Shutdown { cumulative_tsn } => self.on_shutdown(now, cumulative_tsn, path),
@@ -109,7 +153,12 @@ impl Endpoint {
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             // COOKIE ECHO was handled as the first chunk; an INIT in company is no INIT.
             Chunk::CookieEcho(_) | Chunk::Init(_) => {}
-            Chunk::Data(_) | Chunk::ForwardTsn(_) | Chunk::Unknown { .. } => {
+            Chunk::Data(_)
+            | Chunk::ForwardTsn(_)
+            | Chunk::Auth(_)
+            | Chunk::Asconf(_)
+            | Chunk::AsconfAck(_)
+            | Chunk::Unknown { .. } => {
                 unreachable!("{chunk:?} has a handler of its own")
             }
         }

@@ -1,11 +1,14 @@
 //! What leaves: control chunks, then retransmissions, then new data. RFC 9260 sections 6.1 and 6.10.
 
+use std::collections::VecDeque;
+
 use hol_base::Time;
 use hol_wire::Packet;
 use hol_wire::sctp::{self, Chunk, Data, DataFlags};
 use smallvec::SmallVec;
 
 use crate::Endpoint;
+use crate::authentication::Authentication;
 use crate::flight::{FastRetransmit, Fate, Sent};
 use crate::state::State;
 
@@ -22,6 +25,7 @@ struct Bundle {
     has_data: bool,
     has_sack: bool,
     has_cookie_echo: bool,
+    has_auth: bool,
 }
 
 impl Bundle {
@@ -35,6 +39,7 @@ impl Bundle {
             has_data: false,
             has_sack: false,
             has_cookie_echo: false,
+            has_auth: false,
         }
     }
 
@@ -43,6 +48,7 @@ impl Bundle {
         self.has_data |= matches!(chunk, Chunk::Data(_));
         self.has_sack |= matches!(chunk, Chunk::Sack(_));
         self.has_cookie_echo |= matches!(chunk, Chunk::CookieEcho(_));
+        self.has_auth |= matches!(chunk, Chunk::Auth(_));
         self.chunks.push(chunk);
     }
 }
@@ -65,7 +71,7 @@ impl Endpoint {
         let mut bundle = Bundle::new(self.paths.active);
         self.send_control(now, &mut bundle);
         let echoes = self.state == State::CookieEchoed && bundle.has_cookie_echo;
-        if self.state.sends_data() || echoes {
+        if (self.state.sends_data() || echoes) && self.may_send_data() {
             let may_send_new =
                 self.flight.lost() == 0 || self.send_retransmissions(now, &mut bundle, timeout);
             if may_send_new {
@@ -75,11 +81,39 @@ impl Endpoint {
         self.transmit(&mut bundle);
     }
 
+    /// There is an address of ours to send it from and one of the peer's that it may go to. RFC 5061 section 5.3 F1.
+    fn may_send_data(&self) -> bool {
+        !self.local.is_empty() && self.paths.list[self.paths.active].may_carry_data()
+    }
+
+    /// Whether a control chunk may take a path now. RFC 5061 section 5.3 F1: from an address that the peer has not taken yet
+    /// only ASCONF, to one that is not verified only ASCONF-ACK and what verifies it.
+    fn may_take(&self, path: usize, chunk: &Chunk) -> bool {
+        match chunk {
+            Chunk::Asconf(_) => true,
+            Chunk::AsconfAck(_) | Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_) => !self.local.is_empty(),
+            _ => !self.local.is_empty() && self.paths.list[path].may_carry_data(),
+        }
+    }
+
     fn send_control(&mut self, now: Time, bundle: &mut Bundle) {
+        let mut held = VecDeque::new();
         while let Some((path, chunk)) = self.control.pop_front() {
-            self.switch(bundle, path.unwrap_or(self.paths.active));
-            if bundle.length + chunk.length() > self.config.mtu.0 as usize {
+            let path = path.unwrap_or(self.paths.active);
+            if !self.may_take(path, &chunk) {
+                held.push_back((None, chunk));
+                continue;
+            }
+            self.switch(bundle, path);
+            let auth = self.auth_for(&chunk);
+            let auth_length = auth.as_ref().map_or(0, Chunk::length);
+            if bundle.length + auth_length + chunk.length() > self.config.mtu.0 as usize {
                 self.transmit(bundle);
+            }
+            if !bundle.has_auth
+                && let Some(auth) = auth
+            {
+                bundle.push(auth);
             }
             if matches!(chunk, Chunk::ForwardTsn(_)) {
                 // RFC 3758 section 3.5 C5.
@@ -87,6 +121,13 @@ impl Endpoint {
             }
             bundle.push(chunk);
         }
+        self.control = held;
+    }
+
+    /// What has to stand before a chunk. RFC 5061 sections 4.1.1 and 4.1.2.
+    fn auth_for(&self, chunk: &Chunk) -> Option<Chunk> {
+        let needs = matches!(chunk, Chunk::Asconf(_) | Chunk::AsconfAck(_));
+        self.authentication.as_ref().filter(|_| needs).map(Authentication::unsigned)
     }
 
     /// Sends lost chunks, earliest first; false if new data has to wait. Section 6.1 C.
@@ -295,9 +336,12 @@ impl Endpoint {
         self.transmit_one(packet);
     }
 
-    fn transmit_one(&mut self, Bundle { path, chunks, .. }: Bundle) {
+    fn transmit_one(&mut self, Bundle { path, mut chunks, has_auth, .. }: Bundle) {
         if chunks.is_empty() {
             return;
+        }
+        if has_auth && let Some(authentication) = &self.authentication {
+            authentication.sign(&mut chunks);
         }
         let path = &self.paths.list[path];
         let (source, destination) = (path.source, path.address);

@@ -13,6 +13,8 @@ pub(crate) struct Timers {
     pub(crate) t2_shutdown: Option<Time>,
     /// T5-shutdown-guard.
     pub(crate) t5_shutdown_guard: Option<Time>,
+    /// T-4: an ASCONF waits for its acknowledgement. RFC 5061 section 5.1.
+    pub(crate) t4: Option<Time>,
     /// The delay of a SACK.
     pub(crate) sack: Option<Time>,
     /// The next length of T1.
@@ -23,11 +25,19 @@ pub(crate) struct Timers {
 
 impl Timers {
     pub(crate) fn new(t1_delay: Duration) -> Self {
-        Self { t1: None, t2_shutdown: None, t5_shutdown_guard: None, sack: None, t1_delay, t1_expiries: 0 }
+        Self {
+            t1: None,
+            t2_shutdown: None,
+            t5_shutdown_guard: None,
+            t4: None,
+            sack: None,
+            t1_delay,
+            t1_expiries: 0,
+        }
     }
 
     fn deadline(&self) -> Option<Time> {
-        Time::earliest([self.t1, self.t2_shutdown, self.t5_shutdown_guard, self.sack])
+        Time::earliest([self.t1, self.t2_shutdown, self.t5_shutdown_guard, self.t4, self.sack])
     }
 }
 
@@ -51,6 +61,9 @@ impl Endpoint {
         }
         if expire(&mut self.timers.t5_shutdown_guard, now) {
             self.on_t5_expired();
+        }
+        if expire(&mut self.timers.t4, now) {
+            self.on_t4_expired(now);
         }
         if expire(&mut self.timers.sack, now) {
             self.queue_sack();

@@ -86,6 +86,11 @@ pub(crate) fn options(config: &Config) -> Vec<Setting> {
     let mut settings = vec![init(config), rto(config), association(config), path(config), thresholds(config)];
     let flag = |value| Octets::default().u32(u32::from(value));
     let for_socket = |value: u32| Octets::of_socket().u32(value);
+    if config.auth {
+        // Off by default: net.sctp.auth_enable and net.sctp.addip_enable. ASCONF after AUTH, which it needs.
+        settings.push(setting(129, "set SCTP_AUTH_SUPPORTED", for_socket(1)));
+        settings.push(setting(128, "set SCTP_ASCONF_SUPPORTED", for_socket(config.addip.into())));
+    }
     settings.extend([
         setting(3, "set SCTP_NODELAY", flag(!config.nagle)),
         delayed_sack(config),

@@ -117,6 +117,7 @@ const TCP: &[(&str, Means)] = &[
     ("syn_retries", Setting("net/ipv4/tcp_syn_retries", text)),
     ("syn_linear_timeouts", NewSysctl("net/ipv4/tcp_syn_linear_timeouts", text)),
     ("time_wait", Fixed(BUILT_IN)),
+    ("address_loss_aborts", Fixed(BUILT_IN)),
 ];
 
 /// Behaviours of SCTP.
@@ -151,6 +152,9 @@ const SCTP: &[(&str, Means)] = &[
     ("initial_window", Fixed(BUILT_IN)),
     ("idle_decay", Fixed(BUILT_IN)),
     ("partial_reliability", Socket),
+    ("auth", Socket),
+    ("auth_hash", Fixed(BUILT_IN)),
+    ("addip", Socket),
     ("heartbeat", Socket),
     ("heartbeat_holds_rtt", Fixed(BUILT_IN)),
     ("hb_interval", Milliseconds),

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::Event;
+use hol_wire::Address;
 use hol_wire::tcp::Flags;
 
 use crate::{Endpoint, State};
@@ -29,6 +30,15 @@ impl Endpoint {
             _ => self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), now),
         }
         self.end(Event::Failed { reason: "connection aborted" });
+    }
+
+    /// The host has lost an address. Where the system then destroys the sockets on it, the peer hears nothing: there is
+    /// nowhere left to tell it from.
+    pub(crate) fn on_address_removed(&mut self, address: Address) {
+        let lives = !matches!(self.machine.state(), State::Closed | State::Listen | State::TimeWait);
+        if self.config.address_loss_aborts && lives && self.local.0 == address {
+            self.end(Event::Failed { reason: "the local address is gone" });
+        }
     }
 
     /// The handshake is over, but the application has closed meanwhile.

@@ -107,6 +107,9 @@ pub struct Config {
     pub syn_linear_timeouts: u32,
     /// How long TIME-WAIT lasts (2 MSL). RFC 9293 section 3.6.1.
     pub time_wait: Duration,
+    /// A connection whose own address the host loses ends at once, for the system destroys its socket; else it goes on
+    /// until it has retransmitted in vain.
+    pub address_loss_aborts: bool,
 }
 
 /// When a small segment waits.

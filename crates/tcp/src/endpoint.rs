@@ -212,6 +212,8 @@ impl hol_transport::Endpoint for Endpoint {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Command(command) => self.command(now, command),
+            Input::AddressAdded(_) => {}
+            Input::AddressRemoved(address) => self.on_address_removed(address),
             Input::Packet(packet) if packet.corrupted => {}
             Input::Packet(packet) => {
                 if let Transport::Tcp(segment) = packet.transport {

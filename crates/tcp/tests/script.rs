@@ -669,3 +669,20 @@ fn the_acknowledgment_of_a_segment_outside_the_window_is_not_believed() {
         assert!(script.endpoint.can_send(all));
     }
 }
+
+/// No RFC says what becomes of a connection whose address goes: Linux keeps it, a phone's system destroys its socket.
+#[test]
+fn a_connection_without_its_address_goes_on_unless_the_system_destroys_it() {
+    for aborts in [false, true] {
+        let config = Config { address_loss_aborts: aborts, ..stack("rfc") };
+        let mut script = Script::connected(config, 100);
+        assert_eq!(script.writes(100).len(), 1);
+        script.events.clear();
+        script.endpoint.handle(script.now, Input::AddressRemoved(PEER.0));
+        script.endpoint.handle(script.now, Input::AddressRemoved(LOCAL.0));
+        assert!(script.sent().is_empty());
+        let failed = [Event::Failed { reason: "the local address is gone" }];
+        assert_eq!(script.events, failed[..usize::from(aborts)]);
+        assert_eq!(script.deadline.is_none(), aborts);
+    }
+}

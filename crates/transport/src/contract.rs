@@ -27,6 +27,10 @@ pub enum Input {
     Packet(Packet),
     /// The application wants something.
     Command(Command),
+    /// The host has this address from now on.
+    AddressAdded(Address),
+    /// The host has this address no more.
+    AddressRemoved(Address),
 }
 
 /// What the application may ask for.

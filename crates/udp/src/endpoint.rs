@@ -178,6 +178,7 @@ impl hol_transport::Endpoint for Endpoint {
         match input {
             Input::Packet(packet) => self.receive(now, packet),
             Input::Command(command) => self.command(now, command),
+            Input::AddressAdded(_) | Input::AddressRemoved(_) => {}
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod acknowledging;
 mod handshake;
+mod moving;
 mod multihoming;
 mod pair;
 mod partial;

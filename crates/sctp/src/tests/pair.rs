@@ -50,13 +50,19 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) fn new(config: &Config, network: Network, seed: u64) -> Self {
+        let mut pair = Self::unconnected(config, network, seed, network.paths);
+        pair.command(0, Command::Connect);
+        pair
+    }
+
+    fn unconnected(config: &Config, network: Network, seed: u64, addresses: usize) -> Self {
         let rng = |name: &str| Seed(seed).derive(name).rng();
-        let local = || LOCAL[..network.paths].to_vec();
+        let local = LOCAL[..addresses].to_vec();
         let remote = || REMOTE[..network.paths].to_vec();
         let active =
-            Endpoint::connect(config.clone(), local(), LOCAL_PORT, remote(), REMOTE_PORT, rng("active"));
+            Endpoint::connect(config.clone(), local, LOCAL_PORT, remote(), REMOTE_PORT, rng("active"));
         let passive = Endpoint::listen(config.clone(), remote(), REMOTE_PORT, rng("passive"));
-        let mut pair = Self {
+        Self {
             sides: [active, passive],
             events: [Vec::new(), Vec::new()],
             now: Time::ZERO,
@@ -68,23 +74,37 @@ impl Pair {
             sent: 0,
             digester: Digester::new(),
             waiting: [Vec::new(), Vec::new()],
-        };
-        pair.command(0, Command::Connect);
-        pair
+        }
     }
 
     /// Connected, the handshake over.
     pub(super) fn connected(config: &Config, network: Network, seed: u64) -> Self {
         let mut pair = Self::new(config, network, seed);
-        pair.run_while(Duration::from_secs(3600), |pair| {
+        pair.establish();
+        pair
+    }
+
+    fn establish(&mut self) {
+        self.run_while(Duration::from_secs(3600), |pair| {
             pair.sides.iter().any(|side| side.state_name() != "ESTABLISHED")
         });
-        assert_eq!(pair.sides.each_ref().map(Endpoint::state_name), ["ESTABLISHED"; 2]);
+        assert_eq!(self.sides.each_ref().map(Endpoint::state_name), ["ESTABLISHED"; 2]);
+    }
+
+    /// The same, but the active side has only the first of its addresses yet.
+    pub(super) fn connected_from_one(config: &Config, network: Network, seed: u64) -> Self {
+        let mut pair = Self::unconnected(config, network, seed, 1);
+        pair.command(0, Command::Connect);
+        pair.establish();
         pair
     }
 
     pub(super) fn command(&mut self, side: usize, command: Command) {
-        self.sides[side].handle(self.now, Input::Command(command));
+        self.input(side, Input::Command(command));
+    }
+
+    pub(super) fn input(&mut self, side: usize, input: Input) {
+        self.sides[side].handle(self.now, input);
         self.settle(side);
     }
 
@@ -173,6 +193,11 @@ impl Pair {
     pub(super) fn run_while(&mut self, span: Duration, mut go_on: impl FnMut(&Self) -> bool) {
         let until = self.now + span;
         while go_on(self) && self.step(until) {}
+    }
+
+    /// Runs until this long after the beginning, if that is not over.
+    pub(super) fn run_until(&mut self, since_start: Duration) {
+        self.run((Time::ZERO + since_start).saturating_since(self.now));
     }
 
     pub(super) fn run(&mut self, span: Duration) {

@@ -99,7 +99,11 @@ impl Script {
     }
 
     pub(super) fn command(&mut self, command: Command) {
-        self.endpoint.handle(self.now, Input::Command(command));
+        self.input(Input::Command(command));
+    }
+
+    pub(super) fn input(&mut self, input: Input) {
+        self.endpoint.handle(self.now, input);
         self.drain();
     }
 

@@ -89,7 +89,7 @@ mod kind {
     pub const SHUTDOWN_COMPLETE: u8 = 14;
     pub const AUTH: u8 = super::Auth::KIND;
     pub const ASCONF_ACK: u8 = super::AsconfAck::KIND;
-    pub const FORWARD_TSN: u8 = 192;
+    pub const FORWARD_TSN: u8 = super::ForwardTsn::KIND;
     pub const ASCONF: u8 = super::Asconf::KIND;
 }
 

@@ -26,6 +26,9 @@ pub struct ForwardTsn {
 }
 
 impl ForwardTsn {
+    /// Chunk type.
+    pub const KIND: u8 = 192;
+
     pub(super) fn value_length(&self) -> usize {
         4 + 4 * self.skipped.len()
     }

@@ -58,16 +58,16 @@ impl Parameter {
     pub fn length(&self) -> usize {
         let value = match self {
             Self::Ipv4Address(_) | Self::CookiePreservative(_) => 4,
-            Self::StateCookie(value) | Self::Random(value) => value.len(),
+            Self::StateCookie(value) | Self::Random(value) | Self::Unknown { value, .. } => value.len(),
             Self::ForwardTsnSupported => 0,
             Self::SupportedExtensions(kinds) | Self::ChunkList(kinds) => kinds.len(),
             Self::HmacAlgorithms(identifiers) => 2 * identifiers.len(),
-            Self::Unknown { value, .. } => value.len(),
         };
         tlv::HEADER + value.next_multiple_of(4)
     }
 
-    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+    /// Appends the parameter without its padding, as it goes into a key vector. RFC 4895 section 6.1.
+    pub fn emit(&self, out: &mut Vec<u8>) {
         match self {
             Self::Ipv4Address(address) => {
                 tlv::put(out, kind::IPV4_ADDRESS, |out| out.put_u32(address.to_bits()));

@@ -1,0 +1,273 @@
+//! Our addresses come and go, and the peer is told: the sender of ASCONF. RFC 5061 sections 5.1, 5.3 and 5.4.
+
+use hol_base::Time;
+use hol_transport::{Event, PathStatus};
+use hol_wire::Address;
+use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Request, Response};
+
+use crate::Endpoint;
+use crate::state::State;
+
+/// Requests in one ASCONF at most: it fits into the smallest MTU. Section 5.1.1 C5.
+const MOST_REQUESTS: usize = 16;
+
+/// What the peer does not know of our addresses. The endpoint's `local` are those that both sides know.
+#[derive(Debug)]
+pub(crate) struct OwnAddresses {
+    /// The host has them, the peer has not agreed yet: only ASCONF may come from them. Section 5.3 F1.
+    adding: Vec<Address>,
+    /// The host has lost them, and the peer does not know or has not answered. Section 5.3 F4.
+    gone: Vec<Address>,
+    /// What the next ASCONF asks for.
+    waiting: Vec<Change>,
+    /// The one that waits for its acknowledgement (section 5.1.1 C1), and the path that it took.
+    under_way: Option<(Asconf, usize)>,
+    /// Of the next ASCONF.
+    serial: AsconfSerial,
+}
+
+impl OwnAddresses {
+    pub(crate) fn new(serial: AsconfSerial) -> Self {
+        Self { adding: Vec::new(), gone: Vec::new(), waiting: Vec::new(), under_way: None, serial }
+    }
+
+    /// Section 5.1 A2: the first serial number is that of the first TSN. What changed during the handshake is asked for
+    /// after it.
+    pub(crate) fn begin(&mut self, serial: AsconfSerial) {
+        (self.serial, self.under_way) = (serial, None);
+    }
+
+    /// The host has lost it, and the peer may still believe in it.
+    pub(crate) fn is_gone(&self, address: Address) -> bool {
+        self.gone.contains(&address)
+    }
+
+    /// Adds first, then primaries, then deletes: a set primary behind its add (section 5.4), the last address never
+    /// deleted before another is there (section 5.3 F5).
+    fn next_requests(&mut self) -> Vec<Request> {
+        self.waiting.sort_by_key(|change| match change {
+            Change::Add(_) => 0,
+            Change::SetPrimary(_) => 1,
+            Change::Delete(_) | Change::Unknown { .. } => 2,
+        });
+        let count = self.waiting.len().min(MOST_REQUESTS);
+        let changes = self.waiting.drain(..count);
+        changes.zip(1..).map(|(change, correlation)| Request { correlation, change }).collect()
+    }
+}
+
+/// On one network of 256 addresses, as the worlds number them.
+fn are_neighbours(one: Address, other: Address) -> bool {
+    one.octets()[..3] == other.octets()[..3]
+}
+
+impl Endpoint {
+    /// The host has a new address.
+    pub(crate) fn on_address_added(&mut self, now: Time, address: Address) {
+        let own = &mut self.own_addresses;
+        if !self.config.addip || self.ended || self.local.contains(&address) || own.adding.contains(&address)
+        {
+            return;
+        }
+        let deletion = own.waiting.iter().position(|change| *change == Change::Delete(address));
+        if let Some(deletion) = deletion {
+            // It came back before the peer heard that it was gone.
+            own.waiting.remove(deletion);
+            own.gone.retain(|gone| *gone != address);
+            self.local.push(address);
+            return self.repair_paths(now);
+        }
+        own.adding.push(address);
+        own.waiting.extend([Change::Add(address), Change::SetPrimary(address)]);
+        self.ask_for_changes(now);
+    }
+
+    /// The host has lost an address.
+    pub(crate) fn on_address_removed(&mut self, now: Time, address: Address) {
+        if !self.config.addip || self.ended {
+            return;
+        }
+        let own = &mut self.own_addresses;
+        let about =
+            |change: &Change| matches!(change, Change::Add(of) | Change::SetPrimary(of) if *of == address);
+        if own.adding.contains(&address) && own.waiting.iter().any(about) {
+            // The peer has never heard of it.
+            own.adding.retain(|adding| *adding != address);
+            own.waiting.retain(|change| !about(change));
+            return;
+        }
+        if !own.adding.contains(&address) && !self.local.contains(&address) {
+            return;
+        }
+        own.adding.retain(|adding| *adding != address);
+        self.local.retain(|local| *local != address);
+        if !self.state.is_up() && self.state != State::Closed && self.local.is_empty() {
+            // Section 5.1.1 C4: no ASCONF before the association is up, so this one cannot move.
+            return self.end(Event::Failed { reason: "the local address is gone" });
+        }
+        self.own_addresses.gone.push(address);
+        self.own_addresses.waiting.push(Change::Delete(address));
+        self.repair_paths(now);
+        self.ask_for_changes(now);
+    }
+
+    /// Sends the next ASCONF, if there is something to ask for and something to send it from. Section 5.1 A1 to A4.
+    pub(crate) fn ask_for_changes(&mut self, now: Time) {
+        // Section 5.1.1 C4.
+        let may_ask = self.addip && self.state.is_up() && self.state != State::ShutdownAckSent;
+        let own = &mut self.own_addresses;
+        let homeless = self.local.is_empty() && own.adding.is_empty();
+        if !may_ask || own.under_way.is_some() || own.waiting.is_empty() || homeless {
+            return;
+        }
+        // Section 5.3.2: one that the peer knows, though it may be gone.
+        let Some(lookup) = self.local.first().or(own.gone.first()).copied() else { return };
+        let asconf = Asconf { serial: own.serial, lookup, requests: own.next_requests() };
+        own.serial = own.serial.next();
+        let path = self.paths.active;
+        self.own_addresses.under_way = Some((asconf, path));
+        self.send_asconf(now, path);
+    }
+
+    /// Sends what is under way to `path`, or to another if that cannot be reached any more.
+    fn send_asconf(&mut self, now: Time, path: usize) {
+        let path = self.path_for_asconf(path);
+        let Some((asconf, took)) = &mut self.own_addresses.under_way else { return };
+        *took = path;
+        self.control.push_back((Some(path), Chunk::Asconf(Box::new(asconf.clone()))));
+        self.timers.t4 = Some(self.clock.expiry(now, self.paths.list[path].rto()));
+    }
+
+    /// With no address left that the peer knows, an ASCONF comes from the new one (section 5.3 F1), to a neighbour of it.
+    fn path_for_asconf(&mut self, path: usize) -> usize {
+        if !self.local.is_empty() {
+            return if self.paths.list[path].stranded { self.paths.active } else { path };
+        }
+        let Some(new) = self.own_addresses.adding.first().copied() else { return path };
+        let near = self.paths.list.iter().position(|path| are_neighbours(path.address, new));
+        let path = near.unwrap_or(path);
+        (self.paths.list[path].source, self.paths.list[path].stranded) = (new, false);
+        self.paths.select();
+        path
+    }
+
+    /// T-4 expired: again, elsewhere if possible. Section 5.1 B1 to B5.
+    pub(crate) fn on_t4_expired(&mut self, now: Time) {
+        let Some((_, path)) = self.own_addresses.under_way else { return };
+        if self.error_count >= self.config.association_max_retrans {
+            return self.on_association_max_retrans();
+        }
+        self.strike(now, path);
+        let other = self.paths.next_active(path).unwrap_or(path);
+        self.send_asconf(now, other);
+    }
+
+    /// Section 5.1 A5 to A8.
+    pub(crate) fn on_asconf_ack(&mut self, now: Time, ack: &AsconfAck) {
+        let own = &mut self.own_addresses;
+        let Some((asconf, path)) = own.under_way.take_if(|(asconf, _)| asconf.serial == ack.serial) else {
+            if own.under_way.is_none() && ack.serial.at_or_after(own.serial) {
+                // Section 5.3 F0.
+                self.abort(Cause::IllegalAsconfAck, "an ASCONF-ACK for what was not asked");
+            }
+            return;
+        };
+        self.timers.t4 = None;
+        (self.error_count, self.paths.list[path].error_count) = (0, 0);
+        for (request, done) in asconf.requests.iter().zip(outcomes(&asconf, ack)) {
+            self.settle(&request.change, done);
+        }
+        // Section 5.3 F3a: a peer that knows no such thing is not asked again.
+        let unknown = |cause: &Cause| matches!(cause, Cause::UnrecognizedParameters(_));
+        self.addip &= !ack.responses.iter().any(|response| match response {
+            Response::Error { causes, .. } => causes.iter().any(unknown),
+            Response::Success { .. } => false,
+        });
+        self.repair_paths(now);
+        self.ask_for_changes(now);
+    }
+
+    /// The peer has answered a request. Section 5.3 F2, F10.
+    fn settle(&mut self, change: &Change, done: bool) {
+        let own = &mut self.own_addresses;
+        match change {
+            Change::Add(address) if own.adding.contains(address) => {
+                own.adding.retain(|adding| adding != address);
+                if done {
+                    self.local.push(*address);
+                    // Where the peer is asked to send, we send too.
+                    let near = self.paths.list.iter().position(|path| are_neighbours(path.address, *address));
+                    self.paths.primary = near.unwrap_or(self.paths.primary);
+                }
+            }
+            Change::Delete(address) => own.gone.retain(|gone| gone != address),
+            Change::Add(_) | Change::SetPrimary(_) | Change::Unknown { .. } => {}
+        }
+    }
+
+    /// The peer does not know ASCONF. Section 5.1 A9.
+    pub(crate) fn stop_asking_for_changes(&mut self) {
+        (self.addip, self.timers.t4) = (false, None);
+        self.own_addresses.under_way = None;
+    }
+
+    /// Each path leaves from a neighbour of where it leads, if we are there; from any of our addresses if it never left
+    /// from one; else it is stranded.
+    fn repair_paths(&mut self, now: Time) {
+        for index in 0..self.paths.list.len() {
+            let Self { paths, local, .. } = self;
+            let path = &paths.list[index];
+            let near = local.iter().find(|local| are_neighbours(**local, path.address));
+            let kept = local.contains(&path.source).then_some(path.source);
+            let any = local.first().filter(|_| !are_neighbours(path.source, path.address));
+            match near.copied().or(kept).or(any.copied()) {
+                Some(source) if source != path.source || path.stranded => self.reach(now, index, source),
+                Some(_) => {}
+                None => self.strand(now, index),
+            }
+        }
+        self.paths.select();
+        let stranded = |path: usize| self.paths.list[path].stranded;
+        if self.own_addresses.under_way.as_ref().is_some_and(|(_, took)| stranded(*took)) {
+            // It went where nothing comes back from: not worth waiting for T-4.
+            self.send_asconf(now, self.paths.active);
+        }
+    }
+
+    /// A path leaves from another address now: nothing is known of it, so it is probed.
+    fn reach(&mut self, now: Time, index: usize, source: Address) {
+        let path = &mut self.paths.list[index];
+        (path.source, path.stranded, path.error_count) = (source, false, 0);
+        path.rtt = crate::rtt::RttEstimator::new(&self.config, self.clock);
+        self.probe(now, index);
+    }
+
+    /// There is nothing to reach a path from: what is under way on it is lost, and it waits for better times.
+    fn strand(&mut self, now: Time, index: usize) {
+        if std::mem::replace(&mut self.paths.list[index].stranded, true) {
+            return;
+        }
+        self.set_path_status(index, PathStatus::Inactive);
+        self.paths.list[index].silence();
+        self.mark_path_lost(now, index);
+        self.queue_forward_tsn();
+    }
+}
+
+/// Whether each request was done. Section 5.1 A7 and A8.
+fn outcomes(asconf: &Asconf, ack: &AsconfAck) -> Vec<bool> {
+    let mut failed = false;
+    let said = |correlation: u32| {
+        ack.responses.iter().find_map(|response| match response {
+            Response::Success { correlation: of } if *of == correlation => Some(true),
+            Response::Error { correlation: of, .. } if *of == correlation => Some(false),
+            Response::Success { .. } | Response::Error { .. } => None,
+        })
+    };
+    let outcome = |request: &Request| {
+        let done = said(request.correlation).unwrap_or(!failed);
+        failed |= !done;
+        done
+    };
+    asconf.requests.iter().map(outcome).collect()
+}

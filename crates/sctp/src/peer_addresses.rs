@@ -1,0 +1,114 @@
+//! The peer's addresses come and go: the receiver of ASCONF. RFC 5061 sections 5.2, 5.3 and 5.4.
+
+use hol_base::Time;
+use hol_wire::Address;
+use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Request, Response};
+
+use crate::Endpoint;
+use crate::receive::Origin;
+
+/// What was asked of us last.
+#[derive(Debug)]
+pub(crate) struct PeerAddresses {
+    /// Peer-Sequence-Number: of the last ASCONF that was done. Section 5.2 V5.
+    serial: AsconfSerial,
+    /// What we said to it, in case it gets lost. Section 5.2 E4.
+    answer: Option<AsconfAck>,
+}
+
+impl PeerAddresses {
+    /// Section 5.1 A2: the first ASCONF has the number of the peer's first TSN.
+    pub(crate) fn new(first: AsconfSerial) -> Self {
+        Self { serial: first - 1, answer: None }
+    }
+}
+
+impl Endpoint {
+    /// Section 5.2 E1 to E6.
+    pub(crate) fn on_asconf(&mut self, now: Time, origin: Origin, asconf: &Asconf) {
+        let last = self.peer_addresses.serial;
+        if asconf.serial == last.next() {
+            let answer = self.reconfigure(now, origin.source, asconf);
+            self.peer_addresses = PeerAddresses { serial: asconf.serial, answer: Some(answer) };
+        }
+        let answer = self.peer_addresses.answer.as_ref();
+        if let Some(answer) = answer.filter(|answer| answer.serial == asconf.serial) {
+            // Section 5.2 E6: back to where it came from.
+            let path = self.paths.index_of(origin.source);
+            self.control.push_back((path, Chunk::AsconfAck(Box::new(answer.clone()))));
+        }
+    }
+
+    /// Does what is asked for, in its order. Section 5.2 V1 to V3. Success is implied, but not behind an error: section
+    /// 5.1 A7.
+    fn reconfigure(&mut self, now: Time, source: Address, asconf: &Asconf) -> AsconfAck {
+        let mut responses = Vec::new();
+        for request in &asconf.requests {
+            let correlation = request.correlation;
+            match self.change(now, source, request) {
+                Err(cause) => responses.push(Response::Error { correlation, causes: vec![cause] }),
+                Ok(()) if !responses.is_empty() => responses.push(Response::Success { correlation }),
+                Ok(()) => {}
+            }
+        }
+        AsconfAck { serial: asconf.serial, responses }
+    }
+
+    fn change(&mut self, now: Time, source: Address, request: &Request) -> Result<(), Cause> {
+        let meant = |address: Address| if address.is_unspecified() { source } else { address };
+        match request.change {
+            Change::Add(address) => self.add_peer_address(now, meant(address)),
+            Change::SetPrimary(address) => {
+                // Section 5.4: one that does not exist is not honoured.
+                if let Some(path) = self.paths.index_of(meant(address)) {
+                    self.paths.primary = path;
+                    self.paths.select();
+                }
+            }
+            Change::Delete(Address::UNSPECIFIED) => {
+                let others = self.paths.list.iter().map(|path| path.address).filter(|other| *other != source);
+                for other in others.collect::<Vec<_>>() {
+                    self.delete_peer_address(now, other);
+                }
+            }
+            Change::Delete(address) => {
+                let is_last = self.paths.count() == 1 && self.paths.index_of(address).is_some();
+                let copied = || request.to_bytes();
+                match address {
+                    // Section 5.3 F7 goes before F8.
+                    _ if is_last => return Err(Cause::DeleteLastAddress(copied())),
+                    _ if address == source => return Err(Cause::DeleteSourceAddress(copied())),
+                    _ => self.delete_peer_address(now, address),
+                }
+            }
+            Change::Unknown { .. } => return Err(Cause::UnrecognizedParameters(request.to_bytes())),
+        }
+        Ok(())
+    }
+
+    /// Section 5.3 F14: it is unconfirmed, and carries nothing before it has answered.
+    fn add_peer_address(&mut self, now: Time, address: Address) {
+        if self.paths.index_of(address).is_some() {
+            return;
+        }
+        self.add_path(address, self.peer_rwnd);
+        let path = self.paths.list.len() - 1;
+        self.paths.list[path].added = true;
+        self.paths.select();
+        self.probe(now, path);
+    }
+
+    /// Section 5.3 F13. Its place is kept, for chunks in flight name it.
+    fn delete_peer_address(&mut self, now: Time, address: Address) {
+        let Some(path) = self.paths.index_of(address) else { return };
+        self.paths.list[path].deleted = true;
+        self.paths.list[path].silence();
+        if self.paths.primary == path {
+            // Section 5.3 F12 leaves the choice to us.
+            self.paths.primary = self.paths.list.iter().position(|path| !path.deleted).unwrap_or(path);
+        }
+        self.paths.select();
+        self.mark_path_lost(now, path);
+        self.queue_forward_tsn();
+    }
+}
