@@ -16,6 +16,7 @@ use crate::demux::Demux;
 use crate::dialogue::Dialogue;
 use crate::endpoints::{Endpoints, Place};
 use crate::party::Party;
+use crate::presence::Presence;
 use crate::simulation::Simulation;
 
 /// The simulation of `scenario` at the start of the run: the flow that is measured, then the background.
@@ -49,7 +50,8 @@ pub(crate) fn simulation<'t>(
     let Builder { hosts, dialogues, first_client_port, .. } = builder;
     let network = Network::new(&topology, seed, tap);
     let bells = (!scenario.onward.is_empty()).then_some(bells);
-    Ok(Simulation::new(network, hosts, dialogues, first_client_port, bells))
+    let presence = Presence::new(&topology);
+    Ok(Simulation::new(network, presence, hosts, dialogues, first_client_port, bells))
 }
 
 struct Builder<'a> {

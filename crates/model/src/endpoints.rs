@@ -11,6 +11,7 @@ use hol_workloads::LengthOf;
 
 use crate::connection::Connection;
 use crate::party::Framing;
+use crate::presence::Presence;
 
 /// What the endpoints of a flow have in common.
 #[derive(Debug)]
@@ -84,9 +85,34 @@ impl Endpoints {
         }
     }
 
-    /// The client's end of its connection `number`, from `port`.
-    pub(crate) fn connect(&self, number: usize, port: u16) -> Connection {
+    /// The addresses that the client connects from: those that are there, else the one that comes next; and those of the
+    /// server, the first of them on the same path.
+    pub(crate) fn ends(&self, presence: &Presence) -> [Vec<Address>; 2] {
         let [client, server] = &self.addresses;
+        let is_chosen = |address: &Address| match self.is_homeless(presence) {
+            false => presence.has(*address),
+            true => presence.coming().is_none_or(|coming| coming == *address),
+        };
+        let first = client.iter().position(is_chosen).unwrap_or(0);
+        let own = client.iter().copied().filter(is_chosen).collect();
+        let mut peer = server.clone();
+        let count = peer.len();
+        peer.rotate_left(first % count);
+        [own, peer]
+    }
+
+    /// The client has no address now.
+    pub(crate) fn is_homeless(&self, presence: &Presence) -> bool {
+        !self.addresses[0].iter().any(|address| presence.has(*address))
+    }
+
+    /// The client's end of its connection `number`, from `port`.
+    pub(crate) fn connect(
+        &self,
+        number: usize,
+        port: u16,
+        [client, server]: [Vec<Address>; 2],
+    ) -> Connection {
         let rng = self.rng("client", number);
         let (local, remote) = ((client[0], port), (server[0], self.port));
         match &self.kind {
@@ -94,7 +120,7 @@ impl Endpoints {
                 Connection::Tcp(hol_tcp::Endpoint::connect(config.clone(), local, remote, rng))
             }
             Kind::Sctp { config, .. } => {
-                let (config, client, server) = (config.clone(), client.clone(), server.clone());
+                let config = config.clone();
                 Connection::Sctp(hol_sctp::Endpoint::connect(config, client, port, server, self.port, rng))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::connect(config.clone(), local, remote)),

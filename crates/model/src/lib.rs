@@ -12,6 +12,7 @@ mod demux;
 mod dialogue;
 mod endpoints;
 mod party;
+mod presence;
 mod recording;
 mod refused;
 mod simulation;

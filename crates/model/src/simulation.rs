@@ -1,7 +1,7 @@
 //! The loop: who acts next, and what follows from it.
 
 use hol_base::{Duration, Time};
-use hol_network::{Agenda, Arrival, Drops, Network, NodeId};
+use hol_network::{AddressChange, Agenda, Arrival, Drops, Network, NodeId};
 use hol_scenario::{Observer, RunError};
 use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
 use hol_workloads::{ConnectionId, Output as Answer};
@@ -10,6 +10,7 @@ use crate::bells::Bells;
 use crate::connection::Connection;
 use crate::demux::{Demux, Taker};
 use crate::dialogue::{Dialogue, Role};
+use crate::presence::Presence;
 use crate::recording::Recording;
 use crate::stray;
 
@@ -19,13 +20,17 @@ use crate::stray;
 /// check whether a flow is stuck.
 pub(crate) struct Simulation<'t> {
     network: Network<'t>,
+    /// Which of the hosts' addresses are there.
+    presence: Presence,
+    /// Sockets that connect when their host has an address again.
+    homeless: Vec<usize>,
     /// By node.
     hosts: Vec<Demux>,
     sockets: Vec<Socket>,
     dialogues: Vec<Dialogue>,
     /// When each endpoint acts.
     timers: Agenda,
-    /// When each flow's client and server act, and when its end is looked for.
+    /// When each flow's client and server act, and when its end is looked for; at last, when an address comes or goes.
     agenda: Agenda,
     /// Of applications that ask others before they answer; `None`: none does.
     bells: Option<Bells>,
@@ -52,14 +57,29 @@ impl<'t> Simulation<'t> {
 
     pub(crate) fn new(
         network: Network<'t>,
+        presence: Presence,
         hosts: Vec<Demux>,
         dialogues: Vec<Dialogue>,
         free_port: u16,
         bells: Option<Bells>,
     ) -> Self {
-        let agenda = Agenda::new(ENTRIES * dialogues.len());
+        let mut agenda = Agenda::new(ENTRIES * dialogues.len() + 1);
+        agenda.set(ENTRIES * dialogues.len(), presence.next_change());
         let (sockets, timers) = (Vec::new(), Agenda::new(1));
-        Self { network, hosts, sockets, dialogues, timers, agenda, bells, free_port, now: Time::ZERO }
+        let homeless = Vec::new();
+        Self {
+            network,
+            presence,
+            homeless,
+            hosts,
+            sockets,
+            dialogues,
+            timers,
+            agenda,
+            bells,
+            free_port,
+            now: Time::ZERO,
+        }
     }
 
     /// Starts every flow at its time and goes on until the measured one has ended; returns the time, or that it is not to go
@@ -161,10 +181,29 @@ impl<'t> Simulation<'t> {
             }
         } else if timer_at == next {
             self.serve(socket, None);
+        } else if entry == ENTRIES * self.dialogues.len() {
+            self.change_address();
         } else {
             self.act(entry / ENTRIES, entry % ENTRIES);
         }
         true
+    }
+
+    /// A host gets or loses an address: its endpoints are told, and those that had none to connect from may have one now.
+    fn change_address(&mut self) {
+        let Some(AddressChange { node, address, comes, .. }) = self.presence.change() else { return };
+        self.agenda.set(ENTRIES * self.dialogues.len(), self.presence.next_change());
+        for socket in 0..self.sockets.len() {
+            if self.sockets[socket].node == node {
+                let told = if comes { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
+                self.serve(socket, Some(told));
+            }
+        }
+        if comes {
+            for socket in std::mem::take(&mut self.homeless) {
+                self.command(socket, Command::Connect);
+            }
+        }
     }
 
     /// Lets an application of a flow act, or looks for its end.
@@ -211,8 +250,12 @@ impl<'t> Simulation<'t> {
         let port = if number < usize::from(own) { Some(first + number as u16) } else { self.next_port() };
         let Dialogue { endpoints, flow, .. } = &mut self.dialogues[dialogue];
         let Some(port) = port else { return flow.note_failure("no dynamic port is free") };
-        let (remote, connection) = (endpoints.port, endpoints.connect(number, port));
+        let (remote, is_homeless) = (endpoints.port, endpoints.is_homeless(&self.presence));
+        let connection = endpoints.connect(number, port, endpoints.ends(&self.presence));
         let socket = self.add(dialogue, Role::Client, connection, (port, remote));
+        if is_homeless {
+            return self.homeless.push(socket);
+        }
         self.drive(socket, Some(Input::Command(Command::Connect)));
     }
 

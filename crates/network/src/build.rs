@@ -8,11 +8,13 @@ use hol_wire::Address;
 
 use crate::check::{check_channels, check_form, check_settings};
 use crate::error::NetworkError;
+use crate::handover::HandoverSpec;
 use crate::line::Change;
 use crate::routes::routes;
 use crate::spec::{EventSpec, NetworkSpec, Overrides, Settings};
 use crate::topology::{
-    Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, ScheduledChange, Segment, Topology,
+    AddressChange, Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, ScheduledChange, Segment,
+    Topology,
 };
 
 impl Topology {
@@ -27,6 +29,7 @@ impl Topology {
             segments: Vec::new(),
             routes: Arc::default(),
             changes: Vec::new(),
+            address_changes: Vec::new(),
         };
         if spec.nodes.is_empty() {
             topology.add_paths(spec)?;
@@ -39,6 +42,9 @@ impl Topology {
         topology.routes = Arc::new(routes(&topology)?);
         for event in &spec.events {
             topology.add_event(event)?;
+        }
+        if let Some(handover) = &spec.handover {
+            topology.add_handover(handover, spec.paths.len())?;
         }
         topology.changes.sort_by_key(|change| change.at);
         Ok(topology)
@@ -189,6 +195,19 @@ impl Topology {
         for line in lines {
             self.changes.extend(changes.iter().cloned().map(|change| ScheduledChange { at, line, change }));
         }
+        Ok(())
+    }
+
+    fn add_handover(&mut self, handover: &HandoverSpec, paths: usize) -> Result<(), NetworkError> {
+        handover.check(paths)?;
+        handover.events().iter().try_for_each(|event| self.add_event(event))?;
+        self.address_changes = Vec::from(handover.addresses().map(|(at, path, comes)| {
+            let [client, _] = self.segments[path - 1].interfaces[..] else {
+                unreachable!("a path has two ends")
+            };
+            let Interface { node, address } = self.interfaces[usize::from(client.0)];
+            AddressChange { at, node, address, comes }
+        }));
         Ok(())
     }
 

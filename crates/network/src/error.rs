@@ -67,6 +67,8 @@ pub enum NetworkError {
     TooManyRoutes { nodes: usize, addresses: usize, most: usize },
     #[error("there are {0} paths, links and LANs; the addresses suffice for 30000")]
     TooMany(usize),
+    #[error("`handover` leads from one path to another, and there are {paths}; write paths = [{{}}, {{}}]")]
+    HandoverPaths { paths: usize },
     #[error("the event at {at} changes nothing; give it one of down, rate, loss, delay")]
     EventWithoutChange { at: Duration },
     #[error("the event at {at} is for {target}, which is not in the network; {cure}")]

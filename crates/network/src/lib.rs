@@ -11,6 +11,7 @@ mod chance;
 mod channel;
 mod check;
 mod error;
+mod handover;
 mod line;
 mod loss;
 mod network;
@@ -27,6 +28,7 @@ mod transmitter;
 
 pub use agenda::Agenda;
 pub use error::NetworkError;
+pub use handover::HandoverSpec;
 pub use line::{Change, Crossing};
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Network};
@@ -35,5 +37,6 @@ pub use red::{Discipline, RedSpec};
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
 pub use tap::{Drops, Fate, Tap, TapPoint};
 pub use topology::{
-    Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, Route, ScheduledChange, Segment, Topology,
+    AddressChange, Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, Route, ScheduledChange, Segment,
+    Topology,
 };

@@ -8,6 +8,7 @@ use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_wire::Address;
 use serde::{Deserialize, Serialize};
 
+use crate::handover::HandoverSpec;
 use crate::loss::LossSpec;
 use crate::police::PoliceSpec;
 use crate::red::Discipline;
@@ -95,6 +96,9 @@ macro_rules! settings {
             /// What changes during the run.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub events: Vec<EventSpec>,
+            /// The client moves from the first of two paths to the second.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub handover: Option<HandoverSpec>,
             /// Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub paths: Vec<PathSpec>,
@@ -116,6 +120,7 @@ macro_rules! settings {
                     up: None,
                     down: None,
                     events: Vec::new(),
+                    handover: None,
                     paths: Vec::new(),
                     nodes: Vec::new(),
                     links: Vec::new(),

@@ -32,6 +32,8 @@ pub struct Topology {
     pub(crate) routes: Arc<Vec<Vec<Route>>>,
     /// Ascending in time.
     pub(crate) changes: Vec<ScheduledChange>,
+    /// Ascending in time.
+    pub(crate) address_changes: Vec<AddressChange>,
 }
 
 /// Where a node is on a segment.
@@ -101,6 +103,19 @@ pub struct ScheduledChange {
     pub change: Change,
 }
 
+/// A node gets an address of its own, or loses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressChange {
+    /// Since the start of the run.
+    pub at: Time,
+    /// The node.
+    pub node: NodeId,
+    /// The address.
+    pub address: Address,
+    /// It was not there and comes; else it goes.
+    pub comes: bool,
+}
+
 impl Topology {
     /// The node called `name`.
     pub fn node(&self, name: &str) -> Option<NodeId> {
@@ -157,6 +172,11 @@ impl Topology {
     /// What happens during the run, in the order of time.
     pub fn changes(&self) -> &[ScheduledChange] {
         &self.changes
+    }
+
+    /// Which addresses come and go during the run, in the order of time. One that comes is not there at the start.
+    pub fn address_changes(&self) -> &[AddressChange] {
+        &self.address_changes
     }
 
     /// The smallest MTU of all lines, in octets: what path MTU discovery would settle on.

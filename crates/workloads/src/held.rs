@@ -30,6 +30,12 @@ impl Held {
         self.messages.pop_front()
     }
 
+    /// What waits for a connection that failed is wanted no more.
+    pub(crate) fn forget(&mut self, connection: ConnectionId) {
+        self.messages.retain(|message| message.connection != connection);
+        self.to_retry = self.to_retry.min(self.messages.len());
+    }
+
     /// The message that has been waiting longest.
     pub(crate) fn oldest(&self) -> Option<&Outgoing> {
         self.messages.front()

@@ -253,6 +253,15 @@ impl Ledger {
         }
     }
 
+    /// The same, where a client whose connection failed may ask again: the later request counts.
+    pub fn note_request_again(&mut self, number: u32, request: Arrived) -> EntryId {
+        let Some(Some(answered)) = self.answered.get_mut(number) else {
+            return self.note_request(number, request);
+        };
+        *answered = Answered { request, reply_written: request.delivered, is_late: false };
+        EntryId(number)
+    }
+
     /// The transport takes the first of several parts of the reply to the message of an entry.
     pub fn note_answer_begun(&mut self, entry: EntryId, now: Time) {
         self.begun.insert(entry.0, now);

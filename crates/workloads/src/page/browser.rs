@@ -164,6 +164,18 @@ impl Browser {
         self.held.retry();
     }
 
+    /// A connection failed: another takes its place, and what is missing is asked for again.
+    fn reopen(&mut self, id: ConnectionId) {
+        let Some(loading) = &mut self.loading else { return };
+        loading.fail(id);
+        self.held.forget(id);
+        self.to_do.retain(|deed| match deed {
+            Deed::Open(of) | Deed::Close(of) => *of != id,
+            Deed::Send(outgoing) => outgoing.connection != id,
+        });
+        self.ask();
+    }
+
     fn is_in_use(&self, id: ConnectionId) -> bool {
         self.loading.as_ref().is_some_and(|loading| loading.is_in_use(id))
     }
@@ -191,6 +203,7 @@ impl Application for Browser {
             Input::PeerClosed(id) if self.is_in_use(id) => {
                 self.quit = Some(Quit::Connection("closed by the peer"));
             }
+            Input::Failed(id, _) if self.page.reopen && self.is_in_use(id) => self.reopen(id),
             Input::Failed(id, reason) if self.is_in_use(id) => self.quit = Some(Quit::Connection(reason)),
             // Those of pages that are done.
             Input::PeerClosed(_) | Input::Failed(..) | Input::Accepted(_) | Input::Closed(_) => {}

@@ -16,6 +16,8 @@ pub(super) struct Loading {
     pub(super) first_octets: EntryId,
     heard: bool,
     files: Vec<File>,
+    /// Octets of a response before its file.
+    head: u32,
     /// Octets that are still to come of each.
     missing: Vec<u32>,
     /// In the order of their records: the files that are known.
@@ -34,6 +36,7 @@ pub(super) struct Loading {
 /// A file that is known, and where it was asked for.
 #[derive(Debug)]
 struct Known {
+    entry: EntryId,
     file: usize,
     track: u16,
     connection: Option<ConnectionId>,
@@ -70,6 +73,7 @@ impl Loading {
             heard: false,
             missing: files.iter().map(|file| file.size + head).collect(),
             files,
+            head,
             known: Vec::new(),
             waiting: VecDeque::new(),
             here: 0,
@@ -86,7 +90,7 @@ impl Loading {
 
     /// A file becomes known, and this is its record.
     pub(super) fn learn(&mut self, file: u16, entry: EntryId) {
-        self.known.push(Known { file: file.into(), track: 0, connection: None });
+        self.known.push(Known { entry, file: file.into(), track: 0, connection: None });
         self.waiting.push_back(entry);
     }
 
@@ -153,7 +157,7 @@ impl Loading {
     /// The file with this record is here; the files that it names, and the connection that it came on.
     pub(super) fn finish(&mut self, number: u32) -> (Vec<u16>, Option<ConnectionId>) {
         let place = self.place(number).expect("it is known");
-        let Known { file, track, connection } = self.known[place];
+        let Known { file, track, connection, .. } = self.known[place];
         self.busy[usize::from(track)] = false;
         self.here += 1;
         (std::mem::take(&mut self.files[file].names), connection)
@@ -162,6 +166,20 @@ impl Loading {
     /// A connection is wanted no more.
     pub(super) fn leave(&mut self, id: ConnectionId) {
         self.open.remove(&id);
+    }
+
+    /// A connection failed: what was asked for on it and is not whole is to be asked for again, from its beginning.
+    pub(super) fn fail(&mut self, id: ConnectionId) {
+        self.open.remove(&id);
+        self.connections.iter_mut().filter(|own| **own == Some(id)).for_each(|own| *own = None);
+        for Known { entry, file, track, connection } in self.known.iter_mut().rev() {
+            if *connection == Some(id) && self.missing[*file] > 0 {
+                *connection = None;
+                self.missing[*file] = self.files[*file].size + self.head;
+                self.busy[usize::from(*track)] = false;
+                self.waiting.push_front(*entry);
+            }
+        }
     }
 
     /// All its files are here.

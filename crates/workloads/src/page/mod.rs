@@ -48,6 +48,9 @@ pub struct Page {
     pub early: bool,
     /// A file has a pair of streams: it is asked for on one, and comes on the next. Default the same stream.
     pub pair: bool,
+    /// A connection that fails is opened again, and what is not whole is asked for again from its beginning: what a browser does
+    /// when its host changes networks. Default not: the run is given up.
+    pub reopen: bool,
 }
 
 /// How requests and responses share the connections, and the streams of a connection: a track is one of those.
@@ -79,6 +82,7 @@ impl Default for Page {
             pause: Duration::from_secs(1),
             early: false,
             pair: false,
+            reopen: false,
         }
     }
 }
@@ -119,7 +123,10 @@ impl Workload for Page {
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
-        &["way", "document", "objects", "size", "waves", "request", "head", "think", "pause", "early", "pair"]
+        &[
+            "way", "document", "objects", "size", "waves", "request", "head", "think", "pause", "early",
+            "pair", "reopen",
+        ]
     }
 
     fn check_own(&self) -> Result<(), WorkloadError> {

@@ -56,7 +56,12 @@ impl Server {
             return Err("data instead of a request");
         };
         let left = frame::asked_for(&payload).ok_or("a request for nothing")?;
-        let entry = self.ledger.note_request(number, Arrived { passage, delivered: now });
+        let arrived = Arrived { passage, delivered: now };
+        let entry = if self.page.reopen {
+            self.ledger.note_request_again(number, arrived)
+        } else {
+            self.ledger.note_request(number, arrived)
+        };
         let (stream, ready) = (self.tracks.response_stream(stream), now + self.page.think);
         let response = Response { entry, stream, ready, is_new: true, left };
         self.connections.entry(connection).or_default().responses.push_back(response);
@@ -171,7 +176,7 @@ impl Application for Server {
             Input::PeerClosed(id) => self.connections.entry(id).or_default().is_ending = true,
             Input::Failed(id, reason) => {
                 let unsaid = self.connections.remove(&id).is_some_and(|connection| !connection.is_idle());
-                self.quit = unsaid.then_some(Quit::Connection(reason)).or(self.quit);
+                self.quit = (unsaid && !self.page.reopen).then_some(Quit::Connection(reason)).or(self.quit);
             }
             Input::Closed(id) => drop(self.connections.remove(&id)),
             Input::Opened(_) | Input::Accepted(_) => {}

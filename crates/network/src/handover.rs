@@ -1,0 +1,129 @@
+//! `[network.handover]`: the client moves from the first of two paths to the second.
+//!
+//! Two access routers are heard in a region where their cells overlap. The client enters it, and the second path is there;
+//! it leaves it, and the first is gone, with what was under way on it and with the client's address there.
+
+use hol_base::{Duration, Time};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::NetworkError;
+use crate::spec::{EventSpec, Which};
+
+/// A client that moves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandoverSpec {
+    /// How fast, in m/s.
+    #[serde(deserialize_with = "sensible")]
+    pub speed: f64,
+    /// How long the region is in which both paths work, in m.
+    #[serde(deserialize_with = "sensible")]
+    pub overlap: f64,
+    /// When the client enters the region, since the start of the run.
+    pub at: Duration,
+    /// From then until it has an address on the second path: association with the cell, and configuration. Default none.
+    #[serde(default)]
+    pub attach: Duration,
+}
+
+/// The paths are counted from 1, as in events.
+const OLD: usize = 1;
+const NEW: usize = 2;
+
+impl HandoverSpec {
+    /// When the client leaves the region.
+    pub fn leaves(&self) -> Duration {
+        self.at + Duration::from_secs_f64(self.overlap / self.speed)
+    }
+
+    /// When the client has its address on the second path.
+    pub fn attached(&self) -> Duration {
+        self.at + self.attach
+    }
+
+    /// It needs two paths to move between.
+    pub(crate) fn check(&self, paths: usize) -> Result<(), NetworkError> {
+        if paths == NEW { Ok(()) } else { Err(NetworkError::HandoverPaths { paths }) }
+    }
+
+    /// What the links do.
+    pub(crate) fn events(&self) -> [EventSpec; 3] {
+        let event = |at, path, down| EventSpec {
+            at,
+            direction: Which::Both,
+            path: Some(path),
+            link: None,
+            down: Some(down),
+            rate: None,
+            loss: None,
+            delay: None,
+        };
+        [event(Duration::ZERO, NEW, true), event(self.at, NEW, false), event(self.leaves(), OLD, true)]
+    }
+
+    /// When the client's address on each path comes and goes, in the order of time.
+    pub(crate) fn addresses(&self) -> [(Time, usize, bool); 2] {
+        let comes = (Time::ZERO + self.attached(), NEW, true);
+        let goes = (Time::ZERO + self.leaves(), OLD, false);
+        if comes.0 <= goes.0 { [comes, goes] } else { [goes, comes] }
+    }
+}
+
+/// Neither a standstill nor a time that no clock holds.
+fn sensible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if (0.001..=1e6).contains(&value) {
+        return Ok(value);
+    }
+    Err(serde::de::Error::custom(format_args!(
+        "{value} is neither a speed nor a length of a handover: it has to be above zero, such as 12.5, and at most 1000000"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{NetworkSpec, Topology};
+
+    fn topology(handover: &str) -> Result<Topology, String> {
+        let table = format!("paths = [{{}}, {{}}]\n[handover]\n{handover}");
+        let spec: NetworkSpec = toml::from_str(&table).map_err(|problem| problem.to_string())?;
+        Topology::new(&spec).map_err(|problem| problem.to_string())
+    }
+
+    /// 5 m at 12.5 m/s are 0.4 s.
+    #[test]
+    fn both_paths_work_for_the_length_of_the_region_over_the_speed() {
+        let topology = topology("speed = 12.5\noverlap = 5\nat = '600ms'\nattach = '50ms'").unwrap();
+        let times: Vec<u64> = topology.changes().iter().map(|change| change.at.as_millis()).collect();
+        assert_eq!(times, [0, 0, 600, 600, 1000, 1000]);
+        let changes = topology.address_changes();
+        let seen: Vec<_> = changes
+            .iter()
+            .map(|change| (change.at.as_millis(), change.address.octets(), change.comes))
+            .collect();
+        assert_eq!(seen, [(650, [10, 0, 2, 1], true), (1000, [10, 0, 1, 1], false)]);
+        assert!(changes.iter().all(|change| change.node == topology.node("client").unwrap()));
+    }
+
+    #[test]
+    fn a_client_that_attaches_late_has_no_address_for_a_while() {
+        let topology = topology("speed = 20\noverlap = 1\nat = '1s'\nattach = '100ms'").unwrap();
+        let seen: Vec<_> =
+            topology.address_changes().iter().map(|change| (change.at.as_millis(), change.comes)).collect();
+        assert_eq!(seen, [(1050, false), (1100, true)]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_line_and_the_cure() {
+        for (table, line) in [
+            ("speed = 0\noverlap = 5\nat = '1s'", "line 3"),
+            ("speed = 5\noverlap = -1\nat = '1s'", "line 4"),
+        ] {
+            let problem = topology(table).unwrap_err();
+            assert!(problem.contains(line) && problem.contains("above zero, such as 12.5"), "{problem}");
+        }
+        let spec: NetworkSpec = toml::from_str("[handover]\nspeed = 1\noverlap = 1\nat = '1s'").unwrap();
+        let problem = Topology::new(&spec).unwrap_err().to_string();
+        assert!(problem.contains("paths = [{}, {}]"), "{problem}");
+    }
+}
