@@ -127,11 +127,11 @@ impl Endpoints {
         }
     }
 
-    /// The server's end of the connection that comes as number `number`.
-    pub(crate) fn listen(&self, number: usize) -> Connection {
+    /// The server's end of the connection that comes as number `number`, to one of its addresses.
+    pub(crate) fn listen(&self, number: usize, address: Address) -> Connection {
         let [_, server] = &self.addresses;
         let rng = self.rng("server", number);
-        let local = (server[0], self.port);
+        let local = (address, self.port);
         match &self.kind {
             Kind::Tcp(config) => Connection::Tcp(hol_tcp::Endpoint::listen(config.clone(), local, rng)),
             Kind::Sctp { config, .. } => {

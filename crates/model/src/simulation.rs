@@ -4,6 +4,7 @@ use hol_base::{Duration, Time};
 use hol_network::{AddressChange, Agenda, Arrival, Drops, Network, NodeId};
 use hol_scenario::{Observer, RunError};
 use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
+use hol_wire::Address;
 use hol_workloads::{ConnectionId, Output as Answer};
 
 use crate::bells::Bells;
@@ -223,7 +224,7 @@ impl<'t> Simulation<'t> {
         let (remote, local) = arrival.packet.ports();
         let socket = match self.hosts[usize::from(arrival.node.0)].taker(local, remote) {
             Taker::Endpoint(socket) => socket,
-            Taker::Server(dialogue) => self.accept(dialogue, remote),
+            Taker::Server(dialogue) => self.accept(dialogue, remote, arrival.packet.destination),
             Taker::Nobody => {
                 if let Some(answer) = stray::answer(&arrival.packet) {
                     self.network.send(self.now, arrival.node, answer);
@@ -235,9 +236,9 @@ impl<'t> Simulation<'t> {
     }
 
     /// Makes an endpoint for a new peer of a flow's server.
-    fn accept(&mut self, dialogue: usize, remote: u16) -> usize {
+    fn accept(&mut self, dialogue: usize, remote: u16, address: Address) -> usize {
         let Dialogue { endpoints, server, .. } = &self.dialogues[dialogue];
-        let (local, connection) = (endpoints.port, endpoints.listen(server.sockets.len()));
+        let (local, connection) = (endpoints.port, endpoints.listen(server.sockets.len(), address));
         self.add(dialogue, Role::Server, connection, (local, remote))
     }
 

@@ -139,7 +139,7 @@ impl Config {
             (
                 self.auth || !self.addip,
                 "addip",
-                "needs auth: an ASCONF has to be authenticated (RFC 5061 section 4.1.1); say auth=on too",
+                "needs auth: an ASCONF has to be authenticated (RFC 5061 section 4.1.1); say auth=true too",
             ),
             (self.hb_interval >= Duration::from_millis(1), "hb_interval", "has to be 1ms at least"),
         ];

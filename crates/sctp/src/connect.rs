@@ -11,7 +11,7 @@ use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, Offer};
 use crate::cookie::{Cookie, Peer, random_tag};
 use crate::flight::Flight;
-use crate::path::{Path, Paths};
+use crate::path::{Path, Paths, are_neighbours};
 use crate::peer_addresses::PeerAddresses;
 use crate::reassembly::Reassembly;
 use crate::receive::Origin;
@@ -263,7 +263,8 @@ impl Endpoint {
     }
 
     pub(crate) fn add_path(&mut self, address: Address, ssthresh: u64) {
-        let source = self.local[self.paths.list.len() % self.local.len()];
+        let near = self.local.iter().find(|local| are_neighbours(**local, address));
+        let source = *near.unwrap_or(&self.local[self.paths.list.len() % self.local.len()]);
         self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
     }
 

@@ -89,7 +89,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// An endpoint that sends INIT to `remote[0]`, its primary path, when the application says `Connect`.
     ///
-    /// `remote[i]` is reached from `local[i]` (going round if there are fewer). Messages may be handed over
+    /// `remote[i]` is reached from its neighbour, else from `local[i]` (going round if there are fewer). Messages may be handed over
     /// as soon as it connects.
     ///
     /// # Panics

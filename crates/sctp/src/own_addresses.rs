@@ -6,6 +6,7 @@ use hol_wire::Address;
 use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Request, Response};
 
 use crate::Endpoint;
+use crate::path::are_neighbours;
 use crate::state::State;
 
 /// Requests in one ASCONF at most: it fits into the smallest MTU. Section 5.1.1 C5.
@@ -54,11 +55,6 @@ impl OwnAddresses {
         let changes = self.waiting.drain(..count);
         changes.zip(1..).map(|(change, correlation)| Request { correlation, change }).collect()
     }
-}
-
-/// On one network of 256 addresses, as the worlds number them.
-fn are_neighbours(one: Address, other: Address) -> bool {
-    one.octets()[..3] == other.octets()[..3]
 }
 
 impl Endpoint {

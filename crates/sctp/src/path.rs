@@ -124,6 +124,11 @@ impl Path {
     }
 }
 
+/// On one network of 256 addresses, as the worlds number them: what leaves for one comes from the other.
+pub(crate) fn are_neighbours(one: Address, other: Address) -> bool {
+    one.octets()[..3] == other.octets()[..3]
+}
+
 /// The paths of an association and which of them are in use.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {

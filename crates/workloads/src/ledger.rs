@@ -253,18 +253,18 @@ impl Ledger {
         }
     }
 
-    /// The same, where a client whose connection failed may ask again: the later request counts.
+    /// The same, where a client whose connection failed may ask again: the first request counts.
     pub fn note_request_again(&mut self, number: u32, request: Arrived) -> EntryId {
-        let Some(Some(answered)) = self.answered.get_mut(number) else {
-            return self.note_request(number, request);
-        };
-        *answered = Answered { request, reply_written: request.delivered, is_late: false };
-        EntryId(number)
+        match self.answered.get_mut(number) {
+            Some(Some(_)) => EntryId(number),
+            _ => self.note_request(number, request),
+        }
     }
 
     /// The transport takes the first of several parts of the reply to the message of an entry.
     pub fn note_answer_begun(&mut self, entry: EntryId, now: Time) {
-        self.begun.insert(entry.0, now);
+        // Of an answer that is given again the first time counts.
+        self.begun.entry(entry.0).or_insert(now);
     }
 
     /// The transport has taken the reply to the message of an entry, or a part of it.

@@ -105,11 +105,12 @@ impl Browser {
                 loading.connect(place, next, self.page.early);
                 next
             });
-            let size = loading.ask(entry, track, connection);
+            let (size, is_first) = loading.ask(entry, track, connection);
             self.ledger.note_lane(entry, track);
             let payload = self.frames.request(self.page.request.0, entry.number(), size);
             let stream = self.tracks.request_stream(track);
-            let outgoing = Outgoing { connection, stream, payload, terms: None, entry: Some(entry) };
+            let entry = is_first.then_some(entry);
+            let outgoing = Outgoing { connection, stream, payload, terms: None, entry };
             self.to_do.extend(loading.send(outgoing).map(Deed::Send));
         }
     }

@@ -40,6 +40,8 @@ struct Known {
     file: usize,
     track: u16,
     connection: Option<ConnectionId>,
+    /// On another connection, before.
+    was_asked_for: bool,
 }
 
 /// A connection of a page.
@@ -90,7 +92,7 @@ impl Loading {
 
     /// A file becomes known, and this is its record.
     pub(super) fn learn(&mut self, file: u16, entry: EntryId) {
-        self.known.push(Known { entry, file: file.into(), track: 0, connection: None });
+        self.known.push(Known { entry, file: file.into(), track: 0, connection: None, was_asked_for: false });
         self.waiting.push_back(entry);
     }
 
@@ -107,12 +109,13 @@ impl Loading {
         Some((self.waiting.pop_front()?, track as u16))
     }
 
-    /// A file is asked for on a track; its octets.
-    pub(super) fn ask(&mut self, entry: EntryId, track: u16, connection: ConnectionId) -> u32 {
+    /// A file is asked for on a track; its octets, and whether that is for the first time.
+    pub(super) fn ask(&mut self, entry: EntryId, track: u16, connection: ConnectionId) -> (u32, bool) {
         self.busy[usize::from(track)] = true;
         let place = self.place(entry.number()).expect("it is known");
-        (self.known[place].track, self.known[place].connection) = (track, Some(connection));
-        self.files[self.known[place].file].size
+        let known = &mut self.known[place];
+        (known.track, known.connection) = (track, Some(connection));
+        (self.files[known.file].size, !known.was_asked_for)
     }
 
     /// The connection in a place, if it was asked for.
@@ -172,9 +175,9 @@ impl Loading {
     pub(super) fn fail(&mut self, id: ConnectionId) {
         self.open.remove(&id);
         self.connections.iter_mut().filter(|own| **own == Some(id)).for_each(|own| *own = None);
-        for Known { entry, file, track, connection } in self.known.iter_mut().rev() {
+        for Known { entry, file, track, connection, was_asked_for } in self.known.iter_mut().rev() {
             if *connection == Some(id) && self.missing[*file] > 0 {
-                *connection = None;
+                (*connection, *was_asked_for) = (None, true);
                 self.missing[*file] = self.files[*file].size + self.head;
                 self.busy[usize::from(*track)] = false;
                 self.waiting.push_front(*entry);
