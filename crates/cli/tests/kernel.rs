@@ -116,6 +116,11 @@ fn what_the_kernel_cannot_do_is_refused_by_name() {
         let output = hol(&["compare", "tcp", "--world", "kernel", "--set", "network.mtu=70000B"]);
         assert_eq!(code(&output), 2);
         assert!(text(&output.stderr).contains("network.mtu"), "{}", text(&output.stderr));
+        let handover = "network.handover={ speed = 10, overlap = 5, at = '1s' }";
+        let paths = "network.paths=[{}, {}]";
+        let output = hol(&["compare", "tcp", "--world", "kernel", "--set", paths, "--set", handover]);
+        assert_eq!(code(&output), 2);
+        assert!(text(&output.stderr).contains("network.handover"), "{}", text(&output.stderr));
     }
 }
 

@@ -44,6 +44,11 @@ network.overhead = '14B'
 network.up.delay = '10ms'
 network.down.loss = '1%'
 network.events = [{ at = '1s', down = true }]
+network.handover = { speed = 12.5, overlap = 5, at = '1s' }
+network.handover.speed = 10
+network.handover.overlap = 5
+network.handover.at = '1s'
+network.handover.attach = '1s'
 network.paths = [{ delay = '10ms' }]
 network.nodes = ['client', 'server']
 network.links = [{ from = 'client', to = 'server' }]
@@ -78,6 +83,7 @@ workload.pair = true
 workload.files = 2
 workload.block = '1kB'
 workload.deeds = ['put']
+workload.reopen = true
 workload.mix.enable = 1
 workload.mix.lifetime = 1
 background = [{ count = 1 }]

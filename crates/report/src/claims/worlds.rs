@@ -208,10 +208,22 @@ const FALSE: &[(&str, World)] = &[
         tcp_is_slower(cell, here);
         here.ms -= swept(cell, "workload.objects");
     }),
+    ("sas-5", calm),
+    ("sas-5", |cell, here| here.ms *= if is_sctp(cell) { 0.5 } else { 1.0 }),
+    ("sas-6", calm),
+    ("sas-6", sctp_is_slower),
+    ("sas-7", calm),
+    ("sas-7", |cell, here| here.packets_lost += if is_sctp(cell) { 1.0 } else { 0.0 }),
+    ("sas-8", |cell, here| here.ms -= swept(cell, "network.handover.speed")),
+    ("sas-8", |cell, here| here.packets_lost = 30.0 - swept(cell, "network.handover.speed")),
+    ("sas-9", |cell, here| here.ms += swept(cell, "network.handover.overlap")),
+    ("sas-9", |cell, here| here.packets_lost += swept(cell, "network.handover.overlap")),
     ("sas-12", calm),
     ("sas-12", |cell, here| here.packets_lost += swept(cell, "network.rate")),
     ("sas-13", calm),
     ("sas-13", |cell, here| here.ms -= if cell.transport == "4×TCP" { 5.0 } else { 0.0 }),
+    ("sas-15", calm),
+    ("sas-15", sctp_is_slower),
 ];
 
 fn calm(_: &Cell, _: &mut Sample) {}
