@@ -148,7 +148,7 @@ mod tests {
 
     fn echo(processor: &Processor) -> Box<dyn Application> {
         let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"echo\"}").unwrap();
-        let lanes = Lanes { streams: 1, connections: 1, gives_up: false };
+        let lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true };
         processor.clone().run(spec.server(lanes, 10, Host::default()))
     }
 
