@@ -50,7 +50,7 @@ impl Channel {
 
     /// Whose turn it is, by the place among the members, if one of them waits and may transmit.
     fn next(&self, now: Time, lines: &[Line]) -> Option<usize> {
-        let after = (1..=self.members.len()).map(|step| (self.last + step) % self.members.len());
-        after.into_iter().find(|place| lines[self.members[*place]].is_due(now))
+        let mut after = (1..=self.members.len()).map(|step| (self.last + step) % self.members.len());
+        after.find(|place| lines[self.members[*place]].is_due(now))
     }
 }

@@ -2,6 +2,7 @@
 
 use hol_base::{Duration, QueueLimit};
 
+use crate::channel::Channel;
 use crate::error::NetworkError;
 use crate::police::{PoliceSpec, TokenBucket};
 use crate::red::Discipline;
@@ -59,13 +60,9 @@ pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), Netw
 
 /// A channel is shared.
 pub(crate) fn check_channels(lines: &[LinePlan]) -> Result<(), NetworkError> {
-    let is_lonely = |line: &&LinePlan| {
-        let channel = &line.settings.channel;
-        let members = lines.iter().filter(|other| other.settings.channel == *channel);
-        channel != Settings::OWN_CHANNEL && members.count() == 1
-    };
-    let lonely = lines.iter().find(is_lonely);
-    lonely.map_or(Ok(()), |LinePlan { name, settings }| {
+    let lonely = Channel::all(lines).into_iter().find(|channel| channel.members.len() == 1);
+    lonely.map_or(Ok(()), |channel| {
+        let LinePlan { name, settings } = &lines[channel.members[0]];
         Err(NetworkError::ChannelOfOne { line: name.clone(), channel: settings.channel.clone() })
     })
 }

@@ -48,15 +48,18 @@ impl<'t> Network<'t> {
         let lines = topology.lines.iter().map(|line| Line::new(&line.settings, seed.derive(&line.name)));
         let changes: Vec<_> = topology.changes.iter().rev().cloned().collect();
         let channels = Channel::all(&topology.lines);
-        let channel_of = |line| channels.iter().position(|channel| channel.members.contains(&line));
+        let mut channel_of = vec![None; topology.lines.len()];
+        for (place, channel) in channels.iter().enumerate() {
+            channel.members.iter().for_each(|line| channel_of[*line] = Some(place));
+        }
         let mut agenda = Agenda::new(topology.lines.len() + 1);
         agenda.set(topology.lines.len(), changes.last().map_or(Time::MAX, |change| change.at));
         Self {
             interfaces: topology.interfaces.clone(),
             routes: Arc::clone(&topology.routes),
             lines: lines.collect(),
-            channel_of: (0..topology.lines.len()).map(channel_of).collect(),
             channels,
+            channel_of,
             changes,
             agenda,
             observer: Observer::new(topology.interface_names(), tap),

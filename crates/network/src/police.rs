@@ -33,9 +33,14 @@ impl TokenBucket {
         self.burst.0 * Self::PARTS
     }
 
+    /// Parts that come in a nanosecond; more than the bucket holds come to the same.
+    pub fn gain(self) -> u64 {
+        self.rate.bits_per_second().min(self.most())
+    }
+
     /// After so many nanoseconds an empty bucket is full.
-    pub const fn filling(self) -> u64 {
-        self.most().div_ceil(self.rate.bits_per_second())
+    pub fn filling(self) -> u64 {
+        self.most().div_ceil(self.gain())
     }
 }
 
@@ -91,7 +96,8 @@ impl Police {
     /// Whether an IP packet of `length` octets finds its tokens, and takes them.
     pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
         let waited = now.since(self.since).as_nanos().min(self.bucket.filling());
-        let gained = waited * self.bucket.rate.bits_per_second();
+        // Cut to what the bucket holds before and after, the sums fit into 64 bits.
+        let gained = (waited * self.bucket.gain()).min(self.bucket.most());
         self.tokens = (self.tokens + gained).min(self.bucket.most());
         self.since = now;
         let left = self.tokens.checked_sub(length * TokenBucket::PARTS);
@@ -137,6 +143,15 @@ mod tests {
         assert!(!police.admits(Time::from_nanos(1), 126));
         assert!(police.admits(Time::from_nanos(1), 125));
         assert!(police.admits(Time::from_nanos(u64::MAX), TokenBucket::MOST));
+        let rate = BitRate::from_bits_per_second(u64::MAX).unwrap();
+        for burst in [1, TokenBucket::MOST] {
+            let bucket = TokenBucket { rate, burst: ByteCount(burst) };
+            let mut police = Police::new(PoliceSpec(Some(bucket))).unwrap();
+            assert!(
+                (0..9).all(|at| police.admits(Time::from_nanos(at), burst)),
+                "full after each nanosecond"
+            );
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Processor {
     /// When it begins to serve a message that was read now.
     fn begin(&self, now: Time) -> Time {
         let now = self.zero + now.as_nanos();
-        let after = |free_at: u64| Some(free_at.max(now) + self.service.as_nanos());
+        let after = |free_at: u64| Some(free_at.max(now).saturating_add(self.service.as_nanos()));
         let before = self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
         Time::from_nanos(before.unwrap_or_default().max(now) - self.zero)
     }

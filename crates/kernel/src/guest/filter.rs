@@ -56,7 +56,7 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, Trouble> {
     let code = code.op(LOAD, 1, 8, 0, 0).op(STORE, 8, 0, 0, 0).op(SUBTRACT_REGISTER, 0, 1, 0, 0);
     let code = code.at_most(0, bucket.filling());
     // The tokens that there are now (r0), and those that the packet takes (r1).
-    let code = code.constant(2, bucket.rate.bits_per_second()).op(MULTIPLY_REGISTER, 0, 2, 0, 0);
+    let code = code.constant(2, bucket.gain()).op(MULTIPLY_REGISTER, 0, 2, 0, 0).at_most(0, bucket.most());
     let code = code.op(LOAD, 1, 7, 0, 0).op(ADD_REGISTER, 0, 1, 0, 0).at_most(0, bucket.most());
     let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
     let code = code.constant(2, TokenBucket::PARTS).op(MULTIPLY_REGISTER, 1, 2, 0, 0);
