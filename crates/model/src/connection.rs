@@ -5,7 +5,6 @@ use hol_transport::{Endpoint, Input, Output, Statistics};
 
 /// A closed set, so that the inner loop needs no virtual calls.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "they live in one vector and never move")]
 pub(crate) enum Connection {
     Tcp(hol_tcp::Endpoint),
     Sctp(hol_sctp::Endpoint),
