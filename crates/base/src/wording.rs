@@ -8,6 +8,12 @@ pub fn plain_words(message: &str) -> String {
     if let Some((found, expected)) = mismatch(message) {
         return misplaced(&value(found), expected);
     }
+    // A list whose elements might have been the keys in their order.
+    if let Some((_, expected)) =
+        message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
+    {
+        return misplaced("a list", expected);
+    }
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if let Some((unknown, known)) = quoted.split_first() {
         if message.starts_with("unknown field") {
@@ -142,6 +148,10 @@ mod tests {
     fn shapes_have_names_of_their_writer() {
         for (message, said) in [
             ("invalid type: integer `5`, expected struct NetworkSpec", "5 is not a table, as in { key = … }"),
+            (
+                "invalid length 1, expected struct HandoverSpec with 4 elements",
+                "a list is not a table, as in { key = … }",
+            ),
             ("invalid type: map, expected a sequence", "a table is not a list, as in [ … ]"),
             ("invalid type: string \"x\", expected a boolean", "\"x\" is not true or false"),
         ] {
