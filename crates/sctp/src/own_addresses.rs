@@ -58,13 +58,18 @@ impl OwnAddresses {
 }
 
 impl Endpoint {
+    /// It may tell its peer, now or after the handshake; if not, it lives and dies with the addresses that it began with.
+    fn may_move(&self) -> bool {
+        !self.ended && if self.state.is_up() { self.addip } else { self.config.addip }
+    }
+
     /// The host has a new address.
     pub(crate) fn on_address_added(&mut self, now: Time, address: Address) {
-        let own = &mut self.own_addresses;
-        if !self.config.addip || self.ended || self.local.contains(&address) || own.adding.contains(&address)
-        {
+        let is_known = self.local.contains(&address) || self.own_addresses.adding.contains(&address);
+        if !self.may_move() || is_known {
             return;
         }
+        let own = &mut self.own_addresses;
         let deletion = own.waiting.iter().position(|change| *change == Change::Delete(address));
         if let Some(deletion) = deletion {
             // It came back before the peer heard that it was gone.
@@ -78,9 +83,9 @@ impl Endpoint {
         self.ask_for_changes(now);
     }
 
-    /// The host has lost an address.
+    /// The host has lost an address. Without another the association waits for one, for as long as that takes.
     pub(crate) fn on_address_removed(&mut self, now: Time, address: Address) {
-        if !self.config.addip || self.ended {
+        if !self.may_move() {
             return;
         }
         let own = &mut self.own_addresses;

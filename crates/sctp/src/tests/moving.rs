@@ -355,6 +355,10 @@ fn a_peer_that_knows_no_asconf_is_asked_for_nothing() {
     let mut script = Script::established_over(mobile(), 2);
     address_added(&mut script, LOCAL[1]);
     assert!(script.packets.is_empty());
+    // It goes on with what it has, and fails in the end as if nobody had told it.
+    address_removed(&mut script, LOCAL[0]);
+    script.send(0, 100);
+    assert!(has([&script.take_one()], is_data));
     let (mut script, keys) = established(mobile(), &REMOTE);
     address_added(&mut script, LOCAL[1]);
     take_asconf(&mut script, &keys);

@@ -1,0 +1,65 @@
+//! A client that moves, in the model world. The round trip is 100 ms, and nothing else takes time.
+
+use hol_base::{Duration, Seed};
+use hol_measure::RecordKind;
+use hol_model::run;
+use hol_scenario::{Run, Scenario};
+
+/// A file of one packet; the client leaves the first cell after `leaves` ms and attaches to the second after `attach` ms.
+fn file(transport: &str, leaves: u64, attach: u64, reopen: bool) -> Run {
+    let overlap = leaves as f64 / 100.0;
+    let network = format!(
+        "delay = '50ms'\nrate = '1000Gbit'\npaths = [{{}}, {{}}]\n\
+         handover = {{ speed = 10, overlap = {overlap}, at = '0s', attach = '{attach}ms' }}"
+    );
+    let workload = format!("kind = 'page'\ndocument = '0B'\nobjects = 1\nsize = '500B'\nreopen = {reopen}");
+    let scenario = Scenario::alone(
+        toml::from_str(&network).unwrap(),
+        transport.parse().unwrap(),
+        toml::from_str(&workload).unwrap(),
+        1,
+    );
+    run(&scenario, Seed(1), None).unwrap()
+}
+
+const TCP: &str = "tcp:stack=rfc,address_loss_aborts=true";
+const SCTP: &str = "sctp:stack=rfc,auth=true,addip=true";
+
+#[track_caller]
+fn takes(run: &Run, ms: u64) {
+    let page = run.records.iter().find(|record| record.kind == RecordKind::Page).unwrap();
+    let took = page.latency().expect("the page is complete");
+    let expected = Duration::from_millis(ms);
+    assert!((expected..expected + Duration::from_micros(1)).contains(&took), "{took}");
+}
+
+/// Two round trips over TCP, three over SCTP.
+#[test]
+fn a_file_that_is_through_before_the_client_leaves_does_not_feel_it() {
+    takes(&file(TCP, 900, 500, false), 200);
+    takes(&file(SCTP, 900, 500, false), 300);
+}
+
+/// A handshake and a request, from when there is an address again, whatever was here before.
+#[test]
+fn a_tcp_connection_is_opened_again_as_soon_as_there_is_an_address() {
+    for leaves in [20, 120, 170] {
+        takes(&file(TCP, leaves, 1000, true), 1000 + 200);
+        takes(&file(TCP, leaves, 0, true), leaves + 200);
+    }
+}
+
+/// RFC 5061 sections 5.1 and 5.3: an ASCONF and its answer, while the peer verifies the new address; then what was lost,
+/// request or response, is here a round trip later.
+#[test]
+fn an_sctp_association_goes_on_two_round_trips_after_there_is_an_address() {
+    for leaves in [220, 280] {
+        takes(&file(SCTP, leaves, 1000, false), 1000 + 200);
+    }
+}
+
+#[test]
+fn a_browser_that_opens_nothing_again_gives_up() {
+    let stopped = format!("{:?}", file(TCP, 120, 1000, false).stopped);
+    assert!(stopped.contains("the local address is gone"), "{stopped}");
+}
