@@ -9,10 +9,10 @@ use hol_base::{Digest, Digester, Seed};
 pub(super) fn octets(content: u32, range: Range<u32>) -> Bytes {
     const WORD: u32 = u64::BITS / 8;
     let words = range.start / WORD..range.end.div_ceil(WORD);
-    let mut octets = BytesMut::with_capacity(words.len() * WORD as usize);
-    for word in words.clone() {
+    let mut octets = BytesMut::zeroed(words.len() * WORD as usize);
+    for (word, place) in words.clone().zip(octets.as_chunks_mut().0) {
         let Seed(random) = Seed(content.into()).derive_index(word.into());
-        octets.extend_from_slice(&random.to_le_bytes());
+        *place = random.to_le_bytes();
     }
     let before = (range.start - words.start * WORD) as usize;
     octets.freeze().slice(before..before + range.len())

@@ -43,7 +43,7 @@ pub(super) struct Header {
     pub(super) file: u32,
     /// Where its block begins.
     pub(super) offset: u32,
-    /// Octets of the block that is read, or of the file that is created.
+    /// Octets of its block; of the file in requests without one.
     pub(super) octets: u32,
     /// Of what is stored, in the reply to [`Command::Store`]; else zero.
     pub(super) digest: Digest,

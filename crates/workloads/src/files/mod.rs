@@ -192,7 +192,7 @@ mod tests {
         ] {
             assert!(check(keys).unwrap_err().contains(cure), "{keys}");
         }
-        assert_eq!(check(r#"{"size":"100MB"}"#), Ok(()));
+        assert_eq!(check(r#"{"files":1,"size":"100MB"}"#), Ok(()));
     }
 
     #[test]
