@@ -11,19 +11,24 @@ use crate::spec::{EventSpec, Which};
 
 /// A client that moves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct HandoverSpec {
-    /// How fast, in m/s.
+    /// How fast, in m/s. Default 10.
     #[serde(deserialize_with = "sensible")]
     pub speed: f64,
-    /// How long the region is in which both paths work, in m.
+    /// How long the region is in which both paths work, in m. Default 5.
     #[serde(deserialize_with = "sensible")]
     pub overlap: f64,
-    /// When the client enters the region, since the start of the run.
+    /// When the client enters the region, since the start of the run. Default 1 s.
     pub at: Duration,
     /// From then until it has an address on the second path: association with the cell, and configuration. Default none.
-    #[serde(default)]
     pub attach: Duration,
+}
+
+impl Default for HandoverSpec {
+    fn default() -> Self {
+        Self { speed: 10.0, overlap: 5.0, at: Duration::from_secs(1), attach: Duration::ZERO }
+    }
 }
 
 /// The paths are counted from 1, as in events.
