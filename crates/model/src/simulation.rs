@@ -346,6 +346,7 @@ impl<'t> Simulation<'t> {
     }
 
     /// Lets those act whom an application has called.
+    #[inline]
     fn hear(&mut self) {
         let Some(bells) = &self.bells else { return };
         for dialogue in bells.rung() {

@@ -1,7 +1,5 @@
 //! What leaves: control chunks, then retransmissions, then new data. RFC 9260 sections 6.1 and 6.10.
 
-use std::collections::VecDeque;
-
 use hol_base::Time;
 use hol_wire::Packet;
 use hol_wire::sctp::{self, Chunk, Data, DataFlags};
@@ -97,11 +95,12 @@ impl Endpoint {
     }
 
     fn send_control(&mut self, now: Time, bundle: &mut Bundle) {
-        let mut held = VecDeque::new();
-        while let Some((path, chunk)) = self.control.pop_front() {
+        // What may not go now waits behind what can.
+        for _ in 0..self.control.len() {
+            let Some((path, chunk)) = self.control.pop_front() else { return };
             let path = path.unwrap_or(self.paths.active);
             if !self.may_take(path, &chunk) {
-                held.push_back((None, chunk));
+                self.control.push_back((None, chunk));
                 continue;
             }
             self.switch(bundle, path);
@@ -121,7 +120,6 @@ impl Endpoint {
             }
             bundle.push(chunk);
         }
-        self.control = held;
     }
 
     /// What has to stand before a chunk. RFC 5061 sections 4.1.1 and 4.1.2.

@@ -178,6 +178,7 @@ impl Pacer {
     }
 
     /// When the next message is due; [`Time::MAX`] if none is.
+    #[inline]
     pub(crate) fn next(&self) -> Time {
         match &self.gaps {
             Gaps::UntilAsked(asker) if !asker.is_due() => Time::MAX,
