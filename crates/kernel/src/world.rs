@@ -151,7 +151,7 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
     let transfer = Transfer::of(&records);
     let beside = flows.map(|(flow, own)| (flow.beside(transfer, &own), own));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
-    background.truncate(background.len() - scenario.onward.len());
+    let onward = background.split_off(background.len() - scenario.onward.len());
     let course = Course {
         // Sockets tell when a message was written and when it was delivered.
         sees_passage: false,
@@ -161,7 +161,7 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),
         closed: None,
-        stopped: measured.stopped,
+        stopped: scenario.cause(measured.stopped, onward.into_iter().map(|flow| flow.stopped)),
         background,
         facts: Some(Box::new(facts)),
     };

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use hol_measure::RecordKind;
 use hol_scenario::RunError;
 
 use crate::error::LabError;
@@ -37,7 +38,7 @@ pub(crate) fn run(
     let mut following =
         Following::new(point.timeline, archive.begin(job.point, job.repetition, flows)?, tell);
     // A page that is drawn is one of the first repetition.
-    if repetition == 0 {
+    if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {
         following = following.with_waterfall();
     }
     match catch_unwind(AssertUnwindSafe(|| world.follow(&scenario, seed, &mut following))) {

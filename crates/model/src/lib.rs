@@ -111,8 +111,11 @@ pub fn follow(
     let count = scenario.background_flows(seed).count();
     let beside = simulation.others().iter().take(count).zip(recording.octets());
     let background = beside.map(|(dialogue, octets)| background(dialogue, octets)).collect();
+    let onward: Vec<_> =
+        simulation.others().iter().skip(count).map(|other| other.flow.stopped().cloned()).collect();
     let flow = &simulation.measured().flow;
     let stopped = flow.stopped().expect("a run ends when its flow has").clone();
+    let stopped = scenario.cause(stopped, onward);
     let (connect_time, is_finished) = (flow.connect_time(), flow.is_finished());
     // What an end retransmits that nobody listens to any more is no loss of the flow.
     let drops = simulation.drops();

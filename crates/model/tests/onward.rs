@@ -88,3 +88,17 @@ fn every_request_is_asked_once_of_everybody_and_the_same_seed_gives_the_same_run
         asked.scheduled >= call.request.map_or(Time::MAX, |request| request.delivered)
     }));
 }
+
+#[test]
+fn who_waits_for_a_server_that_nobody_can_ask_is_told_which() {
+    let lan = "nodes = ['client', 'server', 'third']\nlans = [{ nodes = ['client', 'server', 'third'] }]";
+    let workload = |text: &str| toml::from_str(text).unwrap();
+    let transport: hol_stack::TransportSpec = "sctp".parse().unwrap();
+    let asks = "kind = 'echo'\nfrom = 'server'\nto = 'third'\nlistens = false";
+    let onward = vec![Onward { transport: transport.clone(), workload: workload(asks) }];
+    let alone = Scenario::alone(toml::from_str(lan).unwrap(), transport, workload("kind = 'echo'"), 10);
+    let run = run(&Scenario { onward, ..alone }, Seed(1), None).unwrap();
+    let why = run.course.stopped.reason().unwrap();
+    assert!(why.contains("[[onward]] number 1: ") && why.contains("refused"), "{why}");
+    assert!(times(&run).is_empty());
+}

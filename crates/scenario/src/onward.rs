@@ -9,7 +9,7 @@ use hol_workloads::{Asker, Bell, Desk, Load, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::as_written;
-use crate::{Scenario, ScenarioError};
+use crate::{Scenario, ScenarioError, Stopped};
 
 /// Requests of a server to another, one for each request that comes to it: a proxy asks its middlebox, then the next proxy. Those
 /// of the same server are made one after another, in the order of the scenario; then it answers.
@@ -73,6 +73,16 @@ impl Scenario {
             }
         }
         tied
+    }
+
+    /// Why the measured flow ended, which waited in vain if one of those on which servers ask ended before it: these, in their
+    /// order, as far as they did.
+    pub fn cause(&self, measured: Stopped, onward: impl IntoIterator<Item = Option<Stopped>>) -> Stopped {
+        let waited = matches!(measured, Stopped::Stalled { .. } | Stopped::OutOfTime { .. });
+        let mut ends = (1..).zip(onward).filter(|_| waited);
+        let failed =
+            ends.find_map(|(number, why)| Some(format!("[[onward]] number {number}: {}", why?.reason()?)));
+        failed.map_or(measured, |reason| Stopped::Failed { reason: reason.into() })
     }
 
     /// How many others a server asks before it answers.

@@ -18,7 +18,7 @@ const SPAN: f64 = 600.0;
 /// What a cause means for messages.
 const fn meaning(cause: Cause) -> &'static str {
     match cause {
-        Cause::Slip => "behind schedule",
+        Cause::Slip => "behind schedule, or at the server",
         Cause::Sender => "waiting at the sender",
         Cause::Recovery => "loss recovery",
         Cause::Network => "network beyond the round trip",
