@@ -19,6 +19,7 @@ mod ledger;
 mod load;
 mod media;
 mod oneway;
+mod openings;
 mod padded;
 mod padding;
 mod page;

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::Range;
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
@@ -14,6 +13,7 @@ use crate::greetings::Greetings;
 use crate::held::Held;
 use crate::ledger::{Arrived, Due, Ledger};
 use crate::load::Pacer;
+use crate::openings::Openings;
 use crate::{ENDLESS, Lanes};
 
 /// What a workload asks for, and what it makes of the answers.
@@ -67,9 +67,7 @@ pub(crate) struct Sender<R> {
     pacer: Pacer,
     endless: bool,
     late_limit: Option<Duration>,
-    /// Connections that are still to be opened, and how many are open.
-    to_open: Range<u32>,
-    open: u32,
+    openings: Openings,
     greetings: Greetings,
     held: Held,
     /// Connections whose peer sends no more.
@@ -95,8 +93,7 @@ impl<R: Requests> Sender<R> {
             pacer,
             endless: messages == ENDLESS,
             late_limit,
-            to_open: 0..lanes.connections.into(),
-            open: 0,
+            openings: Openings::of(lanes),
             greetings: Greetings::new(lanes.greetings()),
             held: Held::default(),
             to_close: VecDeque::new(),
@@ -107,13 +104,11 @@ impl<R: Requests> Sender<R> {
     }
 
     fn opened(&mut self, now: Time) {
-        self.open += 1;
-        let all = u32::from(self.lanes.connections);
-        if self.open < all {
+        if !self.openings.opened() {
             return;
         }
         if self.requests.greeting(ConnectionId(0), 0).is_some() {
-            self.greetings.begin(now, all);
+            self.greetings.begin(now, self.lanes.connections.into());
         } else {
             self.pacer.start(now);
         }
@@ -233,8 +228,8 @@ impl<R: Requests> Application for Sender<R> {
         if let Some(quit) = self.quit {
             return Output::Stop(quit);
         }
-        if let Some(connection) = self.to_open.next() {
-            return Output::Open(ConnectionId(connection));
+        if let Some(connection) = self.openings.next() {
+            return Output::Open(connection);
         }
         if let Some(connection) = self.to_close.pop_front() {
             return Output::Close(connection);

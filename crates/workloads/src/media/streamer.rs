@@ -1,7 +1,6 @@
 //! The side that sends, by the clock of the medium.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use hol_base::Time;
 use hol_measure::RecordKind;
@@ -12,6 +11,7 @@ use super::packets::{Packet, Packets};
 use crate::contract::{Application, ConnectionId, Input, Outgoing, Output, Quit, Standing};
 use crate::held::Held;
 use crate::ledger::{Due, EntryId, Ledger};
+use crate::openings::Openings;
 use crate::{ENDLESS, Lanes};
 
 /// Takes a frame from an encoder whenever one has been spoken, and sends one frame, or unit, as often. What the transport does
@@ -24,9 +24,7 @@ pub(crate) struct Streamer {
     /// Frames that have not come due.
     left: u64,
     endless: bool,
-    /// Connections that are still to be opened, and how many are open.
-    to_open: Range<u32>,
-    open: u32,
+    openings: Openings,
     /// When the last was open: the clock starts.
     start: Option<Time>,
     /// Frames that could have been spoken since.
@@ -48,8 +46,7 @@ impl Streamer {
             packets,
             left: frames,
             endless: frames == ENDLESS,
-            to_open: 0..lanes.connections.into(),
-            open: 0,
+            openings: Openings::of(lanes),
             start: None,
             ticks: 0,
             outbox: VecDeque::new(),
@@ -62,8 +59,7 @@ impl Streamer {
     }
 
     fn opened(&mut self, now: Time) {
-        self.open += 1;
-        if self.open == u32::from(self.lanes.connections) {
+        if self.openings.opened() {
             self.start = Some(now);
         }
     }
@@ -137,8 +133,8 @@ impl Application for Streamer {
         if let Some(quit) = self.quit {
             return Output::Stop(quit);
         }
-        if let Some(connection) = self.to_open.next() {
-            return Output::Open(ConnectionId(connection));
+        if let Some(connection) = self.openings.next() {
+            return Output::Open(connection);
         }
         if let Some(connection) = self.to_close.pop_front() {
             return Output::Close(connection);
