@@ -67,6 +67,20 @@ fn a_block_of_many_segments_is_one_request() {
     assert_eq!(batches(&run)[1..], [expected; 2]);
 }
 
+/// RFC 9260 section 6.9: what has come of it is delivered in part and makes room for the rest. The sender stops where less than a chunk fits,
+/// until what it has sent is acknowledged: once a message, by the receiver's delayed SACK.
+#[test]
+fn a_block_that_the_receive_buffer_does_not_hold_costs_a_delayed_acknowledgment() {
+    let block = |transport: &str| {
+        let keys = "files = 1\nsize = '645120B'\nblock = '64512B'\ndeeds = ['put']";
+        batches(&files(transport, "delay = '5ms'\nrate = '1Mbit'", keys, 2))[1]
+    };
+    let held = block("sctp:nagle=off,sack_delay=200ms,receive_buffer=106496B");
+    let in_parts = block("sctp:nagle=off,sack_delay=200ms,receive_buffer=54784B");
+    let each = (in_parts - held) / 10;
+    assert!((Duration::from_millis(195)..=Duration::from_millis(225)).contains(&each), "{each}");
+}
+
 #[test]
 fn a_batch_lasts_from_its_first_request_to_its_last_reply() {
     let run = files("sctp:streams=3", "delay = '5ms'\nloss = '5%'", "files = 4\nblock = '40B'", 9);

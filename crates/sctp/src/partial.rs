@@ -122,8 +122,10 @@ impl Endpoint {
             return true;
         }
         self.tsn_map.advance_to(forward.new_cumulative_tsn);
-        self.reassembly.discard_through(forward.new_cumulative_tsn);
-        let Self { streams_in, reader, .. } = self;
+        let Self { reassembly, streams_in, reader, .. } = self;
+        reassembly.discard_through(forward.new_cumulative_tsn, |ssn, message| {
+            streams_in.push(ssn, message, |message| reader.receive(now, message));
+        });
         for (stream, ssn) in &forward.skipped {
             streams_in.skip(*stream, *ssn, |message| reader.receive(now, message));
         }

@@ -1,16 +1,54 @@
-//! Fragments until their message is whole. RFC 9260 section 6.9.
+//! Fragments until their message is whole, or until there is no room for the rest. RFC 9260 section 6.9.
 
 use std::collections::VecDeque;
 
-use bytes::{Bytes, BytesMut};
-use hol_wire::sctp::{Data, DataFlags, Tsn};
+use bytes::BytesMut;
+use hol_base::Time;
+use hol_transport::{Passage, Received};
+use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 
-/// Fragments of incomplete messages, ascending by TSN.
+/// Fragments of incomplete messages, ascending by TSN; behind a message that is delivered in part whole ones too.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
-    fragments: VecDeque<Data>,
-    /// Octets of user data.
+    fragments: VecDeque<Fragment>,
+    /// Octets of user data in them.
     held: usize,
+    /// The message that the application has the beginning of.
+    partial: Option<Assembly>,
+}
+
+#[derive(Debug)]
+struct Fragment {
+    data: Data,
+    arrived: Time,
+}
+
+/// What there is of a message, from its beginning.
+#[derive(Debug, Default)]
+struct Assembly {
+    octets: BytesMut,
+    /// Of the fragment that came last.
+    passage: Passage,
+    /// The TSN that it goes on with.
+    next: Tsn,
+}
+
+impl Assembly {
+    /// Takes the fragment that comes next; gives the message that it completes.
+    fn append(&mut self, Fragment { data, arrived }: Fragment) -> Option<(Ssn, Received)> {
+        self.octets.extend_from_slice(&data.payload);
+        self.next = data.tsn.next();
+        if arrived >= self.passage.arrived {
+            self.passage = Passage::new(data.stamp, arrived);
+        }
+        let Data { flags, stream, ssn, ppid, .. } = data;
+        let payload = || std::mem::take(&mut self.octets).freeze();
+        let unordered = flags.contains(DataFlags::UNORDERED);
+        flags
+            .contains(DataFlags::END)
+            .then(payload)
+            .map(|payload| (ssn, Received { stream, unordered, ppid, payload, passage: self.passage }))
+    }
 }
 
 impl Reassembly {
@@ -18,29 +56,96 @@ impl Reassembly {
         self.held
     }
 
-    /// Takes a fragment with a new TSN; gives the message that it completes.
-    pub(crate) fn push(&mut self, fragment: Data) -> Option<Bytes> {
-        let behind = self.fragments.iter().rev().take_while(|other| other.tsn.after(fragment.tsn)).count();
+    /// Takes a chunk with a new TSN; gives the messages that it completes to `deliver`, and says how many octets of an incomplete one
+    /// the application gets.
+    pub(crate) fn push(&mut self, now: Time, data: Data, mut deliver: impl FnMut(Ssn, Received)) -> usize {
+        let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);
+        if whole && self.partial.is_none() {
+            let Data { flags, stream, ssn, ppid, payload, stamp, .. } = data;
+            let (unordered, passage) = (flags.contains(DataFlags::UNORDERED), Passage::new(stamp, now));
+            deliver(ssn, Received { stream, unordered, ppid, payload, passage });
+            return 0;
+        }
+        let at = self.insert(Fragment { data, arrived: now });
+        if self.partial.is_some() {
+            return self.deliver_parts(deliver);
+        }
+        if let Some((ssn, message)) = self.take_message_at(at) {
+            deliver(ssn, message);
+        }
+        0
+    }
+
+    /// There is no room for more: the application is to get what there is of the first message, if everything before that has come. It
+    /// says how many octets those are.
+    ///
+    /// They leave the receive buffer. The application puts the message together and looks at it when it is whole.
+    pub(crate) fn start_partial_delivery(&mut self, cumulative: Tsn) -> usize {
+        let first = self.fragments.front().map(|fragment| &fragment.data);
+        let begins =
+            |data: &&Data| data.flags.contains(DataFlags::BEGIN) && data.tsn.at_or_before(cumulative);
+        if self.partial.is_some() || first.filter(begins).is_none() {
+            return 0;
+        }
+        self.partial = first.map(|data| Assembly { next: data.tsn, ..Assembly::default() });
+        self.deliver_parts(|_, _| unreachable!("a whole message does not wait"))
+    }
+
+    /// The application gets what follows on what it has. Other messages wait for the end of this one: without I-DATA nothing says
+    /// where a part belongs. RFC 6458 section 8.1.20, level 0.
+    fn deliver_parts(&mut self, mut deliver: impl FnMut(Ssn, Received)) -> usize {
+        let Some(mut partial) = self.partial.take() else { return 0 };
+        let before = partial.octets.len();
+        while let Some(fragment) = self.pop_first_if(|tsn| tsn == partial.next) {
+            if let Some((ssn, message)) = partial.append(fragment) {
+                deliver(ssn, message);
+                self.deliver_whole(deliver);
+                return 0;
+            }
+        }
+        let octets = partial.octets.len() - before;
+        self.partial = Some(partial);
+        octets
+    }
+
+    /// Gives all whole messages to `deliver`.
+    fn deliver_whole(&mut self, mut deliver: impl FnMut(Ssn, Received)) {
+        let mut at = 0;
+        while at < self.fragments.len() {
+            match self.take_message_at(at) {
+                Some((ssn, message)) => deliver(ssn, message),
+                None => at += 1,
+            }
+        }
+    }
+
+    /// Says at which place it is.
+    fn insert(&mut self, fragment: Fragment) -> usize {
+        let tsn = fragment.data.tsn;
+        let behind = self.fragments.iter().rev().take_while(|other| other.data.tsn.after(tsn)).count();
         let at = self.fragments.len() - behind;
-        self.held += fragment.payload.len();
+        self.held += fragment.data.payload.len();
         self.fragments.insert(at, fragment);
+        at
+    }
+
+    /// The message that the fragment at `at` belongs to, if it is whole.
+    fn take_message_at(&mut self, at: usize) -> Option<(Ssn, Received)> {
         let first = self.first_of_message(at)?;
         let last = self.last_of_message(at)?;
-        let length = self.fragments.range(first..=last).map(|fragment| fragment.payload.len()).sum();
-        let mut message = BytesMut::with_capacity(length);
-        for fragment in self.fragments.drain(first..=last) {
-            message.extend_from_slice(&fragment.payload);
-        }
+        let length = self.fragments.range(first..=last).map(|fragment| fragment.data.payload.len()).sum();
         self.held -= length;
-        Some(message.freeze())
+        let octets = BytesMut::with_capacity(length);
+        let mut message = Assembly { octets, ..Assembly::default() };
+        self.fragments.drain(first..=last).find_map(|fragment| message.append(fragment))
     }
 
     /// Going down without a gap from the fragment at `at`, the place of the first fragment.
     fn first_of_message(&self, at: usize) -> Option<usize> {
         let mut index = at;
-        while !self.fragments[index].flags.contains(DataFlags::BEGIN) {
+        while !self.fragments[index].data.flags.contains(DataFlags::BEGIN) {
             let before = index.checked_sub(1)?;
-            if self.fragments[before].tsn.next() != self.fragments[index].tsn {
+            if self.fragments[before].data.tsn.next() != self.fragments[index].data.tsn {
                 return None;
             }
             index = before;
@@ -51,8 +156,8 @@ impl Reassembly {
     /// Going up without a gap from the fragment at `at`, the place of the last fragment.
     fn last_of_message(&self, at: usize) -> Option<usize> {
         let mut index = at;
-        while !self.fragments[index].flags.contains(DataFlags::END) {
-            if self.fragments.get(index + 1)?.tsn != self.fragments[index].tsn.next() {
+        while !self.fragments[index].data.flags.contains(DataFlags::END) {
+            if self.fragments.get(index + 1)?.data.tsn != self.fragments[index].data.tsn.next() {
                 return None;
             }
             index += 1;
@@ -60,14 +165,18 @@ impl Reassembly {
         Some(index)
     }
 
-    /// The rest of what began up to `tsn` will not come. RFC 3758 section 3.6.
-    pub(crate) fn discard_through(&mut self, tsn: Tsn) {
-        while let Some(first) = self.fragments.front()
-            && first.tsn.at_or_before(tsn)
-        {
-            self.held -= first.payload.len();
-            self.fragments.pop_front();
+    /// The rest of what began up to `tsn` will not come, be it delivered in part or not. RFC 3758 section 3.6.
+    pub(crate) fn discard_through(&mut self, tsn: Tsn, deliver: impl FnMut(Ssn, Received)) {
+        if self.partial.take_if(|partial| partial.next.at_or_before(tsn)).is_some() {
+            self.deliver_whole(deliver);
         }
+        while self.pop_first_if(|first| first.at_or_before(tsn)).is_some() {}
+    }
+
+    fn pop_first_if(&mut self, wanted: impl Fn(Tsn) -> bool) -> Option<Fragment> {
+        let first = &self.fragments.front().filter(|first| wanted(first.data.tsn))?.data;
+        self.held -= first.payload.len();
+        self.fragments.pop_front()
     }
 }
 
@@ -77,31 +186,111 @@ mod tests {
     use hol_wire::Stamp;
     use hol_wire::sctp::Ssn;
 
-    fn fragment(tsn: u32, flags: DataFlags) -> Data {
-        let payload = Bytes::from(vec![tsn as u8]);
-        Data { flags, tsn: Tsn(tsn), stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp: Stamp::default() }
+    /// The fragments that a test gives, and what comes of them.
+    #[derive(Default)]
+    struct Receiver {
+        reassembly: Reassembly,
+        messages: Vec<Vec<u8>>,
+    }
+
+    const BEGIN: DataFlags = DataFlags::BEGIN;
+    const MIDDLE: DataFlags = DataFlags(0);
+    const END: DataFlags = DataFlags::END;
+
+    impl Receiver {
+        /// Of one octet, which is its TSN. Says how many octets are delivered in part.
+        fn push(&mut self, tsn: u32, flags: DataFlags) -> usize {
+            let payload = vec![tsn as u8].into();
+            let (tsn, stamp) = (Tsn(tsn), Stamp::default());
+            let data = Data { flags, tsn, stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp };
+            self.reassembly.push(Time::ZERO, data, |_, message| self.messages.push(message.payload.to_vec()))
+        }
+
+        fn discard_through(&mut self, tsn: u32) {
+            let deliver = |_, message: Received| self.messages.push(message.payload.to_vec());
+            self.reassembly.discard_through(Tsn(tsn), deliver);
+        }
     }
 
     #[test]
     fn a_message_is_whole_when_its_last_gap_closes() {
         // RFC 9260 section 6.9; the second message begins right behind the first.
-        let mut reassembly = Reassembly::default();
-        let (begin, middle, end) = (DataFlags::BEGIN, DataFlags::default(), DataFlags::END);
-        assert_eq!(reassembly.push(fragment(3, end)), None);
-        assert_eq!(reassembly.push(fragment(4, begin)), None);
-        assert_eq!(reassembly.push(fragment(1, begin)), None);
-        assert_eq!(reassembly.push(fragment(2, middle)).as_deref(), Some(&[1, 2, 3][..]));
-        assert_eq!(reassembly.push(fragment(5, end)).as_deref(), Some(&[4, 5][..]));
-        assert_eq!(reassembly.held(), 0);
+        let mut receiver = Receiver::default();
+        for (tsn, flags) in [(3, END), (4, BEGIN), (1, BEGIN)] {
+            assert_eq!((receiver.push(tsn, flags), receiver.messages.len()), (0, 0));
+        }
+        receiver.push(2, MIDDLE);
+        assert_eq!(receiver.messages, [[1, 2, 3]]);
+        receiver.push(5, END);
+        assert_eq!(receiver.messages[1], [4, 5]);
+        assert_eq!(receiver.reassembly.held(), 0);
+    }
+
+    #[test]
+    fn what_is_delivered_in_part_leaves_the_buffer_and_the_message_comes_whole() {
+        // RFC 9260 section 6.9.
+        let mut receiver = Receiver::default();
+        for (tsn, flags) in [(1, BEGIN), (2, MIDDLE), (4, MIDDLE)] {
+            receiver.push(tsn, flags);
+        }
+        assert_eq!(receiver.reassembly.start_partial_delivery(Tsn(2)), 2);
+        assert_eq!(receiver.reassembly.held(), 1, "fragment 4 has a gap before it");
+        assert_eq!(receiver.push(3, MIDDLE), 2);
+        assert_eq!((receiver.reassembly.held(), receiver.messages.len()), (0, 0));
+        assert_eq!(receiver.push(5, END), 0);
+        assert_eq!(receiver.messages, [[1, 2, 3, 4, 5]]);
+    }
+
+    #[test]
+    fn only_a_message_with_nothing_missing_before_it_is_delivered_in_part() {
+        // RFC 9260 section 6.9: the messages of a stream have an order.
+        let mut receiver = Receiver::default();
+        receiver.push(2, BEGIN);
+        assert_eq!(receiver.reassembly.start_partial_delivery(Tsn(0)), 0);
+        let mut receiver = Receiver::default();
+        receiver.push(1, MIDDLE);
+        assert_eq!(receiver.reassembly.start_partial_delivery(Tsn(1)), 0);
+    }
+
+    #[test]
+    fn other_messages_wait_for_the_end_of_one_that_is_delivered_in_part() {
+        // RFC 6458 section 8.1.20, level 0.
+        let mut receiver = Receiver::default();
+        receiver.push(1, BEGIN);
+        receiver.reassembly.start_partial_delivery(Tsn(1));
+        for (tsn, flags) in [(6, END), (3, BEGIN | END), (5, BEGIN), (7, BEGIN)] {
+            assert_eq!((receiver.push(tsn, flags), receiver.messages.len()), (0, 0));
+        }
+        receiver.push(2, END);
+        assert_eq!(receiver.messages, [vec![1, 2], vec![3], vec![5, 6]]);
+        assert_eq!(receiver.reassembly.held(), 1);
+        receiver.push(8, END);
+        assert_eq!(receiver.messages[3], [7, 8]);
     }
 
     #[test]
     fn forward_tsn_discards_what_stays_incomplete() {
-        let mut reassembly = Reassembly::default();
-        reassembly.push(fragment(1, DataFlags::BEGIN));
-        reassembly.push(fragment(4, DataFlags::BEGIN));
-        reassembly.discard_through(Tsn(2));
-        assert_eq!(reassembly.held(), 1);
-        assert!(reassembly.push(fragment(5, DataFlags::END)).is_some());
+        // RFC 3758 section 3.6.
+        let mut receiver = Receiver::default();
+        receiver.push(1, BEGIN);
+        receiver.push(4, BEGIN);
+        receiver.discard_through(2);
+        assert_eq!(receiver.reassembly.held(), 1);
+        receiver.push(5, END);
+        assert_eq!(receiver.messages, [[4, 5]]);
+    }
+
+    #[test]
+    fn forward_tsn_ends_a_partial_delivery() {
+        // RFC 3758 section 3.6; RFC 6458 section 6.1.7.
+        let mut receiver = Receiver::default();
+        receiver.push(1, BEGIN);
+        receiver.reassembly.start_partial_delivery(Tsn(1));
+        receiver.push(3, BEGIN | END);
+        receiver.push(4, BEGIN);
+        receiver.discard_through(2);
+        assert_eq!(receiver.messages, [[3]]);
+        receiver.push(5, END);
+        assert_eq!(receiver.messages[1], [4, 5]);
     }
 }

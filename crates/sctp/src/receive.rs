@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Event, Passage, Received};
+use hol_transport::Event;
 use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags};
 use hol_wire::{Address, Packet, Transport};
 
@@ -207,6 +207,11 @@ impl Endpoint {
             }
             Arrival::New => {}
         }
+        if data.payload.len() >= self.receive_window() {
+            // Section 6.9: whether this chunk is taken or not, there will be no room for the next.
+            let part = self.reassembly.start_partial_delivery(self.tsn_map.cumulative());
+            self.reader.receive_part(part);
+        }
         let is_next = data.tsn == self.tsn_map.cumulative().next();
         // What the others wait for makes room, unless it is the application that lets them wait.
         let makes_room = is_next && self.reader.held() == 0;
@@ -237,15 +242,10 @@ impl Endpoint {
     }
 
     fn deliver(&mut self, now: Time, data: Data) {
-        let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);
-        let (stream, ssn, ppid) = (data.stream, data.ssn, data.ppid);
-        let unordered = data.flags.contains(DataFlags::UNORDERED);
-        let passage = Passage::new(data.stamp, now);
-        let payload = if whole { Some(data.payload) } else { self.reassembly.push(data) };
-        if let Some(payload) = payload {
-            let message = Received { stream, unordered, ppid, payload, passage };
-            let Self { streams_in, reader, .. } = self;
+        let Self { reassembly, streams_in, reader, .. } = self;
+        let part = reassembly.push(now, data, |ssn, message| {
             streams_in.push(ssn, message, |message| reader.receive(now, message));
-        }
+        });
+        reader.receive_part(part);
     }
 }

@@ -16,6 +16,8 @@ pub struct Reader {
     unread: usize,
     /// And the octets in them.
     octets: usize,
+    /// Octets of a message that is delivered in part, which the busy application has not read.
+    part: usize,
     /// Whether the application reads when it is awake, or is busy.
     reads: bool,
     /// It reads again, and the peer has not heard of the room that this makes.
@@ -33,6 +35,7 @@ impl Reader {
             events: VecDeque::new(),
             unread: 0,
             octets: 0,
+            part: 0,
             reads: true,
             resumed: false,
             awake: false,
@@ -48,6 +51,7 @@ impl Reader {
     /// Data, behind the events that wait; it wakes the application up.
     pub fn receive(&mut self, now: Time, received: Received) {
         self.octets += received.payload.len();
+        self.part = 0;
         self.events.push_back(Event::Received(received));
         self.unread += 1;
         if !self.awake && self.alarm.is_none() {
@@ -55,10 +59,20 @@ impl Reader {
         }
     }
 
+    /// Octets of a message that is not yet whole. It has its place in the order when it is: nothing else is received before.
+    pub fn receive_part(&mut self, octets: usize) {
+        if !self.reads {
+            self.part += octets;
+        }
+    }
+
     /// Whether the application reads from now on.
     pub fn set_reading(&mut self, reads: bool) {
         self.resumed |= reads && !self.reads;
         self.reads = reads;
+        if reads {
+            self.part = 0;
+        }
     }
 
     /// True once after the application has begun to read again: there may be much more room.
@@ -68,7 +82,7 @@ impl Reader {
 
     /// Octets that wait because the application does not read.
     pub fn held(&self) -> usize {
-        if self.reads { 0 } else { self.octets }
+        if self.reads { 0 } else { self.octets + self.part }
     }
 
     /// When the application wakes up.
@@ -144,6 +158,23 @@ mod tests {
         assert!(reader.is_empty());
         reader.receive(awake, octet(awake));
         assert_eq!(reader.next_event(), None, "it sleeps again");
+    }
+
+    #[test]
+    fn a_part_is_held_until_it_is_read_or_belongs_to_a_message() {
+        let mut reader = Reader::new(Duration::ZERO);
+        reader.receive_part(5);
+        assert_eq!(reader.held(), 0, "read at once");
+        reader.set_reading(false);
+        reader.receive_part(5);
+        reader.receive_part(2);
+        assert_eq!(reader.held(), 7);
+        reader.set_reading(true);
+        reader.set_reading(false);
+        assert_eq!(reader.held(), 0);
+        reader.receive_part(5);
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        assert_eq!(reader.held(), 1);
     }
 
     #[test]

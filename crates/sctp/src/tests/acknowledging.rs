@@ -3,7 +3,7 @@
 use super::script::{PEER_TAG, PEER_TSN, Script, config, data, data_with, delivered, ms};
 use crate::Config;
 use hol_base::ByteCount;
-use hol_transport::{Command, Endpoint as _};
+use hol_transport::{Command, Endpoint as _, Event};
 use hol_wire::sctp::{Cause, Chunk, DataFlags, GapAckBlock};
 
 /// The first packet is acknowledged, so the rules for later ones can be seen.
@@ -148,6 +148,49 @@ fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does
     script.command(Command::Read(true));
     assert_eq!(delivered(&script.events).len(), 151);
     assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 1500);
+}
+
+/// Chunk `number` of a message of stream 0: fragments of 500 octets.
+fn fragment(number: u32, flags: DataFlags) -> Chunk {
+    let Chunk::Data(mut data) = data_with(number, 0, 1, flags) else { unreachable!() };
+    data.payload = vec![number as u8; 500].into();
+    Chunk::Data(data)
+}
+
+#[test]
+fn a_message_larger_than_the_window_is_delivered_in_part_and_read_whole() {
+    // Section 6.9: what the application has been given in part makes room.
+    let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
+    script.inject([fragment(2, DataFlags::BEGIN)]);
+    script.inject([fragment(3, DataFlags(0))]);
+    assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 500);
+    for number in 4..=20 {
+        script.inject([fragment(number, DataFlags(0))]);
+        assert!(script.take_sacks().iter().all(|sack| sack.a_rwnd == 1500), "fragment {number}");
+    }
+    assert_eq!(delivered(&script.events), [1], "the message is not whole");
+    script.inject([data_with(22, 1, 0, WHOLE)]);
+    assert_eq!(delivered(&script.events), [1], "RFC 6458 section 8.1.20: no other comes between");
+    script.inject([fragment(21, DataFlags::END)]);
+    assert_eq!(delivered(&script.events), [1, 2, 22]);
+    assert!(script.events.iter().any(|it| matches!(it, Event::Received(it) if it.payload.len() == 10_000)));
+}
+
+#[test]
+fn a_part_that_a_busy_application_does_not_read_makes_no_room() {
+    // Section 6.2: a_rwnd less what is held for the application.
+    let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
+    script.command(Command::Read(false));
+    script.inject([fragment(2, DataFlags::BEGIN)]);
+    for number in 3..=4 {
+        script.inject([fragment(number, DataFlags(0))]);
+    }
+    script.run_to(500);
+    assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 0);
+    script.command(Command::Read(true));
+    assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 1500);
+    script.inject([fragment(5, DataFlags::END)]);
+    assert_eq!(delivered(&script.events), [1, 2]);
 }
 
 #[test]

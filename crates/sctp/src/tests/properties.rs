@@ -63,6 +63,8 @@ fn stacks() -> impl Strategy<Value = Config> {
         Just(fixtures::linux()),
         Just(fixtures::linux_2_6()),
         Just(Config { receive_buffer: hol_base::ByteCount(24_000), ..config() }),
+        // Of less than many messages: they are delivered in part.
+        Just(Config { receive_buffer: hol_base::ByteCount(5000), ..config() }),
     ]
     .prop_map(|config| Config { association_max_retrans: 1000, max_init_retransmits: 1000, ..config })
 }
