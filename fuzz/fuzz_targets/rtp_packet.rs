@@ -2,6 +2,7 @@
 #![no_main]
 
 use hol_rtp::parity::{self, Parity};
+use hol_rtp::ulpfec::Protection;
 use hol_rtp::{Adus, Deinterleaver, Frames, Header, mpa};
 use libfuzzer_sys::fuzz_target;
 
@@ -21,6 +22,9 @@ fuzz_target!(|packets: Vec<Vec<u8>>| {
         }
         if let Ok(parity) = Parity::read(payload) {
             let _ = parity::restored(&come, &[parity]);
+        }
+        if let Ok(protection) = Protection::read(payload) {
+            let _ = protection.restored(&come, header.source);
         }
         come.push((header.sequence as u8, packet));
     }

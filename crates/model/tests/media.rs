@@ -59,18 +59,31 @@ fn over_udp_what_can_be_played_is_what_was_not_lost() {
     }
 }
 
-/// Of a group of k frames and n − k of parity a frame cannot be played if it is lost and n − k of the n − 1 others are.
+/// Of a group of k frames and n − k of parity a frame cannot be played if it is lost and n − k of the n − 1 others are. RFC 5109 has n = k + 1.
 #[test]
 fn parity_restores_what_the_binomial_distribution_leaves() {
-    let (k, n, p) = (5, 7, 0.1_f64);
-    let exactly = |lost: i32| {
-        let ways: f64 = (0..lost).map(|i| f64::from(n - 1 - i) / f64::from(i + 1)).product();
-        ways * p.powi(lost) * (1.0 - p).powi(n - 1 - lost)
-    };
-    let expected = 1.0 - p * (n - k..n).map(exactly).sum::<f64>();
-    for keys in ["packing = 'adu'\nfec = '5/7'", "packing = 'adu'\nfec = '5/7'\ninterleave = 4"] {
-        let keys = format!("{keys}\nbuffer = '1s'");
-        is_share(playback(&media("udp", &lossy(10), &keys, FRAMES, 7)), expected, &keys);
+    let p = 0.1_f64;
+    for (code, k, n) in [("5/7", 5, 7), ("ulpfec:5/6", 5, 6), ("ulpfec:20/21", 20, 21)] {
+        let exactly = |lost: i32| {
+            let ways: f64 = (0..lost).map(|i| f64::from(n - 1 - i) / f64::from(i + 1)).product();
+            ways * p.powi(lost) * (1.0 - p).powi(n - 1 - lost)
+        };
+        let expected = 1.0 - p * (n - k..n).map(exactly).sum::<f64>();
+        for interleave in [1, 4] {
+            let keys = format!("packing = 'adu'\nfec = '{code}'\ninterleave = {interleave}\nbuffer = '1s'");
+            is_share(playback(&media("udp", &lossy(10), &keys, FRAMES, 7)), expected, &keys);
+        }
+    }
+}
+
+/// RFC 5109 section 9: one lost packet of a group is there again, two are not.
+#[test]
+fn an_exclusive_or_stands_for_one_packet_of_a_group() {
+    // Frames 1 to 4 are packets 1 to 4, and their parity is packet 5.
+    for (lost, playable) in [("2", 20), ("2, 8", 20), ("5", 20), ("2, 3", 18), ("4, 5", 19)] {
+        let line = format!("rate = '10Mbit'\nup = {{ loss = {{ drop = [{lost}] }} }}");
+        let run = media("udp", &line, "packing = 'adu'\nfec = 'ulpfec:4/5'", 20, 1);
+        assert_eq!(playback(&run).playable, playable, "{lost}");
     }
 }
 

@@ -1,8 +1,8 @@
-//! RTP packets of MP3 audio (MPEG-1 layer III), and an erasure code over them: pure functions over octets.
+//! RTP packets of MP3 audio (MPEG-1 layer III), and codes against their loss: pure functions over octets.
 //!
 //! A frame of MP3 is no unit of its own: what it sounds like may stand in the frames before it. [`mpa`] (RFC 2250) sends
 //! frames as they are; [`Adus`] (RFC 3119) makes units of them that do not need each other, which may be interleaved and
-//! which [`Frames`] turns back. [`parity`] restores packets that are lost.
+//! which [`Frames`] turns back. [`parity`] restores packets that are lost, with any number of others; [`ulpfec`] (RFC 5109) one of a group.
 //!
 //! Left out: MPEG-2, layers I and II, free bit rates, RTCP.
 
@@ -18,6 +18,7 @@ mod restore;
 mod stream;
 #[cfg(test)]
 mod testing;
+pub mod ulpfec;
 
 pub use adu::Adus;
 pub use descriptor::{Piece, pieces, split};

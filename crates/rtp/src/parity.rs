@@ -94,6 +94,9 @@ impl<'p> Parity<'p> {
 pub fn restored(come: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
     let Parity { code, symbol, .. } = parities.first()?;
     let k = usize::from(code.k);
+    if come.len() + parities.len() < k {
+        return None;
+    }
     let octets = symbol.len();
     let alike = parities.iter().filter(|parity| parity.code == *code && parity.symbol.len() == octets);
     // What does not fit is not of this group.

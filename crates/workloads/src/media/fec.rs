@@ -1,29 +1,86 @@
-//! How many packets of parity there are: `"5/7"`.
+//! What stands for packets that are lost: `"5/7"`, `"ulpfec:6/7"`.
 
 use std::fmt;
 use std::str::FromStr;
 
-use hol_rtp::parity::Code;
+use hol_rtp::parity::{self, Code};
+use hol_rtp::ulpfec;
 use serde::{Deserialize, Serialize};
 
-/// k of n packets restore all n.
+/// A code over the packets of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Fec(pub Code);
+pub enum Fec {
+    /// Reed-Solomon: k of n packets restore all n. `"5/7"`.
+    ReedSolomon(Code),
+    /// RFC 5109: the exclusive or of a group restores one of it. `"ulpfec:6/7"`, by the name of its media type.
+    Ulp {
+        /// Packets of a group.
+        k: u8,
+    },
+}
+
+const ULPFEC: &str = "ulpfec:";
+
+impl Fec {
+    /// Packets of a group.
+    pub(super) fn k(self) -> u8 {
+        match self {
+            Self::ReedSolomon(code) => code.k(),
+            Self::Ulp { k } => k,
+        }
+    }
+
+    fn n(self) -> u8 {
+        match self {
+            Self::ReedSolomon(code) => code.n(),
+            Self::Ulp { k } => k + 1,
+        }
+    }
+
+    /// Octets that a packet of it is longer than the longest of its group.
+    pub(super) fn overhead(self) -> usize {
+        match self {
+            Self::ReedSolomon(_) => hol_rtp::Header::OCTETS + parity::OVERHEAD,
+            Self::Ulp { k } => ulpfec::overhead(k),
+        }
+    }
+
+    /// The payloads for a group of at most k, whose first packet has the sequence number `first`.
+    pub(super) fn payloads(self, first: u16, group: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        match self {
+            Self::ReedSolomon(code) => parity::payloads(first, group, code).collect(),
+            Self::Ulp { .. } => vec![ulpfec::payload(first, group)],
+        }
+    }
+
+    fn reed_solomon(k: u8, n: u8) -> Option<Self> {
+        Code::new(k, n).map(Self::ReedSolomon)
+    }
+
+    fn ulp(k: u8, n: u8) -> Option<Self> {
+        ((1..=ulpfec::MOST).contains(&k) && n == k + 1).then_some(Self::Ulp { k })
+    }
+}
 
 impl FromStr for Fec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let problem = || {
-            format!(
-                "`fec` is {text:?}, but needs the packets of a group and, more, those with its parity, at most {}, as in \"5/7\"",
-                Code::MOST
-            )
+        let (fraction, code): (_, fn(u8, u8) -> Option<Self>) = match text.strip_prefix(ULPFEC) {
+            Some(fraction) => (fraction, Self::ulp),
+            None => (text, Self::reed_solomon),
         };
-        let (k, n) = text.split_once('/').ok_or_else(problem)?;
         let number = |text: &str| text.trim().parse().ok();
-        number(k).zip(number(n)).and_then(|(k, n)| Code::new(k, n)).map(Self).ok_or_else(problem)
+        let numbers = fraction.split_once('/').and_then(|(k, n)| number(k).zip(number(n)));
+        numbers.and_then(|(k, n)| code(k, n)).ok_or_else(|| {
+            format!(
+                "`fec` is {text:?}, but needs the packets of a group and, more, those with its parity, at most {}, as in \"5/7\", or, of \
+                 the code of RFC 5109, one more than those of a group, which are at most {}, as in \"{ULPFEC}6/7\"",
+                Code::MOST,
+                ulpfec::MOST
+            )
+        })
     }
 }
 
@@ -43,7 +100,8 @@ impl From<Fec> for String {
 
 impl fmt::Display for Fec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.0.k(), self.0.n())
+        let name = if matches!(self, Self::Ulp { .. }) { ULPFEC } else { "" };
+        write!(f, "{name}{}/{}", self.k(), self.n())
     }
 }
 
@@ -52,12 +110,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_written_as_a_fraction() {
-        let fec: Fec = "5/7".parse().unwrap();
-        assert_eq!((fec.0.k(), fec.0.n(), fec.to_string()), (5, 7, "5/7".to_owned()));
-        for text in ["7/5", "5/5", "0/2", "5", "5/", "200/300", "-1/2"] {
+    fn a_code_is_written_as_a_fraction_and_that_of_rfc_5109_by_its_name() {
+        assert_eq!("5/7".parse(), Ok(Fec::ReedSolomon(Code::new(5, 7).unwrap())));
+        assert_eq!("ulpfec:6/7".parse(), Ok(Fec::Ulp { k: 6 }));
+        for text in ["5/7", "ulpfec:6/7", "ulpfec:48/49", "ulpfec:1/2"] {
+            assert_eq!(text.parse::<Fec>().map(|fec| fec.to_string()), Ok(text.to_owned()));
+        }
+        let reed_solomon = ["7/5", "5/5", "0/2", "5", "5/", "200/300", "-1/2"];
+        let ulp = ["ulpfec:5/7", "ulpfec:49/50", "ulpfec:0/1", "ulpfec:255/0", "ulpfec:", "ulpfec6/7"];
+        for text in reed_solomon.into_iter().chain(ulp) {
             let problem = text.parse::<Fec>().unwrap_err();
-            assert!(problem.contains("as in \"5/7\"") && problem.contains(text), "{problem}");
+            assert!(problem.contains("as in \"ulpfec:6/7\"") && problem.contains(text), "{problem}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct Media {
     pub packing: Packing,
     /// Units of a cycle of interleaving, first those with an odd number, then the others; 1: in their order. Default 1.
     pub interleave: u8,
-    /// Packets of parity: `"5/7"` are two for each five. Default none.
+    /// Packets of parity: `"5/7"` are two for each five, `"ulpfec:5/6"` is one for each five by RFC 5109. Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fec: Option<Fec>,
     /// From the first packet that comes until what it has is played. Default 200 ms.
@@ -85,13 +85,12 @@ impl Media {
 
     /// Octets of a packet's payload: one of parity is longer than those that it stands for.
     fn room(&self) -> usize {
-        let parity = if self.fec.is_some() { Header::OCTETS + hol_rtp::parity::OVERHEAD } else { 0 };
-        self.packet.0 as usize - Header::OCTETS - parity
+        self.packet.0 as usize - Header::OCTETS - self.fec.map_or(0, Fec::overhead)
     }
 
     /// How long a frame may have to wait in the player for the parity of its group, and for its turn in a cycle.
     fn waits(&self) -> [Duration; 2] {
-        let group = self.fec.map_or(1, |Fec(code)| code.k());
+        let group = self.fec.map_or(1, Fec::k);
         [clock::lasts(u64::from(group) - 1), clock::lasts(packets::spread(self.interleave))]
     }
 }
@@ -205,6 +204,7 @@ mod tests {
                 "{\"fec\":\"10/14\"}",
                 "`fec` restores the first packet of a group 236 ms after it, but `buffer` is 200ms",
             ),
+            ("{\"fec\":\"ulpfec:10/11\"}", "make the group smaller or the buffer longer"),
             ("{\"packing\":\"adu\",\"interleave\":16}", "`interleave` has a unit wait up to 236 ms"),
             (
                 "{\"packing\":\"adu\",\"interleave\":8,\"fec\":\"5/7\"}",
@@ -218,9 +218,13 @@ mod tests {
             let problem = problem(keys).unwrap_or_default();
             assert!(problem.contains(words), "{keys}: {problem}");
         }
-        for keys in
-            ["{}", "{\"fec\":\"8/255\"}", "{\"packing\":\"adu\",\"interleave\":13}", "{\"buffer\":\"0s\"}"]
-        {
+        for keys in [
+            "{}",
+            "{\"fec\":\"8/255\"}",
+            "{\"fec\":\"ulpfec:8/9\"}",
+            "{\"packing\":\"adu\",\"interleave\":13}",
+            "{\"buffer\":\"0s\"}",
+        ] {
             assert_eq!(problem(keys), None, "{keys}");
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use hol_rtp::{Adus, Header, Interleaver, mpa, odd_then_even, parity};
+use hol_rtp::{Adus, Header, Interleaver, mpa, odd_then_even};
 use hol_transport::FramingError;
 
 use super::{Fec, Media, Packing, clock};
@@ -13,8 +13,8 @@ const MPA: u8 = 14;
 /// Dynamic ones, which a session description would tell. RFC 3551 section 3.
 const ADU: u8 = 96;
 pub(super) const PARITY: u8 = 97;
-/// The streams of the medium and of its parity have sequence numbers of their own.
-const SOURCES: [u32; 2] = [0x6d70_3300, 0x6d70_3301];
+/// Of the medium and of its parity, which has sequence numbers of its own. RFC 5109 section 7.2.
+const SOURCE: u32 = 0x6d70_3300;
 
 /// Octets of the length that stands before a packet in a byte stream. RFC 4571 section 2.
 pub(super) const LENGTH: usize = 2;
@@ -150,20 +150,20 @@ impl Packets {
     ) -> Vec<u8> {
         let (sequence, timestamp) = (self.sequences[stream], clock::timestamp(number));
         self.sequences[stream] = sequence.wrapping_add(1);
-        let header = Header { payload_type, marker, sequence, timestamp, source: SOURCES[stream] };
+        let header = Header { payload_type, marker, sequence, timestamp, source: SOURCE };
         [&header.octets()[..], payload].concat()
     }
 
     /// Puts a packet into its group, and the parity of a group behind it.
     fn protect(&mut self, number: u32, octets: Vec<u8>, is_last: bool, packets: &mut Vec<Packet>) {
-        let Some(Fec(code)) = self.fec else { return };
+        let Some(fec) = self.fec else { return };
         self.group.push(octets);
-        if self.group.len() < code.k().into() && !is_last {
+        if self.group.len() < fec.k().into() && !is_last {
             return;
         }
         let group = std::mem::take(&mut self.group);
         let first = self.sequences[0].wrapping_sub(group.len() as u16);
-        for payload in parity::payloads(first, &group, code) {
+        for payload in fec.payloads(first, &group) {
             let octets = self.packet(1, PARITY, false, number, &payload);
             packets.push(Packet { frame: None, octets: self.framed(&octets) });
         }
@@ -223,12 +223,20 @@ mod tests {
     fn parity_follows_its_group_and_the_last_group_is_shorter() {
         let media = media("{\"packing\":\"adu\",\"fec\":\"3/5\"}");
         assert_eq!(order(&media, 4), [vec![0], vec![1], vec![2, -1, -1], vec![3, -1, -1]]);
+        let media = self::media("{\"packing\":\"adu\",\"fec\":\"ulpfec:3/4\"}");
+        assert_eq!(order(&media, 4), [vec![0], vec![1], vec![2, -1], vec![3, -1]]);
     }
 
     #[test]
     fn no_packet_is_longer_than_it_may_be() {
-        for text in ["{\"packet\":\"300B\"}", "{\"packet\":\"300B\",\"packing\":\"adu\",\"fec\":\"5/7\"}"] {
-            let mut packets = Packets::new(&media(text), false);
+        for keys in [
+            "",
+            ",\"packing\":\"adu\",\"fec\":\"5/7\"",
+            ",\"fec\":\"ulpfec:16/17\"",
+            ",\"fec\":\"ulpfec:17/18\"",
+        ] {
+            let text = format!("{{\"packet\":\"300B\"{keys}}}");
+            let mut packets = Packets::new(&media(&text), false);
             let mut longest = 0;
             for (number, frame) in (0..50).zip(hol_rtp::Stream::new(192).unwrap()) {
                 packets.take(number, frame);

@@ -34,7 +34,7 @@ impl Player {
     pub(super) fn new(media: &Media, is_stream: bool, expected: u64) -> Self {
         Self {
             is_stream,
-            repair: media.fec.map(|_| Repair::default()),
+            repair: media.fec.map(Repair::new),
             timestamp: Unwrapped::default(),
             frames: Frames::new(media.packing),
             playout: Playout::new(media.buffer),
@@ -50,7 +50,7 @@ impl Player {
         let (header, payload) = Header::read(&packet)?;
         let Some(repair) = &mut self.repair else { return self.hear(now, passage, &packet) };
         let restored = if header.payload_type == PARITY {
-            repair.parity(Bytes::copy_from_slice(payload))?
+            repair.parity(header.source, Bytes::copy_from_slice(payload))?
         } else {
             let restored = repair.medium(header.sequence, packet.clone());
             self.hear(now, passage, &packet)?;

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hol_rtp::Malformed;
 use hol_rtp::parity::{self, Parity};
+use hol_rtp::ulpfec::Protection;
 
+use super::Fec;
 use super::unwrapped::Unwrapped;
 
 /// The packets and the groups that may still be of use; what is older is too late for any buffer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Repair {
+    fec: Fec,
     sequence: Unwrapped<16>,
     /// By the sequence number.
     packets: BTreeMap<u64, Bytes>,
@@ -20,7 +23,10 @@ pub(super) struct Repair {
 
 #[derive(Debug)]
 struct Group {
-    k: u8,
+    /// From its first packet to its last.
+    span: u8,
+    /// SSRC.
+    source: u32,
     /// The payloads of its parity.
     parities: Vec<Bytes>,
 }
@@ -29,6 +35,11 @@ impl Repair {
     /// More than the longest group.
     const PACKETS: usize = 1024;
     const GROUPS: usize = 64;
+
+    pub(super) fn new(fec: Fec) -> Self {
+        let (packets, groups) = (BTreeMap::new(), BTreeMap::new());
+        Self { fec, sequence: Unwrapped::default(), packets, groups }
+    }
 
     /// A packet of the medium has come; those that it restores, if it is the last that its group needs.
     pub(super) fn medium(&mut self, sequence: u16, packet: Bytes) -> Vec<Bytes> {
@@ -44,11 +55,14 @@ impl Repair {
             .map_or(Vec::new(), |first| self.restore(first))
     }
 
-    /// Parity has come; the packets that it restores.
-    pub(super) fn parity(&mut self, payload: Bytes) -> Result<Vec<Bytes>, Malformed> {
-        let Parity { first, code, .. } = Parity::read(&payload)?;
+    /// Parity of this source has come; the packets that it restores.
+    pub(super) fn parity(&mut self, source: u32, payload: Bytes) -> Result<Vec<Bytes>, Malformed> {
+        let (first, span) = match self.fec {
+            Fec::ReedSolomon(_) => Parity::read(&payload).map(|parity| (parity.first, parity.code.k())),
+            Fec::Ulp { .. } => Protection::read(&payload).map(|it| (it.first, it.span())),
+        }?;
         let Some(first) = self.sequence.near(first.into()) else { return Ok(Vec::new()) };
-        let group = self.groups.entry(first).or_insert_with(|| Group { k: code.k(), parities: Vec::new() });
+        let group = self.groups.entry(first).or_insert_with(|| Group { span, source, parities: Vec::new() });
         group.parities.push(payload);
         if self.groups.len() > Self::GROUPS {
             self.groups.pop_first();
@@ -58,17 +72,15 @@ impl Repair {
 
     /// What is missing of a group, if enough of it is there.
     fn restore(&mut self, first: u64) -> Vec<Bytes> {
-        let Some(Group { k, parities }) = self.groups.get(&first) else { return Vec::new() };
-        let come = self.packets.range(first..first + u64::from(*k));
+        let Some(group) = self.groups.get(&first) else { return Vec::new() };
+        let come = self.packets.range(first..first + u64::from(group.span));
         let come: Vec<(u8, &[u8])> = come.map(|(at, packet)| ((at - first) as u8, &packet[..])).collect();
-        if come.len() == usize::from(*k) || come.len() + parities.len() < usize::from(*k) {
+        if come.len() == usize::from(group.span) {
             return Vec::new();
         }
-        let parities: Vec<Parity<'_>> =
-            parities.iter().filter_map(|payload| Parity::read(payload).ok()).collect();
-        let restored: Vec<(u64, Bytes)> = parity::restored(&come, &parities)
+        let restored: Vec<(u64, Bytes)> = group
+            .restored(self.fec, &come)
             .into_iter()
-            .flatten()
             .map(|(place, packet)| (first + u64::from(place), Bytes::from(packet)))
             .collect();
         self.packets.extend(restored.iter().cloned());
@@ -76,39 +88,89 @@ impl Repair {
     }
 }
 
+impl Group {
+    /// Each with its place.
+    fn restored(&self, fec: Fec, come: &[(u8, &[u8])]) -> Vec<(u8, Vec<u8>)> {
+        let payloads = self.parities.iter();
+        match fec {
+            Fec::ReedSolomon(_) => {
+                let parities: Vec<Parity<'_>> =
+                    payloads.filter_map(|payload| Parity::read(payload).ok()).collect();
+                parity::restored(come, &parities).unwrap_or_default()
+            }
+            Fec::Ulp { .. } => {
+                let mut protections = payloads.filter_map(|payload| Protection::read(payload).ok());
+                protections.find_map(|it| it.restored(come, self.source)).into_iter().collect()
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hol_rtp::Header;
     use hol_rtp::parity::Code;
 
-    fn group(first: u16) -> (Vec<Bytes>, Vec<Bytes>) {
-        let packets: Vec<Vec<u8>> =
-            (0..3_u8).map(|place| vec![place.wrapping_add(first as u8); 10 + usize::from(place)]).collect();
-        let parities = parity::payloads(first, &packets, Code::new(3, 5).unwrap()).map(Bytes::from).collect();
+    const SOURCE: u32 = 7;
+    const ULP: Fec = Fec::Ulp { k: 3 };
+
+    fn reed_solomon() -> Fec {
+        Fec::ReedSolomon(Code::new(3, 5).unwrap())
+    }
+
+    fn group(fec: Fec, first: u16) -> (Vec<Bytes>, Vec<Bytes>) {
+        let packet = |place: u8| {
+            let sequence = first.wrapping_add(place.into());
+            let header = Header { payload_type: 14, marker: false, sequence, timestamp: 1, source: SOURCE };
+            [&header.octets()[..], &vec![place; 10 + usize::from(place)]].concat()
+        };
+        let packets: Vec<Vec<u8>> = (0..3).map(packet).collect();
+        let parities = fec.payloads(first, &packets).into_iter().map(Bytes::from).collect();
         (packets.into_iter().map(Bytes::from).collect(), parities)
+    }
+
+    /// One that has seen packets up to 65,534.
+    fn before_the_wrap(fec: Fec) -> Repair {
+        let mut repair = Repair::new(fec);
+        for sequence in (0..65_535).step_by(1000).chain([65_534]) {
+            assert!(repair.medium(sequence, Bytes::from_static(b"before")).is_empty());
+        }
+        repair
     }
 
     #[test]
     fn whatever_comes_last_restores_what_is_missing_and_that_once() {
-        let (packets, parities) = group(65_535);
-        let mut repair = Repair::default();
-        for sequence in (0..65_535).step_by(1000).chain([65_534]) {
-            assert!(repair.medium(sequence, Bytes::from_static(b"before")).is_empty());
-        }
-        assert!(repair.parity(parities[0].clone()).unwrap().is_empty());
-        assert!(repair.parity(parities[1].clone()).unwrap().is_empty());
+        let (packets, parities) = group(reed_solomon(), 65_535);
+        let mut repair = before_the_wrap(reed_solomon());
+        assert!(repair.parity(SOURCE, parities[0].clone()).unwrap().is_empty());
+        assert!(repair.parity(SOURCE, parities[1].clone()).unwrap().is_empty());
         assert_eq!(repair.medium(0, packets[1].clone()), [packets[0].clone(), packets[2].clone()]);
         assert!(repair.medium(65_535, packets[0].clone()).is_empty(), "it comes after all");
-        assert!(repair.parity(Bytes::from_static(b"none")).is_err());
+        assert!(repair.parity(SOURCE, Bytes::from_static(b"none")).is_err());
+    }
+
+    /// RFC 5109 section 9.
+    #[test]
+    fn an_exclusive_or_restores_the_last_that_is_missing() {
+        let (packets, parities) = group(ULP, 65_535);
+        let mut repair = before_the_wrap(ULP);
+        assert!(repair.parity(SOURCE, parities[0].clone()).unwrap().is_empty());
+        assert!(repair.medium(1, packets[2].clone()).is_empty(), "two are missing");
+        assert_eq!(repair.medium(65_535, packets[0].clone()), [packets[1].clone()]);
+        assert!(repair.medium(0, packets[1].clone()).is_empty(), "it comes after all");
+        assert!(repair.parity(SOURCE, Bytes::from_static(b"none")).is_err());
     }
 
     #[test]
     fn a_group_that_is_whole_needs_nothing() {
-        let (packets, parities) = group(0);
-        let mut repair = Repair::default();
-        for (sequence, packet) in (0..).zip(packets) {
-            assert!(repair.medium(sequence, packet).is_empty());
+        for fec in [reed_solomon(), ULP] {
+            let (packets, parities) = group(fec, 0);
+            let mut repair = Repair::new(fec);
+            for (sequence, packet) in (0..).zip(packets) {
+                assert!(repair.medium(sequence, packet).is_empty());
+            }
+            assert!(parities.into_iter().all(|parity| repair.parity(SOURCE, parity).unwrap().is_empty()));
         }
-        assert!(parities.into_iter().all(|parity| repair.parity(parity).unwrap().is_empty()));
     }
 }

@@ -1,0 +1,224 @@
+//! A packet that stands for any one of a group: their exclusive or. RFC 5109, with one level of protection, which is of whole packets.
+//!
+//! Left out: levels above 0, which are skipped, and FEC as redundant coding (section 14.2).
+
+use crate::{Header, Malformed};
+
+/// The most packets of a group: bits of the long mask. Section 7.4.
+pub const MOST: u8 = 48;
+/// Bits of the short one.
+const SHORT: u8 = 16;
+
+/// The L bit of the first octet, which says that the mask is long; E and L stand where RTP has its version. Section 7.3.
+const LONG: u8 = 0x40;
+const EXTENSION_AND_LONG: u8 = 0xc0;
+/// Octets of the FEC header.
+const HEADER: usize = 10;
+/// Octets of the protection length before the mask.
+const LENGTH: usize = 2;
+
+/// Octets that the packet which stands for `k` others is longer than the longest of them.
+pub const fn overhead(k: u8) -> usize {
+    HEADER + LENGTH + mask_octets(k > SHORT)
+}
+
+const fn mask_octets(is_long: bool) -> usize {
+    (if is_long { MOST } else { SHORT }) as usize / 8
+}
+
+/// The payload that stands for a group of RTP packets with sequence numbers from `first` on. Section 8.
+///
+/// # Panics
+/// If there are none or more than [`MOST`], or if one is no RTP packet, or of 64 kB.
+pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
+    let k =
+        u8::try_from(group.len()).ok().filter(|k| (1..=MOST).contains(k)).expect("no more than a mask has");
+    let mut bits = Vec::new();
+    for packet in group {
+        add(&mut bits, &protected_bits(packet).expect("an RTP packet"));
+    }
+    let (header, level) = bits.split_at_mut(HEADER);
+    header[0] = header[0] & !EXTENSION_AND_LONG | if k > SHORT { LONG } else { 0 };
+    header[2..4].copy_from_slice(&first.to_be_bytes());
+    let length = u16::try_from(level.len()).expect("a packet").to_be_bytes();
+    let mask = (!0_u64 << (64 - k)).to_be_bytes();
+    [&*header, &length, &mask[..mask_octets(k > SHORT)], level].concat()
+}
+
+/// The octets of a packet that are protected, in their order: its header as far as SSRC, the length of what follows SSRC, and that.
+/// Sections 8.1 and 8.2.
+fn protected_bits(packet: &[u8]) -> Option<Vec<u8>> {
+    let (header, rest) = packet.split_at_checked(Header::OCTETS)?;
+    let length = u16::try_from(rest.len()).ok()?.to_be_bytes();
+    Some([&header[..8], &length, rest].concat())
+}
+
+/// The exclusive or; the shorter is followed by zeros.
+fn add(sum: &mut Vec<u8>, octets: &[u8]) {
+    sum.resize(sum.len().max(octets.len()), 0);
+    sum.iter_mut().zip(octets).for_each(|(sum, octet)| *sum ^= octet);
+}
+
+/// What a payload says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protection<'p> {
+    /// The sequence number of the first packet that it protects: SN base.
+    pub first: u16,
+    /// Bit 63 is of that packet, and so on.
+    mask: u64,
+    header: &'p [u8; HEADER],
+    level: &'p [u8],
+}
+
+impl<'p> Protection<'p> {
+    /// Reads a payload. Sections 7.3 and 7.4.
+    ///
+    /// # Errors
+    /// One that is shorter than it says.
+    pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
+        let (header, rest) =
+            payload.split_first_chunk::<HEADER>().ok_or(Malformed("FEC without a header"))?;
+        let (&[high, low], rest) = rest.split_first_chunk::<LENGTH>().ok_or(NO_LEVEL)?;
+        let (mask, rest) = rest.split_at_checked(mask_octets(header[0] & LONG != 0)).ok_or(NO_LEVEL)?;
+        let level = rest.get(..usize::from(u16::from_be_bytes([high, low]))).ok_or(NO_LEVEL)?;
+        let mask = mask.iter().fold(0, |bits, octet| bits << 8 | u64::from(*octet)) << (64 - 8 * mask.len());
+        Ok(Self { first: u16::from_be_bytes([header[2], header[3]]), mask, header, level })
+    }
+
+    /// From the first packet that it protects to the last.
+    pub fn span(&self) -> u8 {
+        64 - self.mask.trailing_zeros() as u8
+    }
+
+    /// The one packet that is missing, with its place behind the first: `None` if none or more are missing, or if it had more octets than
+    /// are protected. `come` are those that are there, by their place; `source` is the SSRC of all. Section 9.
+    pub fn restored(&self, come: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
+        let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
+        let is_protected = |(place, _): &&(u8, &[u8])| self.mask & bit(*place) != 0;
+        let there = come.iter().filter(is_protected).fold(0, |there, (place, _)| there | bit(*place));
+        let missing = self.mask & !there;
+        if missing.count_ones() != 1 {
+            return None;
+        }
+        let mut bits = [self.header, self.level].concat();
+        for (_, packet) in come.iter().filter(is_protected) {
+            add(&mut bits, &protected_bits(packet)?);
+        }
+        let place = missing.leading_zeros() as u8;
+        Some((place, self.packet(place, &bits, source)?))
+    }
+
+    /// Sections 9.1 and 9.2.
+    fn packet(&self, place: u8, bits: &[u8], source: u32) -> Option<Vec<u8>> {
+        let (header, rest) = bits.split_first_chunk::<HEADER>()?;
+        let length = usize::from(u16::from_be_bytes([header[8], header[9]]));
+        let rest = rest.get(..length).filter(|_| length <= self.level.len())?;
+        let version = 0x80 | header[0] & !EXTENSION_AND_LONG;
+        let sequence = self.first.wrapping_add(place.into()).to_be_bytes();
+        Some([&[version, header[1]], &sequence[..], &header[4..8], &source.to_be_bytes(), rest].concat())
+    }
+}
+
+const NO_LEVEL: Malformed = Malformed("FEC that is shorter than it says");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Packets A to D of section 10: SSRC 2.
+    fn example() -> Vec<Vec<u8>> {
+        let packets = [(11, true, 3, 200_u16), (18, false, 5, 140), (11, true, 7, 100), (18, false, 9, 340)];
+        (8..)
+            .zip(packets)
+            .map(|(sequence, (payload_type, marker, timestamp, octets))| {
+                let header = Header { payload_type, marker, sequence, timestamp, source: 2 };
+                let octet = |at: u16| (at * 7 + sequence) as u8;
+                [&header.octets()[..], &(0..octets).map(octet).collect::<Vec<u8>>()].concat()
+            })
+            .collect()
+    }
+
+    /// Figures 8 and 9 of section 10.1, octet by octet.
+    #[test]
+    fn the_example_of_the_rfc_has_its_headers() {
+        let payload = payload(8, &example());
+        assert_eq!(payload[..10], [0, 0, 0, 8, 0, 0, 0, 8, 0x01, 0x74]);
+        assert_eq!(payload[10..14], [0x01, 0x54, 0xf0, 0x00]);
+        assert_eq!(payload.len(), 14 + 340);
+        let at = |octet: usize| example().iter().fold(0, |sum, it| sum ^ it.get(12 + octet).unwrap_or(&0));
+        assert!((0..340).all(|octet| payload[14 + octet] == at(octet)), "section 8.2");
+    }
+
+    /// The level header of figure 13, section 10.2: 70 octets of A and B, which had more.
+    #[test]
+    fn a_packet_that_is_protected_in_part_is_not_restored() {
+        let packets = example();
+        let whole = payload(8, &packets[..2]);
+        let in_part = [&whole[..10], &[0, 70, 0xc0, 0], &whole[14..84]].concat();
+        let of = |payload: &[u8]| Protection::read(payload).unwrap().restored(&[(0, &packets[0])], 2);
+        assert_eq!(of(&whole), Some((1, packets[1].clone())));
+        assert_eq!(of(&in_part), None);
+        let with_level_1 = [&whole[..], &[0, 90, 0xc0, 0], &[0; 90]].concat();
+        assert_eq!(of(&with_level_1), Some((1, packets[1].clone())), "level 1 stands behind level 0");
+    }
+
+    /// Section 7.4.
+    #[test]
+    fn a_long_group_has_a_long_mask() {
+        let packets: Vec<Vec<u8>> = (0..17).map(|at| [&example()[0][..12], &[at]].concat()).collect();
+        let [short, long] = [16, 17].map(|k| payload(0xfffe, &packets[..k]));
+        assert_eq!(
+            (short[0], &short[10..14], short.len()),
+            (0x00, &[0, 1, 0xff, 0xff][..], 1 + overhead(16))
+        );
+        assert_eq!(
+            (long[0], &long[10..18], long.len()),
+            (0x40, &[0, 1, 0xff, 0xff, 0x80, 0, 0, 0][..], 1 + overhead(17))
+        );
+        let read = Protection::read(&long).unwrap();
+        assert_eq!((read.first, read.span()), (0xfffe, 17));
+        assert!((0..long.len()).all(|octets| Protection::read(&long[..octets]).is_err()));
+    }
+
+    fn group() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let packet = (any::<[u8; 8]>(), proptest::collection::vec(any::<u8>(), 0..50));
+        proptest::collection::vec(packet, 1..49).prop_map(|packets| {
+            let packet = |(at, (header, rest)): (u16, ([u8; 8], Vec<u8>))| {
+                let sequence = 65_530_u16.wrapping_add(at).to_be_bytes();
+                let [first, second, .., a, b, c, d] = header;
+                let header = [first & 0x3f | 0x80, second, sequence[0], sequence[1], a, b, c, d, 1, 2, 3, 4];
+                [&header, &rest[..]].concat()
+            };
+            (0..).zip(packets).map(packet).collect()
+        })
+    }
+
+    proptest! {
+        /// Section 9: the header as it was, contributors, extension and padding included.
+        #[test]
+        fn any_one_of_a_group_is_restored_and_no_two(group in group(), lost: prop::sample::Index, other: prop::sample::Index) {
+            let payload = payload(65_530, &group);
+            let protection = Protection::read(&payload).unwrap();
+            let (lost, other) = (lost.index(group.len()), other.index(group.len()));
+            let without = |lost: &[usize]| -> Vec<(u8, &[u8])> {
+                let come = group.iter().enumerate().filter(|(at, _)| !lost.contains(at));
+                come.map(|(at, packet)| (at as u8, &packet[..])).collect()
+            };
+            let restored = protection.restored(&without(&[lost]), 0x0102_0304);
+            prop_assert_eq!(restored, Some((lost as u8, group[lost].clone())));
+            prop_assert_eq!(protection.restored(&without(&[]), 0), None);
+            if lost != other {
+                prop_assert_eq!(protection.restored(&without(&[lost, other]), 0), None);
+            }
+        }
+
+        #[test]
+        fn any_octets_restore_something_or_nothing(payload: Vec<u8>, packets: Vec<(u8, Vec<u8>)>) {
+            let come: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
+            if let Ok(protection) = Protection::read(&payload) {
+                drop((protection.span(), protection.restored(&come, 0)));
+            }
+        }
+    }
+}
