@@ -217,3 +217,28 @@ fn one_node_with_two_minds_about_a_setting_is_refused() {
         );
     }
 }
+
+/// RFC 9260 section 5.1: what is asked for before the association is up goes with COOKIE ECHO, and is answered a round trip earlier.
+#[test]
+fn one_to_many_sockets_let_data_go_with_cookie_echo() {
+    if kernels("one_to_many_sockets_let_data_go_with_cookie_echo").is_some() {
+        let arguments = |transport, early| {
+            let page = ["--workload=page", "--set", "workload.objects=0", "--set", early, "--delay=25ms"];
+            let run = ["compare", transport, "--world=kernel", "--json", "--count=10", "--repetitions=1"];
+            [&run[..], &page].concat()
+        };
+        let page = |transport, early| -> f64 {
+            let line = ok(Path::new("."), &arguments(transport, early));
+            let row: Value = serde_json::from_str(line.trim()).expect(&line);
+            row["mean_ms"].as_f64().expect(&line)
+        };
+        let [in_time, early] = ["workload.early=false", "workload.early=true"];
+        let one_to_many = "sctp:socket=one-to-many";
+        let [late, early_page] = [in_time, early].map(|early| page(one_to_many, early));
+        assert!((late - early_page - 50.0).abs() < 1.0, "{late} and {early_page} ms");
+        let one_to_one = page("sctp", in_time);
+        assert!((late - one_to_one).abs() < 1.0, "{late} and {one_to_one} ms");
+        let refused = failure(Path::new("."), &arguments("sctp", early)).1;
+        assert!(refused.contains("say socket=one-to-many"), "{refused}");
+    }
+}

@@ -66,13 +66,14 @@ struct Conversation {
     messages: u64,
 }
 
-const TRANSPORTS: [&str; 9] = [
+const TRANSPORTS: [&str; 10] = [
     "tcp",
     "tcp:connections=3",
     "mptcp",
     "sctp",
     "sctp:streams=4",
     "sctp:associations=2,streams=2",
+    "sctp:associations=2,streams=2,socket=one-to-many",
     "sctp:unordered",
     "sctp:lifetime=100ms",
     "udp",
@@ -216,6 +217,9 @@ pub fn cases() -> Vec<Case> {
     cases.extend(["tcp", "sctp"].map(overload));
     cases.extend(["tcp", "sctp"].map(beside_others));
     cases.extend(["tcp", "mptcp"].map(long_message));
+    for transport in ["tcp", "mptcp", "sctp:socket=one-to-many"] {
+        cases.extend(FAULTS.iter().filter_map(|fault| early(transport, fault)));
+    }
     cases.extend(["tcp", "mptcp", "sctp:streams=4", "udp"].map(asking));
     for transport in ["tcp", "mptcp", "sctp:streams=4"] {
         cases.extend(
@@ -247,6 +251,14 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> 
     let network = read(&format!("rate = '10Mbit'\n{network}"));
     let scenario = Scenario::alone(network, spec, workload_spec, messages);
     Some(Case { name: format!("{transport}, {workload}: {name}"), scenario, ends, completed })
+}
+
+/// What is asked for goes before the connection is up, where the transport takes it.
+fn early(transport: &str, fault: &Fault) -> Option<Case> {
+    let Case { mut scenario, name, ends, completed } = case(transport, "page", fault)?;
+    let keys = format!("kind = 'page'\nearly = true\n{}\n{}", keys("page"), fault.workload);
+    scenario.workload = read(&keys);
+    Some(Case { name: format!("{name}, and the browser is early"), scenario, ends, completed })
 }
 
 /// The same between hosts that take time for each message, more than the others need to send it.

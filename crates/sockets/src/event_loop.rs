@@ -151,16 +151,24 @@ impl EventLoop<'_> {
 
     /// Takes the connections that have come.
     fn accept(&mut self) -> Result<(), Fault> {
+        if !self.opener.accepts_at_home() {
+            return self.accept_all();
+        }
+        (self.enter)(End::Server)?;
+        let accepted = self.accept_all();
+        (self.enter)(End::Client)?;
+        accepted
+    }
+
+    fn accept_all(&mut self) -> Result<(), Fault> {
         let Some(listener) = &self.listener else { return Ok(()) };
         loop {
-            let (socket, peer) = match listener.accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) {
+            let (port, transceiver) = match self.opener.accept(listener, &self.assignment.client) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 other => other?,
             };
-            let port = peer.as_socket().map_or(0, |peer| peer.port());
             // Any other is a stranger.
             if self.client_ports.contains(&port) {
-                let transceiver = self.opener.transceiver(socket, &self.assignment.client);
                 self.server.add(&self.poller, transceiver)?;
             }
         }

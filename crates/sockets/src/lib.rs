@@ -14,6 +14,7 @@ mod clock;
 mod event_loop;
 mod filter;
 mod mptcp;
+mod one_to_many;
 mod open;
 mod sctp;
 mod sctp_structures;

@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_scenario::{Flow, Terms, lanes};
-use hol_stack::Protocol;
+use hol_stack::{Protocol, SocketStyle};
 use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Enforce, Filter as FilterKind, Host, Processor};
 
@@ -11,6 +11,7 @@ use crate::clock::{Alarm, Clock};
 use crate::event_loop::{Enter, EventLoop};
 use crate::filter::Filter;
 use crate::mptcp::Mptcp;
+use crate::one_to_many::OneToMany;
 use crate::sctp::Sctp;
 use crate::side::Side;
 use crate::tcp::Tcp;
@@ -104,13 +105,20 @@ fn opener(assignment: &Assignment) -> Box<dyn Opener> {
         Protocol::Mptcp { config, .. } => {
             Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of }))
         }
-        Protocol::Sctp { config, associations, single_homed, unordered, reliability, .. } => Box::new(Sctp {
-            config: config.clone(),
-            associations: *associations,
-            single_homed: *single_homed,
-            unordered: *unordered,
-            reliability: *reliability,
-        }),
+        Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, .. } => {
+            let sctp = |family| Sctp {
+                family,
+                config: config.clone(),
+                associations: *associations,
+                single_homed: *single_homed,
+                unordered: *unordered,
+                reliability: *reliability,
+            };
+            match socket {
+                SocketStyle::OneToOne => Box::new(sctp(Sctp::FAMILY)),
+                SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::FAMILY))),
+            }
+        }
         Protocol::Udp { .. } => Box::new(Udp),
     }
 }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use bytes::BytesMut;
 use hol_transport::Reliability;
 use hol_workloads::{Outgoing, Terms};
-use socket2::{MsgHdr, Protocol, Socket, Type};
+use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::sctp_structures::{self as structures, SOL_SCTP};
@@ -16,6 +16,7 @@ use hol_system as system;
 /// Opens SCTP associations.
 #[derive(Debug)]
 pub(crate) struct Sctp {
+    pub(crate) family: Family,
     pub(crate) config: hol_sctp::Config,
     /// How many there are.
     pub(crate) associations: u16,
@@ -25,7 +26,7 @@ pub(crate) struct Sctp {
 }
 
 impl Sctp {
-    const FAMILY: Family = Family {
+    pub(crate) const FAMILY: Family = Family {
         name: "SCTP",
         kind: Type::STREAM,
         protocol: Protocol::SCTP,
@@ -39,7 +40,7 @@ impl Sctp {
 
     /// A socket that is bound to all of them and behaves as asked; what a listener accepts inherits it.
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
-        let socket = Self::FAMILY.socket(site)?;
+        let socket = self.family.socket(site)?;
         for option in structures::options(&self.config) {
             system::set_option(&socket, SOL_SCTP, option.name, &option.value)
                 .map_err(refused(option.doing))?;
@@ -53,6 +54,13 @@ impl Sctp {
                 .map_err(refused("bind SCTP to all addresses"))?;
         }
         Ok(socket)
+    }
+
+    /// The end of an association, which is the socket's own.
+    pub(crate) fn association(&self, socket: Socket, peer: &Site) -> Association {
+        let control = structures::send_information(self.unordered, self.reliability);
+        let primary = peer.addresses[0];
+        Association { socket, number: 0, primary, control, partial: BytesMut::new() }
     }
 }
 
@@ -71,22 +79,45 @@ impl Opener for Sctp {
     }
 
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
-        let control = structures::send_information(self.unordered, self.reliability);
-        let primary = peer.addresses[0];
-        Box::new(Association { socket, primary, control, partial: BytesMut::new() })
+        Box::new(self.association(socket, peer))
     }
 }
 
 /// One end of an association.
 #[derive(Debug)]
-struct Association {
-    socket: Socket,
+pub(crate) struct Association {
+    pub(crate) socket: Socket,
+    /// By which a one-to-many socket knows it; else 0.
+    pub(crate) number: u32,
     /// The peer's address that is to be used while it works.
     primary: Ipv4Addr,
     /// What goes with each message, but for the stream.
     control: Vec<u8>,
     /// What has come of a message that is delivered in parts.
     partial: BytesMut,
+}
+
+impl Association {
+    /// Has the kernel prefer the peer's first address.
+    pub(crate) fn set_primary(&self, port: u16) -> io::Result<()> {
+        let primary = structures::primary(self.number, SocketAddrV4::new(self.primary, port));
+        system::set_option(&self.socket, SOL_SCTP, structures::PRIMARY_ADDR, &primary)
+    }
+
+    /// Sends a message, to this address if the association has no number yet.
+    pub(crate) fn send_to(&mut self, to: Option<&SockAddr>, message: &Outgoing) -> io::Result<Sent> {
+        let of_its_own = |terms: Terms| structures::send_information(terms.unordered, terms.reliability);
+        let mut own = message.terms.map(of_its_own);
+        let control = own.as_mut().unwrap_or(&mut self.control);
+        structures::set_place(control, self.number, message.stream);
+        let parts = [IoSlice::new(&message.payload)];
+        let header = MsgHdr::new().with_buffers(&parts).with_control(control);
+        let header = match to {
+            Some(to) => header.with_addr(to),
+            None => header,
+        };
+        whole_or_nothing(self.socket.sendmsg(&header, libc::MSG_NOSIGNAL))
+    }
 }
 
 impl Transceiver for Association {
@@ -96,18 +127,11 @@ impl Transceiver for Association {
 
     fn opened(&mut self) -> Result<(), Fault> {
         let port = self.socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
-        let primary = structures::primary(SocketAddrV4::new(self.primary, port));
-        Ok(system::set_option(&self.socket, SOL_SCTP, structures::PRIMARY_ADDR, &primary)?)
+        Ok(self.set_primary(port)?)
     }
 
     fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
-        let of_its_own = |terms: Terms| structures::send_information(terms.unordered, terms.reliability);
-        let mut own = message.terms.map(of_its_own);
-        let control = own.as_mut().unwrap_or(&mut self.control);
-        structures::set_stream(control, message.stream);
-        let parts = [IoSlice::new(&message.payload)];
-        let message = MsgHdr::new().with_buffers(&parts).with_control(control);
-        whole_or_nothing(self.socket.sendmsg(&message, libc::MSG_NOSIGNAL))
+        self.send_to(None, message)
     }
 
     fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
@@ -129,6 +153,6 @@ impl Transceiver for Association {
     }
 
     fn counts(&self) -> Counts {
-        structures::counts(&self.socket)
+        structures::counts(&self.socket, self.number)
     }
 }

@@ -27,13 +27,21 @@ pub(crate) const RECEIVE_INFORMATION: usize = 64;
 const SNDINFO: i32 = 2;
 const RCVINFO: i32 = 3;
 const PRINFO: i32 = 5;
-/// Where the stream is in what [`send_information`] made: after the item's header.
+/// Where the stream and the association are in what [`send_information`] made: after the item's header.
 const STREAM: usize = 16;
+const ASSOCIATION: usize = STREAM + 12;
+/// In the flags of `struct sctp_sndinfo`: what is sent is the end.
+const EOF: u16 = 0x200;
+/// And: it is delivered as it comes.
+const UNORDERED: u16 = 1;
 /// Octets of `struct sockaddr_storage`.
 const STORAGE: usize = 128;
 /// Notifications.
 const ASSOC_CHANGE: u16 = 0x8001;
 const PEER_ADDR_CHANGE: u16 = 0x8002;
+const SHUTDOWN_EVENT: u16 = 0x8005;
+/// Octets of `struct sctp_paddr_change`, which none exceeds.
+pub(crate) const LONGEST_NOTIFICATION: usize = 148;
 
 /// A socket option.
 #[derive(Debug)]
@@ -158,6 +166,12 @@ fn event(kind: u16) -> Setting {
     setting(127, "subscribe to notifications (SCTP_EVENT)", Octets::of_socket().u16(kind).u8(1).u8(0))
 }
 
+/// One-to-many sockets are not at their end when an association is: who wants to know subscribes to it. RFC 6458 section 6.1.5.
+pub(crate) fn subscribe_to_shutdown(socket: &Socket) -> Result<(), SocketsError> {
+    let Setting { name, value, doing } = event(SHUTDOWN_EVENT);
+    system::set_option(socket, SOL_SCTP, name, &value).map_err(refused(doing))
+}
+
 /// Buffers are set when they differ from the kernel's own; it keeps to its limits without a word.
 pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), SocketsError> {
     let limited = |asked: usize, got: usize, limit| {
@@ -189,20 +203,15 @@ pub(crate) fn addresses(all: &[Ipv4Addr], port: u16) -> Vec<u8> {
 }
 
 /// RFC 6458 section 8.1.9.
-pub(crate) fn primary(address: SocketAddrV4) -> Vec<u8> {
-    Octets::of_socket().address(address).zeros(STORAGE - 16).0
+pub(crate) fn primary(association: u32, address: SocketAddrV4) -> Vec<u8> {
+    Octets::default().u32(association).address(address).zeros(STORAGE - 16).0
 }
 
 /// What is said with each message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_stream`] fills in the stream.
 pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec<u8> {
-    const UNORDERED: u16 = 1;
     const TTL: u16 = 0x10;
     const RTX: u16 = 0x20;
-    let mut control = Vec::new();
-    let flags = if unordered { UNORDERED } else { 0 };
-    let ppid_context_association = 12;
-    let Octets(info) = Octets::default().u16(0).u16(flags).zeros(ppid_context_association);
-    system::push_item(&mut control, SOL_SCTP, SNDINFO, &info);
+    let mut control = with_flags(if unordered { UNORDERED } else { 0 });
     let policy = |policy| Octets::default().u16(policy).u16(0);
     let limit = match reliability {
         Reliability::Full => return control,
@@ -213,9 +222,25 @@ pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec
     control
 }
 
-/// Fills the stream into what [`send_information`] made.
-pub(crate) fn set_stream(control: &mut [u8], stream: u16) {
+/// What is said with no message: nothing more is sent. RFC 6458 section 5.3.4.
+pub(crate) fn end_information(association: u32) -> Vec<u8> {
+    let mut control = with_flags(EOF);
+    set_place(&mut control, association, 0);
+    control
+}
+
+fn with_flags(flags: u16) -> Vec<u8> {
+    let mut control = Vec::new();
+    let ppid_context_association = 12;
+    let Octets(info) = Octets::default().u16(0).u16(flags).zeros(ppid_context_association);
+    system::push_item(&mut control, SOL_SCTP, SNDINFO, &info);
+    control
+}
+
+/// Fills association and stream into what [`send_information`] made.
+pub(crate) fn set_place(control: &mut [u8], association: u32, stream: u16) {
     control[STREAM..STREAM + 2].copy_from_slice(&stream.to_ne_bytes());
+    control[ASSOCIATION..ASSOCIATION + 4].copy_from_slice(&association.to_ne_bytes());
 }
 
 /// The stream that a message came on. RFC 6458 section 5.3.5.
@@ -225,11 +250,20 @@ pub(crate) fn stream(control: &[u8]) -> u16 {
     info.and_then(|(_, _, value)| u16_at(value, 0)).unwrap_or(0)
 }
 
-/// Reads a notification: what it says of a path, or that it is over. RFC 6458 section 6.1.
+/// The association that is up now, if a notification says so of one. RFC 6458 section 6.1.1.
+pub(crate) fn is_up(notification: &[u8]) -> Option<u32> {
+    const STATE: usize = 8;
+    const ASSOCIATION: usize = 16;
+    let up = u16_at(notification, 0) == Some(ASSOC_CHANGE) && u16_at(notification, STATE) == Some(0);
+    u32_at(notification, ASSOCIATION).filter(|_| up)
+}
+
+/// Reads a notification: what it says of a path, or that the association is up or over. RFC 6458 section 6.1.
 pub(crate) fn notification(octets: &[u8]) -> Result<Option<Heard>, Fault> {
     const STATE: usize = 8;
     match u16_at(octets, 0) {
         Some(ASSOC_CHANGE) => match u16_at(octets, STATE) {
+            Some(0) => Ok(is_up(octets).map(Heard::Up)),
             Some(1) => Err(Fault::Protocol("association lost")),
             Some(2) => Err(Fault::Protocol("association restarted by the peer")),
             Some(3) => Err(Fault::PeerClosed),
@@ -237,6 +271,7 @@ pub(crate) fn notification(octets: &[u8]) -> Result<Option<Heard>, Fault> {
             _ => Ok(None),
         },
         Some(PEER_ADDR_CHANGE) => Ok(path_change(octets)),
+        Some(SHUTDOWN_EVENT) => Err(Fault::PeerClosed),
         _ => Ok(None),
     }
 }
@@ -255,11 +290,12 @@ fn path_change(octets: &[u8]) -> Option<Heard> {
 }
 
 /// What `struct sctp_assoc_stats` says; nothing when there is no association any more.
-pub(crate) fn counts(socket: &Socket) -> Counts {
+pub(crate) fn counts(socket: &Socket, association: u32) -> Counts {
     const SENT: usize = 160;
     const RECEIVED: usize = 168;
     const AGAIN: usize = 176;
     let mut stats = [0; 256];
+    stats[..4].copy_from_slice(&association.to_ne_bytes());
     if system::option(socket, SOL_SCTP, GET_ASSOC_STATS, &mut stats).is_err() {
         return Counts::default();
     }
@@ -297,7 +333,7 @@ mod tests {
             (127, 8),
         ];
         assert_eq!(sizes, expected);
-        assert_eq!(primary("10.0.0.1:7".parse().unwrap()).len(), 132);
+        assert_eq!(primary(0, "10.0.0.1:7".parse().unwrap()).len(), 132);
         assert_eq!(addresses(&[Ipv4Addr::LOCALHOST; 3], 9).len(), 3 * 16);
     }
 
@@ -319,13 +355,14 @@ mod tests {
     #[test]
     fn a_message_says_its_stream_and_when_to_give_up() {
         let mut control = send_information(true, Reliability::Lifetime(Duration::from_millis(150)));
-        set_stream(&mut control, 7);
+        set_place(&mut control, 0x0102_0304, 7);
         let items: Vec<_> = system::items(&control).collect();
         assert_eq!((items[0].1, u16_at(items[0].2, 0), u16_at(items[0].2, 2)), (SNDINFO, Some(7), Some(1)));
         assert_eq!(
             (items[1].1, u16_at(items[1].2, 0), u32_at(items[1].2, 4)),
             (PRINFO, Some(0x10), Some(150))
         );
+        assert_eq!(u32_at(items[0].2, 12), Some(0x0102_0304));
         assert_eq!(system::items(&send_information(false, Reliability::Full)).count(), 1);
     }
 
@@ -342,6 +379,10 @@ mod tests {
         assert_eq!((ip, status), (*address.ip(), PathStatus::Inactive));
         let lost = Octets::default().u16(ASSOC_CHANGE).u16(0).u32(20).u16(1).zeros(10).0;
         assert_eq!(notification(&lost).unwrap_err().reason(), "association lost");
+        let up = Octets::default().u16(ASSOC_CHANGE).u16(0).u32(20).u16(0).zeros(6).u32(9).0;
+        assert_eq!((is_up(&up), is_up(&lost), is_up(&up[..18])), (Some(9), None, None));
+        let shutdown = Octets::default().u16(SHUTDOWN_EVENT).u16(0).u32(12).u32(9).0;
+        assert!(matches!(notification(&shutdown), Err(Fault::PeerClosed)));
         for length in 0..lost.len().min(10) {
             assert!(notification(&lost[..length]).is_ok_and(|heard| heard.is_none()));
         }

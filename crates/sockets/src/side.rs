@@ -1,7 +1,6 @@
 //! One end of a flow: an application and its connections.
 
 use std::io;
-use std::net::Shutdown;
 
 use hol_base::Time;
 use hol_system::{Interest, Poller};
@@ -108,13 +107,18 @@ impl Side {
             self.fail(id, now, &fault);
             return Followed::Nothing;
         }
-        let (input, followed) = match (was_open, self.end) {
-            (true, _) => (Input::Writable(id), Followed::Nothing),
-            (false, End::Client) => (Input::Opened(id), Followed::Opened),
-            (false, End::Server) => (Input::Accepted(id), Followed::Opened),
-        };
+        let has_opened = connection.is_open && !was_open;
+        let input = if has_opened { self.opened(id) } else { Input::Writable(id) };
         self.application.handle(now, input);
-        followed
+        if has_opened { Followed::Opened } else { Followed::Nothing }
+    }
+
+    /// What its application is told of a connection that is open.
+    fn opened(&self, id: ConnectionId) -> Input {
+        match self.end {
+            End::Client => Input::Opened(id),
+            End::Server => Input::Accepted(id),
+        }
     }
 
     /// A connection can be read: gives its messages to the application, and what else it tells to `tell`.
@@ -132,12 +136,14 @@ impl Side {
         let Some(connection) = connection else { return Followed::Nothing };
         // Octets of a message that is not whole yet are progress, too; news of a path are none.
         let mut followed = Followed::Delivered;
+        let mut is_up = false;
         let result = connection.transceiver.receive(buffer, &mut |heard| match heard {
             Heard::Message(stream, payload) => {
                 let passage = Passage::default();
                 let delivery = Delivery { connection: id, stream, payload, passage };
                 application.handle(now(), Input::Message(delivery));
             }
+            Heard::Up(_) => is_up = true,
             other @ Heard::Path(..) => {
                 followed = Followed::Nothing;
                 tell(now(), other);
@@ -145,6 +151,9 @@ impl Side {
         });
         if result.is_err() {
             followed = Followed::Nothing;
+        }
+        if is_up && !connection.is_open {
+            return self.open(id, now());
         }
         match result {
             Err(Fault::PeerClosed) if connection.is_closing => {
@@ -163,6 +172,18 @@ impl Side {
             _ => {}
         }
         followed
+    }
+
+    /// A connection has told that it is open.
+    fn open(&mut self, id: ConnectionId, now: Time) -> Followed {
+        let Some(connection) = self.connection(id) else { return Followed::Nothing };
+        if let Err(fault) = connection.opens() {
+            self.fail(id, now, &fault);
+            return Followed::Nothing;
+        }
+        let input = self.opened(id);
+        self.application.handle(now, input);
+        Followed::Opened
     }
 
     /// Watches its connections for what there is to read if the application reads.
@@ -204,7 +225,7 @@ impl Side {
     pub(crate) fn close(&mut self, id: ConnectionId, now: Time) {
         let Some(connection) = self.connection(id) else { return };
         connection.is_closing = true;
-        let _ = connection.transceiver.socket().shutdown(Shutdown::Write);
+        let _ = connection.transceiver.shutdown();
         if connection.is_half_closed {
             self.forget(id);
             self.application.handle(now, Input::Closed(id));
@@ -232,9 +253,13 @@ impl Connection {
         if self.waits_for_room() {
             self.watch_for_room(poller, token, false)?;
         }
-        if self.is_open {
+        if self.is_open || !self.transceiver.is_open_when_writable() {
             return Ok(());
         }
+        self.opens()
+    }
+
+    fn opens(&mut self) -> Result<(), Fault> {
         if let Some(error) = self.transceiver.socket().take_error()? {
             return Err(error.into());
         }
@@ -268,7 +293,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{Shutdown, TcpListener, TcpStream};
     use std::rc::Rc;
 
     use hol_workloads::{Ledger, Output, Standing, WorkloadSpec};

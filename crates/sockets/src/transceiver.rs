@@ -1,7 +1,7 @@
 //! One face for all protocols: sockets that are opened, and messages that go in and come out.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4};
 
 use bytes::Bytes;
 use hol_transport::{FramingError, PathStatus};
@@ -21,6 +21,18 @@ pub(crate) trait Opener {
     /// The transceiver of a socket that is connected to `peer`, or is going to be.
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver>;
 
+    /// The next connection that has come to a listener, with its port at `client`.
+    fn accept(&self, listener: &Socket, client: &Site) -> io::Result<(u16, Box<dyn Transceiver>)> {
+        let (socket, peer) = listener.accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)?;
+        let port = peer.as_socket().map_or(0, |peer| peer.port());
+        Ok((port, self.transceiver(socket, client)))
+    }
+
+    /// Whether the thread has to be in the server's network to accept.
+    fn accepts_at_home(&self) -> bool {
+        false
+    }
+
     /// Whether a server accepts connections; else it has a socket for each client.
     fn accepts(&self) -> bool {
         true
@@ -32,6 +44,11 @@ pub(crate) trait Transceiver {
     /// What to watch.
     fn socket(&self) -> &Socket;
 
+    /// Whether it is open when it can be written for the first time; else it tells.
+    fn is_open_when_writable(&self) -> bool {
+        true
+    }
+
     /// The connection is open: the last word before the first message.
     fn opened(&mut self) -> Result<(), Fault> {
         Ok(())
@@ -42,6 +59,11 @@ pub(crate) trait Transceiver {
 
     /// Reads once and gives what is whole now to `take`. `buffer` is scratch space.
     fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault>;
+
+    /// Sends no more.
+    fn shutdown(&self) -> io::Result<()> {
+        self.socket().shutdown(Shutdown::Write)
+    }
 
     /// What the kernel has counted.
     fn counts(&self) -> Counts;
@@ -61,6 +83,8 @@ pub(crate) enum Sent {
 pub(crate) enum Heard {
     /// A message, and the stream that it came on.
     Message(u16, Bytes),
+    /// An association is up; the number is by which a socket of several knows it.
+    Up(u32),
     /// A path of an association changed.
     Path(Ipv4Addr, PathStatus),
 }

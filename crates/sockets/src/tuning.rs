@@ -4,7 +4,7 @@
 //! honoured. One that has not is honoured by a socket option or a sysctl, or else refused.
 
 use hol_base::Duration;
-use hol_stack::{DEFAULT_STACK, Kind, MetricsCache, Protocol, TransportSpec};
+use hol_stack::{DEFAULT_STACK, Kind, MetricsCache, Protocol, SocketStyle, TransportSpec};
 use hol_tcp::Nagle;
 use hol_transport::Reliability;
 use toml::Value;
@@ -273,9 +273,10 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
 /// Refuses an assignment that the kernel cannot honour.
 pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     sysctls(&assignment.transport)?;
-    if assignment.transport.kind() == Kind::Sctp && assignment.workload.kind.workload().is_early() {
-        let why =
-            "the sockets here are one-to-one, which Linux lets send when the association is up; leave it out";
+    let is_one_to_one =
+        matches!(assignment.transport.protocol(), Protocol::Sctp { socket: SocketStyle::OneToOne, .. });
+    if is_one_to_one && assignment.workload.kind.workload().is_early() {
+        let why = "Linux lets one-to-one sockets send when the association is up; say socket=one-to-many, or leave it out";
         return Err(Unsupported { option: "early".to_owned(), why });
     }
     match assignment.workload.longest() {

@@ -111,7 +111,7 @@ mod tests {
         }
         let payload = |heard: Heard| match heard {
             Heard::Message(_, payload) => payload,
-            Heard::Path(..) => unreachable!("datagrams have no paths"),
+            other => unreachable!("{other:?} is of no datagram"),
         };
         let heard: Vec<Bytes> = heard.into_iter().map(payload).collect();
         assert_eq!(heard, ["message1", "message2"]);

@@ -23,12 +23,16 @@ const TCP_USE: [(&str, &str); 2] = [
         "what hosts keep for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
     ),
 ];
-const SCTP_USE: [(&str, &str); 6] = [
+const SCTP_USE: [(&str, &str); 7] = [
     ("associations", "parallel associations, 1 to 1024"),
     ("single_homed", "use the first address of each node alone, as TCP does: one path"),
     ("unordered", "deliver each message on arrival"),
     ("lifetime", "give a message up after this time (RFC 3758)"),
     ("retransmissions", "give a message up after so many retransmissions (RFC 7496)"),
+    (
+        "socket",
+        "how a program holds associations: one-to-one, one-to-many (messages may go with COOKIE ECHO); the same in the model world",
+    ),
     (
         "no_checksums",
         "neither compute nor check CRC-32c, as the module's parameter has it; kernel world only",

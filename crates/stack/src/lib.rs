@@ -7,11 +7,13 @@ mod error;
 mod kind;
 mod metrics_cache;
 mod options;
+mod socket_style;
 mod spec;
 mod stacks;
 
 pub use error::SpecError;
 pub use kind::Kind;
 pub use metrics_cache::MetricsCache;
+pub use socket_style::SocketStyle;
 pub use spec::{Protocol, TransportSpec};
 pub use stacks::{DEFAULT_STACK, Stack, stack, stacks};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
 use crate::metrics_cache::MetricsCache;
-use crate::{Kind, SpecError};
+use crate::{Kind, SocketStyle, SpecError};
 
 /// The options in the order given; each is taken out as it is understood.
 pub(crate) struct Options(Vec<(String, Option<String>)>);
@@ -83,6 +83,14 @@ impl Options {
             None => Ok(MetricsCache::Off),
             Some(None) => Ok(MetricsCache::On),
             Some(Some(value)) => parse("metrics_cache", &value),
+        }
+    }
+
+    pub(crate) fn socket_style(&mut self) -> Result<SocketStyle, SpecError> {
+        match self.take_option("socket") {
+            None => Ok(SocketStyle::default()),
+            Some(None) => Err(SpecError::MissingValue("socket".to_owned())),
+            Some(Some(value)) => parse("socket", &value),
         }
     }
 

@@ -9,7 +9,7 @@ use hol_transport::Reliability;
 use crate::metrics_cache::MetricsCache;
 use crate::options::{Options, bad_value};
 use crate::stacks::{DEFAULT_STACK, Stack, stack, stacks};
-use crate::{Kind, SpecError};
+use crate::{Kind, SocketStyle, SpecError};
 
 /// What the application uses of a protocol, and how its endpoints behave.
 #[derive(Debug, Clone)]
@@ -35,6 +35,8 @@ pub enum Protocol {
         unordered: bool,
         /// When the sender gives a message up.
         reliability: Reliability,
+        /// How both ends hold them.
+        socket: SocketStyle,
         /// Neither end computes or checks checksums.
         no_checksums: bool,
     },
@@ -179,6 +181,7 @@ fn sctp(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     let single_homed = options.flag("single_homed")?;
     let unordered = options.flag("unordered")?;
     let reliability = options.reliability()?;
+    let socket = options.socket_style()?;
     let no_checksums = options.flag("no_checksums")?;
     let config: hol_sctp::Config = options.settle(Kind::Sctp, behaviour)?;
     misfit(config.check(), behaviour)?;
@@ -186,7 +189,7 @@ fn sctp(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
         let problem = format!("the {associations} associations have more than 65535 streams together");
         return Err(bad_value("streams", &behaviour["streams"], problem));
     }
-    Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, no_checksums })
+    Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, no_checksums })
 }
 
 fn udp(options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
@@ -279,6 +282,23 @@ mod tests {
         let Protocol::Sctp { unordered, reliability, .. } = spec.protocol() else { panic!("not sctp") };
         assert_eq!((*unordered, *reliability), (true, Reliability::Lifetime(Duration::from_millis(100))));
         assert!(error("sctp:lifetime=1s,retransmissions=2").contains("one limit"));
+    }
+
+    #[test]
+    fn sockets_are_one_to_one_unless_asked_for() {
+        for (text, expected) in [
+            ("sctp", SocketStyle::OneToOne),
+            ("sctp:socket=one-to-one", SocketStyle::OneToOne),
+            ("sctp:socket=one-to-many", SocketStyle::OneToMany),
+        ] {
+            let spec: TransportSpec = text.parse().unwrap();
+            assert!(
+                matches!(spec.protocol(), Protocol::Sctp { socket, .. } if *socket == expected),
+                "{text}"
+            );
+        }
+        assert!(error("sctp:socket=stream").contains("socket=stream: it is one-to-one or one-to-many"));
+        assert!(error("sctp:socket").contains("needs a value"));
     }
 
     #[test]

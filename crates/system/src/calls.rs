@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::zeroed;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_void, iovec, msghdr, socklen_t};
 use socket2::Socket;
@@ -53,4 +53,18 @@ pub fn receive(socket: &Socket, data: &mut [u8], control: &mut [u8]) -> io::Resu
     let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
     Ok(Read { length, control_length: header.msg_controllen, flags: header.msg_flags })
+}
+
+/// Branches an association off a one-to-many socket of SCTP, to a socket of its own that does not block. RFC 6458 section 9.2.
+#[expect(unsafe_code, reason = "a socket comes as the number of a file, which nobody else owns")]
+pub fn peel_off(socket: &Socket, association: u32) -> io::Result<Socket> {
+    const SOL_SCTP: c_int = 132;
+    const PEELOFF_FLAGS: c_int = 122;
+    let flags = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) as u32;
+    // `sctp_peeloff_flags_arg_t`: the association, the new socket, its flags.
+    let mut argument = [association, 0, flags].map(u32::to_ne_bytes).concat();
+    option(socket, SOL_SCTP, PEELOFF_FLAGS, &mut argument)?;
+    let number = crate::u32_at(&argument, 4).ok_or(io::ErrorKind::InvalidData)?;
+    // SAFETY: the kernel has just made this file for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(number as c_int) }.into())
 }

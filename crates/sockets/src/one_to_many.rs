@@ -1,0 +1,149 @@
+//! SCTP in the one-to-many style (RFC 6458 section 3): messages may be sent before the association is up, and go with COOKIE ECHO.
+//!
+//! A client has a socket for each association all the same, for each may have a port of its own. A server has one, and branches each
+//! association off it (section 9.2) to a socket that is watched by itself.
+
+use std::io;
+use std::net::SocketAddrV4;
+
+use hol_system as system;
+use hol_workloads::Outgoing;
+use socket2::{MsgHdr, SockAddr, Socket, Type};
+
+use crate::assignment::{Counts, Site, SocketsError};
+use crate::sctp::{Association, Sctp};
+use crate::sctp_structures as structures;
+use crate::transceiver::{Family, Fault, Heard, Opener, Sent, Transceiver};
+
+/// Opens SCTP associations of one-to-many sockets.
+#[derive(Debug)]
+pub(crate) struct OneToMany(pub(crate) Sctp);
+
+impl OneToMany {
+    pub(crate) const FAMILY: Family = Family { kind: Type::SEQPACKET, ..Sctp::FAMILY };
+}
+
+impl Opener for OneToMany {
+    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+        let socket = self.0.listen(server)?;
+        structures::subscribe_to_shutdown(&socket)?;
+        Ok(socket)
+    }
+
+    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+        let socket = self.0.connect(client, server)?;
+        structures::subscribe_to_shutdown(&socket)?;
+        Ok(socket)
+    }
+
+    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+        let to = SocketAddrV4::new(peer.addresses[0], peer.port);
+        Box::new(Member { association: self.0.association(socket, peer), to })
+    }
+
+    /// Linux branches nothing off from one network namespace to another.
+    fn accepts_at_home(&self) -> bool {
+        true
+    }
+
+    fn accept(&self, listener: &Socket, client: &Site) -> io::Result<(u16, Box<dyn Transceiver>)> {
+        let number = loop {
+            let mut notification = [0; structures::LONGEST_NOTIFICATION];
+            let read = system::receive(listener, &mut notification, &mut [])?;
+            if read.flags & structures::MSG_NOTIFICATION != 0
+                && let Some(number) = structures::is_up(&notification[..read.length])
+            {
+                break number;
+            }
+        };
+        let socket = system::peel_off(listener, number)?;
+        let port = socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
+        Ok((port, Box::new(Branch(self.0.association(socket, client)))))
+    }
+}
+
+/// An association of a one-to-many socket, which has no other.
+#[derive(Debug)]
+struct Member {
+    association: Association,
+    to: SocketAddrV4,
+}
+
+impl Transceiver for Member {
+    fn socket(&self) -> &Socket {
+        self.association.socket()
+    }
+
+    /// Such a socket can be written at any time.
+    fn is_open_when_writable(&self) -> bool {
+        false
+    }
+
+    fn opened(&mut self) -> Result<(), Fault> {
+        Ok(self.association.set_primary(self.to.port())?)
+    }
+
+    /// By its address until it has a number, and no longer: else what has ended would begin again. RFC 6458 section 3.1.4.
+    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
+        let to = SockAddr::from(self.to);
+        let is_up = self.association.number != 0;
+        self.association.send_to(Some(&to).filter(|_| !is_up), message)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        let mut number = self.association.number;
+        let received = self.association.receive(buffer, &mut |heard| {
+            if let Heard::Up(own) = heard {
+                number = own;
+            }
+            take(heard);
+        });
+        self.association.number = number;
+        received
+    }
+
+    fn shutdown(&self) -> io::Result<()> {
+        shut_down(&self.association)
+    }
+
+    fn counts(&self) -> Counts {
+        self.association.counts()
+    }
+}
+
+/// An association that was branched off: its socket is its own, but for the way it ends.
+#[derive(Debug)]
+struct Branch(Association);
+
+impl Transceiver for Branch {
+    fn socket(&self) -> &Socket {
+        self.0.socket()
+    }
+
+    fn opened(&mut self) -> Result<(), Fault> {
+        self.0.opened()
+    }
+
+    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
+        self.0.send(message)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.0.receive(buffer, take)
+    }
+
+    fn shutdown(&self) -> io::Result<()> {
+        shut_down(&self.0)
+    }
+
+    fn counts(&self) -> Counts {
+        self.0.counts()
+    }
+}
+
+/// `shutdown` does nothing to sockets of this style: a message that is none says that there are no more. RFC 6458 section 3.1.5.
+fn shut_down(association: &Association) -> io::Result<()> {
+    let control = structures::end_information(association.number);
+    let end = MsgHdr::new().with_control(&control);
+    association.socket.sendmsg(&end, libc::MSG_NOSIGNAL).map(|_| ())
+}
