@@ -390,6 +390,7 @@ impl File {
             ScenarioError::Workload(_)
             | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)
+            | ScenarioError::TwoHosts(_)
             | ScenarioError::NotAnswered(_)
             | ScenarioError::AsksUnasked(_)
             | ScenarioError::AskedByTwo(_)

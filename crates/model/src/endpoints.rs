@@ -64,7 +64,7 @@ impl Endpoints {
                 Kind::Sctp { config, unordered: *unordered, reliability: *reliability }
             }
             Protocol::Udp { config } => Kind::Udp(config.clone()),
-            Protocol::Mptcp { .. } => unreachable!("a scenario is checked first"),
+            Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("a scenario is checked first"),
         };
         let Place { client, server, port, first_client_port } = place;
         let addresses = [client, server].map(|node| {

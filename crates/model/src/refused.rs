@@ -31,6 +31,7 @@ fn possible(transport: &TransportSpec, workload: &WorkloadSpec, mtu: u64) -> Res
     let absent = |what| Err(format!("the model world has no {what}; the kernel world has (--world kernel)"));
     match transport.protocol() {
         Protocol::Mptcp { .. } => absent("mptcp"),
+        Protocol::Unix { .. } => absent("unix, which has no network under it that could be modelled"),
         Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => absent("metrics_cache"),
         Protocol::Sctp { no_checksums: true, .. } => absent("checksums to leave out"),
         Protocol::Udp { .. } => match workload.longest() {

@@ -221,6 +221,7 @@ pub fn cases() -> Vec<Case> {
         cases.extend(FAULTS.iter().filter_map(|fault| early(transport, fault)));
     }
     cases.extend(["tcp", "mptcp", "sctp:streams=4", "udp"].map(asking));
+    cases.extend(WORKLOADS.into_iter().flat_map(on_one_host));
     for transport in ["tcp", "mptcp", "sctp:streams=4"] {
         cases.extend(
             WORKLOADS.iter().filter_map(|workload| case(transport, workload, &FAULTS[0])).map(slow_hosts),
@@ -307,6 +308,21 @@ fn beside_others(transport: &str) -> Case {
     let alone = Scenario::alone(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
     let name = format!("{transport}, echo: beside others");
     Case { name, scenario: Scenario { background, ..alone }, ends: Ends::Finished, completed: 50..=50 }
+}
+
+/// Between two programs of a host nothing is lost; there may be nobody who listens.
+fn on_one_host(workload: &'static str) -> Vec<Case> {
+    let faults = ["nothing goes wrong", "nobody listens"];
+    let faults = FAULTS.iter().filter(|fault| faults.contains(&fault.name));
+    let cases = ["unix", "unix:connections=3"]
+        .into_iter()
+        .flat_map(|transport| faults.clone().filter_map(move |fault| case(transport, workload, fault)));
+    let here = |case: Case| {
+        let mut case = case;
+        case.scenario.workload.to = Some(case.scenario.workload.from().to_owned());
+        case
+    };
+    cases.map(here).collect()
 }
 
 /// The server asks its firewall, then another, which asks a third.

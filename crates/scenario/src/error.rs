@@ -46,6 +46,9 @@ pub enum ScenarioError {
     /// A workload runs between two nodes.
     #[error("`from` and `to` are both {0:?}; name two nodes")]
     SameEnds(String),
+    /// UNIX sockets are of one host.
+    #[error("a UNIX socket joins programs of one node; say from = {0:?} and to = {0:?}")]
+    TwoHosts(String),
     /// Too many connections for the ports.
     #[error(
         "{0} connections in a run are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`, or of pages take \

@@ -67,7 +67,8 @@ impl Terms {
         let timeout = match transport.protocol() {
             Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.rto_max,
             Protocol::Sctp { config, .. } => config.rto_max,
-            Protocol::Udp { .. } => TIMEOUT_OF_DATAGRAMS,
+            // Neither has a timer.
+            Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
         };
         let patience = timeout * STALLED_TIMEOUTS;
         // SIP and partial reliability tell what they give up, but not every driver hears it: they have all the time

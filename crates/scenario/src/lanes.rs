@@ -9,6 +9,6 @@ pub fn lanes(transport: &TransportSpec) -> Lanes {
         streams: transport.streams(),
         connections: transport.connections(),
         gives_up: transport.gives_up(),
-        is_stream: matches!(transport.kind(), Kind::Tcp | Kind::Mptcp),
+        is_stream: matches!(transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Unix),
     }
 }

@@ -152,8 +152,10 @@ fn check_flow(
     for (key, node) in [("from", workload.from()), ("to", workload.to())] {
         check_node(topology, key, node)?;
     }
-    if workload.from() == workload.to() {
-        return Err(ScenarioError::SameEnds(workload.from().to_owned()));
+    match (transport.kind() == Kind::Unix, workload.from() == workload.to()) {
+        (false, true) => return Err(ScenarioError::SameEnds(workload.from().to_owned())),
+        (true, false) => return Err(ScenarioError::TwoHosts(workload.from().to_owned())),
+        _ => {}
     }
     if transport.kind() == Kind::Udp && workload.is_greedy() {
         return Err(ScenarioError::NothingSetsThePace);

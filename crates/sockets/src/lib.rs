@@ -1,4 +1,4 @@
-//! The workloads on the operating system's own sockets: TCP, MPTCP, SCTP, UDP.
+//! The workloads on the operating system's own sockets: TCP, MPTCP, SCTP, UDP, and those of UNIX.
 //!
 //! [`run`] drives both ends of one flow from one thread and one event loop. Each end's sockets are made in the
 //! network that the caller's `enter` moves the thread to, so the two ends may live in two network namespaces.
@@ -26,6 +26,7 @@ mod token;
 mod transceiver;
 mod tuning;
 mod udp;
+mod unix;
 
 use std::io;
 

@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_scenario::{Flow, Terms, lanes};
-use hol_stack::{Protocol, SocketStyle};
+use hol_stack::{Kind, Protocol, SocketStyle};
 use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Enforce, Filter as FilterKind, Host, Processor};
 
@@ -19,6 +19,7 @@ use crate::ties::Ties;
 use crate::token::Token;
 use crate::transceiver::{Opener, own_port, refused};
 use crate::udp::Udp;
+use crate::unix::Unix;
 
 /// The loop of an assignment, whose server listens; the thread is left in the client's network.
 pub(crate) fn event_loop<'p>(
@@ -40,7 +41,11 @@ pub(crate) fn event_loop<'p>(
     };
     let lent = filter.clone().map(|filter| Box::new(filter) as Box<dyn Enforce>);
     let listener = opener.listen(server)?;
-    let server_site = Site { port: own_port(&listener)?, ..server.clone() };
+    let server_site = match transport.kind() {
+        // Named by the port that it was given.
+        Kind::Unix => server.clone(),
+        _ => Site { port: own_port(&listener)?, ..server.clone() },
+    };
     // Of who does not listen only the port is wanted.
     let listener = workload.listens.then_some(listener);
     if let Some(listener) = listener.as_ref().filter(|_| opener.accepts()) {
@@ -120,5 +125,6 @@ fn opener(assignment: &Assignment) -> Box<dyn Opener> {
             }
         }
         Protocol::Udp { .. } => Box::new(Udp),
+        Protocol::Unix { .. } => Box::new(Unix { length_of }),
     }
 }

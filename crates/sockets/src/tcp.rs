@@ -24,7 +24,7 @@ impl Tcp {
     pub(crate) const FAMILY: Family =
         Family { name: "TCP", kind: Type::STREAM, protocol: Protocol::TCP, cure: "use a kernel with IPv4" };
     /// Longer than any number of parallel connections.
-    const BACKLOG: i32 = 1024;
+    pub(crate) const BACKLOG: i32 = 1024;
 
     /// A bound socket that behaves as asked; what a listener accepts inherits it.
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {

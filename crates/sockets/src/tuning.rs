@@ -214,7 +214,7 @@ fn nanoseconds(value: &Value) -> Option<String> {
 /// spelt out, defaults too; or what the kernel cannot honour. A setting that the kernel does not have is a kernel
 /// too old for the option.
 pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
-    if transport.stack() != DEFAULT_STACK && transport.kind() != Kind::Udp {
+    if transport.stack() != DEFAULT_STACK && !matches!(transport.kind(), Kind::Udp | Kind::Unix) {
         let option = format!("stack={}", transport.stack());
         return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
     }
@@ -265,7 +265,7 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
                 return Err(Unsupported { option, why: "Linux counts it in whole milliseconds, from 1ms" });
             }
         }
-        Protocol::Udp { .. } => {}
+        Protocol::Udp { .. } | Protocol::Unix { .. } => {}
     }
     Ok(())
 }
@@ -345,6 +345,7 @@ fn means(kind: Kind, key: &str) -> Means {
         Kind::Tcp | Kind::Mptcp => TCP,
         Kind::Sctp => SCTP,
         Kind::Udp => UDP,
+        Kind::Unix => &[],
     };
     // A behaviour that is new and not in the table is one that the kernel is not told of.
     table.iter().find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)

@@ -13,6 +13,8 @@ pub enum Kind {
     Mptcp,
     /// User Datagram Protocol: a message is a datagram.
     Udp,
+    /// UNIX sockets (`SOCK_STREAM`) between programs of one host; not in the model world.
+    Unix,
 }
 
 /// Options that belong to the application's use of a transport, not to the stack's behaviour.
@@ -23,6 +25,7 @@ const TCP_USE: [(&str, &str); 2] = [
         "what hosts keep for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
     ),
 ];
+const UNIX_USE: [(&str, &str); 1] = [("connections", "parallel connections, 1 to 1024")];
 const SCTP_USE: [(&str, &str); 7] = [
     ("associations", "parallel associations, 1 to 1024"),
     ("single_homed", "use the first address of each node alone, as TCP does: one path"),
@@ -41,15 +44,16 @@ const SCTP_USE: [(&str, &str); 7] = [
 
 impl Kind {
     /// Every transport protocol.
-    pub const ALL: [Self; 4] = [Self::Tcp, Self::Sctp, Self::Mptcp, Self::Udp];
+    pub const ALL: [Self; 5] = [Self::Tcp, Self::Sctp, Self::Mptcp, Self::Udp, Self::Unix];
 
-    /// The name in specifications: `"tcp"`, `"sctp"`, `"mptcp"`, `"udp"`.
+    /// The name in specifications: `"tcp"`, `"sctp"`, `"mptcp"`, `"udp"`, `"unix"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Sctp => "sctp",
             Self::Mptcp => "mptcp",
             Self::Udp => "udp",
+            Self::Unix => "unix",
         }
     }
 
@@ -59,6 +63,7 @@ impl Kind {
             Self::Tcp | Self::Mptcp => stack.table("tcp"),
             Self::Sctp => stack.table("sctp"),
             Self::Udp => stack.table("udp"),
+            Self::Unix => toml::Table::new(),
         }
     }
 
@@ -66,7 +71,7 @@ impl Kind {
         match self {
             Self::Tcp | Self::Mptcp => Some(toml::Value::String("off".to_owned())),
             Self::Sctp => Some(toml::Value::Boolean(false)),
-            Self::Udp => None,
+            Self::Udp | Self::Unix => None,
         }
     }
 
@@ -76,6 +81,7 @@ impl Kind {
             Self::Tcp | Self::Mptcp => &TCP_USE,
             Self::Sctp => &SCTP_USE,
             Self::Udp => &[],
+            Self::Unix => &UNIX_USE,
         }
     }
 }

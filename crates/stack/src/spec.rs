@@ -54,6 +54,11 @@ pub enum Protocol {
         /// Behaviour of both ends.
         config: hol_udp::Config,
     },
+    /// One or several pairs of UNIX sockets.
+    Unix {
+        /// Parallel connections; messages take them in turn.
+        connections: u16,
+    },
 }
 
 /// A transport as the user names it, settled: protocol, stack and every behaviour.
@@ -78,6 +83,7 @@ impl TransportSpec {
             Protocol::Sctp { .. } => Kind::Sctp,
             Protocol::Mptcp { .. } => Kind::Mptcp,
             Protocol::Udp { .. } => Kind::Udp,
+            Protocol::Unix { .. } => Kind::Unix,
         }
     }
     /// The name of the stack.
@@ -91,7 +97,9 @@ impl TransportSpec {
     /// How many connections (associations) it opens.
     pub const fn connections(&self) -> u16 {
         match self.protocol {
-            Protocol::Tcp { connections, .. } | Protocol::Mptcp { connections, .. } => connections,
+            Protocol::Tcp { connections, .. }
+            | Protocol::Mptcp { connections, .. }
+            | Protocol::Unix { connections } => connections,
             Protocol::Sctp { associations, .. } => associations,
             Protocol::Udp { .. } => 1,
         }
@@ -102,7 +110,7 @@ impl TransportSpec {
         match &self.protocol {
             Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
             Protocol::Udp { .. } => true,
-            Protocol::Tcp { .. } | Protocol::Mptcp { .. } => false,
+            Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => false,
         }
     }
 
@@ -110,7 +118,7 @@ impl TransportSpec {
     pub const fn metrics_cache(&self) -> MetricsCache {
         match self.protocol {
             Protocol::Tcp { metrics_cache, .. } | Protocol::Mptcp { metrics_cache, .. } => metrics_cache,
-            Protocol::Sctp { .. } | Protocol::Udp { .. } => MetricsCache::Off,
+            Protocol::Sctp { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => MetricsCache::Off,
         }
     }
 
@@ -122,7 +130,9 @@ impl TransportSpec {
     /// How many streams a workload may spread its messages over: those of all SCTP associations, or TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
-            Protocol::Tcp { connections, .. } | Protocol::Mptcp { connections, .. } => *connections,
+            Protocol::Tcp { connections, .. }
+            | Protocol::Mptcp { connections, .. }
+            | Protocol::Unix { connections } => *connections,
             Protocol::Sctp { config, associations, .. } => config.streams * *associations,
             Protocol::Udp { .. } => 1,
         }
@@ -160,6 +170,7 @@ impl FromStr for TransportSpec {
             Kind::Tcp | Kind::Mptcp => tcp(kind, options, &mut behaviour)?,
             Kind::Sctp => sctp(options, &mut behaviour)?,
             Kind::Udp => udp(options, &mut behaviour)?,
+            Kind::Unix => unix(options, &mut behaviour)?,
         };
         Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour: Arc::new(behaviour), protocol })
     }
@@ -196,6 +207,12 @@ fn udp(options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecEr
     let config: hol_udp::Config = options.settle(Kind::Udp, behaviour)?;
     misfit(config.check(), behaviour)?;
     Ok(Protocol::Udp { config })
+}
+
+fn unix(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+    let connections = options.parse_or("connections", 1, 1..=1024)?;
+    options.settle::<toml::Table>(Kind::Unix, behaviour)?;
+    Ok(Protocol::Unix { connections })
 }
 
 fn named_stack(name: Option<&str>) -> Result<&'static Stack, SpecError> {
@@ -305,6 +322,7 @@ mod tests {
     fn errors_name_the_cure() {
         assert!(error("quic").contains("known are \"tcp\", \"sctp\""));
         assert!(error("udp:streams=8").contains("udp has no option \"streams\""));
+        assert!(error("unix:nagle").contains("unix has no option \"nagle\""));
         assert!(error("udp:t2=100ms").contains("t2=100ms: t2 is shorter than t1"));
         assert!(error("sctp:stream=8").contains("did you mean \"streams\"?"));
         assert!(error("tcp:stack=bsd").contains("linux-6.12, linux-2.6, rfc"));
