@@ -2,12 +2,12 @@
 
 use std::io;
 
-use hol_workloads::LengthOf;
+use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::assignment::{Site, SocketsError};
+use crate::assignment::{Counts, Site, SocketsError};
 use crate::tcp::{self, Tcp};
-use crate::transceiver::{self, Opener, Transceiver, refused};
+use crate::transceiver::{self, Fault, Heard, Opener, Sent, Transceiver, refused};
 
 /// Opens pairs of UNIX sockets.
 #[derive(Debug)]
@@ -37,11 +37,64 @@ impl Opener for Unix {
     fn connect(&self, _client: &Site, server: &Site) -> Result<Socket, SocketsError> {
         let make = || socket().and_then(|socket| Ok((socket, name(server)?)));
         let (socket, name) = make().map_err(refused("make a UNIX socket"))?;
-        transceiver::begin(socket.connect(&name), server)?;
+        match socket.connect(&name) {
+            // That nobody listens is known at once, and told when it is looked after.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            connecting => transceiver::begin(connecting, server)?,
+        }
         Ok(socket)
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(tcp::Connection::new(socket, self.length_of))
+        Box::new(Connection(tcp::Connection::new(socket, self.length_of)))
+    }
+}
+
+/// One end of a pair.
+#[derive(Debug)]
+struct Connection(tcp::Connection);
+
+impl Transceiver for Connection {
+    fn socket(&self) -> &Socket {
+        self.0.socket()
+    }
+
+    fn opened(&mut self) -> Result<(), Fault> {
+        let peer = self.socket().peer_addr();
+        peer.map(|_| ()).map_err(|_| Fault::Protocol("connection refused"))
+    }
+
+    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
+        self.0.send(message)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.0.receive(buffer, take)
+    }
+
+    /// The kernel counts none.
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use hol_workloads::WorkloadSpec;
+
+    use super::*;
+
+    #[test]
+    fn who_listens_is_reached_and_who_does_not_refuses() {
+        let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
+        let unix = Unix { length_of: workload.length_of() };
+        let site = Site { addresses: vec![Ipv4Addr::LOCALHOST], port: std::process::id() as u16 };
+        let connected = || unix.transceiver(unix.connect(&site, &site).unwrap(), &site).opened();
+        assert_eq!(connected().unwrap_err().reason(), "connection refused");
+        let listener = unix.listen(&site).unwrap();
+        connected().unwrap();
+        assert!(unix.accept(&listener, &site).is_ok());
     }
 }
