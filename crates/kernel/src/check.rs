@@ -41,10 +41,6 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     }
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
-    if scenario.network.handover.is_some() {
-        let why = "namespaces keep their addresses here; let a path go down by `network.events`, or take the model world";
-        return Err(unsupported("network.handover", why.to_owned()));
-    }
     netem::plan(&scenario.network)?;
     engine().check(scenario, image)?;
     let settings = |transport, what: &str| {

@@ -89,16 +89,11 @@ impl Endpoints {
     /// server, the first of them on the same path.
     pub(crate) fn ends(&self, presence: &Presence) -> [Vec<Address>; 2] {
         let [client, server] = &self.addresses;
-        let is_chosen = |address: &Address| match self.is_homeless(presence) {
-            false => presence.has(*address),
-            true => presence.coming().is_none_or(|coming| coming == *address),
+        let is_chosen = |address| match self.is_homeless(presence) {
+            false => presence.has(address),
+            true => presence.coming().is_none_or(|coming| coming == address),
         };
-        let first = client.iter().position(is_chosen).unwrap_or(0);
-        let own = client.iter().copied().filter(is_chosen).collect();
-        let mut peer = server.clone();
-        let count = peer.len();
-        peer.rotate_left(first % count);
-        [own, peer]
+        hol_scenario::ends(client, server, is_chosen)
     }
 
     /// The client has no address now.

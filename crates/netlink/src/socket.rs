@@ -1,7 +1,7 @@
 //! The socket to the kernel.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::sys::socket::sockopt::{RcvBufForce, SndBufForce};
 use nix::sys::socket::{
@@ -23,6 +23,11 @@ impl Socket {
     /// A socket to the routing subsystem, rtnetlink(7).
     pub fn routing() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkRoute, 0)
+    }
+
+    /// A socket that hears what the routing subsystem tells to `groups`, a bit each.
+    pub fn routing_events(groups: u32) -> io::Result<Self> {
+        Self::open(SockProtocol::NetlinkRoute, groups)
     }
 
     /// A socket to the netfilter subsystems, such as nftables.
@@ -95,5 +100,11 @@ impl Socket {
             Some(error) => Err(io::Error::from_raw_os_error(error)),
             None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel did not answer to the end")),
         }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }

@@ -7,6 +7,7 @@
 
 mod background;
 pub mod conformance;
+mod ends;
 mod error;
 mod facts;
 mod flow;
@@ -21,6 +22,7 @@ mod witness;
 mod world;
 
 pub use background::{Background, BackgroundFlow};
+pub use ends::ends;
 pub use error::ScenarioError;
 pub use facts::{Facts, FilterFacts, Floor, LineFacts};
 pub use flow::{Flow, Tally, Terms};

@@ -26,6 +26,8 @@ pub struct Assignment {
     pub seed: Seed,
     /// Where the client is.
     pub client: Site,
+    /// Whether the client's addresses come and go.
+    pub client_moves: bool,
     /// Where the server is.
     pub server: Site,
     /// What its host has for it.

@@ -4,7 +4,7 @@ use std::io;
 
 use hol_base::Time;
 use hol_measure::{Leg, Record};
-use hol_scenario::{Flow, Tally};
+use hol_scenario::{Flow, Tally, ends};
 use hol_system::{Events, Poller, Ready};
 use hol_workloads::{ConnectionId, Output};
 use socket2::Socket;
@@ -13,6 +13,7 @@ use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site, Sock
 use crate::bell::Bell;
 use crate::clock::{Alarm, Clock};
 use crate::filter::Filter;
+use crate::presence::Presence;
 use crate::side::{Followed, Side};
 use crate::token::Token;
 use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
@@ -32,6 +33,10 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) listener: Option<Socket>,
     /// Where the server is, with the port that it has got.
     pub(crate) server_site: Site,
+    /// Which addresses the client's host has, if they come and go …
+    pub(crate) presence: Option<Presence>,
+    /// … and how many connections wait for one.
+    pub(crate) homeless: usize,
     /// By connection: where it comes from.
     pub(crate) client_ports: Vec<u16>,
     pub(crate) client: Side,
@@ -115,6 +120,10 @@ impl EventLoop<'_> {
                 self.serve(End::Client)?;
                 self.serve(End::Server)
             }
+            Token::Presence => {
+                self.follow()?;
+                self.serve(End::Client)
+            }
             Token::Listener => {
                 if let Err(fault) = self.accept() {
                     self.flow.note_failure(fault.reason());
@@ -163,10 +172,11 @@ impl EventLoop<'_> {
     fn accept_all(&mut self) -> Result<(), Fault> {
         let Some(listener) = &self.listener else { return Ok(()) };
         loop {
-            let (port, transceiver) = match self.opener.accept(listener, &self.assignment.client) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                other => other?,
-            };
+            let (port, transceiver) =
+                match self.opener.accept(listener, &self.assignment.client, self.presence.is_some()) {
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                    other => other?,
+                };
             // Any other is a stranger.
             if self.client_ports.contains(&port) {
                 self.server.add(&self.poller, transceiver)?;
@@ -174,19 +184,50 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Begins to connect from the client; the port after that of the last connection, while there are any.
+    /// Addresses of the client have come or gone: its connections are told, and those that had none to come from may have one
+    /// now.
+    fn follow(&mut self) -> Result<(), SocketsError> {
+        let changes = self.presence.as_mut().map_or(Ok(Vec::new()), Presence::changes);
+        for change in changes.map_err(refused("read the kernel's routing"))? {
+            self.client.follow(change, self.clock.now());
+        }
+        while self.homeless > 0 && self.is_at_home() {
+            self.homeless -= 1;
+            self.connect()?;
+        }
+        Ok(())
+    }
+
+    /// The client has an address.
+    fn is_at_home(&self) -> bool {
+        let Assignment { client, .. } = self.assignment;
+        self.presence.as_ref().is_none_or(|presence| client.addresses.iter().any(|own| presence.has(*own)))
+    }
+
+    /// Opens a connection, as soon as the client has an address.
     fn open(&mut self, ConnectionId(id): ConnectionId) -> Result<(), SocketsError> {
-        let next = self.client.connections();
+        let next = self.client.connections() + self.homeless;
         assert_eq!(id as usize, next, "connections are numbered in the order of their opening");
         self.flow.note_opening();
-        let Site { port, .. } = self.assignment.client;
+        if self.homeless == 0 && self.is_at_home() {
+            return self.connect();
+        }
+        self.homeless += 1;
+        Ok(())
+    }
+
+    /// Begins to connect from the client; the port after that of the last connection, while there are any.
+    fn connect(&mut self) -> Result<(), SocketsError> {
+        let [Site { port, addresses: own }, server] = [&self.assignment.client, &self.server_site];
         let number = self.client.connections() as u16;
-        let port = if port == 0 { 0 } else { port.checked_add(number).unwrap_or(0) };
-        let from = Site { port, ..self.assignment.client.clone() };
-        let socket = self.opener.connect(&from, &self.server_site)?;
+        let port = if *port == 0 { 0 } else { port.checked_add(number).unwrap_or(0) };
+        let is_here = |address| self.presence.as_ref().is_none_or(|presence| presence.has(address));
+        let [own, peer] = ends(own, &server.addresses, is_here);
+        let (from, to) = (Site { addresses: own, port }, Site { addresses: peer, port: server.port });
+        let socket = self.opener.connect(&from, &to)?;
         let port = own_port(&socket)?;
         self.client_ports.push(port);
-        let client = self.opener.transceiver(socket, &self.server_site);
+        let client = self.opener.transceiver(socket, &to);
         self.client.add(&self.poller, client).map_err(refused("watch a socket"))?;
         if !self.opener.accepts() && self.assignment.workload.listens {
             self.meet(&Site { port, ..from })?;

@@ -46,7 +46,7 @@ impl Opener for OneToMany {
         true
     }
 
-    fn accept(&self, listener: &Socket, client: &Site) -> io::Result<(u16, Box<dyn Transceiver>)> {
+    fn accept(&self, listener: &Socket, client: &Site, _: bool) -> io::Result<(u16, Box<dyn Transceiver>)> {
         let number = loop {
             let mut notification = [0; structures::LONGEST_NOTIFICATION];
             let read = system::receive(listener, &mut notification, &mut [])?;

@@ -12,6 +12,7 @@ use crate::event_loop::{Enter, EventLoop};
 use crate::filter::Filter;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
+use crate::presence::Presence;
 use crate::sctp::Sctp;
 use crate::side::Side;
 use crate::tcp::Tcp;
@@ -53,6 +54,11 @@ pub(crate) fn event_loop<'p>(
     }
     enter(End::Client).map_err(refused("enter the client's network"))?;
 
+    let presence = assignment.client_moves.then(Presence::watch).transpose();
+    let presence = presence.map_err(refused("listen to the kernel's routing"))?;
+    let heard =
+        presence.as_ref().map_or(Ok(()), |events| poller.add(events, Token::Presence, Interest::Read));
+    heard.map_err(refused("watch the kernel's routing"))?;
     let Ties { stop, asker, desk, bell } = ties;
     stop.map_or(Ok(()), |stop| poller.add(stop, Token::Stop, Interest::Read))
         .map_err(refused("watch for the end"))?;
@@ -77,6 +83,8 @@ pub(crate) fn event_loop<'p>(
         listener,
         server_site,
         client_ports: Vec::new(),
+        presence,
+        homeless: 0,
         client: Side::new(End::Client, client),
         server: Side::new(End::Server, server),
         bell,

@@ -9,6 +9,8 @@ use hol_workloads::{Outgoing, Terms};
 use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
+use crate::moving::{self, Moving};
+use crate::presence::Change;
 use crate::sctp_structures::{self as structures, SOL_SCTP};
 use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused, whole_or_nothing};
 use hol_system as system;
@@ -60,7 +62,8 @@ impl Sctp {
     pub(crate) fn association(&self, socket: Socket, peer: &Site) -> Association {
         let control = structures::send_information(self.unordered, self.reliability);
         let primary = peer.addresses[0];
-        Association { socket, number: 0, primary, control, partial: BytesMut::new() }
+        let moving = self.config.addip.then(Moving::default);
+        Association { socket, number: 0, primary, moving, control, partial: BytesMut::new() }
     }
 }
 
@@ -73,6 +76,9 @@ impl Opener for Sctp {
 
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
         let socket = self.socket(client)?;
+        if self.config.addip {
+            moving::prepare(&socket)?;
+        }
         let all = structures::addresses(self.addresses(server), server.port);
         transceiver::begin(system::set_option(&socket, SOL_SCTP, structures::CONNECTX, &all), server)?;
         Ok(socket)
@@ -91,6 +97,8 @@ pub(crate) struct Association {
     pub(crate) number: u32,
     /// The peer's address that is to be used while it works.
     primary: Ipv4Addr,
+    /// It may move.
+    moving: Option<Moving>,
     /// What goes with each message, but for the stream.
     control: Vec<u8>,
     /// What has come of a message that is delivered in parts.
@@ -127,7 +135,12 @@ impl Transceiver for Association {
 
     fn opened(&mut self) -> Result<(), Fault> {
         let port = self.socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
-        Ok(self.set_primary(port)?)
+        self.set_primary(port)?;
+        self.moving.as_mut().map_or(Ok(()), |moving| moving.begin(&self.socket))
+    }
+
+    fn follow(&mut self, change: Change) -> Result<(), Fault> {
+        self.moving.as_mut().map_or(Ok(()), |moving| moving.change(&self.socket, change))
     }
 
     fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {

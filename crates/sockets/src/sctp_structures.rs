@@ -15,8 +15,11 @@ use hol_system::{self as system, u16_at, u32_at};
 
 pub(crate) const SOL_SCTP: i32 = 132;
 pub(crate) const BINDX_ADD: i32 = 100;
+pub(crate) const BINDX_REM: i32 = 101;
 pub(crate) const CONNECTX: i32 = 110;
+pub(crate) const PEER_PRIMARY_ADDR: i32 = 5;
 pub(crate) const PRIMARY_ADDR: i32 = 6;
+const GET_LOCAL_ADDRS: i32 = 109;
 const GET_ASSOC_STATS: i32 = 112;
 /// In the flags of a message that the kernel itself made.
 pub(crate) const MSG_NOTIFICATION: i32 = 0x8000;
@@ -202,7 +205,18 @@ pub(crate) fn addresses(all: &[Ipv4Addr], port: u16) -> Vec<u8> {
     all.iter().fold(Octets::default(), pack).0
 }
 
-/// RFC 6458 section 8.1.9.
+/// The addresses that a socket is bound to, eight at most. RFC 6458 section 9.5, `struct sctp_getaddrs`.
+pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<Ipv4Addr>> {
+    const HEAD: usize = 8;
+    const EACH: usize = 16;
+    let mut octets = [0; HEAD + 8 * EACH];
+    system::option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
+    let count = u32_at(&octets, 4).unwrap_or(0) as usize;
+    let ip = |address: &[u8; EACH]| Ipv4Addr::new(address[4], address[5], address[6], address[7]);
+    Ok(octets[HEAD..].as_chunks().0.iter().take(count).map(ip).collect())
+}
+
+/// RFC 6458 sections 8.1.9 and 8.3.1: one of the peer's, or one of ours.
 pub(crate) fn primary(association: u32, address: SocketAddrV4) -> Vec<u8> {
     Octets::default().u32(association).address(address).zeros(STORAGE - 16).0
 }

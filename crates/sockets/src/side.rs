@@ -9,6 +9,7 @@ use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
 
 use crate::End;
 use crate::assignment::Counts;
+use crate::presence::Change;
 use crate::token::Token;
 use crate::transceiver::{Fault, Heard, Sent, Transceiver};
 
@@ -202,6 +203,16 @@ impl Side {
             )?;
         }
         Ok(())
+    }
+
+    /// An address of the host has come or gone: every connection is told.
+    pub(crate) fn follow(&mut self, change: Change, now: Time) {
+        for id in (0..self.connections.len() as u32).map(ConnectionId) {
+            let followed = self.connection(id).map(|connection| connection.transceiver.follow(change));
+            if let Some(Err(fault)) = followed {
+                self.fail(id, now, &fault);
+            }
+        }
     }
 
     /// Sends a message; one that the transport does not take goes back to the application.

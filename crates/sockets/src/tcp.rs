@@ -9,6 +9,7 @@ use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
+use crate::presence::Change;
 use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused};
 use hol_system::{self as system, u32_at};
 
@@ -26,9 +27,8 @@ impl Tcp {
     /// Longer than any number of parallel connections.
     pub(crate) const BACKLOG: i32 = 1024;
 
-    /// A bound socket that behaves as asked; what a listener accepts inherits it.
-    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
-        let socket = self.family.socket(site)?;
+    /// Makes a bound socket behave as asked; what a listener accepts inherits it.
+    fn prepare(&self, socket: Socket) -> Result<Socket, SocketsError> {
         let nodelay = self.config.nagle == Nagle::Off;
         socket.set_tcp_nodelay(nodelay).map_err(refused("set TCP_NODELAY"))?;
         let congestion = match self.config.congestion {
@@ -47,19 +47,20 @@ impl Tcp {
 
 impl Opener for Tcp {
     fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
-        let socket = self.socket(server)?;
+        let socket = self.prepare(self.family.socket_for_all(server)?)?;
         socket.listen(Self::BACKLOG).map_err(refused("listen"))?;
         Ok(socket)
     }
 
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
-        let socket = self.socket(client)?;
+        let socket = self.prepare(self.family.socket(client)?)?;
         transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection::new(socket, self.length_of))
+        let mortal = self.config.address_loss_aborts;
+        Box::new(Connection { mortal, ..Connection::new(socket, self.length_of) })
     }
 }
 
@@ -68,13 +69,15 @@ impl Opener for Tcp {
 pub(crate) struct Connection {
     socket: Socket,
     framer: Framer,
+    /// It dies with its own address.
+    mortal: bool,
     /// Octets that the kernel took of a message, when it did not take all.
     taken: usize,
 }
 
 impl Connection {
     pub(crate) fn new(socket: Socket, length_of: LengthOf) -> Self {
-        Self { socket, framer: Framer::new(length_of), taken: 0 }
+        Self { socket, framer: Framer::new(length_of), mortal: false, taken: 0 }
     }
 }
 
@@ -105,6 +108,17 @@ impl Transceiver for Connection {
             take(Heard::Message(0, framed.payload));
         }
         Ok(())
+    }
+
+    /// Linux leaves a connection alone whose address is gone: it is the system that destroys it, or who has it. Closed with RST,
+    /// which nobody hears, it leaves nothing behind.
+    fn follow(&mut self, change: Change) -> Result<(), Fault> {
+        let own = self.socket.local_addr()?.as_socket_ipv4().map(|own| *own.ip());
+        if !self.mortal || own.map(Change::Went) != Some(change) {
+            return Ok(());
+        }
+        self.socket.set_linger(Some(std::time::Duration::ZERO))?;
+        Err(Fault::Protocol("the local address is gone"))
     }
 
     fn counts(&self) -> Counts {

@@ -12,6 +12,8 @@ pub(crate) enum Token {
     Stop,
     /// An application on another thread has left something for one of these.
     Bell,
+    /// Addresses of the client have come or gone.
+    Presence,
     /// The server's listening socket.
     Listener,
     /// The socket of a connection of an end.
@@ -25,8 +27,9 @@ impl From<Token> for u64 {
             Token::Listener => 1,
             Token::Stop => 2,
             Token::Bell => 3,
-            Token::Connection(End::Client, ConnectionId(number)) => 4 + 2 * Self::from(number),
-            Token::Connection(End::Server, ConnectionId(number)) => 5 + 2 * Self::from(number),
+            Token::Presence => 4,
+            Token::Connection(End::Client, ConnectionId(number)) => 6 + 2 * Self::from(number),
+            Token::Connection(End::Server, ConnectionId(number)) => 7 + 2 * Self::from(number),
         }
     }
 }
@@ -38,9 +41,10 @@ impl From<u64> for Token {
             1 => Self::Listener,
             2 => Self::Stop,
             3 => Self::Bell,
+            4 => Self::Presence,
             other => {
                 let end = if other.is_multiple_of(2) { End::Client } else { End::Server };
-                Self::Connection(end, ConnectionId(((other - 4) / 2) as u32))
+                Self::Connection(end, ConnectionId(((other - 6) / 2) as u32))
             }
         }
     }
@@ -56,7 +60,9 @@ mod tests {
             .map(ConnectionId)
             .into_iter()
             .flat_map(|number| [End::Client, End::Server].map(|end| Token::Connection(end, number)));
-        for token in connections.chain([Token::Alarm, Token::Listener, Token::Stop, Token::Bell]) {
+        for token in
+            connections.chain([Token::Alarm, Token::Listener, Token::Stop, Token::Bell, Token::Presence])
+        {
             assert_eq!(Token::from(u64::from(token)), token);
         }
     }

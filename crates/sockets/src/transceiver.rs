@@ -9,6 +9,7 @@ use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
+use crate::presence::Change;
 
 /// How the sockets of a protocol are opened.
 pub(crate) trait Opener {
@@ -21,11 +22,21 @@ pub(crate) trait Opener {
     /// The transceiver of a socket that is connected to `peer`, or is going to be.
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver>;
 
-    /// The next connection that has come to a listener, with its port at `client`.
-    fn accept(&self, listener: &Socket, client: &Site) -> io::Result<(u16, Box<dyn Transceiver>)> {
+    /// The next connection that has come to a listener, with its port at `client`, which may move: it need not have its other
+    /// addresses any more.
+    fn accept(
+        &self,
+        listener: &Socket,
+        client: &Site,
+        moves: bool,
+    ) -> io::Result<(u16, Box<dyn Transceiver>)> {
         let (socket, peer) = listener.accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)?;
-        let port = peer.as_socket().map_or(0, |peer| peer.port());
-        Ok((port, self.transceiver(socket, client)))
+        let peer = peer.as_socket_ipv4();
+        let mut client = client.clone();
+        if let Some(peer) = peer.filter(|_| moves) {
+            client.addresses = vec![*peer.ip()];
+        }
+        Ok((peer.map_or(0, |peer| peer.port()), self.transceiver(socket, &client)))
     }
 
     /// Whether the thread has to be in the server's network to accept.
@@ -63,6 +74,11 @@ pub(crate) trait Transceiver {
     /// Sends no more.
     fn shutdown(&self) -> io::Result<()> {
         self.socket().shutdown(Shutdown::Write)
+    }
+
+    /// An address of the host has come or gone.
+    fn follow(&mut self, _: Change) -> Result<(), Fault> {
+        Ok(())
     }
 
     /// What the kernel has counted.
@@ -153,11 +169,20 @@ pub(crate) struct Family {
 impl Family {
     /// A socket, bound to the first address of a site.
     pub(crate) fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+        self.socket_at(SocketAddrV4::new(site.addresses[0], site.port))
+    }
+
+    /// A socket for whoever comes to any address of a site.
+    pub(crate) fn socket_for_all(&self, site: &Site) -> Result<Socket, SocketsError> {
+        let address = if let [only] = site.addresses[..] { only } else { Ipv4Addr::UNSPECIFIED };
+        self.socket_at(SocketAddrV4::new(address, site.port))
+    }
+
+    fn socket_at(&self, at: SocketAddrV4) -> Result<Socket, SocketsError> {
         let kind = self.kind.nonblocking().cloexec();
         let socket = Socket::new(Domain::IPV4, kind, Some(self.protocol)).map_err(|e| self.missing(e))?;
         // A run may follow upon another whose connections are in TIME-WAIT.
         socket.set_reuse_address(true).map_err(refused("set SO_REUSEADDR"))?;
-        let at = SocketAddrV4::new(site.addresses[0], site.port);
         socket.bind(&at.into()).map_err(refused(format!("bind {} to {at}", self.name)))?;
         Ok(socket)
     }

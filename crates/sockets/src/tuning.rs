@@ -117,7 +117,7 @@ const TCP: &[(&str, Means)] = &[
     ("syn_retries", Setting("net/ipv4/tcp_syn_retries", text)),
     ("syn_linear_timeouts", NewSysctl("net/ipv4/tcp_syn_linear_timeouts", text)),
     ("time_wait", Fixed(BUILT_IN)),
-    ("address_loss_aborts", Fixed(BUILT_IN)),
+    ("address_loss_aborts", Socket),
 ];
 
 /// Behaviours of SCTP.

@@ -95,6 +95,6 @@ mod tests {
         assert_eq!(connected().unwrap_err().reason(), "connection refused");
         let listener = unix.listen(&site).unwrap();
         connected().unwrap();
-        assert!(unix.accept(&listener, &site).is_ok());
+        assert!(unix.accept(&listener, &site, false).is_ok());
     }
 }

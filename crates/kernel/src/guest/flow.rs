@@ -82,6 +82,7 @@ pub(super) fn all<'t>(
             messages,
             seed,
             client,
+            client_moves: scenario.network.handover.is_some(),
             server,
             server_host,
             processors,

@@ -3,6 +3,7 @@
 //! It loads the modules and pauses the machine; the host takes a snapshot there. Whoever goes on from the snapshot
 //! gives it a job: it builds the network, measures the floor, lets the workload run, and hands the records over.
 
+mod attachment;
 mod bpf;
 mod capture;
 mod chain;

@@ -12,6 +12,7 @@ use super::netlink::Routing;
 /// linux/rtnetlink.h
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
+const RTM_DELADDR: u16 = 21;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWNEIGH: u16 = 28;
 const RTM_NEWRULE: u16 = 32;
@@ -21,6 +22,11 @@ const AF_INET: u8 = 2;
 pub(super) const BEYOND: u8 = 100;
 /// Where all others do.
 pub(super) const MAIN: u8 = 254;
+
+/// Where those do that come from a host's address on the link at `place`.
+pub(super) const fn own(place: usize) -> u8 {
+    BEYOND + 1 + place as u8
+}
 
 /// An interface at one end of a cable.
 #[derive(Debug, Clone)]
@@ -73,27 +79,36 @@ pub(super) fn up(here: &Routing, index: u32) -> Result<(), Trouble> {
 
 /// Gives an interface an address, without a subnet.
 pub(super) fn address(here: &Routing, index: u32, address: Ipv4Addr) -> Result<(), Trouble> {
+    here.tell(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
+}
+
+/// Takes an address from an interface. With its last one the interface loses all its routes and neighbours.
+pub(super) fn forget(here: &Routing, index: u32, address: Ipv4Addr) -> Result<(), Trouble> {
+    here.tell(about_address(RTM_DELADDR, 0, index, address), &format!("remove the address {address}"))
+}
+
+fn about_address(kind: u16, flags: u16, index: u32, address: Ipv4Addr) -> Message {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
     let [a, b, c, d] = index.to_ne_bytes();
-    let message = Message::new(RTM_NEWADDR, CREATE, &[AF_INET, 32, 0, 0, a, b, c, d]);
+    let message = Message::new(kind, flags, &[AF_INET, 32, 0, 0, a, b, c, d]);
     let octets = address.octets();
-    here.tell(
-        message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets),
-        &format!("add the address {address}"),
-    )
+    message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets)
 }
 
-/// `address` is reached through an interface, by way of `next`; nobody ever has to ask for it.
+/// `address` is reached through an interface, by way of `next`; nobody ever has to ask for it. Of several ways in a table that
+/// with the lowest `metric` is taken.
 pub(super) fn host(
     here: &Routing,
     table: u8,
+    metric: u32,
     index: u32,
     address: Ipv4Addr,
     next: [u8; 6],
 ) -> Result<(), Trouble> {
     const RTA_DST: u16 = 1;
     const RTA_OIF: u16 = 4;
+    const RTA_PRIORITY: u16 = 6;
     const NDA_DST: u16 = 1;
     const NDA_LLADDR: u16 = 2;
     const STATIC: u8 = 4;
@@ -102,7 +117,8 @@ pub(super) fn host(
     const PERMANENT: u8 = 0x80;
     let route = [AF_INET, 32, 0, 0, table, STATIC, ON_LINK, UNICAST, 0, 0, 0, 0];
     let message = Message::new(RTM_NEWROUTE, CREATE, &route).with(RTA_DST, &address.octets());
-    here.tell(message.with_number(RTA_OIF, index), &format!("add the route to {address}"))?;
+    let message = message.with_number(RTA_OIF, index).with_number(RTA_PRIORITY, metric);
+    here.tell(message, &format!("add the route to {address}"))?;
     let [a, b, c, d] = index.to_ne_bytes();
     let neighbour = [AF_INET, 0, 0, 0, a, b, c, d, PERMANENT, 0, 0, 0];
     let message = Message::new(RTM_NEWNEIGH, CREATE, &neighbour).with(NDA_DST, &address.octets());
@@ -112,9 +128,19 @@ pub(super) fn host(
 /// Packets that arrive at `interface` look for their way in the table [`BEYOND`].
 pub(super) fn beyond(here: &Routing, interface: &Interface) -> Result<(), Trouble> {
     const FRA_IIFNAME: u16 = 3;
+    here.tell(rule(0, BEYOND).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
+}
+
+/// Packets from `address` look for their way in `table`.
+pub(super) fn from(here: &Routing, address: Ipv4Addr, table: u8) -> Result<(), Trouble> {
+    const FRA_SRC: u16 = 2;
+    here.tell(rule(32, table).with(FRA_SRC, &address.octets()), &format!("add a routing rule for {address}"))
+}
+
+/// What leads to `table` before the others; of the source so many bits count.
+fn rule(source_bits: u8, table: u8) -> Message {
     const FRA_PRIORITY: u16 = 6;
     const TO_TABLE: u8 = 1;
-    let rule = [AF_INET, 0, 0, 0, BEYOND, 0, 0, TO_TABLE, 0, 0, 0, 0];
-    let message = Message::new(RTM_NEWRULE, CREATE, &rule).with_name(FRA_IIFNAME, &interface.name);
-    here.tell(message.with_number(FRA_PRIORITY, 1), "add a routing rule")
+    let rule = [AF_INET, 0, source_bits, 0, table, 0, 0, TO_TABLE, 0, 0, 0, 0];
+    Message::new(RTM_NEWRULE, CREATE, &rule).with_number(FRA_PRIORITY, 1)
 }

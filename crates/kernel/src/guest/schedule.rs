@@ -1,4 +1,4 @@
-//! What happens to lines during the run, at its time.
+//! What happens to lines and to addresses during the run, at its time.
 
 use std::thread;
 use std::time::Duration;
@@ -8,24 +8,51 @@ use hol_network::ScheduledChange;
 use nix::sys::prctl::set_timerslack;
 
 use super::Trouble;
+use super::attachment::Move;
 use super::chain::Chain;
 
+/// Something that happens at a time.
+enum Event {
+    Change(ScheduledChange),
+    Move(Move),
+}
+
+impl Event {
+    fn at(&self) -> Time {
+        match self {
+            Self::Change(change) => change.at,
+            Self::Move(node) => node.at,
+        }
+    }
+}
+
 /// Begins now; the machine's end ends it.
-pub(super) fn start(changes: Vec<ScheduledChange>, chains: Vec<Chain>) -> Result<(), Trouble> {
+pub(super) fn start(
+    changes: Vec<ScheduledChange>,
+    chains: Vec<Chain>,
+    moves: Vec<Move>,
+) -> Result<(), Trouble> {
     let start = Clock::now();
-    if !changes.is_empty() {
-        thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(start, &changes, chains))?;
+    let mut events: Vec<Event> = changes.into_iter().map(Event::Change).collect();
+    events.extend(moves.into_iter().map(Event::Move));
+    // At one time lines first, as in the model.
+    events.sort_by_key(Event::at);
+    if !events.is_empty() {
+        thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(start, &events, chains))?;
     }
     Ok(())
 }
 
-fn follow(start: Clock, changes: &[ScheduledChange], mut chains: Vec<Chain>) {
+fn follow(start: Clock, events: &[Event], mut chains: Vec<Chain>) {
     // Wake-ups may otherwise come 50 µs late.
     let exact = set_timerslack(1).map_err(Trouble::from);
-    let all = changes.iter().try_for_each(|scheduled| {
-        let due = Duration::from_nanos(scheduled.at.since(Time::ZERO).as_nanos());
+    let all = events.iter().try_for_each(|event| {
+        let due = Duration::from_nanos(event.at().since(Time::ZERO).as_nanos());
         wait(due.saturating_sub(start.elapsed()));
-        chains[usize::from(scheduled.line.0)].change(&scheduled.change)
+        match event {
+            Event::Change(scheduled) => chains[usize::from(scheduled.line.0)].change(&scheduled.change),
+            Event::Move(node) => node.take_place(),
+        }
     });
     if let Err(problem) = exact.and(all) {
         // A run on a network other than what was asked for is no run.

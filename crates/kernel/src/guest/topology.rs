@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use hol_base::Seed;
-use hol_network::{InterfaceId, LineId, Medium, NodeId, Segment};
+use hol_network::{AddressChange, InterfaceId, LineId, Medium, NodeId, Segment};
 use hol_scenario::LineFacts;
 use nix::net::if_::if_nametoindex;
 
+use super::attachment::{Attachment, Move};
 use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
+use super::netlink::Routing;
 use super::route::{self, BEYOND, Interface, MAIN};
 use super::{Trouble, offload};
 use crate::netem::BuildableNetwork;
@@ -90,6 +92,48 @@ impl Topology {
     /// What changes during the run; the lines are no longer here.
     pub(super) fn take_chains(&mut self) -> Vec<Chain> {
         std::mem::take(&mut self.chains)
+    }
+
+    /// The moves of nodes during the run, in the order of time. An address that comes then is gone afterwards.
+    pub(super) fn moves(&self, plan: &BuildableNetwork) -> Result<Vec<Move>, Trouble> {
+        let moves = plan.network.address_changes().iter().map(|change| {
+            let attachment = self.attachment(plan, change)?;
+            attachment.go()?;
+            if !change.comes {
+                attachment.come()?;
+            }
+            Ok(Move { at: change.at, comes: change.comes, attachment })
+        });
+        moves.collect()
+    }
+
+    /// Where the node of `change` has its address. Through that link it reaches all addresses of the node at the other end,
+    /// as it would any host of the Internet: an association goes on to the one that it was set up with. A link that it comes to
+    /// is preferred, as the model prefers it.
+    fn attachment(&self, plan: &BuildableNetwork, change: &AddressChange) -> Result<Attachment, Trouble> {
+        let of_link = |segment: &Segment| {
+            let cables = segment.interfaces.iter().map(|id| self.cable(*id));
+            let (own, others): (Vec<_>, Vec<_>) = cables.partition(|cable| cable.address == change.address);
+            Some((*own.first()?, *others.first()?))
+        };
+        let links = self.routers.iter().zip(plan.network.segments());
+        let found =
+            links.enumerate().find_map(|(place, (router, segment))| Some((place, router, of_link(segment)?)));
+        let (place, router, (own, other)) = found.ok_or("an address that comes or goes is on no link")?;
+        let peers = self.addresses(other.node);
+        for peer in peers.iter().filter(|peer| **peer != other.address) {
+            route::host(&router.namespace.routing, MAIN, 0, other.near_index, *peer, other.outer.hardware)?;
+        }
+        self.node(own.node).enter()?;
+        Ok(Attachment {
+            routing: Routing::here()?,
+            interface: own.outer_index,
+            address: own.address,
+            table: route::own(place),
+            peers,
+            router: own.near.hardware,
+            metric: if change.comes { 1 } else { 2 },
+        })
     }
 
     /// Packets that both ends have sent.
@@ -191,7 +235,7 @@ impl Topology {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
             let cable = self.cable(way.from);
-            route::host(routing, MAIN, cable.outer_index, way.destination, cable.near.hardware)?;
+            route::host(routing, MAIN, 0, cable.outer_index, way.destination, cable.near.hardware)?;
         }
         Ok(())
     }
@@ -208,9 +252,9 @@ impl Topology {
             for (destination, to) in onward {
                 let next = self.cable(to);
                 let table = if router.shared.is_some() { BEYOND } else { MAIN };
-                route::host(routing, table, next.near_index, destination, next.outer.hardware)?;
+                route::host(routing, table, 0, next.near_index, destination, next.outer.hardware)?;
                 if let Some((before, beyond)) = &router.shared {
-                    route::host(routing, MAIN, *before, destination, beyond.hardware)?;
+                    route::host(routing, MAIN, 0, *before, destination, beyond.hardware)?;
                 }
             }
         }

@@ -26,10 +26,11 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let floor = probe::floors(&topology, &plan)?;
     topology.begin()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
+    let moves = topology.moves(&plan)?;
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let capture = job.capture.then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
-    schedule::start(plan.changes.clone(), chains)?;
+    schedule::start(plan.changes.clone(), chains, moves)?;
     let outcome = flow::run(&flows, &job.scenario)?;
     let capture = capture.map(|capture| capture.finish(outcome.epoch)).transpose()?;
     let run = outcome.measured();

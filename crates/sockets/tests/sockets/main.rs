@@ -29,6 +29,7 @@ fn assignment(transport: &str, kind: &str) -> Assignment {
         messages: 30,
         seed: Seed(1),
         client: loopback(),
+        client_moves: false,
         server: loopback(),
         server_host: HostSpec::default(),
         processors: [None, None],

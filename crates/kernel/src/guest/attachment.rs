@@ -1,0 +1,60 @@
+//! A node's attachment to a link, which comes and goes as the node moves: an address, and the ways that lead from it.
+
+use std::net::Ipv4Addr;
+
+use hol_base::Time;
+
+use super::Trouble;
+use super::netlink::Routing;
+use super::route::{self, MAIN};
+
+/// What a node has of a link while it is there.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    /// Of the node's namespace.
+    pub(super) routing: Routing,
+    /// The node's interface on the link.
+    pub(super) interface: u32,
+    pub(super) address: Ipv4Addr,
+    /// The ways of packets from this address.
+    pub(super) table: u8,
+    /// Whom it reaches here.
+    pub(super) peers: Vec<Ipv4Addr>,
+    /// The hardware address of the router.
+    pub(super) router: [u8; 6],
+    /// Of two links through which a peer is reached, what has no address of its own yet takes the one with less of it.
+    pub(super) metric: u32,
+}
+
+/// An attachment comes or goes.
+#[derive(Debug)]
+pub(super) struct Move {
+    pub(super) at: Time,
+    pub(super) comes: bool,
+    pub(super) attachment: Attachment,
+}
+
+impl Attachment {
+    /// The address comes; its ways before it, so that they are there for whoever hears of it.
+    pub(super) fn come(&self) -> Result<(), Trouble> {
+        let Self { routing, interface, address, table, peers, router, metric } = self;
+        for peer in peers {
+            for (table, metric) in [(MAIN, *metric), (*table, 0)] {
+                route::host(routing, table, metric, *interface, *peer, *router)?;
+            }
+        }
+        route::from(routing, *address, *table)?;
+        route::address(routing, *interface, *address)
+    }
+
+    /// The address goes. It is the last of its interface, so Linux forgets the ways with it.
+    pub(super) fn go(&self) -> Result<(), Trouble> {
+        route::forget(&self.routing, self.interface, self.address)
+    }
+}
+
+impl Move {
+    pub(super) fn take_place(&self) -> Result<(), Trouble> {
+        if self.comes { self.attachment.come() } else { self.attachment.go() }
+    }
+}

@@ -1,0 +1,103 @@
+//! Which addresses the client's host has, as its kernel tells. rtnetlink(7)
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use hol_netlink::{Message, Socket, attributes};
+
+/// Addresses that may come and go.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    events: Socket,
+    here: Vec<Ipv4Addr>,
+}
+
+/// An address has come, or gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Came(Ipv4Addr),
+    Went(Ipv4Addr),
+}
+
+/// linux/rtnetlink.h
+const RTM_NEWROUTE: u16 = 24;
+const RTM_DELROUTE: u16 = 25;
+const RTM_GETROUTE: u16 = 26;
+/// Routes, and not addresses: it is with its local route that an address can be bound to.
+const RTMGRP_IPV4_ROUTE: u32 = 0x40;
+const AF_INET: u8 = 2;
+
+impl Presence {
+    /// Of the network that this thread is in.
+    pub(crate) fn watch() -> io::Result<Self> {
+        let events = Socket::routing_events(RTMGRP_IPV4_ROUTE)?;
+        let mut here = Vec::new();
+        let all = Message::new(RTM_GETROUTE, 0, &[AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        Socket::routing()?.list(all, |route| here.extend(local(route)))?;
+        Ok(Self { events, here })
+    }
+
+    pub(crate) fn has(&self, address: Ipv4Addr) -> bool {
+        self.here.contains(&address)
+    }
+
+    /// What has happened since the last time.
+    pub(crate) fn changes(&mut self) -> io::Result<Vec<Change>> {
+        let Self { events, here } = self;
+        let mut changes = Vec::new();
+        events.answers(|event| match (event.kind, local(event.body)) {
+            (RTM_NEWROUTE, Some(address)) if !here.contains(&address) => {
+                here.push(address);
+                changes.push(Change::Came(address));
+            }
+            (RTM_DELROUTE, Some(address)) if here.contains(&address) => {
+                here.retain(|other| *other != address);
+                changes.push(Change::Went(address));
+            }
+            _ => {}
+        })?;
+        Ok(changes)
+    }
+}
+
+impl AsFd for Presence {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+}
+
+/// The address that a route says is this host's own. linux/rtnetlink.h, `struct rtmsg`.
+fn local(route: &[u8]) -> Option<Ipv4Addr> {
+    const LENGTH: usize = 12;
+    const RTN_LOCAL: u8 = 2;
+    const RTA_DST: u16 = 1;
+    let (head, rest) = route.split_at_checked(LENGTH)?;
+    let is_own = head[1] == 32 && head[7] == RTN_LOCAL;
+    let (_, destination) = attributes(rest).find(|(kind, _)| *kind == RTA_DST).filter(|_| is_own)?;
+    Some(Ipv4Addr::from(*destination.first_chunk::<4>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_netlink::messages;
+
+    #[test]
+    fn a_local_route_is_an_address() {
+        let route = |kind| {
+            let head = [AF_INET, 32, 0, 0, 255, 2, 254, kind, 0, 0, 0, 0];
+            Message::new(RTM_NEWROUTE, 0, &head).with(1, &[10, 0, 2, 1]).with_number(4, 3).finish(0)
+        };
+        let address = |octets: &[u8]| messages(octets).next().and_then(|message| local(message.body));
+        assert_eq!(address(&route(2)), Some(Ipv4Addr::new(10, 0, 2, 1)));
+        assert_eq!(address(&route(1)), None);
+        assert_eq!(local(&[0; 5]), None);
+    }
+
+    #[test]
+    fn this_host_has_its_loopback_address() {
+        let presence = Presence::watch().unwrap();
+        assert!(presence.has(Ipv4Addr::LOCALHOST) && !presence.has(Ipv4Addr::new(192, 0, 2, 1)));
+    }
+}
