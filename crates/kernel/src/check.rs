@@ -41,6 +41,10 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     }
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
+    if scenario.network.handover.is_some() && scenario.transport.kind() == Kind::Udp {
+        let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world";
+        return Err(unsupported("network.handover", why.to_owned()));
+    }
     netem::plan(&scenario.network)?;
     engine().check(scenario, image)?;
     let settings = |transport, what: &str| {

@@ -30,6 +30,11 @@ impl Socket {
         Self::open(SockProtocol::NetlinkRoute, groups)
     }
 
+    /// A socket to the subsystems that have no protocol of their own.
+    pub fn generic() -> io::Result<Self> {
+        Self::open(SockProtocol::NetlinkGeneric, 0)
+    }
+
     /// A socket to the netfilter subsystems, such as nftables.
     pub fn netfilter() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkNetFilter, 0)

@@ -80,6 +80,15 @@ pub struct Config {
     pub auth_hash: Hash,
     /// Offer dynamic address reconfiguration: a host that moves takes its association along. RFC 5061.
     pub addip: bool,
+    /// An ASCONF carries one change, and with the add of an address the delete of the last one before it. A refusal of that keeps
+    /// all but ASCONF back until the next is done, and is asked for once more. Else all changes go together (RFC 5061 section
+    /// 4.1.1).
+    pub asconf_apart: bool,
+    /// Refuse to delete the address by which an ASCONF from an unknown one was looked up. RFC 5061 section 5.3.2.
+    pub asconf_keeps_lookup: bool,
+    /// What is in flight to an address that the peer deletes counts as sent to another one, and waits for its T3-rtx or for miss
+    /// indications; else it is lost.
+    pub deleted_flight_moves: bool,
 
     /// Send heartbeats to idle paths. RFC 9260 section 8.3.
     pub heartbeat: bool,

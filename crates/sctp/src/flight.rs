@@ -48,6 +48,8 @@ pub(crate) struct Sent {
     pub(crate) fate: Fate,
     /// The path that took it last.
     pub(crate) path: usize,
+    /// It was sent to an address that the peer has deleted since, so it counts in no window.
+    pub(crate) inherited: bool,
     /// Times sent.
     pub(crate) transmissions: u32,
     /// TSN.Missing.Report.
@@ -100,6 +102,7 @@ impl Sent {
         Self {
             fate: Fate::InFlight,
             path,
+            inherited: false,
             transmissions: 1,
             missing: 0,
             fast_retransmit: FastRetransmit::Eligible,

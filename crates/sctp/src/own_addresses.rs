@@ -17,6 +17,8 @@ const MOST_REQUESTS: usize = 16;
 pub(crate) struct OwnAddresses {
     /// The host has them, the peer has not agreed yet: only ASCONF may come from them. Section 5.3 F1.
     adding: Vec<Address>,
+    /// The peer has agreed to them, but not to all that was asked for: still only ASCONF may come from them.
+    withheld: Vec<Address>,
     /// The host has lost them, and the peer does not know or has not answered. Section 5.3 F4.
     gone: Vec<Address>,
     /// What the next ASCONF asks for.
@@ -29,7 +31,8 @@ pub(crate) struct OwnAddresses {
 
 impl OwnAddresses {
     pub(crate) fn new(serial: AsconfSerial) -> Self {
-        Self { adding: Vec::new(), gone: Vec::new(), waiting: Vec::new(), under_way: None, serial }
+        let (adding, withheld, gone) = (Vec::new(), Vec::new(), Vec::new());
+        Self { adding, withheld, gone, waiting: Vec::new(), under_way: None, serial }
     }
 
     /// Section 5.1 A2: the first serial number is that of the first TSN. What changed during the handshake is asked for
@@ -43,17 +46,27 @@ impl OwnAddresses {
         self.gone.contains(&address)
     }
 
+    /// One that ASCONF may come from, where there is none for anything else.
+    fn next_home(&self) -> Option<Address> {
+        self.withheld.first().or(self.adding.first()).copied()
+    }
+
     /// Adds first, then primaries, then deletes: a set primary behind its add (section 5.4), the last address never
-    /// deleted before another is there (section 5.3 F5).
-    fn next_requests(&mut self) -> Vec<Request> {
+    /// deleted before another is there (section 5.3 F5). `apart`: one of them, with the delete that an add makes up for if
+    /// the host `moves`.
+    fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting.sort_by_key(|change| match change {
             Change::Add(_) => 0,
             Change::SetPrimary(_) => 1,
             Change::Delete(_) | Change::Unknown { .. } => 2,
         });
-        let count = self.waiting.len().min(MOST_REQUESTS);
-        let changes = self.waiting.drain(..count);
-        changes.zip(1..).map(|(change, correlation)| Request { correlation, change }).collect()
+        let count = self.waiting.len().min(if apart { 1 } else { MOST_REQUESTS });
+        let mut changes: Vec<Change> = self.waiting.drain(..count).collect();
+        if apart && moves && matches!(changes[..], [Change::Add(_)]) {
+            let delete = self.waiting.iter().position(|change| matches!(change, Change::Delete(_)));
+            changes.extend(delete.map(|delete| self.waiting.remove(delete)));
+        }
+        changes.into_iter().zip(1..).map(|(change, correlation)| Request { correlation, change }).collect()
     }
 }
 
@@ -65,7 +78,8 @@ impl Endpoint {
 
     /// The host has a new address.
     pub(crate) fn on_address_added(&mut self, now: Time, address: Address) {
-        let is_known = self.local.contains(&address) || self.own_addresses.adding.contains(&address);
+        let OwnAddresses { adding, withheld, .. } = &self.own_addresses;
+        let is_known = [&self.local, adding, withheld].into_iter().any(|known| known.contains(&address));
         if !self.may_move() || is_known {
             return;
         }
@@ -97,10 +111,12 @@ impl Endpoint {
             own.waiting.retain(|change| !about(change));
             return;
         }
-        if !own.adding.contains(&address) && !self.local.contains(&address) {
+        let is_new = own.adding.contains(&address) || own.withheld.contains(&address);
+        if !is_new && !self.local.contains(&address) {
             return;
         }
         own.adding.retain(|adding| *adding != address);
+        own.withheld.retain(|withheld| *withheld != address);
         self.local.retain(|local| *local != address);
         if !self.state.is_up() && self.state != State::Closed && self.local.is_empty() {
             // Section 5.1.1 C4: no ASCONF before the association is up, so this one cannot move.
@@ -117,13 +133,14 @@ impl Endpoint {
         // Section 5.1.1 C4.
         let may_ask = self.addip && self.state.is_up() && self.state != State::ShutdownAckSent;
         let own = &mut self.own_addresses;
-        let homeless = self.local.is_empty() && own.adding.is_empty();
+        let homeless = self.local.is_empty() && own.next_home().is_none();
         if !may_ask || own.under_way.is_some() || own.waiting.is_empty() || homeless {
             return;
         }
         // Section 5.3.2: one that the peer knows, though it may be gone.
         let Some(lookup) = self.local.first().or(own.gone.first()).copied() else { return };
-        let asconf = Asconf { serial: own.serial, lookup, requests: own.next_requests() };
+        let requests = own.next_requests(self.config.asconf_apart, self.local.is_empty());
+        let asconf = Asconf { serial: own.serial, lookup, requests };
         own.serial = own.serial.next();
         let path = self.paths.active;
         self.own_addresses.under_way = Some((asconf, path));
@@ -144,7 +161,7 @@ impl Endpoint {
         if !self.local.is_empty() {
             return if self.paths.list[path].stranded { self.paths.active } else { path };
         }
-        let Some(new) = self.own_addresses.adding.first().copied() else { return path };
+        let Some(new) = self.own_addresses.next_home() else { return path };
         let near = self.paths.list.iter().position(|path| are_neighbours(path.address, new));
         let path = near.unwrap_or(path);
         (self.paths.list[path].source, self.paths.list[path].stranded) = (new, false);
@@ -175,8 +192,13 @@ impl Endpoint {
         };
         self.timers.t4 = None;
         (self.error_count, self.paths.list[path].error_count) = (0, 0);
-        for (request, done) in asconf.requests.iter().zip(outcomes(&asconf, ack)) {
-            self.settle(&request.change, done);
+        let outcomes = outcomes(&asconf, ack);
+        let withholds = self.config.asconf_apart && self.local.is_empty() && outcomes.contains(&false);
+        for (request, done) in asconf.requests.iter().zip(outcomes) {
+            self.settle(&request.change, done, withholds);
+        }
+        if !withholds {
+            self.come_home();
         }
         // Section 5.3 F3a: a peer that knows no such thing is not asked again.
         let unknown = |cause: &Cause| matches!(cause, Cause::UnrecognizedParameters(_));
@@ -188,21 +210,27 @@ impl Endpoint {
         self.ask_for_changes(now);
     }
 
-    /// The peer has answered a request. Section 5.3 F2, F10.
-    fn settle(&mut self, change: &Change, done: bool) {
+    /// The peer has answered a request, and it `withholds` something. Section 5.3 F2, F10.
+    fn settle(&mut self, change: &Change, done: bool, withholds: bool) {
         let own = &mut self.own_addresses;
         match change {
             Change::Add(address) if own.adding.contains(address) => {
                 own.adding.retain(|adding| adding != address);
-                if done {
-                    self.local.push(*address);
-                    // Where the peer is asked to send, we send too.
-                    let near = self.paths.list.iter().position(|path| are_neighbours(path.address, *address));
-                    self.paths.primary = near.unwrap_or(self.paths.primary);
-                }
+                own.withheld.extend(done.then_some(*address));
             }
+            Change::Delete(_) if withholds && !done => own.waiting.push(change.clone()),
             Change::Delete(address) => own.gone.retain(|gone| gone != address),
             Change::Add(_) | Change::SetPrimary(_) | Change::Unknown { .. } => {}
+        }
+    }
+
+    /// What the peer has agreed to may be used.
+    fn come_home(&mut self) {
+        for address in std::mem::take(&mut self.own_addresses.withheld) {
+            self.local.push(address);
+            // Where the peer is asked to send, we send too.
+            let near = self.paths.list.iter().position(|path| are_neighbours(path.address, address));
+            self.paths.primary = near.unwrap_or(self.paths.primary);
         }
     }
 

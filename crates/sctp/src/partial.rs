@@ -79,7 +79,7 @@ impl Endpoint {
             path.rtt_pending = false;
         }
         if was == Fate::InFlight {
-            path.flight_size -= size;
+            path.land(size, std::mem::take(&mut chunk.inherited));
             self.peer_rwnd += size;
         }
     }

@@ -27,6 +27,8 @@ pub struct Path {
     pub(crate) window: Window,
     /// Octets of user data in flight.
     pub(crate) flight_size: u64,
+    /// Octets that were in flight on another path when the peer deleted that, and wait for this one's T3-rtx.
+    pub(crate) inherited: u64,
     pub(crate) rtt: RttEstimator,
     /// A chunk that measures the round trip is in flight. RFC 9260 section 6.3.1 C4.
     pub(crate) rtt_pending: bool,
@@ -61,6 +63,7 @@ impl Path {
             confirmed: false,
             window: Window::new(config.mtu.0, config.initial_window.0, ssthresh),
             flight_size: 0,
+            inherited: 0,
             rtt: RttEstimator::new(config, clock),
             rtt_pending: false,
             error_count: 0,
@@ -76,6 +79,16 @@ impl Path {
     /// It is verified, or was never asked to be. RFC 5061 section 5.3 F1.
     pub(crate) fn may_carry_data(&self) -> bool {
         self.confirmed || !self.added
+    }
+
+    /// Octets are no longer in flight: the window's, or what was inherited.
+    pub(crate) fn land(&mut self, size: u64, inherited: bool) {
+        if inherited { self.inherited -= size } else { self.flight_size -= size }
+    }
+
+    /// Something in flight waits for T3-rtx.
+    pub(crate) fn has_flight(&self) -> bool {
+        self.flight_size + self.inherited > 0
     }
 
     /// Nothing is expected from it any more.

@@ -43,9 +43,12 @@ impl Endpoint {
     /// 5.1 A7.
     fn reconfigure(&mut self, now: Time, source: Address, asconf: &Asconf) -> AsconfAck {
         let mut responses = Vec::new();
+        // From an address that we do not know: what it was found by.
+        let lookup = self.paths.index_of(source).is_none().then_some(asconf.lookup);
+        let kept = lookup.filter(|_| self.config.asconf_keeps_lookup);
         for request in &asconf.requests {
             let correlation = request.correlation;
-            match self.change(now, source, request) {
+            match self.change(now, source, kept, request) {
                 Err(cause) => responses.push(Response::Error { correlation, causes: vec![cause] }),
                 Ok(()) if !responses.is_empty() => responses.push(Response::Success { correlation }),
                 Ok(()) => {}
@@ -54,7 +57,17 @@ impl Endpoint {
         AsconfAck { serial: asconf.serial, responses }
     }
 
-    fn change(&mut self, now: Time, source: Address, request: &Request) -> Result<(), Cause> {
+    /// `kept` is not to be deleted.
+    fn change(
+        &mut self,
+        now: Time,
+        source: Address,
+        kept: Option<Address>,
+        request: &Request,
+    ) -> Result<(), Cause> {
+        /// "Request Refused - No Authorization". RFC 5061 section 4.3.5.
+        const REFUSED: u16 = 164;
+
         let meant = |address: Address| if address.is_unspecified() { source } else { address };
         match request.change {
             Change::Add(address) => self.add_peer_address(now, meant(address)),
@@ -77,6 +90,9 @@ impl Endpoint {
                 match address {
                     // Section 5.3 F7 goes before F8.
                     _ if is_last => return Err(Cause::DeleteLastAddress(copied())),
+                    _ if kept == Some(address) => {
+                        return Err(Cause::Other { code: REFUSED, value: copied() });
+                    }
                     _ if address == source => return Err(Cause::DeleteSourceAddress(copied())),
                     _ => self.delete_peer_address(now, address),
                 }
@@ -108,6 +124,9 @@ impl Endpoint {
             self.paths.primary = self.paths.list.iter().position(|path| !path.deleted).unwrap_or(path);
         }
         self.paths.select();
+        if self.config.deleted_flight_moves {
+            return self.move_flight(now, path, self.paths.active);
+        }
         self.mark_path_lost(now, path);
         self.queue_forward_tsn();
     }

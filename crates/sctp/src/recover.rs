@@ -85,7 +85,11 @@ impl Endpoint {
         let size = self.flight.set_fate(index, Fate::GapAcked);
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
-        path.newly_acked += size;
+        if std::mem::take(&mut chunk.inherited) {
+            path.inherited -= size;
+        } else {
+            path.newly_acked += size;
+        }
         // Karn's rule: a chunk that was sent again measures nothing. Section 6.3.1 C5.
         if std::mem::take(&mut chunk.measures_rtt) {
             path.rtt_pending = false;
@@ -129,6 +133,8 @@ impl Endpoint {
             }
             if path.flight_size == 0 {
                 path.window.on_flight_empty();
+            }
+            if !path.has_flight() {
                 path.t3_rtx = None;
             } else if restart {
                 self.restart_t3(now, index);
@@ -191,7 +197,7 @@ impl Endpoint {
         let chunk = self.flight.get_mut(index);
         chunk.missing = 0;
         let path = &mut self.paths.list[chunk.path];
-        path.flight_size -= size;
+        path.land(size, std::mem::take(&mut chunk.inherited));
         self.peer_rwnd += size;
         if std::mem::take(&mut chunk.measures_rtt) {
             path.rtt_pending = false;
@@ -206,6 +212,22 @@ impl Endpoint {
             if chunk.fate == Fate::InFlight && chunk.path == path {
                 self.mark_lost(now, index);
             }
+        }
+    }
+
+    /// Everything in flight on path `from` waits for what path `to` says of it. None of it measures a round trip.
+    pub(crate) fn move_flight(&mut self, now: Time, from: usize, to: usize) {
+        for index in 0..self.flight.len() {
+            let chunk = self.flight.get_mut(index);
+            if chunk.fate == Fate::InFlight && chunk.path == from {
+                self.paths.list[to].inherited += chunk.size();
+                (chunk.path, chunk.inherited, chunk.measures_rtt) = (to, true, false);
+            }
+        }
+        let left = &mut self.paths.list[from];
+        (left.flight_size, left.inherited, left.rtt_pending) = (0, 0, false);
+        if self.paths.list[to].inherited > 0 {
+            self.start_t3(now, to);
         }
     }
 

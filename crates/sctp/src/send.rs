@@ -290,7 +290,7 @@ impl Endpoint {
     }
 
     /// Rule R1: starts T3-rtx unless it runs. Section 6.3.2.
-    fn start_t3(&mut self, now: Time, path: usize) {
+    pub(crate) fn start_t3(&mut self, now: Time, path: usize) {
         if self.paths.list[path].t3_rtx.is_none() {
             self.restart_t3(now, path);
         }

@@ -6,6 +6,7 @@ use hol_base::Time;
 
 use super::Trouble;
 use super::netlink::Routing;
+use super::path_manager::PathManager;
 use super::route::{self, MAIN};
 
 /// What a node has of a link while it is there.
@@ -32,6 +33,8 @@ pub(super) struct Move {
     pub(super) at: Time,
     pub(super) comes: bool,
     pub(super) attachment: Attachment,
+    /// Of its node, if there is MPTCP.
+    pub(super) path_manager: Option<PathManager>,
 }
 
 impl Attachment {
@@ -55,6 +58,13 @@ impl Attachment {
 
 impl Move {
     pub(super) fn take_place(&self) -> Result<(), Trouble> {
-        if self.comes { self.attachment.come() } else { self.attachment.go() }
+        let Attachment { address, interface, .. } = self.attachment;
+        if self.comes {
+            self.attachment.come()?;
+            self.path_manager.iter().try_for_each(|manager| manager.add(address, interface))
+        } else {
+            self.path_manager.iter().try_for_each(|manager| manager.remove(address))?;
+            self.attachment.go()
+        }
     }
 }

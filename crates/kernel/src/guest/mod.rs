@@ -15,6 +15,7 @@ mod flow;
 mod namespace;
 mod netlink;
 mod offload;
+mod path_manager;
 mod probe;
 mod queue;
 mod ring;

@@ -24,6 +24,16 @@ impl Event {
             Self::Move(node) => node.at,
         }
     }
+
+    /// At one time lines come first, as in the model, and what goes before what comes: Linux' SCTP takes no step while it waits
+    /// for the peer to agree to the last one.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Change(_) => 0,
+            Self::Move(node) if !node.comes => 1,
+            Self::Move(_) => 2,
+        }
+    }
 }
 
 /// Begins now; the machine's end ends it.
@@ -35,8 +45,7 @@ pub(super) fn start(
     let start = Clock::now();
     let mut events: Vec<Event> = changes.into_iter().map(Event::Change).collect();
     events.extend(moves.into_iter().map(Event::Move));
-    // At one time lines first, as in the model.
-    events.sort_by_key(Event::at);
+    events.sort_by_key(|event| (event.at(), event.rank()));
     if !events.is_empty() {
         thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(start, &events, chains))?;
     }

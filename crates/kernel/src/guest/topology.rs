@@ -12,6 +12,7 @@ use super::attachment::{Attachment, Move};
 use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
 use super::netlink::Routing;
+use super::path_manager::PathManager;
 use super::route::{self, BEYOND, Interface, MAIN};
 use super::{Trouble, offload};
 use crate::netem::BuildableNetwork;
@@ -95,14 +96,15 @@ impl Topology {
     }
 
     /// The moves of nodes during the run, in the order of time. An address that comes then is gone afterwards.
-    pub(super) fn moves(&self, plan: &BuildableNetwork) -> Result<Vec<Move>, Trouble> {
+    pub(super) fn moves(&self, plan: &BuildableNetwork, has_mptcp: bool) -> Result<Vec<Move>, Trouble> {
         let moves = plan.network.address_changes().iter().map(|change| {
             let attachment = self.attachment(plan, change)?;
             attachment.go()?;
             if !change.comes {
                 attachment.come()?;
             }
-            Ok(Move { at: change.at, comes: change.comes, attachment })
+            let path_manager = has_mptcp.then(PathManager::here).transpose()?;
+            Ok(Move { at: change.at, comes: change.comes, attachment, path_manager })
         });
         moves.collect()
     }

@@ -6,6 +6,7 @@ use hol_base::Seed;
 use hol_network::NodeId;
 use hol_scenario::{Facts, Scenario};
 use hol_sockets::{Sysctl, sysctls};
+use hol_stack::Kind;
 
 use super::capture::Capture;
 use super::namespace;
@@ -26,7 +27,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let floor = probe::floors(&topology, &plan)?;
     topology.begin()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
-    let moves = topology.moves(&plan)?;
+    let moves = topology.moves(&plan, has_mptcp(scenario))?;
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let capture = job.capture.then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
@@ -79,6 +80,12 @@ fn settle(
         }
     }
     Ok(settled)
+}
+
+fn has_mptcp(scenario: &Scenario) -> bool {
+    let background = scenario.background.iter().map(|entry| &entry.transport);
+    let onward = scenario.onward.iter().map(|entry| &entry.transport);
+    background.chain(onward).chain([&scenario.transport]).any(|transport| transport.kind() == Kind::Mptcp)
 }
 
 fn node(plan: &netem::BuildableNetwork, name: &str) -> NodeId {

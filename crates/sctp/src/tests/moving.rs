@@ -300,6 +300,41 @@ fn the_last_address_is_kept_until_there_is_another() {
 }
 
 #[test]
+fn changes_may_be_asked_for_one_by_one_and_a_refusal_keeps_all_else_back() {
+    // RFC 5061 sections 5.3 F1 and 5.1 A7, as Linux has it.
+    let (mut script, keys) = established(Config { asconf_apart: true, ..mobile() }, &REMOTE);
+    script.send(0, 100);
+    script.packets.clear();
+    address_removed(&mut script, LOCAL[0]);
+    address_added(&mut script, LOCAL[1]);
+    script.from = 1;
+    let first = take_asconf(&mut script, &keys);
+    assert_eq!(changes(&first), [Change::Add(LOCAL[1]), Change::Delete(LOCAL[0])]);
+    let refused = Cause::Other { code: 164, value: Bytes::new() };
+    let responses =
+        vec![Response::Error { correlation: first.requests[1].correlation, causes: vec![refused] }];
+    let refusal = AsconfAck { serial: first.serial, responses };
+    inject_signed(&mut script, &keys, [Chunk::AsconfAck(Box::new(refusal))]);
+    assert!(!has(script.packets.iter().map(|(_, _, packet)| packet), is_data));
+    let second = take_asconf(&mut script, &keys);
+    assert_eq!(changes(&second), [Change::SetPrimary(LOCAL[1])]);
+    inject_signed(&mut script, &keys, [ack(&second)]);
+    assert!(has(script.packets.iter().map(|(_, _, packet)| packet), is_data));
+    let third = take_asconf(&mut script, &keys);
+    assert_eq!((changes(&third), third.lookup), (vec![Change::Delete(LOCAL[0])], LOCAL[1]));
+    // Once more, and not for ever.
+    let causes = vec![Cause::Other { code: 164, value: Bytes::new() }];
+    let responses = vec![Response::Error { correlation: third.requests[0].correlation, causes }];
+    let refusal = AsconfAck { serial: third.serial, responses };
+    inject_signed(&mut script, &keys, [Chunk::AsconfAck(Box::new(refusal))]);
+    assert!(!has(script.packets.iter().map(|(_, _, packet)| packet), is_asconf));
+}
+
+fn is_asconf(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::Asconf(_))
+}
+
+#[test]
 fn an_asconf_that_went_where_nothing_returns_from_takes_another_way() {
     let (mut script, keys) = established(mobile(), &REMOTE);
     address_added(&mut script, LOCAL[1]);
@@ -618,5 +653,56 @@ proptest! {
         prop_assert_eq!(pair.sides[1].paths.count(), 1);
         prop_assert_eq!(pair.sides[1].primary(), Some(LOCAL[1]));
         prop_assert_eq!(&pair.sides[0].local, &LOCAL[1..]);
+    }
+}
+
+/// The peer has lost its address, and asks from the next one.
+fn peer_moves_late(script: &mut Script, keys: &Authentication) {
+    script.from = 1;
+    inject_signed(script, keys, [asconf(0, &[Change::Add(REMOTE[1]), Change::Delete(REMOTE[0])])]);
+}
+
+#[test]
+fn the_address_by_which_an_asconf_was_found_may_be_kept() {
+    // RFC 5061 sections 5.3.2 and 4.3.5.
+    for keeps in [false, true] {
+        let (mut script, keys) = established(Config { asconf_keeps_lookup: keeps, ..mobile() }, &[]);
+        peer_moves_late(&mut script, &keys);
+        let (_, answer) = take_acks(&mut script).remove(0);
+        let is_refused = answer.responses.iter().any(|response| match response {
+            Response::Error { causes, .. } => matches!(causes[..], [Cause::Other { code: 164, .. }]),
+            Response::Success { .. } => false,
+        });
+        assert_eq!((is_refused, script.endpoint.paths.index_of(REMOTE[0]).is_some()), (keeps, keeps));
+        // From an address that is known it was not found by any.
+        inject_signed(&mut script, &keys, [asconf(1, &[Change::Delete(REMOTE[0])])]);
+        assert_eq!(script.endpoint.paths.index_of(REMOTE[0]), None);
+    }
+}
+
+#[test]
+fn what_is_in_flight_to_a_deleted_address_is_lost_or_waits_for_another_timer() {
+    // RFC 5061 section 5.3 F13; RFC 9260 section 6.3.3 for the timer.
+    for moves in [false, true] {
+        let (mut script, keys) = established(Config { deleted_flight_moves: moves, ..mobile() }, &[]);
+        script.send(0, 100);
+        script.packets.clear();
+        peer_moves_late(&mut script, &keys);
+        answer_heartbeats(&mut script);
+        let sent = |script: &Script| has(script.packets.iter().map(|(_, _, packet)| packet), is_data);
+        assert_eq!(sent(&script), !moves);
+        // It is in no window, so new data goes out; and when it is acknowledged, nothing is left to wait for.
+        script.packets.clear();
+        script.send(0, 100);
+        assert!(sent(&script));
+        assert_eq!(script.endpoint.paths()[1].flight_size(), if moves { 100 } else { 200 });
+        if moves {
+            script.packets.clear();
+            script.run_to(script.now.as_millis() + 1100);
+            assert!(sent(&script));
+        }
+        script.sack(2, &[]);
+        assert_eq!(script.endpoint.paths()[1].flight_size(), 0);
+        assert_eq!(script.endpoint.paths()[1].t3_rtx, None);
     }
 }

@@ -1,0 +1,82 @@
+//! MPTCP's path manager in the kernel: which addresses of a host carry subflows (RFC 8684 section 3.2). ip-mptcp(8)
+
+use std::net::Ipv4Addr;
+
+use hol_netlink::{Message, Socket, attributes};
+
+use super::Trouble;
+
+/// That of one namespace.
+#[derive(Debug)]
+pub(super) struct PathManager {
+    socket: Socket,
+    /// Its number among the families of generic netlink.
+    family: u16,
+}
+
+/// linux/mptcp_pm.h
+const NAME: &[u8] = b"mptcp_pm\0";
+const ADD_ADDR: u8 = 1;
+const DEL_ADDR: u8 = 2;
+
+impl PathManager {
+    /// Of the namespace of this thread.
+    pub(super) fn here() -> Result<Self, Trouble> {
+        let (socket, mut family) = (Socket::generic()?, None);
+        // linux/genetlink.h: what follows the four octets of the header names one family.
+        const CONTROLLER: u16 = 0x10;
+        const GET_FAMILY: u8 = 3;
+        socket.list(Message::new(CONTROLLER, 0, &[GET_FAMILY, 1, 0, 0]), |entry| {
+            family = family.or(number(entry.get(4..).unwrap_or_default()));
+        })?;
+        let family = family.ok_or("the kernel has no path manager for MPTCP")?;
+        Ok(Self { socket, family })
+    }
+
+    /// Each connection gets a subflow from this address.
+    pub(super) fn add(&self, address: Ipv4Addr, interface: u32) -> Result<(), Trouble> {
+        const FLAGS: u16 = 6;
+        const IF_IDX: u16 = 7;
+        const SUBFLOW: u32 = 2;
+        let endpoint = |attributes: Message| {
+            about(attributes, address).with_number(FLAGS, SUBFLOW).with_number(IF_IDX, interface)
+        };
+        self.tell(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
+    }
+
+    /// The subflow that a connection began with ends, if it was from this address; its data goes to the others.
+    pub(super) fn remove(&self, address: Ipv4Addr) -> Result<(), Trouble> {
+        const ID: u16 = 2;
+        let endpoint = |attributes: Message| about(attributes, address).with(ID, &[0]);
+        self.tell(DEL_ADDR, endpoint, &format!("remove the subflows from {address}"))
+    }
+
+    fn tell(
+        &self,
+        command: u8,
+        endpoint: impl FnOnce(Message) -> Message,
+        doing: &str,
+    ) -> Result<(), Trouble> {
+        const NESTED: u16 = 0x8000;
+        const ADDR: u16 = 1;
+        let message =
+            Message::new(self.family, 0, &[command, 1, 0, 0]).with_nested(ADDR | NESTED, &[], endpoint);
+        self.socket.tell(message).map_err(|error| format!("cannot {doing}: {error}").into())
+    }
+}
+
+fn about(attributes: Message, address: Ipv4Addr) -> Message {
+    const FAMILY: u16 = 1;
+    const ADDR4: u16 = 3;
+    const AF_INET: u16 = 2;
+    attributes.with(FAMILY, &AF_INET.to_ne_bytes()).with(ADDR4, &address.octets())
+}
+
+/// The number of the family that these attributes are about, if it is the path manager.
+fn number(family: &[u8]) -> Option<u16> {
+    const FAMILY_ID: u16 = 1;
+    const FAMILY_NAME: u16 = 2;
+    let value = |wanted| attributes(family).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+    value(FAMILY_NAME).filter(|name| *name == NAME)?;
+    Some(u16::from_ne_bytes(*value(FAMILY_ID)?.first_chunk()?))
+}
