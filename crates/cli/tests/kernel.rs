@@ -118,7 +118,7 @@ fn what_the_kernel_cannot_do_is_refused_by_name() {
         assert!(text(&output.stderr).contains("network.mtu"), "{}", text(&output.stderr));
         let handover = "network.handover={ speed = 10, overlap = 5, at = '1s' }";
         let paths = "network.paths=[{}, {}]";
-        let output = hol(&["compare", "tcp", "--world", "kernel", "--set", paths, "--set", handover]);
+        let output = hol(&["compare", "udp", "--world", "kernel", "--set", paths, "--set", handover]);
         assert_eq!(code(&output), 2);
         assert!(text(&output.stderr).contains("network.handover"), "{}", text(&output.stderr));
     }

@@ -216,6 +216,7 @@ pub fn cases() -> Vec<Case> {
     }
     cases.extend(["tcp", "sctp"].map(overload));
     cases.extend(["tcp", "sctp"].map(beside_others));
+    cases.extend(["tcp:address_loss_aborts=true", "sctp:auth=true,addip=true", "mptcp"].map(moving));
     cases.extend(["tcp", "mptcp"].map(long_message));
     for transport in ["tcp", "mptcp", "sctp:socket=one-to-many"] {
         cases.extend(FAULTS.iter().filter_map(|fault| early(transport, fault)));
@@ -323,6 +324,16 @@ fn on_one_host(workload: &'static str) -> Vec<Case> {
         case
     };
     cases.map(here).collect()
+}
+
+/// The client moves while it loads a page, and has no address for a while.
+fn moving(transport: &str) -> Case {
+    let network = "rate = '2Mbit'\npaths = [{}, {}]\nhandover = { at = '0s', overlap = 2, attach = '600ms' }";
+    let workload = "kind = 'page'\ndocument = '1kB'\nobjects = 3\nsize = '30kB'\nreopen = true";
+    let spec = transport.parse().expect("a transport of ours");
+    let scenario = Scenario::alone(read(network), spec, read(workload), 2);
+    let name = format!("{transport}, page: the client moves");
+    Case { name, scenario, ends: Ends::Finished, completed: 2..=2 }
 }
 
 /// The server asks its firewall, then another, which asks a third.

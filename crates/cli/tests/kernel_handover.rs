@@ -1,0 +1,114 @@
+//! A client that moves, in both worlds: how long it has nothing between two access routers. Without QEMU or a kernel these
+//! tests say so and pass, unless `HOL_REQUIRE_KERNEL` is set.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use hol_base::{Duration, Seed, Time};
+use hol_kernel::{Image, Kernel};
+use hol_model::Model;
+use hol_network::Fate;
+use hol_scenario::{Scenario, Sighting, Stopped, Witness, World};
+use hol_wire::sctp::Chunk;
+use hol_wire::{Packet, Transport};
+
+/// The kernel world, if there is one here.
+fn world(test: &str) -> Option<Kernel> {
+    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
+    let image = Image::find(None).ok().filter(|_| qemu);
+    let required = std::env::var_os("HOL_REQUIRE_KERNEL").is_some();
+    assert!(image.is_some() || !required, "{test}: no QEMU, or no `hol kernel fetch`");
+    if image.is_none() {
+        eprintln!("{test}: SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
+    }
+    Some(Kernel::new(image?, Some(PathBuf::from(env!("CARGO_BIN_EXE_hol")))))
+}
+
+/// A file that is under way when the client leaves the first cell, 0.5 s after it has come to the second.
+fn moving(transport: &str, delay: &str, at: &str, attach: &str) -> Scenario {
+    let network = format!(
+        "rate = '2Mbit'\ndelay = '{delay}'\npaths = [{{}}, {{}}]\n\
+         handover = {{ speed = 10, overlap = 5, at = '{at}', attach = '{attach}' }}"
+    );
+    let workload = "kind = 'page'\ndocument = '0B'\nobjects = 1\nsize = '400kB'\nreopen = true";
+    let [network, workload] = [&network[..], workload].map(|table| table.parse::<toml::Table>().unwrap());
+    let transport = transport.parse().unwrap();
+    Scenario::alone(network.try_into().unwrap(), transport, workload.try_into().unwrap(), 1)
+}
+
+/// When the client had the last data over the first path, and the first over the second.
+#[derive(Debug, Default)]
+struct Gap {
+    last: Option<Time>,
+    first: Option<Time>,
+}
+
+impl Witness for Gap {
+    fn see(&mut self, sighting: &Sighting<'_>) {
+        if sighting.fate != Fate::Received || !has_data(&sighting.packet.octets()) {
+            return;
+        }
+        match sighting.point.name {
+            "client:1" => self.last = Some(sighting.time),
+            "client:2" => self.first = self.first.or(Some(sighting.time)),
+            _ => {}
+        }
+    }
+}
+
+fn has_data(octets: &[u8]) -> bool {
+    match Packet::parse(octets.to_vec().into()).unwrap().transport {
+        Transport::Tcp(segment) => !segment.payload.is_empty(),
+        Transport::Sctp(packet) => packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::Data(_))),
+        Transport::Udp(_) => false,
+    }
+}
+
+/// From the last octet over the old path to the first over the new.
+fn gap(world: &dyn World, scenario: &Scenario) -> Duration {
+    let mut gap = Gap::default();
+    let run = world.trace(scenario, Seed(1), &mut gap).unwrap();
+    assert_eq!(run.stopped, Stopped::Finished, "{scenario:?}");
+    gap.first.unwrap().since(gap.last.unwrap())
+}
+
+const TCP: &str = "tcp:address_loss_aborts=true";
+const SCTP: &str = "sctp:auth=true,addip=true";
+
+/// RFC 5061 section 5.3 F1: an association without an address goes on from the next one.
+#[test]
+fn the_gap_of_a_handover_is_the_models_within_a_twentieth() {
+    let Some(kernel) = world("the_gap_of_a_handover_is_the_models_within_a_twentieth") else { return };
+    for transport in [TCP, SCTP] {
+        for (delay, at, attach) in
+            [("7ms", "300ms", "1s"), ("50ms", "500ms", "700ms"), ("128ms", "300ms", "1s")]
+        {
+            let scenario = moving(transport, delay, at, attach);
+            let [here, there] = [&Model as &dyn World, &kernel].map(|world| gap(world, &scenario));
+            let ratio = there.as_secs_f64() / here.as_secs_f64();
+            assert!((0.95..1.05).contains(&ratio), "{transport} {delay} {at} {attach}: {here} and {there}");
+        }
+    }
+}
+
+/// RFC 5061 section 5.4 and RFC 8684 section 3.4.2: who has the next address before it loses the last has no gap.
+#[test]
+fn who_has_the_next_address_in_time_goes_on_over_it() {
+    let Some(kernel) = world("who_has_the_next_address_in_time_goes_on_over_it") else { return };
+    for transport in [SCTP, "mptcp"] {
+        let mut gap = Gap::default();
+        let run = kernel.trace(&moving(transport, "7ms", "300ms", "50ms"), Seed(1), &mut gap).unwrap();
+        assert_eq!(run.stopped, Stopped::Finished);
+        assert!(gap.first.unwrap() < gap.last.unwrap(), "{transport}: {gap:?}");
+    }
+}
+
+/// RFC 8684 sections 3.2 and 3.4.2: the subflow from the next address takes over.
+#[test]
+fn a_multipath_connection_goes_on_by_a_subflow_from_the_next_address() {
+    let test = "a_multipath_connection_goes_on_by_a_subflow_from_the_next_address";
+    let Some(kernel) = world(test) else { return };
+    let gap = gap(&kernel, &moving("mptcp", "50ms", "300ms", "1s"));
+    // The address is here 0.5 s after the other has gone; a handshake and a round trip.
+    assert!((Duration::from_millis(650)..Duration::from_millis(800)).contains(&gap), "{gap}");
+}
