@@ -109,6 +109,7 @@ fn a_multipath_connection_goes_on_by_a_subflow_from_the_next_address() {
     let test = "a_multipath_connection_goes_on_by_a_subflow_from_the_next_address";
     let Some(kernel) = world(test) else { return };
     let gap = gap(&kernel, &moving("mptcp", "50ms", "300ms", "1s"));
-    // The address is here 0.5 s after the other has gone; a handshake and a round trip.
-    assert!((Duration::from_millis(650)..Duration::from_millis(800)).contains(&gap), "{gap}");
+    // The address is here 0.5 s after the other has gone, and 0.15 s later the subflow. What is under way on the old one goes over
+    // it at that one's next timeout, which has doubled each time: at most twice as late (RFC 6298 section 5.5), and 50 ms to get here.
+    assert!((Duration::from_millis(650)..Duration::from_millis(1350)).contains(&gap), "{gap}");
 }

@@ -3,7 +3,8 @@
 //! [`run`] drives both ends of one flow from one thread and one event loop. Each end's sockets are made in the
 //! network that the caller's `enter` moves the thread to, so the two ends may live in two network namespaces.
 //! What a transport's options need of those namespaces, [`sysctls`] says; what the kernel cannot do at all is
-//! refused before anything is opened.
+//! refused before anything is opened. A client whose addresses come and go hears of it from the kernel's routing (`presence`),
+//! and its connections follow.
 //!
 //! Sockets do not tell when a message left the sender or when it was complete at the receiver. The records
 //! say written = first sent = last sent and arrived = delivered, so all of the delay but the slip is `network`.
