@@ -7,7 +7,7 @@ use hol_measure::{Leg, Outcome, Record, RecordKind};
 const LENGTH: usize = 8 * 12 + 4 + 4 + 2 + 2 + 1 + 1;
 /// A record that is part of no other.
 const NO_PARENT: u32 = u32::MAX;
-const KINDS: [RecordKind; 7] = [
+const KINDS: [RecordKind; 9] = [
     RecordKind::Message,
     RecordKind::Transaction,
     RecordKind::Object,
@@ -15,6 +15,8 @@ const KINDS: [RecordKind; 7] = [
     RecordKind::Head,
     RecordKind::Frame,
     RecordKind::Batch,
+    RecordKind::Program,
+    RecordKind::Connection,
 ];
 
 const OUTCOME: u8 = 7;

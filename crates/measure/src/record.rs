@@ -44,6 +44,10 @@ pub enum RecordKind {
     Frame,
     /// Transactions that follow each other, from the first to the reply to the last.
     Batch,
+    /// A program of the user's, from its start to its end.
+    Program,
+    /// A connection as its packets show it, from the first to the last.
+    Connection,
 }
 
 /// The times of one message on its way in one direction; ascending.
@@ -111,7 +115,11 @@ impl Record {
         let leg = match self.kind {
             RecordKind::Message | RecordKind::Transaction | RecordKind::Frame => self.request,
             RecordKind::Object => self.reply,
-            RecordKind::Page | RecordKind::Head | RecordKind::Batch => None,
+            RecordKind::Page
+            | RecordKind::Head
+            | RecordKind::Batch
+            | RecordKind::Program
+            | RecordKind::Connection => None,
         };
         leg.map(|leg| leg.delivered)
     }
@@ -155,15 +163,15 @@ impl RecordKind {
     pub const fn has_schedule(self) -> bool {
         match self {
             Self::Message | Self::Transaction | Self::Frame => true,
-            Self::Object | Self::Page | Self::Head | Self::Batch => false,
+            Self::Object | Self::Page | Self::Head | Self::Batch | Self::Program | Self::Connection => false,
         }
     }
 
     /// Whether it is done when it has been answered.
     pub const fn has_reply(self) -> bool {
         match self {
-            Self::Transaction | Self::Object | Self::Page | Self::Head | Self::Batch => true,
             Self::Message | Self::Frame => false,
+            _ => true,
         }
     }
 
@@ -177,6 +185,8 @@ impl RecordKind {
             Self::Head => "head",
             Self::Frame => "frame",
             Self::Batch => "batch",
+            Self::Program => "program",
+            Self::Connection => "connection",
         }
     }
 }
