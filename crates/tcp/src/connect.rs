@@ -85,7 +85,7 @@ impl Endpoint {
 
     /// Settles what both sides speak from the peer's SYN.
     fn negotiate(&mut self, syn: &Segment) {
-        let Options { mss, window_scale, sack_permitted, timestamps, sack: _ } = &syn.options;
+        let Options { mss, window_scale, sack_permitted, timestamps, sack: _, mptcp: _ } = &syn.options;
         self.timestamps.negotiate(self.config.timestamps, *timestamps);
         let scale = window_scale.filter(|_| self.config.window_scale > 0);
         let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).min(self.config.mss));

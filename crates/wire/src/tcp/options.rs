@@ -1,11 +1,11 @@
-//! TCP options. RFC 9293 section 3.2, RFC 2018, RFC 7323.
+//! TCP options. RFC 9293 section 3.2, RFC 2018, RFC 7323, RFC 8684.
 
 use std::fmt;
 
 use bytes::{Buf, BufMut, Bytes};
 use smallvec::SmallVec;
 
-use super::SeqNum;
+use super::{Mptcp, SeqNum};
 use crate::ParseError;
 
 /// The options that this stack speaks. Absent ones take no room.
@@ -21,6 +21,8 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks, at most 4 (3 beside timestamps); the first may be a D-SACK. RFC 2018, RFC 2883.
     pub sack: SmallVec<[SackBlock; 4]>,
+    /// Multipath TCP; our endpoints neither send nor heed it. RFC 8684.
+    pub mptcp: Option<Box<Mptcp>>,
 }
 
 /// The timestamps option. RFC 7323 section 3.2.
@@ -50,6 +52,7 @@ mod kind {
     pub const SACK_PERMITTED: u8 = 4;
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
+    pub const MPTCP: u8 = 30;
 }
 
 impl Options {
@@ -66,12 +69,13 @@ impl Options {
             (false, permitted) => (0, if permitted { 4 } else { 0 }),
         };
         let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() };
-        mss + window_scale + timestamps + sack_permitted + sack
+        let mptcp = self.mptcp.as_ref().map_or(0, |option| option.length().next_multiple_of(4));
+        mss + window_scale + timestamps + sack_permitted + sack + mptcp
     }
 
     /// Appends the options so that each starts where a 32-bit machine likes its fields. RFC 7323 appendix A.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
-        use kind::{MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE};
+        use kind::{MPTCP, MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE};
         if let Some(mss) = self.mss {
             out.put_slice(&[MSS, 4]);
             out.put_u16(mss);
@@ -96,6 +100,12 @@ impl Options {
                 out.put_u32(left.0);
                 out.put_u32(right.0);
             }
+        }
+        if let Some(mptcp) = &self.mptcp {
+            let length = mptcp.length();
+            out.put_slice(&[MPTCP, length as u8]);
+            mptcp.emit_value(out);
+            out.put_bytes(NOP, length.next_multiple_of(4) - length);
         }
     }
 
@@ -135,6 +145,10 @@ impl Options {
                     self.sack.push(SackBlock { left, right });
                 }
             }
+            // Of several, the first that says something of data.
+            (kind::MPTCP, _, _) if self.mptcp.is_none() => {
+                self.mptcp = Mptcp::parse_value(value).map(Box::new);
+            }
             _ => {}
         }
     }
@@ -151,6 +165,7 @@ impl fmt::Display for Options {
             let blocks = self.sack.iter().map(|block| format!("{{{}:{}}}", block.left, block.right));
             parts.push(format!("sack {} {}", self.sack.len(), blocks.collect::<String>()));
         }
+        parts.extend(self.mptcp.as_ref().map(ToString::to_string));
         write!(f, "[{}]", parts.join(","))
     }
 }
@@ -204,6 +219,21 @@ mod tests {
     fn sack_permitted_alone_is_padded_in_front() {
         let options = Options { sack_permitted: true, ..Options::default() };
         assert_eq!(emitted(&options), [1, 1, 4, 2]);
+    }
+
+    /// RFC 8684 section 3: kind 30; a SYN's option takes four octets. RFC 9293 section 3.1: padded to 32 bits.
+    #[test]
+    fn mptcp_is_padded_behind() {
+        let join = Mptcp::Join { backup: false, address: 1, token: 2, nonce: 3 };
+        let keys =
+            Mptcp::Capable { flags: 1, sender_key: Some(1), receiver_key: Some(2), data_length: Some(3) };
+        let options = |mptcp| Options { mptcp: Some(Box::new(mptcp)), ..Options::default() };
+        assert_eq!(emitted(&options(join)), [30, 12, 0x10, 1, 0, 0, 0, 2, 0, 0, 0, 3]);
+        let padded = emitted(&options(keys));
+        assert_eq!((padded.len(), padded[1], &padded[20..]), (24, 22, &[0, 3, 1, 1][..]));
+        assert_eq!(parse(&padded, false), Ok(options(keys)));
+        let behind_another = [&[30, 4, 0x40, 0][..], &emitted(&options(join))].concat();
+        assert_eq!(parse(&behind_another, true), Ok(options(join)));
     }
 
     /// RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2, RFC 2018 section 2.

@@ -6,7 +6,7 @@ use hol_wire::sctp::{
     Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock,
     Init, Packet as SctpPacket, Parameter, Request, Response, Sack, Ssn, Tsn,
 };
-use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
+use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
 use hol_wire::{Packet, Stamp, Transport};
 use proptest::collection::vec;
@@ -68,6 +68,24 @@ fn syn_options() -> impl Strategy<Value = Options> {
 }
 
 fn data_options() -> impl Strategy<Value = Options> {
+    prop_oneof![
+        sack_options(),
+        signal().prop_map(|signal| Options { mptcp: Some(Box::new(signal)), ..Options::default() })
+    ]
+}
+
+fn signal() -> impl Strategy<Value = Mptcp> {
+    let mapping = (data_seq(), any::<u32>(), any::<u16>());
+    let mapping = mapping.prop_map(|(data, subflow, length)| Mapping { data, subflow, length });
+    (any::<bool>(), option::of(data_seq()), option::of(mapping))
+        .prop_map(|(data_fin, ack, mapping)| Mptcp::Signal { data_fin, ack, mapping })
+}
+
+fn data_seq() -> impl Strategy<Value = DataSeq> {
+    prop_oneof![any::<u32>().prop_map(DataSeq::Half), any::<u64>().prop_map(DataSeq::Whole)]
+}
+
+fn sack_options() -> impl Strategy<Value = Options> {
     (timestamps(), vec((any::<u32>(), any::<u32>()), 0..=4)).prop_map(|(timestamps, mut sack)| {
         sack.truncate(if timestamps.is_some() { 3 } else { 4 });
         let sack =

@@ -1,0 +1,298 @@
+//! What Multipath TCP says of a segment: which connection its subflow belongs to, and where its octets stand in that
+//! connection's data. RFC 8684.
+
+use std::fmt;
+
+use bytes::{Buf, BufMut, Bytes};
+
+/// An MPTCP option of one of the kinds that place data; the others, and checksums, are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mptcp {
+    /// The first subflow of a connection. Section 3.1.
+    Capable {
+        /// Bits A to H.
+        flags: u8,
+        /// The sender's key; the first SYN has none.
+        sender_key: Option<u64>,
+        /// The receiver's key, on the third packet of the handshake.
+        receiver_key: Option<u64>,
+        /// How many octets of data from the connection's first on begin here, beside both keys.
+        data_length: Option<u16>,
+    },
+    /// A further subflow, on its SYN. Section 3.2.
+    Join {
+        /// Bit B: to be used when no other subflow is left.
+        backup: bool,
+        /// The sender's number for its address.
+        address: u8,
+        /// Which connection: the first 32 bits of the SHA-256 of the receiver's key.
+        token: u32,
+        /// A random number against replays.
+        nonce: u32,
+    },
+    /// Data sequence signal. Section 3.3.
+    Signal {
+        /// The sender has no more data behind the mapping.
+        data_fin: bool,
+        /// The next octet of data that is expected.
+        ack: Option<DataSeq>,
+        /// What octets of the subflow are which of the data.
+        mapping: Option<Mapping>,
+    },
+}
+
+/// Octets of a subflow as octets of the data. RFC 8684 section 3.3.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// The first one's place in the data.
+    pub data: DataSeq,
+    /// The first one's place in the subflow: its SYN is 0. 0 is no place where a DATA_FIN goes alone.
+    pub subflow: u32,
+    /// How many, a DATA_FIN included.
+    pub length: u16,
+}
+
+/// A data sequence number, whole or its last half. RFC 8684 section 3.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataSeq {
+    /// The lower 32 bits.
+    Half(u32),
+    /// All 64.
+    Whole(u64),
+}
+
+const CAPABLE: u8 = 0;
+const JOIN: u8 = 1;
+const SIGNAL: u8 = 2;
+
+/// The version of MPTCP that RFC 8684 defines.
+const VERSION: u8 = 1;
+/// Bit B of MP_JOIN.
+const BACKUP: u8 = 1;
+
+/// The bits of a data sequence signal. RFC 8684 section 3.3.
+mod signal {
+    pub const ACK: u8 = 1;
+    pub const WHOLE_ACK: u8 = 2;
+    pub const MAPPING: u8 = 4;
+    pub const WHOLE_SEQ: u8 = 8;
+    pub const FIN: u8 = 16;
+}
+
+impl Mptcp {
+    /// Octets of the option with its kind and length, without padding.
+    pub(super) fn length(&self) -> usize {
+        let when = |there: bool, octets| if there { octets } else { 0 };
+        match self {
+            Self::Capable { sender_key, receiver_key, data_length, .. } => {
+                let keys = when(sender_key.is_some(), 8) + when(receiver_key.is_some(), 8);
+                4 + keys + when(data_length.is_some(), 2)
+            }
+            Self::Join { .. } => 12,
+            Self::Signal { ack, mapping, .. } => {
+                4 + ack.map_or(0, DataSeq::length) + mapping.map_or(0, |mapping| mapping.data.length() + 6)
+            }
+        }
+    }
+
+    /// Appends the option behind its kind and length.
+    pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Capable { flags, sender_key, receiver_key, data_length } => {
+                out.put_slice(&[CAPABLE << 4 | VERSION, flags]);
+                [sender_key, receiver_key].into_iter().flatten().for_each(|key| out.put_u64(key));
+                data_length.into_iter().for_each(|length| out.put_u16(length));
+            }
+            Self::Join { backup, address, token, nonce } => {
+                out.put_slice(&[JOIN << 4 | if backup { BACKUP } else { 0 }, address]);
+                out.put_u32(token);
+                out.put_u32(nonce);
+            }
+            Self::Signal { data_fin, ack, mapping } => {
+                out.put_slice(&[SIGNAL << 4, signal_flags(data_fin, ack, mapping)]);
+                ack.into_iter().for_each(|ack| ack.emit(out));
+                mapping.into_iter().for_each(|mapping| mapping.emit(out));
+            }
+        }
+    }
+
+    /// The option behind its kind and length; `None` if it is of another kind or version, or shorter than it says.
+    pub(super) fn parse_value(mut value: Bytes) -> Option<Self> {
+        let [first, flags] = value.try_get_u16().ok()?.to_be_bytes();
+        match (first >> 4, first & 0x0f, value.len()) {
+            // RFC 8684 section 3.1: the length tells which parts there are.
+            (CAPABLE, VERSION, length @ (0 | 8 | 16 | 18 | 20)) => Some(Self::Capable {
+                flags,
+                sender_key: (length >= 8).then(|| value.get_u64()),
+                receiver_key: (length >= 16).then(|| value.get_u64()),
+                data_length: (length >= 18).then(|| value.get_u16()),
+            }),
+            // Section 3.2: longer ones belong to a SYN/ACK or ACK and name no connection.
+            (JOIN, bits, 8) => Some(Self::Join {
+                backup: bits & BACKUP != 0,
+                address: flags,
+                token: value.get_u32(),
+                nonce: value.get_u32(),
+            }),
+            (SIGNAL, _, _) => Self::parse_signal(flags, value),
+            _ => None,
+        }
+    }
+
+    fn parse_signal(flags: u8, mut value: Bytes) -> Option<Self> {
+        let has = |bit| flags & bit != 0;
+        let ack = match has(signal::ACK) {
+            true => Some(DataSeq::parse(has(signal::WHOLE_ACK), &mut value)?),
+            false => None,
+        };
+        let mapping = match has(signal::MAPPING) {
+            true => Some(Mapping {
+                data: DataSeq::parse(has(signal::WHOLE_SEQ), &mut value)?,
+                subflow: value.try_get_u32().ok()?,
+                length: value.try_get_u16().ok()?,
+            }),
+            false => None,
+        };
+        Some(Self::Signal { data_fin: has(signal::FIN), ack, mapping })
+    }
+}
+
+fn signal_flags(data_fin: bool, ack: Option<DataSeq>, mapping: Option<Mapping>) -> u8 {
+    let bit = |is: bool, bit| if is { bit } else { 0 };
+    let ack_bits = ack.map_or(0, |ack| signal::ACK | bit(ack.is_whole(), signal::WHOLE_ACK));
+    let mapping_bits =
+        mapping.map_or(0, |mapping| signal::MAPPING | bit(mapping.data.is_whole(), signal::WHOLE_SEQ));
+    ack_bits | mapping_bits | bit(data_fin, signal::FIN)
+}
+
+impl Mapping {
+    fn emit(self, out: &mut Vec<u8>) {
+        self.data.emit(out);
+        out.put_u32(self.subflow);
+        out.put_u16(self.length);
+    }
+}
+
+impl DataSeq {
+    const fn is_whole(self) -> bool {
+        matches!(self, Self::Whole(_))
+    }
+
+    const fn length(self) -> usize {
+        if self.is_whole() { 8 } else { 4 }
+    }
+
+    fn emit(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Half(number) => out.put_u32(number),
+            Self::Whole(number) => out.put_u64(number),
+        }
+    }
+
+    fn parse(whole: bool, value: &mut Bytes) -> Option<Self> {
+        if whole {
+            value.try_get_u64().ok().map(Self::Whole)
+        } else {
+            value.try_get_u32().ok().map(Self::Half)
+        }
+    }
+}
+
+impl fmt::Display for Mptcp {
+    /// Prints about as tcpdump does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capable { .. } => f.write_str("mptcp capable"),
+            Self::Join { address, token, .. } => write!(f, "mptcp join id {address} token {token:#x}"),
+            Self::Signal { data_fin, mapping, .. } => {
+                f.write_str(if *data_fin { "mptcp dss fin" } else { "mptcp dss" })?;
+                let Some(Mapping { data, subflow, length }) = mapping else { return Ok(()) };
+                write!(f, " seq {data} subseq {subflow} len {length}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for DataSeq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Half(number) => number.fmt(f),
+            Self::Whole(number) => number.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_octets(option: Mptcp, octets: &[u8]) {
+        let mut out = Vec::new();
+        option.emit_value(&mut out);
+        assert_eq!(out, octets);
+        assert_eq!(option.length(), octets.len() + 2);
+        assert_eq!(Mptcp::parse_value(Bytes::copy_from_slice(octets)), Some(option));
+    }
+
+    /// RFC 8684 section 3.1, from a capture of Linux 6.12: SYN, SYN/ACK, ACK with data.
+    #[test]
+    fn mp_capable_has_the_keys_that_its_length_says() {
+        let capable = |sender_key, receiver_key, data_length| Mptcp::Capable {
+            flags: 1,
+            sender_key,
+            receiver_key,
+            data_length,
+        };
+        assert_octets(capable(None, None, None), &[1, 1]);
+        let (client, server) = (0x1a0b_8e6d_8742_5b09, 0x04e0_5dd0_f47c_3728);
+        assert_octets(
+            capable(Some(server), None, None),
+            &[1, 1, 4, 0xe0, 0x5d, 0xd0, 0xf4, 0x7c, 0x37, 0x28],
+        );
+        #[rustfmt::skip]
+        let third = [
+            1, 1,
+            0x1a, 0x0b, 0x8e, 0x6d, 0x87, 0x42, 0x5b, 0x09,
+            0x04, 0xe0, 0x5d, 0xd0, 0xf4, 0x7c, 0x37, 0x28,
+            0x0f, 0xa0,
+        ];
+        assert_octets(capable(Some(client), Some(server), Some(4000)), &third);
+    }
+
+    /// RFC 8684 section 3.2.
+    #[test]
+    fn mp_join_names_the_connection() {
+        let join = Mptcp::Join { backup: true, address: 3, token: 0x0102_0304, nonce: 5 };
+        assert_octets(join, &[0x11, 3, 1, 2, 3, 4, 0, 0, 0, 5]);
+    }
+
+    /// RFC 8684 section 3.3, from a capture of Linux 6.12: half an acknowledgment, a whole sequence number.
+    #[test]
+    fn a_signal_has_numbers_of_either_length() {
+        #[rustfmt::skip]
+        let octets = [
+            0x20, 0x0d,
+            0x2f, 0xcc, 0xf5, 0xb3,
+            0x48, 0x55, 0xf7, 0x6c, 0xc5, 0xf3, 0x9d, 0x43,
+            0, 0, 0, 1,
+            0x0f, 0xa0,
+        ];
+        let mapping = Mapping { data: DataSeq::Whole(0x4855_f76c_c5f3_9d43), subflow: 1, length: 4000 };
+        let ack = Some(DataSeq::Half(0x2fcc_f5b3));
+        assert_octets(Mptcp::Signal { data_fin: false, ack, mapping: Some(mapping) }, &octets);
+        let ack = Some(DataSeq::Whole(7));
+        assert_octets(
+            Mptcp::Signal { data_fin: true, ack, mapping: None },
+            &[0x20, 0x13, 0, 0, 0, 0, 0, 0, 0, 7],
+        );
+    }
+
+    /// RFC 8684 section 3.1: version 0 had another layout. Section 3.2: an ACK's MP_JOIN names no connection.
+    #[test]
+    fn other_kinds_and_what_is_cut_off_are_left_out() {
+        for octets in [&[0, 1][..], &[0x10; 22], &[0x30, 0], &[0x20, 4, 1, 2, 3], &[0x20], &[]] {
+            assert_eq!(Mptcp::parse_value(Bytes::copy_from_slice(octets)), None, "{octets:?}");
+        }
+    }
+}
