@@ -1,0 +1,246 @@
+//! A connection as its packets show it, and what its streams carry.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_measure::{Leg, Outcome, Record, RecordKind};
+
+use crate::copies::{Cargo, Copy};
+use crate::http::{Exchange, Transaction};
+use crate::passage::{Arrival, Passage};
+use crate::reassembly::Reassembly;
+use crate::timetable::Timetable;
+use crate::totals::Carried;
+
+/// A TCP or MPTCP connection, an SCTP association, or a pair of UDP sockets. Direction 0 is from its opener.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub protocol: Protocol,
+    pub carried: Carried,
+    passages: [Passage; 2],
+    pieces: [Reassembly<Piece>; 2],
+    /// Octets of TCP and MPTCP are stream 0.
+    streams: BTreeMap<u16, Stream>,
+    /// When its first and its last packet were seen.
+    span: [Time; 2],
+    /// Which directions have arrived to their end.
+    closed: [bool; 2],
+    /// The other side has sent something.
+    is_answered: bool,
+    /// Subflows that nobody has reset.
+    subflows: u32,
+    is_refused: bool,
+}
+
+/// Which transport it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Tcp,
+    Mptcp,
+    Sctp,
+    Udp,
+}
+
+/// A part of a stream.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// `None` for what has no place in a stream: unordered messages.
+    pub stream: Option<u16>,
+    pub payload: Bytes,
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    exchange: Exchange,
+    /// For SCTP, where in the stream each of its chunks ends, and the chunk's place among all.
+    chunks: [Vec<(u64, u64)>; 2],
+}
+
+impl Connection {
+    /// One whose first packet is sent now.
+    pub fn new(protocol: Protocol, now: Time) -> Self {
+        Self {
+            protocol,
+            carried: Carried { connections: 1, ..Carried::default() },
+            passages: Default::default(),
+            pieces: Default::default(),
+            streams: BTreeMap::new(),
+            span: [now, now],
+            closed: [false; 2],
+            is_answered: false,
+            subflows: 1,
+            is_refused: false,
+        }
+    }
+
+    /// A part of a direction's sequence space is sent; `piece` cuts out what of it is sent for the first time. Tells whether
+    /// anything of it is sent again.
+    pub fn depart(
+        &mut self,
+        direction: usize,
+        range: Range<u64>,
+        now: Time,
+        piece: impl Fn(Range<u64>) -> Piece,
+    ) -> bool {
+        let length = range.end - range.start;
+        let fresh = self.passages[direction].depart(range, now);
+        let mut left = length;
+        for part in fresh {
+            left -= part.end - part.start;
+            let piece = piece(part.clone());
+            self.carried.octets[direction] += piece.payload.len() as u64;
+            self.pieces[direction].put(part, piece);
+        }
+        self.read(direction);
+        left > 0
+    }
+
+    /// Reads what is in order by now.
+    fn read(&mut self, direction: usize) {
+        while let Some((place, Piece { stream, payload })) = self.pieces[direction].take() {
+            let Some(id) = stream else { continue };
+            let stream = self.streams.entry(id).or_default();
+            stream.exchange.read(direction, &payload);
+            if self.protocol == Protocol::Sctp {
+                let chunks = &mut stream.chunks[direction];
+                let end = chunks.last().map_or(0, |(end, _)| *end) + payload.len() as u64;
+                chunks.push((end, place));
+            }
+        }
+    }
+
+    /// A copy of something sent arrived.
+    pub fn arrive(&mut self, copy: Copy, now: Time) {
+        let Cargo { direction, ranges, closes, .. } = copy.cargo;
+        for range in ranges {
+            self.passages[direction].arrive(range, Arrival { sent: copy.sent, at: now });
+        }
+        self.closed[direction] |= closes;
+    }
+
+    /// A packet of it is seen.
+    pub fn see(&mut self, direction: usize, now: Time) {
+        self.span[1] = now;
+        self.is_answered |= direction == 1;
+    }
+
+    /// A further subflow belongs to it. RFC 8684 section 3.2.
+    pub fn join(&mut self) {
+        self.subflows += 1;
+    }
+
+    /// A side resets the connection or a subflow of it, or aborts the association. RFC 9293 section 3.5.2, RFC 8684 section 3.6,
+    /// RFC 9260 section 9.1.
+    pub fn reset(&mut self) {
+        self.subflows = self.subflows.saturating_sub(1);
+        self.is_refused |= self.subflows == 0 && self.closed != [true; 2];
+    }
+
+    /// Nothing of its data has been seen.
+    pub fn is_fresh(&self) -> bool {
+        self.carried.octets == [0; 2]
+    }
+
+    /// Its record, then those of its transactions, as the `number`-th connection. They have no ids and parents yet.
+    pub fn records(mut self, number: usize) -> Vec<Record> {
+        for direction in (0..2).filter(|direction| self.is_whole(*direction)).collect::<Vec<_>>() {
+            self.streams.values_mut().for_each(|stream| stream.exchange.close(direction));
+        }
+        let mut records = vec![self.record(number)];
+        for (id, stream) in &self.streams {
+            let number = if self.protocol == Protocol::Sctp { *id } else { records[0].stream };
+            records.extend(self.transactions(number, stream));
+        }
+        records
+    }
+
+    /// All that a side sent has been seen, to its end.
+    fn is_whole(&self, direction: usize) -> bool {
+        self.closed[direction] && self.pieces[direction].is_whole()
+    }
+
+    /// A connection has no request and no reply: it begins with its first packet and ends with its last.
+    fn record(&self, number: usize) -> Record {
+        let leg = |at| Some(Leg { written: at, first_sent: at, last_sent: at, arrived: at, delivered: at });
+        let [first, last] = self.span;
+        let octets = self.carried.octets[0] + self.carried.octets[1];
+        Record {
+            id: 0,
+            kind: RecordKind::Connection,
+            parent: None,
+            stream: number.try_into().unwrap_or(u16::MAX),
+            size: octets.try_into().unwrap_or(u32::MAX),
+            scheduled: first,
+            request: leg(first),
+            reply: leg(last),
+            outcome: self.outcome(),
+        }
+    }
+
+    /// Reset is refused; closed in order is completed, and so is what stays open when all that was sent has arrived: a
+    /// program may keep a connection for later. UDP has no end and cannot fail.
+    fn outcome(&self) -> Outcome {
+        let is_closed = self.closed == [true; 2] || self.protocol == Protocol::Udp;
+        let is_idle = self.is_answered && self.passages.iter().all(Passage::is_through);
+        match (self.is_refused, is_closed || is_idle) {
+            (true, _) => Outcome::Refused,
+            (false, true) => Outcome::Completed,
+            (false, false) => Outcome::Unfinished,
+        }
+    }
+
+    fn transactions(&self, number: u16, stream: &Stream) -> Vec<Record> {
+        let transactions = stream.exchange.transactions();
+        if transactions.is_empty() {
+            return Vec::new();
+        }
+        let tables = [0, 1].map(|direction| self.timetable(direction, stream));
+        transactions.iter().filter_map(|transaction| record(number, transaction, &tables)).collect()
+    }
+
+    fn timetable(&self, direction: usize, stream: &Stream) -> Timetable {
+        let (sent, arrived) = (self.passages[direction].sent(), self.passages[direction].arrived());
+        if self.protocol != Protocol::Sctp {
+            return Timetable::new(sent.run(), arrived.run());
+        }
+        // Chunks of a stream have their TSNs in the order of their SSNs and fragments: RFC 9260 section 6.9.
+        let chunks = &stream.chunks[direction];
+        let sent = chunks.iter().map_while(|(end, place)| Some((*end, sent.at(*place)?)));
+        let arrived = chunks.iter().map_while(|(end, place)| Some((*end, arrived.at(*place)?)));
+        Timetable::new(sent, arrived)
+    }
+}
+
+/// The record of a transaction; `None` if nobody saw its request being sent.
+fn record(stream: u16, transaction: &Transaction, [requests, replies]: &[Timetable; 2]) -> Option<Record> {
+    let Transaction { begin, end, reply_end, refused } = *transaction;
+    let request = end.and_then(|end| requests.leg(end));
+    let reply = reply_end.and_then(|end| replies.leg(end));
+    let reply = request.zip(reply).map(|(request, reply)| not_before(reply, request.delivered));
+    let first = requests.first_sent(begin)?;
+    Some(Record {
+        id: 0,
+        kind: RecordKind::Transaction,
+        parent: None,
+        stream,
+        size: (end.unwrap_or(begin) - begin).try_into().unwrap_or(u32::MAX),
+        scheduled: request.map_or(first, |request| first.min(request.first_sent)),
+        request,
+        reply,
+        outcome: match (reply, refused) {
+            (None, _) => Outcome::Unfinished,
+            (Some(_), true) => Outcome::Refused,
+            (Some(_), false) => Outcome::Completed,
+        },
+    })
+}
+
+/// A reply that was under way before its whole request had arrived (RFC 9112 section 9.3) begins when it had: time counts once.
+fn not_before(leg: Leg, earliest: Time) -> Leg {
+    let Leg { written, first_sent, last_sent, arrived, delivered } = leg;
+    let [written, first_sent, last_sent, arrived, delivered] =
+        [written, first_sent, last_sent, arrived, delivered].map(|time| time.max(earliest));
+    Leg { written, first_sent, last_sent, arrived, delivered }
+}

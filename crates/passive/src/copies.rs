@@ -1,0 +1,118 @@
+//! Which packet that was sent is the one that arrived.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use hol_base::Time;
+use smallvec::SmallVec;
+
+/// The packets that are under way, or never arrive.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    /// By what tells them apart, then in the order in which they were sent.
+    under_way: BTreeMap<(Fingerprint, u64), Copy>,
+    sent: u64,
+}
+
+/// One packet, once sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Copy {
+    /// When it was sent.
+    pub sent: Time,
+    /// What it carries.
+    pub cargo: Cargo,
+}
+
+/// What a packet carries, in the terms of its connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Cargo {
+    /// The connection's number.
+    pub connection: usize,
+    /// 0 from its opener, 1 to it.
+    pub direction: usize,
+    /// The parts of the direction's sequence space.
+    pub ranges: SmallVec<[Range<u64>; 2]>,
+    /// The sender says that it has nothing more to send.
+    pub closes: bool,
+    /// Segments or chunks that carry what was sent before.
+    pub repeated: u64,
+}
+
+/// Of a packet, what tells it apart and no router changes: length, identification and addresses (RFC 791 section 3.1), and
+/// the first 20 octets behind the IP header. There the transport's checksum stands for what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// `None` for what is too short to be a packet.
+    pub fn of(packet: &[u8]) -> Option<Self> {
+        let mut print = [0; 32];
+        let header = usize::from(packet.first()? & 0x0f) * 4;
+        print[..4].copy_from_slice(packet.get(2..6)?);
+        print[4..12].copy_from_slice(packet.get(12..20)?);
+        let rest = packet.get(header..)?;
+        let length = rest.len().min(20);
+        print[12..12 + length].copy_from_slice(&rest[..length]);
+        Some(Self(print))
+    }
+}
+
+impl Copies {
+    /// A packet was sent.
+    pub fn add(&mut self, print: Fingerprint, copy: Copy) {
+        self.under_way.insert((print, self.sent), copy);
+        self.sent += 1;
+    }
+
+    /// A packet arrived. Lines keep the order of what nothing tells apart.
+    pub fn take_oldest(&mut self, print: Fingerprint) -> Option<Copy> {
+        let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next()?.0;
+        self.under_way.remove(&key)
+    }
+
+    /// A packet ended on the way; that is noted when it is sent.
+    pub fn take_newest(&mut self, print: Fingerprint) -> Option<Copy> {
+        let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
+        self.under_way.remove(&key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet() -> Vec<u8> {
+        let mut packet = vec![7; 60];
+        packet[0] = 0x45;
+        packet
+    }
+
+    /// RFC 791 section 3.1: a router takes from the time to live, and so changes the header checksum.
+    #[test]
+    fn a_packet_is_known_again_behind_a_router() {
+        let print = |at: usize| {
+            let mut packet = packet();
+            packet[at] ^= 1;
+            Fingerprint::of(&packet)
+        };
+        let whole = Fingerprint::of(&packet());
+        assert!([8, 10, 11, 50].into_iter().all(|at| print(at) == whole));
+        assert!([3, 4, 12, 19, 20, 36].into_iter().all(|at| print(at) != whole));
+        assert_eq!(Fingerprint::of(&packet()[..19]), None);
+    }
+
+    #[test]
+    fn of_equal_copies_the_first_arrives_and_the_last_is_lost() {
+        let mut copies = Copies::default();
+        let print = Fingerprint::of(&packet()).unwrap();
+        let cargo =
+            Cargo { connection: 0, direction: 0, ranges: SmallVec::new(), closes: false, repeated: 0 };
+        for ms in [1, 2, 3] {
+            copies.add(print, Copy { sent: Time::from_millis(ms), cargo: cargo.clone() });
+        }
+        let sent = |copy: Option<Copy>| copy.map(|copy| copy.sent.as_millis());
+        assert_eq!(sent(copies.take_newest(print)), Some(3));
+        assert_eq!([1, 2].map(|_| sent(copies.take_oldest(print))), [Some(1), Some(2)]);
+        assert!(copies.take_oldest(print).is_none());
+    }
+}

@@ -1,0 +1,133 @@
+//! The lines before a message's body, and what they say of its length. RFC 9112 sections 3 to 6.
+
+use super::{Method, SWITCHING_PROTOCOLS};
+
+/// What matters of a start line and its fields.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    start: Vec<u8>,
+    length: Length,
+    /// Whether the last transfer coding is `chunked`; `None` without any.
+    chunked: Option<bool>,
+}
+
+/// What all Content-Length fields together say. Section 6.3, items 5 and 6.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    #[default]
+    None,
+    Octets(u64),
+    Invalid,
+}
+
+/// How the end of a message is found. Section 6.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// It ends after so many more octets.
+    Length(u64),
+    /// Chunks tell.
+    Chunked,
+    /// It ends with its connection.
+    UntilClose,
+    /// It ends here, and so does HTTP.
+    Tunnel,
+    /// It cannot be found: whatever follows is no message.
+    Opaque,
+}
+
+impl Head {
+    /// A head that begins with this line.
+    pub const fn new(start: Vec<u8>) -> Self {
+        Self { start, length: Length::None, chunked: None }
+    }
+
+    /// Takes a field line, section 5; `None` if it is none.
+    pub fn add(&mut self, line: &[u8]) -> Option<()> {
+        // Section 5.2: a folded line goes on with the value before it, which is none that matters here.
+        if line.starts_with(b" ") || line.starts_with(b"\t") {
+            return Some(());
+        }
+        let colon = line.iter().position(|octet| *octet == b':')?;
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(b"Content-Length") {
+            self.length = self.length.and(value);
+        } else if name.eq_ignore_ascii_case(b"Transfer-Encoding") {
+            let last = value.rsplit(|octet| *octet == b',').next().unwrap_or_default();
+            self.chunked = Some(last.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+        }
+        Some(())
+    }
+
+    /// Method and framing of a request, section 3; `None` if it is none of HTTP/1.
+    pub fn request(&self) -> Option<(Method, Framing)> {
+        let [method, target, version] = self.words()?;
+        let is_request = !method.is_empty() && !target.is_empty() && is_version(version);
+        let method = match method {
+            b"HEAD" => Method::Head,
+            b"CONNECT" => Method::Connect,
+            _ => Method::Other,
+        };
+        is_request.then(|| (method, self.request_framing()))
+    }
+
+    /// The status of a response, section 4; `None` if it is none of HTTP/1.
+    pub fn status(&self) -> Option<u16> {
+        let (version, rest) = self.start.split_at_checked(8)?;
+        let code = rest.strip_prefix(b" ")?.get(..3)?;
+        let ends = matches!(rest.get(4), None | Some(b' '));
+        let status = str::from_utf8(code).ok()?.parse().ok()?;
+        (is_version(version) && ends && (100..1000).contains(&status)).then_some(status)
+    }
+
+    /// Section 6.3 for a request: without a length it has no body.
+    fn request_framing(&self) -> Framing {
+        match (self.chunked, self.length) {
+            (Some(true), _) => Framing::Chunked,
+            (Some(false), _) | (None, Length::Invalid) => Framing::Opaque,
+            (None, Length::Octets(octets)) => Framing::Length(octets),
+            (None, Length::None) => Framing::Length(0),
+        }
+    }
+
+    /// Section 6.3 for the response to a request: without a length it ends with its connection.
+    pub fn response(&self, method: Method, status: u16) -> Framing {
+        match (method, status, self.chunked, self.length) {
+            (_, SWITCHING_PROTOCOLS, ..) | (Method::Connect, 200..300, ..) => Framing::Tunnel,
+            (Method::Head, ..) | (_, 100..200 | 204 | 304, ..) => Framing::Length(0),
+            (_, _, Some(true), _) => Framing::Chunked,
+            (_, _, None, Length::Invalid) => Framing::Opaque,
+            (_, _, None, Length::Octets(octets)) => Framing::Length(octets),
+            (_, _, Some(false), _) | (_, _, None, Length::None) => Framing::UntilClose,
+        }
+    }
+
+    fn words(&self) -> Option<[&[u8]; 3]> {
+        let mut words = self.start.split(|octet| *octet == b' ');
+        let three = [words.next()?, words.next()?, words.next()?];
+        words.next().is_none().then_some(three)
+    }
+}
+
+impl Length {
+    /// Takes a further value. Section 6.3, item 5: several that are the same are one.
+    fn and(self, value: &[u8]) -> Self {
+        value.split(|octet| *octet == b',').fold(self, |length, part| {
+            match (length, number(part.trim_ascii(), 10)) {
+                (Self::None, Some(octets)) => Self::Octets(octets),
+                (Self::Octets(before), Some(octets)) if before == octets => length,
+                _ => Self::Invalid,
+            }
+        })
+    }
+}
+
+/// A number without a sign.
+pub(super) fn number(digits: &[u8], radix: u32) -> Option<u64> {
+    let text = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u64::from_str_radix(text, radix).ok()
+}
+
+/// Section 2.3; every minor version is read like 1.1.
+fn is_version(word: &[u8]) -> bool {
+    matches!(word, [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor] if minor.is_ascii_digit())
+}

@@ -1,0 +1,129 @@
+//! HTTP/1 on one stream: requests one way, responses the other. RFC 9112.
+
+mod head;
+mod reader;
+
+use std::collections::VecDeque;
+
+use head::Framing;
+use reader::{Event, Reader};
+
+/// The requests of a stream and their responses.
+#[derive(Debug, Default)]
+pub(crate) struct Exchange {
+    requests: Reader,
+    responses: Reader,
+    transactions: Vec<Transaction>,
+    /// Requests that wait for the head of their response, which come in their order. Section 9.3.2.
+    unanswered: VecDeque<Unanswered>,
+    /// Whose response is under way.
+    answered: Option<usize>,
+}
+
+/// A request and its response, by places in the octets of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Transaction {
+    /// Where the request begins.
+    pub begin: u64,
+    /// Where the request ends, if it was sent whole.
+    pub end: Option<u64>,
+    /// Where the response ends, if it was sent whole.
+    pub reply_end: Option<u64>,
+    /// The response says that the server did not do what it was asked for. RFC 9110 sections 15.5 and 15.6.
+    pub refused: bool,
+}
+
+/// What the length of a response depends on.
+#[derive(Debug)]
+struct Unanswered {
+    transaction: usize,
+    method: Method,
+}
+
+/// Of methods, those that a response depends on. RFC 9112 section 6.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Head,
+    Connect,
+    Other,
+}
+
+impl Exchange {
+    /// The next octets of a direction: 0 has the requests, 1 the responses.
+    pub fn read(&mut self, direction: usize, octets: &[u8]) {
+        if direction == 0 { self.read_requests(octets) } else { self.read_responses(octets) }
+    }
+
+    /// A direction is over: so is a response that nothing else ends. Section 6.3, item 8.
+    pub fn close(&mut self, direction: usize) {
+        if direction == 1
+            && let Some(end) = self.responses.close()
+        {
+            self.end_response(end);
+        }
+    }
+
+    pub fn transactions(&self) -> &[Transaction] {
+        &self.transactions
+    }
+
+    fn read_requests(&mut self, mut octets: &[u8]) {
+        while let Some(event) = self.requests.next(&mut octets) {
+            match event {
+                Event::Head { begin, head } => match head.request() {
+                    Some((method, framing)) => self.begin_request(begin, method, framing),
+                    None => self.requests.follow(Framing::Opaque),
+                },
+                Event::End(end) => {
+                    self.transactions.last_mut().into_iter().for_each(|request| request.end = Some(end));
+                }
+            }
+        }
+    }
+
+    fn begin_request(&mut self, begin: u64, method: Method, framing: Framing) {
+        self.unanswered.push_back(Unanswered { transaction: self.transactions.len(), method });
+        self.transactions.push(Transaction { begin, end: None, reply_end: None, refused: false });
+        self.requests.follow(framing);
+    }
+
+    fn read_responses(&mut self, mut octets: &[u8]) {
+        while let Some(event) = self.responses.next(&mut octets) {
+            match event {
+                Event::Head { head, .. } => match head.status() {
+                    Some(status) => self.begin_response(status, &head),
+                    None => self.responses.follow(Framing::Opaque),
+                },
+                Event::End(end) => self.end_response(end),
+            }
+        }
+    }
+
+    fn begin_response(&mut self, status: u16, head: &head::Head) {
+        // RFC 9110 section 15.2: an interim response comes before the one that answers.
+        let is_interim = (100..200).contains(&status) && status != SWITCHING_PROTOCOLS;
+        let request = if is_interim { None } else { self.unanswered.pop_front() };
+        let method = request.as_ref().map_or(Method::Other, |request| request.method);
+        self.answered = request.map(|request| request.transaction);
+        if let Some(at) = self.answered {
+            self.transactions[at].refused = status >= 400;
+        }
+        let framing = head.response(method, status);
+        if framing == Framing::Tunnel {
+            self.requests.follow(Framing::Opaque);
+        }
+        self.responses.follow(framing);
+    }
+
+    fn end_response(&mut self, end: u64) {
+        if let Some(at) = self.answered.take() {
+            self.transactions[at].reply_end = Some(end);
+        }
+    }
+}
+
+/// What follows is another protocol. RFC 9110 section 15.2.2.
+const SWITCHING_PROTOCOLS: u16 = 101;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Which MPTCP connection a subflow belongs to, and which of the subflow's octets are which of the data. RFC 8684.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use bytes::Bytes;
+use hol_wire::tcp::{DataSeq, Mapping, Mptcp};
+use sha2::{Digest, Sha256};
+use smallvec::SmallVec;
+
+use crate::connection::{Connection, Protocol};
+use crate::spans::Spans;
+
+/// What is known of all MPTCP connections, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    /// Connection, and the direction of the side whose token it is.
+    tokens: BTreeMap<u32, (usize, usize)>,
+    data: BTreeMap<usize, [DataPlaces; 2]>,
+}
+
+/// The places of data sequence numbers: the first octet has place 0.
+#[derive(Debug, Default)]
+struct DataPlaces {
+    origin: Option<u64>,
+    furthest: i64,
+}
+
+/// Parts of a subflow, each with what is to be added to a place in the subflow for the place in the data.
+#[derive(Debug, Default)]
+pub(crate) struct Mappings(Spans<i64>);
+
+impl Sessions {
+    /// The connection that a SYN joins, and 1 if the other side opened that one. Section 3.2.
+    pub fn joined(&self, option: &Mptcp) -> Option<(usize, usize)> {
+        let Mptcp::Join { token, .. } = option else { return None };
+        // The token is the receiver's; the opener of the connection has direction 0.
+        self.tokens.get(token).map(|(connection, receiver)| (*connection, 1 - receiver))
+    }
+
+    /// Takes what a segment with its first octet at `place` of its subflow says; tells whether that ends the direction.
+    pub fn heed(
+        &mut self,
+        option: &Mptcp,
+        index: usize,
+        direction: usize,
+        connection: &mut Connection,
+        place: i64,
+        mappings: &mut Mappings,
+    ) -> bool {
+        match *option {
+            // Section 3.1: the connection is MPTCP when the other side says so too.
+            Mptcp::Capable { sender_key: None, .. } | Mptcp::Join { .. } => return false,
+            Mptcp::Capable { sender_key: Some(_), .. } | Mptcp::Signal { .. } => {
+                if connection.is_fresh() && connection.protocol == Protocol::Tcp {
+                    connection.protocol = Protocol::Mptcp;
+                }
+            }
+        }
+        match *option {
+            Mptcp::Capable { sender_key, receiver_key, data_length, .. } => {
+                self.know(index, direction, sender_key);
+                self.know(index, 1 - direction, receiver_key);
+                // Section 3.1: the data begin with the octet behind the SYN.
+                data_length.into_iter().for_each(|length| mappings.add(0, 0, length.into()));
+                false
+            }
+            Mptcp::Signal { data_fin, mapping, .. } => {
+                if let Some(mapping) = mapping {
+                    self.map(index, direction, mapping, data_fin, place, mappings);
+                }
+                data_fin
+            }
+            Mptcp::Join { .. } => false,
+        }
+    }
+
+    /// Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's SHA-256. Section
+    /// 3.3.1: the first octet has the number behind that.
+    fn know(&mut self, connection: usize, direction: usize, key: Option<u64>) {
+        let places = &mut self.data.entry(connection).or_default()[direction];
+        let (Some(key), None) = (key, places.origin) else { return };
+        let hash: [u8; 32] = Sha256::digest(key.to_be_bytes()).into();
+        let [a, b, c, d, .., s, t, u, v, w, x, y, z] = hash;
+        self.tokens.insert(u32::from_be_bytes([a, b, c, d]), (connection, direction));
+        places.origin = Some(u64::from_be_bytes([s, t, u, v, w, x, y, z]).wrapping_add(1));
+    }
+
+    /// Section 3.3.1; a DATA_FIN counts as an octet of the mapping: section 3.3.3.
+    fn map(
+        &mut self,
+        connection: usize,
+        direction: usize,
+        mapping: Mapping,
+        data_fin: bool,
+        place: i64,
+        mappings: &mut Mappings,
+    ) {
+        let Mapping { data, subflow, length } = mapping;
+        let data = self.data.entry(connection).or_default()[direction].of(data);
+        // The SYN is octet 0 of the subflow, and numbers wrap.
+        let wrapped = subflow.wrapping_sub(1).wrapping_sub(place as u32) as i32;
+        mappings.add(place + i64::from(wrapped), data, u64::from(length).saturating_sub(data_fin.into()));
+    }
+}
+
+impl DataPlaces {
+    /// The place of a number; half a number is the nearest to the furthest place so far. Section 3.3.
+    fn of(&mut self, number: DataSeq) -> i64 {
+        let place = match (number, self.origin) {
+            (DataSeq::Whole(number), origin) => number.wrapping_sub(origin.unwrap_or(number)) as i64,
+            (DataSeq::Half(_), None) => 0,
+            (DataSeq::Half(number), Some(origin)) => {
+                let furthest = (origin as u32).wrapping_add(self.furthest as u32);
+                self.furthest.saturating_add((number.wrapping_sub(furthest) as i32).into())
+            }
+        };
+        self.origin.get_or_insert(match number {
+            DataSeq::Whole(number) => number,
+            DataSeq::Half(number) => number.into(),
+        });
+        self.furthest = self.furthest.max(place);
+        place
+    }
+}
+
+impl Mappings {
+    /// Octets of the subflow are those of the data; what has been said before stays. Section 3.3.1. A mapping ends where it meets
+    /// an earlier one, so that none takes more than a step.
+    fn add(&mut self, subflow: i64, data: i64, length: u64) {
+        let begin = u64::try_from(subflow).ok().filter(|_| data >= 0);
+        if let Some(room) = begin.and_then(|begin| self.0.room(begin..begin + length)) {
+            self.0.fill(room, data - subflow);
+        }
+    }
+
+    /// What of a payload at a place of the subflow is data, and where.
+    pub fn pieces(&self, place: i64, payload: &Bytes) -> SmallVec<[(Range<u64>, Bytes); 1]> {
+        let end = place.saturating_add(payload.len() as i64).max(0) as u64;
+        let begin = place.max(0) as u64;
+        let cut = |(span, shift): (Range<u64>, i64)| {
+            let part = span.start.max(begin)..span.end.min(end);
+            let octets = (part.start as i64 - place) as usize..(part.end as i64 - place) as usize;
+            let data = |place: u64| (place as i64).saturating_add(shift) as u64;
+            (data(part.start)..data(part.end), payload.slice(octets))
+        };
+        self.0.meeting(begin..end).map(cut).filter(|(range, _)| range.start < range.end).collect()
+    }
+}

@@ -1,0 +1,156 @@
+//! Packets in, records out.
+
+use std::net::SocketAddrV4;
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_measure::Record;
+use hol_network::Fate;
+use hol_wire::{Packet, Transport};
+
+use crate::connection::{Connection, Protocol};
+use crate::copies::{Cargo, Copies, Copy, Fingerprint};
+use crate::sctp::Associations;
+use crate::tcp::Subflows;
+use crate::totals::Totals;
+use crate::udp::Pairs;
+
+/// A packet at an interface of an end.
+#[derive(Debug, Clone, Copy)]
+pub struct Sighting<'p> {
+    /// When.
+    pub time: Time,
+    /// Sent, received, or how it ended; of a packet that ended on the way, noted when it was sent.
+    pub fate: Fate,
+    /// The packet from its IPv4 header on.
+    pub octets: &'p [u8],
+}
+
+/// What packets tell of applications.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// A [`Connection`](hol_measure::RecordKind::Connection) for each TCP or MPTCP connection, SCTP association and pair of UDP
+    /// sockets, from its first packet to its last, with the octets of both directions; a
+    /// [`Transaction`](hol_measure::RecordKind::Transaction) for each HTTP/1 request, with the octets of the request and the way
+    /// of the last octet of it and of its response. In the order in which they began; numbers count from 0.
+    ///
+    /// The stream of a transaction is that of SCTP, or else its connection's place among all connections.
+    pub records: Vec<Record>,
+    /// Sums over all connections.
+    pub totals: Totals,
+}
+
+/// Measures what passed the ends of a run, in order of time: each packet once as sent and, if it arrived, once as received.
+///
+/// Octets from nowhere make no harm: what cannot be read is counted. A packet that was received and that nobody saw being sent
+/// was sent at that moment.
+pub fn measure<'p>(sightings: impl IntoIterator<Item = Sighting<'p>>) -> Traffic {
+    let mut observer = Observer::default();
+    sightings.into_iter().for_each(|sighting| observer.see(&sighting));
+    observer.finish()
+}
+
+#[derive(Debug, Default)]
+struct Observer {
+    now: Time,
+    copies: Copies,
+    subflows: Subflows,
+    associations: Associations,
+    pairs: Pairs,
+    connections: Vec<Connection>,
+    unread: u64,
+}
+
+impl Observer {
+    fn see(&mut self, sighting: &Sighting<'_>) {
+        // A clock that steps back would make times that do not ascend.
+        self.now = self.now.max(sighting.time);
+        let seen = match sighting.fate {
+            Fate::Sent => self.send(sighting.octets),
+            Fate::Received => self.receive(sighting.octets),
+            Fate::Dequeued => Some(()),
+            _ => self.lose(sighting),
+        };
+        self.unread += u64::from(seen.is_none());
+    }
+
+    fn send(&mut self, octets: &[u8]) -> Option<()> {
+        let print = Fingerprint::of(octets)?;
+        let cargo = self.depart(octets)?;
+        let carried = &mut self.connections[cargo.connection].carried;
+        carried.packets += 1;
+        carried.retransmitted += cargo.repeated;
+        self.copies.add(print, Copy { sent: self.now, cargo });
+        Some(())
+    }
+
+    fn receive(&mut self, octets: &[u8]) -> Option<()> {
+        let copy = match self.copies.take_oldest(Fingerprint::of(octets)?) {
+            Some(copy) => copy,
+            None => Copy { sent: self.now, cargo: self.depart(octets)? },
+        };
+        let connection = &mut self.connections[copy.cargo.connection];
+        connection.see(copy.cargo.direction, self.now);
+        connection.arrive(copy, self.now);
+        Some(())
+    }
+
+    fn lose(&mut self, sighting: &Sighting<'_>) -> Option<()> {
+        let print = Fingerprint::of(sighting.octets)?;
+        let copy = match sighting.fate {
+            Fate::Corrupted => self.copies.take_oldest(print)?,
+            _ => self.copies.take_newest(print)?,
+        };
+        self.connections[copy.cargo.connection].carried.lost += 1;
+        Some(())
+    }
+
+    fn depart(&mut self, octets: &[u8]) -> Option<Cargo> {
+        let packet = Packet::parse(Bytes::copy_from_slice(octets)).ok()?;
+        let (from, to) = packet.ports();
+        let sockets = [SocketAddrV4::new(packet.source, from), SocketAddrV4::new(packet.destination, to)];
+        let (now, connections) = (self.now, &mut self.connections);
+        let cargo = match &packet.transport {
+            Transport::Tcp(segment) => self.subflows.depart(sockets, segment, now, connections),
+            Transport::Sctp(packet) => self.associations.depart(packet, now, connections)?,
+            Transport::Udp(datagram) => self.pairs.depart(sockets, datagram, now, connections),
+        };
+        self.connections[cargo.connection].see(cargo.direction, now);
+        Some(cargo)
+    }
+
+    fn finish(self) -> Traffic {
+        let mut totals = Totals { unread: self.unread, ..Totals::default() };
+        for Connection { protocol, carried, .. } in &self.connections {
+            let total = match protocol {
+                Protocol::Tcp => &mut totals.tcp,
+                Protocol::Mptcp => &mut totals.mptcp,
+                Protocol::Sctp => &mut totals.sctp,
+                Protocol::Udp => &mut totals.udp,
+            };
+            total.add(carried);
+        }
+        let families = self.connections.into_iter().enumerate();
+        Traffic { records: numbered(families.map(|(number, connection)| connection.records(number))), totals }
+    }
+}
+
+/// Numbers records in the order of their beginnings; the first of each family is the parent of the others.
+fn numbered(families: impl Iterator<Item = Vec<Record>>) -> Vec<Record> {
+    let mut all: Vec<(usize, bool, Record)> = families
+        .enumerate()
+        .flat_map(|(family, records)| {
+            records.into_iter().enumerate().map(move |(at, record)| (family, at > 0, record))
+        })
+        .collect();
+    all.sort_by_key(|(.., record)| record.scheduled);
+    let mut parents = vec![None; all.len()];
+    let number = |(id, (family, is_child, record)): (u64, &(usize, bool, Record))| {
+        if !is_child {
+            parents[*family] = u32::try_from(id).ok();
+        }
+        let parent = if *is_child { parents[*family] } else { None };
+        Record { id, parent, ..*record }
+    };
+    (0..).zip(&all).map(number).collect()
+}

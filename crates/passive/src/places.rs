@@ -1,0 +1,45 @@
+//! Numbers that wrap as places that do not.
+
+/// Counts from the first number on: the nearest place to the furthest one so far. RFC 1982.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    origin: Option<u32>,
+    furthest: u64,
+}
+
+impl Places {
+    /// Says which number has place 0, unless that is known.
+    pub fn begin(&mut self, origin: u32) {
+        self.origin.get_or_insert(origin);
+    }
+
+    /// The number that has place 0.
+    pub const fn origin(&self) -> Option<u32> {
+        self.origin
+    }
+
+    /// The place of a number; negative before the origin. The first number of all has place 0.
+    pub fn of(&mut self, number: u32) -> i64 {
+        let origin = *self.origin.get_or_insert(number);
+        let furthest = origin.wrapping_add(self.furthest as u32);
+        let place = self.furthest as i64 + i64::from(number.wrapping_sub(furthest) as i32);
+        self.furthest = self.furthest.max(place.max(0) as u64);
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9293 section 3.4: sequence numbers are modulo 2³².
+    #[test]
+    fn numbers_wrap_and_places_go_on() {
+        let mut places = Places::default();
+        places.begin(u32::MAX - 1);
+        assert_eq!([u32::MAX - 1, 1, u32::MAX, u32::MAX - 3].map(|n| places.of(n)), [0, 3, 1, -2]);
+        let turns: Vec<_> = (0..10).map(|turn| places.of((turn as u32) << 30)).collect();
+        let expected: Vec<_> = (0..10).map(|turn| (turn << 30) + 2).collect();
+        assert_eq!(turns, expected);
+    }
+}

@@ -1,0 +1,53 @@
+//! Pieces in the order of their sequence space.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Keeps pieces until everything before them is there.
+#[derive(Debug)]
+pub(crate) struct Reassembly<T> {
+    next: u64,
+    /// Ends and pieces by begin.
+    waiting: BTreeMap<u64, (u64, T)>,
+}
+
+impl<T> Default for Reassembly<T> {
+    fn default() -> Self {
+        Self { next: 0, waiting: BTreeMap::new() }
+    }
+}
+
+impl<T> Reassembly<T> {
+    /// Adds a piece that overlaps no other.
+    pub fn put(&mut self, range: Range<u64>, piece: T) {
+        self.waiting.insert(range.start, (range.end, piece));
+    }
+
+    /// The next piece, with its begin.
+    pub fn take(&mut self) -> Option<(u64, T)> {
+        let entry = self.waiting.first_entry().filter(|entry| *entry.key() == self.next)?;
+        let (begin, (end, piece)) = entry.remove_entry();
+        self.next = end;
+        Some((begin, piece))
+    }
+
+    /// Nothing waits for a piece before it.
+    pub fn is_whole(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_waits_for_those_before_it() {
+        let mut reassembly = Reassembly::default();
+        reassembly.put(3..5, "de");
+        assert_eq!((reassembly.take(), reassembly.is_whole()), (None, false));
+        reassembly.put(0..3, "abc");
+        assert_eq!([reassembly.take(), reassembly.take()], [Some((0, "abc")), Some((3, "de"))]);
+        assert!(reassembly.is_whole() && reassembly.take().is_none());
+    }
+}

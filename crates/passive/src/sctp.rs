@@ -1,0 +1,124 @@
+//! Whose an SCTP packet is, and the places of its chunks. RFC 9260.
+
+use std::collections::BTreeMap;
+
+use hol_base::Time;
+use hol_wire::sctp::{Chunk, Data, DataFlags, Packet, Tsn};
+use smallvec::smallvec;
+
+use crate::connection::{Connection, Piece, Protocol};
+use crate::copies::Cargo;
+use crate::places::Places;
+
+/// The associations. Their packets are known by their tags, whatever addresses they have: section 8.5.
+#[derive(Debug, Default)]
+pub(crate) struct Associations {
+    /// By source port, destination port and verification tag.
+    tags: BTreeMap<(u16, u16, u32), Tag>,
+    associations: Vec<Association>,
+}
+
+/// What the packets are that carry a tag.
+#[derive(Debug, Clone, Copy)]
+struct Tag {
+    association: usize,
+    direction: usize,
+    /// The first number of the side that gave the tag, and so receives it.
+    initial_tsn: Tsn,
+}
+
+#[derive(Debug)]
+struct Association {
+    connection: usize,
+    /// Of the TSNs of each direction.
+    places: [Places; 2],
+    is_aborted: bool,
+}
+
+impl Associations {
+    /// A packet was sent. `None` if it belongs to no association whose INIT was seen.
+    pub fn depart(&mut self, packet: &Packet, now: Time, connections: &mut Vec<Connection>) -> Option<Cargo> {
+        let (index, direction) = self.find(packet, now, connections)?;
+        let association = &mut self.associations[index];
+        let connection = &mut connections[association.connection];
+        let mut cargo = Cargo {
+            connection: association.connection,
+            direction,
+            ranges: smallvec![],
+            closes: false,
+            repeated: 0,
+        };
+        for chunk in &packet.chunks {
+            match chunk {
+                Chunk::Data(data) => {
+                    let place = association.places[direction].of(data.tsn.0);
+                    let Ok(place) = u64::try_from(place) else { continue };
+                    let range = place..place + 1;
+                    let repeats = connection.depart(direction, range.clone(), now, |_| piece(data));
+                    cargo.repeated += u64::from(repeats);
+                    cargo.ranges.push(range);
+                }
+                // Section 9.2: both are sent when everything else has been acknowledged.
+                Chunk::Shutdown { .. } | Chunk::ShutdownAck => cargo.closes = true,
+                Chunk::Abort { .. } if !std::mem::replace(&mut association.is_aborted, true) => {
+                    connection.reset();
+                }
+                _ => {}
+            }
+        }
+        Some(cargo)
+    }
+
+    /// The association of a packet, and its direction.
+    fn find(
+        &mut self,
+        packet: &Packet,
+        now: Time,
+        connections: &mut Vec<Connection>,
+    ) -> Option<(usize, usize)> {
+        let Packet { source_port, destination_port, verification_tag, chunks } = packet;
+        let (forth, back) = ((*source_port, *destination_port), (*destination_port, *source_port));
+        if let Some(Chunk::Init(init)) = chunks.first() {
+            let key = (back.0, back.1, init.initiate_tag);
+            // Section 5.1: an INIT that is sent again is the same; any other begins an association.
+            if let Some(Tag { association, direction: 1, .. }) = self.tags.get(&key) {
+                return Some((*association, 0));
+            }
+            let association = self.open(init.initial_tsn, now, connections);
+            self.tags.insert(key, Tag { association, direction: 1, initial_tsn: init.initial_tsn });
+            return Some((association, 0));
+        }
+        let (association, direction) = match self.tags.get(&(forth.0, forth.1, *verification_tag)) {
+            Some(Tag { association, direction, initial_tsn }) => {
+                // Each INIT gets an INIT ACK with a tag and a number of its own: what counts is the one that is taken up.
+                self.associations[*association].places[1 - direction].begin(initial_tsn.0);
+                (*association, *direction)
+            }
+            // Section 8.5.1: some packets reflect the tag of those that they answer.
+            None => {
+                let tag = self.tags.get(&(back.0, back.1, *verification_tag))?;
+                (tag.association, 1 - tag.direction)
+            }
+        };
+        if let Some(Chunk::InitAck(init)) = chunks.first() {
+            let key = (back.0, back.1, init.initiate_tag);
+            let tag = Tag { association, direction: 1 - direction, initial_tsn: init.initial_tsn };
+            self.tags.entry(key).or_insert(tag);
+        }
+        Some((association, direction))
+    }
+
+    fn open(&mut self, initial_tsn: Tsn, now: Time, connections: &mut Vec<Connection>) -> usize {
+        let mut places = [Places::default(), Places::default()];
+        places[0].begin(initial_tsn.0);
+        self.associations.push(Association { connection: connections.len(), places, is_aborted: false });
+        connections.push(Connection::new(Protocol::Sctp, now));
+        self.associations.len() - 1
+    }
+}
+
+/// Ordered messages make a stream of octets; unordered ones (section 6.6) have no place in it.
+fn piece(data: &Data) -> Piece {
+    let is_ordered = !data.flags.contains(DataFlags::UNORDERED);
+    Piece { stream: is_ordered.then_some(data.stream), payload: data.payload.clone() }
+}

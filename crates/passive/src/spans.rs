@@ -1,0 +1,117 @@
+//! What is known of each part of a sequence space: what was said first.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+/// Disjoint ranges, each with its value.
+#[derive(Debug)]
+pub(crate) struct Spans<T> {
+    /// End and value by begin.
+    spans: BTreeMap<u64, (u64, T)>,
+    total: u64,
+}
+
+/// Parts of a range.
+pub(crate) type Parts = SmallVec<[Range<u64>; 1]>;
+
+impl<T> Default for Spans<T> {
+    fn default() -> Self {
+        Self { spans: BTreeMap::new(), total: 0 }
+    }
+}
+
+impl<T: Copy> Spans<T> {
+    /// Gives `value` to those parts of the range that have none, and tells them.
+    pub fn fill(&mut self, range: Range<u64>, value: T) -> Parts {
+        let parts = self.gaps(range);
+        for part in &parts {
+            self.spans.insert(part.start, (part.end, value));
+            self.total += part.end - part.start;
+        }
+        parts
+    }
+
+    /// Each span meets the range in one place at least, so this takes no more steps than the range has.
+    fn gaps(&self, range: Range<u64>) -> Parts {
+        let mut gaps = Parts::new();
+        let mut begin = range.start;
+        for (span, _) in self.meeting(range.clone()) {
+            if begin < span.start {
+                gaps.push(begin..span.start);
+            }
+            begin = span.end;
+        }
+        if begin < range.end {
+            gaps.push(begin..range.end);
+        }
+        gaps
+    }
+
+    /// What is free between the span that holds the range's beginning, if one does, and the next span.
+    pub fn room(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let before = self.spans.range(..=range.start).next_back().map_or(0, |(_, (end, _))| *end);
+        let begin = range.start.max(before);
+        let behind = self.spans.range(begin..).next().map_or(range.end, |(begin, _)| *begin);
+        let end = range.end.min(behind);
+        (begin < end).then_some(begin..end)
+    }
+
+    /// The spans that have something in common with the range, whole.
+    pub fn meeting(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> {
+        let before = self.spans.range(..range.start).next_back().filter(|(_, (end, _))| *end > range.start);
+        let from = range.start.min(range.end);
+        let inside = self.spans.range(from..range.end);
+        before.into_iter().chain(inside).map(|(begin, (end, value))| (*begin..*end, *value))
+    }
+
+    /// What is known of one place.
+    pub fn at(&self, place: u64) -> Option<T> {
+        let (_, (end, value)) = self.spans.range(..=place).next_back()?;
+        (place < *end).then_some(*value)
+    }
+
+    /// The spans from 0 on, as far as there is no gap: where each ends, and its value.
+    pub fn run(&self) -> impl Iterator<Item = (u64, T)> {
+        let mut edge = 0;
+        self.spans.iter().map_while(move |(begin, (end, value))| {
+            let follows = *begin == edge;
+            edge = *end;
+            follows.then_some((*end, *value))
+        })
+    }
+
+    /// How much of the space has a value.
+    pub const fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_first_stays() {
+        let mut spans = Spans::default();
+        assert_eq!(spans.fill(10..20, 'a')[..], [10..20]);
+        assert_eq!(spans.fill(0..40, 'b')[..], [0..10, 20..40]);
+        assert!(spans.fill(5..35, 'c').is_empty() && spans.fill(9..9, 'c').is_empty());
+        assert_eq!(spans.fill(30..50, 'd')[..], [40..50]);
+        let run: Vec<_> = spans.run().collect();
+        assert_eq!(run, [(10, 'b'), (20, 'a'), (40, 'b'), (50, 'd')]);
+        assert_eq!([0, 10, 49, 50].map(|place| spans.at(place)), [Some('b'), Some('a'), Some('d'), None]);
+        assert_eq!(spans.total(), 50);
+    }
+
+    #[test]
+    fn a_run_ends_at_the_first_gap() {
+        let mut spans = Spans::default();
+        [0..2, 2..3, 4..9].into_iter().for_each(|range| drop(spans.fill(range, ())));
+        assert_eq!(spans.run().map(|(end, ())| end).collect::<Vec<_>>(), [2, 3]);
+        let room = [3..9, 0..5, 8..20, 30..31].map(|range| spans.room(range));
+        assert_eq!(room, [Some(3..4), None, Some(9..20), Some(30..31)]);
+        assert_eq!(spans.meeting(1..5).map(|(span, ())| span).collect::<Vec<_>>(), [0..2, 2..3, 4..9]);
+    }
+}

@@ -1,0 +1,167 @@
+//! Whose a TCP segment is, and where its octets stand. RFC 9293, and RFC 8684 for MPTCP.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+use std::ops::Range;
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_wire::tcp::{Flags, Segment, SeqNum};
+use smallvec::{SmallVec, smallvec};
+
+use crate::connection::{Connection, Piece, Protocol};
+use crate::copies::Cargo;
+use crate::mptcp::{Mappings, Sessions};
+use crate::places::Places;
+
+/// All subflows: what TCP calls a connection, and MPTCP a part of one.
+#[derive(Debug, Default)]
+pub(crate) struct Subflows {
+    /// The latest between two sockets, of which the first one opened it.
+    by_sockets: BTreeMap<(SocketAddrV4, SocketAddrV4), usize>,
+    subflows: Vec<Subflow>,
+    sessions: Sessions,
+}
+
+#[derive(Debug)]
+struct Subflow {
+    connection: usize,
+    /// 1 if the side that opened it is not the one that opened its MPTCP connection.
+    turned: usize,
+    /// Side 0 opened it.
+    sides: [Side; 2],
+    is_reset: bool,
+}
+
+/// What one side sends.
+#[derive(Debug, Default)]
+struct Side {
+    /// The octet behind the SYN has place 0.
+    places: Places,
+    mappings: Mappings,
+    /// Which of SYN and FIN have been sent.
+    sent: Flags,
+}
+
+/// Octets and their places in what the connection carries.
+type Pieces = SmallVec<[(Range<u64>, Bytes); 1]>;
+
+impl Subflows {
+    /// A segment was sent from one socket to another.
+    pub fn depart(
+        &mut self,
+        sockets: [SocketAddrV4; 2],
+        segment: &Segment,
+        now: Time,
+        connections: &mut Vec<Connection>,
+    ) -> Cargo {
+        let (subflow, side) = self.find(sockets, segment, now, connections);
+        let subflow = &mut self.subflows[subflow];
+        let (index, direction) = (subflow.connection, side ^ subflow.turned);
+        let connection = &mut connections[index];
+        if segment.flags.contains(Flags::RST) && !std::mem::replace(&mut subflow.is_reset, true) {
+            connection.reset();
+        }
+        let side = &mut subflow.sides[side];
+        let place = side.place(segment);
+        let option = segment.options.mptcp.as_deref();
+        let data_fin = option.is_some_and(|option| {
+            self.sessions.heed(option, index, direction, connection, place, &mut side.mappings)
+        });
+        if option.is_none() && !segment.payload.is_empty() && connection.is_fresh() {
+            // RFC 8684 section 3.7: data without the option are those of plain TCP.
+            connection.protocol = Protocol::Tcp;
+        }
+        let is_mptcp = connection.protocol == Protocol::Mptcp;
+        let pieces =
+            if is_mptcp { side.mappings.pieces(place, &segment.payload) } else { plain(place, segment) };
+        let mut cargo = Cargo {
+            connection: index,
+            direction,
+            ranges: smallvec![],
+            closes: if is_mptcp { data_fin } else { segment.flags.contains(Flags::FIN) },
+            repeated: 0,
+        };
+        let mut repeats = side.repeats(segment.flags);
+        for (range, octets) in pieces {
+            repeats |= connection.depart(direction, range.clone(), now, |part| {
+                let cut = (part.start - range.start) as usize..(part.end - range.start) as usize;
+                Piece { stream: Some(0), payload: octets.slice(cut) }
+            });
+            cargo.ranges.push(range);
+        }
+        cargo.repeated = repeats.into();
+        cargo
+    }
+
+    /// The subflow of a segment, and the side that sent it.
+    fn find(
+        &mut self,
+        [from, to]: [SocketAddrV4; 2],
+        segment: &Segment,
+        now: Time,
+        connections: &mut Vec<Connection>,
+    ) -> (usize, usize) {
+        let forth = self.by_sockets.get(&(from, to)).map(|subflow| (*subflow, 0));
+        let known = forth.or_else(|| self.by_sockets.get(&(to, from)).map(|subflow| (*subflow, 1)));
+        let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        match known {
+            Some((subflow, side)) if !opens || self.subflows[subflow].sides[side].may_begin(segment.seq) => {
+                (subflow, side)
+            }
+            _ => {
+                // RFC 9293 section 3.4.3: the sockets may be used again.
+                self.by_sockets.remove(&(to, from));
+                self.by_sockets.insert((from, to), self.subflows.len());
+                self.subflows.push(self.open(segment, now, connections));
+                (self.subflows.len() - 1, 0)
+            }
+        }
+    }
+
+    /// A subflow that begins with this segment: one more of its connection, or the first of a new one.
+    fn open(&self, segment: &Segment, now: Time, connections: &mut Vec<Connection>) -> Subflow {
+        let joined = segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined(option));
+        let (connection, turned) = joined.unwrap_or((connections.len(), 0));
+        match joined {
+            Some(_) => connections[connection].join(),
+            None => connections.push(Connection::new(Protocol::Tcp, now)),
+        }
+        Subflow { connection, turned, sides: Default::default(), is_reset: false }
+    }
+}
+
+impl Side {
+    /// Whether a SYN with this number opens the subflow that is known, first or once more.
+    fn may_begin(&self, seq: SeqNum) -> bool {
+        self.places.origin().is_none_or(|origin| origin == seq.next().0)
+    }
+
+    /// The place of the segment's first octet; a SYN comes before it. RFC 9293 section 3.4.
+    fn place(&mut self, segment: &Segment) -> i64 {
+        let syn = u32::from(segment.flags.contains(Flags::SYN));
+        if syn == 1 {
+            self.places.begin(segment.seq.next().0);
+        }
+        self.places.of((segment.seq + syn).0)
+    }
+
+    /// Whether SYN or FIN are sent again.
+    fn repeats(&mut self, flags: Flags) -> bool {
+        let marks = Flags(flags.0 & (Flags::SYN | Flags::FIN).0);
+        let repeated = self.sent.0 & marks.0 != 0;
+        self.sent = self.sent | marks;
+        repeated
+    }
+}
+
+/// The octets of a segment of plain TCP. What lies before the first place is no data but a probe: RFC 9293 section 3.8.4.
+fn plain(place: i64, segment: &Segment) -> Pieces {
+    let before = usize::try_from(-place.min(0)).unwrap_or(usize::MAX);
+    let octets = segment.payload.slice(before.min(segment.payload.len())..);
+    if octets.is_empty() {
+        return Pieces::new();
+    }
+    let begin = place.max(0) as u64;
+    smallvec![(begin..begin + octets.len() as u64, octets)]
+}

@@ -1,0 +1,38 @@
+//! UDP: two sockets that exchange datagrams are a connection, from the first datagram to the last. RFC 768.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+use hol_base::Time;
+use hol_wire::udp::Datagram;
+use smallvec::smallvec;
+
+use crate::connection::{Connection, Protocol};
+use crate::copies::Cargo;
+
+/// The pairs of sockets.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs(BTreeMap<(SocketAddrV4, SocketAddrV4), usize>);
+
+impl Pairs {
+    /// A datagram was sent from one socket to another.
+    pub fn depart(
+        &mut self,
+        [from, to]: [SocketAddrV4; 2],
+        datagram: &Datagram,
+        now: Time,
+        connections: &mut Vec<Connection>,
+    ) -> Cargo {
+        let (connection, direction) = match (self.0.get(&(from, to)), self.0.get(&(to, from))) {
+            (Some(pair), _) => (*pair, 0),
+            (None, Some(pair)) => (*pair, 1),
+            (None, None) => {
+                self.0.insert((from, to), connections.len());
+                connections.push(Connection::new(Protocol::Udp, now));
+                (connections.len() - 1, 0)
+            }
+        };
+        connections[connection].carried.octets[direction] += datagram.payload.len() as u64;
+        Cargo { connection, direction, ranges: smallvec![], closes: false, repeated: 0 }
+    }
+}

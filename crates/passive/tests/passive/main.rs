@@ -1,0 +1,9 @@
+//! Records from packets: built ones, those of real kernels, and octets from nowhere.
+
+mod arbitrary;
+mod captures;
+mod mptcp;
+mod sctp;
+mod seen;
+mod tcp;
+mod udp;

@@ -1,0 +1,123 @@
+//! Associations of SCTP, and HTTP over their streams. RFC 9260.
+
+use bytes::Bytes;
+use hol_measure::Outcome;
+use hol_wire::Stamp;
+use hol_wire::sctp::{Chunk, Data, DataFlags, Init, Packet, Ssn, Tsn};
+use smallvec::smallvec;
+
+use crate::seen::{Seen, connections, leg, transactions};
+
+const TAGS: [u32; 2] = [111, 222];
+/// The client's TSNs wrap early on.
+const FIRST: [u32; 2] = [u32::MAX, 900];
+const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
+
+fn packet(direction: usize, verification_tag: u32, chunk: Chunk) -> Packet {
+    let ports = [5001, 80];
+    let [source_port, destination_port] = [ports[direction], ports[1 - direction]];
+    Packet { source_port, destination_port, verification_tag, chunks: smallvec![chunk] }
+}
+
+fn sent_by(direction: usize, chunk: Chunk) -> Packet {
+    packet(direction, TAGS[1 - direction], chunk)
+}
+
+fn init(direction: usize) -> Box<Init> {
+    Box::new(Init {
+        initiate_tag: TAGS[direction],
+        a_rwnd: 65536,
+        outbound_streams: 8,
+        inbound_streams: 8,
+        initial_tsn: Tsn(FIRST[direction]),
+        parameters: vec![],
+    })
+}
+
+/// A chunk of a stream; the fragment is whole, first or last.
+fn data(direction: usize, place: u32, stream: u16, flags: DataFlags, payload: &[u8]) -> Packet {
+    let payload = Bytes::copy_from_slice(payload);
+    let tsn = Tsn(FIRST[direction]) + place;
+    let data = Data { flags, tsn, stream, ssn: Ssn(0), ppid: 0, payload, stamp: Stamp::default() };
+    sent_by(direction, Chunk::Data(data))
+}
+
+fn whole() -> DataFlags {
+    DataFlags::BEGIN | DataFlags::END
+}
+
+fn association() -> Seen {
+    let mut seen = Seen::default();
+    seen.sent(0, 0, packet(0, 0, Chunk::Init(init(0))));
+    // Section 5.1.6: the INIT is sent again, and answered with a tag and a number that nobody takes up.
+    let other = Init { initiate_tag: 999, initial_tsn: Tsn(1), ..*init(1) };
+    seen.sent(10, 1, sent_by(1, Chunk::InitAck(init(1)))).sent(11, 0, packet(0, 0, Chunk::Init(init(0))));
+    seen.sent(21, 1, sent_by(1, Chunk::InitAck(Box::new(other))));
+    seen.sent(22, 0, sent_by(0, Chunk::CookieEcho(Bytes::from_static(b"cook"))));
+    seen.sent(32, 1, sent_by(1, Chunk::CookieAck));
+    seen
+}
+
+/// Section 9.2: closed in order. The response's two messages are one stream of octets.
+#[test]
+fn an_association_and_its_transaction_are_two_records() {
+    let mut seen = association();
+    seen.sent(50, 0, data(0, 0, 0, whole(), GET)).sent(65, 1, data(1, 0, 0, whole(), OK));
+    seen.sent(66, 1, data(1, 1, 0, whole(), b"body"));
+    seen.sent(80, 0, sent_by(0, Chunk::Shutdown { cumulative_tsn: Tsn(901) }));
+    seen.sent(90, 1, sent_by(1, Chunk::ShutdownAck));
+    let traffic = seen.traffic();
+    let [association, transaction] = &traffic.records[..] else { panic!("{traffic:?}") };
+    assert_eq!((association.outcome, association.size), (Outcome::Completed, 18 + 42));
+    assert_eq!((transaction.parent, transaction.stream), (Some(0), 0));
+    assert_eq!((transaction.request, transaction.reply), (leg([50, 50, 60, 60]), leg([66, 66, 76, 76])));
+    let carried = traffic.totals.sctp;
+    assert_eq!((carried.connections, carried.octets, carried.retransmitted), (1, [18, 42], 0));
+}
+
+/// Section 6.5: order holds in a stream, not between streams. Section 6.3.3: a chunk is sent again with its TSN.
+#[test]
+fn a_lost_chunk_holds_up_its_own_stream_alone() {
+    let mut seen = association();
+    seen.lost(50, 0, data(0, 0, 1, DataFlags::BEGIN, &GET[..9]));
+    seen.sent(51, 0, data(0, 1, 1, DataFlags::END, &GET[9..])).sent(52, 0, data(0, 2, 2, whole(), GET));
+    seen.sent(90, 0, data(0, 0, 1, DataFlags::BEGIN, &GET[..9]));
+    let traffic = seen.traffic();
+    let [first, second] = transactions(&traffic)[..] else { panic!("{traffic:?}") };
+    assert_eq!((first.stream, first.request), (1, leg([51, 51, 61, 100])));
+    assert_eq!((second.stream, second.request), (2, leg([52, 52, 62, 62])));
+    assert_eq!((traffic.totals.sctp.retransmitted, traffic.totals.sctp.lost), (1, 1));
+}
+
+/// Section 6.6: an unordered message has no place in the stream.
+#[test]
+fn unordered_messages_are_octets_and_no_http() {
+    let mut seen = association();
+    seen.sent(50, 0, data(0, 0, 0, whole() | DataFlags::UNORDERED, b"noise"));
+    seen.sent(51, 0, data(0, 1, 0, whole(), GET));
+    let traffic = seen.traffic();
+    assert_eq!((traffic.totals.sctp.octets[0], transactions(&traffic)[0].size), (23, 18));
+}
+
+/// Section 9.1, and 8.4: an ABORT may reflect the tag of what it answers (8.5.1).
+#[test]
+fn an_aborted_association_is_refused() {
+    let abort = |reflected| Chunk::Abort { reflected, causes: vec![] };
+    let mut refused = Seen::default();
+    refused.sent(0, 0, packet(0, 0, Chunk::Init(init(0)))).sent(10, 1, sent_by(1, abort(false)));
+    let mut reflected = association();
+    reflected.sent(60, 1, packet(1, TAGS[1], abort(true)));
+    for seen in [refused, reflected] {
+        let traffic = seen.traffic();
+        assert_eq!(connections(&traffic)[0].outcome, Outcome::Refused);
+        assert_eq!((traffic.records.len(), traffic.totals.unread), (1, 0));
+    }
+}
+
+#[test]
+fn packets_of_an_association_that_nobody_saw_begin_are_unread() {
+    let mut seen = Seen::default();
+    let traffic = seen.sent(0, 0, data(0, 0, 0, whole(), GET)).traffic();
+    assert_eq!((traffic.records.len(), traffic.totals.unread), (0, 2));
+}

@@ -1,0 +1,131 @@
+//! A capture in the making: packets between a client and a server, 10 ms apart.
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_measure::{Leg, Record, RecordKind};
+use hol_network::Fate;
+use hol_passive::{Sighting, Traffic, measure};
+use hol_wire::tcp::{Flags, Mptcp, Options, Segment, SeqNum};
+use hol_wire::{Address, Packet, Stamp, Transport};
+
+pub const CLIENT: Address = Address::new(10, 0, 0, 1);
+pub const SERVER: Address = Address::new(10, 0, 0, 2);
+const PORTS: [u16; 2] = [40000, 80];
+
+/// The octet before the first of each direction; the client's numbers wrap early on.
+const INITIAL: [u32; 2] = [u32::MAX - 10, 5000];
+
+#[derive(Default)]
+pub struct Seen {
+    sightings: Vec<(Time, Fate, Vec<u8>)>,
+    /// Tells packets apart, as the identification does.
+    identification: u16,
+}
+
+impl Seen {
+    /// A packet that is sent, and arrives 10 ms later.
+    pub fn sent(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
+        let octets = self.packet(direction, transport.into());
+        let mut received = octets.clone();
+        // A router takes one from the time to live and mends the checksum.
+        received[8] -= 1;
+        let checksum = u16::from_be_bytes([received[10], received[11]]);
+        received[10..12].copy_from_slice(&checksum.wrapping_add(0x100).to_be_bytes());
+        self.sightings.push((Time::from_millis(ms), Fate::Sent, octets));
+        self.sightings.push((Time::from_millis(ms + 10), Fate::Received, received));
+        self
+    }
+
+    /// A packet that is sent and lost.
+    pub fn lost(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
+        let octets = self.packet(direction, transport.into());
+        self.sightings.push((Time::from_millis(ms), Fate::Sent, octets.clone()));
+        self.sightings.push((Time::from_millis(ms), Fate::Lost, octets));
+        self
+    }
+
+    /// SYN at 0 ms, SYN/ACK at 10 ms, ACK at 20 ms.
+    pub fn tcp() -> Self {
+        let mut seen = Self::default();
+        seen.sent(0, 0, syn(0)).sent(10, 1, syn(1)).sent(20, 0, segment(0, 0, b""));
+        seen
+    }
+
+    /// FINs at both places, the client's now.
+    pub fn fin(&mut self, ms: u64, places: [u32; 2]) -> &mut Self {
+        self.sent(ms, 0, with(Flags::FIN, segment(0, places[0], b"")));
+        self.sent(ms + 10, 1, with(Flags::FIN, segment(1, places[1], b"")))
+    }
+
+    fn packet(&mut self, direction: usize, transport: Transport) -> Vec<u8> {
+        let (from, to) = if direction == 0 { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+        let mut octets = Packet::new(from, to, transport).to_bytes().to_vec();
+        self.identification += 1;
+        octets[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        let checksum = u32::from(u16::from_be_bytes([octets[10], octets[11]]));
+        let folded = match checksum.checked_sub(self.identification.into()) {
+            Some(sum) => sum,
+            None => checksum + 0xffff - u32::from(self.identification),
+        };
+        octets[10..12].copy_from_slice(&(folded as u16).to_be_bytes());
+        octets
+    }
+
+    pub fn traffic(&self) -> Traffic {
+        let mut sightings = self.sightings.clone();
+        sightings.sort_by_key(|(time, ..)| *time);
+        measure(sightings.iter().map(|(time, fate, octets)| Sighting { time: *time, fate: *fate, octets }))
+    }
+}
+
+/// The segment that carries these octets from this place of its direction on.
+pub fn segment(direction: usize, place: u32, payload: &[u8]) -> Segment {
+    Segment {
+        source_port: PORTS[direction],
+        destination_port: PORTS[1 - direction],
+        seq: SeqNum(INITIAL[direction]) + place + 1,
+        ack: SeqNum(0),
+        flags: Flags::ACK,
+        window: 500,
+        options: Options::default(),
+        payload: Bytes::copy_from_slice(payload),
+        stamp: Stamp::default(),
+    }
+}
+
+pub fn syn(direction: usize) -> Segment {
+    let flags = if direction == 0 { Flags::SYN } else { Flags::SYN | Flags::ACK };
+    Segment { seq: SeqNum(INITIAL[direction]), flags, ..segment(direction, 0, b"") }
+}
+
+pub fn with(flags: Flags, segment: Segment) -> Segment {
+    Segment { flags: segment.flags | flags, ..segment }
+}
+
+/// With an option of MPTCP, from another port of the client.
+pub fn subflow(port: u16, option: Mptcp, mut segment: Segment) -> Segment {
+    let own =
+        if segment.source_port == 80 { &mut segment.destination_port } else { &mut segment.source_port };
+    *own = port;
+    segment.options.mptcp = Some(Box::new(option));
+    segment
+}
+
+pub fn of_kind(traffic: &Traffic, kind: RecordKind) -> Vec<Record> {
+    traffic.records.iter().filter(|record| record.kind == kind).copied().collect()
+}
+
+pub fn transactions(traffic: &Traffic) -> Vec<Record> {
+    of_kind(traffic, RecordKind::Transaction)
+}
+
+pub fn connections(traffic: &Traffic) -> Vec<Record> {
+    of_kind(traffic, RecordKind::Connection)
+}
+
+/// First sent, last sent, arrived, delivered: in ms. Written counts as first sent.
+pub fn leg([first_sent, last_sent, arrived, delivered]: [u64; 4]) -> Option<Leg> {
+    let [first_sent, last_sent, arrived, delivered] =
+        [first_sent, last_sent, arrived, delivered].map(Time::from_millis);
+    Some(Leg { written: first_sent, first_sent, last_sent, arrived, delivered })
+}
