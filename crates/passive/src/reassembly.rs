@@ -7,31 +7,41 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct Reassembly<T> {
     next: u64,
+    /// A piece that came when all before it had been there: most never wait.
+    ready: Option<(u64, T)>,
     /// Ends and pieces by begin.
     waiting: BTreeMap<u64, (u64, T)>,
 }
 
 impl<T> Default for Reassembly<T> {
     fn default() -> Self {
-        Self { next: 0, waiting: BTreeMap::new() }
+        Self { next: 0, ready: None, waiting: BTreeMap::new() }
     }
 }
 
 impl<T> Reassembly<T> {
     /// Adds a piece that overlaps no other.
     pub fn put(&mut self, range: Range<u64>, piece: T) {
-        self.waiting.insert(range.start, (range.end, piece));
+        if range.start == self.next && self.ready.is_none() {
+            self.next = range.end;
+            self.ready = Some((range.start, piece));
+        } else {
+            self.waiting.insert(range.start, (range.end, piece));
+        }
     }
 
     /// The next piece, with its begin.
     pub fn take(&mut self) -> Option<(u64, T)> {
+        if let Some(ready) = self.ready.take() {
+            return Some(ready);
+        }
         let entry = self.waiting.first_entry().filter(|entry| *entry.key() == self.next)?;
         let (begin, (end, piece)) = entry.remove_entry();
         self.next = end;
         Some((begin, piece))
     }
 
-    /// Nothing waits for a piece before it.
+    /// Nothing that was taken as far as possible waits for a piece before it.
     pub fn is_whole(&self) -> bool {
         self.waiting.is_empty()
     }
