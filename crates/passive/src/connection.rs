@@ -138,9 +138,11 @@ impl Connection {
         self.is_refused |= self.subflows == 0 && self.closed != [true; 2];
     }
 
-    /// Nothing of its data has been seen.
-    pub fn is_fresh(&self) -> bool {
-        self.carried.octets == [0; 2]
+    /// Settles whether it is TCP or MPTCP, which its first data do for good. RFC 8684 section 3.
+    pub fn agree(&mut self, protocol: Protocol) {
+        if self.carried.octets == [0; 2] {
+            self.protocol = protocol;
+        }
     }
 
     /// Its record, then those of its transactions, as the `number`-th connection. They have no ids and parents yet.

@@ -50,15 +50,9 @@ impl Sessions {
     ) -> bool {
         match *option {
             // Section 3.1: the connection is MPTCP when the other side says so too.
-            Mptcp::Capable { sender_key: None, .. } | Mptcp::Join { .. } => return false,
-            Mptcp::Capable { sender_key: Some(_), .. } | Mptcp::Signal { .. } => {
-                if connection.is_fresh() && connection.protocol == Protocol::Tcp {
-                    connection.protocol = Protocol::Mptcp;
-                }
-            }
-        }
-        match *option {
+            Mptcp::Capable { sender_key: None, .. } | Mptcp::Join { .. } => false,
             Mptcp::Capable { sender_key, receiver_key, data_length, .. } => {
+                connection.agree(Protocol::Mptcp);
                 self.know(index, direction, sender_key);
                 self.know(index, 1 - direction, receiver_key);
                 // Section 3.1: the data begin with the octet behind the SYN.
@@ -66,12 +60,12 @@ impl Sessions {
                 false
             }
             Mptcp::Signal { data_fin, mapping, .. } => {
+                connection.agree(Protocol::Mptcp);
                 if let Some(mapping) = mapping {
                     self.map(index, direction, mapping, data_fin, place, mappings);
                 }
                 data_fin
             }
-            Mptcp::Join { .. } => false,
         }
     }
 

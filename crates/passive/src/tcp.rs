@@ -68,9 +68,9 @@ impl Subflows {
         let data_fin = option.is_some_and(|option| {
             self.sessions.heed(option, index, direction, connection, place, &mut side.mappings)
         });
-        if option.is_none() && !segment.payload.is_empty() && connection.is_fresh() {
-            // RFC 8684 section 3.7: data without the option are those of plain TCP.
-            connection.protocol = Protocol::Tcp;
+        if option.is_none() && !segment.payload.is_empty() {
+            // RFC 8684 section 3.7: first data without the option are those of plain TCP.
+            connection.agree(Protocol::Tcp);
         }
         let is_mptcp = connection.protocol == Protocol::Mptcp;
         let pieces =

@@ -10,7 +10,7 @@ use hol_wire::sctp::{
     Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock,
     Init, Packet as SctpPacket, Parameter, Request, Response, Sack, Ssn, Tsn,
 };
-use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
+use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
 use hol_wire::{Address, Packet, PcapngWriter, Stamp, Transport};
 use smallvec::smallvec;
@@ -56,6 +56,12 @@ fn segments() -> Vec<Segment> {
     let blocks = |n| {
         (0..n).map(|i| SackBlock { left: SeqNum(2100 + 200 * i), right: SeqNum(2200 + 200 * i) }).collect()
     };
+    let mptcp = |option| Options { mptcp: Some(Box::new(option)), ..Options::default() };
+    let (sender_key, receiver_key) = (Some(6), Some(7));
+    let capable = Mptcp::Capable { flags: 1, sender_key, receiver_key, data_length: None };
+    let mapping = Mapping { data: DataSeq::Whole(8), subflow: 9, length: 5 };
+    let ack = Some(DataSeq::Half(10));
+    let signal = Mptcp::Signal { data_fin: false, ack, mapping: Some(mapping) };
     let syn = Options { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..Options::default() };
     vec![
         segment(Flags::SYN, Options { timestamps, ..syn.clone() }, b""),
@@ -65,6 +71,9 @@ fn segments() -> Vec<Segment> {
         segment(Flags::ACK, Options { sack: blocks(4), ..Options::default() }, b""),
         segment(Flags::FIN | Flags::ACK, Options::default(), b"odd"),
         segment(Flags::RST, Options::default(), b""),
+        segment(Flags::SYN, mptcp(Mptcp::Join { backup: true, address: 3, token: 4, nonce: 5 }), b""),
+        segment(Flags::ACK, mptcp(capable), b""),
+        segment(Flags::ACK, mptcp(signal), b"hello"),
     ]
 }
 
@@ -255,8 +264,34 @@ fn wireshark_reads_the_tcp_options_that_we_wrote() {
         ["", "", "1,1,5", "", "4", "0"],
         ["", "", "", "", "", "3"],
         ["", "", "", "", "", "0"],
+        ["", "", "30", "", "", "0"],
+        ["", "", "30", "", "", "0"],
+        ["", "", "30,1,1", "", "", "5"],
     ];
     assert_eq!(rows, expected);
+}
+
+/// RFC 8684 sections 3.1 to 3.3: what we meant is what Wireshark reads.
+#[test]
+fn wireshark_reads_the_options_of_mptcp_that_we_wrote() {
+    let fields = [
+        "tcp.options.mptcp.subtype",
+        "tcp.options.mptcp.recvtok",
+        "tcp.options.mptcp.sendkey",
+        "tcp.options.mptcp.recvkey",
+        "tcp.options.mptcp.rawdataack",
+        "tcp.options.mptcp.rawdataseqno",
+        "tcp.options.mptcp.subflowseqno",
+        "tcp.options.mptcp.datalvllen",
+    ];
+    let Some(rows) = dissect(&packets(), &fields) else { return };
+    let expected = [
+        ["1", "4", "", "", "", "", "", ""],
+        ["0", "", "6", "7", "", "", "", ""],
+        ["2", "", "", "", "10", "8", "9", "5"],
+    ];
+    let filled = rows.iter().filter(|row| row.iter().any(|field| !field.is_empty()));
+    assert_eq!(filled.cloned().collect::<Vec<_>>(), expected);
 }
 
 /// RFC 9260 section 3.2: what we meant is what Wireshark reads.
