@@ -32,15 +32,24 @@ fn data(direction: usize, place: u64, at: u32, octets: &[u8], port: u16) -> Segm
     subflow(port, signal, segment(direction, at, octets))
 }
 
+/// Section 3.2: the token is the first 32 bits of the hash of the receiver's key.
+fn join(receiver: usize) -> Mptcp {
+    let hash: [u8; 32] = Sha256::digest(KEYS[receiver].to_be_bytes()).into();
+    Mptcp::Join {
+        backup: false,
+        address: 1,
+        token: u32::from_be_bytes(*hash.first_chunk().unwrap()),
+        nonce: 3,
+    }
+}
+
 /// A connection from port 1, and a subflow from port 2 that joins it.
 fn handshakes() -> Seen {
     let mut seen = Seen::default();
     seen.sent(0, 0, subflow(1, capable(None, None, None), syn(0)));
     seen.sent(10, 1, subflow(1, capable(Some(KEYS[1]), None, None), syn(1)));
     seen.sent(20, 0, subflow(1, capable(Some(KEYS[0]), Some(KEYS[1]), None), segment(0, 0, b"")));
-    let hash: [u8; 32] = Sha256::digest(KEYS[1].to_be_bytes()).into();
-    let token = u32::from_be_bytes(*hash.first_chunk().unwrap());
-    seen.sent(30, 0, subflow(2, Mptcp::Join { backup: false, address: 1, token, nonce: 3 }, syn(0)));
+    seen.sent(30, 0, subflow(2, join(1), syn(0)));
     seen.sent(40, 1, Segment { destination_port: 2, ..syn(1) });
     seen
 }
@@ -66,6 +75,17 @@ fn subflows_carry_one_stream() {
     let carried = traffic.totals.mptcp;
     assert_eq!((carried.connections, carried.octets, carried.retransmitted), (1, [18, OK.len() as u64], 1));
     assert_eq!(traffic.totals.tcp.connections, 0);
+}
+
+/// Section 3.2: either side may open a subflow; who opened the connection stays the client.
+#[test]
+fn a_subflow_that_the_server_opens_carries_requests_to_it() {
+    let mut seen = handshakes();
+    seen.sent(50, 1, Segment { flags: Flags::SYN, ..subflow(3, join(0), syn(1)) });
+    seen.sent(60, 0, Segment { flags: Flags::SYN | Flags::ACK, source_port: 3, ..syn(0) });
+    let traffic = seen.sent(80, 0, data(0, 0, 0, GET, 3)).traffic();
+    assert_eq!((connections(&traffic).len(), traffic.totals.mptcp.octets), (1, [18, 0]));
+    assert_eq!(the_transaction(&traffic).request, leg([80, 80, 90, 90]));
 }
 
 /// Section 3.3.1: one mapping for several segments. Section 3.3: a number may be half of one.

@@ -44,6 +44,22 @@ impl Seen {
         self
     }
 
+    /// A packet that arrives 10 ms later with a flipped bit.
+    pub fn corrupted(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
+        let octets = self.packet(direction, transport.into());
+        let mut received = octets.clone();
+        received.last_mut().into_iter().for_each(|octet| *octet ^= 1);
+        self.sightings.push((Time::from_millis(ms), Fate::Sent, octets));
+        self.sightings.push((Time::from_millis(ms + 10), Fate::Corrupted, received));
+        self
+    }
+
+    /// A packet that is received, and that nobody saw being sent.
+    pub fn received(&mut self, ms: u64, octets: &[u8]) -> &mut Self {
+        self.sightings.push((Time::from_millis(ms), Fate::Received, octets.to_vec()));
+        self
+    }
+
     /// SYN at 0 ms, SYN/ACK at 10 ms, ACK at 20 ms.
     pub fn tcp() -> Self {
         let mut seen = Self::default();
@@ -57,7 +73,7 @@ impl Seen {
         self.sent(ms + 10, 1, with(Flags::FIN, segment(1, places[1], b"")))
     }
 
-    fn packet(&mut self, direction: usize, transport: Transport) -> Vec<u8> {
+    pub fn packet(&mut self, direction: usize, transport: Transport) -> Vec<u8> {
         let (from, to) = if direction == 0 { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
         let mut octets = Packet::new(from, to, transport).to_bytes().to_vec();
         self.identification += 1;

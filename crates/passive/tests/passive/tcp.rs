@@ -147,3 +147,27 @@ fn a_request_that_was_lost_is_unfinished() {
     assert_eq!((transaction.scheduled, transaction.outcome), (Time::from_millis(30), Outcome::Unfinished));
     assert_eq!((transaction.size, transaction.request, transaction.reply), (18, None, None));
 }
+
+/// RFC 9293 section 3.1: a segment with a wrong checksum is not received.
+#[test]
+fn a_corrupted_segment_did_not_arrive() {
+    let mut seen = Seen::tcp();
+    seen.corrupted(30, 0, segment(0, 0, GET)).sent(230, 0, segment(0, 0, GET));
+    let traffic = seen.traffic();
+    assert_eq!(transactions(&traffic)[0].request, leg([30, 230, 240, 240]));
+    assert_eq!((traffic.totals.tcp.lost, traffic.totals.unread), (1, 0));
+}
+
+/// Where one end alone was watched, a packet was sent when it was received; the network's own duplicates are no retransmissions.
+#[test]
+fn a_packet_that_nobody_saw_being_sent_was_sent_when_it_arrived() {
+    let mut seen = Seen::tcp();
+    let get = seen.packet(0, segment(0, 0, GET).into());
+    seen.received(50, &get).received(55, &get).received(60, &[0x45; 40]);
+    let traffic = seen.traffic();
+    assert_eq!(transactions(&traffic)[0].request, leg([50, 50, 50, 50]));
+    assert_eq!(
+        (traffic.totals.tcp.retransmitted, traffic.totals.tcp.packets, traffic.totals.unread),
+        (0, 3, 1)
+    );
+}
