@@ -90,6 +90,16 @@ fn a_lost_chunk_holds_up_its_own_stream_alone() {
     assert_eq!((traffic.totals.sctp.retransmitted, traffic.totals.sctp.lost), (1, 1));
 }
 
+/// Section 3.3.3: the first number is that of the INIT ACK that was taken up, whatever chunk was seen first; section 6.4: chunks
+/// may go out by two paths at once.
+#[test]
+fn numbers_count_from_what_the_init_ack_said() {
+    let mut seen = association();
+    seen.sent(50, 0, data(0, 0, 0, whole(), GET)).sent(65, 1, data(1, 1, 0, whole(), b"body"));
+    seen.sent(65, 1, data(1, 0, 0, whole(), OK));
+    assert_eq!(transactions(&seen.traffic())[0].reply, leg([65, 65, 75, 75]));
+}
+
 /// Section 6.6: an unordered message has no place in the stream.
 #[test]
 fn unordered_messages_are_octets_and_no_http() {
