@@ -129,6 +129,9 @@ pub enum MachineFault {
     /// The program inside failed.
     #[error("inside the virtual machine: {0}")]
     Guest(String),
+    /// One of the user's programs cannot be run, or did not do what was expected of it.
+    #[error("{0}")]
+    Program(String),
     /// The run measured itself and found its own conditions outside the limits.
     #[error("the run is not valid: {0}")]
     Invalid(String),

@@ -57,6 +57,11 @@ impl Image {
         modules::missing_of_filter(&self.directory, &self.modules())
     }
 
+    /// The first module for the user's programs that it has not got.
+    pub(crate) fn missing_of_root(&self) -> Option<&'static str> {
+        modules::missing_of_root(&self.directory, &self.modules())
+    }
+
     pub(crate) fn modules(&self) -> PathBuf {
         self.directory.join("modules")
     }

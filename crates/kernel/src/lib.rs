@@ -33,6 +33,7 @@ mod packed;
 mod program;
 mod provenance;
 mod replace;
+mod root;
 mod scratch;
 mod stages;
 mod world;

@@ -47,6 +47,9 @@ const FILTER: [&str; 9] = [
     "nft_chain_nat",
 ];
 
+/// What a root for the user's programs needs: memory that does not forget, and two file systems.
+const ROOT: [&str; 6] = ["libnvdimm", "nfit", "nd_btt", "nd_pmem", "erofs", "overlay"];
+
 /// SCTP itself.
 pub(crate) const SCTP: &str = "sctp";
 
@@ -58,7 +61,7 @@ pub(crate) const MAILBOX: &str = "qemu_fw_cfg";
 
 /// The file names of all modules.
 pub(crate) fn files() -> impl Iterator<Item = String> {
-    at_boot().chain([file(MAILBOX)]).chain(of_filter())
+    at_boot().chain([file(MAILBOX)]).chain(of_filter()).chain(of_root())
 }
 
 /// Those that are loaded before there is a job, in their order.
@@ -71,9 +74,23 @@ pub(crate) fn of_filter() -> impl Iterator<Item = String> {
     FILTER.into_iter().map(file)
 }
 
+/// Those of a root, in the order of loading.
+pub(crate) fn of_root() -> impl Iterator<Item = String> {
+    ROOT.into_iter().map(file)
+}
+
 /// The first module of the packet filter that the kernel with its files in `image` and `modules` has not got.
 pub(crate) fn missing_of_filter(image: &Path, modules: &Path) -> Option<&'static str> {
-    FILTER.into_iter().find(|name| !modules.join(file(name)).is_file() && !is_built_in(image, name))
+    missing(&FILTER, image, modules)
+}
+
+/// The same of those that a root needs.
+pub(crate) fn missing_of_root(image: &Path, modules: &Path) -> Option<&'static str> {
+    missing(&ROOT, image, modules)
+}
+
+fn missing(wanted: &[&'static str], image: &Path, modules: &Path) -> Option<&'static str> {
+    wanted.iter().copied().find(|name| !modules.join(file(name)).is_file() && !is_built_in(image, name))
 }
 
 pub(crate) fn file(name: &str) -> String {
@@ -84,8 +101,8 @@ pub(crate) fn file(name: &str) -> String {
 pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
     let found = walk(directory)?;
     let mut modules = Vec::new();
-    let filter = FILTER.map(|name| Wanted { name, needed: false });
-    for Wanted { name, needed } in WANTED.iter().chain(&filter) {
+    let more: Vec<Wanted> = FILTER.iter().chain(&ROOT).map(|name| Wanted { name, needed: false }).collect();
+    for Wanted { name, needed } in WANTED.iter().chain(&more) {
         let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));
         match here {
             Some(path) => modules.push((file(name), read(path)?)),

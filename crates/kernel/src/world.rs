@@ -10,15 +10,15 @@ use hol_network::TapPoint;
 use hol_scenario::{
     BackgroundRun, Cost, Course, Observer, Packet, Run, RunError, Scenario, Sighting, Witness, World,
 };
-use hol_stack::TransportSpec;
 use serde_json::{Value, json};
 
 use crate::captured::Captured;
-use crate::engine::{Finished, Started, engine};
+use crate::engine::{Finished, Started, Task, engine};
 use crate::error::{self, MachineFault};
 use crate::image::Image;
 use crate::job::{Answer, FlowReport, Job, Report};
 use crate::mailbox::Mail;
+use crate::root::Root;
 use crate::{KernelError, captured, check, journey, memory_for, packed};
 
 /// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
@@ -71,7 +71,9 @@ impl Kernel {
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
         let limit = limit()?.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
-        let Finished { mail, console, provenance, .. } = self.started()?.run(&job, limit, goes_on)?;
+        let root = Root::of(scenario)?;
+        let task = Task { job: &job, root: root.as_ref(), limit };
+        let Finished { mail, console, provenance, .. } = self.started()?.run(&task, goes_on)?;
         let measured = measured(&mail, scenario).map_err(|problem| problem.with_console(console));
         let (mut run, packets) = measured?;
         if let Some(facts) = &mut run.course.facts {
@@ -91,7 +93,8 @@ impl World for Kernel {
     }
 
     /// A kernel is told no more than this: what else the stack file says is about the model.
-    fn decides(&self, transport: &TransportSpec) -> Value {
+    fn decides(&self, scenario: &Scenario) -> Value {
+        let transport = &scenario.transport;
         let settings = hol_sockets::sysctls(transport).unwrap_or_default();
         let settings: Vec<_> = settings.iter().map(|set| [set.name, &set.value]).collect();
         json!([transport.to_string(), settings])

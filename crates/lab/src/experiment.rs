@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
-use hol_scenario::ScenarioError;
-use hol_workloads::{HostSpec, Kind, Simco, WorkloadSpec};
+use hol_scenario::{Content, Program, Root, ScenarioError};
+use hol_workloads::{HostSpec, Kind, Programs, Simco, WorkloadSpec};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -22,6 +22,9 @@ use crate::point::{Point, PointId};
 use crate::repetitions::Repetitions;
 use crate::source::Source;
 use crate::worlds::WorldName;
+
+/// Messages over all repetitions, unless the file says otherwise.
+const MESSAGES: u64 = 10_000;
 
 /// More runs than this are taken for a mistake: the list of them would not fit into memory.
 const MOST_RUNS: u64 = 1_000_000;
@@ -64,8 +67,7 @@ struct File {
     title: Option<String>,
     #[serde(default = "default_seed")]
     seed: u64,
-    #[serde(default = "default_messages")]
-    messages: Spanned<u64>,
+    messages: Option<Spanned<u64>>,
     #[serde(default = "default_repetitions")]
     repetitions: Spanned<Repetitions>,
     precision: Option<Spanned<Ratio>>,
@@ -84,12 +86,15 @@ struct File {
     /// What nodes have beside their links, by name.
     #[serde(default = "no_hosts")]
     hosts: Spanned<BTreeMap<String, HostSpec>>,
-    #[serde(default = "default_workload")]
-    workload: Spanned<WorkloadSpec>,
+    workload: Option<Spanned<WorkloadSpec>>,
     #[serde(default)]
     background: Vec<Spanned<Background>>,
     #[serde(default)]
     onward: Vec<Spanned<Onward>>,
+    #[serde(default, rename = "program")]
+    programs: Vec<Spanned<Program>>,
+    #[serde(default = "host")]
+    root: Spanned<Root>,
     /// Axes are taken out before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     _sweep: Option<IgnoredAny>,
@@ -100,9 +105,6 @@ struct File {
 const fn default_seed() -> u64 {
     1
 }
-fn default_messages() -> Spanned<u64> {
-    Spanned::new(0..0, 10_000)
-}
 fn default_repetitions() -> Spanned<Repetitions> {
     Spanned::new(0..0, Repetitions::fixed(10))
 }
@@ -112,11 +114,11 @@ fn default_world() -> Spanned<WorldName> {
 fn default_network() -> Spanned<NetworkSpec> {
     Spanned::new(0..0, NetworkSpec::default())
 }
+fn host() -> Spanned<Root> {
+    Spanned::new(0..0, Root::Host)
+}
 fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
     Spanned::new(0..0, BTreeMap::new())
-}
-fn default_workload() -> Spanned<WorkloadSpec> {
-    Spanned::new(0..0, WorkloadSpec::new(Simco::default()))
 }
 
 impl Experiment {
@@ -197,12 +199,12 @@ impl Experiment {
 fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> Result<File, InputError> {
     let table = with_values(table, step, source)?;
     check_shapes(&table, source)?;
-    let file = read_file(&table).map_err(|e| match culprit(&table, e.message()) {
+    let file: File = read_file(&table).map_err(|e| match culprit(&table, e.message()) {
         Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
         None => source.explain(&e),
     })?;
     file.check().map_err(|(span, problem)| source.error(&span, problem))?;
-    Ok(file)
+    file.beside(source)
 }
 
 fn with_values<'s>(
@@ -249,6 +251,11 @@ fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> 
         }
     }
     Ok(())
+}
+
+/// Where something stands, if it does.
+fn span<T>(written: Option<&Spanned<T>>) -> Range<usize> {
+    written.map_or(0..0, Spanned::span)
 }
 
 fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
@@ -299,7 +306,13 @@ impl File {
     fn check(&self) -> Result<(), (Range<usize>, String)> {
         let repetitions = *self.repetitions.get_ref();
         let least = u64::from(repetitions.least);
-        let messages = *self.messages.get_ref();
+        let messages = self.messages();
+        if self.runs_programs()
+            && let Some(given) = &self.messages
+        {
+            let problem = "programs send what they send, once a repetition; remove `messages`";
+            return Err((given.span(), problem.to_owned()));
+        }
         if messages < least {
             let fewer = match messages {
                 0 => String::new(),
@@ -310,7 +323,7 @@ impl File {
             let problem = format!(
                 "{messages} messages are too few for {least} repetitions; take {least} messages or more{fewer}"
             );
-            return Err((self.messages.span(), problem));
+            return Err((span(self.messages.as_ref()), problem));
         }
         if let Some(part) = self.timeline.as_ref().filter(|part| *part.get_ref() < SHORTEST_PART) {
             let problem = format!("parts of a run last {SHORTEST_PART} at least");
@@ -352,6 +365,23 @@ impl File {
         }
     }
 
+    /// The same with whole paths: those that the file names count from where it is.
+    fn beside(mut self, source: &Source) -> Result<Self, InputError> {
+        for program in &mut self.programs {
+            let span = program.span();
+            for content in program.get_mut().files.values_mut() {
+                if let Content::From(path) = content {
+                    *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
+                }
+            }
+        }
+        let span = self.root.span();
+        if let Root::Path(path) = self.root.get_mut() {
+            *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
+        }
+        Ok(self)
+    }
+
     /// Refuses more runs than can be listed, over the points of all `files`.
     fn check_runs(&self, files: &[Self], source: &Source) -> Result<(), InputError> {
         let runs =
@@ -387,7 +417,13 @@ impl File {
             | ScenarioError::NoMiddlebox(_)
             | ScenarioError::IdleProcessor(_)
             | ScenarioError::ServiceOfDatagrams(_) => self.hosts.span(),
+            ScenarioError::UnknownNode { key: "node", node, .. } => {
+                let there = self.programs.iter().find(|program| program.get_ref().node == *node);
+                span(there)
+            }
             ScenarioError::Workload(_)
+            | ScenarioError::NoProgram
+            | ScenarioError::ProgramsBeside
             | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)
             | ScenarioError::TwoHosts(_)
@@ -395,15 +431,45 @@ impl File {
             | ScenarioError::AsksUnasked(_)
             | ScenarioError::AskedByTwo(_)
             | ScenarioError::OnwardLoad
-            | ScenarioError::NothingSetsThePace => named("workload").unwrap_or_else(|| self.workload.span()),
+            | ScenarioError::NothingSetsThePace => {
+                named("workload").unwrap_or_else(|| span(self.workload.as_ref()))
+            }
             ScenarioError::Background { index, .. } => self.background[*index].span(),
             ScenarioError::Onward { index, .. } => self.onward[*index].span(),
-            ScenarioError::NoMessages | ScenarioError::TooManyMessages(_) => self.messages.span(),
+            ScenarioError::NoMessages | ScenarioError::TooManyMessages(_) => span(self.messages.as_ref()),
+            ScenarioError::Program { index, .. } => self.programs[*index].span(),
             ScenarioError::WaitsForTheLost(_) | ScenarioError::TooManyConnections(..) => {
                 self.transports.span()
             }
         };
         source.error(&span, error.to_string())
+    }
+
+    /// What it says, or else programs if there are any, between the nodes of the first that is awaited and of the first service.
+    fn workload(&self) -> WorkloadSpec {
+        if let Some(workload) = &self.workload {
+            return workload.get_ref().clone();
+        }
+        let of = |awaited| {
+            let mut programs = self.programs.iter().map(Spanned::get_ref);
+            programs.find(|program| program.is_awaited() == awaited).map(|program| program.node.clone())
+        };
+        if self.programs.is_empty() {
+            return WorkloadSpec::new(Simco::default());
+        }
+        let (from, to) = (of(true), of(false));
+        WorkloadSpec { from, to, ..WorkloadSpec::new(Programs::default()) }
+    }
+
+    fn runs_programs(&self) -> bool {
+        matches!(self.workload().kind, Kind::Programs(_))
+    }
+
+    /// Over all repetitions; programs run once in each.
+    fn messages(&self) -> u64 {
+        let once = u64::from(self.repetitions.get_ref().least);
+        let usual = if self.runs_programs() { once } else { MESSAGES };
+        self.messages.as_ref().map_or(usual, |given| *given.get_ref())
     }
 
     fn point(&self, experiment: &str, transport: usize, axes: Vec<(String, String)>) -> Point {
@@ -414,16 +480,18 @@ impl File {
             label,
             transport: spec,
             axes,
-            messages: *self.messages.get_ref(),
+            messages: self.messages(),
             repetitions: *self.repetitions.get_ref(),
             precision: self.precision.as_ref().map(|precision| *precision.get_ref()),
             timeline: self.timeline.as_ref().map(|part| *part.get_ref()),
             seed: self.seed,
             network: self.network.get_ref().clone(),
             hosts: self.hosts.get_ref().clone(),
-            workload: self.workload.get_ref().clone(),
+            workload: self.workload(),
             background: self.background.iter().map(|entry| entry.get_ref().clone()).collect(),
             onward: self.onward.iter().map(|entry| entry.get_ref().clone()).collect(),
+            programs: self.programs.iter().map(|program| program.get_ref().clone()).collect(),
+            root: self.root.get_ref().clone(),
             world: self.world.get_ref().clone(),
             provenance: String::new(),
         }

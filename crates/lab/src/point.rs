@@ -6,7 +6,7 @@ use std::fmt;
 use hol_base::{Digester, Duration, Ratio, Seed};
 use hol_measure::{RecordKind, nanoseconds};
 use hol_network::NetworkSpec;
-use hol_scenario::{RunError, Scenario};
+use hol_scenario::{Program, Root, RunError, Scenario};
 use hol_stack::TransportSpec;
 use hol_workloads::{HostSpec, WorkloadSpec};
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,12 @@ pub struct Point {
     /// What servers ask of others before they answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub onward: Vec<Onward>,
+    /// The user's programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
+    /// Where these come from.
+    #[serde(default, skip_serializing_if = "is_host")]
+    pub root: Root,
     /// Where it runs.
     #[serde(default, skip_serializing_if = "WorldName::is_default")]
     pub world: WorldName,
@@ -103,7 +109,6 @@ impl Point {
     /// The id that these settings have in this version of the program.
     pub fn identity(&self) -> PointId {
         let Self {
-            transport,
             messages,
             repetitions,
             timeline,
@@ -113,11 +118,12 @@ impl Point {
             hosts,
             background,
             onward,
+            programs,
             ..
         } = self;
         // What is kept of a world that is not there keeps its name.
         let Ok(world) = self.world.open() else { return self.id };
-        let transport = world.decides(transport);
+        let transport = world.decides(&self.scenario(0));
         let least = u64::from(repetitions.least);
         let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
@@ -140,6 +146,9 @@ impl Point {
         }
         if !hosts.is_empty() {
             decides["hosts"] = serde_json::json!(hosts);
+        }
+        if !programs.is_empty() {
+            decides["programs"] = serde_json::json!(programs);
         }
         if !self.world.is_default() {
             decides["world"] = serde_json::json!([self.world, self.provenance]);
@@ -193,6 +202,8 @@ impl Point {
             messages: self.messages_in(repetition),
             background: self.background.iter().map(|entry| entry.beside(&self.transport)).collect(),
             onward: self.onward.iter().map(|entry| entry.beside(&self.transport)).collect(),
+            programs: self.programs.clone(),
+            root: self.root.clone(),
         }
     }
 
@@ -200,6 +211,10 @@ impl Point {
     pub fn axis(&self, key: &str) -> Option<&str> {
         self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
+}
+
+fn is_host(root: &Root) -> bool {
+    *root == Root::Host
 }
 
 impl fmt::Display for Point {

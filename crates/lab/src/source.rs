@@ -197,6 +197,13 @@ impl Source {
         })
     }
 
+    /// The whole path of a file or directory of this machine that the experiment names.
+    pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
+        let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);
+        std::fs::canonicalize(&whole)
+            .map_err(|e| format!("{}: {e}; it is looked for beside the experiment", whole.display()))
+    }
+
     /// An error that stands at `span`.
     pub(crate) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> InputError {
         InputError { place: self.place(span.start), problem: problem.into() }

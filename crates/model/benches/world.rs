@@ -29,6 +29,8 @@ fn transactions(criterion: &mut Criterion) {
                 messages: TRANSACTIONS,
                 background: Vec::new(),
                 onward: Vec::new(),
+                programs: Vec::new(),
+                root: hol_scenario::Root::Host,
             };
             group.bench_function(BenchmarkId::new(transport, loss), |bencher| {
                 bencher.iter(|| {

@@ -23,7 +23,6 @@ use hol_network::{Crossing, Fate, Tap, TapPoint};
 use hol_scenario::{
     BackgroundRun, Cost, Course, Hops, Observer, Packet, Run, RunError, Scenario, Sighting, Witness, World,
 };
-use hol_stack::TransportSpec;
 use serde_json::{Value, json};
 
 use crate::dialogue::{Dialogue, Role};
@@ -42,7 +41,8 @@ impl World for Model {
         Ok(String::new())
     }
 
-    fn decides(&self, transport: &TransportSpec) -> Value {
+    fn decides(&self, scenario: &Scenario) -> Value {
+        let transport = &scenario.transport;
         json!({ "spec": transport.to_string(), "stack": transport.stack(), "behaviour": transport.behaviour() })
     }
 

@@ -13,6 +13,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
                     filter = \"none\""
             .to_owned());
     }
+    if !scenario.programs.is_empty() {
+        return Err(
+            "the model world runs no programs; the kernel world does (world = \"kernel\", or --world kernel)"
+                .to_owned(),
+        );
+    }
     let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
     let mtu = topology.smallest_mtu();
     possible(&scenario.transport, &scenario.workload, mtu)?;

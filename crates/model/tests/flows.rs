@@ -20,6 +20,8 @@ fn eklund(transport: &str, delay: u64, queue: u64, interval: u64) -> Scenario {
         messages: 1000,
         background: Vec::new(),
         onward: Vec::new(),
+        programs: Vec::new(),
+        root: hol_scenario::Root::Host,
     }
 }
 

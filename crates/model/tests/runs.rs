@@ -28,6 +28,8 @@ fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Sc
         messages,
         background: Vec::new(),
         onward: Vec::new(),
+        programs: Vec::new(),
+        root: hol_scenario::Root::Host,
     }
 }
 

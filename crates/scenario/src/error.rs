@@ -37,6 +37,22 @@ pub enum ScenarioError {
         "no flow ends on {0:?}, so its `service` has nothing to do; remove it, or name the node in `from` or `to`"
     )]
     IdleProcessor(String),
+    /// A program that cannot be.
+    #[error("in [[program]] number {}: {problem}", .index + 1)]
+    Program {
+        /// Its place in the list, from 0.
+        index: usize,
+        /// What is wrong, with the cure.
+        problem: &'static str,
+    },
+    /// Nothing would end the run.
+    #[error(
+        "the workload is programs, and there is no [[program]] whose end is awaited; add one without `ready`, or take another `kind`"
+    )]
+    NoProgram,
+    /// Programs stand in a list of their own.
+    #[error("programs are no workload of a [[background]] or [[onward]]; add a [[program]] for each instead")]
+    ProgramsBeside,
     /// Nothing would hold a sender of datagrams back.
     #[error(
         "{0:?} takes a `service` time for messages, but datagrams come however busy it is, and what its buffer lost nobody would say; \

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hol_base::Duration;
 use serde::{Deserialize, Serialize};
 
 /// What a kernel tells of a run.
@@ -28,6 +29,30 @@ pub struct Facts {
     pub filter: Option<FilterFacts>,
     /// Data sent again, both endpoints together.
     pub retransmissions: u64,
+    /// What became of the user's programs, in the order of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramFacts>,
+}
+
+/// What became of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramFacts {
+    /// Where it ran.
+    pub node: String,
+    /// What was run.
+    pub command: String,
+    /// When it was started, since the beginning of the run; zero for what was there before; `None`: never.
+    pub started: Option<Duration>,
+    /// When it ended by itself, or as it was asked to.
+    pub ended: Option<Duration>,
+    /// `exit 0`, `signal 11`, or `killed`, for it would not end.
+    pub status: String,
+    /// Processor time of it and all that it started: virtual, at an instruction a ns.
+    pub processor: Duration,
+    /// What it printed; of a long text the beginning and the end.
+    pub stdout: String,
+    /// What it complained.
+    pub stderr: String,
 }
 
 /// What the packet filter held, beside what the middlebox had granted.

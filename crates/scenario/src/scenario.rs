@@ -8,7 +8,7 @@ use hol_stack::{Kind, TransportSpec};
 use hol_workloads::{Filter, HostSpec, Processor, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::{Background, CLIENT_PORTS, Onward, ScenarioError};
+use crate::{Background, CLIENT_PORTS, Onward, Program, Root, ScenarioError};
 
 /// One point of an experiment: a workload over a transport over a network, and what else goes on there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,18 +30,25 @@ pub struct Scenario {
     /// What servers ask of others before they answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub onward: Vec<Onward>,
+    /// The user's own programs on its nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
+    /// Where these, and what they need, come from.
+    #[serde(default)]
+    pub root: Root,
 }
 
 impl Scenario {
     /// A workload without a background, on hosts that have nothing beside their links.
-    pub const fn alone(
+    pub fn alone(
         network: NetworkSpec,
         transport: TransportSpec,
         workload: WorkloadSpec,
         messages: u64,
     ) -> Self {
-        let hosts = BTreeMap::new();
-        Self { network, hosts, transport, workload, messages, background: Vec::new(), onward: Vec::new() }
+        let (hosts, background, onward) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (programs, root) = (Vec::new(), Root::Host);
+        Self { network, hosts, transport, workload, messages, background, onward, programs, root }
     }
 
     /// Refuses a scenario that contradicts itself.
@@ -74,6 +81,10 @@ impl Scenario {
             connections = connections.saturating_add(opened(workload, transport, 1));
         }
         self.check_onward()?;
+        for program in &self.programs {
+            check_node(&topology, "node", &program.node)?;
+        }
+        self.check_programs()?;
         if connections > CLIENT_PORTS as u64 {
             return Err(ScenarioError::TooManyConnections(connections, CLIENT_PORTS));
         }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use hol_base::Seed;
 use hol_network::Tap;
-use hol_stack::TransportSpec;
 use serde_json::Value;
 
 use crate::{Course, Observer, Run, Scenario, Witness};
@@ -20,8 +19,8 @@ pub trait World: fmt::Debug + Send + Sync {
     /// engines never mix. Empty where this program decides everything.
     fn provenance(&self) -> Result<String, RunError>;
 
-    /// Which settings of a transport decide what is measured here.
-    fn decides(&self, transport: &TransportSpec) -> Value;
+    /// Which settings of a scenario's transport decide what is measured here, and what programs are made of.
+    fn decides(&self, scenario: &Scenario) -> Value;
 
     /// Refuses what it cannot do. The scenario does not contradict itself.
     fn check(&self, scenario: &Scenario) -> Result<(), RunError>;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Simco, Workload};
+use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Simco, Workload};
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
@@ -58,6 +58,7 @@ registry! {
     Page,
     Media,
     Files,
+    Programs,
 }
 
 #[cfg(test)]

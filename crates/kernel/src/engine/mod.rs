@@ -16,6 +16,7 @@ use hol_scenario::Scenario;
 use crate::error::Console;
 use crate::image::Image;
 use crate::mailbox::Mail;
+use crate::root::Root;
 use crate::{KernelError, Provenance};
 
 /// A way to run a kernel.
@@ -38,14 +39,20 @@ pub(crate) trait Started: Debug + Send + Sync {
     /// As its engine's; it may have learned since that its runs differ.
     fn provenance(&self) -> Provenance;
 
-    /// Lets a fresh guest do `job` within `limit` of wall-clock time. It asks several times in a second whether it `goes_on`,
+    /// Lets a fresh guest do `task`. It asks several times in a second whether it `goes_on`,
     /// and is [`KernelError::Interrupted`] if not.
-    fn run(
-        &self,
-        job: &[u8],
-        limit: Duration,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Finished, KernelError>;
+    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError>;
+}
+
+/// What a fresh guest is to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Task<'t> {
+    /// The job, as JSON.
+    pub(crate) job: &'t [u8],
+    /// Where the user's programs are, if it runs some.
+    pub(crate) root: Option<&'t Root>,
+    /// How much wall-clock time it has.
+    pub(crate) limit: Duration,
 }
 
 /// What is left of a machine that has done its job.

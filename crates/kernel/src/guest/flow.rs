@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{FIRST_CLIENT_PORT, Scenario, Tied, server_port};
+use hol_scenario::{FIRST_CLIENT_PORT, ProgramFacts, Scenario, Tied, server_port};
 use hol_sockets::{Assignment, Bell, End, Ending, FlowRun, Site, SocketsError, Stop, Ties};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 use nix::sched::{CloneFlags, setns};
 
 use super::Trouble;
+use super::programs::Programs;
 use super::topology::Topology;
 use crate::job::FlowReport;
 
@@ -111,6 +112,8 @@ pub(super) struct Outcome {
     pub(super) epoch: u64,
     /// The measured flow, those of the background, then those on which servers ask.
     pub(super) flows: Vec<FlowRun>,
+    /// What became of the user's programs.
+    pub(super) programs: Vec<ProgramFacts>,
 }
 
 /// What ties each flow to others.
@@ -125,23 +128,41 @@ fn ties<'s>(scenario: &Scenario, flows: usize, stop: &'s Stop) -> Result<Vec<Tie
     Ok(ties.collect())
 }
 
-/// Runs the measured flow, which is the first, and the others until that has ended.
-pub(super) fn run(flows: &[Flow<'_>], scenario: &Scenario) -> Result<Outcome, Trouble> {
+/// Runs the measured flow, which is the first, or programs in its place, and all others until that has ended.
+pub(super) fn run(
+    flows: &[Flow<'_>],
+    scenario: &Scenario,
+    programs: Option<Programs<'_>>,
+) -> Result<Outcome, Trouble> {
     let (measured, others) = flows.split_first().ok_or("nothing to run")?;
     let stop = Stop::new()?;
     let mut ties = ties(scenario, flows.len(), &stop)?.into_iter();
     let own = ties.next().unwrap_or_default();
-    let (run, others, raised) = thread::scope(|scope| {
+    let (mut programs, mut beside) = (programs, None);
+    if !scenario.runs_programs() {
+        beside = programs.take();
+    }
+    let (run, beside, others, raised) = thread::scope(|scope| {
         let others = others.iter().zip(ties).map(|(flow, ties)| scope.spawn(|| flow.run(ties)));
         let others: Vec<_> = others.collect();
-        let run = measured.run(own);
+        let beside =
+            beside.map(|programs| scope.spawn(|| programs.run(Some(&stop)).map_err(|e| e.to_string())));
+        let run = match programs {
+            Some(programs) => programs.run(None),
+            None => measured.run(own).map(|run| (run, Vec::new())).map_err(Trouble::from),
+        };
         let raised = stop.raise();
         let ended: Vec<_> =
             others.into_iter().map(|other| other.join().expect("a run does not panic")).collect();
-        (run, ended, raised)
+        let beside = beside.map(|beside| beside.join().expect("programs do not panic"));
+        (run, beside, ended, raised)
     });
+    let (run, mut programs) = run?;
+    if let Some(beside) = beside {
+        (_, programs) = beside?;
+    }
     raised?;
-    let mut runs = vec![run?];
+    let mut runs = vec![run];
     runs.extend(others.into_iter().collect::<Result<Vec<_>, SocketsError>>()?);
     // No flow connects before its time has come, and each counts from its own first attempt.
     let due = flows.iter().map(|flow| flow.assignment.workload.start.as_nanos());
@@ -152,7 +173,7 @@ pub(super) fn run(flows: &[Flow<'_>], scenario: &Scenario) -> Result<Outcome, Tr
         run.ended += late;
         run.stopped = run.stopped.clone().later(late);
     }
-    Ok(Outcome { epoch, flows: runs })
+    Ok(Outcome { epoch, flows: runs, programs })
 }
 
 impl Outcome {

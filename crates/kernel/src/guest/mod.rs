@@ -17,6 +17,7 @@ mod netlink;
 mod offload;
 mod path_manager;
 mod probe;
+mod programs;
 mod queue;
 mod ring;
 mod route;
@@ -41,6 +42,9 @@ use crate::modules;
 
 /// The variable that tells this program that it is the first process of a guest of ours.
 pub(crate) const MARK: &str = "hol_guest";
+
+/// The variable that tells it that the machine has a root for the user's programs.
+pub(crate) const ROOT: &str = "hol_root";
 
 /// What can go wrong in here; the host gets it as text.
 pub(crate) type Trouble = Box<dyn Error>;
@@ -85,6 +89,10 @@ fn boot() -> Result<(), Trouble> {
     modules::at_boot().try_for_each(|file| load(&file))?;
     allow_large_buffers()?;
     await_exact_timers()?;
+    if std::env::var_os(ROOT).is_some() {
+        modules::of_root().try_for_each(|file| load(&file))?;
+        programs::await_root()?;
+    }
     door::pause()
 }
 

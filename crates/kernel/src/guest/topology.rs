@@ -22,8 +22,8 @@ use crate::netem::BuildableNetwork;
 pub(super) struct Topology {
     /// By [`NodeId`].
     nodes: Vec<Namespace>,
-    client: NodeId,
-    server: NodeId,
+    /// Those whose packets are captured and counted.
+    ends: Vec<NodeId>,
     /// By [`InterfaceId`].
     cables: Vec<Cable>,
     routers: Vec<Router>,
@@ -54,14 +54,14 @@ struct Router {
 pub(super) type Counts = Vec<(u64, u64)>;
 
 /// Builds what `plan` says, with lines that take their time but do nothing else yet; `seed` is the run's, `ends` name
-/// the client's node and the server's.
-pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: [&str; 2]) -> Result<Topology, Trouble> {
+/// the nodes whose packets matter.
+pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, Trouble> {
     let network = &plan.network;
     let nodes = network.node_names().iter().map(|_| Namespace::new()).collect::<Result<_, _>>()?;
     let end = |name| network.node(name).ok_or_else(|| format!("there is no {name}"));
-    let (client, server) = (end(ends[0])?, end(ends[1])?);
+    let ends = ends.iter().map(|name| end(name)).collect::<Result<_, _>>()?;
     let (cables, routers, chains) = (Vec::new(), Vec::new(), Vec::new());
-    let mut topology = Topology { nodes, client, server, cables, routers, chains };
+    let mut topology = Topology { nodes, ends, cables, routers, chains };
     for segment in network.segments() {
         topology.add_segment(plan, segment, seed)?;
     }
@@ -78,10 +78,10 @@ impl Topology {
         self.cables.iter().filter(|cable| cable.node == node).map(|cable| cable.address).collect()
     }
 
-    /// The interfaces of both ends: their places in the network, the namespaces, the kernel's numbers.
+    /// The interfaces of the ends: their places in the network, the namespaces, the kernel's numbers.
     pub(super) fn ends(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
         let cables = (0..).map(InterfaceId).zip(&self.cables);
-        let ends = cables.filter(|(_, cable)| [self.client, self.server].contains(&cable.node));
+        let ends = cables.filter(|(_, cable)| self.ends.contains(&cable.node));
         ends.map(|(id, cable)| (id, self.node(cable.node), cable.outer_index))
     }
 
@@ -138,10 +138,10 @@ impl Topology {
         })
     }
 
-    /// Packets that both ends have sent.
+    /// Packets that the ends have sent.
     pub(super) fn packets(&self) -> Result<u64, Trouble> {
         let mut total = 0;
-        for cable in self.cables.iter().filter(|cable| [self.client, self.server].contains(&cable.node)) {
+        for cable in self.cables.iter().filter(|cable| self.ends.contains(&cable.node)) {
             self.node(cable.node).enter()?;
             total += namespace::packets(&cable.outer.name).map_or(0, |(_, sent)| sent);
         }

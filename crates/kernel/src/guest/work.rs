@@ -10,6 +10,7 @@ use hol_stack::Kind;
 
 use super::capture::Capture;
 use super::namespace;
+use super::programs::Programs;
 use super::topology::{self, Topology};
 use super::{Trouble, entropy, flow, probe, schedule, text};
 use crate::job::{Answer, Job, Report};
@@ -22,7 +23,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     entropy::inject(seed)?;
     let scenario = &job.scenario;
     let plan = netem::plan(&scenario.network)?;
-    let mut topology = topology::build(&plan, seed, [scenario.workload.from(), scenario.workload.to()])?;
+    let mut topology = topology::build(&plan, seed, &scenario.ends())?;
     let sysctls = settle(&topology, &plan, scenario)?;
     let floor = probe::floors(&topology, &plan)?;
     topology.begin()?;
@@ -30,9 +31,11 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let moves = topology.moves(&plan, has_mptcp(scenario))?;
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
-    let capture = job.capture.then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
+    let programs = Programs::begin(&topology, &plan, scenario)?;
+    let capture =
+        (job.capture || programs.is_some()).then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
     schedule::start(plan.changes.clone(), chains, moves)?;
-    let outcome = flow::run(&flows, &job.scenario)?;
+    let outcome = flow::run(&flows, &job.scenario, programs)?;
     let capture = capture.map(|capture| capture.finish(outcome.epoch)).transpose()?;
     let run = outcome.measured();
     let facts = Facts {
@@ -48,6 +51,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
+        programs: outcome.programs.clone(),
     };
     let packets = topology.packets()?.saturating_sub(before.0);
     let report = Report { facts, flows: outcome.reports(), packets };

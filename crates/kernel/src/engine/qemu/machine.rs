@@ -17,15 +17,14 @@ use serde_json::{Value, json};
 use super::lockstep;
 use super::probe::Probe;
 use super::qmp::{self, Reply};
+use super::shape::{self, Shape};
+use crate::engine::Task;
 use crate::engine::self_test::Host;
 use crate::error::{Console, MachineFault};
 use crate::{KernelError, Stepping, mailbox};
 
 /// The program, and the package that has it.
 pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
-
-/// Memory of the guest in MiB.
-pub(super) const MEMORY: u64 = 512;
 
 /// What QEMU takes beside it, in MiB: most of it is for translated code.
 pub(super) const BESIDE: u64 = 300;
@@ -65,32 +64,6 @@ impl Patience {
     }
 }
 
-/// What every machine has, so that a snapshot of one fits the next.
-///
-/// `sleep=off` lets the clock jump over idle time; no random number, no date and no second processor comes from
-/// the host. Machine types from 7.2 on hand the guest a random seed, so it is an older one.
-pub(super) fn hardware() -> Vec<String> {
-    let memory = MEMORY.to_string();
-    [
-        ["-accel", "tcg,tb-size=256"],
-        ["-icount", "shift=0,sleep=off"],
-        ["-rtc", "base=2020-01-01,clock=vm"],
-        ["-machine", "pc-i440fx-7.1"],
-        ["-cpu", "qemu64,-rdrand"],
-        ["-m", &memory],
-        ["-display", "none"],
-        ["-nic", "none"],
-        ["-device", "pvpanic"],
-        ["-action", "panic=pause,reboot=shutdown"],
-        ["-qmp", "stdio"],
-    ]
-    .concat()
-    .into_iter()
-    .map(str::to_owned)
-    .chain(["-nodefaults".to_owned(), "-no-user-config".to_owned()])
-    .collect()
-}
-
 /// What a distribution's kernel does beside what is measured: mitigations, accounting of stalls, memory that is cleared
 /// before use, checks of what is copied, security modules, and tests of ciphers, which would go on in the background of
 /// each run. `docs/kernel-cost.md` tells what they take.
@@ -98,22 +71,23 @@ const SPARED: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
 /// What the kernel is told: one console, nothing of the above, and the mailbox kept free.
-pub(super) fn command_line() -> String {
+pub(super) fn command_line(shape: Shape) -> String {
     format!(
-        "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}=1 memmap={}M${:#x}",
+        "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}=1 memmap={}M${:#x}{}",
         crate::guest::MARK,
         mailbox::SIZE >> 20,
-        mailbox::ADDRESS
+        mailbox::ADDRESS,
+        if shape.has_root() { format!(" {}=1", crate::guest::ROOT) } else { String::new() }
     )
 }
 
 impl<'d> Machine<'d> {
-    /// Starts QEMU with `arguments` beside the hardware; its files go to `directory`. It has `limit` of wall-clock
-    /// time for all that follows.
+    /// Starts QEMU with `arguments` beside the hardware that the `task` wants; its files go to `directory`. It has the task's
+    /// limit of wall-clock time for all that follows.
     pub(super) fn start(
         arguments: &[String],
+        task: &Task<'_>,
         directory: &'d Path,
-        limit: Duration,
         probe: &Probe,
         host: Host,
     ) -> Result<Self, KernelError> {
@@ -121,7 +95,8 @@ impl<'d> Machine<'d> {
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
         let console = format!("file:{}", directory.join("console.log").display());
         let mut command = Command::new(QEMU.0);
-        command.args(hardware()).args(["-serial", &console]).args(arguments);
+        command.args(Shape::of(task.root).hardware()).args(["-serial", &console]).args(arguments);
+        command.args(task.root.map(shape::device).into_iter().flatten());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages).process_group(0);
         if host == Host::Disturbing {
             lockstep::disturb(&mut command, directory)?;
@@ -143,7 +118,7 @@ impl<'d> Machine<'d> {
                 }
             }
         });
-        let left = Patience::new(limit);
+        let left = Patience::new(task.limit);
         let mut machine = Self { child, commands, lines, reader: Some(reader), directory, left };
         machine.execute("qmp_capabilities", &Value::Null)?;
         Ok(machine)

@@ -9,22 +9,24 @@ mod machine;
 mod probe;
 mod qmp;
 mod restore;
+mod shape;
 mod snapshot;
 mod verdict;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_scenario::Scenario;
 
 use super::self_test::Host;
-use super::{Engine, Finished, Started};
+use super::{Engine, Finished, Started, Task};
 use crate::error::MachineFault;
 use crate::image::Image;
+use crate::root::Root;
 use crate::{KernelError, Provenance, Stepping, scratch};
 use machine::Machine;
 use probe::{Probe, probe};
+use shape::Shape;
 use snapshot::Snapshot;
 
 /// The engine.
@@ -42,14 +44,16 @@ impl Engine for Qemu {
     }
 
     fn memory(&self) -> u64 {
-        machine::MEMORY + machine::BESIDE
+        shape::MOST + machine::BESIDE
     }
 
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
         // First, for without QEMU there is no need to look further.
         let probe = probe()?;
-        let snapshot = Snapshot::of(image, program, probe)?;
-        Ok(Arc::new(Guest { image: image.clone(), program: program.to_owned(), snapshot, probe }))
+        let guest =
+            Guest { image: image.clone(), program: program.to_owned(), snapshots: Mutex::default(), probe };
+        guest.snapshot(None)?;
+        Ok(Arc::new(guest))
     }
 }
 
@@ -62,12 +66,12 @@ fn of(probe: &Probe) -> Provenance {
     Provenance { engine: "qemu".to_owned(), version: probe.version.clone(), stepping }
 }
 
-/// A guest that has booted, kept.
+/// A guest that has booted, kept in each shape that was needed.
 #[derive(Debug)]
 struct Guest {
     image: Image,
     program: PathBuf,
-    snapshot: Snapshot,
+    snapshots: Mutex<Vec<(Shape, Snapshot)>>,
     probe: &'static Probe,
 }
 
@@ -76,14 +80,9 @@ impl Started for Guest {
         of(self.probe)
     }
 
-    fn run(
-        &self,
-        job: &[u8],
-        limit: Duration,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Finished, KernelError> {
+    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
-        let mut machine = self.restore(job, work.path(), limit)?;
+        let mut machine = self.restore(task, work.path())?;
         let mail = restore::to_the_end(&mut machine, goes_on)?;
         let mut provenance = self.provenance();
         if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
@@ -94,23 +93,30 @@ impl Started for Guest {
 }
 
 impl Guest {
-    /// A machine at the point of the snapshot, with `job`. A snapshot that does not restore is made again.
-    fn restore<'d>(
-        &self,
-        job: &[u8],
-        directory: &'d Path,
-        limit: Duration,
-    ) -> Result<Machine<'d>, KernelError> {
-        let restore =
-            || restore::machine(&self.snapshot.state, job, directory, limit, self.probe, Host::AsItIs);
-        let edition = self.snapshot.edition();
+    /// The snapshot of a machine of the shape that a root asks for; boots if there is none.
+    fn snapshot(&self, root: Option<&Root>) -> Result<Snapshot, KernelError> {
+        let shape = Shape::of(root);
+        let mut known = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, snapshot)) = known.iter().find(|(known, _)| *known == shape) {
+            return Ok(snapshot.clone());
+        }
+        let snapshot = Snapshot::of(&self.image, &self.program, root, self.probe)?;
+        known.push((shape, snapshot.clone()));
+        Ok(snapshot)
+    }
+
+    /// A machine at the point of the snapshot, with a task. A snapshot that does not restore is made again.
+    fn restore<'d>(&self, task: &Task<'_>, directory: &'d Path) -> Result<Machine<'d>, KernelError> {
+        let snapshot = self.snapshot(task.root)?;
+        let restore = || restore::machine(&snapshot.state, task, directory, self.probe, Host::AsItIs);
+        let edition = snapshot.edition();
         match restore() {
             Err(KernelError::Machine {
                 trouble: MachineFault::Ended(_) | MachineFault::Refused { .. },
                 ..
             }) => {
-                self.snapshot.discard(edition)?;
-                Snapshot::of(&self.image, &self.program, self.probe)?;
+                snapshot.discard(edition)?;
+                Snapshot::of(&self.image, &self.program, task.root, self.probe)?;
                 restore()
             }
             other => other,

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -10,31 +9,30 @@ use super::machine::Machine;
 use super::probe::Probe;
 use super::snapshot;
 use crate::KernelError;
+use crate::engine::Task;
 use crate::engine::self_test::Host;
 use crate::error::MachineFault;
 use crate::guest::JOB;
 use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
 
-/// A machine as `state` has it, with `job`; its files go to `directory`.
+/// A machine as `state` has it, with a task; its files go to `directory`.
 pub(super) fn machine<'d>(
     state: &Path,
-    job: &[u8],
+    task: &Task<'_>,
     directory: &'d Path,
-    limit: Duration,
     probe: &Probe,
     host: Host,
 ) -> Result<Machine<'d>, KernelError> {
     let file = directory.join("job.json");
-    fs::write(&file, job).map_err(|e| KernelError::file("write", &file, e))?;
+    fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
     let job = format!("name={JOB},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
-    let mut machine = Machine::start(&arguments.map(str::to_owned), directory, limit, probe, host)?;
+    let mut machine = Machine::start(&arguments.map(str::to_owned), task, directory, probe, host)?;
     // Without a single octet QEMU would wait for ever.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused(&format!("{} is gone", state.display())));
     }
-    let events = json!({ "capabilities": [{ "capability": "events", "state": true }] });
-    machine.execute("migrate-set-capabilities", &events)?;
+    snapshot::prepare(&mut machine, task)?;
     machine.execute("migrate-incoming", &json!({ "uri": snapshot::source(state)? }))?;
     let mut ended = Value::Null;
     machine.wait_for("restoring", |event, data| {

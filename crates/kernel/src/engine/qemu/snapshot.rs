@@ -9,13 +9,16 @@ use std::time::Duration;
 use hol_base::Digester;
 use serde_json::{Value, json};
 
-use super::machine::{Machine, command_line, hardware};
+use super::machine::{Machine, command_line};
 use super::probe::Probe;
+use super::shape::Shape;
 use super::{lockstep, restore, verdict};
+use crate::engine::Task;
 use crate::engine::self_test::{self, Host};
 use crate::image::{Image, cache};
 use crate::initramfs::initramfs;
 use crate::mailbox::Mail;
+use crate::root::Root;
 use crate::{KernelError, Stepping, scratch};
 
 /// So long may booting take; it takes a few seconds.
@@ -33,12 +36,18 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// The snapshot of `image` with the program at `path` inside; boots if there is none yet.
-    pub(super) fn of(image: &Image, path: &Path, probe: &Probe) -> Result<Self, KernelError> {
+    /// The snapshot of `image` with the program at `path` inside, in the shape that `root` asks for; boots if there is none yet.
+    pub(super) fn of(
+        image: &Image,
+        path: &Path,
+        root: Option<&Root>,
+        probe: &Probe,
+    ) -> Result<Self, KernelError> {
+        let shape = Shape::of(root);
         let kernel = image.vmlinuz();
         let octets = image.octets()?;
         let initramfs = initramfs(image, &[("init", path)])?;
-        let settings = [hardware(), vec![command_line(), probe.edition.clone()]].concat().join("\n");
+        let settings = [shape.identity(), command_line(shape), probe.edition.clone()].join("\n");
         // With the library and without it a guest boots to different times.
         let library = if probe.stepping == Stepping::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
@@ -48,23 +57,31 @@ impl Snapshot {
         // One boots, the others wait for it and go on from the same state.
         let _turn = turn(&states())?;
         if !snapshot.state.is_file() {
-            snapshot.make(&kernel, &initramfs, probe)?;
+            snapshot.make(&kernel, &initramfs, root, probe)?;
         }
         Ok(snapshot)
     }
 
     /// Boots until the guest pauses the machine, and keeps it as it is then.
-    fn make(&self, kernel: &Path, initramfs: &[u8], probe: &Probe) -> Result<(), KernelError> {
+    fn make(
+        &self,
+        kernel: &Path,
+        initramfs: &[u8],
+        root: Option<&Root>,
+        probe: &Probe,
+    ) -> Result<(), KernelError> {
         let states = states();
         let work = scratch::directory(&states, "boot")?;
         let initrd = work.path().join("initramfs");
         fs::write(&initrd, initramfs).map_err(|e| KernelError::file("write", &initrd, e))?;
         let fresh = work.path().join("state");
-        let line = command_line();
+        let line = command_line(Shape::of(root));
         let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
+        let task = Task { job: &[], root, limit: BOOT };
         let mut machine =
-            Machine::start(&arguments.map(str::to_owned), work.path(), BOOT, probe, Host::AsItIs)?;
+            Machine::start(&arguments.map(str::to_owned), &task, work.path(), probe, Host::AsItIs)?;
         machine.run_until_paused("booting", &mut || true)?;
+        prepare(&mut machine, &task)?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
         let (part, whole) = (quoted(&part)?, quoted(&fresh)?);
@@ -86,7 +103,8 @@ impl Snapshot {
         }
         drop(machine);
         if probe.stepping == Stepping::Exact {
-            verdict::keep(probe, self_test::differs(|job, host| answer(&fresh, job, probe, host))?)?;
+            let answer = |job: &[u8], host| answer(&fresh, &Task { job, ..task }, probe, host);
+            verdict::keep(probe, self_test::differs(answer)?)?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
         prune(&states);
@@ -109,11 +127,18 @@ impl Snapshot {
     }
 }
 
-/// What a machine that goes on from `state` answers to `job`.
-fn answer(state: &Path, job: &[u8], probe: &Probe, host: Host) -> Result<Mail, KernelError> {
+/// What a machine that goes on from `state` answers to a task.
+fn answer(state: &Path, task: &Task<'_>, probe: &Probe, host: Host) -> Result<Mail, KernelError> {
     let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
-    let mut machine = restore::machine(state, job, work.path(), BOOT, probe, host)?;
+    let mut machine = restore::machine(state, task, work.path(), probe, host)?;
     restore::to_the_end(&mut machine, &mut || true)
+}
+
+/// Has a snapshot leave the root out, which is a file anyway, and QEMU tell how far it is.
+pub(super) fn prepare(machine: &mut Machine<'_>, task: &Task<'_>) -> Result<(), KernelError> {
+    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some())];
+    let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
+    machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
 }
 
 /// What makes QEMU wait with this state.

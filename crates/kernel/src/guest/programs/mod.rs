@@ -1,0 +1,281 @@
+//! The user's programs: each in a place of its node's own, services before the run, the others with it.
+//!
+//! `place` is what a program sees, `cell` what holds it and all that it starts, `process` starts it, `ready` tells when a
+//! service can be used.
+
+mod cell;
+mod place;
+mod process;
+mod ready;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::time::Duration as StdDuration;
+
+use hol_base::{Duration, Time};
+use hol_measure::{Leg, Outcome, Record, RecordKind};
+use hol_network::NodeId;
+use hol_scenario::{Program, ProgramFacts, Scenario, Stopped};
+use hol_sockets::{Counts, FlowRun, Stop};
+use hol_workloads::Kind;
+use nix::sys::prctl::set_timerslack;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::Trouble;
+use super::topology::Topology;
+use crate::netem::BuildableNetwork;
+use place::Place;
+pub(super) use place::await_root;
+use process::{Process, Status};
+
+/// A service may take so long until it can be used, and is looked after so often.
+const PATIENCE: StdDuration = StdDuration::from_secs(30);
+const LOOK: StdDuration = StdDuration::from_millis(1);
+/// What is asked to end has so long to do it.
+const GRACE: StdDuration = StdDuration::from_secs(2);
+
+/// The programs of a run; the services are ready.
+#[derive(Debug)]
+pub(super) struct Programs<'s> {
+    scenario: &'s Scenario,
+    places: BTreeMap<&'s str, Place>,
+    /// By their places in the scenario; `None`: not started.
+    processes: Vec<Option<Process>>,
+}
+
+impl<'s> Programs<'s> {
+    /// Makes the places, and starts the services one after the other; `None` if there are no programs.
+    pub(super) fn begin(
+        topology: &Topology,
+        plan: &BuildableNetwork,
+        scenario: &'s Scenario,
+    ) -> Result<Option<Self>, Trouble> {
+        if scenario.programs.is_empty() {
+            return Ok(None);
+        }
+        // Wake-ups may otherwise come 50 µs late.
+        set_timerslack(1)?;
+        place::open_root()?;
+        cell::open()?;
+        let hosts = hosts(topology, plan);
+        let mut places = BTreeMap::new();
+        for Program { node, .. } in &scenario.programs {
+            if !places.contains_key(node.as_str()) {
+                let id = plan.network.node(node).ok_or("a program has no node")?;
+                places.insert(node.as_str(), Place::make(node, &topology.node(id).file, &hosts)?);
+            }
+        }
+        let processes = scenario.programs.iter().map(|_| None).collect();
+        let mut programs = Self { scenario, places, processes };
+        programs.start_services()?;
+        Ok(Some(programs))
+    }
+
+    fn start_services(&mut self) -> Result<(), Trouble> {
+        for index in 0..self.scenario.programs.len() {
+            let program = &self.scenario.programs[index];
+            let Some(ready) = &program.ready else { continue };
+            wait(to_std(program.start));
+            self.start(index)?;
+            let (processes, places) = (&mut self.processes, &self.places);
+            let process = processes[index].as_mut().expect("it was started");
+            let network = &places[program.node.as_str()].network;
+            let until = Clock::now() + PATIENCE;
+            while !ready::is(ready, process, network)? {
+                let failed = process.look()?.and_then(|status| status.problem());
+                let late =
+                    (Clock::now() > until).then(|| format!("is not ready after {} s", PATIENCE.as_secs()));
+                if let Some(problem) = failed.or(late) {
+                    return Err(format!("{} {problem}{}", named(program), process.last_words()).into());
+                }
+                wait(LOOK);
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, index: usize) -> Result<(), Trouble> {
+        let program = &self.scenario.programs[index];
+        // The console tells who was running if the machine has to be ended.
+        println!("hol: {} is started", named(program));
+        let place = &self.places[program.node.as_str()];
+        let process = Process::start(program, index, place);
+        self.processes[index] = Some(process.map_err(|problem| format!("{}: {problem}", named(program)))?);
+        Ok(())
+    }
+
+    /// Runs the others until all have ended, or `stop` is raised; then everything ends.
+    pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, Vec<ProgramFacts>), Trouble> {
+        let (begin, epoch) = (Clock::now(), wall());
+        let limit = match &self.scenario.workload.kind {
+            Kind::Programs(programs) => to_std(programs.limit()),
+            _ => StdDuration::MAX,
+        };
+        while self.step(begin, limit, stop)? {}
+        let ended = begin.elapsed();
+        let was_stopped = self.awaited().any(|index| !self.has_ended(index));
+        self.end()?;
+        Ok((self.told(epoch, ended, limit, stop.is_some() && was_stopped), self.facts(epoch)))
+    }
+
+    /// What the programs that are awaited did, as a flow of records.
+    fn told(&self, epoch: u64, ended: StdDuration, limit: StdDuration, was_stopped: bool) -> FlowRun {
+        let records = self.awaited().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
+        let problem = self.awaited().find_map(|index| {
+            let process = self.processes[index].as_ref()?;
+            let problem = process.status().map_or(
+                Some(format!("had not ended after {} s and was killed", limit.as_secs())),
+                |status| status.problem(),
+            );
+            Some(format!("{} {}{}", named(&self.scenario.programs[index]), problem?, process.last_words()))
+        });
+        FlowRun {
+            records: records.collect(),
+            epoch,
+            connected: Some(Time::ZERO),
+            ended: at(ended),
+            stopped: problem.map_or(Stopped::Finished, |reason| Stopped::Failed { reason: reason.into() }),
+            was_stopped,
+            client: Counts::default(),
+            server: Counts::default(),
+            paths: Vec::new(),
+            filter: None,
+        }
+    }
+
+    /// Those whose end is awaited.
+    fn awaited(&self) -> impl Iterator<Item = usize> + use<'s> {
+        let programs = self.scenario.programs.iter().enumerate();
+        programs.filter(|(_, program)| program.is_awaited()).map(|(index, _)| index)
+    }
+
+    fn has_ended(&self, index: usize) -> bool {
+        self.processes[index].as_ref().is_some_and(|process| process.status().is_some())
+    }
+
+    /// Starts and stops what is due, then waits for the next that happens; whether there is more to do.
+    fn step(&mut self, begin: Clock, limit: StdDuration, stop: Option<&Stop>) -> Result<bool, Trouble> {
+        let now = begin.elapsed();
+        let mut next = limit;
+        for index in 0..self.scenario.programs.len() {
+            let Program { start, stop, .. } = &self.scenario.programs[index];
+            let (start, stop) = (to_std(*start), stop.map(to_std));
+            if let Some(process) = &mut self.processes[index] {
+                process.look()?;
+            }
+            match &mut self.processes[index] {
+                None if start <= now => self.start(index)?,
+                None => next = next.min(start),
+                Some(process) if process.status().is_none() && !process.was_asked => match stop {
+                    Some(stop) if stop <= now => process.ask_to_end()?,
+                    Some(stop) => next = next.min(stop),
+                    None => {}
+                },
+                Some(_) => {}
+            }
+        }
+        if now >= limit || self.awaited().all(|index| self.has_ended(index)) {
+            return Ok(false);
+        }
+        let running = self.processes.iter().flatten().filter(|process| process.status().is_none());
+        let mut wanted: Vec<PollFd<'_>> =
+            running.map(|process| PollFd::new(process, PollFlags::IN)).collect();
+        wanted.extend(stop.map(|stop| PollFd::new(stop, PollFlags::IN)));
+        let patience = Timespec::try_from(next.saturating_sub(begin.elapsed())).ok();
+        poll(&mut wanted, patience.as_ref())?;
+        let raised = stop.is_some() && wanted.last().is_some_and(|last| !last.revents().is_empty());
+        Ok(!raised)
+    }
+
+    /// Asks what still runs to end, and ends what does not.
+    fn end(&mut self) -> Result<(), Trouble> {
+        let running = self.processes.iter_mut().flatten();
+        running.filter(|process| !process.was_asked).try_for_each(Process::ask_to_end)?;
+        let until = Clock::now() + GRACE;
+        while self.processes.iter().flatten().any(|process| !process.is_deserted()) && Clock::now() < until {
+            wait(LOOK);
+        }
+        self.processes.iter_mut().flatten().try_for_each(Process::kill)
+    }
+
+    fn record(&self, id: u64, index: usize, epoch: u64) -> Record {
+        let process = self.processes[index].as_ref();
+        let started = Time::from_nanos(process.map_or(0, |process| process.started.saturating_sub(epoch)));
+        let ended =
+            process.and_then(Process::status).map(|status| Time::from_nanos(status.at.saturating_sub(epoch)));
+        let leg =
+            |time| Leg { written: time, first_sent: time, last_sent: time, arrived: time, delivered: time };
+        let outcome = match process.and_then(Process::status) {
+            Some(status) if status.problem().is_none() => Outcome::Completed,
+            Some(_) => Outcome::Refused,
+            None => Outcome::Unfinished,
+        };
+        Record {
+            id,
+            kind: RecordKind::Program,
+            parent: None,
+            stream: 0,
+            size: 0,
+            scheduled: started,
+            request: process.map(|_| leg(started)),
+            reply: ended.map(leg),
+            outcome,
+        }
+    }
+
+    fn facts(&self, epoch: u64) -> Vec<ProgramFacts> {
+        let of = |(program, process): (&Program, &Option<Process>)| {
+            let process = process.as_ref();
+            let since = |at: u64| Duration::from_nanos(at.saturating_sub(epoch));
+            let [stdout, stderr] = process.map(Process::output).unwrap_or_default();
+            ProgramFacts {
+                node: program.node.clone(),
+                command: program.command.line(),
+                started: process.map(|process| since(process.started)),
+                ended: process.and_then(Process::status).map(|status| since(status.at)),
+                status: process.and_then(Process::status).map_or("killed".to_owned(), Status::to_string),
+                processor: process.map(Process::processor).unwrap_or_default(),
+                stdout,
+                stderr,
+            }
+        };
+        self.scenario.programs.iter().zip(&self.processes).map(of).collect()
+    }
+}
+
+/// The names and addresses of all nodes, for /etc/hosts.
+fn hosts(topology: &Topology, plan: &BuildableNetwork) -> String {
+    let names = plan.network.node_names();
+    let nodes = (0..).map(NodeId).zip(names);
+    let lines = nodes.filter_map(|(id, name)| Some(format!("{} {name}\n", topology.addresses(id).first()?)));
+    std::iter::once("127.0.0.1 localhost\n".to_owned()).chain(lines).collect()
+}
+
+fn named(program: &Program) -> String {
+    format!("{:?} on {}", program.command.line(), program.node)
+}
+
+fn at(since: StdDuration) -> Time {
+    Time::from_nanos(since.as_nanos() as u64)
+}
+
+const fn to_std(duration: Duration) -> StdDuration {
+    StdDuration::from_nanos(duration.as_nanos())
+}
+
+/// What the wall clock shows, in ns since 1970.
+pub(super) fn wall() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
+fn wait(time: StdDuration) {
+    std::thread::sleep(time);
+}
+
+#[expect(clippy::disallowed_types, reason = "in here the clock is the machine's virtual one")]
+type Clock = std::time::Instant;
+
+/// A network namespace, to be entered.
+type Network = File;

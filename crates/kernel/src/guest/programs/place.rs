@@ -1,0 +1,137 @@
+//! What a program sees of its node: a file system that it may change and nobody else has, its network, its name.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use nix::libc::{c_ulong, ioctl};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::unistd::sethostname;
+
+use super::Network;
+use crate::guest::Trouble;
+use crate::root::{NODES, SHARED};
+
+/// The device that has the root, and where it is mounted.
+const DEVICE: &str = "/dev/pmem0";
+const LOWER: &str = "/lower";
+/// What the nodes change is here.
+pub(super) const PLACES: &str = "/places";
+/// blkdev: forgets what it has in memory of a device.
+const BLKFLSBUF: c_ulong = 0x1261;
+
+/// The namespaces of a node, and its file system in the first of them.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) network: Network,
+    pub(super) mounts: File,
+    pub(super) names: File,
+    pub(super) messages: File,
+    pub(super) root: PathBuf,
+}
+
+/// Waits for the device, which its driver makes soon after it is loaded.
+pub(in crate::guest) fn await_root() -> Result<(), Trouble> {
+    const STEP: Duration = Duration::from_millis(10);
+    for _ in 0..1000 {
+        if Path::new(DEVICE).exists() {
+            return Ok(());
+        }
+        thread::park_timeout(STEP);
+    }
+    Err(format!(
+        "{DEVICE} does not appear: this kernel has no driver for memory that does not forget (nfit, nd_pmem)"
+    )
+    .into())
+}
+
+/// Mounts the root of all nodes, and makes room for what they change.
+pub(super) fn open_root() -> Result<(), Trouble> {
+    // The machine saw another image when it booted.
+    let device = File::open(DEVICE).map_err(|e| format!("{DEVICE}: {e}"))?;
+    #[expect(unsafe_code, reason = "this request has no safe wrapper")]
+    // SAFETY: it takes no argument.
+    let flushed = unsafe { ioctl(device.as_raw_fd(), BLKFLSBUF, 0) };
+    if flushed != 0 {
+        return Err(format!("cannot look at {DEVICE} anew: {}", std::io::Error::last_os_error()).into());
+    }
+    fs::create_dir_all(LOWER)?;
+    put(Some(DEVICE), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
+    fs::create_dir_all(PLACES)?;
+    put(Some("places"), PLACES, "tmpfs", MsFlags::empty(), Some("size=60%"))
+}
+
+impl Place {
+    /// That of a node, in its network, with `hosts` as its /etc/hosts.
+    pub(super) fn make(node: &str, network: &Network, hosts: &str) -> Result<Self, Trouble> {
+        // A thread that ends afterwards: it leaves the mounts of all others for new ones.
+        thread::scope(|scope| {
+            let made = scope.spawn(|| furnish(node, network, hosts).map_err(|problem| problem.to_string()));
+            let [mounts, names, messages] = made.join().map_err(|_| "a place was not made")??;
+            Ok(Self { network: network.try_clone()?, mounts, names, messages, root: root(node) })
+        })
+    }
+}
+
+fn root(node: &str) -> PathBuf {
+    Path::new(PLACES).join(node).join("root")
+}
+
+/// Moves this thread to namespaces of the node's own, and mounts its file system there; returns the namespaces.
+fn furnish(node: &str, network: &Network, hosts: &str) -> Result<[File; 3], Trouble> {
+    setns(network, CloneFlags::CLONE_NEWNET)?;
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWIPC)?;
+    sethostname(node)?;
+    let own = |name: &str| {
+        let path = Path::new(PLACES).join(node).join(name);
+        fs::create_dir_all(&path).map(|()| path.display().to_string())
+    };
+    let (changes, work, root) = (own("changes")?, own("work")?, own("root")?);
+    let mut layers = vec![format!("{LOWER}/{NODES}/{node}"), format!("{LOWER}/{SHARED}")];
+    layers.retain(|layer| Path::new(layer).is_dir());
+    let options = format!("lowerdir={},upperdir={changes},workdir={work}", layers.join(":"));
+    put(Some("node"), &root, "overlay", MsFlags::empty(), Some(&options))?;
+    for name in ["dev", "etc", "out", "proc", "run", "sys", "tmp"] {
+        fs::create_dir_all(format!("{root}/{name}"))?;
+    }
+    put(Some("proc"), &format!("{root}/proc"), "proc", MsFlags::empty(), None)?;
+    put(Some("sys"), &format!("{root}/sys"), "sysfs", MsFlags::empty(), None)?;
+    put(Some("dev"), &format!("{root}/dev"), "devtmpfs", MsFlags::empty(), None)?;
+    for (name, kind, options) in [
+        ("dev/pts", "devpts", "ptmxmode=666"),
+        ("dev/shm", "tmpfs", "mode=1777"),
+        ("run", "tmpfs", "mode=755"),
+        ("tmp", "tmpfs", "mode=1777"),
+    ] {
+        let place = format!("{root}/{name}");
+        fs::create_dir_all(&place)?;
+        put(Some(name), &place, kind, MsFlags::empty(), Some(options))?;
+    }
+    fs::create_dir_all(format!("{root}/run/lock"))?;
+    // What the root has there may be a link to elsewhere.
+    for (name, text) in [("hosts", hosts), ("hostname", node), ("resolv.conf", "")] {
+        let path = format!("{root}/etc/{name}");
+        let _ = fs::remove_file(&path);
+        fs::write(&path, text)?;
+    }
+    Ok([open("mnt")?, open("uts")?, open("ipc")?])
+}
+
+fn open(namespace: &str) -> Result<File, Trouble> {
+    Ok(OpenOptions::new().read(true).open(format!("/proc/thread-self/ns/{namespace}"))?)
+}
+
+/// Mounts something, and says what if it cannot.
+pub(super) fn put(
+    source: Option<&str>,
+    target: &str,
+    kind: &str,
+    flags: MsFlags,
+    options: Option<&str>,
+) -> Result<(), Trouble> {
+    mount(source, target, Some(kind), flags, options)
+        .map_err(|e| format!("cannot mount {target} ({kind}): {e}").into())
+}

@@ -1,0 +1,251 @@
+//! A program that runs, or has.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use hol_base::Duration;
+use hol_scenario::Program;
+use nix::libc;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::cell::Cell;
+use super::place::{PLACES, Place};
+use super::wall;
+use crate::guest::Trouble;
+
+/// What a program has of its environment unless the experiment says otherwise.
+const ENVIRONMENT: [(&str, &str); 3] = [
+    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ("HOME", "/root"),
+    ("LANG", "C.UTF-8"),
+];
+/// Octets of an output that are told: so many of its beginning, and of its end.
+const TOLD: usize = 32 << 10;
+/// A file that a program writes, its output among them, may have so many octets.
+const LARGEST: u64 = 256 << 20;
+
+/// A program, and what holds it.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    handle: OwnedFd,
+    cell: Cell,
+    output: [PathBuf; 2],
+    /// By the wall clock, in ns since 1970.
+    pub(super) started: u64,
+    status: Option<Status>,
+    /// It was asked to end.
+    pub(super) was_asked: bool,
+}
+
+/// How a program ended, and when.
+#[derive(Debug, Clone)]
+pub(super) struct Status {
+    exit: ExitStatus,
+    was_asked: bool,
+    /// By the wall clock, in ns since 1970.
+    pub(super) at: u64,
+}
+
+impl Process {
+    /// Starts the program with this number in its place.
+    pub(super) fn start(program: &Program, number: usize, place: &Place) -> Result<Self, Trouble> {
+        let cell = Cell::new(number)?;
+        let output = ["out", "err"].map(|name| Path::new(PLACES).join(format!("{number}.{name}")));
+        let words = program.command.words();
+        let (first, rest) = words.split_first().ok_or("it has no command")?;
+        let variables: BTreeMap<String, String> = ENVIRONMENT
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into_iter()
+            .chain(program.env.clone())
+            .collect();
+        let mut command = Command::new(first);
+        command.args(rest).env_clear().envs(variables).stdin(Stdio::null());
+        command.stdout(File::create(&output[0])?).stderr(File::create(&output[1])?);
+        let entrance = OpenOptions::new().write(true).open(cell.entrance())?;
+        move_into(&mut command, place, &entrance)?;
+        let started = wall();
+        let child = command.spawn().map_err(|problem| match problem.kind() {
+            io::ErrorKind::NotFound => {
+                format!("{first} is not there; it, or its interpreter, is missing in the root")
+            }
+            _ => match problem.raw_os_error() {
+                Some(libc::ENOEXEC) => format!("{first} is no program for this machine's architecture"),
+                _ => format!("cannot start {first}: {problem}"),
+            },
+        })?;
+        let handle = Pid::from_raw(child.id().cast_signed()).ok_or("it has no number")?;
+        let handle = pidfd_open(handle, PidfdFlags::empty())?;
+        Ok(Self { child, handle, cell, output, started, status: None, was_asked: false })
+    }
+
+    /// Looks whether it has ended.
+    pub(super) fn look(&mut self) -> io::Result<Option<&Status>> {
+        if self.status.is_none()
+            && let Some(exit) = self.child.try_wait()?
+        {
+            self.status = Some(Status { exit, was_asked: self.was_asked, at: wall() });
+        }
+        Ok(self.status.as_ref())
+    }
+
+    /// How it ended, if it had when somebody looked.
+    pub(super) const fn status(&self) -> Option<&Status> {
+        self.status.as_ref()
+    }
+
+    /// Asks it, and all that it has started, to end.
+    pub(super) fn ask_to_end(&mut self) -> Result<(), Trouble> {
+        self.look()?;
+        self.was_asked = true;
+        self.cell.ask_to_end();
+        Ok(())
+    }
+
+    /// Ends it, and all that it has started.
+    pub(super) fn kill(&mut self) -> Result<(), Trouble> {
+        self.look()?;
+        self.cell.kill()
+    }
+
+    /// Whether it has ended, with all that it has started.
+    pub(super) fn is_deserted(&self) -> bool {
+        self.cell.is_deserted()
+    }
+
+    /// Processor time that it and all that it has started used.
+    pub(super) fn processor(&self) -> Duration {
+        Duration::from_micros(self.cell.processor())
+    }
+
+    /// What it wrote to its outputs: of a long one the beginning and the end.
+    pub(super) fn output(&self) -> [String; 2] {
+        self.output.each_ref().map(|path| shortened(&fs::read(path).unwrap_or_default()))
+    }
+
+    /// Whether it has written `text`.
+    pub(super) fn has_printed(&self, text: &str) -> bool {
+        let text = text.as_bytes();
+        let has = |octets: Vec<u8>| text.is_empty() || octets.windows(text.len()).any(|part| part == text);
+        self.output.iter().any(|path| has(fs::read(path).unwrap_or_default()))
+    }
+
+    /// The last that it said, in a clause.
+    pub(super) fn last_words(&self) -> String {
+        if self.cell.was_out_of_memory() {
+            return "; it took more memory than the node has".to_owned();
+        }
+        let [stdout, stderr] = self.output();
+        let said = if stderr.trim().is_empty() { stdout } else { stderr };
+        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join(" / ");
+        if last.is_empty() { String::new() } else { format!("; it said: {last}") }
+    }
+}
+
+/// Readable when it has ended.
+impl AsFd for Process {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl Status {
+    /// What was wrong with it, if anything was.
+    pub(super) fn problem(&self) -> Option<String> {
+        let asked_for = self.was_asked && self.exit.signal() == Some(libc::SIGTERM);
+        (!self.exit.success() && !asked_for).then(|| format!("ended with {self}"))
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.exit.code(), self.exit.signal()) {
+            (Some(code), _) => write!(f, "exit {code}"),
+            (None, signal) => write!(f, "signal {}", signal.unwrap_or(0)),
+        }
+    }
+}
+
+/// Has the new process enter its cell and its place before it becomes the program.
+fn move_into(command: &mut Command, place: &Place, entrance: &File) -> Result<(), Trouble> {
+    let namespaces = [&place.network, &place.names, &place.messages, &place.mounts].map(AsRawFd::as_raw_fd);
+    let root = CString::new(place.root.as_os_str().as_bytes())?;
+    let entrance: RawFd = entrance.as_raw_fd();
+    #[expect(unsafe_code, reason = "a process enters namespaces between fork and exec")]
+    // SAFETY: only system calls are made, on descriptors that are open until the process was started, and on a string that the
+    // closure owns; nothing is allocated.
+    unsafe {
+        command.pre_exec(move || enter(entrance, &namespaces, &root));
+    }
+    Ok(())
+}
+
+#[expect(unsafe_code, reason = "see its only caller")]
+fn enter(entrance: RawFd, namespaces: &[RawFd], root: &CString) -> io::Result<()> {
+    let done = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    let limit = |most| libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: see the caller.
+    unsafe {
+        if libc::write(entrance, c"0".as_ptr().cast(), 1) != 1 {
+            return Err(io::Error::last_os_error());
+        }
+        for namespace in namespaces {
+            done(libc::setns(*namespace, 0))?;
+        }
+        done(libc::chroot(root.as_ptr()))?;
+        done(libc::chdir(c"/root".as_ptr())).or_else(|_| done(libc::chdir(c"/".as_ptr())))?;
+        done(libc::setrlimit(libc::RLIMIT_FSIZE, &limit(LARGEST)))?;
+        done(libc::setrlimit(libc::RLIMIT_CORE, &limit(0)))?;
+        libc::setsid();
+    }
+    Ok(())
+}
+
+/// Of more than twice [`TOLD`] octets the first and the last.
+fn shortened(octets: &[u8]) -> String {
+    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    if octets.len() <= 2 * TOLD {
+        return text(octets);
+    }
+    let left_out = octets.len() - 2 * TOLD;
+    format!(
+        "{}\n[{left_out} octets are left out here]\n{}",
+        text(&octets[..TOLD]),
+        text(&octets[octets.len() - TOLD..])
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_output_keeps_its_beginning_and_its_end() {
+        let long = [vec![b'a'; 2 * TOLD], vec![b'b'; TOLD + 5]].concat();
+        let text = shortened(&long);
+        assert!(
+            text.starts_with("aaa") && text.ends_with("bbb") && text.contains("[32773 octets"),
+            "{}",
+            text.len()
+        );
+        assert_eq!(shortened(b"short"), "short");
+    }
+
+    #[test]
+    fn what_was_asked_to_end_may_end_by_that() {
+        let status = |exit, was_asked| Status { exit: ExitStatus::from_raw(exit), was_asked, at: 0 };
+        assert_eq!(status(0, false).problem(), None);
+        assert_eq!(status(libc::SIGTERM, true).problem(), None);
+        assert_eq!(status(libc::SIGTERM, false).problem().as_deref(), Some("ended with signal 15"));
+        assert_eq!(status(7 << 8, true).problem().as_deref(), Some("ended with exit 7"));
+    }
+}

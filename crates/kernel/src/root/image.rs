@@ -1,0 +1,109 @@
+//! A tree as an image of the read-only file system erofs, kept in the cache under its digest.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Root;
+use super::tree::{Entry, Tree};
+use crate::image::cache;
+use crate::{KernelError, scratch};
+
+/// What writes it, and the package that has that.
+const MKFS: (&str, &str) = ("mkfs.erofs", "erofs-utils");
+/// The least size of an image, in octets; larger ones are powers of two.
+const LEAST: u64 = 64 << 20;
+/// More than this no guest has room for.
+const MOST: u64 = 16 << 30;
+/// So many stay in the cache.
+const KEPT: usize = 8;
+
+/// The image of `tree`; made if there is none.
+pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
+    let digest = tree.digest()?;
+    let images = cache().join("roots");
+    let image = images.join(format!("{digest}.erofs"));
+    if !image.is_file() {
+        make(tree, &images, &image)?;
+        prune(&images);
+    }
+    let size = fs::metadata(&image).map_err(|e| KernelError::file("read", &image, e))?.len();
+    Ok(Root { image, size, digest })
+}
+
+fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
+    let work = scratch::directory(images, "fresh")?;
+    let (stage, fresh) = (work.path().join("stage"), work.path().join("image"));
+    lay_out(tree, &stage)?;
+    let mut mkfs = Command::new(MKFS.0);
+    // Nobody's names are in it; the times are those of the files, for some programs compare them.
+    mkfs.args(["--all-root", "-x-1", "-U", "00000000-0000-0000-0000-000000000000", "--quiet"]);
+    let missing = |_| KernelError::ProgramMissing { program: MKFS.0, package: MKFS.1 };
+    let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        return Err(KernelError::Program { program: MKFS.0.to_owned(), said });
+    }
+    let filled = File::options().write(true).open(&fresh).and_then(|file| fill(&file));
+    let size = filled.map_err(|e| KernelError::file("write", &fresh, e))?;
+    if size > MOST {
+        return Err(KernelError::image(image, "the root takes more than 16 GiB; name a smaller one"));
+    }
+    fs::rename(&fresh, image).map_err(|e| KernelError::file("create", image, e))
+}
+
+/// Makes the size a power of two; what is added takes no room.
+fn fill(file: &File) -> io::Result<u64> {
+    let size = file.metadata()?.len().next_power_of_two().max(LEAST);
+    file.set_len(size)?;
+    Ok(size)
+}
+
+/// Puts every entry at its place below `stage`; directories are made first, for a path comes after those that lead to it.
+fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
+    fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
+    for (path, entry) in tree.entries() {
+        let place = stage.join(path);
+        put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;
+    }
+    // Last, so that a directory that nobody may write could be filled.
+    for (path, entry) in tree.entries() {
+        if let Entry::Directory(mode) = entry {
+            let place = stage.join(path);
+            let set = fs::set_permissions(&place, Permissions::from_mode(*mode));
+            set.map_err(|e| KernelError::file("set the permissions of", &place, e))?;
+        }
+    }
+    Ok(())
+}
+
+fn put(entry: &Entry, place: &Path) -> io::Result<()> {
+    match entry {
+        Entry::Directory(_) => fs::create_dir(place),
+        Entry::Link(target) => symlink(target, place),
+        Entry::Fresh(octets) => fs::write(place, octets),
+        // A second name costs nothing; not every file may have one.
+        Entry::Copy { of, .. } => fs::hard_link(of, place).or_else(|_| copy(of, place)),
+    }
+}
+
+fn copy(of: &Path, place: &Path) -> io::Result<()> {
+    fs::copy(of, place)?;
+    let times = fs::FileTimes::new().set_modified(fs::metadata(of)?.modified()?);
+    File::options().write(true).open(place)?.set_times(times)
+}
+
+/// Removes all but the newest images.
+fn prune(images: &Path) {
+    let entries = fs::read_dir(images).into_iter().flatten().flatten();
+    let mut found: Vec<(_, PathBuf)> = entries
+        .filter(|entry| entry.path().extension() == Some(OsStr::new("erofs")))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    found.sort();
+    let surplus = found.len().saturating_sub(KEPT);
+    found[..surplus].iter().for_each(|(_, path)| drop(fs::remove_file(path)));
+}

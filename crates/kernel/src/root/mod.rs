@@ -1,0 +1,100 @@
+//! What the user's programs find on their nodes: a file system made of this machine's, of a directory or of an archive, kept as
+//! an image under the digest of what is in it.
+//!
+//! `tree` is what goes in, `needs` finds what a program of this machine needs, by its `packages` where it is of one, `unpacked`
+//! reads archives, `image` writes.
+
+mod image;
+mod needs;
+mod packages;
+mod tree;
+mod unpacked;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use hol_base::{Digest, Seed};
+use hol_scenario::{Content, Program, Root as Origin, Scenario};
+
+use crate::KernelError;
+use tree::Tree;
+
+/// Where the image has what all nodes have.
+pub(crate) const SHARED: &str = "root";
+/// Where it has what a node has beside that, under its name.
+pub(crate) const NODES: &str = "nodes";
+
+/// An image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Root {
+    image: PathBuf,
+    /// In octets.
+    size: u64,
+    digest: Digest,
+}
+
+/// What an image was made for, and the image.
+type Known = (Origin, Vec<Program>, Root);
+
+impl Root {
+    /// What the programs of `scenario` need, as an image; `None` if it has none. It is made once a process, and found again by
+    /// the next.
+    pub(crate) fn of(scenario: &Scenario) -> Result<Option<Self>, KernelError> {
+        static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+        let Scenario { programs, root: origin, .. } = scenario;
+        if programs.is_empty() {
+            return Ok(None);
+        }
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., root)) = known.iter().find(|(of, with, _)| of == origin && with == programs) {
+            return Ok(Some(root.clone()));
+        }
+        let root = image::of(&tree(origin, programs)?)?;
+        known.push((origin.clone(), programs.clone(), root.clone()));
+        Ok(Some(root))
+    }
+
+    /// The file.
+    pub(crate) fn image(&self) -> &Path {
+        &self.image
+    }
+
+    /// Its octets: a power of two, so that few sizes need a snapshot.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The same for two images with the same in them.
+    pub(crate) const fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+/// All that the programs find.
+fn tree(origin: &Origin, programs: &[Program]) -> Result<Tree, KernelError> {
+    let mut tree = Tree::default();
+    match origin {
+        Origin::Host => needs::bring(&mut tree, programs)?,
+        Origin::Path(path) if path.is_dir() => tree.take(path, SHARED)?,
+        Origin::Path(path) => unpacked::bring(&mut tree, path)?,
+    }
+    for Program { node, files, .. } in programs {
+        for (place, content) in files {
+            let place = format!("{NODES}/{node}{place}");
+            match content {
+                Content::Text(text) => tree.write(&place, text.clone().into_bytes()),
+                Content::From(path) => tree.take(path, &place)?,
+                Content::Size(size) => tree.write(&place, octets(size.0)),
+            }
+        }
+    }
+    Ok(tree)
+}
+
+/// So many octets that no compression makes fewer; the first ones are the same for all.
+fn octets(number: u64) -> Vec<u8> {
+    let mut rng = Seed(0).derive("file").rng();
+    let mut octets: Vec<u8> = (0..number.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
+    octets.truncate(number as usize);
+    octets
+}

@@ -1,0 +1,286 @@
+//! What a program of this machine needs: its package with all that it depends on, or its libraries; the interpreter of a
+//! script; files that the command names.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use hol_scenario::{Command, Program};
+
+use super::packages::Packages;
+use super::tree::Tree;
+use crate::program;
+use crate::{KernelError, MachineFault};
+
+/// What every node has: a shell, and what one writes beside a program.
+const ALWAYS: [&str; 8] =
+    ["base-files", "base-passwd", "coreutils", "dash", "libc-bin", "netbase", "sed", "grep"];
+/// What nobody misses, and is as large as the rest.
+const UNREAD: [&str; 6] = [
+    "/usr/share/doc",
+    "/usr/share/info",
+    "/usr/share/lintian",
+    "/usr/share/locale",
+    "/usr/share/man",
+    "/usr/share/bug",
+];
+/// What a node has of its own.
+const OWN: [&str; 8] =
+    ["/dev", "/proc", "/sys", "/run", "/tmp", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"];
+/// Directories that programs expect, with their permissions.
+const EXPECTED: [(&str, u32); 9] = [
+    ("dev", 0o755),
+    ("out", 0o777),
+    ("proc", 0o555),
+    ("root", 0o700),
+    ("run", 0o755),
+    ("sys", 0o555),
+    ("tmp", 0o1777),
+    ("var/log", 0o755),
+    ("var/tmp", 0o1777),
+];
+/// Where programs are beside `PATH`: that of a user has no daemons.
+const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Installations that share their libraries with others.
+const COMMON: [&str; 3] = ["/", "/usr", "/usr/local"];
+
+/// Brings what all the programs need, and the settings of this machine that anybody may read.
+pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelError> {
+    let mut needs = Needs { packages: Packages::here(), names: BTreeSet::new(), seen: BTreeSet::new(), tree };
+    needs.names.extend(ALWAYS.map(str::to_owned));
+    needs.program(Path::new("/bin/sh"))?;
+    for Program { command, .. } in programs {
+        needs.command(command)?;
+    }
+    needs.packages();
+    needs.settings(Path::new("/etc"));
+    for (place, mode) in EXPECTED {
+        tree.directory(&format!("{}/{place}", super::SHARED), mode);
+    }
+    Ok(())
+}
+
+struct Needs<'t> {
+    packages: Packages,
+    /// The packages that programs are of.
+    names: BTreeSet<String>,
+    /// The programs that were looked at.
+    seen: BTreeSet<PathBuf>,
+    tree: &'t mut Tree,
+}
+
+impl Needs<'_> {
+    fn command(&mut self, command: &Command) -> Result<(), KernelError> {
+        let words: Vec<&str> = match command {
+            Command::Words(words) => {
+                let (first, rest) = words.split_first().ok_or_else(|| missing(""))?;
+                let path = found(first).ok_or_else(|| missing(first))?;
+                self.program(&path)?;
+                rest.iter().map(String::as_str).collect()
+            }
+            // What the shell will make of a line only the shell knows; what may be a program is brought.
+            Command::Line(line) => line.split(is_between_words).filter(|word| !word.is_empty()).collect(),
+        };
+        for word in words {
+            if let Some(path) = found(word) {
+                self.program(&path)?;
+            } else if word.starts_with('/') {
+                self.named(Path::new(word));
+            }
+        }
+        Ok(())
+    }
+
+    /// A file or directory that a command names.
+    fn named(&mut self, path: &Path) {
+        let is_own = OWN.iter().any(|own| path.starts_with(own));
+        if !is_own && path.components().count() > 2 {
+            self.tree.bring_all(path);
+        }
+    }
+
+    /// A program, with all that it needs.
+    fn program(&mut self, path: &Path) -> Result<(), KernelError> {
+        let whole = fs::canonicalize(path).map_err(|e| KernelError::file("find", path, e))?;
+        self.tree.bring(path);
+        if !self.seen.insert(whole.clone()) {
+            return Ok(());
+        }
+        let owner = self.packages.owner(&whole).or_else(|| self.packages.owner(path));
+        match owner.map(str::to_owned) {
+            Some(owner) => drop(self.names.insert(owner)),
+            None => self.unpackaged(&whole)?,
+        }
+        match interpreter(&whole) {
+            Some(words) => {
+                words.iter().filter_map(|word| found(word)).try_for_each(|path| self.program(&path))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A program that somebody put there: its libraries, and what was installed with it in a place of their own.
+    fn unpackaged(&mut self, path: &Path) -> Result<(), KernelError> {
+        if is_elf(path) {
+            program::libraries(path)?.iter().for_each(|library| self.tree.bring(library));
+        }
+        let installation = path.parent().filter(|place| place.ends_with("bin")).and_then(Path::parent);
+        let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let is_common = |place: &Path| {
+            COMMON.iter().any(|common| place == Path::new(common))
+                || home.starts_with(place)
+                || place == home.join(".local")
+        };
+        if let Some(place) = installation.filter(|place| !is_common(place) && place.join("lib").is_dir()) {
+            self.tree.bring_all(&place.join("lib"));
+        }
+        Ok(())
+    }
+
+    /// All files of the packages that programs are of, and of those that they need.
+    fn packages(&mut self) {
+        let mut names = BTreeSet::new();
+        loop {
+            let closure = self.packages.closure(self.names.iter().map(String::as_str));
+            let more = closure.difference(&names).flat_map(|name| self.packages.files(name));
+            let more: Vec<String> = more.flat_map(|place| self.chosen(&place)).collect();
+            names = closure;
+            let before = self.names.len();
+            self.names.extend(more);
+            if self.names.len() == before {
+                break;
+            }
+        }
+        for path in names.iter().flat_map(|name| self.packages.files(name)) {
+            if !UNREAD.iter().any(|unread| path.starts_with(unread)) {
+                self.tree.bring(&path);
+            }
+        }
+        self.links();
+    }
+
+    /// The packages of which a directory of settings has links to files, as /etc/nginx/modules-enabled has.
+    fn chosen(&self, place: &Path) -> Vec<String> {
+        const DEPTH: usize = 4;
+        if !place.starts_with("/etc") || place.components().count() < DEPTH || !place.is_dir() {
+            return Vec::new();
+        }
+        let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
+        let links = entries.filter(|path| path.is_symlink()).filter_map(|path| fs::canonicalize(path).ok());
+        links.filter_map(|target| self.packages.owner(&target).map(str::to_owned)).collect()
+    }
+
+    /// What makes the root of a file system: /bin may be a link.
+    fn links(&mut self) {
+        for name in ["/bin", "/sbin", "/lib", "/lib64"] {
+            self.tree.bring(Path::new(name));
+        }
+    }
+
+    /// A directory of settings, but for what is not for everybody or of the node.
+    fn settings(&mut self, place: &Path) {
+        let entries = fs::read_dir(place).into_iter().flatten().flatten();
+        for entry in entries {
+            let path = entry.path();
+            if OWN.iter().any(|own| path == Path::new(own)) {
+                continue;
+            }
+            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+            let for_everybody = metadata.permissions().mode() & 0o004 != 0;
+            match (metadata.is_dir(), for_everybody) {
+                (true, true) => {
+                    self.tree.bring(&path);
+                    self.settings(&path);
+                }
+                (false, true) => self.tree.bring(&path),
+                (_, false) => {}
+            }
+        }
+    }
+}
+
+/// The program of a name, or at a path.
+fn found(word: &str) -> Option<PathBuf> {
+    if word.is_empty() {
+        return None;
+    }
+    if word.contains('/') {
+        let path = PathBuf::from(word);
+        return is_program(&path).then_some(path);
+    }
+    let own = env::var_os("PATH").unwrap_or_default();
+    let places = env::split_paths(&own).chain(env::split_paths(SYSTEM)).collect::<Vec<_>>();
+    places
+        .into_iter()
+        .filter(|place| place.is_absolute())
+        .map(|place| place.join(word))
+        .find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_absolute()
+        && fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+fn is_between_words(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '\'' | '"' | '`' | '$' | '=' | ',')
+}
+
+fn missing(program: &str) -> KernelError {
+    MachineFault::Program(format!(
+        "there is no program {program:?} on this machine; install it, name it by its path, or take another `root`"
+    ))
+    .into()
+}
+
+fn head(path: &Path) -> Vec<u8> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+    read.map(|_| head).unwrap_or_default()
+}
+
+fn is_elf(path: &Path) -> bool {
+    head(path).starts_with(b"\x7fELF")
+}
+
+/// What a script names in its first line: `#!/usr/bin/env python3`. execve(2).
+fn interpreter(path: &Path) -> Option<Vec<String>> {
+    let head = head(path);
+    let line = head.strip_prefix(b"#!")?.split(|octet| *octet == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).split_whitespace().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_names_its_interpreter() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("script");
+        fs::write(&script, "#!/usr/bin/env python3\nprint()\n").unwrap();
+        assert_eq!(interpreter(&script).unwrap(), ["/usr/bin/env", "python3"]);
+        fs::write(&script, "print()\n").unwrap();
+        assert_eq!(interpreter(&script), None);
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_name_and_by_its_path_alone() {
+        assert!(found("sh").is_some() && found("/bin/sh").is_some());
+        assert_eq!(
+            (found("no-such-program"), found("etc"), found("/etc/passwd"), found("")),
+            (None, None, None, None)
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let program: Program = toml::from_str("node = 'a'\ncommand = ['no-such-program']").unwrap();
+        let problem = bring(&mut Tree::default(), &[program]).unwrap_err().to_string();
+        assert!(problem.contains("no-such-program") && problem.contains("install it"), "{problem}");
+    }
+}

@@ -1,0 +1,164 @@
+//! What Debian's package manager knows of this machine: which package a file is of, and what that needs. dpkg(1),
+//! deb-control(5).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where it is known.
+const DATABASE: &str = "/var/lib/dpkg";
+
+/// The packages that are installed, by their names.
+#[derive(Debug, Default)]
+pub(super) struct Packages {
+    database: PathBuf,
+    packages: BTreeMap<String, Package>,
+    /// The packages that can stand for a name that is none of its own.
+    providers: BTreeMap<String, Vec<String>>,
+    /// Which package a file is of.
+    owners: BTreeMap<PathBuf, String>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Package {
+    /// As in its list of files: with its architecture if it is one of several.
+    list: String,
+    /// Of each group one is needed.
+    depends: Vec<Vec<String>>,
+}
+
+impl Packages {
+    /// Those of this machine; none if it has another package manager.
+    pub(super) fn here() -> Self {
+        Self::at(Path::new(DATABASE))
+    }
+
+    fn at(database: &Path) -> Self {
+        let status = fs::read_to_string(database.join("status")).unwrap_or_default();
+        let mut all = Self { database: database.to_owned(), ..Self::default() };
+        for stanza in status.split("\n\n") {
+            all.add(&fields(stanza));
+        }
+        let names: Vec<String> = all.packages.keys().cloned().collect();
+        for name in names {
+            for path in all.files(&name) {
+                all.owners.entry(path).or_insert_with(|| name.clone());
+            }
+        }
+        all
+    }
+
+    fn add(&mut self, fields: &BTreeMap<&str, String>) {
+        let of = |key: &str| fields.get(key).map_or("", String::as_str);
+        if !of("Status").ends_with(" installed") {
+            return;
+        }
+        let (name, architecture) = (of("Package").to_owned(), of("Architecture"));
+        for provided in groups(of("Provides")).into_iter().flatten() {
+            self.providers.entry(provided).or_default().push(name.clone());
+        }
+        let depends = [groups(of("Pre-Depends")), groups(of("Depends"))].concat();
+        let list = if of("Multi-Arch") == "same" { format!("{name}:{architecture}") } else { name.clone() };
+        self.packages.insert(name, Package { list, depends });
+    }
+
+    /// The package of a file.
+    pub(super) fn owner(&self, path: &Path) -> Option<&str> {
+        // A system whose /bin is /usr/bin may have a file under either name.
+        let below_usr = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(path));
+        let merged = path.strip_prefix("/usr").map(|rest| Path::new("/").join(rest));
+        let names = [Some(path.to_owned()), merged.ok(), Some(below_usr)];
+        names.into_iter().flatten().find_map(|path| self.owners.get(&path)).map(String::as_str)
+    }
+
+    /// The packages, and all that they need, as far as it is installed.
+    pub(super) fn closure<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
+        let mut pending: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let mut closure = BTreeSet::new();
+        while let Some(name) = pending.pop() {
+            let Some(package) = self.packages.get(&name) else { continue };
+            if closure.insert(name.clone()) {
+                pending.extend(package.depends.iter().filter_map(|group| self.installed(group)));
+                // What a minimal variant leaves out is missed by programs more often than not.
+                pending.extend(name.strip_suffix("-minimal").map(str::to_owned));
+            }
+        }
+        closure
+    }
+
+    /// The first of a group that is installed, or stands for one.
+    fn installed(&self, group: &[String]) -> Option<String> {
+        group.iter().find_map(|name| {
+            let own = self.packages.contains_key(name).then(|| name.clone());
+            own.or_else(|| self.providers.get(name)?.first().cloned())
+        })
+    }
+
+    /// The files of a package, directories among them.
+    pub(super) fn files(&self, name: &str) -> Vec<PathBuf> {
+        let Some(package) = self.packages.get(name) else { return Vec::new() };
+        let list = self.database.join("info").join(format!("{}.list", package.list));
+        let list = fs::read_to_string(list).unwrap_or_default();
+        list.lines().filter(|line| *line != "/.").map(PathBuf::from).collect()
+    }
+}
+
+/// The fields of a stanza; further lines of one begin with a space.
+fn fields(stanza: &str) -> BTreeMap<&str, String> {
+    let lines = stanza.lines().filter(|line| !line.starts_with(' '));
+    lines.filter_map(|line| line.split_once(": ")).map(|(key, value)| (key, value.to_owned())).collect()
+}
+
+/// `a (>= 1), b | c:any`: groups of names.
+fn groups(text: &str) -> Vec<Vec<String>> {
+    let name = |text: &str| {
+        let end = text.find(|c: char| c.is_whitespace() || matches!(c, '(' | ':' | '['));
+        text[..end.unwrap_or(text.len())].to_owned()
+    };
+    let group = |text: &str| text.split('|').map(|text| name(text.trim())).collect();
+    text.split(',').map(str::trim).filter(|text| !text.is_empty()).map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: &str = "Package: curl\nStatus: install ok installed\nArchitecture: amd64\n\
+        Depends: libc6 (>= 2.34), libcurl4 (= 7.88), zlib1g | other\nDescription: x\n a longer one\n\n\
+        Package: libcurl4\nStatus: install ok installed\nArchitecture: amd64\nMulti-Arch: same\nDepends: tls\n\n\
+        Package: gnutls\nStatus: install ok installed\nArchitecture: amd64\nProvides: tls (= 3)\n\n\
+        Package: libc6\nStatus: deinstall ok config-files\nArchitecture: amd64\n";
+
+    fn packages() -> (tempfile::TempDir, Packages) {
+        let database = tempfile::tempdir().unwrap();
+        fs::write(database.path().join("status"), STATUS).unwrap();
+        fs::create_dir(database.path().join("info")).unwrap();
+        fs::write(database.path().join("info/curl.list"), "/.\n/usr\n/usr/bin\n/usr/bin/curl\n").unwrap();
+        fs::write(database.path().join("info/libcurl4:amd64.list"), "/lib/libcurl.so.4\n").unwrap();
+        let packages = Packages::at(database.path());
+        (database, packages)
+    }
+
+    #[test]
+    fn a_package_comes_with_what_it_needs_and_what_stands_for_that() {
+        let (_database, packages) = packages();
+        let closure: Vec<_> = packages.closure(["curl"]).into_iter().collect();
+        assert_eq!(closure, ["curl", "gnutls", "libcurl4"]);
+    }
+
+    #[test]
+    fn a_file_has_an_owner_under_both_of_its_names() {
+        let (_database, packages) = packages();
+        let owner = |path: &str| packages.owner(Path::new(path)).map(str::to_owned);
+        assert_eq!(owner("/usr/bin/curl").as_deref(), Some("curl"));
+        assert_eq!(owner("/bin/curl").as_deref(), Some("curl"));
+        assert_eq!(owner("/usr/lib/libcurl.so.4").as_deref(), Some("libcurl4"));
+        assert_eq!(owner("/opt/curl"), None);
+    }
+
+    #[test]
+    fn a_machine_without_a_database_has_no_packages() {
+        let packages = Packages::at(Path::new("/nowhere"));
+        assert_eq!((packages.owner(Path::new("/bin/sh")), packages.closure(["dash"]).len()), (None, 0));
+    }
+}

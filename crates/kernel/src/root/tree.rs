@@ -1,0 +1,232 @@
+//! A file system under construction: what is where, and whence it comes.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use hol_base::{Digest, Digester};
+
+use super::SHARED;
+use crate::KernelError;
+
+/// Entries by their paths, without a first slash.
+#[derive(Debug, Default)]
+pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
+
+/// What is at a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// With its permissions.
+    Directory(u32),
+    /// A symbolic link, and where it leads.
+    Link(PathBuf),
+    /// A file of this machine, with its permissions.
+    Copy { of: PathBuf, mode: u32 },
+    /// A file that nobody has yet.
+    Fresh(Vec<u8>),
+}
+
+/// What a directory may do that nothing else tells.
+const OPEN: u32 = 0o755;
+/// The bits of a mode that are permissions.
+const PERMISSIONS: u32 = 0o7777;
+/// So many links in a row lead in a circle. path_resolution(7).
+const LINKS: usize = 40;
+
+impl Tree {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry)> {
+        self.0.iter().map(|(path, entry)| (path.as_path(), entry))
+    }
+
+    /// A new file.
+    pub(super) fn write(&mut self, place: &str, octets: Vec<u8>) {
+        self.lead_to(Path::new(place));
+        self.0.insert(place.into(), Entry::Fresh(octets));
+    }
+
+    /// A directory that has to be there.
+    pub(super) fn directory(&mut self, place: &str, mode: u32) {
+        self.lead_to(Path::new(place));
+        self.0.insert(place.into(), Entry::Directory(mode));
+    }
+
+    /// What this machine has at `path`, at the same place, with every link on the way and what that leads to. What it may not
+    /// read, or has not got, stays away.
+    pub(super) fn bring(&mut self, path: &Path) {
+        let mut way: Vec<PathBuf> = names(path).rev().collect();
+        let (mut here, mut links) = (PathBuf::from("/"), 0);
+        while let Some(name) = way.pop() {
+            if name.as_os_str() == ".." {
+                here.pop();
+                continue;
+            }
+            let there = here.join(&name);
+            let Ok(metadata) = fs::symlink_metadata(&there) else { return };
+            if metadata.is_symlink() {
+                let Ok(target) = fs::read_link(&there) else { return };
+                self.0.insert(shared(&there), Entry::Link(target.clone()));
+                links += 1;
+                if links > LINKS {
+                    return;
+                }
+                if target.is_absolute() {
+                    here = PathBuf::from("/");
+                }
+                way.extend(names(&target).rev());
+                continue;
+            }
+            self.add(shared(&there), &there, &metadata);
+            here = there;
+        }
+    }
+
+    /// The same of a directory with all that is in it.
+    pub(super) fn bring_all(&mut self, path: &Path) {
+        self.bring(path);
+        let Ok(whole) = fs::canonicalize(path) else { return };
+        let mut entries: Vec<PathBuf> =
+            fs::read_dir(&whole).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+        entries.sort();
+        for entry in entries {
+            match fs::symlink_metadata(&entry) {
+                Ok(metadata) if metadata.is_dir() => self.bring_all(&entry),
+                Ok(_) => self.bring(&entry),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// What is at `path` on this machine, with all that is in it, at another place; links stay as they are.
+    pub(super) fn take(&mut self, path: &Path, place: &str) -> Result<(), KernelError> {
+        self.lead_to(Path::new(place));
+        self.take_into(path, PathBuf::from(place)).map_err(|e| KernelError::file("read", path, e))
+    }
+
+    fn take_into(&mut self, path: &Path, place: PathBuf) -> io::Result<()> {
+        let metadata = fs::symlink_metadata(path)?;
+        if metadata.is_symlink() {
+            self.0.insert(place, Entry::Link(fs::read_link(path)?));
+            return Ok(());
+        }
+        if metadata.is_dir() {
+            for entry in fs::read_dir(path)? {
+                let entry = entry?;
+                self.take_into(&entry.path(), place.join(entry.file_name()))?;
+            }
+        }
+        self.add(place, path, &metadata);
+        Ok(())
+    }
+
+    /// A file or directory; devices, sockets and pipes have no place in an image.
+    fn add(&mut self, place: PathBuf, of: &Path, metadata: &Metadata) {
+        let mode = metadata.permissions().mode() & PERMISSIONS;
+        if metadata.is_dir() {
+            self.0.insert(place, Entry::Directory(mode));
+        } else if metadata.is_file() {
+            self.0.insert(place, Entry::Copy { of: of.to_owned(), mode });
+        }
+    }
+
+    /// Removes what is at a path and below.
+    pub(super) fn remove(&mut self, place: &Path) {
+        self.0.retain(|path, _| !path.starts_with(place));
+    }
+
+    fn lead_to(&mut self, place: &Path) {
+        for ancestor in place.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
+            self.0.entry(ancestor.to_owned()).or_insert(Entry::Directory(OPEN));
+        }
+    }
+
+    /// Over all paths, permissions, times and octets.
+    pub(super) fn digest(&self) -> Result<Digest, KernelError> {
+        let mut digester = Digester::new();
+        let mut add = |octets: &[u8]| {
+            digester.add(octets.len() as u64);
+            digester.add_octets(octets);
+        };
+        for (path, entry) in &self.0 {
+            add(path.as_os_str().as_encoded_bytes());
+            match entry {
+                Entry::Directory(mode) => add(&[b"directory".as_slice(), &mode.to_le_bytes()].concat()),
+                Entry::Link(target) => add(target.as_os_str().as_encoded_bytes()),
+                Entry::Fresh(octets) => add(octets),
+                Entry::Copy { of, mode } => {
+                    let read = || Ok((fs::metadata(of)?.mtime(), fs::read(of)?));
+                    let (time, octets) = read().map_err(|e| KernelError::file("read", of, e))?;
+                    add(&[mode.to_le_bytes().as_slice(), &time.to_le_bytes()].concat());
+                    add(&octets);
+                }
+            }
+        }
+        Ok(digester.finish())
+    }
+}
+
+/// The place of this machine's path among what all nodes have.
+fn shared(path: &Path) -> PathBuf {
+    Path::new(SHARED).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// The names on the way along a path.
+fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(PathBuf::from(name)),
+        Component::ParentDir => Some(PathBuf::from("..")),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_path_comes_with_the_links_on_its_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = fs::canonicalize(directory.path()).unwrap();
+        fs::create_dir(place.join("usr")).unwrap();
+        fs::write(place.join("usr/program"), "x").unwrap();
+        symlink("usr", place.join("bin")).unwrap();
+        symlink("../bin/program", place.join("usr/name")).unwrap();
+        let mut tree = Tree::default();
+        tree.bring(&place.join("bin/name"));
+        let found = |name: &str| tree.0.get(&shared(&place.join(name)));
+        assert_eq!(found("bin"), Some(&Entry::Link("usr".into())));
+        assert_eq!(found("usr/name"), Some(&Entry::Link("../bin/program".into())));
+        assert!(matches!(found("usr/program"), Some(Entry::Copy { .. })));
+    }
+
+    #[test]
+    fn links_in_a_circle_and_what_is_not_there_bring_nothing_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = fs::canonicalize(directory.path()).unwrap();
+        symlink("b", place.join("a")).unwrap();
+        symlink("a", place.join("b")).unwrap();
+        let mut tree = Tree::default();
+        tree.bring(&place.join("a"));
+        tree.bring(&place.join("none"));
+        assert!(tree.entries().all(|(_, entry)| matches!(entry, Entry::Directory(_) | Entry::Link(_))));
+    }
+
+    #[test]
+    fn the_digest_changes_with_octets_places_and_permissions() {
+        let tree = |place: &str, octets: &[u8]| {
+            let mut tree = Tree::default();
+            tree.write(place, octets.to_vec());
+            tree
+        };
+        let digest = |tree: Tree| tree.digest().unwrap();
+        let first = digest(tree("root/a", b"1"));
+        assert_eq!(first, digest(tree("root/a", b"1")));
+        assert_ne!(first, digest(tree("root/a", b"2")));
+        assert_ne!(first, digest(tree("root/b", b"1")));
+        let mut other = tree("root/a", b"1");
+        other.directory("root", 0o700);
+        assert_ne!(first, digest(other));
+    }
+}

@@ -1,0 +1,212 @@
+//! The user's own programs, which run on nodes unmodified.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use hol_base::{ByteCount, Duration};
+use hol_workloads::Kind;
+use serde::{Deserialize, Serialize};
+
+use crate::{Scenario, ScenarioError};
+
+/// A program on a node: a service if it has `ready`, else one whose end is awaited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// Where it runs.
+    pub node: String,
+    /// What is run: words, or a line for the shell.
+    pub command: Command,
+    /// When it is started, counted from when all services are ready; a service's, from the start of the run. Default at once.
+    #[serde(default)]
+    pub start: Duration,
+    /// When it is asked to end (SIGTERM), counted as `start`. Default: a service when the others have ended, others never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Duration>,
+    /// By what it shows that it can be used: it is a service then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+    /// Variables of its environment, beside `PATH`, `HOME` and `LANG`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// What its node has beside the root, by its absolute path there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, Content>,
+}
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Command {
+    /// `"curl -s http://server/page"`: read by the node's `/bin/sh`.
+    Line(String),
+    /// `["curl", "-s", "http://server/page"]`: taken as it is.
+    Words(Vec<String>),
+}
+
+/// By what a service shows that it can be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ready {
+    /// A socket of its node listens at this port, whatever the transport.
+    Listens(u16),
+    /// It has printed this.
+    Prints(String),
+    /// So long after its start.
+    After(Duration),
+}
+
+/// What a file, or directory, holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Content {
+    /// This text.
+    Text(String),
+    /// What the host has at this path; a directory with all that is in it.
+    From(PathBuf),
+    /// So many octets, always the same ones.
+    Size(ByteCount),
+}
+
+/// Where programs and what they need come from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Root {
+    /// This machine: the programs that are named, and what they need.
+    #[default]
+    Host,
+    /// A directory, or an archive of one (`.tar`), which holds all that there is.
+    Path(PathBuf),
+}
+
+impl From<String> for Root {
+    fn from(text: String) -> Self {
+        if text == "host" { Self::Host } else { Self::Path(text.into()) }
+    }
+}
+
+impl From<Root> for String {
+    fn from(root: Root) -> Self {
+        match root {
+            Root::Host => "host".to_owned(),
+            Root::Path(path) => path.display().to_string(),
+        }
+    }
+}
+
+impl Command {
+    /// The words to be executed.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Line(line) => ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
+            Self::Words(words) => words.clone(),
+        }
+    }
+
+    /// As one would type it.
+    pub fn line(&self) -> String {
+        match self {
+            Self::Line(line) => line.clone(),
+            Self::Words(words) => words.join(" "),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Line(line) => line.trim().is_empty(),
+            Self::Words(words) => words.first().is_none_or(String::is_empty),
+        }
+    }
+}
+
+impl Program {
+    /// Whether the run ends with it, or it with the run.
+    pub const fn is_awaited(&self) -> bool {
+        self.ready.is_none()
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        if self.command.is_empty() {
+            return Err("`command` is empty; name a program");
+        }
+        let relative =
+            |path: &&String| !path.starts_with('/') || path.contains("/../") || path.ends_with('/');
+        if self.files.keys().any(|path| relative(&path)) {
+            return Err("`files` are named by their absolute path on the node, as in \"/srv/page.html\"");
+        }
+        let named = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
+        if !self.env.keys().all(named) {
+            return Err("a variable of `env` has a name without =");
+        }
+        if self.stop.is_some_and(|stop| stop <= self.start) {
+            return Err("`stop` is not after `start`");
+        }
+        Ok(())
+    }
+}
+
+impl Scenario {
+    /// Whether programs are what is measured.
+    pub const fn runs_programs(&self) -> bool {
+        matches!(self.workload.kind, Kind::Programs(_))
+    }
+
+    /// The nodes whose packets tell what is measured: the workload's ends, and those of programs.
+    pub fn ends(&self) -> Vec<&str> {
+        let programs = self.programs.iter().map(|program| program.node.as_str());
+        let mut ends: Vec<&str> =
+            [self.workload.from(), self.workload.to()].into_iter().chain(programs).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        ends
+    }
+
+    /// Refuses programs that contradict themselves or the workload.
+    pub(crate) fn check_programs(&self) -> Result<(), ScenarioError> {
+        let is_programs = |kind: &Kind| matches!(kind, Kind::Programs(_));
+        let beside = self.background.iter().map(|entry| &entry.workload.kind);
+        let mut beside = beside.chain(self.onward.iter().map(|entry| &entry.workload.kind));
+        if beside.any(is_programs) {
+            return Err(ScenarioError::ProgramsBeside);
+        }
+        if is_programs(&self.workload.kind) && !self.programs.iter().any(Program::is_awaited) {
+            return Err(ScenarioError::NoProgram);
+        }
+        for (index, program) in self.programs.iter().enumerate() {
+            program.check().map_err(|problem| ScenarioError::Program { index, problem })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(toml: &str) -> Result<Program, String> {
+        toml::from_str(toml).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_program_is_a_line_or_words_and_a_service_if_it_says_when_it_is_ready() {
+        let curl = read("node = \"client\"\ncommand = \"curl -s http://server/\"").unwrap();
+        assert_eq!(curl.command.words(), ["/bin/sh", "-c", "curl -s http://server/"]);
+        assert!(curl.is_awaited());
+        let nginx = read("node = \"server\"\ncommand = [\"nginx\"]\nready = { listens = 80 }").unwrap();
+        assert_eq!((nginx.command.words(), nginx.is_awaited()), (vec!["nginx".to_owned()], false));
+        assert_eq!(nginx.ready, Some(Ready::Listens(80)));
+        let files = read("node = \"a\"\ncommand = \"x\"\nfiles.\"/srv/f\" = { size = \"10kB\" }").unwrap();
+        assert_eq!(files.files["/srv/f"], Content::Size(ByteCount(10_000)));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_cure() {
+        let problem = |more: &str| {
+            read(&format!("node = \"a\"\n{more}")).and_then(|program| Ok(program.check()?)).unwrap_err()
+        };
+        assert!(problem("command = []").contains("name a program"));
+        assert!(problem("command = \"x\"\nfiles.page = { text = \"\" }").contains("absolute path"));
+        assert!(problem("command = \"x\"\nstart = \"2s\"\nstop = \"1s\"").contains("not after"));
+        assert!(problem("command = \"x\"\nstrat = \"2s\"").contains("unknown field `strat`"));
+    }
+}

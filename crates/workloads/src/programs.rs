@@ -1,0 +1,97 @@
+//! `programs`: the user's own, which a kernel runs; none of ours sends anything.
+
+use hol_base::{Duration, Seed};
+use hol_measure::RecordKind;
+use serde::{Deserialize, Serialize};
+
+use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
+
+/// Its keys.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Programs {
+    /// What the latency is about.
+    #[serde(default)]
+    pub measure: Measure,
+    /// After so long of virtual time what has not ended is ended. Default 10 min.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Duration>,
+}
+
+impl Programs {
+    /// How long they may take.
+    pub fn limit(&self) -> Duration {
+        self.limit.unwrap_or(Duration::from_secs(600))
+    }
+}
+
+/// What is measured of programs, from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// How long each program takes whose end is awaited.
+    #[default]
+    Program,
+    /// How long each connection lasts, by its packets.
+    Connection,
+    /// How long each request of HTTP/1 takes, by its packets.
+    Transaction,
+}
+
+impl Workload for Programs {
+    fn name(&self) -> &'static str {
+        "programs"
+    }
+
+    fn about(&self) -> &'static str {
+        "the programs of [[program]], unmodified, in the kernel world; their times, connections and requests are measured"
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["measure", "limit"]
+    }
+
+    fn settle(&mut self) {
+        self.limit = Some(self.limit());
+    }
+
+    fn check_own(&self) -> Result<(), WorkloadError> {
+        Ok(())
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Replied
+    }
+
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    fn record_kind(&self) -> RecordKind {
+        match self.measure {
+            Measure::Program => RecordKind::Program,
+            Measure::Connection => RecordKind::Connection,
+            Measure::Transaction => RecordKind::Transaction,
+        }
+    }
+
+    fn connections(&self, _: u64, _: u16) -> u64 {
+        0
+    }
+
+    fn length_of(&self) -> LengthOf {
+        |_| Ok(None)
+    }
+
+    /// # Panics
+    /// Always: a kernel starts the programs, and a world that has none refuses them.
+    fn client(&self, _: Lanes, _: u64, _: Seed) -> Box<dyn Application> {
+        unreachable!("programs are started, not played")
+    }
+
+    /// # Panics
+    /// Always, as the client.
+    fn server(&self, _: Lanes, _: u64, _: Host) -> Box<dyn Application> {
+        unreachable!("programs are started, not played")
+    }
+}
