@@ -169,10 +169,7 @@ impl RecordKind {
 
     /// Whether it is done when it has been answered.
     pub const fn has_reply(self) -> bool {
-        match self {
-            Self::Message | Self::Frame => false,
-            _ => true,
-        }
+        !matches!(self, Self::Message | Self::Frame)
     }
 
     /// In a word.

@@ -7,8 +7,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{UtimensatFlags, utimensat};
+use nix::sys::time::TimeSpec;
+
 use super::Root;
-use super::tree::{Entry, Tree};
+use super::tree::{Entry, OPEN, Tree};
 use crate::image::cache;
 use crate::{KernelError, scratch};
 
@@ -69,13 +73,23 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
         let place = stage.join(path);
         put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;
     }
-    // Last, so that a directory that nobody may write could be filled.
-    for (path, entry) in tree.entries() {
-        if let Entry::Directory(mode) = entry {
-            let place = stage.join(path);
-            let set = fs::set_permissions(&place, Permissions::from_mode(*mode));
-            set.map_err(|e| KernelError::file("set the permissions of", &place, e))?;
-        }
+    // Last, so that a directory that nobody may write could be filled; the innermost first, for those around it change.
+    let entries: Vec<_> = tree.entries().collect();
+    for (path, entry) in entries.into_iter().rev() {
+        let place = stage.join(path);
+        finish(entry, &place).map_err(|e| KernelError::file("finish", &place, e))?;
+    }
+    finish(&Entry::Directory(OPEN), stage).map_err(|e| KernelError::file("finish", stage, e))
+}
+
+/// What is made here has the permissions that it is to have, and no time: one tree makes one image.
+fn finish(entry: &Entry, place: &Path) -> io::Result<()> {
+    if let Entry::Directory(mode) = entry {
+        fs::set_permissions(place, Permissions::from_mode(*mode))?;
+    }
+    if !matches!(entry, Entry::Copy { .. }) {
+        let never = TimeSpec::new(0, 0);
+        utimensat(AT_FDCWD, place, &never, &never, UtimensatFlags::NoFollowSymlink)?;
     }
     Ok(())
 }

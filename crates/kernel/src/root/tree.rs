@@ -29,7 +29,9 @@ pub(super) enum Entry {
 }
 
 /// What a directory may do that nothing else tells.
-const OPEN: u32 = 0o755;
+pub(super) const OPEN: u32 = 0o755;
+/// What is below is of the moment, and no node has it from here.
+const PASSING: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 /// The bits of a mode that are permissions.
 const PERMISSIONS: u32 = 0o7777;
 /// So many links in a row lead in a circle. path_resolution(7).
@@ -78,6 +80,9 @@ impl Tree {
                 continue;
             }
             self.add(shared(&there), &there, &metadata);
+            if PASSING.iter().any(|passing| there == Path::new(passing)) {
+                return;
+            }
             here = there;
         }
     }
@@ -199,6 +204,14 @@ mod tests {
         assert_eq!(found("bin"), Some(&Entry::Link("usr".into())));
         assert_eq!(found("usr/name"), Some(&Entry::Link("../bin/program".into())));
         assert!(matches!(found("usr/program"), Some(Entry::Copy { .. })));
+    }
+
+    #[test]
+    fn what_the_kernel_makes_up_stays_away() {
+        let mut tree = Tree::default();
+        tree.bring(Path::new("/proc/self/mounts"));
+        let paths: Vec<_> = tree.entries().map(|(path, _)| path.to_owned()).collect();
+        assert_eq!(paths, [Path::new("root/proc")]);
     }
 
     #[test]

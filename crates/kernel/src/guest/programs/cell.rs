@@ -57,7 +57,7 @@ impl Cell {
 
     /// Whether nothing lives in it.
     pub(super) fn is_deserted(&self) -> bool {
-        !self.tells("cgroup.events", "populated").is_some_and(|populated| populated > 0)
+        self.tells("cgroup.events", "populated").is_none_or(|populated| populated == 0)
     }
 
     /// Whether something in it was killed for its memory.
