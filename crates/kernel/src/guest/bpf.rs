@@ -1,5 +1,6 @@
 //! Small programs inside the kernel, and the numbers that they keep. bpf(2), RFC 9669.
 
+use std::fs::File;
 use std::mem::size_of_val;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
@@ -11,17 +12,42 @@ use super::Trouble;
 const MAP_CREATE: i64 = 0;
 const MAP_UPDATE_ELEM: i64 = 2;
 const PROG_LOAD: i64 = 5;
+const PROG_ATTACH: i64 = 8;
+const RAW_TRACEPOINT_OPEN: i64 = 17;
 const HASH: u32 = 1;
 const ARRAY: u32 = 2;
-const SCHED_CLS: u32 = 3;
 
 /// Numbers of 64 bits by key; a program's descriptor keeps it alive.
 #[derive(Debug)]
 pub(super) struct Map(OwnedFd);
 
-/// A program for packets.
+/// A program that the kernel has taken.
 #[derive(Debug)]
 pub(super) struct Program(OwnedFd);
+
+/// What a program is for. linux/bpf.h
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Packets that pass an interface.
+    Packets,
+    /// The answer of the kernel's function with this number in its list of types.
+    Answer(u32),
+    /// Options of sockets that are asked for, or set.
+    GetOption,
+    SetOption,
+}
+
+impl Purpose {
+    /// The type of the program, and of what it is attached to.
+    const fn types(self) -> [u32; 2] {
+        match self {
+            Self::Packets => [3, 0],
+            Self::Answer(_) => [26, 26],
+            Self::GetOption => [25, 21],
+            Self::SetOption => [25, 22],
+        }
+    }
+}
 
 #[repr(C)]
 struct Create {
@@ -41,11 +67,35 @@ struct Update {
 }
 
 #[repr(C)]
+#[derive(Default)]
 struct Load {
     kind: u32,
     length: u32,
     instructions: u64,
     licence: u64,
+    log: [u64; 2],
+    version_and_flags: [u32; 2],
+    name: [u64; 2],
+    interface: u32,
+    attached_to: u32,
+    debugging: [u64; 4],
+    lines: u32,
+    function: u32,
+}
+
+#[repr(C)]
+struct Open {
+    name: u64,
+    program: u32,
+    padding: u32,
+}
+
+#[repr(C)]
+struct Attach {
+    target: u32,
+    program: u32,
+    kind: u32,
+    flags: u32,
 }
 
 impl Map {
@@ -80,11 +130,28 @@ impl Map {
 
 impl Program {
     /// Has the kernel check and take the instructions.
-    pub(super) fn load(instructions: &[u64]) -> Result<Self, Trouble> {
+    pub(super) fn load(purpose: Purpose, instructions: &[u64]) -> Result<Self, Trouble> {
         let length = u32::try_from(instructions.len())?;
         let licence = address(b"Dual MIT/GPL\0");
-        let load = Load { kind: SCHED_CLS, length, instructions: address(&instructions[0]), licence };
+        let [kind, attached_to] = purpose.types();
+        let function = if let Purpose::Answer(function) = purpose { function } else { 0 };
+        let instructions = address(&instructions[0]);
+        let load = Load { kind, length, instructions, licence, attached_to, function, ..Load::default() };
         Ok(Self(open(PROG_LOAD, &load, "load a filter (the kernel needs CONFIG_BPF_SYSCALL)")?))
+    }
+
+    /// Has it answer for its function from now on, until what is returned is closed.
+    pub(super) fn answer(&self) -> Result<OwnedFd, Trouble> {
+        let request = Open { name: 0, program: self.descriptor().cast_unsigned(), padding: 0 };
+        open(RAW_TRACEPOINT_OPEN, &request, "have a program answer for the kernel")
+    }
+
+    /// Has it look at what the processes of a control group do from now on.
+    pub(super) fn watch(&self, group: &File, purpose: Purpose) -> Result<(), Trouble> {
+        let [target, program] = [group.as_raw_fd(), self.descriptor()].map(RawFd::cast_unsigned);
+        let [_, kind] = purpose.types();
+        let attach = Attach { target, program, kind, flags: 0 };
+        call(PROG_ATTACH, &attach).map(drop).map_err(|e| format!("cannot watch options: {e}").into())
     }
 
     pub(super) fn descriptor(&self) -> RawFd {

@@ -4,7 +4,8 @@ use hol_base::Ratio;
 use hol_network::TokenBucket;
 
 use super::Trouble;
-use super::bpf::{Map, Program};
+use super::bpf::{Map, Program, Purpose};
+use super::code::*;
 
 /// linux/pkt_cls.h: go on as if there were no filter; drop the packet.
 const PASS: i32 = -1;
@@ -14,7 +15,6 @@ const LENGTH: i16 = 0;
 const MARK: i16 = 8;
 const INTERFACE: i16 = 40;
 /// linux/bpf.h: functions that a program may call.
-const LOOK_UP: i32 = 1;
 const NOW: i32 = 5;
 const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
@@ -29,12 +29,12 @@ const RETURNED: i32 = 2;
 pub(super) fn room(limit: u64) -> Result<[Program; 2], Trouble> {
     let taken = Map::number(0)?;
     // The packet's own octets (r1) beside those that are inside (r2). Who finds nobody is let in whatever its length.
-    let admit = Code::new().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
+    let admit = code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
     let admit = admit.op(LOAD, 2, 0, 0, 0).op(IF_EQUAL, 2, 0, 4, 0);
     let admit =
         admit.constant(3, limit).op(SUBTRACT_REGISTER, 3, 1, 0, 0).op(IF_GREATER_REGISTER, 2, 3, 3, 0);
     let admit = admit.op(ADD_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0).pass().shoot();
-    let release = Code::new().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
+    let release = code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
     let release = release.op(LOAD, 2, 0, 0, 0).op(SUBTRACT_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0);
     Ok([admit.load()?, release.load()?])
 }
@@ -42,7 +42,7 @@ pub(super) fn room(limit: u64) -> Result<[Program; 2], Trouble> {
 /// Drops the packets of these numbers, the first being 1.
 pub(super) fn drops(numbers: &[u64]) -> Result<Program, Trouble> {
     let (count, wanted) = (Map::number(0)?, Map::set(numbers)?);
-    let code = Code::new().number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
+    let code = code().number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
     let code = code.op(STORE, 10, 1, -8, 0).look_up(&wanted, -8);
     code.shoot().load()
 }
@@ -51,7 +51,7 @@ pub(super) fn drops(numbers: &[u64]) -> Result<Program, Trouble> {
 pub(super) fn police(bucket: TokenBucket) -> Result<Program, Trouble> {
     let (tokens, since) = (Map::number(bucket.most())?, Map::number(0)?);
     // Where the tokens are (r7), and how long it is since there were so many (r0), at most until the bucket is full.
-    let code = Code::new().number(&tokens).op(COPY_REGISTER, 7, 0, 0, 0).number(&since);
+    let code = code().number(&tokens).op(COPY_REGISTER, 7, 0, 0, 0).number(&since);
     let code = code.op(COPY_REGISTER, 8, 0, 0, 0).op(CALL, 0, 0, 0, NOW);
     let code = code.op(LOAD, 1, 8, 0, 0).op(STORE, 8, 0, 0, 0).op(SUBTRACT_REGISTER, 0, 1, 0, 0);
     let code = code.at_most(0, bucket.filling());
@@ -68,7 +68,7 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, Trouble> {
 pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, Trouble> {
     let state = Map::number(seed)?;
     let threshold = (share.value() * 2_f64.powi(32)).round() as u64;
-    let code = Code::new().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 4, COPY);
+    let code = code().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 4, COPY);
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass_here();
     let code = code.number(&state).op(LOAD, 1, 0, 0, 0).constant(2, 0x9e37_79b9_7f4a_7c15);
     let code = code.op(ADD_REGISTER, 1, 2, 0, 0).op(STORE, 0, 1, 0, 0);
@@ -83,114 +83,25 @@ pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, Trouble> {
 
 /// Sends what leaves an interface to the interface `away`, from where `back` returns it.
 pub(super) fn away(away: u32) -> Result<Program, Trouble> {
-    let code = Code::new().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED);
+    let code = code().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED);
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass();
     code.redirect(away).load()
 }
 
 /// Sends what has arrived to the interface that it was to leave by.
 pub(super) fn back(to: u32) -> Result<Program, Trouble> {
-    let code = Code::new().op(SET, 1, 0, 0, RETURNED).op(STORE_WORD, 6, 1, MARK, 0);
+    let code = code().op(SET, 1, 0, 0, RETURNED).op(STORE_WORD, 6, 1, MARK, 0);
     code.redirect(to).load()
 }
 
-/// RFC 9669 sections 4 and 5, for 64 bits unless a name says otherwise.
-const ADD: u8 = 0x07;
-const ADD_REGISTER: u8 = 0x0f;
-const SUBTRACT_REGISTER: u8 = 0x1f;
-const MULTIPLY_REGISTER: u8 = 0x2f;
-const SHIFT_RIGHT: u8 = 0x77;
-const XOR_REGISTER: u8 = 0xaf;
-const SET: u8 = 0xb7;
-const COPY_REGISTER: u8 = 0xbf;
-const CONSTANT: u8 = 0x18;
-const LOAD_WORD: u8 = 0x61;
-const LOAD: u8 = 0x79;
-const STORE_WORD: u8 = 0x63;
-const STORE: u8 = 0x7b;
-const STORE_CONSTANT_WORD: u8 = 0x62;
-const IF_EQUAL: u8 = 0x15;
-const IF_UNEQUAL: u8 = 0x55;
-const IF_NOT_BELOW_REGISTER: u8 = 0x3d;
-/// Of numbers with signs.
-const IF_GREATER_REGISTER: u8 = 0x6d;
-const JUMP: u8 = 0x05;
-const CALL: u8 = 0x85;
-const EXIT: u8 = 0x95;
-
-/// A program under construction; register 6 holds the packet.
-#[derive(Debug)]
-struct Code {
-    instructions: Vec<u64>,
-    /// Jumps to the end, where the packet passes.
-    passing: Vec<usize>,
+/// What a filter begins with: register 6 holds the packet, which passes unless something decides otherwise.
+fn code() -> Code {
+    Code::new(PASS)
 }
 
 impl Code {
-    fn new() -> Self {
-        Self { instructions: Vec::new(), passing: Vec::new() }.op(COPY_REGISTER, 6, 1, 0, 0)
-    }
-
-    fn op(mut self, code: u8, to: u8, from: u8, offset: i16, value: i32) -> Self {
-        let [low, high] = offset.to_le_bytes();
-        let [a, b, c, d] = value.to_le_bytes();
-        self.instructions.push(u64::from_ne_bytes([code, to | from << 4, low, high, a, b, c, d]));
-        self
-    }
-
-    /// Two instructions long.
-    fn constant(self, to: u8, value: u64) -> Self {
-        let (low, high) = (value as u32, (value >> 32) as u32);
-        self.op(CONSTANT, to, 0, 0, low.cast_signed()).op(0, 0, 0, 0, high.cast_signed())
-    }
-
-    /// Register 0 points at the only number of `map`.
-    fn number(self, map: &Map) -> Self {
-        self.op(STORE_CONSTANT_WORD, 10, 0, -4, 0).look_up(map, -4)
-    }
-
-    /// Register 0 points at the value for the key at `key` on the stack; the packet passes if there is none.
-    fn look_up(self, map: &Map, key: i16) -> Self {
-        const MAP: u8 = 1;
-        let code = self.op(CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
-        let code = code.op(COPY_REGISTER, 2, 10, 0, 0).op(ADD, 2, 0, 0, key.into());
-        code.op(CALL, 0, 0, 0, LOOK_UP).pass_if(IF_EQUAL, 0, 0)
-    }
-
-    /// One step of SplitMix64: r1 ^= r1 >> by.
-    fn fold(self, by: i32) -> Self {
-        self.op(COPY_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
-    }
-
-    fn multiply(self, by: u64) -> Self {
-        self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
-    }
-
-    /// The register holds `most` if it held more. Register 2 is lost.
-    fn at_most(self, register: u8, most: u64) -> Self {
-        let code = self.constant(2, most).op(IF_NOT_BELOW_REGISTER, 2, register, 1, 0);
-        code.op(COPY_REGISTER, register, 2, 0, 0)
-    }
-
-    fn unless_below(self, one: u8, other: u8) -> Self {
-        self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
-    }
-
-    fn pass(self) -> Self {
-        self.pass_if(JUMP, 0, 0)
-    }
-
-    fn pass_here(self) -> Self {
-        self.op(SET, 0, 0, 0, PASS).op(EXIT, 0, 0, 0, 0)
-    }
-
-    fn pass_if(mut self, condition: u8, one: u8, other: u8) -> Self {
-        self.passing.push(self.instructions.len());
-        self.op(condition, one, other, 0, 0)
-    }
-
     fn shoot(self) -> Self {
-        self.op(SET, 0, 0, 0, SHOT).op(EXIT, 0, 0, 0, 0)
+        self.answer(SHOT)
     }
 
     /// The packet leaves by the interface of this number instead.
@@ -200,20 +111,6 @@ impl Code {
     }
 
     fn load(self) -> Result<Program, Trouble> {
-        Program::load(&self.finish()?)
-    }
-
-    /// Lets all jumps to the end lead there; the kernel takes no end that nothing leads to.
-    fn finish(self) -> Result<Vec<u64>, Trouble> {
-        if self.passing.is_empty() {
-            return Ok(self.instructions);
-        }
-        let end = self.instructions.len();
-        let mut code = self;
-        for at in std::mem::take(&mut code.passing) {
-            let distance = i16::try_from(end - at - 1)?;
-            code.instructions[at] |= u64::from(distance.cast_unsigned()) << 16;
-        }
-        Ok(code.pass_here().instructions)
+        Program::load(Purpose::Packets, &self.finish()?)
     }
 }

@@ -7,6 +7,7 @@ mod attachment;
 mod bpf;
 mod capture;
 mod chain;
+mod code;
 mod door;
 mod emulator;
 mod entropy;

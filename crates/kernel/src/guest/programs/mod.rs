@@ -1,12 +1,14 @@
 //! The user's programs: each in a place of its node's own, services before the run, the others with it.
 //!
-//! `place` is what a program sees, `cell` what holds it and all that it starts, `process` starts it, `ready` tells when a
+//! `swap` gives their sockets the transport (`btf` finds where), `place` is what a program sees, `cell` what holds it and all that it starts, `process` starts it, `ready` tells when a
 //! service can be used.
 
+mod btf;
 mod cell;
 mod place;
 mod process;
 mod ready;
+mod swap;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,6 +29,7 @@ use crate::netem::BuildableNetwork;
 use place::Place;
 pub(super) use place::await_root;
 use process::{Process, Status};
+use swap::Swap;
 
 /// A service may take so long until it can be used, and is looked after so often.
 const PATIENCE: StdDuration = StdDuration::from_secs(30);
@@ -41,6 +44,7 @@ pub(super) struct Programs<'s> {
     places: BTreeMap<&'s str, Place>,
     /// By their places in the scenario; `None`: not started.
     processes: Vec<Option<Process>>,
+    _swap: Swap,
 }
 
 impl<'s> Programs<'s> {
@@ -66,7 +70,8 @@ impl<'s> Programs<'s> {
             }
         }
         let processes = scenario.programs.iter().map(|_| None).collect();
-        let mut programs = Self { scenario, places, processes };
+        let swap = Swap::to(scenario.transport.kind())?;
+        let mut programs = Self { scenario, places, processes, _swap: swap };
         programs.start_services()?;
         Ok(Some(programs))
     }

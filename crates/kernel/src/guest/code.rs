@@ -1,0 +1,134 @@
+//! Programs as instructions of RFC 9669, put together one by one.
+
+use super::Trouble;
+use super::bpf::Map;
+
+/// RFC 9669 sections 4 and 5, for 64 bits unless a name says otherwise.
+pub(super) const ADD: u8 = 0x07;
+pub(super) const ADD_REGISTER: u8 = 0x0f;
+pub(super) const SUBTRACT_REGISTER: u8 = 0x1f;
+pub(super) const MULTIPLY_REGISTER: u8 = 0x2f;
+pub(super) const AND: u8 = 0x57;
+pub(super) const SHIFT_RIGHT: u8 = 0x77;
+pub(super) const XOR_REGISTER: u8 = 0xaf;
+pub(super) const SET: u8 = 0xb7;
+pub(super) const COPY_REGISTER: u8 = 0xbf;
+pub(super) const CONSTANT: u8 = 0x18;
+pub(super) const LOAD_WORD: u8 = 0x61;
+pub(super) const LOAD: u8 = 0x79;
+pub(super) const STORE_WORD: u8 = 0x63;
+pub(super) const STORE: u8 = 0x7b;
+pub(super) const STORE_CONSTANT_WORD: u8 = 0x62;
+pub(super) const IF_EQUAL: u8 = 0x15;
+pub(super) const IF_UNEQUAL: u8 = 0x55;
+pub(super) const IF_NOT_BELOW_REGISTER: u8 = 0x3d;
+/// Of numbers with signs.
+pub(super) const IF_GREATER: u8 = 0x65;
+pub(super) const IF_GREATER_REGISTER: u8 = 0x6d;
+pub(super) const JUMP: u8 = 0x05;
+pub(super) const CALL: u8 = 0x85;
+pub(super) const EXIT: u8 = 0x95;
+
+/// linux/bpf.h: a function that a program may call.
+const LOOK_UP: i32 = 1;
+
+/// A program under construction; register 6 holds what it is about.
+#[derive(Debug)]
+pub(super) struct Code {
+    instructions: Vec<u64>,
+    /// Its answer where nothing decides otherwise.
+    passed: i32,
+    /// Jumps to the end, where it gives that.
+    passing: Vec<usize>,
+}
+
+impl Code {
+    /// One that answers `passed` unless something decides otherwise.
+    pub(super) fn new(passed: i32) -> Self {
+        Self { instructions: Vec::new(), passed, passing: Vec::new() }.op(COPY_REGISTER, 6, 1, 0, 0)
+    }
+
+    pub(super) fn op(mut self, code: u8, to: u8, from: u8, offset: i16, value: i32) -> Self {
+        let [low, high] = offset.to_le_bytes();
+        let [a, b, c, d] = value.to_le_bytes();
+        self.instructions.push(u64::from_ne_bytes([code, to | from << 4, low, high, a, b, c, d]));
+        self
+    }
+
+    /// Two instructions long.
+    pub(super) fn constant(self, to: u8, value: u64) -> Self {
+        let (low, high) = (value as u32, (value >> 32) as u32);
+        self.op(CONSTANT, to, 0, 0, low.cast_signed()).op(0, 0, 0, 0, high.cast_signed())
+    }
+
+    /// Register 0 points at the only number of `map`.
+    pub(super) fn number(self, map: &Map) -> Self {
+        self.op(STORE_CONSTANT_WORD, 10, 0, -4, 0).look_up(map, -4)
+    }
+
+    /// Register 0 points at the value for the key at `key` on the stack; the packet passes if there is none.
+    pub(super) fn look_up(self, map: &Map, key: i16) -> Self {
+        const MAP: u8 = 1;
+        let code = self.op(CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
+        let code = code.op(COPY_REGISTER, 2, 10, 0, 0).op(ADD, 2, 0, 0, key.into());
+        code.op(CALL, 0, 0, 0, LOOK_UP).pass_if(IF_EQUAL, 0, 0)
+    }
+
+    /// One step of SplitMix64: r1 ^= r1 >> by.
+    pub(super) fn fold(self, by: i32) -> Self {
+        self.op(COPY_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
+    }
+
+    pub(super) fn multiply(self, by: u64) -> Self {
+        self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
+    }
+
+    /// The register holds `most` if it held more. Register 2 is lost.
+    pub(super) fn at_most(self, register: u8, most: u64) -> Self {
+        let code = self.constant(2, most).op(IF_NOT_BELOW_REGISTER, 2, register, 1, 0);
+        code.op(COPY_REGISTER, register, 2, 0, 0)
+    }
+
+    pub(super) fn unless_below(self, one: u8, other: u8) -> Self {
+        self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
+    }
+
+    pub(super) fn pass(self) -> Self {
+        self.pass_if(JUMP, 0, 0)
+    }
+
+    /// It ends here, as it ends where nothing else does.
+    pub(super) fn pass_here(self) -> Self {
+        let passed = self.passed;
+        self.answer(passed)
+    }
+
+    /// It ends here, with this answer.
+    pub(super) fn answer(self, answer: i32) -> Self {
+        self.op(SET, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
+    }
+
+    pub(super) fn pass_unless(mut self, register: u8, value: i32) -> Self {
+        self.passing.push(self.instructions.len());
+        self.op(IF_UNEQUAL, register, 0, 0, value)
+    }
+
+    pub(super) fn pass_if(mut self, condition: u8, one: u8, other: u8) -> Self {
+        self.passing.push(self.instructions.len());
+        self.op(condition, one, other, 0, 0)
+    }
+
+    /// Lets all jumps to the end lead there; the kernel takes no end that nothing leads to.
+    pub(super) fn finish(self) -> Result<Vec<u64>, Trouble> {
+        if self.passing.is_empty() {
+            return Ok(self.instructions);
+        }
+        let end = self.instructions.len();
+        let mut code = self;
+        for at in std::mem::take(&mut code.passing) {
+            let distance = i16::try_from(end - at - 1)?;
+            code.instructions[at] |= u64::from(distance.cast_unsigned()) << 16;
+        }
+        Ok(code.pass_here().instructions)
+    }
+}

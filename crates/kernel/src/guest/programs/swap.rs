@@ -1,0 +1,128 @@
+//! The transport of programs that know nothing of it: the kernel gives them another one for each stream socket.
+//!
+//! Linux asks `update_socket_protocol` which protocol a new socket shall have, for the sake of MPTCP; a program in the kernel
+//! answers. Options of TCP's level that a swapped socket does not know are translated, or taken without effect.
+
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+
+use hol_stack::Kind;
+
+use super::btf;
+use super::cell::CELLS;
+use crate::guest::Trouble;
+use crate::guest::bpf::{Program, Purpose};
+use crate::guest::code::*;
+
+const FUNCTION: &str = "update_socket_protocol";
+/// Where the kernel lists its types and functions.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// socket(2), linux/in.h
+const AF_INET: i32 = 2;
+const AF_INET6: i32 = 10;
+const SOCK_STREAM: i32 = 1;
+const TYPE_MASK: i32 = 0xf;
+const TCP: i32 = 6;
+const SCTP: i32 = 132;
+const MPTCP: i32 = 262;
+/// tcp(7), sctp(7): the option that has the kernel wait for nothing.
+const TCP_NODELAY: i32 = 1;
+const SCTP_NODELAY: i32 = 3;
+
+/// linux/bpf.h: whose system call this is.
+const CURRENT_PROCESS: i32 = 14;
+/// linux/bpf.h, `struct bpf_sockopt`: the socket, then level, name, length and answer; in `struct bpf_sock`: the protocol.
+const SOCKET: i16 = 0;
+const LEVEL: i16 = 24;
+const NAME: i16 = 28;
+const LENGTH: i16 = 32;
+const ANSWER: i16 = 36;
+const PROTOCOL: i16 = 12;
+/// The most of an option that a program is shown; longer ones have to be waved through.
+const SHOWN: i32 = 4096;
+/// What a program of options answers to let the call go on.
+const GO_ON: i32 = 1;
+
+/// Programs in the kernel, which work as long as this is there.
+#[derive(Debug)]
+pub(super) struct Swap(#[expect(dead_code, reason = "closing it would end the swap")] Option<OwnedFd>);
+
+impl Swap {
+    /// From now on stream sockets of the user's programs are of this transport.
+    pub(super) fn to(kind: Kind) -> Result<Self, Trouble> {
+        let wanted = match kind {
+            Kind::Tcp => TCP,
+            Kind::Mptcp => MPTCP,
+            Kind::Sctp => SCTP,
+            _ => return Err("programs speak TCP, MPTCP or SCTP; take one of these".into()),
+        };
+        let types = fs::read(TYPES).map_err(|e| format!("{TYPES}: {e}"))?;
+        let Some(function) = btf::function(&types, FUNCTION) else {
+            // Only who asks for Multipath TCP himself gets it then.
+            return match kind {
+                Kind::Tcp => Ok(Self(None)),
+                _ => Err("this kernel cannot swap the transport of programs; take Linux 6.6 or later, as in kernel:6.12".into()),
+            };
+        };
+        let answer = Program::load(Purpose::Answer(function), &protocol(wanted).finish()?)?.answer()?;
+        if wanted == SCTP {
+            let cells = File::open(CELLS)?;
+            for (purpose, code) in [(Purpose::SetOption, set_option()), (Purpose::GetOption, get_option())] {
+                Program::load(purpose, &code.finish()?)?.watch(&cells, purpose)?;
+            }
+        }
+        Ok(Self(Some(answer)))
+    }
+}
+
+/// Which protocol a socket of a family (argument 0), of a type (1) that asks for a protocol (2) is to have; 0: as it would.
+fn protocol(wanted: i32) -> Code {
+    let code = Code::new(0).op(CALL, 0, 0, 0, CURRENT_PROCESS).op(SHIFT_RIGHT, 0, 0, 0, 32);
+    // The sockets of the guest itself are what they say.
+    let code = code.op(IF_UNEQUAL, 0, 0, 2, 1).answer(0);
+    let code = code.op(LOAD, 1, 6, 0, 0).op(AND, 1, 0, 0, 0xff).op(IF_EQUAL, 1, 0, 1, AF_INET);
+    let code = code.pass_unless(1, AF_INET6);
+    let code = code.op(LOAD, 1, 6, 8, 0).op(AND, 1, 0, 0, TYPE_MASK).pass_unless(1, SOCK_STREAM);
+    let code = code.op(LOAD, 1, 6, 16, 0).op(AND, 1, 0, 0, 0xffff);
+    let code = code.op(IF_EQUAL, 1, 0, 2, 0).op(IF_EQUAL, 1, 0, 1, TCP).pass_unless(1, MPTCP);
+    code.answer(wanted)
+}
+
+/// `TCP_NODELAY` becomes `SCTP_NODELAY`; others of TCP have no effect.
+fn set_option() -> Code {
+    let code = of_sctp(Code::new(GO_ON));
+    let code = code.op(LOAD_WORD, 1, 6, NAME, 0).op(IF_EQUAL, 1, 0, 4, TCP_NODELAY);
+    // A length of -1 keeps the kernel from looking at it.
+    let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH, 0).answer(GO_ON);
+    let code = code.op(SET, 1, 0, 0, SCTP).op(STORE_WORD, 6, 1, LEVEL, 0);
+    code.op(SET, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME, 0).pass()
+}
+
+/// Who asks for an option of TCP gets an answer.
+fn get_option() -> Code {
+    of_sctp(Code::new(GO_ON)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
+}
+
+/// Goes on only for options of TCP of a socket that is SCTP's; waves long ones of others through.
+fn of_sctp(code: Code) -> Code {
+    let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, SHOWN);
+    let code = code.op(LOAD, 2, 6, SOCKET, 0).op(JUMP, 0, 0, 3, 0);
+    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, LENGTH, 0).pass();
+    let code = code.op(LOAD_WORD, 2, 2, PROTOCOL, 0).pass_unless(2, SCTP);
+    code.op(LOAD_WORD, 1, 6, LEVEL, 0).pass_unless(1, TCP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_has_one_end_and_fits() {
+        for code in [protocol(SCTP), protocol(MPTCP), set_option(), get_option()] {
+            let instructions = code.finish().unwrap();
+            assert!(instructions.len() < 64);
+            assert_eq!(instructions.last().unwrap().to_ne_bytes()[0], EXIT);
+        }
+    }
+}
