@@ -42,29 +42,13 @@ pub struct Compare {
 impl Compare {
     /// Runs all transports, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
-        let plan = Plan::new([&self.experiment()?]);
-        let mut finished = Finished::default();
-        let mut progress = Progress::new(self.json);
-        let stop = stop_on_interrupt()?;
-        execute(&plan, &mut finished, threads(self.jobs), stop, &Archive::default(), |_, now| {
-            progress.show(now);
-            Ok(())
-        })?;
-        progress.finish();
-        if stop.load(Ordering::Relaxed) && !plan.wanted(&finished).is_empty() {
-            return Err(Failure::Failed("interrupted".to_owned()));
-        }
-        warn_of_engine(&finished);
-        let results = plan.results(&finished);
+        let (results, finished) = measured(&self.experiment()?, self.jobs, self.json)?;
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
             say(&page(&results, &self.question.overrides()));
         }
-        let failed = finished.failed().count();
-        finished.failed().next().map_or(Ok(()), |first| {
-            Err(Failure::Failed(format!("{failed} runs failed and are missing above; the first is {first}")))
-        })
+        complete(&finished)
     }
 
     /// What is compared under which conditions.
@@ -82,6 +66,41 @@ impl Compare {
     }
 }
 
+/// Runs an experiment, and keeps the results in memory.
+pub fn measured(
+    experiment: &Experiment,
+    jobs: Option<usize>,
+    is_quiet: bool,
+) -> Result<(Vec<PointResult>, Finished), Failure> {
+    let plan = Plan::new([experiment]);
+    let mut finished = Finished::default();
+    let mut progress = Progress::new(is_quiet);
+    let stop = stop_on_interrupt()?;
+    execute(&plan, &mut finished, threads(jobs), stop, &Archive::default(), |_, now| {
+        progress.show(now);
+        Ok(())
+    })?;
+    progress.finish();
+    if stop.load(Ordering::Relaxed) && !plan.wanted(&finished).is_empty() {
+        return Err(Failure::Failed("interrupted".to_owned()));
+    }
+    warn_of_engine(&finished);
+    Ok((plan.results(&finished), finished))
+}
+
+/// Fails if runs did.
+pub fn complete(finished: &Finished) -> Result<(), Failure> {
+    let failed = finished.failed().count();
+    finished.failed().next().map_or(Ok(()), |first| {
+        Err(Failure::Failed(format!("{failed} runs failed and are missing above; the first is {first}")))
+    })
+}
+
+/// The differences of all others to the first, in sentences.
+pub fn verdicts(cells: &[Cell]) -> String {
+    cells.iter().skip(1).map(|cell| verdict(lead(cells.iter()), cell, &cells[0]) + "\n").collect()
+}
+
 /// Everything for people.
 fn page(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
@@ -89,9 +108,7 @@ fn page(results: &[PointResult], overrides: &str) -> String {
     text += &row::points("transport", results, |result| result.point.label.clone());
     text.push('\n');
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
-    for cell in &cells[1..] {
-        text += &(verdict(lead(cells.iter()), cell, &cells[0]) + "\n");
-    }
+    text += &verdicts(&cells);
     text += "\nwhere the time goes, mean of a message:\n";
     let rows: Vec<_> = cells.iter().map(|cell| (format!("  {}", cell.transport), parts(cell))).collect();
     let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);

@@ -6,6 +6,7 @@ mod bench;
 mod ccdf;
 mod compare;
 mod doctor;
+mod exec;
 mod failure;
 mod fill;
 mod init;
@@ -37,6 +38,8 @@ const EXAMPLES: &str = "\
 Examples:
   hol compare tcp sctp:streams=8 --loss 1%        which is faster, by how much, and why
   hol compare tcp tcp:cc=reno --delay 40ms --rate 1000/s
+  hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/
+                                                  programs of your own, unmodified
   hol init mine.toml tcp sctp:streams=8 --loss 1%  the same as a file with comments, for hol run
   hol run experiments/hello.toml                  a sweep from a file, with tables and a report
   hol run experiments/hello.toml --set network.delay=50ms --out results/slow
@@ -66,6 +69,8 @@ struct Cli {
 enum Command {
     /// Compare transports under one set of conditions
     Compare(compare::Compare),
+    /// Run programs of your own over each transport, unmodified
+    Exec(exec::Exec),
     /// Write an experiment file from a question
     Init(init::Init),
     /// Run an experiment file
@@ -104,6 +109,7 @@ pub fn main() -> ExitCode {
     }
     let done = match Cli::parse().command {
         Command::Compare(command) => command.run(),
+        Command::Exec(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Advise(command) => command.run(),
@@ -130,6 +136,7 @@ pub fn main() -> ExitCode {
 pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     let planned = match Cli::try_parse_from(line).map_err(|problem| problem.to_string())?.command {
         Command::Compare(command) => command.experiment().map(|experiment| list(&experiment)),
+        Command::Exec(command) => command.experiment().map(|experiment| list(&experiment)),
         Command::Run(command) => command.experiment().map(|experiment| list(&experiment)),
         Command::Advise(command) => command.rehearse(),
         Command::Trace(command) => command.chosen_point().map(|_| ()),

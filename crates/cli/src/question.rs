@@ -30,6 +30,13 @@ pub struct Question {
     /// Messages over all repetitions together [default: 10000]
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     count: Option<u64>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+/// The network, and how often what is tried on it.
+#[derive(Debug, Args)]
+pub struct Conditions {
     /// One-way delay, in both directions [default: 10ms]
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     delay: Option<String>,
@@ -49,7 +56,7 @@ pub struct Question {
     #[arg(long, value_name = "S", value_parser = whole, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Where it runs: model (our endpoints, simulated links), kernel (Linux in a virtual machine), or kernel:6.1
-    /// [default: model]
+    /// [default: model; of programs kernel]
     #[arg(long)]
     world: Option<String>,
     /// Any other key of an experiment file, as in network.jitter=2ms
@@ -74,12 +81,7 @@ impl Question {
 
     /// The same as the file that it could stand in.
     pub fn source(&self, transports: &[String]) -> Result<Source, InputError> {
-        for (transport, number) in transports.iter().zip(1..) {
-            let place = format!("transport {number}");
-            transport.parse::<TransportSpec>().map_err(|e| wrong(&place, e.to_string()))?;
-        }
-        let mut source = Source::new("command line", "");
-        source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
+        let mut source = over(transports)?;
         self.apply(&mut source)?;
         for (key, value) in DEFAULTS {
             if !source.sets(key) {
@@ -87,6 +89,50 @@ impl Question {
             }
         }
         Ok(source)
+    }
+
+    /// What was set beside the flags.
+    pub fn overrides(&self) -> String {
+        self.conditions.overrides()
+    }
+
+    /// The first setting that makes a sweep of the question.
+    pub fn sweep(&self) -> Option<&str> {
+        self.conditions.sweep()
+    }
+
+    /// Sets what the given flags say, over what the source says.
+    pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
+        let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
+        let flags = [
+            ("--count", "messages", self.count.map(|count| count.to_string())),
+            ("--workload", "workload.kind", text(&self.workload)),
+            ("--rate", "workload.rate", text(&self.rate)),
+            ("--arrivals", "workload.arrivals", text(&self.arrivals)),
+            ("--size", "workload.size", text(&self.size)),
+            ("--mix", "workload.mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
+            ("--filter", "hosts.server.filter", text(&self.filter)),
+        ];
+        set_flags(source, flags)?;
+        self.conditions.apply(source)
+    }
+}
+
+impl Conditions {
+    /// Sets what the given flags say, over what the source says.
+    pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
+        let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
+        let flags = [
+            ("--repetitions", "repetitions", self.repetitions.map(|count| count.to_string())),
+            ("--seed", "seed", self.seed.map(|seed| seed.to_string())),
+            ("--delay", "network.delay", text(&self.delay)),
+            ("--loss", "network.loss", text(&self.loss)),
+            ("--bandwidth", "network.rate", text(&self.bandwidth)),
+            ("--queue", "network.queue", text(&self.queue)),
+            ("--world", "world", text(&self.world)),
+        ];
+        set_flags(source, flags)?;
+        set_all(source, &self.settings)
     }
 
     /// What was set beside the flags, which no summary of them shows: `, with network.up.loss=100%`.
@@ -103,33 +149,30 @@ impl Question {
         };
         self.settings.iter().find(is_sweep).map(String::as_str)
     }
+}
 
-    /// Sets what the given flags say, over what the source says.
-    pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
-        let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
-        let flags = [
-            ("--count", "messages", self.count.map(|count| count.to_string())),
-            ("--repetitions", "repetitions", self.repetitions.map(|count| count.to_string())),
-            ("--seed", "seed", self.seed.map(|seed| seed.to_string())),
-            ("--workload", "workload.kind", text(&self.workload)),
-            ("--rate", "workload.rate", text(&self.rate)),
-            ("--arrivals", "workload.arrivals", text(&self.arrivals)),
-            ("--size", "workload.size", text(&self.size)),
-            ("--mix", "workload.mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
-            ("--filter", "hosts.server.filter", text(&self.filter)),
-            ("--delay", "network.delay", text(&self.delay)),
-            ("--loss", "network.loss", text(&self.loss)),
-            ("--bandwidth", "network.rate", text(&self.bandwidth)),
-            ("--queue", "network.queue", text(&self.queue)),
-            ("--world", "world", text(&self.world)),
-        ];
-        for (flag, key, value) in flags {
-            if let Some(value) = value {
-                set_flag(source, flag, key, &value)?;
-            }
+/// Sets those that were given: a flag, the key that it stands for, its value as TOML.
+fn set_flags<const N: usize>(
+    source: &mut Source,
+    flags: [(&str, &str, Option<String>); N],
+) -> Result<(), InputError> {
+    for (flag, key, value) in flags {
+        if let Some(value) = value {
+            set_flag(source, flag, key, &value)?;
         }
-        set_all(source, &self.settings)
     }
+    Ok(())
+}
+
+/// An experiment of the command line over these transports.
+pub fn over(transports: &[String]) -> Result<Source, InputError> {
+    for (transport, number) in transports.iter().zip(1..) {
+        let place = format!("transport {number}");
+        transport.parse::<TransportSpec>().map_err(|e| wrong(&place, e.to_string()))?;
+    }
+    let mut source = Source::new("command line", "");
+    source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
+    Ok(source)
 }
 
 /// Applies `--set key=value` options.

@@ -9,6 +9,7 @@ use hol_workloads::WorkloadSpec;
 use crate::engine::engine;
 use crate::error::MachineFault;
 use crate::image::Image;
+use crate::root::Root;
 use crate::{KernelError, modules, netem};
 
 /// A datagram may be late by this: what namespaces and interfaces cost, in ns.
@@ -78,7 +79,18 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         }
         flows.push((&entry.workload, own));
     }
-    Ok(())
+    programs(scenario)
+}
+
+/// Refuses programs whose transport nothing can give them, and those that are not there.
+fn programs(scenario: &Scenario) -> Result<(), KernelError> {
+    if scenario.runs_programs() && scenario.transport.kind() == Kind::Udp {
+        return Err(KernelError::Unsupported {
+            what: "udp".to_owned(),
+            why: "what programs send over UDP they send so anyway; name what their TCP is to become: tcp, sctp or mptcp".to_owned(),
+        });
+    }
+    Root::of(scenario).map(drop)
 }
 
 /// Two flows that need different values of a setting, of which a node has but one, and a module.

@@ -97,7 +97,12 @@ impl World for Kernel {
         let transport = &scenario.transport;
         let settings = hol_sockets::sysctls(transport).unwrap_or_default();
         let settings: Vec<_> = settings.iter().map(|set| [set.name, &set.value]).collect();
-        json!([transport.to_string(), settings])
+        // A program that was changed is another one.
+        let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
+        match root {
+            Some(root) => json!([transport.to_string(), settings, root]),
+            None => json!([transport.to_string(), settings]),
+        }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {

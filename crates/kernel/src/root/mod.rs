@@ -75,6 +75,10 @@ fn tree(origin: &Origin, programs: &[Program]) -> Result<Tree, KernelError> {
     let mut tree = Tree::default();
     match origin {
         Origin::Host => needs::bring(&mut tree, programs)?,
+        Origin::Path(path) if path.parent().is_none() => {
+            let problem = "this is the whole machine; root = \"host\" finds what programs need of it";
+            return Err(KernelError::image(path, problem));
+        }
         Origin::Path(path) if path.is_dir() => tree.take(path, SHARED)?,
         Origin::Path(path) => unpacked::bring(&mut tree, path)?,
     }

@@ -1,0 +1,213 @@
+//! `hol exec`: programs of one's own, over each transport.
+
+use clap::Args;
+use hol_lab::{Experiment, PointResult};
+use hol_measure::RecordKind;
+use hol_report::data::Cell;
+use hol_scenario::ProgramFacts;
+use toml::{Table, Value};
+
+use crate::compare::{complete, measured, verdicts};
+use crate::failure::Failure;
+use crate::number::positive;
+use crate::question::{Conditions, over};
+use crate::row::{self, Row};
+use crate::terminal::say;
+
+const TEACH: &str = "run what? Name transports, then a program behind --, as in\n  \
+    hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/\n\
+    `hol exec --help` says more";
+
+/// So many lines of what a program printed are shown.
+const LINES: usize = 12;
+
+/// Run unmodified programs of this machine between two hosts of a simulated network, over each transport.
+///
+/// The command behind -- runs on the host `client`, that of --server on the host `server`; each sees the other by its name.
+/// Both run on a stock Linux kernel in virtual time: same seed, same result. Their TCP sockets become SCTP's or MPTCP's where
+/// such a transport is named, without a change to the programs.
+#[derive(Debug, Args)]
+pub struct Exec {
+    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; the first is the yardstick
+    #[arg(value_name = "TRANSPORT")]
+    transports: Vec<String>,
+    /// What runs on the server, as a line for the shell
+    #[arg(long, value_name = "COMMAND")]
+    server: Option<String>,
+    /// The port at which the server listens when it is ready
+    #[arg(long, value_name = "PORT", requires = "server", conflicts_with = "prints")]
+    listens: Option<u16>,
+    /// What the server prints when it is ready
+    #[arg(long, value_name = "TEXT", requires = "server")]
+    prints: Option<String>,
+    /// A file that both hosts have, as in /srv/page=page.html or /srv/page=100kB, which is so many octets
+    #[arg(long = "file", value_name = "PATH=FILE")]
+    files: Vec<String>,
+    /// Where programs come from: host, a directory, or a tar archive of one or of a container [default: host]
+    #[arg(long, value_name = "ROOT")]
+    root: Option<String>,
+    /// What is measured: the time of the program, of each connection, or of each request of HTTP/1 [default: program]
+    #[arg(long, value_parser = ["program", "connection", "transaction"])]
+    measure: Option<String>,
+    #[command(flatten)]
+    conditions: Conditions,
+    /// One JSON object a line for each transport
+    #[arg(long)]
+    json: bool,
+    /// Runs at the same time [default: all cores]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    jobs: Option<usize>,
+    /// What runs on the client, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Exec {
+    /// Runs it over all transports, then says what came out.
+    pub fn run(&self) -> Result<(), Failure> {
+        let (results, finished) = measured(&self.experiment()?, self.jobs, self.json)?;
+        if self.json {
+            results.iter().for_each(|result| say(&row::json(&Row::of(result))));
+        } else {
+            say(&page(&results, &self.conditions.overrides()));
+        }
+        complete(&finished)
+    }
+
+    /// The experiment that these flags describe.
+    pub fn experiment(&self) -> Result<Experiment, Failure> {
+        if self.transports.is_empty() || self.command.is_empty() {
+            return Err(Failure::Usage(TEACH.to_owned()));
+        }
+        if let Some(sweep) = self.conditions.sweep() {
+            return Err(Failure::Usage(format!(
+                "--set {sweep}: exec takes one set of conditions; a file with [[program]] and [sweep] is for `hol run`"
+            )));
+        }
+        let mut source = over(&self.transports)?;
+        source.set("COMMAND", "program", &Value::Array(self.programs()?).to_string())?;
+        source.set("world (the default)", "world", "kernel")?;
+        source.set("repetitions (the default)", "repetitions", "10")?;
+        if let Some(root) = &self.root {
+            source.set("--root", "root", &format!("{root:?}"))?;
+        }
+        if let Some(measure) = &self.measure {
+            source.set(
+                "--measure",
+                "workload",
+                &format!("{{ kind = \"programs\", measure = {measure:?} }}"),
+            )?;
+        }
+        self.conditions.apply(&mut source)?;
+        Ok(Experiment::parse("exec", &source)?)
+    }
+
+    /// The server, if there is one, and the client.
+    fn programs(&self) -> Result<Vec<Value>, Failure> {
+        let files = self.files.iter().map(|file| content(file)).collect::<Result<Table, Failure>>()?;
+        let program = |node: &str, command: Value, more: Option<(&str, Value)>| {
+            let mut table = Table::new();
+            table.insert("node".to_owned(), node.into());
+            table.insert("command".to_owned(), command);
+            table.insert("files".to_owned(), files.clone().into());
+            table.extend(more.map(|(key, value)| (key.to_owned(), value)));
+            Value::Table(table)
+        };
+        let ready = match (self.listens, &self.prints) {
+            (Some(port), _) => ("listens", Value::from(i64::from(port))),
+            (None, Some(text)) => ("prints", text.clone().into()),
+            (None, None) => ("after", "1s".into()),
+        };
+        let ready = Value::Table([(ready.0.to_owned(), ready.1)].into_iter().collect());
+        let server = self
+            .server
+            .iter()
+            .map(|line| program("server", line.clone().into(), Some(("ready", ready.clone()))));
+        let client = program("client", self.command.clone().into(), None);
+        Ok(server.chain([client]).collect())
+    }
+}
+
+/// `/srv/page=100kB`: a path and what is there.
+fn content(file: &str) -> Result<(String, Value), Failure> {
+    let wrong = || {
+        Failure::Usage(format!("--file {file}: write PATH=FILE, as in /srv/page=page.html, or PATH=100kB"))
+    };
+    let (path, content) = file.split_once('=').ok_or_else(wrong)?;
+    let kind = if content.parse::<hol_base::ByteCount>().is_ok() { "size" } else { "from" };
+    let content = Table::from_iter([(kind.to_owned(), Value::from(content))]);
+    Ok((path.to_owned(), content.into()))
+}
+
+/// Everything for people.
+fn page(results: &[PointResult], overrides: &str) -> String {
+    let Some(first) = results.first() else { return String::new() };
+    let mut text = conditions(first, overrides) + "\n\n";
+    text += &row::points("transport", results, |result| result.point.label.clone());
+    let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
+    text += &format!("\n{}", verdicts(&cells));
+    for result in results {
+        text += &format!("\n{}:\n{}", result.point.label, told(result));
+    }
+    let warnings = row::warnings(results);
+    if warnings.is_empty() { text } else { format!("{text}\n{warnings}") }
+}
+
+/// One sentence about what was run.
+fn conditions(result: &PointResult, overrides: &str) -> String {
+    let point = &result.point;
+    let network = &point.network;
+    let commands: Vec<String> = point
+        .programs
+        .iter()
+        .map(|program| format!("{} on {}", program.command.line(), program.node))
+        .collect();
+    let loss = serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss));
+    let (runs, delay, rate) = (result.runs.len(), network.delay, network.rate);
+    format!(
+        "{}, in {}; {delay} each way, loss {loss}, {rate}, queue {}{overrides}; {runs} repetitions, seed {}",
+        commands.join(", "),
+        point.world,
+        network.queue,
+        point.seed
+    )
+}
+
+/// What the packets and the programs of a point say.
+fn told(result: &PointResult) -> String {
+    let mut text = String::new();
+    for kind in [RecordKind::Connection, RecordKind::Transaction] {
+        let of = |run: &hol_lab::RunResult| {
+            run.other.get(&kind).map(|summary| (summary.completed, summary.latency.mean_ms()))
+        };
+        let all: Vec<_> = result.runs.iter().filter_map(|run| of(run)).collect();
+        let (number, sum) = all
+            .iter()
+            .filter_map(|(n, mean)| Some((*n, (*mean)? * *n as f64)))
+            .fold((0, 0.0), |(n, s), (m, t)| (n + m, s + t));
+        if number > 0 {
+            let each = number as f64 / result.runs.len() as f64;
+            text += &format!("  {each:.1} {}s a run, {:.1} ms each\n", kind.name(), sum / number as f64);
+        }
+    }
+    let Some(facts) = result.runs.first().and_then(|run| run.facts.as_ref()) else { return text };
+    for program in &facts.programs {
+        text += &said(program);
+    }
+    text
+}
+
+/// How a program ended in the first repetition, and the first that it printed.
+fn said(program: &ProgramFacts) -> String {
+    let ProgramFacts { node, command, status, processor, stdout, stderr, .. } = program;
+    let mut text =
+        format!("  {command} on {node}: {status}, {:.1} ms of processor\n", processor.as_millis_f64());
+    for (name, output) in [("stdout", stdout), ("stderr", stderr)] {
+        let lines: Vec<&str> = output.lines().collect();
+        lines.iter().take(LINES).for_each(|line| text += &format!("    {name} | {line}\n"));
+        if lines.len() > LINES {
+            text += &format!("    {name} | … {} lines more\n", lines.len() - LINES);
+        }
+    }
+    text
+}
