@@ -77,7 +77,8 @@ impl Kernel {
         let measured = measured(&mail, scenario).map_err(|problem| problem.with_console(console));
         let (mut run, packets) = measured?;
         if let Some(facts) = &mut run.course.facts {
-            (facts.provenance, facts.caution) = (provenance.to_string(), provenance.warning());
+            facts.provenance = provenance.to_string();
+            facts.caution = provenance.warning().or(facts.caution.take());
         }
         Ok((run, packets))
     }

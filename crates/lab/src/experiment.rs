@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::Path;
 
 use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
@@ -369,6 +370,9 @@ impl File {
     fn beside(mut self, source: &Source) -> Result<Self, InputError> {
         for program in &mut self.programs {
             let span = program.span();
+            let named = program.get_ref().command.names().into_iter().any(|name| source.has(name));
+            let directory = &mut program.get_mut().directory;
+            *directory = directory.take().or_else(|| source.path(Path::new(".")).ok().filter(|_| named));
             for content in program.get_mut().files.values_mut() {
                 if let Content::From(path) = content {
                     *path = source.path(path).map_err(|problem| source.error(&span, problem))?;

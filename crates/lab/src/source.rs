@@ -197,6 +197,12 @@ impl Source {
         })
     }
 
+    /// Whether a relative name is that of a file beside the experiment.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let path = Path::new(name);
+        path.is_relative() && self.path(path).is_ok_and(|path| path.is_file())
+    }
+
     /// The whole path of a file or directory of this machine that the experiment names.
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);

@@ -26,6 +26,9 @@ pub struct Program {
     /// By what it shows that it can be used: it is a service then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
+    /// Where it runs: the directory from which the files that its command names are seen. Default /root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
     /// Variables of its environment, beside `PATH`, `HOME` and `LANG`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -103,6 +106,16 @@ impl Command {
         }
     }
 
+    /// What may be the name of a program or a file.
+    pub fn names(&self) -> Vec<&str> {
+        const BETWEEN: [char; 14] = [';', '|', '&', '(', ')', '<', '>', '\'', '"', '`', '$', '=', ',', ':'];
+        let is_between = |c: char| c.is_whitespace() || BETWEEN.contains(&c);
+        match self {
+            Self::Line(line) => line.split(is_between).filter(|word| !word.is_empty()).collect(),
+            Self::Words(words) => words.iter().map(String::as_str).collect(),
+        }
+    }
+
     /// As one would type it.
     pub fn line(&self) -> String {
         match self {
@@ -137,6 +150,9 @@ impl Program {
         let named = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
         if !self.env.keys().all(named) {
             return Err("a variable of `env` has a name without =");
+        }
+        if self.directory.as_ref().is_some_and(|directory| !directory.is_absolute()) {
+            return Err("`directory` is an absolute path on the node, as in \"/srv\"");
         }
         if self.stop.is_some_and(|stop| stop <= self.start) {
             return Err("`stop` is not after `start`");

@@ -36,7 +36,15 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         (job.capture || programs.is_some()).then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
     schedule::start(plan.changes.clone(), chains, moves)?;
     let outcome = flow::run(&flows, &job.scenario, programs)?;
-    let capture = capture.map(|capture| capture.finish(outcome.epoch)).transpose()?;
+    let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.epoch)) {
+        Some(Err(problem)) if job.capture => return Err(format!("{problem}; ask for fewer messages").into()),
+        // The programs have run, and tell of themselves.
+        Some(Err(problem)) => {
+            (Vec::new(), Some(format!("{problem}: connections and requests are not measured")))
+        }
+        Some(Ok(packets)) => (packets, None),
+        None => (Vec::new(), None),
+    };
     let run = outcome.measured();
     let facts = Facts {
         kernel: namespace::get("kernel/osrelease").unwrap_or_default()
@@ -44,7 +52,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
             + &namespace::get("kernel/version").unwrap_or_default(),
         // The host knows what runs us.
         provenance: String::new(),
-        caution: None,
+        caution,
         clocksource: clocksource(),
         sysctls,
         lines: topology.lines(&plan, &before.1)?,
@@ -58,7 +66,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     Ok(Mail {
         text: text(&Answer::Done(Box::new(report))),
         records: packed::pack(&outcome.into_records()),
-        packets: capture.unwrap_or_default(),
+        packets: packets_seen,
     })
 }
 

@@ -52,8 +52,11 @@ pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelE
     let mut needs = Needs { packages: Packages::here(), names: BTreeSet::new(), seen: BTreeSet::new(), tree };
     needs.names.extend(ALWAYS.map(str::to_owned));
     needs.program(Path::new("/bin/sh"))?;
-    for Program { command, .. } in programs {
-        needs.command(command)?;
+    for program in programs {
+        needs.command(program)?;
+        if let Some(directory) = &program.directory {
+            needs.tree.bring(directory);
+        }
     }
     needs.packages();
     needs.settings(Path::new("/etc"));
@@ -73,22 +76,22 @@ struct Needs<'t> {
 }
 
 impl Needs<'_> {
-    fn command(&mut self, command: &Command) -> Result<(), KernelError> {
-        let words: Vec<&str> = match command {
-            Command::Words(words) => {
-                let (first, rest) = words.split_first().ok_or_else(|| missing(""))?;
-                let path = found(first).ok_or_else(|| missing(first))?;
+    fn command(&mut self, program: &Program) -> Result<(), KernelError> {
+        let Program { command, directory, .. } = program;
+        let directory = directory.as_deref().unwrap_or(Path::new("/root"));
+        let mut names = command.names().into_iter();
+        // What the shell will make of a line only the shell knows; of words the first is a program.
+        if matches!(command, Command::Words(_)) {
+            let first = names.next().unwrap_or_default();
+            let path = found(first, directory).ok_or_else(|| missing(first))?;
+            self.program(&path)?;
+        }
+        for name in names {
+            if let Some(path) = found(name, directory) {
                 self.program(&path)?;
-                rest.iter().map(String::as_str).collect()
             }
-            // What the shell will make of a line only the shell knows; what may be a program is brought.
-            Command::Line(line) => line.split(is_between_words).filter(|word| !word.is_empty()).collect(),
-        };
-        for word in words {
-            if let Some(path) = found(word) {
-                self.program(&path)?;
-            } else if word.starts_with('/') {
-                self.named(Path::new(word));
+            if !name.starts_with('.') || name.contains('/') {
+                self.named(&directory.join(name));
             }
         }
         Ok(())
@@ -115,9 +118,10 @@ impl Needs<'_> {
             None => self.unpackaged(&whole)?,
         }
         match interpreter(&whole) {
-            Some(words) => {
-                words.iter().filter_map(|word| found(word)).try_for_each(|path| self.program(&path))
-            }
+            Some(words) => words
+                .iter()
+                .filter_map(|word| found(word, Path::new("/")))
+                .try_for_each(|path| self.program(&path)),
             None => Ok(()),
         }
     }
@@ -202,13 +206,13 @@ impl Needs<'_> {
     }
 }
 
-/// The program of a name, or at a path.
-fn found(word: &str) -> Option<PathBuf> {
+/// The program of a name, or at a path that counts from `directory`.
+fn found(word: &str, directory: &Path) -> Option<PathBuf> {
     if word.is_empty() {
         return None;
     }
     if word.contains('/') {
-        let path = PathBuf::from(word);
+        let path = directory.join(word);
         return is_program(&path).then_some(path);
     }
     let own = env::var_os("PATH").unwrap_or_default();
@@ -223,11 +227,6 @@ fn found(word: &str) -> Option<PathBuf> {
 fn is_program(path: &Path) -> bool {
     path.is_absolute()
         && fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-fn is_between_words(c: char) -> bool {
-    c.is_whitespace()
-        || matches!(c, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '\'' | '"' | '`' | '$' | '=' | ',')
 }
 
 fn missing(program: &str) -> KernelError {
@@ -270,11 +269,10 @@ mod tests {
 
     #[test]
     fn a_program_is_found_by_its_name_and_by_its_path_alone() {
-        assert!(found("sh").is_some() && found("/bin/sh").is_some());
-        assert_eq!(
-            (found("no-such-program"), found("etc"), found("/etc/passwd"), found("")),
-            (None, None, None, None)
-        );
+        let found = |name| super::found(name, Path::new("/bin"));
+        assert!(found("sh").is_some() && found("/bin/sh").is_some() && found("./sh").is_some());
+        let none = ["no-such-program", "etc", "/etc/passwd", "", "./passwd"];
+        assert!(none.into_iter().all(|name| found(name).is_none()));
     }
 
     #[test]

@@ -104,7 +104,6 @@ fn furnish(node: &str, network: &Network, hosts: &str) -> Result<[File; 3], Trou
         ("dev/pts", "devpts", "ptmxmode=666"),
         ("dev/shm", "tmpfs", "mode=1777"),
         ("run", "tmpfs", "mode=755"),
-        ("tmp", "tmpfs", "mode=1777"),
     ] {
         let place = format!("{root}/{name}");
         fs::create_dir_all(&place)?;

@@ -1,7 +1,7 @@
 //! A program that runs, or has.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -71,7 +71,8 @@ impl Process {
         command.args(rest).env_clear().envs(variables).stdin(Stdio::null());
         command.stdout(File::create(&output[0])?).stderr(File::create(&output[1])?);
         let entrance = OpenOptions::new().write(true).open(cell.entrance())?;
-        move_into(&mut command, place, &entrance)?;
+        let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
+        move_into(&mut command, place, directory, &entrance)?;
         let started = wall();
         let child = command.spawn().map_err(|problem| match problem.kind() {
             io::ErrorKind::NotFound => {
@@ -176,21 +177,23 @@ impl fmt::Display for Status {
 }
 
 /// Has the new process enter its cell and its place before it becomes the program.
-fn move_into(command: &mut Command, place: &Place, entrance: &File) -> Result<(), Trouble> {
+fn move_into(command: &mut Command, place: &Place, directory: &Path, entrance: &File) -> Result<(), Trouble> {
     let namespaces = [&place.network, &place.names, &place.messages, &place.mounts].map(AsRawFd::as_raw_fd);
-    let root = CString::new(place.root.as_os_str().as_bytes())?;
+    let paths = [place.root.as_path(), directory].map(|path| CString::new(path.as_os_str().as_bytes()));
+    let [root, directory] = paths;
+    let (root, directory) = (root?, directory?);
     let entrance: RawFd = entrance.as_raw_fd();
     #[expect(unsafe_code, reason = "a process enters namespaces between fork and exec")]
-    // SAFETY: only system calls are made, on descriptors that are open until the process was started, and on a string that the
+    // SAFETY: only system calls are made, on descriptors that are open until the process was started, and on strings that the
     // closure owns; nothing is allocated.
     unsafe {
-        command.pre_exec(move || enter(entrance, &namespaces, &root));
+        command.pre_exec(move || enter(entrance, &namespaces, &root, &directory));
     }
     Ok(())
 }
 
 #[expect(unsafe_code, reason = "see its only caller")]
-fn enter(entrance: RawFd, namespaces: &[RawFd], root: &CString) -> io::Result<()> {
+fn enter(entrance: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr) -> io::Result<()> {
     let done = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let limit = |most| libc::rlimit { rlim_cur: most, rlim_max: most };
     // SAFETY: see the caller.
@@ -202,7 +205,7 @@ fn enter(entrance: RawFd, namespaces: &[RawFd], root: &CString) -> io::Result<()
             done(libc::setns(*namespace, 0))?;
         }
         done(libc::chroot(root.as_ptr()))?;
-        done(libc::chdir(c"/root".as_ptr())).or_else(|_| done(libc::chdir(c"/".as_ptr())))?;
+        done(libc::chdir(directory.as_ptr())).or_else(|_| done(libc::chdir(c"/".as_ptr())))?;
         done(libc::setrlimit(libc::RLIMIT_FSIZE, &limit(LARGEST)))?;
         done(libc::setrlimit(libc::RLIMIT_CORE, &limit(0)))?;
         libc::setsid();
