@@ -29,6 +29,7 @@ mod mailbox;
 mod memory;
 mod modules;
 mod netem;
+mod observed;
 mod packed;
 mod program;
 mod provenance;

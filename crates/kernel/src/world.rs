@@ -19,7 +19,7 @@ use crate::image::Image;
 use crate::job::{Answer, FlowReport, Job, Report};
 use crate::mailbox::Mail;
 use crate::root::Root;
-use crate::{KernelError, captured, check, journey, memory_for, packed};
+use crate::{KernelError, captured, check, journey, memory_for, observed, packed};
 
 /// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -143,7 +143,7 @@ impl World for Kernel {
 /// What the guest says in `mail` that it measured.
 fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    let Report { facts, flows, packets } = match serde_json::from_slice(&mail.text) {
+    let Report { mut facts, flows, packets } = match serde_json::from_slice(&mail.text) {
         Ok(Answer::Done(report)) => *report,
         Ok(Answer::Failed(problem)) => return Err(guest(problem)),
         Err(problem) => return Err(guest(problem.to_string())),
@@ -154,9 +154,13 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
     let captured = captured.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
     check::valid(scenario, &facts)?;
     let mut flows = flows.into_iter().zip(records);
-    let Some((measured, records)) = flows.next() else {
+    let Some((measured, mut records)) = flows.next() else {
         return Err(guest("nothing was measured".to_owned()));
     };
+    let captured = journey::judged(captured);
+    if scenario.runs_programs() {
+        (records, facts.retransmissions) = observed::records(records, &captured);
+    }
     let transfer = Transfer::of(&records);
     let beside = flows.map(|(flow, own)| (flow.beside(transfer, &own), own));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
@@ -174,7 +178,7 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
         background,
         facts: Some(Box::new(facts)),
     };
-    Ok((Run { course, records, background_records }, journey::judged(captured)))
+    Ok((Run { course, records, background_records }, captured))
 }
 
 impl FlowReport {

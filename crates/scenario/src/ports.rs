@@ -15,8 +15,8 @@ pub const fn server_port(flow: usize) -> u16 {
 }
 
 /// Which flow of a run a packet belongs to: 0 is measured, from 1 on those of the background in the order of
-/// [`Scenario::background_flows`](crate::Scenario::background_flows).
+/// [`Scenario::background_flows`](crate::Scenario::background_flows). What programs send to ports below counts as measured.
 pub fn flow_of(packet: &Packet) -> usize {
     let (source, destination) = packet.ports();
-    usize::from(source.min(destination) - SERVER_PORT)
+    usize::from(source.min(destination).saturating_sub(SERVER_PORT))
 }

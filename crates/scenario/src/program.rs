@@ -110,9 +110,13 @@ impl Command {
     pub fn names(&self) -> Vec<&str> {
         const BETWEEN: [char; 14] = [';', '|', '&', '(', ')', '<', '>', '\'', '"', '`', '$', '=', ',', ':'];
         let is_between = |c: char| c.is_whitespace() || BETWEEN.contains(&c);
+        let parts = |text| str::split(text, is_between).filter(|part| !part.is_empty());
         match self {
-            Self::Line(line) => line.split(is_between).filter(|word| !word.is_empty()).collect(),
-            Self::Words(words) => words.iter().map(String::as_str).collect(),
+            Self::Line(line) => parts(line).collect(),
+            // A word may be a line for a shell.
+            Self::Words(words) => {
+                words.iter().flat_map(|word| std::iter::once(word.as_str()).chain(parts(word))).collect()
+            }
         }
     }
 

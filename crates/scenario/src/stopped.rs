@@ -45,6 +45,11 @@ pub enum Stopped {
         /// Why, in RFC words.
         reason: Cow<'static, str>,
     },
+    /// One of the user's programs did not end as it should.
+    Program {
+        /// Which, how, and the last that it said.
+        problem: String,
+    },
 }
 
 impl Stopped {
@@ -96,6 +101,7 @@ impl fmt::Display for Stopped {
                 "out of time with {outstanding} messages under way (without workload.late_limit they have all they need)"
             ),
             Self::Failed { reason } => write!(f, "connection failed: {reason}"),
+            Self::Program { problem } => f.write_str(problem),
         }
     }
 }

@@ -29,7 +29,7 @@ const UNREAD: [&str; 6] = [
 ];
 /// What a node has of its own.
 const OWN: [&str; 8] =
-    ["/dev", "/proc", "/sys", "/run", "/tmp", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"];
+    ["/dev", "/proc", "/sys", "/run", "/etc/hosts", "/etc/hostname", "/etc/mtab", "/etc/resolv.conf"];
 /// Directories that programs expect, with their permissions.
 const EXPECTED: [(&str, u32); 9] = [
     ("dev", 0o755),

@@ -139,7 +139,7 @@ impl<'s> Programs<'s> {
             epoch,
             connected: Some(Time::ZERO),
             ended: at(ended),
-            stopped: problem.map_or(Stopped::Finished, |reason| Stopped::Failed { reason: reason.into() }),
+            stopped: problem.map_or(Stopped::Finished, |problem| Stopped::Program { problem }),
             was_stopped,
             client: Counts::default(),
             server: Counts::default(),
