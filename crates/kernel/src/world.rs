@@ -45,7 +45,7 @@ impl Kernel {
         Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
     }
 
-    /// Boots, if it has not been booted before, which takes some seconds; others wait for that.
+    /// Starts the engine, if nobody has before.
     fn started(&self) -> Result<Arc<dyn Started>, KernelError> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(started) = &*started {

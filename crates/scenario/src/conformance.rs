@@ -444,7 +444,7 @@ impl Ends {
             Stopped::Stalled { .. } => Self::Stalled,
             Stopped::NotConnected { .. } => Self::NotConnected,
             Stopped::OutOfTime { .. } => Self::OutOfTime,
-            Stopped::Failed { .. } => Self::Failed,
+            Stopped::Failed { .. } | Stopped::Program { .. } => Self::Failed,
         }
     }
 }

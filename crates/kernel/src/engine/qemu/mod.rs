@@ -50,9 +50,8 @@ impl Engine for Qemu {
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
         // First, for without QEMU there is no need to look further.
         let probe = probe()?;
-        let guest =
-            Guest { image: image.clone(), program: program.to_owned(), snapshots: Mutex::default(), probe };
-        guest.snapshot(None)?;
+        let (image, program) = (image.clone(), program.to_owned());
+        let guest = Guest { image, program, snapshots: Mutex::default(), probe };
         Ok(Arc::new(guest))
     }
 }
