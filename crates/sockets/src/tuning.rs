@@ -282,6 +282,12 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
         let why = "Linux lets one-to-one sockets send when the association is up; say socket=one-to-many, or leave it out";
         return Err(Unsupported { option: "early".to_owned(), why });
     }
+    if let Protocol::Sctp { socket: SocketStyle::OneToMany, config, .. } = assignment.transport.protocol()
+        && config.addip
+    {
+        let why = "an association that moves has a one-to-one socket here; leave the option out";
+        return Err(Unsupported { option: "socket=one-to-many".to_owned(), why });
+    }
     match assignment.workload.longest() {
         Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
             let option = format!("size={size}");
