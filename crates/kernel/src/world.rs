@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hol_base::{ParseUnitError, Seed, Time};
-use hol_measure::{Meanwhile, Record, Transfer};
+use hol_measure::{Meanwhile, Record, RecordKind, Transfer};
 use hol_network::TapPoint;
 use hol_scenario::{
     BackgroundRun, Cost, Course, Observer, Packet, Run, RunError, Scenario, Sighting, Witness, World,
@@ -166,8 +166,8 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
     let course = Course {
-        // Sockets tell when a message was written and when it was delivered.
-        sees_passage: false,
+        // Sockets tell when a message was written and when it was delivered; the packets of programs tell more.
+        sees_passage: scenario.runs_programs() && scenario.workload.record_kind() == RecordKind::Transaction,
         packets,
         drops: None,
         endpoints: None,

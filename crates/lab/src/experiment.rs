@@ -268,7 +268,22 @@ fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> 
     let mut table = source.table().ok()?;
     let combinations = combinations(&mut table, source).ok()?;
     let table = with_values(&table, &combinations[point % combinations.len()], source).ok()?;
-    ["workload", "network"].into_iter().find_map(|at| named_in(&table, at, problem))
+    let own = ["workload", "network"].into_iter().find_map(|at| named_in(&table, at, problem));
+    own.or_else(|| command_in(&table, problem))
+}
+
+/// The command of a [[program]] that a `problem` with commands names.
+fn command_in(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
+    let DeValue::Array(programs) = table.get("program")?.get_ref() else { return None };
+    let mut commands = programs.iter().filter_map(|program| program.get_ref().get("command"));
+    let first = |command: &DeValue<'_>| match command {
+        DeValue::Array(words) => Some(words.first()?.get_ref().as_str()?.to_owned()),
+        line => Some(line.as_str()?.to_owned()),
+    };
+    let named = |command: &&Spanned<DeValue<'_>>| {
+        first(command.get_ref()).is_some_and(|name| problem.contains(&format!("`command` names {name:?}")))
+    };
+    commands.find(named).map(Spanned::span)
 }
 
 /// The key that a problem with the table `at` names first in backquotes, as far as it stands there.

@@ -129,6 +129,13 @@ impl Needs<'_> {
     /// A program that somebody put there: its libraries, and what was installed with it in a place of their own.
     fn unpackaged(&mut self, path: &Path) -> Result<(), KernelError> {
         if is_elf(path) {
+            if !is_for_this_machine(path) {
+                return Err(MachineFault::Program(format!(
+                    "`command` names {:?}, which is a program for another architecture; the guest is x86-64",
+                    path.display()
+                ))
+                .into());
+            }
             program::libraries(path)?.iter().for_each(|library| self.tree.bring(library));
         }
         let installation = path.parent().filter(|place| place.ends_with("bin")).and_then(Path::parent);
@@ -231,7 +238,8 @@ fn is_program(path: &Path) -> bool {
 
 fn missing(program: &str) -> KernelError {
     MachineFault::Program(format!(
-        "there is no program {program:?} on this machine; install it, name it by its path, or take another `root`"
+        "`command` names {program:?}, and there is no such program on this machine; install it, name it by its path, or take \
+         another `root`"
     ))
     .into()
 }
@@ -244,6 +252,12 @@ fn head(path: &Path) -> Vec<u8> {
 
 fn is_elf(path: &Path) -> bool {
     head(path).starts_with(b"\x7fELF")
+}
+
+/// System V ABI, "ELF Header": `e_machine`.
+fn is_for_this_machine(path: &Path) -> bool {
+    const X86_64: [u8; 2] = [62, 0];
+    head(path).get(18..20) == Some(&X86_64)
 }
 
 /// What a script names in its first line: `#!/usr/bin/env python3`. execve(2).
@@ -278,7 +292,15 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let program: Program = toml::from_str("node = 'a'\ncommand = ['no-such-program']").unwrap();
-        let problem = bring(&mut Tree::default(), &[program]).unwrap_err().to_string();
+        let problem = bring(&mut Tree::default(), &[program.clone()]).unwrap_err().to_string();
         assert!(problem.contains("no-such-program") && problem.contains("install it"), "{problem}");
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("program");
+        let own = fs::read(env::current_exe().unwrap()).unwrap();
+        fs::write(&place, [&own[..18], &[183, 0], &own[20..64]].concat()).unwrap();
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = Program { command: Command::Words(vec![place.display().to_string()]), ..program };
+        let problem = bring(&mut Tree::default(), &[program]).unwrap_err().to_string();
+        assert!(problem.contains("another architecture"), "{problem}");
     }
 }

@@ -51,6 +51,7 @@ impl Engine for Qemu {
         // First, for without QEMU there is no need to look further.
         let probe = probe()?;
         let (image, program) = (image.clone(), program.to_owned());
+        let (image, program) = (image.clone(), program.to_owned());
         let guest = Guest { image, program, snapshots: Mutex::default(), probe };
         Ok(Arc::new(guest))
     }
@@ -92,7 +93,7 @@ impl Started for Guest {
 }
 
 impl Guest {
-    /// The snapshot of a machine of the shape that a root asks for; boots if there is none.
+    /// The snapshot of a machine of the shape that a root asks for; the first who needs it boots.
     fn snapshot(&self, root: Option<&Root>) -> Result<Snapshot, KernelError> {
         let shape = Shape::of(root);
         let mut known = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);

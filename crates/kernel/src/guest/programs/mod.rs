@@ -44,6 +44,8 @@ pub(super) struct Programs<'s> {
     places: BTreeMap<&'s str, Place>,
     /// By their places in the scenario; `None`: not started.
     processes: Vec<Option<Process>>,
+    /// Those whose end was awaited in vain.
+    overdue: Vec<usize>,
     _swap: Swap,
 }
 
@@ -71,7 +73,7 @@ impl<'s> Programs<'s> {
         }
         let processes = scenario.programs.iter().map(|_| None).collect();
         let swap = Swap::to(scenario.transport.kind())?;
-        let mut programs = Self { scenario, places, processes, _swap: swap };
+        let mut programs = Self { scenario, places, processes, overdue: Vec::new(), _swap: swap };
         programs.start_services()?;
         Ok(Some(programs))
     }
@@ -118,9 +120,10 @@ impl<'s> Programs<'s> {
         };
         while self.step(begin, limit, stop)? {}
         let ended = begin.elapsed();
-        let was_stopped = self.awaited().any(|index| !self.has_ended(index));
+        self.overdue = self.awaited().filter(|index| !self.has_ended(*index)).collect();
         self.end()?;
-        Ok((self.told(epoch, ended, limit, stop.is_some() && was_stopped), self.facts(epoch)))
+        let was_stopped = stop.is_some() && !self.overdue.is_empty();
+        Ok((self.told(epoch, ended, limit, was_stopped), self.facts(epoch)))
     }
 
     /// What the programs that are awaited did, as a flow of records.
@@ -128,10 +131,9 @@ impl<'s> Programs<'s> {
         let records = self.awaited().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
         let problem = self.awaited().find_map(|index| {
             let process = self.processes[index].as_ref()?;
-            let problem = process.status().map_or(
-                Some(format!("had not ended after {} s and was killed", limit.as_secs())),
-                |status| status.problem(),
-            );
+            let late =
+                || Some(format!("had not ended after {} s (workload.limit) and was ended", limit.as_secs()));
+            let problem = if self.overdue.contains(&index) { late() } else { process.status()?.problem() };
             Some(format!("{} {}{}", named(&self.scenario.programs[index]), problem?, process.last_words()))
         });
         FlowRun {
@@ -206,11 +208,11 @@ impl<'s> Programs<'s> {
     fn record(&self, id: u64, index: usize, epoch: u64) -> Record {
         let process = self.processes[index].as_ref();
         let started = Time::from_nanos(process.map_or(0, |process| process.started.saturating_sub(epoch)));
-        let ended =
-            process.and_then(Process::status).map(|status| Time::from_nanos(status.at.saturating_sub(epoch)));
+        let status = process.and_then(Process::status).filter(|_| !self.overdue.contains(&index));
+        let ended = status.map(|status| Time::from_nanos(status.at.saturating_sub(epoch)));
         let leg =
             |time| Leg { written: time, first_sent: time, last_sent: time, arrived: time, delivered: time };
-        let outcome = match process.and_then(Process::status) {
+        let outcome = match status {
             Some(status) if status.problem().is_none() => Outcome::Completed,
             Some(_) => Outcome::Refused,
             None => Outcome::Unfinished,
