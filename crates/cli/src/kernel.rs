@@ -24,6 +24,12 @@ enum What {
         #[arg(default_value = DEFAULT_SERIES)]
         version: String,
     },
+    /// Build a kernel that runs as a program of this host, for --world kernel:uml; takes minutes, once
+    Build {
+        /// The series, as in 6.12
+        #[arg(default_value = DEFAULT_SERIES)]
+        series: String,
+    },
     /// Take a kernel that is there, and use it from now on
     Use {
         /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or the release of a kernel of the list
@@ -45,44 +51,58 @@ impl Kernel {
     pub fn run(&self) -> Result<(), Failure> {
         match &self.what {
             What::Fetch { version } => ready(&hol_kernel::fetch(version)?),
+            What::Build { series } => ready(&hol_kernel::build(series, |step| note!("{step} ..."))?),
             What::Use { image, modules } => {
                 let known = image.to_str().filter(|_| modules.is_none() && !image.exists());
                 let known = known.and_then(|release| Image::find(Some(release)).ok());
                 match known {
-                    Some(image) => image.make_default().map(|()| ready(&image))?,
+                    Some(image) => {
+                        image.make_default()?;
+                        ready(&image);
+                    }
                     None => ready(&Image::adopt(image, modules.as_deref())?),
                 }
             }
             What::List { json: true } => {
-                let chosen = Image::find(None)?;
-                for image in Image::list() {
+                let (images, chosen) = listed()?;
+                for image in images {
                     let Image { release, directory, .. } = &image;
+                    let default = Some(&image) == chosen.as_ref();
                     say(&json(
-                        &serde_json::json!({ "release": release, "directory": directory, "default": image == chosen }),
+                        &serde_json::json!({ "release": release, "directory": directory, "default": default }),
                     ));
                 }
-                return Ok(());
             }
             What::List { json: false } => {
-                let chosen = Image::find(None)?;
-                for image in Image::list() {
-                    let mark = if image == chosen { '*' } else { ' ' };
+                let (images, chosen) = listed()?;
+                for image in images {
+                    let mark = if Some(&image) == chosen.as_ref() { '*' } else { ' ' };
                     say(&format!("{mark} {:<32} {}\n", image.release, image.directory.display()));
                 }
+                chosen.iter().for_each(say_engine);
             }
         }
-        say_engine();
         Ok(())
+    }
+}
+
+/// All kernels, and the one to use by default: there is none where all are for User-Mode Linux.
+fn listed() -> Result<(Vec<Image>, Option<Image>), KernelError> {
+    let images = Image::list();
+    match Image::find(None) {
+        Err(problem) if images.is_empty() => Err(problem),
+        chosen => Ok((images, chosen.ok())),
     }
 }
 
 fn ready(image: &Image) {
     say(&format!("{} is ready: {}\n", image.release, image.directory.display()));
+    say_engine(image);
 }
 
 /// What will run it, for a kernel alone runs nothing.
-fn say_engine() {
-    match hol_kernel::provenance() {
+fn say_engine(image: &Image) {
+    match image.provenance() {
         Ok(provenance) => {
             say(&format!("runs in {provenance}\n"));
             provenance.warning().iter().for_each(|warning| note!("warning: {warning}"));

@@ -6,11 +6,10 @@ use hol_sockets::Sysctl;
 use hol_stack::Kind;
 use hol_workloads::WorkloadSpec;
 
-use crate::engine::engine;
 use crate::error::MachineFault;
 use crate::image::Image;
 use crate::root::Root;
-use crate::{KernelError, modules, netem};
+use crate::{KernelError, engine, modules, netem};
 
 /// A datagram may be late by this: what namespaces and interfaces cost, in ns.
 const DELAY_SLACK: u64 = 250_000;
@@ -54,7 +53,7 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         return Err(unsupported("network.handover", why.to_owned()));
     }
     netem::plan(&scenario.network)?;
-    engine().check(scenario, image)?;
+    engine::of(image).check(scenario, image)?;
     let settings = |transport, what: &str| {
         hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))
     };

@@ -13,7 +13,7 @@ pub enum KernelError {
     #[error("{program} is missing; install it with `apt-get install {package}`")]
     ProgramMissing {
         /// The program.
-        program: &'static str,
+        program: String,
         /// The package that has it.
         package: &'static str,
     },
@@ -29,6 +29,22 @@ pub enum KernelError {
         wanted: String,
         /// What there is.
         known: String,
+    },
+    /// No kernel for User-Mode Linux, of this name.
+    #[error(
+        "there is no kernel {wanted:?} for User-Mode Linux; `hol kernel build` makes one, in some minutes"
+    )]
+    NotBuilt {
+        /// What was asked for.
+        wanted: String,
+    },
+    /// Programs that a build needs are missing.
+    #[error("{} missing; install with `apt-get install {}`", .programs.join(", "), .packages.join(" "))]
+    ToolsMissing {
+        /// The programs.
+        programs: Vec<&'static str>,
+        /// The packages that have them.
+        packages: Vec<&'static str>,
     },
     /// A file that is no kernel image, or part of one.
     #[error("{}: {problem}", path.display())]

@@ -21,21 +21,8 @@ pub fn fetch(wanted: &str) -> Result<Image, KernelError> {
              distribution's backports, or take a kernel that you have with `hol kernel use PATH`"
         ),
     })?;
-    let cache = cache();
-    let work = scratch::directory(&cache, "fetch")?;
-    // As root apt would drop its rights to a user who may not write here; it may keep them instead.
-    run(
-        Command::new("apt-get").current_dir(work.path()).args([
-            "-o",
-            "APT::Sandbox::User=root",
-            "download",
-            &package,
-        ]),
-        "apt",
-    )?;
-    let archive = only_file(work.path())?;
-    let unpacked = work.path().join("unpacked");
-    run(Command::new("dpkg").arg("-x").arg(&archive).arg(&unpacked), "dpkg")?;
+    let work = scratch::directory(&cache(), "fetch")?;
+    let unpacked = download(&package, work.path())?;
     let boot = unpacked.join("boot");
     let images = fs::read_dir(&boot).map_err(|e| KernelError::file("read", &boot, e))?;
     let is_image =
@@ -43,6 +30,17 @@ pub fn fetch(wanted: &str) -> Result<Image, KernelError> {
     let image = images.flatten().map(|entry| entry.path()).find(is_image);
     let image = image.ok_or_else(|| KernelError::image(&boot, format!("{package} holds no kernel image")))?;
     Image::adopt(&image, None)
+}
+
+/// Gets `package` into the directory `work`, and unpacks it there; tells where.
+pub(crate) fn download(package: &str, work: &Path) -> Result<PathBuf, KernelError> {
+    // As root apt would drop its rights to a user who may not write here; it may keep them instead.
+    let mut apt = Command::new("apt-get");
+    let apt = apt.current_dir(work).args(["-o", "APT::Sandbox::User=root", "download", package]);
+    run(apt, "apt")?;
+    let (archive, unpacked) = (only_file(work)?, work.join("unpacked"));
+    run(Command::new("dpkg").arg("-x").arg(&archive).arg(&unpacked), "dpkg")?;
+    Ok(unpacked)
 }
 
 /// The newest of the standard kernels in a list of package names.
@@ -61,7 +59,8 @@ fn newest(names: &str, wanted: &str) -> Option<String> {
     standard.max_by_key(|name| version_key(name)).map(str::to_owned)
 }
 
-fn only_file(directory: &Path) -> Result<PathBuf, KernelError> {
+/// The first file there.
+pub(crate) fn only_file(directory: &Path) -> Result<PathBuf, KernelError> {
     let mut entries = fs::read_dir(directory).map_err(|e| KernelError::file("read", directory, e))?.flatten();
     entries.next().map(|entry| entry.path()).ok_or_else(|| KernelError::Program {
         program: "apt-get".to_owned(),
@@ -69,14 +68,11 @@ fn only_file(directory: &Path) -> Result<PathBuf, KernelError> {
     })
 }
 
-/// What a program prints, if it succeeds.
-fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
+/// What a program prints, if it succeeds; `package` has it.
+pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let missing = |_| KernelError::ProgramMissing {
-        program: if package == "apt" { "apt-get" } else { "dpkg" },
-        package,
-    };
-    let output = command.env("LC_ALL", "C").output().map_err(missing)?;
+    let output = command.env("LC_ALL", "C").output();
+    let output = output.map_err(|_| KernelError::ProgramMissing { program: program.clone(), package })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -1,11 +1,11 @@
-//! Kernels that were fetched or named: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`.
+//! Kernels that were fetched, named or built: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`, or with
+//! `linux` for one that was built for User-Mode Linux, whose release ends with `-uml`.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{KernelError, modules, replace, scratch};
+use crate::{KernelError, Provenance, engine, modules, replace, scratch};
 
 /// A kernel that is ready to be booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,9 @@ pub struct Image {
     /// Where it is kept.
     pub directory: PathBuf,
 }
+
+/// What the releases of kernels for User-Mode Linux end with, and what names the newest of them.
+const USER_MODE: &str = "uml";
 
 /// The file that names the kernel to use where none is asked for.
 const DEFAULT: &str = "default";
@@ -31,14 +34,34 @@ fn kernels() -> PathBuf {
 }
 
 impl Image {
-    /// The image file.
-    pub fn vmlinuz(&self) -> PathBuf {
-        self.directory.join("vmlinuz")
+    /// The kernel of this release.
+    fn of(release: String) -> Self {
+        Self { directory: kernels().join(&release), release }
+    }
+
+    /// The image file: one to boot, or one to execute.
+    pub fn file(&self) -> PathBuf {
+        self.directory.join(if self.is_user_mode() { "linux" } else { "vmlinuz" })
+    }
+
+    /// Whether it is a program of the host, for User-Mode Linux.
+    pub fn is_user_mode(&self) -> bool {
+        kind(&self.release).1
+    }
+
+    /// The release without what says for what it was built.
+    pub(crate) fn version(&self) -> &str {
+        kind(&self.release).0
+    }
+
+    /// What will run it, and in which mode.
+    pub fn provenance(&self) -> Result<Provenance, KernelError> {
+        engine::of(self).provenance(self)
     }
 
     /// The image itself, if it is whole.
     pub(crate) fn octets(&self) -> Result<Vec<u8>, KernelError> {
-        let path = self.vmlinuz();
+        let path = self.file();
         let octets = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
         match release(&octets) {
             Ok(_) => Ok(octets),
@@ -70,30 +93,28 @@ impl Image {
     pub fn list() -> Vec<Self> {
         let entries = fs::read_dir(kernels()).into_iter().flatten().flatten();
         // What begins with a dot is not whole yet.
-        let whole = |name: &OsStr| !name.as_encoded_bytes().starts_with(b".");
-        let ready =
-            entries.filter(|entry| whole(&entry.file_name()) && entry.path().join("vmlinuz").is_file());
-        let mut images: Vec<Self> = ready
-            .map(|entry| Self {
-                release: entry.file_name().to_string_lossy().into_owned(),
-                directory: entry.path(),
-            })
-            .collect();
+        let named = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let whole = named.filter(|name| !name.starts_with('.')).map(Self::of);
+        let mut images: Vec<Self> = whole.filter(|image| image.file().is_file()).collect();
         images.sort_by_key(|image| version_key(&image.release));
         images
     }
 
-    /// The kernel to use: the one that `wanted` names, as in `6.12`; else the one that was named last.
+    /// The kernel to use: the one that `wanted` names, as in `6.12`, `uml` or `6.12-uml`; else the one that was named last, or
+    /// the newest of a distribution.
     pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
         let images = Self::list();
         let named = fs::read_to_string(kernels().join(DEFAULT)).ok();
         let release = wanted.map(str::to_owned).or(named).map(|text| text.trim().to_owned());
         let found = match &release {
             Some(wanted) => images.iter().rev().find(|image| is_named(&image.release, wanted)),
-            None => images.last(),
+            None => images.iter().rev().find(|image| !image.is_user_mode()),
         };
         match (found, wanted) {
             (Some(image), _) => Ok(image.clone()),
+            (None, Some(wanted)) if kind(wanted).1 => {
+                Err(KernelError::NotBuilt { wanted: wanted.to_owned() })
+            }
             (None, Some(wanted)) if !images.is_empty() => {
                 let known: Vec<_> = images.into_iter().map(|image| image.release).collect();
                 Err(KernelError::UnknownKernel { wanted: wanted.to_owned(), known: known.join(", ") })
@@ -121,9 +142,22 @@ impl Image {
                 )
             })?,
         };
-        let image = Self { directory: kernels().join(&release), release };
+        let image = Self::of(release);
         let work = scratch::directory(&kernels(), ".fresh")?;
         image.keep(&octets, &directory, &work.path().join("kernel"))?;
+        Ok(image)
+    }
+
+    /// Keeps the program `linux`, a kernel for User-Mode Linux, with the list of what it has `built_in`.
+    pub(crate) fn keep_program(release: &str, linux: &Path, built_in: &Path) -> Result<Self, KernelError> {
+        let image = Self::of(release.to_owned());
+        let work = scratch::directory(&kernels(), ".fresh")?;
+        let fresh = work.path().join("kernel");
+        fs::create_dir(&fresh).map_err(|e| KernelError::file("create", &fresh, e))?;
+        for (from, to) in [(linux, "linux"), (built_in, modules::BUILT_IN)] {
+            fs::copy(from, fresh.join(to)).map_err(|e| KernelError::file("copy", from, e))?;
+        }
+        replace::directory(&fresh, &image.directory)?;
         Ok(image)
     }
 
@@ -151,10 +185,18 @@ impl Image {
     }
 }
 
-/// Whether `wanted` is this release or the first parts of its version: 6.1 is not 6.12.
+/// A release or what names one: its version, and whether it is for User-Mode Linux.
+fn kind(name: &str) -> (&str, bool) {
+    name.strip_suffix(USER_MODE).map_or((name, false), |version| (version.trim_end_matches('-'), true))
+}
+
+/// Whether `wanted` is this release or the first parts of its version: 6.1 is not 6.12, and neither is 6.12-uml.
 fn is_named(release: &str, wanted: &str) -> bool {
+    let ((release, is_user_mode), (wanted, wants_user_mode)) = (kind(release), kind(wanted));
     let rest = release.strip_prefix(wanted);
-    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+    let begins =
+        rest.is_some_and(|rest| wanted.is_empty() || !rest.starts_with(|c: char| c.is_ascii_digit()));
+    begins && is_user_mode == wants_user_mode
 }
 
 /// The modules of a kernel in `boot/`, as packages lay them out.
@@ -209,6 +251,16 @@ mod tests {
         let named = |wanted| is_named("6.12.117+deb12-amd64", wanted);
         assert!(named("6") && named("6.12") && named("6.12.117") && named("6.12.117+deb12-amd64"));
         assert!(!named("6.1") && !named("6.12.11") && !named("5"));
+    }
+
+    #[test]
+    fn kernels_for_user_mode_linux_have_names_of_their_own() {
+        let named = |wanted| is_named("6.12.117-uml", wanted);
+        assert!(named("uml") && named("6.12-uml") && named("6.12.117-uml"));
+        assert!(!named("6.12") && !named("6.1-uml") && !is_named("6.12.117+deb12-amd64", "uml"));
+        let image = Image::of("6.12.117-uml".to_owned());
+        assert_eq!((image.version(), image.is_user_mode()), ("6.12.117", true));
+        assert!(image.file().ends_with("6.12.117-uml/linux"));
     }
 
     fn image(sectors: u8, paragraphs: u32, length: usize) -> Vec<u8> {

@@ -10,7 +10,7 @@ use crate::{Image, KernelError, modules, program};
 /// to start the one at `init`. Places are without their first slash.
 pub fn initramfs(image: &Image, programs: &[(&str, &Path)]) -> Result<Vec<u8>, KernelError> {
     let mut archive = Archive::default();
-    for directory in ["dev", "proc", "sys", "modules"] {
+    for directory in ["dev", "proc", "sys", "host", "modules"] {
         archive.directory(directory);
     }
     archive.device("dev/console", 5, 1);

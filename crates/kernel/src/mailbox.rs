@@ -68,6 +68,11 @@ impl Mail {
         parts.into_iter().for_each(|part| octets.extend_from_slice(part));
         Ok(octets)
     }
+
+    /// Reads what [`Mail::to_octets`] made.
+    pub(crate) fn from_octets(octets: &[u8]) -> Result<Self, MailError> {
+        Head::parse(octets)?.open(octets)
+    }
 }
 
 impl Head {
@@ -108,7 +113,7 @@ mod tests {
         let octets = mail.to_octets().unwrap();
         let head = Head::parse(&octets[..HEAD]).unwrap();
         assert_eq!(head.whole(), octets.len() as u64);
-        assert_eq!(head.open(&octets), Ok(mail));
+        assert_eq!(Mail::from_octets(&octets), Ok(mail));
         assert_eq!(head.open(&octets[..HEAD + 5]), Err(MailError::Missing));
     }
 

@@ -2,14 +2,13 @@
 
 use std::fs;
 
-use crate::KernelError;
-use crate::engine::engine;
+use crate::{Image, KernelError, engine};
 
-/// Refuses `machines` virtual machines at the same time where the memory that is free does not hold them.
-pub fn memory_for(machines: usize) -> Result<(), KernelError> {
+/// Refuses `machines` virtual machines that run `image` at the same time where the memory that is free does not hold them.
+pub(crate) fn memory_for(image: &Image, machines: usize) -> Result<(), KernelError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     // A system that does not say what is free is no reason to refuse.
-    available(&text).map_or(Ok(()), |free| fit(machines, engine().memory(), free))
+    available(&text).map_or(Ok(()), |free| fit(machines, engine::of(image).memory(), free))
 }
 
 /// `one` is what one machine takes, in MiB.

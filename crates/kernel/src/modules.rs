@@ -174,7 +174,7 @@ fn read(path: &Path) -> Result<Vec<u8>, KernelError> {
         Some("gz") => ("gzip", "gzip"),
         _ => return fs::read(path).map_err(|e| KernelError::file("read", path, e)),
     };
-    let missing = |_| KernelError::ProgramMissing { program, package };
+    let missing = |_| KernelError::ProgramMissing { program: program.to_owned(), package };
     let unpacked = Command::new(program).arg("-dc").arg(path).output().map_err(missing)?;
     if unpacked.status.success() {
         return Ok(unpacked.stdout);

@@ -21,7 +21,7 @@ pub(crate) fn parts(path: &Path, place: &str) -> Result<Vec<Part>, KernelError> 
 
 /// The loader and the libraries, as the loader itself would find them.
 pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
-    let missing = |_| KernelError::ProgramMissing { program: "ldd", package: "libc-bin" };
+    let missing = |_| KernelError::ProgramMissing { program: "ldd".to_owned(), package: "libc-bin" };
     let mut ldd = Command::new("ldd");
     // It would list what is loaded into all programs here as if it were this one's.
     ldd.arg(path).env("LC_ALL", "C").env_remove("LD_PRELOAD");

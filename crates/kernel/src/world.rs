@@ -13,13 +13,14 @@ use hol_scenario::{
 use serde_json::{Value, json};
 
 use crate::captured::Captured;
-use crate::engine::{Finished, Started, Task, engine};
+use crate::engine::{Finished, Started, Task};
 use crate::error::{self, MachineFault};
 use crate::image::Image;
 use crate::job::{Answer, FlowReport, Job, Report};
 use crate::mailbox::Mail;
+use crate::memory::memory_for;
 use crate::root::Root;
-use crate::{KernelError, captured, check, journey, memory_for, observed, packed};
+use crate::{KernelError, captured, check, engine, journey, observed, packed};
 
 /// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -54,7 +55,7 @@ impl Kernel {
         let own =
             || std::env::current_exe().map_err(|e| KernelError::file("find", Path::new("this program"), e));
         let program = self.program.clone().map_or_else(own, Ok)?;
-        Ok(Arc::clone(started.insert(engine().start(&self.image, &program)?)))
+        Ok(Arc::clone(started.insert(engine::of(&self.image).start(&self.image, &program)?)))
     }
 
     /// Runs a scenario; `capture` asks for the packets, too, which takes the kernel a microsecond a packet: rarely, a timer
@@ -90,7 +91,7 @@ impl World for Kernel {
     }
 
     fn provenance(&self) -> Result<String, RunError> {
-        Ok(engine().provenance()?.to_string())
+        Ok(self.image.provenance()?.to_string())
     }
 
     /// A kernel is told no more than this: what else the stack file says is about the model.
@@ -111,7 +112,7 @@ impl World for Kernel {
     }
 
     fn make_room(&self, runs: usize) -> Result<(), RunError> {
-        Ok(memory_for(runs)?)
+        Ok(memory_for(&self.image, runs)?)
     }
 
     fn cost(&self) -> Cost {

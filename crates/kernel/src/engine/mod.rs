@@ -3,8 +3,11 @@
 //! An engine starts a kernel once; what has started takes any number of jobs, on any number of threads, and each finds the
 //! kernel as it was at the start.
 
+mod child;
+mod patience;
 mod qemu;
 mod self_test;
+pub(crate) mod uml;
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -21,8 +24,8 @@ use crate::{KernelError, Provenance};
 
 /// A way to run a kernel.
 pub(crate) trait Engine: Debug + Sync {
-    /// What it is and in which mode, found out without a kernel and once a process.
-    fn provenance(&self) -> Result<Provenance, KernelError>;
+    /// What it is and in which mode when it runs `image`, found out without a boot.
+    fn provenance(&self, image: &Image) -> Result<Provenance, KernelError>;
 
     /// Refuses by name what it cannot do with `image`, beside what no kernel can.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError>;
@@ -66,12 +69,12 @@ pub(crate) struct Finished {
     pub(crate) provenance: Provenance,
 }
 
-/// The engine of this host.
-pub(crate) fn engine() -> &'static dyn Engine {
-    &qemu::Qemu
+/// The engine that runs `image`.
+pub(crate) fn of(image: &Image) -> &'static dyn Engine {
+    if image.is_user_mode() { &uml::Uml } else { &qemu::Qemu }
 }
 
-/// What runs kernels on this host, and in which mode. Needs no kernel and no boot.
+/// What runs a distribution's kernels on this host, and in which mode. Needs no kernel and no boot.
 pub fn provenance() -> Result<Provenance, KernelError> {
-    engine().provenance()
+    qemu::provenance()
 }

@@ -1,7 +1,8 @@
 //! Inside the virtual machine: this program is its first process.
 //!
-//! It loads the modules and pauses the machine; the host takes a snapshot there. Whoever goes on from the snapshot
-//! gives it a job: it builds the network, measures the floor, lets the workload run, and hands the records over.
+//! It loads the modules; where the host takes snapshots it pauses the machine there, and whoever goes on from the snapshot
+//! gives it a job. It builds the network, measures the floor, lets the workload run, and hands the records over. What
+//! differs between engines is behind `door`.
 
 mod attachment;
 mod bpf;
@@ -37,12 +38,17 @@ use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount};
 use nix::time::{ClockId, clock_getres};
 
+use door::Door;
+
 use crate::job::{Answer, Job};
 use crate::mailbox::Mail;
 use crate::modules;
 
-/// The variable that tells this program that it is the first process of a guest of ours.
+/// The variable that tells this program that it is the first process of a guest of ours, and which engine runs it: [`QEMU`]
+/// or [`UML`].
 pub(crate) const MARK: &str = "hol_guest";
+pub(crate) const QEMU: &str = "qemu";
+pub(crate) const UML: &str = "uml";
 
 /// The variable that tells it that the machine has a root for the user's programs.
 pub(crate) const ROOT: &str = "hol_root";
@@ -57,13 +63,13 @@ pub fn is_guest() -> bool {
 
 /// Runs the guest; never returns in earnest, for the host ends the machine.
 pub fn main() -> ExitCode {
-    if let Err(problem) = boot() {
+    let door = door::here();
+    if let Err(problem) = boot().and_then(|()| door.booted()) {
         eprintln!("hol: {problem}");
         return ExitCode::FAILURE;
     }
-    // From here on a new machine goes on, with a job.
-    let mail = job().and_then(|job| work::run(&job)).unwrap_or_else(|problem| failure(&problem));
-    match door::hand_over(&mail).and_then(|()| door::pause()) {
+    let mail = job(door).and_then(|job| work::run(&job)).unwrap_or_else(|problem| failure(&problem));
+    match door.hand_over(&mail).and_then(|()| door.leave()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("hol: {problem}");
@@ -94,7 +100,7 @@ fn boot() -> Result<(), Trouble> {
         modules::of_root().try_for_each(|file| load(&file))?;
         programs::await_root()?;
     }
-    door::pause()
+    Ok(())
 }
 
 /// A socket gets the buffers that an experiment asks for. `rmem_max` counts in TCP's window scale, too, but only above the
@@ -119,9 +125,8 @@ fn await_exact_timers() -> Result<(), Trouble> {
 }
 
 /// The job that the host gave to this machine, with the modules that it wants.
-fn job() -> Result<Job, Trouble> {
-    load(&modules::file(modules::MAILBOX))?;
-    let job: Job = serde_json::from_slice(&door::job()?)?;
+fn job(door: &dyn Door) -> Result<Job, Trouble> {
+    let job: Job = serde_json::from_slice(&door.job()?)?;
     if job.scenario.filtered().is_some() {
         modules::of_filter().try_for_each(|file| load(&file))?;
     }

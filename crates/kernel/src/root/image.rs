@@ -45,7 +45,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     let mut mkfs = Command::new(MKFS.0);
     // Nobody's names are in it; the times are those of the files, for some programs compare them.
     mkfs.args(["--all-root", "-x-1", "-U", "00000000-0000-0000-0000-000000000000", "--quiet"]);
-    let missing = |_| KernelError::ProgramMissing { program: MKFS.0, package: MKFS.1 };
+    let missing = |_| KernelError::ProgramMissing { program: MKFS.0.to_owned(), package: MKFS.1 };
     let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();

@@ -55,7 +55,7 @@ fn apply_whiteouts(tree: &mut Tree) {
 fn unpack(archive: &Path, into: &Path) -> Result<(), KernelError> {
     let mut tar = Command::new("tar");
     tar.arg("-xf").arg(archive).arg("-C").arg(into).args(["--no-same-owner", "--exclude=dev/*"]);
-    let missing = |_| KernelError::ProgramMissing { program: "tar", package: "tar" };
+    let missing = |_| KernelError::ProgramMissing { program: "tar".to_owned(), package: "tar" };
     let done = tar.env("LC_ALL", "C").output().map_err(missing)?;
     if done.status.success() {
         return Ok(());

@@ -2,16 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-use nix::sys::prctl;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use super::lockstep;
@@ -19,18 +14,17 @@ use super::probe::Probe;
 use super::qmp::{self, Reply};
 use super::shape::{self, Shape};
 use crate::engine::Task;
+use crate::engine::child;
+use crate::engine::patience::Patience;
 use crate::engine::self_test::Host;
 use crate::error::{Console, MachineFault};
-use crate::{KernelError, Stepping, mailbox};
+use crate::{KernelError, Stepping, guest, mailbox};
 
 /// The program, and the package that has it.
 pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 
 /// What QEMU takes beside it, in MiB: most of it is for translated code.
 pub(super) const BESIDE: u64 = 300;
-
-/// So often it is asked whether a run is to go on.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// A running QEMU. Dropping it ends it, and all that it started.
 #[derive(Debug)]
@@ -41,27 +35,7 @@ pub(super) struct Machine<'d> {
     reader: Option<JoinHandle<()>>,
     /// Where its console and its messages go.
     directory: &'d Path,
-    left: Patience,
-}
-
-/// How much wall-clock time is left.
-#[derive(Debug)]
-struct Patience {
-    until: Clock,
-    limit: Duration,
-}
-
-#[expect(clippy::disallowed_types, reason = "QEMU is watched by the wall clock; no result depends on it")]
-type Clock = std::time::Instant;
-
-impl Patience {
-    fn new(limit: Duration) -> Self {
-        Self { until: Clock::now() + limit, limit }
-    }
-
-    fn left(&self) -> Duration {
-        self.until.saturating_duration_since(Clock::now())
-    }
+    patience: Patience,
 }
 
 /// What a distribution's kernel does beside what is measured: mitigations, accounting of stalls, memory that is cleared
@@ -73,11 +47,12 @@ const SPARED: &str =
 /// What the kernel is told: one console, nothing of the above, and the mailbox kept free.
 pub(super) fn command_line(shape: Shape) -> String {
     format!(
-        "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}=1 memmap={}M${:#x}{}",
-        crate::guest::MARK,
+        "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}",
+        guest::MARK,
+        guest::QEMU,
         mailbox::SIZE >> 20,
         mailbox::ADDRESS,
-        if shape.has_root() { format!(" {}=1", crate::guest::ROOT) } else { String::new() }
+        if shape.has_root() { format!(" {}=1", guest::ROOT) } else { String::new() }
     )
 }
 
@@ -97,7 +72,7 @@ impl<'d> Machine<'d> {
         let mut command = Command::new(QEMU.0);
         command.args(Shape::of(task.root).hardware()).args(["-serial", &console]).args(arguments);
         command.args(task.root.map(shape::device).into_iter().flatten());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
         if host == Host::Disturbing {
             lockstep::disturb(&mut command, directory)?;
         }
@@ -105,9 +80,10 @@ impl<'d> Machine<'d> {
             lockstep::load(&mut command, directory)?;
             lockstep::name_threads(&mut command);
         }
-        die_with_parent(&mut command);
-        let mut child =
-            command.spawn().map_err(|_| KernelError::ProgramMissing { program: QEMU.0, package: QEMU.1 })?;
+        child::bind(&mut command);
+        let mut child = command
+            .spawn()
+            .map_err(|_| KernelError::ProgramMissing { program: QEMU.0.to_owned(), package: QEMU.1 })?;
         let commands = child.stdin.take().expect("it is piped");
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
         let (sender, lines) = channel();
@@ -118,8 +94,8 @@ impl<'d> Machine<'d> {
                 }
             }
         });
-        let left = Patience::new(task.limit);
-        let mut machine = Self { child, commands, lines, reader: Some(reader), directory, left };
+        let patience = Patience::new(task.limit);
+        let mut machine = Self { child, commands, lines, reader: Some(reader), directory, patience };
         machine.execute("qmp_capabilities", &Value::Null)?;
         Ok(machine)
     }
@@ -185,16 +161,12 @@ impl<'d> Machine<'d> {
 
     fn next(&mut self, doing: &'static str, goes_on: &mut dyn FnMut() -> bool) -> Result<Reply, KernelError> {
         loop {
-            let left = self.left.left();
-            match self.lines.recv_timeout(left.min(LOOK)) {
+            match self.lines.recv_timeout(self.patience.wait()) {
                 Ok(line) => return Ok(qmp::parse(&line)),
-                Err(RecvTimeoutError::Timeout) if !goes_on() => return Err(KernelError::Interrupted),
-                Err(RecvTimeoutError::Timeout) if left.is_zero() => {
-                    let seconds = self.left.limit.as_secs();
-                    let trouble = MachineFault::TooLong { doing, seconds };
-                    return Err(KernelError::from(trouble).with_console(self.console()));
+                Err(RecvTimeoutError::Timeout) => {
+                    let asked = self.patience.ask(doing, goes_on);
+                    asked.map_err(|problem| problem.with_console(self.console()))?;
                 }
-                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(self.crashed()),
             }
         }
@@ -218,19 +190,9 @@ impl<'d> Machine<'d> {
 
 impl Drop for Machine<'_> {
     fn drop(&mut self) {
-        let _ = killpg(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGKILL);
-        let _ = self.child.wait();
+        let _ = child::end(&mut self.child);
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
-    }
-}
-
-/// QEMU is not to outlive us, even if we are killed.
-#[expect(unsafe_code, reason = "between fork and exec only prctl is called, which is async-signal-safe")]
-fn die_with_parent(command: &mut Command) {
-    // SAFETY: the closure allocates nothing and calls nothing but prctl(2).
-    unsafe {
-        command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGKILL)?));
     }
 }

@@ -34,8 +34,8 @@ use snapshot::Snapshot;
 pub(super) struct Qemu;
 
 impl Engine for Qemu {
-    fn provenance(&self) -> Result<Provenance, KernelError> {
-        Ok(of(probe()?))
+    fn provenance(&self, _: &Image) -> Result<Provenance, KernelError> {
+        provenance()
     }
 
     /// Whatever a kernel can do.
@@ -57,7 +57,12 @@ impl Engine for Qemu {
     }
 }
 
-/// What QEMU is here, as far as it is known by now.
+/// What QEMU is here.
+pub(super) fn provenance() -> Result<Provenance, KernelError> {
+    Ok(of(probe()?))
+}
+
+/// The same, as far as it is known by now.
 fn of(probe: &Probe) -> Provenance {
     let stepping = match &probe.stepping {
         Stepping::Exact if verdict::is_against(probe) => Stepping::Absent(verdict::DIFFER.to_owned()),

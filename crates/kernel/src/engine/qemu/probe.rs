@@ -57,7 +57,7 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
 
 fn version(qemu: &mut Command) -> Result<Output, KernelError> {
     let (program, package) = QEMU;
-    let missing = |_| KernelError::ProgramMissing { program, package };
+    let missing = |_| KernelError::ProgramMissing { program: program.to_owned(), package };
     qemu.arg("--version").env("LC_ALL", "C").output().map_err(missing)
 }
 

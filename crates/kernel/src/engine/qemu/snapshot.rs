@@ -44,7 +44,7 @@ impl Snapshot {
         probe: &Probe,
     ) -> Result<Self, KernelError> {
         let shape = Shape::of(root);
-        let kernel = image.vmlinuz();
+        let kernel = image.file();
         let octets = image.octets()?;
         let initramfs = initramfs(image, &[("init", path)])?;
         let settings = [shape.identity(), command_line(shape), probe.edition.clone()].join("\n");

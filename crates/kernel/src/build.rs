@@ -1,0 +1,130 @@
+//! Builds a kernel for User-Mode Linux from the distribution's source, in the cache; needs no rights.
+//!
+//! What it has is a list, `uml/options`; what is changed in it are the patches beside that list, which are under the
+//! kernel's licence.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::KernelError;
+use crate::fetch::{download, only_file, run};
+use crate::image::{Image, cache};
+use crate::scratch;
+
+const OPTIONS: &str = include_str!("../uml/options");
+
+const PATCHES: [(&str, &str); 3] = [
+    ("host-state.patch", include_str!("../uml/host-state.patch")),
+    ("no-host-entropy.patch", include_str!("../uml/no-host-entropy.patch")),
+    ("tick.patch", include_str!("../uml/tick.patch")),
+];
+
+/// The programs that a build needs, with their packages.
+const TOOLS: [(&str, &str); 8] = [
+    ("make", "make"),
+    ("gcc", "gcc"),
+    ("ld", "binutils"),
+    ("flex", "flex"),
+    ("bison", "bison"),
+    ("bc", "bc"),
+    ("patch", "patch"),
+    ("xz", "xz-utils"),
+];
+
+/// A build tells when and by whom it was made, and the kernel mixes that into its random numbers.
+const SAME_FOR_ALL: [(&str, &str); 3] =
+    [("KBUILD_BUILD_TIMESTAMP", "2020-01-01"), ("KBUILD_BUILD_USER", "hol"), ("KBUILD_BUILD_HOST", "hol")];
+
+/// Builds Linux of `series`, as in 6.12; tells each step before it begins.
+pub fn build(series: &str, tell: impl Fn(&str)) -> Result<Image, KernelError> {
+    look_for_tools()?;
+    let work = scratch::directory(&cache(), "build")?;
+    let source = work.path().join("linux");
+    tell(&format!("getting the source of Linux {series}"));
+    unpack(&download(&format!("linux-source-{series}"), work.path())?, &source)?;
+    for (name, patch) in PATCHES {
+        apply(name, patch, &source)?;
+    }
+    configure(&source)?;
+    tell("compiling, which takes five minutes of processor time");
+    run(make(&source).arg(format!("-j{}", processors())).arg("linux"), "make")?;
+    let release = run(make(&source).args(["-s", "kernelrelease"]), "make")?;
+    Image::keep_program(release.trim(), &source.join("linux"), &source.join("modules.builtin"))
+}
+
+fn look_for_tools() -> Result<(), KernelError> {
+    let places = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |program: &str| std::env::split_paths(&places).any(|place| place.join(program).is_file());
+    let missing = TOOLS.into_iter().filter(|(program, _)| !is_there(program));
+    let (programs, packages): (Vec<_>, Vec<_>) = missing.unzip();
+    if programs.is_empty() { Ok(()) } else { Err(KernelError::ToolsMissing { programs, packages }) }
+}
+
+/// The source is an archive within the package that was `unpacked`.
+fn unpack(unpacked: &Path, source: &Path) -> Result<(), KernelError> {
+    let archive = only_file(&unpacked.join("usr/src"))?;
+    fs::create_dir(source).map_err(|e| KernelError::file("create", source, e))?;
+    let mut tar = Command::new("tar");
+    run(tar.arg("-xJf").arg(archive).arg("-C").arg(source).arg("--strip-components=1"), "tar").map(drop)
+}
+
+fn apply(name: &str, patch: &str, source: &Path) -> Result<(), KernelError> {
+    let path = store(source, name, patch)?;
+    // No offsets and no guesses: what does not fit is another kernel than that for which it was made.
+    let mut command = Command::new("patch");
+    run(command.arg("-d").arg(source).args(["-p1", "--fuzz=0", "-i"]).arg(path), "patch").map(drop)
+}
+
+/// Makes a configuration of the options and nothing else.
+fn configure(source: &Path) -> Result<(), KernelError> {
+    let options = store(source, "options", OPTIONS)?;
+    run(make(source).arg(format!("KCONFIG_ALLCONFIG={}", options.display())).arg("allnoconfig"), "make")?;
+    let path = source.join(".config");
+    let made = fs::read_to_string(&path).map_err(|e| KernelError::file("read", &path, e))?;
+    match missing_option(&made) {
+        Some(option) => {
+            Err(KernelError::image(source, format!("this kernel cannot have {option}; build 6.12")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The first of the options that the configuration that was `made` has not got: others that it depends on may be missing.
+fn missing_option(made: &str) -> Option<&'static str> {
+    let wanted = OPTIONS.lines().filter(|line| line.starts_with("CONFIG_"));
+    wanted.into_iter().find(|option| !made.lines().any(|line| line == *option))
+}
+
+fn store(directory: &Path, name: &str, text: &str) -> Result<PathBuf, KernelError> {
+    let path = directory.join(name);
+    fs::write(&path, text).map_err(|e| KernelError::file("write", &path, e))?;
+    Ok(path)
+}
+
+fn make(source: &Path) -> Command {
+    let mut command = Command::new("make");
+    command.arg("-C").arg(source).arg("ARCH=um").envs(SAME_FOR_ALL);
+    command
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_that_a_configuration_lost_is_named() {
+        assert_eq!(missing_option(OPTIONS), None);
+        let without = OPTIONS.replace("CONFIG_IP_SCTP=y", "# CONFIG_IP_SCTP is not set");
+        assert_eq!(missing_option(&without), Some("CONFIG_IP_SCTP=y"));
+    }
+
+    #[test]
+    fn each_patch_says_under_which_licence_it_is() {
+        assert!(PATCHES.iter().all(|(_, patch)| patch.starts_with("# SPDX-License-Identifier: GPL-2.0\n")));
+    }
+}

@@ -1,0 +1,107 @@
+//! User-Mode Linux: a kernel that was built to run as a process of the host (`build` does that), with a clock that stands
+//! still while anything computes and jumps when all are idle. Booting takes it so little time that each job has a boot of
+//! its own.
+//!
+//! `process` runs the kernel, `processor` says on which processor.
+
+mod process;
+mod processor;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+
+use hol_scenario::Scenario;
+
+use super::{Engine, Finished, Started, Task};
+use crate::error::MachineFault;
+use crate::image::Image;
+use crate::initramfs::initramfs;
+use crate::mailbox::Mail;
+use crate::{KernelError, Provenance, Stepping, scratch};
+use process::Process;
+
+/// The file with the job, in the run's directory.
+pub(crate) const JOB: &str = "job.json";
+/// The file in which the guest leaves its mail there.
+pub(crate) const MAIL: &str = "mail";
+
+/// The engine.
+#[derive(Debug)]
+pub(super) struct Uml;
+
+impl Engine for Uml {
+    /// The kernel is the machine, and no time passes while it computes.
+    fn provenance(&self, image: &Image) -> Result<Provenance, KernelError> {
+        Ok(of(image))
+    }
+
+    /// Whatever a kernel can do.
+    fn check(&self, _: &Scenario, _: &Image) -> Result<(), KernelError> {
+        Ok(())
+    }
+
+    fn memory(&self) -> u64 {
+        process::MEMORY
+    }
+
+    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
+        let octets = initramfs(image, &[("init", program)])?;
+        let kept = tempfile::tempfile().and_then(|mut file| file.write_all(&octets).map(|()| file));
+        let initramfs = kept.map_err(|e| KernelError::file("create a file in", &std::env::temp_dir(), e))?;
+        Ok(Arc::new(Bootable { image: image.clone(), initramfs }))
+    }
+}
+
+fn of(image: &Image) -> Provenance {
+    Provenance { engine: "uml".to_owned(), version: image.version().to_owned(), stepping: Stepping::Exact }
+}
+
+/// All that a boot takes.
+#[derive(Debug)]
+struct Bootable {
+    image: Image,
+    /// What the kernel begins with: a file without a name, which ends with us.
+    initramfs: File,
+}
+
+impl Started for Bootable {
+    fn provenance(&self) -> Provenance {
+        of(&self.image)
+    }
+
+    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
+        let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
+        let path = work.path().join(JOB);
+        fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
+        let link = work.path().join(process::INITRAMFS);
+        symlink(self.initramfs(), &link).map_err(|e| KernelError::file("create", &link, e))?;
+        let mut process = Process::start(&self.image.file(), work.path(), task.limit)?;
+        let status = process.wait(goes_on)?;
+        let console = process.console();
+        match mail(&work.path().join(MAIL)) {
+            Ok(mail) => Ok(Finished { mail, console, provenance: self.provenance() }),
+            Err(problem) => {
+                let said = format!("User-Mode Linux ended with {status} and {problem}{}", process.messages());
+                Err(KernelError::from(MachineFault::Ended(said)).with_console(console))
+            }
+        }
+    }
+}
+
+impl Bootable {
+    /// A way to it. proc(5).
+    fn initramfs(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.initramfs.as_raw_fd())
+    }
+}
+
+/// What the guest left; else what is wrong.
+fn mail(path: &Path) -> Result<Mail, String> {
+    let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
+    Mail::from_octets(&octets)
+        .map_err(|_| format!("left mail that was cut short after {} octets", octets.len()))
+}

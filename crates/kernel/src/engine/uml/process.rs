@@ -1,0 +1,156 @@
+//! A kernel as a process of the host.
+
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sched::sched_setaffinity;
+use nix::sys::personality::{self, Persona};
+use nix::sys::statvfs::statvfs;
+use nix::unistd::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{PidfdFlags, pidfd_open};
+
+use super::processor::Processor;
+use crate::engine::child;
+use crate::engine::patience::Patience;
+use crate::error::Console;
+use crate::{KernelError, guest};
+
+/// Memory of the guest in MiB, as much as QEMU's has. It takes what it uses of that.
+pub(super) const MEMORY: u64 = 512;
+
+/// The file system that it begins with, in the run's directory.
+pub(super) const INITRAMFS: &str = "initramfs";
+
+/// What it writes there to its console, and what before it has one.
+const CONSOLE: &str = "console.log";
+const MESSAGES: &str = "uml.log";
+
+/// The file system in memory where the guest's memory is best.
+const SHARED: &str = "/dev/shm";
+
+/// 2020-01-01, in ns since 1970: the date that QEMU's clock has.
+const DATE: u64 = 1_577_836_800_000_000_000;
+
+/// A running kernel. Dropping it ends it, and all that it started.
+#[derive(Debug)]
+pub(super) struct Process<'d> {
+    child: Child,
+    /// Readable when it has ended.
+    ending: OwnedFd,
+    /// Whether all that it started has been ended, too.
+    is_over: bool,
+    directory: &'d Path,
+    patience: Patience,
+    _processor: Processor,
+}
+
+/// What the kernel is told: to take no time for what it computes, a date, and one console. It mixes all of that into its
+/// random numbers, so no path of a run is in it: they begin with the run's directory, outside of which it opens nothing (files on the host want a whole path).
+fn command_line() -> [String; 13] {
+    [
+        format!("mem={MEMORY}M"),
+        format!("initrd={INITRAMFS}"),
+        "rdinit=/init".to_owned(),
+        format!("{}={}", guest::MARK, guest::UML),
+        "time-travel=inf-cpu".to_owned(),
+        format!("time-travel-start={DATE}"),
+        "hostfs=/proc/self/cwd".to_owned(),
+        "uml_dir=./".to_owned(),
+        "umid=uml".to_owned(),
+        "con=null".to_owned(),
+        "con0=null,fd:1".to_owned(),
+        "quiet".to_owned(),
+        "panic=-1".to_owned(),
+    ]
+}
+
+impl<'d> Process<'d> {
+    /// Starts the kernel `linux` in `directory`. It has `limit` of wall-clock time.
+    pub(super) fn start(linux: &Path, directory: &'d Path, limit: Duration) -> Result<Self, KernelError> {
+        let file = |name: &str| {
+            let path = directory.join(name);
+            File::create(&path).map_err(|e| KernelError::file("create", &path, e))
+        };
+        let processor = Processor::take();
+        let mut command = Command::new(linux);
+        command.args(command_line()).current_dir(directory);
+        command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
+        command.env_clear().env("TMPDIR", memory(directory));
+        child::bind(&mut command);
+        settle(&mut command, &processor);
+        let failed = |problem| KernelError::file("run", linux, problem);
+        let mut child = command.spawn().map_err(failed)?;
+        let ending = pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty());
+        let ending = ending.map_err(|problem| {
+            let _ = child::end(&mut child);
+            failed(problem.into())
+        })?;
+        let patience = Patience::new(limit);
+        Ok(Self { child, ending, is_over: false, directory, patience, _processor: processor })
+    }
+
+    /// Lets it run until it ends, as long as it `goes_on`.
+    pub(super) fn wait(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<ExitStatus, KernelError> {
+        while !self.has_ended() {
+            let asked = self.patience.ask("running", goes_on);
+            asked.map_err(|problem| problem.with_console(self.console()))?;
+        }
+        self.is_over = true;
+        child::end(&mut self.child).map_err(|e| KernelError::file("wait for what runs in", self.directory, e))
+    }
+
+    /// Whether it has, after a while at most.
+    fn has_ended(&self) -> bool {
+        let wait = Timespec::try_from(self.patience.wait()).ok();
+        let mut events = [PollFd::new(&self.ending, PollFlags::IN)];
+        poll(&mut events, wait.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+
+    /// What the guest has written to its console.
+    pub(super) fn console(&self) -> Console {
+        Console::new(&fs::read(self.directory.join(CONSOLE)).unwrap_or_default())
+    }
+
+    /// What it said before it had one: the last line.
+    pub(super) fn messages(&self) -> String {
+        let said = fs::read_to_string(self.directory.join(MESSAGES)).unwrap_or_default();
+        said.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
+    }
+}
+
+impl Drop for Process<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = child::end(&mut self.child);
+        }
+    }
+}
+
+/// Where the guest's memory is: a file that nobody else sees, in memory where there is room for it.
+fn memory(directory: &Path) -> &Path {
+    let shared = Path::new(SHARED);
+    let free = statvfs(shared).map_or(0, |system| system.blocks_available() * system.fragment_size());
+    if free >> 20 >= MEMORY { shared } else { directory }
+}
+
+/// Gives it the processor, and the same addresses as every run: the size of its memory depends on them.
+#[expect(
+    unsafe_code,
+    reason = "between fork and exec only two system calls are made, which are async-signal-safe"
+)]
+fn settle(command: &mut Command, processor: &Processor) {
+    let processor = processor.set();
+    // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2) and personality(2).
+    unsafe {
+        command.pre_exec(move || {
+            sched_setaffinity(Pid::from_raw(0), &processor?)?;
+            personality::set(Persona::ADDR_NO_RANDOMIZE)?;
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,77 @@
+//! Where a run takes place: its kernel and its programs take turns, so it has one processor. Over two the same work takes
+//! seven times as long.
+
+use std::sync::{Mutex, PoisonError};
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu};
+use nix::unistd::Pid;
+
+/// The processors of the runs that are under way.
+static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// A processor of this host that a run has.
+#[derive(Debug)]
+pub(super) struct Processor(usize);
+
+impl Processor {
+    /// The one that has the fewest runs of ours; of several the one that the host has chosen for this thread.
+    pub(super) fn take() -> Self {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = sched_getcpu().unwrap_or(0);
+        let chosen = choose(&ours(), here, &taken);
+        taken.push(chosen);
+        Self(chosen)
+    }
+
+    /// For sched_setaffinity(2).
+    pub(super) fn set(&self) -> nix::Result<CpuSet> {
+        let mut set = CpuSet::new();
+        set.set(self.0)?;
+        Ok(set)
+    }
+}
+
+impl Drop for Processor {
+    fn drop(&mut self) {
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = taken.iter().position(|processor| *processor == self.0) {
+            taken.swap_remove(place);
+        }
+    }
+}
+
+/// Those on which this process may run.
+fn ours() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    (0..CpuSet::count()).filter(|processor| set.is_set(*processor).unwrap_or(false)).collect()
+}
+
+fn choose(ours: &[usize], here: usize, taken: &[usize]) -> usize {
+    let runs = |processor: usize| taken.iter().filter(|taken| **taken == processor).count();
+    let chosen = ours.iter().copied().min_by_key(|processor| (runs(*processor), *processor != here));
+    chosen.unwrap_or(here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_beside_one_another_have_processors_of_their_own() {
+        assert_eq!(choose(&[0, 2, 3], 2, &[]), 2);
+        assert_eq!(choose(&[0, 2, 3], 2, &[2]), 0);
+        assert_eq!(choose(&[0, 2, 3], 2, &[2, 0, 3, 3]), 2);
+        assert_eq!(choose(&[], 1, &[]), 1);
+    }
+
+    #[test]
+    fn a_processor_is_free_again_after_the_run() {
+        let here = || TAKEN.lock().unwrap().len();
+        let before = here();
+        let processor = Processor::take();
+        assert!(processor.set().unwrap().is_set(processor.0).unwrap());
+        assert_eq!(here(), before + 1);
+        drop(processor);
+        assert_eq!(here(), before);
+    }
+}

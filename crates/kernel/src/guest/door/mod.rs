@@ -1,0 +1,36 @@
+//! The ways through the wall, which each engine has of its own: how the guest learns its job, and how it hands over what
+//! came of it.
+
+mod qemu;
+mod uml;
+
+pub(crate) use qemu::JOB;
+
+use super::{MARK, Trouble, UML};
+use crate::mailbox::Mail;
+
+/// What an engine has for a door.
+pub(super) trait Door {
+    /// The guest has booted. Where the host keeps it as it is then, it is a new machine that goes on.
+    fn booted(&self) -> Result<(), Trouble>;
+
+    /// The job, as JSON.
+    fn job(&self) -> Result<Vec<u8>, Trouble>;
+
+    /// Gives the result to the host.
+    fn hand_over(&self, mail: &Mail) -> Result<(), Trouble>;
+
+    /// All is done.
+    fn leave(&self) -> Result<(), Trouble>;
+}
+
+/// The door of the engine that runs this guest, which says so in [`MARK`].
+pub(super) fn here() -> &'static dyn Door {
+    if std::env::var_os(MARK).is_some_and(|engine| engine == UML) { &uml::Uml } else { &qemu::Qemu }
+}
+
+/// What is handed over: the result, or that it is too long.
+fn octets(mail: &Mail) -> Result<Vec<u8>, Trouble> {
+    let octets = mail.to_octets().or_else(|problem| super::failure(&problem).to_octets());
+    octets.map_err(|problem| problem.to_string().into())
+}
