@@ -1,5 +1,5 @@
-//! The cases that every world keeps, in the kernel world: all of them where that is required, else a sample. Without QEMU or a
-//! kernel the test says so and passes.
+//! The cases that every world keeps, in the kernel world, by either engine: all of them where that is required, else a sample.
+//! Without the engine or a kernel for it a test says so and passes.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,21 +12,16 @@ use hol_scenario::conformance::{Case, Verdict, cases};
 /// Of so many cases one is in the sample.
 const SAMPLE: usize = 12;
 
-/// The kernel world, if there is one here.
-fn kernel(is_required: bool) -> Option<Kernel> {
-    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
-    let image = Image::find(None).ok().filter(|_| qemu);
-    assert!(image.is_some() || !is_required, "no QEMU, or no `hol kernel fetch`");
-    if image.is_none() {
-        eprintln!("SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
-    }
-    Some(Kernel::new(image?, Some(PathBuf::from(env!("CARGO_BIN_EXE_hol")))))
+/// The kernel that `wanted` names as a world, if there is one here.
+fn kernel(wanted: Option<&str>) -> Option<Kernel> {
+    Some(Kernel::new(Image::find(wanted).ok()?, Some(PathBuf::from(env!("CARGO_BIN_EXE_hol")))))
 }
 
-#[test]
-fn the_kernel_keeps_every_case_that_the_model_keeps() {
-    let is_required = std::env::var_os("HOL_REQUIRE_KERNEL").is_some();
-    let Some(kernel) = kernel(is_required) else { return };
+/// `kernel` keeps the cases. Where it is required and there is none, that is a failure, which says what it `lacks`.
+fn check(kernel: Option<Kernel>, required: &str, lacks: &str) {
+    let is_required = std::env::var_os(required).is_some();
+    assert!(kernel.is_some() || !is_required, "{lacks}");
+    let Some(kernel) = kernel else { return eprintln!("SKIPPED: {lacks}") };
     let every = if is_required { 1 } else { SAMPLE };
     let cases: Vec<Case> = cases().into_iter().step_by(every).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -45,4 +40,17 @@ fn the_kernel_keeps_every_case_that_the_model_keeps() {
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
     assert!(cases.len() * every > 300, "{}", cases.len());
+}
+
+#[test]
+fn the_kernel_keeps_every_case_that_the_model_keeps() {
+    let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
+    let lacks = "there is no QEMU, or no kernel (`hol kernel fetch`)";
+    check(kernel(None).filter(|_| qemu), "HOL_REQUIRE_KERNEL", lacks);
+}
+
+#[test]
+fn user_mode_linux_keeps_every_case_that_the_model_keeps() {
+    let lacks = "there is no kernel for User-Mode Linux (`hol kernel build`)";
+    check(kernel(Some("uml")), "HOL_REQUIRE_UML", lacks);
 }

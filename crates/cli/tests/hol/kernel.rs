@@ -40,6 +40,18 @@ pub fn has(series: &str, test: &str) -> bool {
     found
 }
 
+/// Whether there is a kernel for User-Mode Linux, said aloud; with `HOL_REQUIRE_UML` set there has to be one.
+#[allow(dead_code, reason = "not every test file runs User-Mode Linux")]
+pub fn has_user_mode(test: &str) -> bool {
+    let listed = Command::new(BIN).args(["kernel", "list"]).output().unwrap();
+    let found = String::from_utf8_lossy(&listed.stdout).split_whitespace().any(|word| word.ends_with("-uml"));
+    assert!(found || std::env::var_os("HOL_REQUIRE_UML").is_none(), "{test}: no `hol kernel build`");
+    if !found {
+        eprintln!("{test}: SKIPPED, for there is no kernel for User-Mode Linux (`hol kernel build`)");
+    }
+    found
+}
+
 /// Makes `cache` a cache of its own with the same kernels, and no snapshot.
 #[allow(dead_code, reason = "not every test file has a cache of its own")]
 pub fn share(kernels: &Path, cache: &Path) {
