@@ -35,7 +35,7 @@ pub struct Reproduce {
     /// Show the points and what they cost, and run nothing
     #[arg(long)]
     plan: bool,
-    /// Where it runs: model, kernel (Linux in a virtual machine), or kernel:6.1
+    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, or kernel:uml
     #[arg(long, default_value = "model")]
     world: WorldName,
     /// Only this experiment of the study, as in exp1; may be repeated

@@ -32,7 +32,7 @@ pub struct Run {
     /// Runs at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// Where it runs: model, kernel (Linux in a virtual machine), or kernel:6.1
+    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, or kernel:uml
     #[arg(long)]
     world: Option<String>,
     /// Keep the records of all messages of all flows too, as Parquet files: flow 0 is measured, the others are the background

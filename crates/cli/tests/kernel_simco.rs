@@ -44,7 +44,7 @@ fn host() {
     machine.args(["300", "qemu-system-x86_64", "-accel", "tcg", "-m", "768", "-display", "none"]);
     machine.args(["-nodefaults", "-no-user-config", "-no-reboot", "-serial", "stdio"]);
     machine.args(["-append", "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init"]);
-    machine.arg("-kernel").arg(image.vmlinuz()).arg("-initrd").arg(&initrd);
+    machine.arg("-kernel").arg(image.file()).arg("-initrd").arg(&initrd);
     let console = String::from_utf8_lossy(&machine.output().unwrap().stdout).into_owned();
     assert!(console.contains(DONE), "{console}");
     println!("kernel_simco: {DONE}");

@@ -116,7 +116,11 @@ fn the_same_seed_gives_the_same_digest_on_a_busy_host_too_and_another_seed_anoth
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             for _ in 0..thread::available_parallelism().unwrap().get() {
-                scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
             }
             let again: Vec<_> = (0..3).map(|_| digest(transport, "1")).collect();
             is_over.store(true, Ordering::Relaxed);

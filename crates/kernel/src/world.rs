@@ -116,7 +116,7 @@ impl World for Kernel {
     }
 
     fn cost(&self) -> Cost {
-        Cost { run: 500_000, message: 1_000 }
+        engine::of(&self.image).cost()
     }
 
     /// All of it happens in the guest, which tells nothing before it has ended.

@@ -20,7 +20,7 @@ fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
     Ok(Arc::new(Kernel::find(release)?))
 }
 
-/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one.
+/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorldName(String);

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hol_scenario::Scenario;
+use hol_scenario::{Cost, Scenario};
 
 use crate::error::Console;
 use crate::image::Image;
@@ -32,6 +32,9 @@ pub(crate) trait Engine: Debug + Sync {
 
     /// What a machine takes of the host's memory, in MiB.
     fn memory(&self) -> u64;
+
+    /// About what a run takes of a processor.
+    fn cost(&self) -> Cost;
 
     /// Gets `image` ready for jobs, with `program` as its first process.
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError>;

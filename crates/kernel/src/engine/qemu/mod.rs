@@ -16,7 +16,7 @@ mod verdict;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hol_scenario::Scenario;
+use hol_scenario::{Cost, Scenario};
 
 use super::self_test::Host;
 use super::{Engine, Finished, Started, Task};
@@ -45,6 +45,10 @@ impl Engine for Qemu {
 
     fn memory(&self) -> u64 {
         shape::MOST + machine::BESIDE
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { run: 500_000, message: 1_000 }
     }
 
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {

@@ -14,7 +14,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
-use hol_scenario::Scenario;
+use hol_scenario::{Cost, Scenario};
 
 use super::{Engine, Finished, Started, Task};
 use crate::error::MachineFault;
@@ -46,6 +46,10 @@ impl Engine for Uml {
 
     fn memory(&self) -> u64 {
         process::MEMORY
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { run: 100_000, message: 300 }
     }
 
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {

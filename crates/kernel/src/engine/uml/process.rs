@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use nix::sched::sched_setaffinity;
 use nix::sys::personality::{self, Persona};
-use nix::sys::statvfs::statvfs;
+use nix::sys::prctl::set_no_new_privs;
+use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
@@ -131,24 +132,30 @@ impl Drop for Process<'_> {
     }
 }
 
-/// Where the guest's memory is: a file that nobody else sees, in memory where there is room for it.
+/// Where the guest's memory is: a file that nobody else sees, in memory where there is room for it, and where it may be
+/// executed. In containers it often may not.
 fn memory(directory: &Path) -> &Path {
     let shared = Path::new(SHARED);
-    let free = statvfs(shared).map_or(0, |system| system.blocks_available() * system.fragment_size());
-    if free >> 20 >= MEMORY { shared } else { directory }
+    let fits = |system: Statvfs| {
+        let free = system.blocks_available() * system.fragment_size();
+        free >> 20 >= MEMORY && !system.flags().contains(FsFlags::ST_NOEXEC)
+    };
+    if statvfs(shared).is_ok_and(fits) { shared } else { directory }
 }
 
-/// Gives it the processor, and the same addresses as every run: the size of its memory depends on them.
+/// Gives it the processor, no rights beyond ours, and the same addresses as every run: the size of its memory depends on
+/// them.
 #[expect(
     unsafe_code,
-    reason = "between fork and exec only two system calls are made, which are async-signal-safe"
+    reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
 fn settle(command: &mut Command, processor: &Processor) {
     let processor = processor.set();
-    // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2) and personality(2).
+    // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2), prctl(2) and personality(2).
     unsafe {
         command.pre_exec(move || {
             sched_setaffinity(Pid::from_raw(0), &processor?)?;
+            set_no_new_privs()?;
             personality::set(Persona::ADDR_NO_RANDOMIZE)?;
             Ok(())
         });
