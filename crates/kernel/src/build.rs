@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::KernelError;
-use crate::fetch::{download, only_file, run};
+use crate::fetch::{download, names, only_file, run, unknown};
 use crate::image::{Image, cache};
 use crate::scratch;
 
@@ -42,7 +42,7 @@ pub fn build(series: &str, tell: impl Fn(&str)) -> Result<Image, KernelError> {
     let work = scratch::directory(&cache(), "build")?;
     let source = work.path().join("linux");
     tell(&format!("getting the source of Linux {series}"));
-    unpack(&download(&format!("linux-source-{series}"), work.path())?, &source)?;
+    unpack(&download(&package(series)?, work.path())?, &source)?;
     for (name, patch) in PATCHES {
         apply(name, patch, &source)?;
     }
@@ -59,6 +59,13 @@ fn look_for_tools() -> Result<(), KernelError> {
     let missing = TOOLS.into_iter().filter(|(program, _)| !is_there(program));
     let (programs, packages): (Vec<_>, Vec<_>) = missing.unzip();
     if programs.is_empty() { Ok(()) } else { Err(KernelError::ToolsMissing { programs, packages }) }
+}
+
+/// The one with the source.
+fn package(series: &str) -> Result<String, KernelError> {
+    let wanted = format!("linux-source-{series}");
+    let is_known = names(&wanted)?.lines().any(|name| name.trim() == wanted);
+    if is_known { Ok(wanted) } else { Err(unknown(&wanted, "")) }
 }
 
 /// The source is an archive within the package that was `unpacked`.

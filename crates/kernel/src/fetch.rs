@@ -13,13 +13,12 @@ pub const DEFAULT_SERIES: &str = "6.12";
 
 /// Fetches the newest kernel whose version begins with `wanted`.
 pub fn fetch(wanted: &str) -> Result<Image, KernelError> {
-    let listed = run(Command::new("apt-cache").args(["pkgnames", &format!("linux-image-{wanted}")]), "apt")?;
-    let package = newest(&listed, wanted).ok_or_else(|| KernelError::Program {
-        program: "apt-cache".to_owned(),
-        said: format!(
-            "no package linux-image-{wanted}*-amd64 is known; `apt-get update` may help, or add the \
-             distribution's backports, or take a kernel that you have with `hol kernel use PATH`"
-        ),
+    let listed = names(&format!("linux-image-{wanted}"))?;
+    let package = newest(&listed, wanted).ok_or_else(|| {
+        unknown(
+            &format!("linux-image-{wanted}*-amd64"),
+            ", or take a kernel that you have with `hol kernel use PATH`",
+        )
     })?;
     let work = scratch::directory(&cache(), "fetch")?;
     let unpacked = download(&package, work.path())?;
@@ -30,6 +29,21 @@ pub fn fetch(wanted: &str) -> Result<Image, KernelError> {
     let image = images.flatten().map(|entry| entry.path()).find(is_image);
     let image = image.ok_or_else(|| KernelError::image(&boot, format!("{package} holds no kernel image")))?;
     Image::adopt(&image, None)
+}
+
+/// The packages whose names begin with `start`, one a line.
+pub(crate) fn names(start: &str) -> Result<String, KernelError> {
+    run(Command::new("apt-cache").args(["pkgnames", start]), "apt")
+}
+
+/// There is no such package; `more` is what else may help.
+pub(crate) fn unknown(package: &str, more: &str) -> KernelError {
+    KernelError::Program {
+        program: "apt-cache".to_owned(),
+        said: format!(
+            "no package {package} is known; `apt-get update` may help, or add the distribution's backports{more}"
+        ),
+    }
 }
 
 /// Gets `package` into the directory `work`, and unpacks it there; tells where.
