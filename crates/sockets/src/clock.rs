@@ -1,7 +1,8 @@
 //! The kernel's monotonic clock as the run's time, and an alarm on it.
 
-use std::io;
+use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{fs, io};
 
 use hol_base::Time;
 use rustix::time::{
@@ -13,7 +14,15 @@ use rustix::time::{
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: u64,
+    /// What it showed at the last wake-up, where it stands still in between: there reading it is a system call, which takes
+    /// the host longer than anything else that an event wants.
+    standing: Option<Cell<u64>>,
 }
+
+/// Where the kernel names its clock, and the name of one that stands still while anything computes: User-Mode Linux with
+/// time-travel=inf-cpu.
+const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+const STANDING: &str = "time-travel-clock";
 
 /// Readable from the time that it is set to. It has the precision of the kernel's high resolution timers,
 /// where the timeouts of `epoll_wait` and `poll` have slack.
@@ -27,11 +36,19 @@ impl Clock {
     const SECOND: u64 = 1_000_000_000;
 
     pub(crate) fn start() -> Self {
-        Self { start: monotonic() }
+        let stands_still = fs::read_to_string(SOURCE).is_ok_and(|name| name.trim() == STANDING);
+        let start = monotonic();
+        Self { start, standing: stands_still.then(|| Cell::new(start)) }
     }
 
     pub(crate) fn now(&self) -> Time {
-        Time::from_nanos(monotonic() - self.start)
+        let now = self.standing.as_ref().map_or_else(monotonic, Cell::get);
+        Time::from_nanos(now - self.start)
+    }
+
+    /// To be told after each wait.
+    pub(crate) fn wake(&self) {
+        self.standing.iter().for_each(|standing| standing.set(monotonic()));
     }
 
     /// What the wall clock showed when this one began, in ns since 1970.
@@ -83,5 +100,21 @@ impl Alarm {
 impl AsFd for Alarm {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_stands_still_is_read_at_each_wake_up_and_any_other_each_time() {
+        let standing = Clock { start: 0, standing: Some(Cell::new(7)) };
+        assert_eq!((standing.now(), standing.now()), (Time::from_nanos(7), Time::from_nanos(7)));
+        standing.wake();
+        assert!(standing.now() > Time::from_nanos(7));
+        let running = Clock { start: 0, standing: None };
+        let before = running.now();
+        assert!((0..1_000_000).any(|_| running.now() > before));
     }
 }

@@ -65,6 +65,7 @@ impl EventLoop<'_> {
             let deadline = wake.min(self.flow.deadline(self.tally()));
             self.alarm.set(&self.clock, deadline).map_err(refused("set the alarm"))?;
             self.poller.wait(None, &mut ready).map_err(refused("wait for the sockets"))?;
+            self.clock.wake();
             for one in ready.iter() {
                 self.handle(one)?;
             }
