@@ -155,12 +155,17 @@ fn a_snapshot_that_was_cut_short_is_made_again() {
     assert!(again > whole / 2, "{again} of {whole} octets");
 }
 
+/// One of a distribution.
+fn stock(kernels: &Path) -> PathBuf {
+    let mut kernels = fs::read_dir(kernels).unwrap().map(|entry| entry.unwrap().path());
+    kernels.find(|kernel| kernel.join("vmlinuz").is_file()).unwrap()
+}
+
 #[test]
 fn a_kernel_without_sctp_is_refused_for_sctp_only() {
     let Some(kernels) = kernels("a kernel without sctp") else { return };
     let (cache, modules) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let kernel =
-        fs::read_dir(&kernels).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap().path();
+    let kernel = stock(&kernels);
     for module in fs::read_dir(kernel.join("modules")).unwrap().flatten() {
         if module.file_name() != "sctp.ko" {
             fs::copy(module.path(), modules.path().join(module.file_name())).unwrap();
@@ -181,10 +186,10 @@ fn a_kernel_without_sctp_is_refused_for_sctp_only() {
 fn a_kernel_that_was_cut_short_in_the_cache_is_named_with_the_cure() {
     let Some(kernels) = kernels("a truncated kernel") else { return };
     let cache = tempfile::tempdir().unwrap();
-    let kernel = fs::read_dir(&kernels).unwrap().flatten().find(|entry| entry.path().is_dir()).unwrap();
-    let copy = cache.path().join("headofline/kernels").join(kernel.file_name());
+    let kernel = stock(&kernels);
+    let copy = cache.path().join("headofline/kernels").join(kernel.file_name().unwrap());
     fs::create_dir_all(&copy).unwrap();
-    let octets = fs::read(kernel.path().join("vmlinuz")).unwrap();
+    let octets = fs::read(kernel.join("vmlinuz")).unwrap();
     fs::write(copy.join("vmlinuz"), &octets[..octets.len() / 2]).unwrap();
     let arguments = ["compare", "tcp", "--world", "kernel"];
     let output = command(cache.path(), &arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();

@@ -4,16 +4,16 @@
 //! QEMU runs a distribution's kernel without help of the processor and counts instructions for a clock, which jumps over idle
 //! time; so a run needs no rights, takes less than the time it simulates, and repeats itself exactly. Where it does not,
 //! its [`Provenance`] says so. The program inside is this program again. Each run goes on from a
-//! snapshot of one boot. User-Mode Linux runs a kernel of its own ([`build()`]) in a tenth of the time, with a clock that stands still
+//! snapshot of one boot. User-Mode Linux runs a kernel of its own ([`build()`]) for less, with a clock that stands still
 //! while anything computes, and boots for each run.
 //!
-//! Host side: `image`, `modules`, `fetch`, `build` get a kernel (`replace` puts it in its place), `program`, `archive` and `initramfs`
-//! make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`, `stages`
-//! and `check` say what cannot be done.
+//! Host side: `image`, `modules`, `fetch`, `build` get a kernel (`replace` puts it in its place), `program`, `archive` and
+//! `initramfs` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`,
+//! `stages` and `check` say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `captured` back; `journey` joins what both
 //! ends saw.
 //!
-//! What a transaction costs, where, and what would make it cheaper: `docs/kernel-cost.md`.
+//! What a transaction costs, where, and what would make it cheaper: `docs/kernel-cost.md`; the other engine: `docs/kernel-uml.md`.
 
 mod archive;
 mod build;

@@ -13,7 +13,8 @@ pub fn kernels(test: &str) -> Option<PathBuf> {
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
     let listed = Command::new(BIN).args(["kernel", "list"]).output().unwrap();
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let first = text.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from);
+    let first = text.split_whitespace().find(|word| word.starts_with('/') && !word.ends_with("-uml"));
+    let first = first.map(PathBuf::from);
     let found = first.filter(|_| qemu).and_then(|kernel| Some(kernel.parent()?.to_owned()));
     assert!(
         found.is_some() || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(),
@@ -30,8 +31,9 @@ pub fn kernels(test: &str) -> Option<PathBuf> {
 pub fn has(series: &str, test: &str) -> bool {
     let Some(kernels) = kernels(test) else { return false };
     let first = format!("{series}.");
-    let names = fs::read_dir(kernels).unwrap().map(|entry| entry.unwrap().file_name());
-    let found = names.into_iter().any(|name| name.to_string_lossy().starts_with(&first));
+    let kernels = fs::read_dir(kernels).unwrap().map(|entry| entry.unwrap());
+    let mut stock = kernels.filter(|kernel| kernel.path().join("vmlinuz").is_file());
+    let found = stock.any(|kernel| kernel.file_name().to_string_lossy().starts_with(&first));
     let cure = format!("there is no Linux {series} (`hol kernel fetch {series}`)");
     assert!(found || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(), "{test}: {cure}");
     if !found {
