@@ -1,6 +1,6 @@
 //! User-Mode Linux: a kernel that was built to run as a process of the host (`build` does that), with a clock that stands
-//! still while anything computes and jumps when all are idle. Booting takes it so little time that each job has a boot of
-//! its own.
+//! still while anything computes and jumps when all are idle. It boots in a tenth of a second, so each job has a boot of its
+//! own.
 //!
 //! `process` runs the kernel, `processor` says on which processor.
 

@@ -51,7 +51,7 @@ pub(super) struct Process<'d> {
 }
 
 /// What the kernel is told: to take no time for what it computes, a date, and one console. It mixes all of that into its
-/// random numbers, so no path of a run is in it: they begin with the run's directory, outside of which it opens nothing (files on the host want a whole path).
+/// random numbers, so paths are from the run's directory, outside of which the guest opens nothing; hostfs wants a whole one.
 fn command_line() -> [String; 13] {
     [
         format!("mem={MEMORY}M"),
