@@ -1,6 +1,7 @@
 //! `hol exec`: programs of one's own, over each transport.
 
 use clap::Args;
+use hol_kernel::Image;
 use hol_lab::{Experiment, PointResult};
 use hol_measure::RecordKind;
 use hol_report::data::Cell;
@@ -86,7 +87,7 @@ impl Exec {
         }
         let mut source = over(&self.transports)?;
         source.set("COMMAND", "program", &Value::Array(self.programs()?).to_string())?;
-        source.set("world (the default)", "world", "kernel")?;
+        source.set("world (the default)", "world", preferred())?;
         source.set("repetitions (the default)", "repetitions", "10")?;
         if let Some(root) = &self.root {
             source.set("--root", "root", &format!("{root:?}"))?;
@@ -126,6 +127,11 @@ impl Exec {
         let client = program("client", self.command.clone().into(), None);
         Ok(server.chain([client]).collect())
     }
+}
+
+/// Where programs run best: where computing takes no time, if such a kernel was built.
+fn preferred() -> &'static str {
+    if Image::list().iter().any(Image::is_user_mode) { "kernel:uml" } else { "kernel" }
 }
 
 /// `/srv/page=100kB`: a path and what is there.

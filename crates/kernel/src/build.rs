@@ -14,9 +14,10 @@ use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
 
-const PATCHES: [(&str, &str); 3] = [
+const PATCHES: [(&str, &str); 4] = [
     ("host-state.patch", include_str!("../uml/host-state.patch")),
     ("no-host-entropy.patch", include_str!("../uml/no-host-entropy.patch")),
+    ("socket-transport.patch", include_str!("../uml/socket-transport.patch")),
     ("tick.patch", include_str!("../uml/tick.patch")),
 ];
 

@@ -39,13 +39,6 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
             cure: "it is part of nftables; `hol kernel fetch` and `use` take it along now, so run it again",
         });
     }
-    if let Some(module) = image.missing_of_root().filter(|_| !scenario.programs.is_empty()) {
-        return Err(KernelError::ModuleMissing {
-            directory: image.modules(),
-            module,
-            cure: "programs need it; `hol kernel fetch` and `use` take it along now, so run it again",
-        });
-    }
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.handover.is_some() && scenario.transport.kind() == Kind::Udp {

@@ -98,7 +98,7 @@ fn boot() -> Result<(), Trouble> {
     await_exact_timers()?;
     if std::env::var_os(ROOT).is_some() {
         modules::of_root().try_for_each(|file| load(&file))?;
-        programs::await_root()?;
+        door::await_root()?;
     }
     Ok(())
 }

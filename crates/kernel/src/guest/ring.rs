@@ -142,7 +142,12 @@ fn map(socket: &OwnedFd, length: usize) -> nix::Result<NonNull<u8>> {
         libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, socket.as_raw_fd(), 0)
     };
     let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
-    memory.ok_or_else(nix::Error::last)
+    let memory: NonNull<u8> = memory.ok_or_else(nix::Error::last)?;
+    #[expect(unsafe_code, reason = "advice about memory has no safe wrapper")]
+    // SAFETY: it is about the mapping that was just made. A program that is started from here has no use for the ring.
+    let advised = unsafe { libc::madvise(memory.as_ptr().cast(), length, libc::MADV_DONTFORK) };
+    nix::Error::result(advised)?;
+    Ok(memory)
 }
 
 fn bind(socket: &OwnedFd, interface: u32) -> nix::Result<()> {

@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let program: Program = toml::from_str("node = 'a'\ncommand = ['no-such-program']").unwrap();
-        let problem = bring(&mut Tree::default(), &[program.clone()]).unwrap_err().to_string();
+        let problem = bring(&mut Tree::default(), std::slice::from_ref(&program)).unwrap_err().to_string();
         assert!(problem.contains("no-such-program") && problem.contains("install it"), "{problem}");
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("program");

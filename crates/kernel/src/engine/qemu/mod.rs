@@ -38,9 +38,16 @@ impl Engine for Qemu {
         provenance()
     }
 
-    /// Whatever a kernel can do.
-    fn check(&self, _: &Scenario, _: &Image) -> Result<(), KernelError> {
-        Ok(())
+    /// Whatever a kernel can do; the user's programs take modules that not every kernel has.
+    fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
+        match image.missing_of_root().filter(|_| !scenario.programs.is_empty()) {
+            Some(module) => Err(KernelError::ModuleMissing {
+                directory: image.modules(),
+                module,
+                cure: "programs need it; `hol kernel fetch` and `use` take it along now, so run it again",
+            }),
+            None => Ok(()),
+        }
     }
 
     fn memory(&self) -> u64 {
@@ -54,7 +61,6 @@ impl Engine for Qemu {
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
         // First, for without QEMU there is no need to look further.
         let probe = probe()?;
-        let (image, program) = (image.clone(), program.to_owned());
         let (image, program) = (image.clone(), program.to_owned());
         let guest = Guest { image, program, snapshots: Mutex::default(), probe };
         Ok(Arc::new(guest))

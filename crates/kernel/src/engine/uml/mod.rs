@@ -18,7 +18,7 @@ use hol_scenario::{Cost, Scenario};
 
 use super::{Engine, Finished, Started, Task};
 use crate::error::MachineFault;
-use crate::image::Image;
+use crate::image::{Image, cache};
 use crate::initramfs::initramfs;
 use crate::mailbox::Mail;
 use crate::{KernelError, Provenance, Stepping, scratch};
@@ -26,6 +26,8 @@ use process::Process;
 
 /// The file with the job, in the run's directory.
 pub(crate) const JOB: &str = "job.json";
+/// The image for the user's programs there, if the run has some.
+const ROOT: &str = "root";
 /// The file in which the guest leaves its mail there.
 pub(crate) const MAIL: &str = "mail";
 
@@ -45,7 +47,7 @@ impl Engine for Uml {
     }
 
     fn memory(&self) -> u64 {
-        process::MEMORY
+        process::WITH_PROGRAMS
     }
 
     fn cost(&self) -> Cost {
@@ -78,12 +80,18 @@ impl Started for Bootable {
     }
 
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
-        let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
+        // A root is given a second name in the run's directory, which has to be where the first is.
+        let place = task.root.map_or_else(std::env::temp_dir, |_| cache().join("runs"));
+        let work = scratch::directory(&place, "hol-run")?;
+        if let Some(root) = task.root {
+            let path = work.path().join(ROOT);
+            fs::hard_link(root.image(), &path).map_err(|e| KernelError::file("create", &path, e))?;
+        }
         let path = work.path().join(JOB);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
         let link = work.path().join(process::INITRAMFS);
         symlink(self.initramfs(), &link).map_err(|e| KernelError::file("create", &link, e))?;
-        let mut process = Process::start(&self.image.file(), work.path(), task.limit)?;
+        let mut process = Process::start(&self.image.file(), work.path(), task)?;
         let status = process.wait(goes_on)?;
         let console = process.console();
         match mail(&work.path().join(MAIL)) {

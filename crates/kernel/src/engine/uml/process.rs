@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use nix::sched::sched_setaffinity;
 use nix::sys::personality::{self, Persona};
@@ -16,13 +15,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::processor::Processor;
+use crate::engine::Task;
 use crate::engine::child;
 use crate::engine::patience::Patience;
 use crate::error::Console;
 use crate::{KernelError, guest};
 
 /// Memory of the guest in MiB, as much as QEMU's has. It takes what it uses of that.
-pub(super) const MEMORY: u64 = 512;
+const MEMORY: u64 = 512;
+/// The same of one that runs programs.
+pub(super) const WITH_PROGRAMS: u64 = 1024;
 
 /// The file system that it begins with, in the run's directory.
 pub(super) const INITRAMFS: &str = "initramfs";
@@ -52,9 +54,9 @@ pub(super) struct Process<'d> {
 
 /// What the kernel is told: to take no time for what it computes, a date, and one console. It mixes all of that into its
 /// random numbers, so paths are from the run's directory, outside of which the guest opens nothing; hostfs wants a whole one.
-fn command_line() -> [String; 13] {
+fn command_line(memory: u64) -> [String; 13] {
     [
-        format!("mem={MEMORY}M"),
+        format!("mem={memory}M"),
         format!("initrd={INITRAMFS}"),
         "rdinit=/init".to_owned(),
         format!("{}={}", guest::MARK, guest::UML),
@@ -71,17 +73,18 @@ fn command_line() -> [String; 13] {
 }
 
 impl<'d> Process<'d> {
-    /// Starts the kernel `linux` in `directory`. It has `limit` of wall-clock time.
-    pub(super) fn start(linux: &Path, directory: &'d Path, limit: Duration) -> Result<Self, KernelError> {
+    /// Starts the kernel `linux` in `directory` for a task.
+    pub(super) fn start(linux: &Path, directory: &'d Path, task: &Task<'_>) -> Result<Self, KernelError> {
         let file = |name: &str| {
             let path = directory.join(name);
             File::create(&path).map_err(|e| KernelError::file("create", &path, e))
         };
         let processor = Processor::take();
         let mut command = Command::new(linux);
-        command.args(command_line()).current_dir(directory);
+        let size = task.root.map_or(MEMORY, |_| WITH_PROGRAMS);
+        command.args(command_line(size)).current_dir(directory);
         command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
-        command.env_clear().env("TMPDIR", memory(directory));
+        command.env_clear().env("TMPDIR", memory(directory, size));
         child::bind(&mut command);
         settle(&mut command, &processor);
         let failed = |problem| KernelError::file("run", linux, problem);
@@ -91,7 +94,7 @@ impl<'d> Process<'d> {
             let _ = child::end(&mut child);
             failed(problem.into())
         })?;
-        let patience = Patience::new(limit);
+        let patience = Patience::new(task.limit);
         Ok(Self { child, ending, is_over: false, directory, patience, _processor: processor })
     }
 
@@ -134,11 +137,11 @@ impl Drop for Process<'_> {
 
 /// Where the guest's memory is: a file that nobody else sees, in memory where there is room for it, and where it may be
 /// executed. In containers it often may not.
-fn memory(directory: &Path) -> &Path {
+fn memory(directory: &Path, size: u64) -> &Path {
     let shared = Path::new(SHARED);
     let fits = |system: Statvfs| {
         let free = system.blocks_available() * system.fragment_size();
-        free >> 20 >= MEMORY && !system.flags().contains(FsFlags::ST_NOEXEC)
+        free >> 20 >= size && !system.flags().contains(FsFlags::ST_NOEXEC)
     };
     if statvfs(shared).is_ok_and(fits) { shared } else { directory }
 }

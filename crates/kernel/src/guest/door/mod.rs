@@ -5,6 +5,7 @@ mod qemu;
 mod uml;
 
 pub(crate) use qemu::JOB;
+pub(super) use qemu::await_root;
 
 use super::{MARK, Trouble, UML};
 use crate::mailbox::Mail;
@@ -16,6 +17,9 @@ pub(super) trait Door {
 
     /// The job, as JSON.
     fn job(&self) -> Result<Vec<u8>, Trouble>;
+
+    /// What to mount for the user's programs: a device, or a file, with a read-only file system.
+    fn root(&self) -> Result<&'static str, Trouble>;
 
     /// Gives the result to the host.
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble>;

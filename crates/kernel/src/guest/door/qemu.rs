@@ -1,7 +1,12 @@
 //! QEMU's: a file of the machine with the job, memory for the result, and a port that pauses the machine.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::libc::{c_ulong, ioctl};
 
 use super::Door;
 use crate::guest::{Trouble, load};
@@ -15,6 +20,24 @@ pub(crate) const JOB: &str = "opt/headofline/job";
 /// very instruction, and may go on later.
 const PAUSE: (u64, u8) = (0x505, 1);
 
+/// The device with the image for the user's programs.
+const ROOT_DEVICE: &str = "/dev/pmem0";
+/// blkdev: forgets what it has in memory of a device.
+const BLKFLSBUF: c_ulong = 0x1261;
+
+/// Waits for the device, which its driver makes soon after it is loaded.
+pub(in crate::guest) fn await_root() -> Result<(), Trouble> {
+    const STEP: Duration = Duration::from_millis(10);
+    for _ in 0..1000 {
+        if Path::new(ROOT_DEVICE).exists() {
+            return Ok(());
+        }
+        std::thread::park_timeout(STEP);
+    }
+    let cause = "this kernel has no driver for memory that does not forget (nfit, nd_pmem)";
+    Err(format!("{ROOT_DEVICE} does not appear: {cause}").into())
+}
+
 #[derive(Debug)]
 pub(super) struct Qemu;
 
@@ -27,6 +50,18 @@ impl Door for Qemu {
         load(&modules::file(modules::MAILBOX))?;
         let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB}/raw");
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
+    }
+
+    /// The machine saw another image when it booted, which it has to forget.
+    fn root(&self) -> Result<&'static str, Trouble> {
+        let device = File::open(ROOT_DEVICE).map_err(|e| format!("{ROOT_DEVICE}: {e}"))?;
+        #[expect(unsafe_code, reason = "this request has no safe wrapper")]
+        // SAFETY: it takes no argument.
+        let flushed = unsafe { ioctl(device.as_raw_fd(), BLKFLSBUF, 0) };
+        if flushed == 0 {
+            return Ok(ROOT_DEVICE);
+        }
+        Err(format!("cannot look at {ROOT_DEVICE} anew: {}", std::io::Error::last_os_error()).into())
     }
 
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {

@@ -14,6 +14,8 @@ use crate::mailbox::Mail;
 
 /// Where the directory is in here.
 const HOST: &str = "/host";
+/// The image for the user's programs in it.
+const ROOT: &str = "/host/root";
 
 #[derive(Debug)]
 pub(super) struct Uml;
@@ -28,6 +30,10 @@ impl Door for Uml {
     fn job(&self) -> Result<Vec<u8>, Trouble> {
         let path = Path::new(HOST).join(JOB);
         fs::read(&path).map_err(|e| format!("cannot read the job from {}: {e}", path.display()).into())
+    }
+
+    fn root(&self) -> Result<&'static str, Trouble> {
+        Ok(ROOT)
     }
 
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {

@@ -23,11 +23,10 @@ use hol_workloads::Kind;
 use nix::sys::prctl::set_timerslack;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Trouble;
 use super::topology::Topology;
+use super::{Trouble, door};
 use crate::netem::BuildableNetwork;
 use place::Place;
-pub(super) use place::await_root;
 use process::{Process, Status};
 use swap::Swap;
 
@@ -61,7 +60,7 @@ impl<'s> Programs<'s> {
         }
         // Wake-ups may otherwise come 50 µs late.
         set_timerslack(1)?;
-        place::open_root()?;
+        place::open_root(door::here().root()?)?;
         cell::open()?;
         let hosts = hosts(topology, plan);
         let mut places = BTreeMap::new();

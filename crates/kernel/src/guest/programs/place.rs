@@ -1,12 +1,9 @@
 //! What a program sees of its node: a file system that it may change and nobody else has, its network, its name.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
 
-use nix::libc::{c_ulong, ioctl};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::sethostname;
@@ -15,13 +12,10 @@ use super::Network;
 use crate::guest::Trouble;
 use crate::root::{NODES, SHARED};
 
-/// The device that has the root, and where it is mounted.
-const DEVICE: &str = "/dev/pmem0";
+/// Where the root is mounted.
 const LOWER: &str = "/lower";
 /// What the nodes change is here.
 pub(super) const PLACES: &str = "/places";
-/// blkdev: forgets what it has in memory of a device.
-const BLKFLSBUF: c_ulong = 0x1261;
 
 /// The namespaces of a node, and its file system in the first of them.
 #[derive(Debug)]
@@ -33,33 +27,10 @@ pub(super) struct Place {
     pub(super) root: PathBuf,
 }
 
-/// Waits for the device, which its driver makes soon after it is loaded.
-pub(in crate::guest) fn await_root() -> Result<(), Trouble> {
-    const STEP: Duration = Duration::from_millis(10);
-    for _ in 0..1000 {
-        if Path::new(DEVICE).exists() {
-            return Ok(());
-        }
-        thread::park_timeout(STEP);
-    }
-    Err(format!(
-        "{DEVICE} does not appear: this kernel has no driver for memory that does not forget (nfit, nd_pmem)"
-    )
-    .into())
-}
-
-/// Mounts the root of all nodes, and makes room for what they change.
-pub(super) fn open_root() -> Result<(), Trouble> {
-    // The machine saw another image when it booted.
-    let device = File::open(DEVICE).map_err(|e| format!("{DEVICE}: {e}"))?;
-    #[expect(unsafe_code, reason = "this request has no safe wrapper")]
-    // SAFETY: it takes no argument.
-    let flushed = unsafe { ioctl(device.as_raw_fd(), BLKFLSBUF, 0) };
-    if flushed != 0 {
-        return Err(format!("cannot look at {DEVICE} anew: {}", std::io::Error::last_os_error()).into());
-    }
+/// Mounts the root of all nodes, which is at `source`, and makes room for what they change.
+pub(super) fn open_root(source: &str) -> Result<(), Trouble> {
     fs::create_dir_all(LOWER)?;
-    put(Some(DEVICE), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
+    put(Some(source), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
     fs::create_dir_all(PLACES)?;
     put(Some("places"), PLACES, "tmpfs", MsFlags::empty(), Some("size=60%"))
 }

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use hol_stack::Kind;
 
@@ -17,6 +18,9 @@ use crate::guest::code::*;
 const FUNCTION: &str = "update_socket_protocol";
 /// Where the kernel lists its types and functions.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// The setting of a kernel with `uml/socket-transport.patch`.
+const SETTING: &str = "/proc/sys/kernel/socket_transport";
 
 /// socket(2), linux/in.h
 const AF_INET: i32 = 2;
@@ -57,6 +61,11 @@ impl Swap {
             Kind::Sctp => SCTP,
             _ => return Err("programs speak TCP, MPTCP or SCTP; take one of these".into()),
         };
+        // A kernel that `hol kernel build` has built does it by itself.
+        if Path::new(SETTING).exists() {
+            fs::write(SETTING, wanted.to_string())?;
+            return Ok(Self(None));
+        }
         let types = fs::read(TYPES).map_err(|e| format!("{TYPES}: {e}"))?;
         let Some(function) = btf::function(&types, FUNCTION) else {
             // Only who asks for Multipath TCP himself gets it then.

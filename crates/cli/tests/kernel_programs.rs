@@ -1,0 +1,195 @@
+//! The user's own programs in the kernel world. Without QEMU, a kernel or `mkfs.erofs` these tests say so and pass, unless
+//! `HOL_REQUIRE_KERNEL` is set; so do those of programs that this machine has not got, unless `HOL_REQUIRE_PROGRAMS` is.
+
+mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
+
+use std::path::Path;
+use std::process::Command;
+
+use hol::{BIN, failure, ok};
+use kernel::kernels;
+use serde_json::Value;
+
+/// Whether there is a kernel world, and all these programs are here; said aloud, or required.
+fn has(programs: &[&str], test: &str) -> bool {
+    let is_there = |program: &str| {
+        Command::new("sh")
+            .args(["-c", &format!("PATH=$PATH:/usr/sbin command -v {program}")])
+            .output()
+            .is_ok_and(|found| found.status.success())
+    };
+    let missing = programs.iter().chain(&["mkfs.erofs"]).find(|program| !is_there(program));
+    assert!(
+        missing.is_none() || std::env::var_os("HOL_REQUIRE_PROGRAMS").is_none(),
+        "{test}: there is no {missing:?}"
+    );
+    if let Some(program) = missing {
+        eprintln!("{test}: SKIPPED, for there is no {program}");
+    }
+    missing.is_none() && kernels(test).is_some()
+}
+
+fn exec(directory: &Path, arguments: &[&str]) -> Vec<Value> {
+    let text = ok(directory, &[&["exec", "--json"], arguments].concat());
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn number(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap_or_else(|| panic!("{key} of {row}"))
+}
+
+/// A file of 100 kB from nginx, one connection, no loss: an initial window of ten segments (RFC 6928) doubles each round trip, so
+/// that 70 segments take three; with the opening four, 80 ms, and what the emulated processor takes.
+#[test]
+fn a_page_comes_over_each_transport_and_each_run_repeats_itself() {
+    let name = "a_page_comes_over_each_transport_and_each_run_repeats_itself";
+    if !has(&["nginx", "curl"], name) {
+        return;
+    }
+    let line = [
+        &["tcp", "mptcp", "sctp", "--repetitions=2", "--loss=1%", "--server=nginx", "--listens=80"][..],
+        &["--measure=transaction", "--file=/var/www/html/page=100kB"],
+        &["--", "curl", "-sfo", "/dev/null", "http://server/page", "http://server/page"],
+    ]
+    .concat();
+    let [first, again] = [(); 2].map(|()| exec(Path::new("."), &line));
+    for (row, same) in first.iter().zip(&again) {
+        assert_eq!(row["digest"], same["digest"], "{row}");
+        assert_eq!((row["completed"].as_u64(), row["failed"].as_u64()), (Some(4), Some(0)), "{row}");
+        assert!((60.0..=2000.0).contains(&number(row, "mean_ms")), "{row}");
+    }
+    let digests: Vec<_> = first.iter().map(|row| row["digest"].as_str().unwrap()).collect();
+    assert!(digests[0] != digests[1] && digests[1] != digests[2], "{digests:?}");
+}
+
+/// Without loss a request over a connection that is open takes a round trip; the program says the same as its packets.
+#[test]
+fn what_packets_tell_is_what_the_program_says() {
+    let name = "what_packets_tell_is_what_the_program_says";
+    if !has(&["nginx", "curl"], name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = "world = 'kernel'\ntransports = ['tcp']\nrepetitions = 1\n\
+        [network]\ndelay = '25ms'\n\
+        [workload]\nkind = 'programs'\nmeasure = 'transaction'\n\
+        [[program]]\nnode = 'server'\ncommand = 'nginx'\nready = { listens = 80 }\n\
+        files.'/var/www/html/a' = { text = 'short' }\n\
+        [[program]]\nnode = 'client'\n\
+        command = ['curl', '-sf', '-o', '/dev/null', '-w', '%{time_total} ', 'http://server/a', '-o', '/dev/null', 'http://server/a']\n";
+    std::fs::write(directory.path().join("x.toml"), experiment).unwrap();
+    let text = ok(directory.path(), &["run", "x.toml", "--out", "out", "--json"]);
+    let row: Value = serde_json::from_str(text.trim()).expect(&text);
+    assert_eq!(row["completed"].as_u64(), Some(2), "{row}");
+    assert!((50.0..51.0).contains(&number(&row, "mean_ms")), "{row}");
+    let journal = std::fs::read_to_string(directory.path().join("out/runs.jsonl")).unwrap();
+    let run: Value = journal.lines().map(|line| serde_json::from_str(line).unwrap()).last().unwrap();
+    let client = &run["facts"]["programs"][1];
+    assert_eq!(client["status"], "exit 0", "{client}");
+    let said: Vec<f64> =
+        client["stdout"].as_str().unwrap().split_whitespace().map(|word| word.parse().unwrap()).collect();
+    // The second goes over the connection of the first, and curl computes a little.
+    assert!((0.050..0.055).contains(&said[1]) && (0.100..0.115).contains(&said[0]), "{said:?}");
+}
+
+#[test]
+fn programs_see_their_node_and_nothing_of_this_machine() {
+    let name = "programs_see_their_node_and_nothing_of_this_machine";
+    if !has(&[], name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("given.txt"), "hello\n").unwrap();
+    std::fs::write(directory.path().join("secret"), "").unwrap();
+    let script = "hostname; cat given.txt; grep -c server /etc/hosts; ls; touch /etc/new && echo written";
+    let text = ok(directory.path(), &["exec", "tcp", "--repetitions=1", "--", "sh", "-c", script]);
+    for line in ["client", "hello", "1", "given.txt", "written"] {
+        assert!(text.contains(&format!("stdout | {line}\n")), "{line}: {text}");
+    }
+    assert!(!text.contains("secret") && !Path::new("/etc/new").exists(), "{text}");
+}
+
+#[test]
+fn what_goes_wrong_with_a_program_is_named() {
+    let name = "what_goes_wrong_with_a_program_is_named";
+    if !has(&[], name) {
+        return;
+    }
+    let line = |command: &[&'static str]| [&["exec", "tcp", "--repetitions=1"], command].concat();
+    for (command, exit, words) in [
+        (&["--", "no-such-program"][..], 2, ["no-such-program", "install it"]),
+        (&["--server=false", "--listens=80", "--", "true"], 1, ["\"false\" on server", "exit 1"]),
+        (&["--server=sleep 99", "--listens=80", "--", "true"], 1, ["sleep 99", "not ready after 30 s"]),
+        (&["--root=/", "--", "true"], 2, ["whole machine", "host"]),
+        (&["--file=page=1kB", "--", "true"], 2, ["absolute path", "/srv/page.html"]),
+    ] {
+        let (code, told) = failure(Path::new("."), &line(command));
+        assert_eq!(code, exit, "{told}");
+        assert!(words.iter().all(|word| told.contains(word)), "{command:?}: {told}");
+    }
+    let limit = "workload={ kind = 'programs', limit = '5s' }";
+    let late = ok(Path::new("."), &line(&["--set", limit, "--", "sleep", "9"]));
+    assert!(late.contains("had not ended after 5 s (workload.limit)"), "{late}");
+    let failed = ok(Path::new("."), &line(&["--", "sh", "-c", "echo no such luck >&2; exit 3"]));
+    assert!(failed.contains("ended with exit 3; it said: no such luck"), "{failed}");
+}
+
+/// An unmodified client and server in Python's asyncio, iperf3, and Samba; each over three transports.
+#[test]
+fn programs_of_all_kinds_run_over_all_transports() {
+    let name = "programs_of_all_kinds_run_over_all_transports";
+    if !has(&["iperf3", "smbd", "smbclient", "/usr/bin/python3"], name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write("echo.py", include_str!("programs/echo.py"));
+    write("smb.conf", include_str!("programs/smb.conf"));
+    let all = ["tcp", "mptcp", "sctp", "--repetitions=1"];
+    let runs: [&[&str]; 3] = [
+        &[
+            "--server=/usr/bin/python3 echo.py serve",
+            "--listens=7000",
+            "--",
+            "/usr/bin/python3",
+            "echo.py",
+            "ask",
+        ],
+        &[
+            "--server=iperf3 -s",
+            "--listens=5201",
+            "--bandwidth=10Mbit",
+            "--",
+            "iperf3",
+            "-c",
+            "server",
+            "-t",
+            "3",
+        ],
+        &[
+            "--server=mkdir -p /run/samba; smbd -F --no-process-group",
+            "--listens=445",
+            "--file=/etc/samba/smb.conf=smb.conf",
+            "--file=/srv/f=50kB",
+            "--",
+            "smbclient",
+            "-N",
+            "//server/share",
+            "-c",
+            "get f /dev/null",
+        ],
+    ];
+    for run in runs {
+        let rows = exec(directory.path(), &[&all, run].concat());
+        assert_eq!(rows.len(), 3);
+        for row in rows {
+            assert_eq!(
+                (row["completed"].as_u64(), row["failed"].as_u64()),
+                (Some(1), Some(0)),
+                "{run:?}: {row}"
+            );
+        }
+    }
+}
