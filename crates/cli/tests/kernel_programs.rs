@@ -40,6 +40,12 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} of {row}"))
 }
 
+/// QEMU, and User-Mode Linux where it is there.
+fn worlds(test: &str) -> Vec<&'static str> {
+    let all = [("--world=kernel", true), ("--world=kernel:uml", kernel::has_user_mode(test))];
+    all.into_iter().filter(|(_, is_there)| *is_there).map(|(world, _)| world).collect()
+}
+
 /// A file of 100 kB from nginx, one connection, no loss: an initial window of ten segments (RFC 6928) doubles each round trip, so
 /// that 70 segments take three; with the opening four, 80 ms, and what the emulated processor takes.
 #[test]
@@ -48,14 +54,29 @@ fn a_page_comes_over_each_transport_and_each_run_repeats_itself() {
     if !has(&["nginx", "curl"], name) {
         return;
     }
-    let line = [
-        &["tcp", "mptcp", "sctp", "--repetitions=2", "--loss=1%", "--server=nginx", "--listens=80"][..],
-        &["--measure=transaction", "--file=/var/www/html/page=100kB"],
-        &["--", "curl", "-sfo", "/dev/null", "http://server/page", "http://server/page"],
-    ]
-    .concat();
-    let [first, again] = [(); 2].map(|()| exec(Path::new("."), &line));
-    for (row, same) in first.iter().zip(&again) {
+    for world in worlds(name) {
+        let line = [
+            &[
+                "tcp",
+                "mptcp",
+                "sctp",
+                "--repetitions=2",
+                "--loss=1%",
+                "--server=nginx",
+                "--listens=80",
+                world,
+            ][..],
+            &["--measure=transaction", "--file=/var/www/html/page=100kB"],
+            &["--", "curl", "-sfo", "/dev/null", "http://server/page", "http://server/page"],
+        ]
+        .concat();
+        let [first, again] = [(); 2].map(|()| exec(Path::new("."), &line));
+        check(&first, &again);
+    }
+}
+
+fn check(first: &[Value], again: &[Value]) {
+    for (row, same) in first.iter().zip(again) {
         assert_eq!(row["digest"], same["digest"], "{row}");
         assert_eq!((row["completed"].as_u64(), row["failed"].as_u64()), (Some(4), Some(0)), "{row}");
         assert!((60.0..=2000.0).contains(&number(row, "mean_ms")), "{row}");
@@ -85,7 +106,7 @@ fn what_packets_tell_is_what_the_program_says() {
     assert_eq!(row["completed"].as_u64(), Some(2), "{row}");
     assert!((50.0..51.0).contains(&number(&row, "mean_ms")), "{row}");
     let journal = std::fs::read_to_string(directory.path().join("out/runs.jsonl")).unwrap();
-    let run: Value = journal.lines().map(|line| serde_json::from_str(line).unwrap()).last().unwrap();
+    let run: Value = journal.lines().map(|line| serde_json::from_str(line).unwrap()).next_back().unwrap();
     let client = &run["facts"]["programs"][1];
     assert_eq!(client["status"], "exit 0", "{client}");
     let said: Vec<f64> =
