@@ -203,11 +203,27 @@ fn told(result: &PointResult) -> String {
     text
 }
 
+/// What it had of the processor, and what to do where that is more than a tenth of its time: then not the network was measured.
+fn share(program: &ProgramFacts) -> String {
+    let ProgramFacts { started, ended, processor, .. } = program;
+    let used = processor.as_millis_f64();
+    let whole =
+        started.zip(*ended).map_or(f64::INFINITY, |(start, end)| end.as_millis_f64() - start.as_millis_f64());
+    match () {
+        () if used == 0.0 => String::new(),
+        () if used > whole / 10.0 => format!(
+            ", {used:.1} ms of processor, {:.0} % of its time: an emulated one is slow; `hol kernel build` makes a kernel on which \
+             computing takes none",
+            100.0 * used / whole
+        ),
+        () => format!(", {used:.1} ms of processor"),
+    }
+}
+
 /// How a program ended in the first repetition, and the first that it printed.
 fn said(program: &ProgramFacts) -> String {
-    let ProgramFacts { node, command, status, processor, stdout, stderr, .. } = program;
-    let mut text =
-        format!("  {command} on {node}: {status}, {:.1} ms of processor\n", processor.as_millis_f64());
+    let ProgramFacts { node, command, status, stdout, stderr, .. } = program;
+    let mut text = format!("  {command} on {node}: {status}{}\n", share(program));
     for (name, output) in [("stdout", stdout), ("stderr", stderr)] {
         let lines: Vec<&str> = output.lines().collect();
         lines.iter().take(LINES).for_each(|line| text += &format!("    {name} | {line}\n"));
@@ -216,4 +232,34 @@ fn said(program: &ProgramFacts) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Duration;
+
+    #[test]
+    fn a_large_share_of_the_processor_is_told_with_the_cure() {
+        let of = |processor| {
+            let (started, ended) = (Some(Duration::from_millis(100)), Some(Duration::from_millis(300)));
+            share(&ProgramFacts {
+                started,
+                ended,
+                processor: Duration::from_millis(processor),
+                ..ProgramFacts::default()
+            })
+        };
+        assert_eq!((of(0), of(20)), (String::new(), ", 20.0 ms of processor".to_owned()));
+        let large = of(50);
+        assert!(large.contains("25 % of its time") && large.contains("hol kernel build"), "{large}");
+    }
+
+    #[test]
+    fn a_file_is_a_number_of_octets_or_one_of_this_machine() {
+        let size = content("/srv/f=100kB").unwrap().1;
+        assert_eq!(size["size"].as_str(), Some("100kB"));
+        assert_eq!(content("/srv/f=page.html").unwrap().1["from"].as_str(), Some("page.html"));
+        assert!(content("/srv/f").unwrap_err().to_string().contains("PATH=FILE"));
+    }
 }

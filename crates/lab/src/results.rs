@@ -109,8 +109,12 @@ impl PointResult {
         self.runs.iter().filter(|run| run.collapsed()).count()
     }
 
-    /// Whether the mean latency would be the same if the runs were longer, as far as they show it.
+    /// Whether the mean latency would be the same if the runs were longer, as far as they show it. What programs ask for has a
+    /// beginning and an end.
     pub fn is_steady(&self) -> bool {
+        if self.point.scenario(0).runs_programs() {
+            return true;
+        }
         let halves = self.runs.iter().filter_map(|run| run.summary.halves.means_ms());
         is_steady(&halves.collect::<Vec<_>>())
     }
