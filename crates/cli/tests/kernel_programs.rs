@@ -132,6 +132,24 @@ fn programs_see_their_node_and_nothing_of_this_machine() {
     assert!(!text.contains("secret") && !Path::new("/etc/new").exists(), "{text}");
 }
 
+/// Neither by the file system of User-Mode Linux' host, nor by devices, nor by the first process.
+#[test]
+fn programs_have_no_way_to_this_machine() {
+    let name = "programs_have_no_way_to_this_machine";
+    if !has(&["mount", "mknod"], name) {
+        return;
+    }
+    let script = "mkdir /x; mount -t hostfs -o /../../../../.. x /x && ls /x; mount -t tmpfs t /x && echo mounted; \
+        mknod /x/mem c 1 1 && echo made; ls /dev/mem /dev/port /dev/pmem0 /host /proc/1/root; ls -d /dev/null /dev/fd";
+    for world in worlds(name) {
+        let line = ["exec", "tcp", "--repetitions=1", world, "--", "sh", "-c", script];
+        let text = ok(Path::new("."), &line);
+        let printed = text.lines().filter(|line| line.contains("stdout |"));
+        let printed: Vec<_> = printed.map(|line| line.trim().trim_start_matches("stdout | ")).collect();
+        assert_eq!(printed, ["/dev/fd", "/dev/null"], "{world}: {text}");
+    }
+}
+
 #[test]
 fn what_goes_wrong_with_a_program_is_named() {
     let name = "what_goes_wrong_with_a_program_is_named";

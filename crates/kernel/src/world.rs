@@ -79,7 +79,9 @@ impl Kernel {
         let (mut run, packets) = measured?;
         if let Some(facts) = &mut run.course.facts {
             facts.provenance = provenance.to_string();
-            facts.caution = provenance.warning().or(facts.caution.take());
+            let cautions = [provenance.warning(), facts.caution.take()];
+            let cautions: Vec<String> = cautions.into_iter().flatten().collect();
+            facts.caution = (!cautions.is_empty()).then(|| cautions.join("; "));
         }
         Ok((run, packets))
     }

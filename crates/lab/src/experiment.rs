@@ -442,6 +442,7 @@ impl File {
             }
             ScenarioError::Workload(_)
             | ScenarioError::NoProgram
+            | ScenarioError::ProgramsStart
             | ScenarioError::ProgramsBeside
             | ScenarioError::UnknownNode { .. }
             | ScenarioError::SameEnds(_)

@@ -50,6 +50,11 @@ pub enum ScenarioError {
         "the workload is programs, and there is no [[program]] whose end is awaited; add one without `ready`, or take another `kind`"
     )]
     NoProgram,
+    /// Each program has a start of its own.
+    #[error(
+        "`start` and `spread` of the workload say nothing of programs; give each [[program]] its own `start`"
+    )]
+    ProgramsStart,
     /// Programs stand in a list of their own.
     #[error("programs are no workload of a [[background]] or [[onward]]; add a [[program]] for each instead")]
     ProgramsBeside,

@@ -192,6 +192,9 @@ impl Scenario {
         if is_programs(&self.workload.kind) && !self.programs.iter().any(Program::is_awaited) {
             return Err(ScenarioError::NoProgram);
         }
+        if self.runs_programs() && self.workload.start + self.workload.spread > Duration::ZERO {
+            return Err(ScenarioError::ProgramsStart);
+        }
         for (index, program) in self.programs.iter().enumerate() {
             program.check().map_err(|problem| ScenarioError::Program { index, problem })?;
         }

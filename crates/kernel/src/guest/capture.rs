@@ -12,6 +12,9 @@ use crate::job::Job;
 /// All rings together take at most so many octets, a quarter of the memory.
 const MEMORY: usize = 128 << 20;
 
+/// What they hold has to go through the door with all else.
+const MAIL: usize = 48 << 20;
+
 /// The rings, each with the number of its interface.
 #[derive(Debug)]
 pub(super) struct Capture(Vec<(u16, Ring)>);
@@ -41,6 +44,12 @@ impl Capture {
             for frame in ring.frames() {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
                 captured::pack(&mut packets, time, *interface, frame.received, frame.octets);
+            }
+            if packets.len() > MAIL {
+                return Err(format!(
+                    "the packets of a run are more than the {} MiB that a capture hands over",
+                    MAIL >> 20
+                ));
             }
         }
         Ok(packets)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{FIRST_CLIENT_PORT, ProgramFacts, Scenario, Tied, server_port};
+use hol_scenario::{FIRST_CLIENT_PORT, ProgramFacts, Scenario, Stopped, Tied, server_port};
 use hol_sockets::{Assignment, Bell, End, Ending, FlowRun, Site, SocketsError, Stop, Ties};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
@@ -157,9 +157,13 @@ pub(super) fn run(
         let beside = beside.map(|beside| beside.join().expect("programs do not panic"));
         (run, beside, ended, raised)
     });
-    let (run, mut programs) = run?;
+    let (mut run, mut programs) = run?;
     if let Some(beside) = beside {
-        (_, programs) = beside?;
+        let (told, facts) = beside?;
+        programs = facts;
+        if run.stopped == Stopped::Finished && told.stopped != Stopped::Finished {
+            run.stopped = told.stopped;
+        }
     }
     raised?;
     let mut runs = vec![run];

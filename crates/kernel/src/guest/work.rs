@@ -32,8 +32,9 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let programs = Programs::begin(&topology, &plan, scenario)?;
-    let capture =
-        (job.capture || programs.is_some()).then(|| Capture::start(&topology, plan.mtu, job)).transpose()?;
+    let capture = (job.capture || scenario.runs_programs())
+        .then(|| Capture::start(&topology, plan.mtu, job))
+        .transpose()?;
     schedule::start(plan.changes.clone(), chains, moves)?;
     let outcome = flow::run(&flows, &job.scenario, programs)?;
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.epoch)) {

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
@@ -30,12 +31,24 @@ pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
     let digest = tree.digest()?;
     let images = cache().join("roots");
     let image = images.join(format!("{digest}.erofs"));
-    if !image.is_file() {
-        make(tree, &images, &image)?;
-        prune(&images);
-    }
-    let size = fs::metadata(&image).map_err(|e| KernelError::file("read", &image, e))?.len();
-    Ok(Root { image, size, digest })
+    let held = match hold(&image) {
+        Ok(held) => held,
+        Err(_) => {
+            make(tree, &images, &image)?;
+            let held = hold(&image).map_err(|e| KernelError::file("read", &image, e))?;
+            prune(&images);
+            held
+        }
+    };
+    let size = held.metadata().map_err(|e| KernelError::file("read", &image, e))?.len();
+    Ok(Root { image, size, digest, _held: Arc::new(held) })
+}
+
+/// Opens an image, and keeps others from removing it.
+fn hold(image: &Path) -> io::Result<File> {
+    let file = File::open(image)?;
+    file.lock_shared()?;
+    Ok(file)
 }
 
 fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
@@ -47,6 +60,10 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     mkfs.args(["--all-root", "-x-1", "-U", "00000000-0000-0000-0000-000000000000", "--quiet"]);
     let missing = |_| KernelError::ProgramMissing { program: MKFS.0.to_owned(), package: MKFS.1 };
     let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;
+    // Nobody but root removes what is in a directory that may not be written.
+    for (path, _) in tree.entries().filter(|(_, entry)| matches!(entry, Entry::Directory(_))) {
+        let _ = fs::set_permissions(stage.join(path), Permissions::from_mode(OPEN));
+    }
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
         return Err(KernelError::Program { program: MKFS.0.to_owned(), said });
@@ -70,6 +87,12 @@ fn fill(file: &File) -> io::Result<u64> {
 fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
     for (path, entry) in tree.entries() {
+        if !tree.holds(path) {
+            return Err(KernelError::image(
+                path,
+                "it lies behind a link; name the place that the link leads to",
+            ));
+        }
         let place = stage.join(path);
         put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;
     }
@@ -100,17 +123,20 @@ fn put(entry: &Entry, place: &Path) -> io::Result<()> {
         Entry::Link(target) => symlink(target, place),
         Entry::Fresh(octets) => fs::write(place, octets),
         // A second name costs nothing; not every file may have one.
-        Entry::Copy { of, .. } => fs::hard_link(of, place).or_else(|_| copy(of, place)),
+        Entry::Copy { of, .. } => match fs::hard_link(of, place) {
+            Err(problem) if problem.kind() != io::ErrorKind::AlreadyExists => copy(of, place),
+            done => done,
+        },
     }
 }
 
 fn copy(of: &Path, place: &Path) -> io::Result<()> {
     fs::copy(of, place)?;
     let times = fs::FileTimes::new().set_modified(fs::metadata(of)?.modified()?);
-    File::options().write(true).open(place)?.set_times(times)
+    File::open(place)?.set_times(times)
 }
 
-/// Removes all but the newest images.
+/// Removes all but the newest images, and those that somebody holds.
 fn prune(images: &Path) {
     let entries = fs::read_dir(images).into_iter().flatten().flatten();
     let mut found: Vec<(_, PathBuf)> = entries
@@ -119,5 +145,9 @@ fn prune(images: &Path) {
         .collect();
     found.sort();
     let surplus = found.len().saturating_sub(KEPT);
-    found[..surplus].iter().for_each(|(_, path)| drop(fs::remove_file(path)));
+    for (_, path) in &found[..surplus] {
+        if File::open(path).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(path);
+        }
+    }
 }

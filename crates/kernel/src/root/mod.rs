@@ -10,11 +10,13 @@ mod packages;
 mod tree;
 mod unpacked;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_base::{Digest, Seed};
 use hol_scenario::{Content, Program, Root as Origin, Scenario};
+use tempfile::TempDir;
 
 use crate::KernelError;
 use tree::Tree;
@@ -25,12 +27,14 @@ pub(crate) const SHARED: &str = "root";
 pub(crate) const NODES: &str = "nodes";
 
 /// An image.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Root {
     image: PathBuf,
     /// In octets.
     size: u64,
     digest: Digest,
+    /// As long as it is open and locked nobody removes the image.
+    _held: Arc<File>,
 }
 
 /// What an image was made for, and the image.
@@ -49,7 +53,10 @@ impl Root {
         if let Some((.., root)) = known.iter().find(|(of, with, _)| of == origin && with == programs) {
             return Ok(Some(root.clone()));
         }
-        let root = image::of(&tree(origin, programs)?)?;
+        let mut tree = Tree::default();
+        // What was unpacked has to be there until the image is.
+        let _unpacked = fill(&mut tree, origin, programs)?;
+        let root = image::of(&tree)?;
         known.push((origin.clone(), programs.clone(), root.clone()));
         Ok(Some(root))
     }
@@ -70,17 +77,17 @@ impl Root {
     }
 }
 
-/// All that the programs find.
-fn tree(origin: &Origin, programs: &[Program]) -> Result<Tree, KernelError> {
-    let mut tree = Tree::default();
+/// Puts all that the programs find into the tree; of an archive it refers to the directories that are returned.
+fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<TempDir>, KernelError> {
+    let mut unpacked = Vec::new();
     match origin {
-        Origin::Host => needs::bring(&mut tree, programs)?,
+        Origin::Host => needs::bring(tree, programs)?,
         Origin::Path(path) if path.parent().is_none() => {
             let problem = "this is the whole machine; root = \"host\" finds what programs need of it";
             return Err(KernelError::image(path, problem));
         }
         Origin::Path(path) if path.is_dir() => tree.take(path, SHARED)?,
-        Origin::Path(path) => unpacked::bring(&mut tree, path)?,
+        Origin::Path(path) => unpacked = unpacked::bring(tree, path)?,
     }
     for Program { node, files, .. } in programs {
         for (place, content) in files {
@@ -92,7 +99,7 @@ fn tree(origin: &Origin, programs: &[Program]) -> Result<Tree, KernelError> {
             }
         }
     }
-    Ok(tree)
+    Ok(unpacked)
 }
 
 /// So many octets that no compression makes fewer; the first ones are the same for all.

@@ -30,6 +30,8 @@ const UNREAD: [&str; 6] = [
 /// What a node has of its own.
 const OWN: [&str; 8] =
     ["/dev", "/proc", "/sys", "/run", "/etc/hosts", "/etc/hostname", "/etc/mtab", "/etc/resolv.conf"];
+/// Directories that are the system's.
+const SYSTEMS: [&str; 7] = ["/bin", "/boot", "/etc", "/lib", "/sbin", "/usr", "/var"];
 /// Directories that programs expect, with their permissions.
 const EXPECTED: [(&str, u32); 9] = [
     ("dev", 0o755),
@@ -97,10 +99,14 @@ impl Needs<'_> {
         Ok(())
     }
 
-    /// A file or directory that a command names.
+    /// A file or directory that a command names. Of directories only those of a user, and no home as a whole: what the system has
+    /// comes with packages.
     fn named(&mut self, path: &Path) {
-        let is_own = OWN.iter().any(|own| path.starts_with(own));
-        if !is_own && path.components().count() > 2 {
+        let Ok(whole) = fs::canonicalize(path) else { return };
+        let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let is_of = |places: &[&str]| places.iter().any(|place| whole.starts_with(place));
+        let is_large = whole.is_dir() && (home.starts_with(&whole) || is_of(&SYSTEMS));
+        if !is_of(&OWN) && !is_large && whole.components().count() > 2 {
             self.tree.bring_all(path);
         }
     }
@@ -166,7 +172,8 @@ impl Needs<'_> {
             }
         }
         for path in names.iter().flat_map(|name| self.packages.files(name)) {
-            if !UNREAD.iter().any(|unread| path.starts_with(unread)) {
+            let is_private = path.starts_with("/etc") && !is_for_everybody(&path);
+            if !is_private && !UNREAD.iter().any(|unread| path.starts_with(unread)) {
                 self.tree.bring(&path);
             }
         }
@@ -199,18 +206,22 @@ impl Needs<'_> {
             if OWN.iter().any(|own| path == Path::new(own)) {
                 continue;
             }
-            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
-            let for_everybody = metadata.permissions().mode() & 0o004 != 0;
-            match (metadata.is_dir(), for_everybody) {
-                (true, true) => {
-                    self.tree.bring(&path);
+            // Which of several programs is meant says a link; what it leads to comes if it is needed.
+            if path.starts_with("/etc/alternatives") && path.is_symlink() {
+                self.tree.bring_link(&path);
+            } else if is_for_everybody(&path) {
+                self.tree.bring(&path);
+                if path.is_dir() && !path.is_symlink() {
                     self.settings(&path);
                 }
-                (false, true) => self.tree.bring(&path),
-                (_, false) => {}
             }
         }
     }
+}
+
+/// Whether anybody may read it, or what it leads to.
+fn is_for_everybody(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }
 
 /// The program of a name, or at a path that counts from `directory`.

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// Where it is known.
 const DATABASE: &str = "/var/lib/dpkg";
 
+/// The architectures of what the guest can run.
+const OURS: [&str; 2] = ["amd64", "all"];
+
 /// The packages that are installed, by their names.
 #[derive(Debug, Default)]
 pub(super) struct Packages {
@@ -54,6 +57,10 @@ impl Packages {
             return;
         }
         let (name, architecture) = (of("Package").to_owned(), of("Architecture"));
+        // A package may be there for several, and the guest has one.
+        if !OURS.contains(&architecture) {
+            return;
+        }
         for provided in groups(of("Provides")).into_iter().flatten() {
             self.providers.entry(provided).or_default().push(name.clone());
         }
@@ -126,6 +133,7 @@ mod tests {
     const STATUS: &str = "Package: curl\nStatus: install ok installed\nArchitecture: amd64\n\
         Depends: libc6 (>= 2.34), libcurl4 (= 7.88), zlib1g | other\nDescription: x\n a longer one\n\n\
         Package: libcurl4\nStatus: install ok installed\nArchitecture: amd64\nMulti-Arch: same\nDepends: tls\n\n\
+        Package: libcurl4\nStatus: install ok installed\nArchitecture: i386\nMulti-Arch: same\n\n\
         Package: gnutls\nStatus: install ok installed\nArchitecture: amd64\nProvides: tls (= 3)\n\n\
         Package: libc6\nStatus: deinstall ok config-files\nArchitecture: amd64\n";
 

@@ -1,8 +1,9 @@
 //! A file system under construction: what is where, and whence it comes.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::ops::Bound;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -38,6 +39,20 @@ const PERMISSIONS: u32 = 0o7777;
 const LINKS: usize = 40;
 
 impl Tree {
+    /// Puts an entry at its place. Nothing stays below what is no directory.
+    fn insert(&mut self, place: PathBuf, entry: Entry) {
+        if !matches!(entry, Entry::Directory(_)) {
+            self.remove(&place);
+        }
+        self.0.insert(place, entry);
+    }
+
+    /// Whether everything that leads to a path is a directory: what is written there lands in the tree and nowhere else.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+        above.all(|above| matches!(self.0.get(above), Some(Entry::Directory(_))))
+    }
+
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_path(), entry))
     }
@@ -45,13 +60,13 @@ impl Tree {
     /// A new file.
     pub(super) fn write(&mut self, place: &str, octets: Vec<u8>) {
         self.lead_to(Path::new(place));
-        self.0.insert(place.into(), Entry::Fresh(octets));
+        self.insert(place.into(), Entry::Fresh(octets));
     }
 
     /// A directory that has to be there.
     pub(super) fn directory(&mut self, place: &str, mode: u32) {
         self.lead_to(Path::new(place));
-        self.0.insert(place.into(), Entry::Directory(mode));
+        self.insert(place.into(), Entry::Directory(mode));
     }
 
     /// What this machine has at `path`, at the same place, with every link on the way and what that leads to. What it may not
@@ -68,7 +83,7 @@ impl Tree {
             let Ok(metadata) = fs::symlink_metadata(&there) else { return };
             if metadata.is_symlink() {
                 let Ok(target) = fs::read_link(&there) else { return };
-                self.0.insert(shared(&there), Entry::Link(target.clone()));
+                self.insert(shared(&there), Entry::Link(target.clone()));
                 links += 1;
                 if links > LINKS {
                     return;
@@ -79,6 +94,9 @@ impl Tree {
                 way.extend(names(&target).rev());
                 continue;
             }
+            if metadata.is_file() && File::open(&there).is_err() {
+                return;
+            }
             self.add(shared(&there), &there, &metadata);
             if PASSING.iter().any(|passing| there == Path::new(passing)) {
                 return;
@@ -87,10 +105,20 @@ impl Tree {
         }
     }
 
+    /// A link at the same place, without what it leads to.
+    pub(super) fn bring_link(&mut self, path: &Path) {
+        if let Ok(target) = fs::read_link(path) {
+            self.insert(shared(path), Entry::Link(target));
+        }
+    }
+
     /// The same of a directory with all that is in it.
     pub(super) fn bring_all(&mut self, path: &Path) {
         self.bring(path);
         let Ok(whole) = fs::canonicalize(path) else { return };
+        if PASSING.iter().any(|passing| whole.starts_with(passing)) {
+            return;
+        }
         let mut entries: Vec<PathBuf> =
             fs::read_dir(&whole).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         entries.sort();
@@ -112,7 +140,7 @@ impl Tree {
     fn take_into(&mut self, path: &Path, place: PathBuf) -> io::Result<()> {
         let metadata = fs::symlink_metadata(path)?;
         if metadata.is_symlink() {
-            self.0.insert(place, Entry::Link(fs::read_link(path)?));
+            self.insert(place, Entry::Link(fs::read_link(path)?));
             return Ok(());
         }
         if metadata.is_dir() {
@@ -129,20 +157,31 @@ impl Tree {
     fn add(&mut self, place: PathBuf, of: &Path, metadata: &Metadata) {
         let mode = metadata.permissions().mode() & PERMISSIONS;
         if metadata.is_dir() {
-            self.0.insert(place, Entry::Directory(mode));
+            self.insert(place, Entry::Directory(mode));
         } else if metadata.is_file() {
-            self.0.insert(place, Entry::Copy { of: of.to_owned(), mode });
+            self.insert(place, Entry::Copy { of: of.to_owned(), mode });
         }
     }
 
     /// Removes what is at a path and below.
     pub(super) fn remove(&mut self, place: &Path) {
-        self.0.retain(|path, _| !path.starts_with(place));
+        self.clear(place);
+        self.0.remove(place);
+    }
+
+    /// Removes what is below a path.
+    pub(super) fn clear(&mut self, place: &Path) {
+        let after = self.0.range::<Path, _>((Bound::Excluded(place), Bound::Unbounded));
+        let below: Vec<PathBuf> =
+            after.map(|(path, _)| path).take_while(|path| path.starts_with(place)).cloned().collect();
+        below.iter().for_each(|path| drop(self.0.remove(path)));
     }
 
     fn lead_to(&mut self, place: &Path) {
         for ancestor in place.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
-            self.0.entry(ancestor.to_owned()).or_insert(Entry::Directory(OPEN));
+            if !matches!(self.0.get(ancestor), Some(Entry::Directory(_))) {
+                self.0.insert(ancestor.to_owned(), Entry::Directory(OPEN));
+            }
         }
     }
 
@@ -157,8 +196,11 @@ impl Tree {
             add(path.as_os_str().as_encoded_bytes());
             match entry {
                 Entry::Directory(mode) => add(&[b"directory".as_slice(), &mode.to_le_bytes()].concat()),
-                Entry::Link(target) => add(target.as_os_str().as_encoded_bytes()),
-                Entry::Fresh(octets) => add(octets),
+                Entry::Link(target) => add(&[b"link", target.as_os_str().as_encoded_bytes()].concat()),
+                Entry::Fresh(octets) => {
+                    add(b"fresh");
+                    add(octets);
+                }
                 Entry::Copy { of, mode } => {
                     let read = || Ok((fs::metadata(of)?.mtime(), fs::read(of)?));
                     let (time, octets) = read().map_err(|e| KernelError::file("read", of, e))?;
@@ -204,6 +246,23 @@ mod tests {
         assert_eq!(found("bin"), Some(&Entry::Link("usr".into())));
         assert_eq!(found("usr/name"), Some(&Entry::Link("../bin/program".into())));
         assert!(matches!(found("usr/program"), Some(Entry::Copy { .. })));
+    }
+
+    #[test]
+    fn nothing_leads_out_of_the_tree_by_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let [lower, upper] = ["lower", "upper"].map(|name| directory.path().join(name));
+        fs::create_dir_all(lower.join("x")).unwrap();
+        fs::write(lower.join("x/keys"), "mine").unwrap();
+        fs::create_dir(&upper).unwrap();
+        symlink(&lower, upper.join("x")).unwrap();
+        let mut tree = Tree::default();
+        tree.take(&lower, SHARED).unwrap();
+        tree.take(&upper, SHARED).unwrap();
+        assert!(matches!(tree.0.get(Path::new("root/x")), Some(Entry::Link(_))));
+        assert!(tree.entries().all(|(path, _)| tree.holds(path)), "{tree:?}");
+        tree.write("root/x/page", Vec::new());
+        assert!(tree.holds(Path::new("root/x/page")) && tree.entries().all(|(path, _)| tree.holds(path)));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Archives: a file system as one, or a container's image of several, the upper ones over the lower.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
+use tempfile::TempDir;
 
 use super::SHARED;
 use super::tree::Tree;
@@ -14,6 +15,10 @@ use crate::{KernelError, scratch};
 /// What tells that an archive is a container's image. Docker Image Specification 1.2, "Combined Image JSON + Filesystem
 /// Changeset Format".
 const MANIFEST: &str = "manifest.json";
+/// What an upper layer has under this and NAME hides NAME of the lower ones, and the other all that they have in its directory.
+/// OCI Image Layer Filesystem Changeset, "Whiteouts".
+const HIDES: &str = ".wh.";
+const HIDES_ALL: &str = ".wh..wh..opq";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -21,45 +26,102 @@ struct Manifest {
     layers: Vec<PathBuf>,
 }
 
-/// Brings what the archive at `path` holds. It is unpacked in the cache, for the tree tells where its files are.
-pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<(), KernelError> {
-    let place = cache().join("unpacked");
-    // Kept until the process ends: the image is written from it.
-    let kept = scratch::directory(&place, "archive")?.keep();
-    unpack(path, &kept)?;
-    let Ok(manifest) = fs::read(kept.join(MANIFEST)) else { return tree.take(&kept, SHARED) };
+/// Brings what the archive at `path` holds. The tree refers to the directories that are returned.
+pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
+    let whole = unpack(path)?;
+    let Ok(manifest) = fs::read(whole.path().join(MANIFEST)) else {
+        tree.take(whole.path(), SHARED)?;
+        return Ok(vec![whole]);
+    };
     let said = |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST}: {problem}"));
     let images: Vec<Manifest> = serde_json::from_slice(&manifest).map_err(said)?;
     let layers = images.into_iter().next().map(|image| image.layers).unwrap_or_default();
-    for (number, layer) in layers.iter().enumerate() {
-        let unpacked = kept.join(format!("layer-{number}"));
-        fs::create_dir_all(&unpacked).map_err(|e| KernelError::file("create", &unpacked, e))?;
-        unpack(&kept.join(layer), &unpacked)?;
-        tree.take(&unpacked, SHARED)?;
-        apply_whiteouts(tree);
+    let mut unpacked = Vec::new();
+    for layer in layers {
+        let archive = within(whole.path(), &layer).ok_or_else(|| {
+            KernelError::image(path, format!("{MANIFEST} names {}, which is not in it", layer.display()))
+        })?;
+        let layer = unpack(&archive)?;
+        hide(tree, layer.path(), Path::new("")).map_err(|e| KernelError::file("read", path, e))?;
+        tree.take(layer.path(), SHARED)?;
+        unpacked.push(layer);
+    }
+    Ok(unpacked)
+}
+
+/// The file of a name that does not lead out of the directory, by links either.
+fn within(directory: &Path, name: &Path) -> Option<PathBuf> {
+    let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
+    let path = fs::canonicalize(directory.join(name)).ok().filter(|_| is_plain)?;
+    path.starts_with(fs::canonicalize(directory).ok()?).then_some(path)
+}
+
+/// Removes from the tree what the marks in a layer hide, and the marks from the layer.
+fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(layer.join(below))? {
+        let entry = entry?;
+        let (name, place) = (entry.file_name(), Path::new(SHARED).join(below));
+        let Some(name) = name.to_str() else { continue };
+        match name.strip_prefix(HIDES) {
+            Some(_) if name == HIDES_ALL => tree.clear(&place),
+            Some(hidden) => tree.remove(&place.join(hidden)),
+            None if entry.file_type()?.is_dir() => hide(tree, layer, &below.join(name))?,
+            None => {}
+        }
+        if name.starts_with(HIDES) {
+            fs::remove_file(entry.path())?;
+        }
     }
     Ok(())
 }
 
-/// What an upper layer has under `.wh.NAME` hides NAME of the lower ones. OCI Image Layer Filesystem Changeset, "Whiteouts".
-fn apply_whiteouts(tree: &mut Tree) {
-    let hidden = |path: &Path| Some(path.file_name()?.to_str()?.strip_prefix(".wh.")?.to_owned());
-    let marks: Vec<(PathBuf, String)> =
-        tree.entries().filter_map(|(path, _)| Some((path.to_owned(), hidden(path)?))).collect();
-    for (mark, name) in marks {
-        tree.remove(&mark.with_file_name(name));
-        tree.remove(&mark);
-    }
-}
-
-fn unpack(archive: &Path, into: &Path) -> Result<(), KernelError> {
+/// Unpacks an archive into a directory of its own, but for devices, which a node has of its own.
+fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
+    let into = scratch::directory(&cache().join("unpacked"), "archive")?;
     let mut tar = Command::new("tar");
-    tar.arg("-xf").arg(archive).arg("-C").arg(into).args(["--no-same-owner", "--exclude=dev/*"]);
+    tar.arg("-xf").arg(archive).arg("-C").arg(into.path()).arg("--no-same-owner");
+    tar.args(["--anchored", "--exclude=dev/*", "--exclude=./dev/*"]);
     let missing = |_| KernelError::ProgramMissing { program: "tar".to_owned(), package: "tar" };
     let done = tar.env("LC_ALL", "C").output().map_err(missing)?;
     if done.status.success() {
-        return Ok(());
+        return Ok(into);
     }
     let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
     Err(KernelError::image(archive, format!("not a directory, nor an archive that tar reads: {said}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::tree::Entry;
+
+    fn write(directory: &Path, name: &str) {
+        let path = directory.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, name).unwrap();
+    }
+
+    #[test]
+    fn an_upper_layer_hides_what_it_marks_and_nothing_of_its_own() {
+        let [lower, upper] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        ["etc/old", "etc/kept", "srv/a", "srv/b/c"].iter().for_each(|name| write(lower.path(), name));
+        ["etc/.wh.old", "srv/.wh..wh..opq", "srv/new"].iter().for_each(|name| write(upper.path(), name));
+        let mut tree = Tree::default();
+        tree.take(lower.path(), SHARED).unwrap();
+        hide(&mut tree, upper.path(), Path::new("")).unwrap();
+        tree.take(upper.path(), SHARED).unwrap();
+        let files = tree.entries().filter(|(_, entry)| matches!(entry, Entry::Copy { .. }));
+        let files: Vec<_> = files.map(|(path, _)| path.display().to_string()).collect();
+        assert_eq!(files, ["root/etc/kept", "root/srv/new"]);
+    }
+
+    #[test]
+    fn a_layer_lies_in_the_archive() {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), "layer/layer.tar");
+        std::os::unix::fs::symlink("/etc/passwd", directory.path().join("link")).unwrap();
+        let within = |name: &str| within(directory.path(), Path::new(name)).is_some();
+        assert!(within("layer/layer.tar"));
+        assert!(!within("link") && !within("/etc/passwd") && !within("layer/../../x") && !within("none"));
+    }
 }

@@ -27,7 +27,7 @@ const BOOT: Duration = Duration::from_secs(180);
 const WRITING: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
 /// So many snapshots stay in the cache.
-const KEPT: usize = 3;
+const KEPT: usize = 6;
 
 /// A guest that waits for a job.
 #[derive(Debug, Clone)]

@@ -128,12 +128,19 @@ impl<'s> Programs<'s> {
     /// What the programs that are awaited did, as a flow of records.
     fn told(&self, epoch: u64, ended: StdDuration, limit: StdDuration, was_stopped: bool) -> FlowRun {
         let records = self.awaited().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
-        let problem = self.awaited().find_map(|index| {
-            let process = self.processes[index].as_ref()?;
-            let late =
-                || Some(format!("had not ended after {} s (workload.limit) and was ended", limit.as_secs()));
-            let problem = if self.overdue.contains(&index) { late() } else { process.status()?.problem() };
-            Some(format!("{} {}{}", named(&self.scenario.programs[index]), problem?, process.last_words()))
+        let all = || self.scenario.programs.iter().zip(&self.processes).enumerate();
+        let failed = all().find_map(|(_, (program, process))| {
+            let process = process.as_ref()?;
+            Some((program, process, process.status()?.problem()?))
+        });
+        let late = || {
+            let (_, (program, process)) = all().find(|(index, _)| self.overdue.contains(index))?;
+            let problem = format!("had not ended after {} s (workload.limit) and was ended", limit.as_secs());
+            Some((program, process.as_ref()?, problem))
+        };
+        let problem = failed.or_else(|| late().filter(|_| !was_stopped));
+        let problem = problem.map(|(program, process, problem)| {
+            format!("{} {problem}{}", named(program), process.last_words())
         });
         FlowRun {
             records: records.collect(),
@@ -180,7 +187,11 @@ impl<'s> Programs<'s> {
                 Some(_) => {}
             }
         }
-        if now >= limit || self.awaited().all(|index| self.has_ended(index)) {
+        // Others may wait in vain for one that has failed.
+        let has_failed =
+            |process: &Process| process.status().is_some_and(|status| status.problem().is_some());
+        let is_over = self.processes.iter().flatten().any(has_failed);
+        if is_over || now >= limit || self.awaited().all(|index| self.has_ended(index)) {
             return Ok(false);
         }
         let running = self.processes.iter().flatten().filter(|process| process.status().is_none());

@@ -1,11 +1,13 @@
 //! What a program sees of its node: a file system that it may change and nobody else has, its network, its name.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::sethostname;
 
 use super::Network;
@@ -70,16 +72,12 @@ fn furnish(node: &str, network: &Network, hosts: &str) -> Result<[File; 3], Trou
     }
     put(Some("proc"), &format!("{root}/proc"), "proc", MsFlags::empty(), None)?;
     put(Some("sys"), &format!("{root}/sys"), "sysfs", MsFlags::empty(), None)?;
-    put(Some("dev"), &format!("{root}/dev"), "devtmpfs", MsFlags::empty(), None)?;
-    for (name, kind, options) in [
-        ("dev/pts", "devpts", "ptmxmode=666"),
-        ("dev/shm", "tmpfs", "mode=1777"),
-        ("run", "tmpfs", "mode=755"),
-    ] {
+    for (name, options) in [("dev", "mode=755"), ("dev/shm", "mode=1777"), ("run", "mode=755")] {
         let place = format!("{root}/{name}");
         fs::create_dir_all(&place)?;
-        put(Some(name), &place, kind, MsFlags::empty(), Some(options))?;
+        put(Some(name), &place, "tmpfs", MsFlags::empty(), Some(options))?;
     }
+    devices(&format!("{root}/dev"))?;
     fs::create_dir_all(format!("{root}/run/lock"))?;
     // What the root has there may be a link to elsewhere.
     for (name, text) in [("hosts", hosts), ("hostname", node), ("resolv.conf", "")] {
@@ -87,7 +85,31 @@ fn furnish(node: &str, network: &Network, hosts: &str) -> Result<[File; 3], Trou
         let _ = fs::remove_file(&path);
         fs::write(&path, text)?;
     }
+    // From here on nobody sees what the engine has for a door.
+    let _ = umount2("/host", MntFlags::MNT_DETACH);
     Ok([open("mnt")?, open("uts")?, open("ipc")?])
+}
+
+/// The devices that harm nobody. Documentation/admin-guide/devices.txt
+fn devices(place: &str) -> Result<(), Trouble> {
+    for (name, major, minor) in
+        [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)]
+    {
+        let path = format!("{place}/{name}");
+        mknod(path.as_str(), SFlag::S_IFCHR, Mode::empty(), makedev(major, minor))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+    }
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
+    ] {
+        symlink(target, format!("{place}/{name}"))?;
+    }
+    fs::create_dir_all(format!("{place}/pts"))?;
+    put(Some("pts"), &format!("{place}/pts"), "devpts", MsFlags::empty(), Some("newinstance,ptmxmode=666"))
 }
 
 fn open(namespace: &str) -> Result<File, Trouble> {

@@ -27,6 +27,8 @@ const ENVIRONMENT: [(&str, &str); 3] = [
     ("HOME", "/root"),
     ("LANG", "C.UTF-8"),
 ];
+/// linux/capability.h: `SYS_MODULE`, `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `SYS_BOOT`, `MKNOD`.
+const BEYOND: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
 /// Octets of an output that are told: so many of its beginning, and of its end.
 const TOLD: usize = 32 << 10;
 /// A file that a program writes, its output among them, may have so many octets.
@@ -69,7 +71,10 @@ impl Process {
             .collect();
         let mut command = Command::new(first);
         command.args(rest).env_clear().envs(variables).stdin(Stdio::null());
-        command.stdout(File::create(&output[0])?).stderr(File::create(&output[1])?);
+        // Who opens its output anew goes on where it ends.
+        let [stdout, stderr] =
+            output.each_ref().map(|path| OpenOptions::new().append(true).create(true).open(path));
+        command.stdout(stdout?).stderr(stderr?);
         let entrance = OpenOptions::new().write(true).open(cell.entrance())?;
         let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
         move_into(&mut command, place, directory, &entrance)?;
@@ -206,6 +211,10 @@ fn enter(entrance: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr) -
         }
         done(libc::chroot(root.as_ptr()))?;
         done(libc::chdir(directory.as_ptr())).or_else(|_| done(libc::chdir(c"/".as_ptr())))?;
+        // Capabilities that reach beyond the node: mounts, devices, modules, other processes. capabilities(7)
+        for capability in BEYOND {
+            done(libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0))?;
+        }
         done(libc::setrlimit(libc::RLIMIT_FSIZE, &limit(LARGEST)))?;
         done(libc::setrlimit(libc::RLIMIT_CORE, &limit(0)))?;
         libc::setsid();
