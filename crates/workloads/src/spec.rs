@@ -293,7 +293,8 @@ mod tests {
             assert_eq!((settled.check(), settled.kind.workload().name()), (Ok(()), name));
             let json = serde_json::to_value(&settled).unwrap();
             assert_eq!(json.get("rate").is_some(), workload.load().is_some(), "{json}");
-            assert_eq!(json.get("size").is_some(), !["simco", "media"].contains(&name), "{json}");
+            let sized = !["simco", "media", "programs"].contains(&name);
+            assert_eq!(json.get("size").is_some(), sized, "{json}");
         }
     }
 }
