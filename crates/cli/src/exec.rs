@@ -3,7 +3,7 @@
 use clap::Args;
 use hol_kernel::Image;
 use hol_lab::{Experiment, PointResult};
-use hol_measure::RecordKind;
+use hol_measure::{Distribution, RecordKind};
 use hol_report::data::Cell;
 use hol_scenario::ProgramFacts;
 use toml::{Table, Value};
@@ -183,17 +183,12 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
 fn told(result: &PointResult) -> String {
     let mut text = String::new();
     for kind in [RecordKind::Connection, RecordKind::Transaction] {
-        let of = |run: &hol_lab::RunResult| {
-            run.other.get(&kind).map(|summary| (summary.completed, summary.latency.mean_ms()))
-        };
-        let all: Vec<_> = result.runs.iter().filter_map(|run| of(run)).collect();
-        let (number, sum) = all
-            .iter()
-            .filter_map(|(n, mean)| Some((*n, (*mean)? * *n as f64)))
-            .fold((0, 0.0), |(n, s), (m, t)| (n + m, s + t));
-        if number > 0 {
-            let each = number as f64 / result.runs.len() as f64;
-            text += &format!("  {each:.1} {}s a run, {:.1} ms each\n", kind.name(), sum / number as f64);
+        let mut all = Distribution::default();
+        let own = result.runs.iter().filter_map(|run| run.other.get(&kind));
+        own.for_each(|summary| all.merge(&summary.latency));
+        if let Some(mean) = all.mean_ms() {
+            let each = all.completed() as f64 / result.runs.len() as f64;
+            text += &format!("  {each:.1} {}s a run, {mean:.1} ms each\n", kind.name());
         }
     }
     let Some(facts) = result.runs.first().and_then(|run| run.facts.as_ref()) else { return text };
@@ -209,15 +204,17 @@ fn share(program: &ProgramFacts) -> String {
     let used = processor.as_millis_f64();
     let whole =
         started.zip(*ended).map_or(f64::INFINITY, |(start, end)| end.as_millis_f64() - start.as_millis_f64());
-    match () {
-        () if used == 0.0 => String::new(),
-        () if used > whole / 10.0 => format!(
-            ", {used:.1} ms of processor, {:.0} % of its time: an emulated one is slow; `hol kernel build` makes a kernel on which \
-             computing takes none",
-            100.0 * used / whole
-        ),
-        () => format!(", {used:.1} ms of processor"),
+    if used == 0.0 {
+        return String::new();
     }
+    let text = format!(", {used:.1} ms of processor");
+    if used <= whole / 10.0 {
+        return text;
+    }
+    let part = 100.0 * used / whole;
+    format!(
+        "{text}, {part:.0} % of its time: an emulated one is slow; `hol kernel build` makes a kernel on which computing takes none"
+    )
 }
 
 /// How a program ended in the first repetition, and the first that it printed.

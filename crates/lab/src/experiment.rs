@@ -482,7 +482,7 @@ impl File {
     }
 
     fn runs_programs(&self) -> bool {
-        matches!(self.workload().kind, Kind::Programs(_))
+        self.workload().is_programs()
     }
 
     /// Over all repetitions; programs run once in each.

@@ -112,7 +112,7 @@ impl PointResult {
     /// Whether the mean latency would be the same if the runs were longer, as far as they show it. What programs ask for has a
     /// beginning and an end.
     pub fn is_steady(&self) -> bool {
-        if self.point.scenario(0).runs_programs() {
+        if self.point.workload.is_programs() {
             return true;
         }
         let halves = self.runs.iter().filter_map(|run| run.summary.halves.means_ms());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use hol_base::{ByteCount, Duration};
-use hol_workloads::Kind;
+use hol_workloads::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::{Scenario, ScenarioError};
@@ -168,7 +168,7 @@ impl Program {
 impl Scenario {
     /// Whether programs are what is measured.
     pub const fn runs_programs(&self) -> bool {
-        matches!(self.workload.kind, Kind::Programs(_))
+        self.workload.is_programs()
     }
 
     /// The nodes whose packets tell what is measured: the workload's ends, and those of programs.
@@ -183,13 +183,12 @@ impl Scenario {
 
     /// Refuses programs that contradict themselves or the workload.
     pub(crate) fn check_programs(&self) -> Result<(), ScenarioError> {
-        let is_programs = |kind: &Kind| matches!(kind, Kind::Programs(_));
-        let beside = self.background.iter().map(|entry| &entry.workload.kind);
-        let mut beside = beside.chain(self.onward.iter().map(|entry| &entry.workload.kind));
-        if beside.any(is_programs) {
+        let beside = self.background.iter().map(|entry| &entry.workload);
+        let mut beside = beside.chain(self.onward.iter().map(|entry| &entry.workload));
+        if beside.any(WorkloadSpec::is_programs) {
             return Err(ScenarioError::ProgramsBeside);
         }
-        if is_programs(&self.workload.kind) && !self.programs.iter().any(Program::is_awaited) {
+        if self.runs_programs() && !self.programs.iter().any(Program::is_awaited) {
             return Err(ScenarioError::NoProgram);
         }
         if self.runs_programs() && self.workload.start + self.workload.spread > Duration::ZERO {

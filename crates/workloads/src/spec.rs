@@ -153,6 +153,11 @@ impl WorkloadSpec {
         self.kind.workload().record_kind()
     }
 
+    /// Whether it is the user's own programs, and nothing of ours.
+    pub const fn is_programs(&self) -> bool {
+        matches!(self.kind, Kind::Programs(_))
+    }
+
     /// Whether each message is answered.
     pub fn has_replies(&self) -> bool {
         self.record_kind().has_reply()

@@ -1,7 +1,7 @@
 //! The user's programs: each in a place of its node's own, services before the run, the others with it.
 //!
-//! `swap` gives their sockets the transport (`btf` finds where), `place` is what a program sees, `cell` what holds it and all that it starts, `process` starts it, `ready` tells when a
-//! service can be used.
+//! `swap` gives their sockets the transport (`btf` finds where), `place` is what a program sees, `cell` what holds it and all that
+//! it starts, `process` starts it, `ready` tells when a service can be used, `told` what became of all.
 
 mod btf;
 mod cell;
@@ -9,16 +9,16 @@ mod place;
 mod process;
 mod ready;
 mod swap;
+mod told;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::Duration as StdDuration;
 
-use hol_base::{Duration, Time};
-use hol_measure::{Leg, Outcome, Record, RecordKind};
+use hol_base::Duration;
 use hol_network::NodeId;
-use hol_scenario::{Program, ProgramFacts, Scenario, Stopped};
-use hol_sockets::{Counts, FlowRun, Stop};
+use hol_scenario::{Program, ProgramFacts, Scenario};
+use hol_sockets::{FlowRun, Stop};
 use hol_workloads::Kind;
 use nix::sys::prctl::set_timerslack;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,7 +27,7 @@ use super::topology::Topology;
 use super::{Trouble, door};
 use crate::netem::BuildableNetwork;
 use place::Place;
-use process::{Process, Status};
+use process::Process;
 use swap::Swap;
 
 /// A service may take so long until it can be used, and is looked after so often.
@@ -125,37 +125,6 @@ impl<'s> Programs<'s> {
         Ok((self.told(epoch, ended, limit, was_stopped), self.facts(epoch)))
     }
 
-    /// What the programs that are awaited did, as a flow of records.
-    fn told(&self, epoch: u64, ended: StdDuration, limit: StdDuration, was_stopped: bool) -> FlowRun {
-        let records = self.awaited().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
-        let all = || self.scenario.programs.iter().zip(&self.processes).enumerate();
-        let failed = all().find_map(|(_, (program, process))| {
-            let process = process.as_ref()?;
-            Some((program, process, process.status()?.problem()?))
-        });
-        let late = || {
-            let (_, (program, process)) = all().find(|(index, _)| self.overdue.contains(index))?;
-            let problem = format!("had not ended after {} s (workload.limit) and was ended", limit.as_secs());
-            Some((program, process.as_ref()?, problem))
-        };
-        let problem = failed.or_else(|| late().filter(|_| !was_stopped));
-        let problem = problem.map(|(program, process, problem)| {
-            format!("{} {problem}{}", named(program), process.last_words())
-        });
-        FlowRun {
-            records: records.collect(),
-            epoch,
-            connected: Some(Time::ZERO),
-            ended: at(ended),
-            stopped: problem.map_or(Stopped::Finished, |problem| Stopped::Program { problem }),
-            was_stopped,
-            client: Counts::default(),
-            server: Counts::default(),
-            paths: Vec::new(),
-            filter: None,
-        }
-    }
-
     /// Those whose end is awaited.
     fn awaited(&self) -> impl Iterator<Item = usize> + use<'s> {
         let programs = self.scenario.programs.iter().enumerate();
@@ -171,17 +140,17 @@ impl<'s> Programs<'s> {
         let now = begin.elapsed();
         let mut next = limit;
         for index in 0..self.scenario.programs.len() {
-            let Program { start, stop, .. } = &self.scenario.programs[index];
-            let (start, stop) = (to_std(*start), stop.map(to_std));
+            let Program { start, stop: due, .. } = &self.scenario.programs[index];
+            let (start, due) = (to_std(*start), due.map(to_std));
             if let Some(process) = &mut self.processes[index] {
                 process.look()?;
             }
             match &mut self.processes[index] {
                 None if start <= now => self.start(index)?,
                 None => next = next.min(start),
-                Some(process) if process.status().is_none() && !process.was_asked => match stop {
-                    Some(stop) if stop <= now => process.ask_to_end()?,
-                    Some(stop) => next = next.min(stop),
+                Some(process) if process.status().is_none() && !process.was_asked => match due {
+                    Some(due) if due <= now => process.ask_to_end()?,
+                    Some(due) => next = next.min(due),
                     None => {}
                 },
                 Some(_) => {}
@@ -191,7 +160,9 @@ impl<'s> Programs<'s> {
         let has_failed =
             |process: &Process| process.status().is_some_and(|status| status.problem().is_some());
         let is_over = self.processes.iter().flatten().any(has_failed);
-        if is_over || now >= limit || self.awaited().all(|index| self.has_ended(index)) {
+        // Beside a workload services last as long as that, whoever else has ended.
+        let is_done = stop.is_none() && self.awaited().all(|index| self.has_ended(index));
+        if is_over || is_done || now >= limit {
             return Ok(false);
         }
         let running = self.processes.iter().flatten().filter(|process| process.status().is_none());
@@ -214,50 +185,6 @@ impl<'s> Programs<'s> {
         }
         self.processes.iter_mut().flatten().try_for_each(Process::kill)
     }
-
-    fn record(&self, id: u64, index: usize, epoch: u64) -> Record {
-        let process = self.processes[index].as_ref();
-        let started = Time::from_nanos(process.map_or(0, |process| process.started.saturating_sub(epoch)));
-        let status = process.and_then(Process::status).filter(|_| !self.overdue.contains(&index));
-        let ended = status.map(|status| Time::from_nanos(status.at.saturating_sub(epoch)));
-        let leg =
-            |time| Leg { written: time, first_sent: time, last_sent: time, arrived: time, delivered: time };
-        let outcome = match status {
-            Some(status) if status.problem().is_none() => Outcome::Completed,
-            Some(_) => Outcome::Refused,
-            None => Outcome::Unfinished,
-        };
-        Record {
-            id,
-            kind: RecordKind::Program,
-            parent: None,
-            stream: 0,
-            size: 0,
-            scheduled: started,
-            request: process.map(|_| leg(started)),
-            reply: ended.map(leg),
-            outcome,
-        }
-    }
-
-    fn facts(&self, epoch: u64) -> Vec<ProgramFacts> {
-        let of = |(program, process): (&Program, &Option<Process>)| {
-            let process = process.as_ref();
-            let since = |at: u64| Duration::from_nanos(at.saturating_sub(epoch));
-            let [stdout, stderr] = process.map(Process::output).unwrap_or_default();
-            ProgramFacts {
-                node: program.node.clone(),
-                command: program.command.line(),
-                started: process.map(|process| since(process.started)),
-                ended: process.and_then(Process::status).map(|status| since(status.at)),
-                status: process.and_then(Process::status).map_or("killed".to_owned(), Status::to_string),
-                processor: process.map(Process::processor).unwrap_or_default(),
-                stdout,
-                stderr,
-            }
-        };
-        self.scenario.programs.iter().zip(&self.processes).map(of).collect()
-    }
 }
 
 /// The names and addresses of all nodes, for /etc/hosts.
@@ -270,10 +197,6 @@ fn hosts(topology: &Topology, plan: &BuildableNetwork) -> String {
 
 fn named(program: &Program) -> String {
     format!("{:?} on {}", program.command.line(), program.node)
-}
-
-fn at(since: StdDuration) -> Time {
-    Time::from_nanos(since.as_nanos() as u64)
 }
 
 const fn to_std(duration: Duration) -> StdDuration {
