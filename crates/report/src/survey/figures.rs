@@ -101,7 +101,9 @@ fn has_curves(panel: &PanelData) -> bool {
 fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     let one = || vec![(String::new(), Vec::new())];
     survey.axes.get(1).map_or_else(one, |axis| {
-        axis.ascending().into_iter().map(|step| (axis.brief(step), vec![step])).collect()
+        let steps = axis.ascending();
+        let titles: Vec<String> = steps.iter().map(|step| axis.brief(*step)).collect();
+        shortened(&titles, ABOVE).into_iter().zip(steps.into_iter().map(|step| vec![step])).collect()
     })
 }
 
@@ -143,7 +145,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
     };
     let Some((_, numbers)) = &axis.numbers else {
         let names: Vec<String> = axis.steps.iter().map(|step| step.join(", ")).collect();
-        return Some(Axis::new(Scale::Names(shortened(&names)), &axis.label()));
+        return Some(Axis::new(Scale::Names(shortened(&names, BELOW)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
     let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
@@ -230,10 +232,13 @@ fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     (least <= most).then_some((least, most))
 }
 
-/// Names that fit below an axis: where they do not, without what they all begin with, which tells none from the others.
-fn shortened(names: &[String]) -> Vec<String> {
-    const MOST: usize = 24;
-    if names.iter().all(|name| name.chars().count() <= MOST) {
+/// So many letters have room below an axis, and above a panel.
+const BELOW: usize = 24;
+const ABOVE: usize = 44;
+
+/// Names of `most` letters: where they have more, without what they all begin with, which tells none from the others.
+fn shortened(names: &[String], most: usize) -> Vec<String> {
+    if names.iter().all(|name| name.chars().count() <= most) {
         return names.to_vec();
     }
     let begins = |length: &usize| names.iter().all(|name| name.get(..*length) == names[0].get(..*length));
@@ -242,8 +247,8 @@ fn shortened(names: &[String]) -> Vec<String> {
     let shared = names[0].char_indices().filter_map(ends_a_word).take_while(begins).last().unwrap_or(0);
     let short = |name: &String| {
         let rest = format!("{}{}", if shared > 0 { "…" } else { "" }, &name[shared..]);
-        let cut = rest.chars().count() > MOST;
-        if cut { rest.chars().take(MOST - 1).chain(['…']).collect() } else { rest }
+        let cut = rest.chars().count() > most;
+        if cut { rest.chars().take(most - 1).chain(['…']).collect() } else { rest }
     };
     names.iter().map(short).collect()
 }
@@ -352,8 +357,22 @@ mod tests {
     }
 
     #[test]
+    fn a_panel_has_a_title_that_fits_above_it() {
+        let commands = [
+            "curl -sf -o /dev/null http://server/a",
+            "curl -sfZ -o /dev/null http://server/a http://server/b",
+        ];
+        let figures = of(&[("network.loss", &["0%", "1%"]), ("program.1.command", &commands)]);
+        let titles: Vec<_> = figures[0].panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert!(titles.iter().all(|title| title.chars().count() <= ABOVE), "{titles:?}");
+        assert!(titles[0].starts_with("…sf ") && titles[1].starts_with("…sfZ "), "{titles:?}");
+    }
+
+    #[test]
     fn long_names_are_told_apart() {
-        let of = |names: &[&str]| shortened(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let of = |names: &[&str]| {
+            shortened(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), BELOW)
+        };
         assert_eq!(
             of(&["{red={limit=100p,max=15p,min=5p}}", "{red={limit=100p,max=30p,min=5p}}"]),
             ["…15p,min=5p}}", "…30p,min=5p}}"]
