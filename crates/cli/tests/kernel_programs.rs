@@ -151,6 +151,31 @@ fn programs_have_no_way_to_this_machine() {
 }
 
 #[test]
+fn a_service_beside_a_workload_lasts_as_long_as_that() {
+    let name = "a_service_beside_a_workload_lasts_as_long_as_that";
+    if !has(&[], name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = "transports = ['tcp']\nmessages = 100\nrepetitions = 1\n[workload]\nkind = 'echo'\nrate = '50/s'\n\
+        [[program]]\nnode = 'server'\ncommand = ['sleep', '1000']\nready = { after = '0s' }\n";
+    std::fs::write(directory.path().join("x.toml"), experiment).unwrap();
+    for world in worlds(name) {
+        let text = ok(directory.path(), &["run", "x.toml", world, "--out", "out", "--json"]);
+        let row: Value = serde_json::from_str(text.trim()).expect(&text);
+        assert_eq!(row["completed"].as_u64(), Some(100), "{row}");
+        let journal = std::fs::read_to_string(directory.path().join("out/runs.jsonl")).unwrap();
+        let run: Value = serde_json::from_str(journal.lines().next_back().unwrap()).unwrap();
+        let service = &run["facts"]["programs"][0];
+        let ended: hol_base::Duration = service["ended"].as_str().unwrap().parse().unwrap();
+        // A hundred messages, 50 a second; it is asked to end when the last has come back.
+        assert!((1.98..2.5).contains(&ended.as_secs_f64()), "{world}: {service}");
+        assert_eq!(service["status"], "signal 15");
+        std::fs::remove_dir_all(directory.path().join("out")).unwrap();
+    }
+}
+
+#[test]
 fn what_goes_wrong_with_a_program_is_named() {
     let name = "what_goes_wrong_with_a_program_is_named";
     if !has(&[], name) {

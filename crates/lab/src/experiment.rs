@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::Path;
 
 use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
-use hol_scenario::{Content, Program, Root, ScenarioError};
-use hol_workloads::{HostSpec, Kind, Programs, Simco, WorkloadSpec};
+use hol_scenario::{Program, Root, ScenarioError};
+use hol_workloads::{HostSpec, Kind, Simco, WorkloadSpec};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -20,6 +19,7 @@ use crate::figure::{self, FigureWish};
 use crate::named::{Named, over};
 use crate::onward::Onward;
 use crate::point::{Point, PointId};
+use crate::programs;
 use crate::repetitions::Repetitions;
 use crate::source::Source;
 use crate::worlds::WorldName;
@@ -269,21 +269,7 @@ fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> 
     let combinations = combinations(&mut table, source).ok()?;
     let table = with_values(&table, &combinations[point % combinations.len()], source).ok()?;
     let own = ["workload", "network"].into_iter().find_map(|at| named_in(&table, at, problem));
-    own.or_else(|| command_in(&table, problem))
-}
-
-/// The command of a [[program]] that a `problem` with commands names.
-fn command_in(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
-    let DeValue::Array(programs) = table.get("program")?.get_ref() else { return None };
-    let mut commands = programs.iter().filter_map(|program| program.get_ref().get("command"));
-    let first = |command: &DeValue<'_>| match command {
-        DeValue::Array(words) => Some(words.first()?.get_ref().as_str()?.to_owned()),
-        line => Some(line.as_str()?.to_owned()),
-    };
-    let named = |command: &&Spanned<DeValue<'_>>| {
-        first(command.get_ref()).is_some_and(|name| problem.contains(&format!("`command` names {name:?}")))
-    };
-    commands.find(named).map(Spanned::span)
+    own.or_else(|| programs::command_in(&table, problem))
 }
 
 /// The key that a problem with the table `at` names first in backquotes, as far as it stands there.
@@ -383,21 +369,8 @@ impl File {
 
     /// The same with whole paths: those that the file names count from where it is.
     fn beside(mut self, source: &Source) -> Result<Self, InputError> {
-        for program in &mut self.programs {
-            let span = program.span();
-            let named = program.get_ref().command.names().into_iter().any(|name| source.has(name));
-            let directory = &mut program.get_mut().directory;
-            *directory = directory.take().or_else(|| source.path(Path::new(".")).ok().filter(|_| named));
-            for content in program.get_mut().files.values_mut() {
-                if let Content::From(path) = content {
-                    *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
-                }
-            }
-        }
-        let span = self.root.span();
-        if let Root::Path(path) = self.root.get_mut() {
-            *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
-        }
+        self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
+        programs::find_root(&mut self.root, source)?;
         Ok(self)
     }
 
@@ -465,20 +438,11 @@ impl File {
         source.error(&span, error.to_string())
     }
 
-    /// What it says, or else programs if there are any, between the nodes of the first that is awaited and of the first service.
+    /// What it says, or else programs if there are any.
     fn workload(&self) -> WorkloadSpec {
-        if let Some(workload) = &self.workload {
-            return workload.get_ref().clone();
-        }
-        let of = |awaited| {
-            let mut programs = self.programs.iter().map(Spanned::get_ref);
-            programs.find(|program| program.is_awaited() == awaited).map(|program| program.node.clone())
-        };
-        if self.programs.is_empty() {
-            return WorkloadSpec::new(Simco::default());
-        }
-        let (from, to) = (of(true), of(false));
-        WorkloadSpec { from, to, ..WorkloadSpec::new(Programs::default()) }
+        let given = self.workload.as_ref().map(|workload| workload.get_ref().clone());
+        let programs = || programs::workload(&self.programs);
+        given.or_else(programs).unwrap_or_else(|| WorkloadSpec::new(Simco::default()))
     }
 
     fn runs_programs(&self) -> bool {

@@ -22,6 +22,7 @@ mod onward;
 mod plan;
 mod point;
 mod pool;
+mod programs;
 mod records;
 mod repetitions;
 mod results;

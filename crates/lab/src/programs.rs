@@ -1,0 +1,61 @@
+//! `[[program]]`: where its files are, which workload it makes, and where a problem with it stands.
+
+use std::ops::Range;
+use std::path::Path;
+
+use hol_scenario::{Content, Program, Root};
+use hol_workloads::{Programs, WorkloadSpec};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::InputError;
+use crate::source::Source;
+
+/// Gives a program the whole paths of its files, which count from where the experiment is; it runs there if its command names some.
+pub(crate) fn find_files(program: &mut Spanned<Program>, source: &Source) -> Result<(), InputError> {
+    let span = program.span();
+    let Program { command, directory, files, .. } = program.get_mut();
+    if directory.is_none() && command.names().into_iter().any(|name| source.has(name)) {
+        *directory = source.path(Path::new(".")).ok();
+    }
+    files.values_mut().try_for_each(|content| match content {
+        Content::From(path) => {
+            *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
+            Ok(())
+        }
+        Content::Text(_) | Content::Size(_) => Ok(()),
+    })
+}
+
+/// The same of where programs come from.
+pub(crate) fn find_root(root: &mut Spanned<Root>, source: &Source) -> Result<(), InputError> {
+    let span = root.span();
+    if let Root::Path(path) = root.get_mut() {
+        *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
+    }
+    Ok(())
+}
+
+/// The workload that programs are, between the nodes of the first that is awaited and of the first service; `None` of none.
+pub(crate) fn workload(programs: &[Spanned<Program>]) -> Option<WorkloadSpec> {
+    programs.first()?;
+    let node_of = |is_awaited| {
+        let found = programs.iter().find(|program| program.get_ref().is_awaited() == is_awaited);
+        found.map(|program| program.get_ref().node.clone())
+    };
+    Some(WorkloadSpec { from: node_of(true), to: node_of(false), ..WorkloadSpec::new(Programs::default()) })
+}
+
+/// The command of a [[program]] that a `problem` with commands names.
+pub(crate) fn command_in(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
+    let DeValue::Array(programs) = table.get("program")?.get_ref() else { return None };
+    let mut commands = programs.iter().filter_map(|program| program.get_ref().get("command"));
+    let first = |command: &DeValue<'_>| match command {
+        DeValue::Array(words) => Some(words.first()?.get_ref().as_str()?.to_owned()),
+        line => Some(line.as_str()?.to_owned()),
+    };
+    let named = |command: &&Spanned<DeValue<'_>>| {
+        first(command.get_ref()).is_some_and(|name| problem.contains(&format!("`command` names {name:?}")))
+    };
+    commands.find(named).map(Spanned::span)
+}
