@@ -3,6 +3,7 @@
 use clap::Args;
 use hol_lab::{Experiment, InputError, Source};
 use hol_stack::TransportSpec;
+use hol_workloads::Kind;
 
 use crate::number::{positive, whole};
 
@@ -64,9 +65,10 @@ pub struct Conditions {
     settings: Vec<String>,
 }
 
-/// The names of all workloads.
+/// The names of all workloads but that of one's own programs, which a flag cannot name: `hol exec` is for them.
 fn workloads() -> clap::builder::PossibleValuesParser {
-    hol_workloads::Kind::all().iter().map(|kind| kind.workload().name()).collect::<Vec<_>>().into()
+    let ours = Kind::all().into_iter().filter(|kind| !matches!(kind, Kind::Programs(_)));
+    ours.map(|kind| kind.workload().name()).collect::<Vec<_>>().into()
 }
 
 /// The flags that an experiment of flags has without being told.

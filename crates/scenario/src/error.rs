@@ -47,7 +47,8 @@ pub enum ScenarioError {
     },
     /// Nothing would end the run.
     #[error(
-        "the workload is programs, and there is no [[program]] whose end is awaited; add one without `ready`, or take another `kind`"
+        "the workload is programs, and there is no [[program]] whose end is awaited; add one without `ready`, take another `kind`, or on the \
+         command line `hol exec`"
     )]
     NoProgram,
     /// Each program has a start of its own.

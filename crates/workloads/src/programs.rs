@@ -44,7 +44,7 @@ impl Workload for Programs {
     }
 
     fn about(&self) -> &'static str {
-        "the programs of [[program]], unmodified, in the kernel world; their times, connections and requests are measured"
+        "programs of one's own, unmodified, in the kernel world, by [[program]] or `hol exec`: their times, connections, requests"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -38,7 +38,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     schedule::start(plan.changes.clone(), chains, moves)?;
     let outcome = flow::run(&flows, &job.scenario, programs)?;
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.epoch)) {
-        Some(Err(problem)) if job.capture => return Err(format!("{problem}; ask for fewer messages").into()),
+        Some(Err(problem)) if job.capture => return Err(format!("{problem}; let less pass").into()),
         // The programs have run, and tell of themselves.
         Some(Err(problem)) => {
             (Vec::new(), Some(format!("{problem}: connections and requests are not measured")))
