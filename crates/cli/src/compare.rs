@@ -42,7 +42,7 @@ pub struct Compare {
 impl Compare {
     /// Runs all transports, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
-        let (results, finished) = measured(&self.experiment()?, self.jobs, self.json)?;
+        let (results, finished) = measured(&self.experiment()?, &Archive::default(), self.jobs, self.json)?;
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
@@ -69,6 +69,7 @@ impl Compare {
 /// Runs an experiment, and keeps the results in memory.
 pub fn measured(
     experiment: &Experiment,
+    archive: &Archive,
     jobs: Option<usize>,
     is_quiet: bool,
 ) -> Result<(Vec<PointResult>, Finished), Failure> {
@@ -76,7 +77,7 @@ pub fn measured(
     let mut finished = Finished::default();
     let mut progress = Progress::new(is_quiet);
     let stop = stop_on_interrupt()?;
-    execute(&plan, &mut finished, threads(jobs), stop, &Archive::default(), |_, now| {
+    execute(&plan, &mut finished, threads(jobs), stop, archive, |_, now| {
         progress.show(now);
         Ok(())
     })?;

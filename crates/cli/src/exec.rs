@@ -1,8 +1,10 @@
 //! `hol exec`: programs of one's own, over each transport.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use hol_kernel::Image;
-use hol_lab::{Experiment, PointResult};
+use hol_lab::{Archive, Experiment, PointResult};
 use hol_measure::{Distribution, RecordKind};
 use hol_report::data::Cell;
 use hol_scenario::ProgramFacts;
@@ -47,6 +49,12 @@ pub struct Exec {
     /// Where programs come from: host, a directory, or a tar archive of one or of a container [default: host]
     #[arg(long, value_name = "ROOT")]
     root: Option<String>,
+    /// A number in what the program on the client prints, as in page[ms]='load took ([0-9.]+)' or rate=json:$.end.bits_per_second
+    #[arg(long = "metric", value_name = "NAME[UNIT]=REGEX")]
+    metrics: Vec<String>,
+    /// Where to put what programs have written to /out of their host
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// What is measured: the time of the program, of each connection, or of each request of HTTP/1 [default: program]
     #[arg(long, value_parser = ["program", "connection", "transaction"])]
     measure: Option<String>,
@@ -66,7 +74,8 @@ pub struct Exec {
 impl Exec {
     /// Runs it over all transports, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
-        let (results, finished) = measured(&self.experiment()?, self.jobs, self.json)?;
+        let archive = self.out.as_deref().map_or_else(Archive::default, Archive::of_files);
+        let (results, finished) = measured(&self.experiment()?, &archive, self.jobs, self.json)?;
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
@@ -124,7 +133,8 @@ impl Exec {
             .server
             .iter()
             .map(|line| program("server", line.clone().into(), Some(("ready", ready.clone()))));
-        let client = program("client", self.command.clone().into(), None);
+        let metrics = self.metrics.iter().map(|text| metric(text)).collect::<Result<Table, Failure>>()?;
+        let client = program("client", self.command.clone().into(), Some(("metrics", metrics.into())));
         Ok(server.chain([client]).collect())
     }
 }
@@ -143,6 +153,23 @@ fn content(file: &str) -> Result<(String, Value), Failure> {
     let kind = if content.parse::<hol_base::ByteCount>().is_ok() { "size" } else { "from" };
     let content = Table::from_iter([(kind.to_owned(), Value::from(content))]);
     Ok((path.to_owned(), content.into()))
+}
+
+/// `page[ms]=took ([0-9.]+)`: a name, perhaps a unit, and where the number is.
+fn metric(text: &str) -> Result<(String, Value), Failure> {
+    let wrong = || {
+        Failure::Usage(format!(
+            "--metric {text}: write NAME=REGEX or NAME[UNIT]=REGEX, as in page[ms]='took ([0-9.]+)', or NAME=json:PATH"
+        ))
+    };
+    let (name, find) = text.split_once('=').ok_or_else(wrong)?;
+    let (name, unit) = match name.split_once('[') {
+        Some((name, rest)) => (name, rest.strip_suffix(']').ok_or_else(wrong)?),
+        None => (name, ""),
+    };
+    let (key, find) = find.strip_prefix("json:").map_or(("regex", find), |path| ("json", path));
+    let table = Table::from_iter([(key.to_owned(), find.into()), ("unit".to_owned(), Value::from(unit))]);
+    Ok((name.to_owned(), table.into()))
 }
 
 /// Everything for people.
@@ -208,7 +235,8 @@ fn share(program: &ProgramFacts) -> String {
         return String::new();
     }
     let text = format!(", {used:.1} ms of processor");
-    if used <= whole / 10.0 {
+    // One that goes on without its first process used it for longer than that was there.
+    if used <= whole / 10.0 || used > whole {
         return text;
     }
     let part = 100.0 * used / whole;

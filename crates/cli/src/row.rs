@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_lab::PointResult;
 use hol_measure::{Interval, SplitMean};
+use hol_scenario::Reading;
 use serde::Serialize;
 
 use crate::terminal::{grouped, table};
@@ -59,6 +60,9 @@ pub struct Row {
     /// Of frames of a medium.
     playable_percent: Option<f64>,
     glitches_per_minute: Option<f64>,
+    /// What programs tell, by metric.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<String, Told>,
     packets: u64,
     packets_lost_each: Option<f64>,
     seed: u64,
@@ -112,12 +116,29 @@ impl Row {
             objects_ms: result.objects_ms().map(|o| o.mean),
             playable_percent: result.playable_percent().map(|p| p.mean),
             glitches_per_minute: result.glitches_per_minute().map(|g| g.mean),
+            metrics: point.metrics().map(|(name, _)| (name.to_owned(), Told::of(result, name))).collect(),
             packets: result.packets(),
             packets_lost_each: result.packets_lost_each().map(|l| l.mean),
             seed: point.seed,
             digest: result.digest().to_string(),
             run_wall_s: result.wall_s(),
         }
+    }
+}
+
+/// A metric of the experiment's own.
+#[derive(Debug, Serialize)]
+struct Told {
+    mean: Option<f64>,
+    ci95: Option<f64>,
+    /// Of each repetition; null where the program told none.
+    runs: Vec<Option<f64>>,
+}
+
+impl Told {
+    fn of(result: &PointResult, name: &str) -> Self {
+        let mean = result.told_mean(name);
+        Self { mean: mean.map(|m| m.mean), ci95: half_width(mean), runs: result.told(name) }
     }
 }
 
@@ -164,6 +185,10 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         text += "\n";
         text += &tabulate(&["median run ± 95 % ms", "fastest", "slowest", "runs collapsed"], run_cells);
     }
+    if results.iter().any(|result| result.point.metrics().next().is_some()) {
+        text += "\n";
+        text += &told(head, results, &label);
+    }
     if results.iter().any(|result| result.point.is_played()) {
         text += "\n";
         text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], played_cells);
@@ -197,6 +222,23 @@ fn is_skewed(result: &PointResult) -> bool {
     let lopsided =
         result.shaped_mean_ms().is_some_and(|bounds| bounds.low.is_finite() && bounds.is_lopsided());
     lopsided || result.collapsed() > 0
+}
+
+/// A table of what programs tell, a column for each metric.
+fn told(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
+    let mut metrics: Vec<(&str, &str)> = Vec::new();
+    for (name, reading) in results.iter().flat_map(|result| result.point.metrics()) {
+        if metrics.iter().all(|(known, _)| *known != name) {
+            metrics.push((name, &reading.unit));
+        }
+    }
+    let named = |(name, unit): &(&str, &str)| format!("{} ± 95 %", format!("{name} {unit}").trim_end());
+    let heads = [head.to_owned()].into_iter().chain(metrics.iter().map(named)).collect();
+    let row = |result: &PointResult| {
+        let cells = metrics.iter().map(|(name, _)| interval(result.told_mean(name)));
+        [label(result)].into_iter().chain(cells).collect()
+    };
+    table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
 }
 
 /// The numbers of its repetitions.
@@ -274,7 +316,24 @@ pub fn warnings(results: &[PointResult]) -> String {
         })
     };
     let warnings = results.iter().filter_map(warning).chain(results.iter().filter_map(imprecise));
-    warnings.chain(results.iter().filter_map(unsteady)).collect()
+    let warnings = warnings.chain(results.iter().filter_map(unsteady));
+    warnings.chain(results.iter().flat_map(untold)).collect()
+}
+
+/// Which metrics programs did not tell, though they came to their end.
+fn untold(result: &PointResult) -> Vec<String> {
+    let ended = result.runs.iter().filter(|run| run.stopped.is_none());
+    let of = |(name, reading): (&str, &Reading)| {
+        let missing = ended.clone().filter(|run| run.told(name).is_none()).count();
+        (missing > 0).then(|| {
+            let (point, runs) = (&result.point, result.runs.len());
+            format!(
+                "warning: {point}: metric {name}: {} finds no number in {missing} of {runs} runs\n",
+                reading.find
+            )
+        })
+    };
+    result.point.metrics().filter_map(of).collect()
 }
 
 /// Where a message's time went, largest part first.

@@ -124,11 +124,17 @@ fn programs_see_their_node_and_nothing_of_this_machine() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("given.txt"), "hello\n").unwrap();
     std::fs::write(directory.path().join("secret"), "").unwrap();
-    let script = "hostname; cat given.txt; grep -c server /etc/hosts; ls; touch /etc/new && echo written";
-    let text = ok(directory.path(), &["exec", "tcp", "--repetitions=1", "--", "sh", "-c", script]);
+    let script = "hostname; cat given.txt; grep -c server /etc/hosts; ls; touch /etc/new && echo written; \
+        cat /proc/[0-9]*/comm | sort -u | tr '\\n' ' '";
+    let text = ok(
+        directory.path(),
+        &["exec", "tcp", "--repetitions=1", "--server=sleep 999", "--", "sh", "-c", script],
+    );
+    // Of processes its own and the first: not the server's `sleep`.
     for line in ["client", "hello", "1", "given.txt", "written"] {
         assert!(text.contains(&format!("stdout | {line}\n")), "{line}: {text}");
     }
+    assert!(text.contains("stdout | cat exe sh ") && !text.contains("sh sleep"), "{text}");
     assert!(!text.contains("secret") && !Path::new("/etc/new").exists(), "{text}");
 }
 
@@ -175,6 +181,41 @@ fn a_service_beside_a_workload_lasts_as_long_as_that() {
     }
 }
 
+/// What curl prints is what its packets show, and files come out as they were written.
+#[test]
+fn numbers_that_programs_print_are_metrics_and_what_they_write_comes_out() {
+    let name = "numbers_that_programs_print_are_metrics_and_what_they_write_comes_out";
+    if !has(&["nginx", "curl"], name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let written = r#"took %{time_total} s\n{"size": %{size_download}}\n"#;
+    for world in worlds(name) {
+        let line = [
+            &["tcp", "sctp", "--repetitions=2", "--server=nginx", "--listens=80", world, "--out=out"][..],
+            &["--file=/var/www/html/page=100kB", "--metric=took[s]=took ([0-9.]+) s"],
+            &["--metric=size[octets]=json:$.size", "--metric=luck=luck: ([0-9]+)"],
+            &["--", "curl", "-sfo", "/out/new/page", "--create-dirs", "-w", written, "http://server/page"],
+        ]
+        .concat();
+        for row in exec(directory.path(), &line) {
+            let metrics = &row["metrics"];
+            assert_eq!(metrics["size"]["runs"], serde_json::json!([100_000.0, 100_000.0]), "{row}");
+            assert_eq!(metrics["luck"]["mean"], Value::Null, "{row}");
+            let (took, whole) = (1000.0 * number(&metrics["took"], "mean"), number(&row, "mean_ms"));
+            // Beside that curl is started and ends, which takes an emulated processor some 40 ms.
+            assert!(took > 60.0 && took <= whole && whole - took < 80.0, "{took} of {whole} ms: {row}");
+        }
+        let runs: Vec<_> = std::fs::read_dir(directory.path().join("out")).unwrap().collect();
+        assert_eq!(runs.len(), 4);
+        for run in runs {
+            let page = std::fs::metadata(run.unwrap().path().join("client/new/page")).unwrap();
+            assert_eq!(page.len(), 100_000);
+        }
+        std::fs::remove_dir_all(directory.path().join("out")).unwrap();
+    }
+}
+
 #[test]
 fn what_goes_wrong_with_a_program_is_named() {
     let name = "what_goes_wrong_with_a_program_is_named";
@@ -188,6 +229,9 @@ fn what_goes_wrong_with_a_program_is_named() {
         (&["--server=sleep 99", "--listens=80", "--", "true"], 1, ["sleep 99", "not ready after 30 s"]),
         (&["--root=/", "--", "true"], 2, ["whole machine", "host"]),
         (&["--file=page=1kB", "--", "true"], 2, ["absolute path", "/srv/page.html"]),
+        (&["--metric=x=a(", "--", "true"], 2, ["unclosed group", "metrics"]),
+        (&["--metric=x[ms=a", "--", "true"], 2, ["NAME[UNIT]=REGEX", "x[ms=a"]),
+        (&["--metric=a b=c", "--", "true"], 2, ["letters, digits", "page-time"]),
     ] {
         let (code, told) = failure(Path::new("."), &line(command));
         assert_eq!(code, exit, "{told}");

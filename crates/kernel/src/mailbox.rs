@@ -8,8 +8,8 @@ pub(crate) const ADDRESS: u64 = 256 << 20;
 /// How long it is, in octets.
 pub(crate) const SIZE: u64 = 64 << 20;
 
-/// Magic, then the lengths of the three parts.
-pub(crate) const HEAD: usize = 32;
+/// Magic, then the lengths of the four parts.
+pub(crate) const HEAD: usize = 40;
 const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
 /// What is in it.
@@ -21,6 +21,8 @@ pub(crate) struct Mail {
     pub(crate) records: Vec<u8>,
     /// The packets, if they were wanted.
     pub(crate) packets: Vec<u8>,
+    /// What programs wrote for the user, as a tar archive.
+    pub(crate) files: Vec<u8>,
 }
 
 /// The lengths of the parts, from the head.
@@ -29,6 +31,7 @@ pub(crate) struct Head {
     text: u64,
     records: u64,
     packets: u64,
+    files: u64,
 }
 
 /// There is no mail, or more than fits.
@@ -56,7 +59,7 @@ impl fmt::Display for MailError {
 impl Mail {
     /// The octets to write at [`ADDRESS`].
     pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
-        let parts = [&self.text, &self.records, &self.packets];
+        let parts = [&self.text, &self.records, &self.packets, &self.files];
         let lengths = parts.map(|part| part.len() as u64);
         let length = HEAD + parts.iter().map(|part| part.len()).sum::<usize>();
         if length as u64 > SIZE {
@@ -80,15 +83,15 @@ impl Head {
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
         let (numbers, _) = octets.get(..HEAD).ok_or(MailError::Missing)?.as_chunks();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
-        let [MAGIC, text, records, packets] = numbers[..] else { return Err(MailError::Missing) };
-        let sum = [records, packets].into_iter().try_fold(text, u64::checked_add);
+        let [MAGIC, text, records, packets, files] = numbers[..] else { return Err(MailError::Missing) };
+        let sum = [records, packets, files].into_iter().try_fold(text, u64::checked_add);
         let fits = sum.is_some_and(|length| length <= SIZE);
-        if fits { Ok(Self { text, records, packets }) } else { Err(MailError::Missing) }
+        if fits { Ok(Self { text, records, packets, files }) } else { Err(MailError::Missing) }
     }
 
     /// How long the mail is with its head.
     pub(crate) const fn whole(self) -> u64 {
-        HEAD as u64 + self.text + self.records + self.packets
+        HEAD as u64 + self.text + self.records + self.packets + self.files
     }
 
     /// Takes the parts of the whole mail.
@@ -99,7 +102,12 @@ impl Head {
             rest = behind;
             Ok(part.to_vec())
         };
-        Ok(Mail { text: part(self.text)?, records: part(self.records)?, packets: part(self.packets)? })
+        Ok(Mail {
+            text: part(self.text)?,
+            records: part(self.records)?,
+            packets: part(self.packets)?,
+            files: part(self.files)?,
+        })
     }
 }
 
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn mail_comes_out_as_it_went_in() {
-        let mail = Mail { text: b"{}".to_vec(), records: vec![1, 2, 3], packets: vec![4] };
+        let mail = Mail { text: b"{}".to_vec(), records: vec![1, 2, 3], packets: vec![4], files: vec![5, 6] };
         let octets = mail.to_octets().unwrap();
         let head = Head::parse(&octets[..HEAD]).unwrap();
         assert_eq!(head.whole(), octets.len() as u64);

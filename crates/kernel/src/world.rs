@@ -180,6 +180,7 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
         stopped: scenario.cause(measured.stopped, onward.into_iter().map(|flow| flow.stopped)),
         background,
         facts: Some(Box::new(facts)),
+        files: mail.files.clone(),
     };
     Ok((Run { course, records, background_records }, captured))
 }

@@ -58,6 +58,7 @@ impl Written {
             false => Err((key.span(), unswept(key.get_ref(), swept))),
         };
         let metric = match &self.metric {
+            Some(metric) if told(metric.get_ref(), points) => metric.get_ref().clone(),
             Some(metric) if !METRICS.contains(&metric.get_ref().as_str()) => {
                 let problem =
                     format!("unknown metric {:?}; known are {}", metric.get_ref(), METRICS.join(", "));
@@ -88,6 +89,11 @@ impl Written {
         }
         Ok(FigureWish { over, panels, metric })
     }
+}
+
+/// Whether a program tells it.
+fn told(metric: &str, points: &[Point]) -> bool {
+    points.iter().any(|point| point.metrics().any(|(name, _)| name == metric))
 }
 
 /// What a metric needs that no point has.

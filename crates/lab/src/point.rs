@@ -6,7 +6,7 @@ use std::fmt;
 use hol_base::{Digester, Duration, Ratio, Seed};
 use hol_measure::{RecordKind, nanoseconds};
 use hol_network::NetworkSpec;
-use hol_scenario::{Program, Root, RunError, Scenario};
+use hol_scenario::{Program, Reading, Root, RunError, Scenario};
 use hol_stack::TransportSpec;
 use hol_workloads::{HostSpec, WorkloadSpec};
 use serde::{Deserialize, Serialize};
@@ -185,6 +185,14 @@ impl Point {
     pub fn tells_of_flows(&self) -> bool {
         let kind = self.workload.record_kind();
         kind.has_schedule() && (!kind.has_reply() || !self.background.is_empty())
+    }
+
+    /// The metrics that programs tell, by name.
+    pub fn metrics(&self) -> impl Iterator<Item = (&str, &Reading)> {
+        self.programs
+            .iter()
+            .flat_map(|program| &program.metrics)
+            .map(|(name, reading)| (name.as_str(), reading))
     }
 
     /// Whether its records are frames, each with a time to be played.

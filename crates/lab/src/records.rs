@@ -16,6 +16,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use crate::error::LabError;
+use crate::experiment::Keep;
 use crate::point::{Point, RunKey};
 
 /// A column of whole numbers; times are in ns since the start of the run.
@@ -64,9 +65,12 @@ const SCHEMA: &str = "3";
 /// So many rows of a flow are a group, and at most so many records wait to be written.
 const GROUP: usize = 1 << 17;
 
-/// Where the records of single messages go, if they are kept.
+/// Where what is large goes: the records of single messages, and what programs write for the user.
 #[derive(Debug, Clone, Default)]
-pub struct Archive(Option<PathBuf>);
+pub struct Archive {
+    records: Option<PathBuf>,
+    files: Option<PathBuf>,
+}
 
 /// A file that is being written: whole or not at all, and in bounded memory.
 pub(crate) struct RecordsFile {
@@ -89,8 +93,26 @@ struct Waiting {
 
 impl Archive {
     /// In a result directory.
-    pub(crate) fn of(dir: &Path) -> Self {
-        Self(Some(dir.join("records")))
+    pub(crate) fn of(dir: &Path, keep: Keep) -> Self {
+        let records = (keep == Keep::All).then(|| dir.join("records"));
+        Self { records, ..Self::of_files(&dir.join("out")) }
+    }
+
+    /// Of files alone, in this directory.
+    pub fn of_files(dir: &Path) -> Self {
+        Self { records: None, files: Some(dir.to_owned()) }
+    }
+
+    /// Puts the files of a run, a tar archive, into `<point>-<repetition>`, in place of what an earlier try has left there.
+    pub(crate) fn unpack(&self, key: RunKey, files: &[u8]) -> Result<(), LabError> {
+        let Some(dir) = self.files.as_ref().filter(|_| !files.is_empty()) else { return Ok(()) };
+        let place = dir.join(format!("{}-{}", key.point, key.repetition));
+        let failed = |problem| LabError::file("write", &place, problem);
+        if place.exists() {
+            fs::remove_dir_all(&place).map_err(failed)?;
+        }
+        fs::create_dir_all(&place).map_err(failed)?;
+        tar::Archive::new(files).unpack(&place).map_err(failed)
     }
 
     /// Begins `records/<point>-<repetition>.parquet`, for the records of so many flows.
@@ -100,7 +122,7 @@ impl Archive {
         repetition: u32,
         flows: usize,
     ) -> Result<Option<RecordsFile>, LabError> {
-        let Some(dir) = &self.0 else { return Ok(None) };
+        let Some(dir) = &self.records else { return Ok(None) };
         let key = RunKey { point: point.id, repetition };
         fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
         let path = dir.join(format!("{}-{}.parquet", key.point, key.repetition));
@@ -261,7 +283,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let point = point();
         let path = dir.path().join(format!("records/{}-3.parquet", point.id));
-        let mut file = Archive::of(dir.path()).begin(&point, 3, 3).unwrap().unwrap();
+        let mut file = Archive::of(dir.path(), Keep::All).begin(&point, 3, 3).unwrap().unwrap();
         for (flow, id) in [(0, 0), (2, 0), (0, 1)] {
             file.add(flow, &record(id)).unwrap();
         }
@@ -288,7 +310,7 @@ mod tests {
     #[test]
     fn a_long_flow_is_written_in_groups_and_what_is_not_finished_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let begin = |repetition| Archive::of(dir.path()).begin(&point(), repetition, 1).unwrap().unwrap();
+        let begin = |repetition| Archive::of(dir.path(), Keep::All).begin(&point(), repetition, 1).unwrap().unwrap();
         let mut file = begin(0);
         for id in 0..=GROUP as u64 {
             file.add(0, &record(id)).unwrap();

@@ -164,6 +164,14 @@ impl PointResult {
     pub fn objects_ms(&self) -> Option<Interval> {
         self.mean_of(RunResult::objects_ms)
     }
+    /// What a program told for the metric `name` in each repetition that came to its end.
+    pub fn told(&self, name: &str) -> Vec<Option<f64>> {
+        self.runs.iter().map(|run| run.told(name)).collect()
+    }
+    /// The same over the repetitions.
+    pub fn told_mean(&self, name: &str) -> Option<Interval> {
+        self.mean_of(|run| run.told(name))
+    }
     /// Packets that did not arrive, for each message that did, over the repetitions.
     pub fn packets_lost_each(&self) -> Option<Interval> {
         self.mean_of(RunResult::packets_lost_each)

@@ -51,6 +51,7 @@ pub(crate) fn run(
         Ok(Err(RunError::Refused(problem))) => Err(LabError::Scenario { point: point.to_string(), problem }),
         Ok(course) => {
             let (course, seconds) = (course?, watch.seconds());
+            archive.unpack(job.key(), &course.files)?;
             let said = following.finish(scenario.workload.record_kind())?;
             Ok(Outcome::Done(Box::new(RunResult::of(job.key(), course, said, seconds))))
         }

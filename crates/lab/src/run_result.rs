@@ -98,6 +98,12 @@ impl RunResult {
         parts.iter().find_map(|kind| self.other.get(kind))?.latency.mean_ms()
     }
 
+    /// What a program told for the metric `name`; nothing counts of a run that ended early.
+    pub fn told(&self, name: &str) -> Option<f64> {
+        let programs = &self.facts.as_ref().filter(|_| self.stopped.is_none())?.programs;
+        programs.iter().find_map(|program| program.metrics.get(name)).copied()
+    }
+
     /// Packets that did not arrive, for each message that did.
     pub fn packets_lost_each(&self) -> Option<f64> {
         let completed = self.summary.completed;

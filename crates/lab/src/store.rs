@@ -5,7 +5,6 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::LabError;
-use crate::experiment::Keep;
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::manifest::{FORMAT, Manifest};
@@ -114,9 +113,9 @@ impl Store {
         write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
-    /// Where the records of its runs go: into the directory, if the manifest says so.
+    /// Where the records of its runs go, if the manifest says so, and the files of programs.
     pub fn archive(&self) -> Archive {
-        if self.manifest.records == Keep::All { Archive::of(&self.dir) } else { Archive::default() }
+        Archive::of(&self.dir, self.manifest.records)
     }
 
     /// Writes the tables of points that `finished` gives, each whole or not at all.

@@ -40,6 +40,12 @@ fn row(result: &PointResult) -> Row {
         ("stack".to_owned(), json!(point.transport.stack())),
     ];
     row.extend(axes);
+    let told = point.metrics().map(|(name, _)| name).flat_map(|name| {
+        let mean = result.told_mean(name);
+        let cell = |column: &str, value: Option<f64>| (format!("metric.{name}{column}"), json!(value));
+        [cell("", mean.map(|m| m.mean)), cell(".ci95", mean.map(|m| m.half_width))]
+    });
+    let told: Vec<_> = told.collect();
     row.extend(
         [
             ("point", json!(point.id)),
@@ -97,6 +103,7 @@ fn row(result: &PointResult) -> Row {
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
+    row.extend(told);
     row
 }
 

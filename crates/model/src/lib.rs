@@ -131,6 +131,7 @@ pub fn follow(
         stopped,
         background,
         facts: None,
+        files: Vec::new(),
     })
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{Distribution, Interval, SplitMean, Summary, Timeline, Waterfall};
+use hol_measure::{Distribution, Interval, RecordKind, SplitMean, Summary, Timeline, Waterfall};
 
 use crate::metric::Metric;
+use crate::told::ToldValues;
 use crate::validation::Compared;
 
 /// All points of all experiments.
@@ -27,6 +28,8 @@ pub struct Cell {
     pub transport: String,
     /// The transport's specification, such as `sctp:streams=8,stack=linux-2.6`.
     pub spec: String,
+    /// What its runs count.
+    pub kind: RecordKind,
     /// Streams (or connections) that messages are spread over.
     pub streams: u16,
     /// What the network and the workload were.
@@ -49,6 +52,8 @@ pub struct Cell {
     pub first_octets: Vec<Option<f64>>,
     /// The same of the mean time of an object, or of a request of a batch.
     pub objects: Vec<Option<f64>>,
+    /// What programs tell, by the metrics that the experiment names.
+    pub told: Vec<ToldValues>,
     /// Packets that did not arrive, for each message that did, of each repetition; none where that is not known.
     pub packets_lost: Vec<Option<f64>>,
     /// Of pages: one of the first repetition, file by file.
@@ -221,6 +226,12 @@ impl Cell {
         }
         format!("{}, {} % loss, {}/s", self.experiment, number(loss), number(rate))
     }
+}
+
+/// What the runs of points count, in words.
+pub fn counted<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static str {
+    let first = cells.next().map_or(RecordKind::Message, |cell| cell.kind);
+    if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }
 }
 
 /// A swept key for people: `interval` of `workload.interval`.

@@ -4,10 +4,12 @@ use hol_base::Duration;
 use hol_lab::{Point, PointResult, Results};
 use hol_measure::{Distribution, SplitMean};
 use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec, PoliceSpec, Settings};
+use hol_scenario::Reading;
 use hol_workloads::Arrivals;
 
 use crate::ceiling::ceiling_kbps;
 use crate::data::{Cell, Conditions, Dataset, Flows};
+use crate::told::{Told, ToldValues};
 
 impl From<&Results> for Dataset {
     fn from(results: &Results) -> Self {
@@ -33,6 +35,7 @@ impl From<&PointResult> for Cell {
             steady: result.is_steady(),
             first_octets: result.runs.iter().map(|run| run.first_octets_ms()).collect(),
             objects: result.runs.iter().map(|run| run.objects_ms()).collect(),
+            told: told(result),
             packets_lost: result.runs.iter().map(|run| run.packets_lost_each()).collect(),
             waterfall: result.runs.iter().find_map(|run| run.waterfall.as_deref().cloned()),
             flows: flows(result),
@@ -48,6 +51,7 @@ impl From<&Point> for Cell {
             experiment: point.experiment.clone(),
             transport: point.label.clone(),
             spec: point.transport.to_string(),
+            kind: point.workload.record_kind(),
             streams: point.transport.streams(),
             conditions: conditions(point),
             runs: Vec::new(),
@@ -59,11 +63,21 @@ impl From<&Point> for Cell {
             steady: true,
             first_octets: Vec::new(),
             objects: Vec::new(),
+            told: Vec::new(),
             packets_lost: Vec::new(),
             waterfall: None,
             flows: None,
         }
     }
+}
+
+/// What its programs told.
+fn told(result: &PointResult) -> Vec<ToldValues> {
+    let values = |(name, reading): (&str, &Reading)| ToldValues {
+        told: Told::new(name, reading),
+        values: result.told(name),
+    };
+    result.point.metrics().map(values).collect()
 }
 
 /// The flows as a whole; of transactions without a background they would say no more than the rate.

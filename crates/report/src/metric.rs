@@ -2,11 +2,13 @@
 
 use hol_base::Duration;
 use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Playback, Recorder, Summary, Timeline};
+use hol_scenario::Better;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
 use crate::closed_form;
 use crate::data::Cell;
+use crate::told::Told;
 
 /// One number for each repetition of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -35,6 +37,9 @@ pub enum Metric {
     Playable,
     /// Runs of frames that could not, in a minute.
     Glitches,
+    /// What a program tells, in its own unit.
+    #[serde(skip)]
+    Told(Told),
 }
 
 impl Metric {
@@ -60,6 +65,10 @@ impl Metric {
             Self::PacketsLost => cell.packets_lost.clone(),
             Self::Playable => of_playback(cell, |playback| Some(playback.playable_percent())),
             Self::Glitches => of_playback(cell, Playback::glitches_per_minute),
+            Self::Told(told) => {
+                let own = cell.told.iter().find(|own| own.told == told);
+                own.map(|own| own.values.clone()).unwrap_or_default()
+            }
             Self::Delivered => {
                 let share = |run: &Summary| 100.0 * run.completed as f64 / run.offered as f64;
                 cell.runs.iter().map(share).map(Some).collect()
@@ -107,8 +116,11 @@ impl Metric {
             | Self::FirstOctets
             | Self::ObjectTime
             | Self::PacketsLost
-            | Self::Glitches => f64::INFINITY,
-            Self::Throughput | Self::Delivered | Self::Fairness | Self::Playable => f64::NEG_INFINITY,
+            | Self::Glitches
+            | Self::Told(Told { better: Better::Less, .. }) => f64::INFINITY,
+            Self::Throughput | Self::Delivered | Self::Fairness | Self::Playable | Self::Told(_) => {
+                f64::NEG_INFINITY
+            }
         }
     }
 
@@ -156,7 +168,8 @@ impl Metric {
             | Self::Fairness
             | Self::PacketsLost
             | Self::Playable
-            | Self::Glitches => Distribution::default(),
+            | Self::Glitches
+            | Self::Told(_) => Distribution::default(),
             Self::ConnectTime | Self::FirstOctets | Self::ObjectTime => {
                 let mut recorder = Recorder::new();
                 for value in self.of_runs(cell) {
@@ -199,6 +212,7 @@ impl Metric {
             Self::Fairness => "of 1",
             Self::Delivered | Self::Playable => "%",
             Self::Glitches => "/min",
+            Self::Told(told) => told.unit,
         }
     }
 
@@ -216,6 +230,7 @@ impl Metric {
             Self::PacketsLost => "packets lost, each time",
             Self::Playable => "playable frames",
             Self::Glitches => "glitches",
+            Self::Told(told) => told.name,
         }
     }
 
@@ -232,6 +247,7 @@ impl Metric {
     pub fn axis(self) -> String {
         match self {
             Self::Fairness => format!("{} (1: all get the same)", self.name()),
+            _ if self.unit().is_empty() => self.name().to_owned(),
             _ => format!("{} ({})", self.name(), self.unit()),
         }
     }
@@ -262,6 +278,7 @@ impl Metric {
             Self::PacketsLost => ["fewer packets lost", "more packets lost"],
             Self::Playable => ["more playable", "less playable"],
             Self::Glitches => ["fewer glitches", "more glitches"],
+            Self::Told(told) => told.comparatives(),
             _ => ["faster", "slower"],
         }
     }
@@ -274,6 +291,7 @@ impl Metric {
             Self::PacketsLost => "as many packets lost",
             Self::Playable => "as playable",
             Self::Glitches => "as many glitches",
+            Self::Told(told) => told.equal(),
             _ => "as fast",
         }
     }
@@ -289,7 +307,8 @@ impl Metric {
             | Self::Fairness
             | Self::PacketsLost
             | Self::Playable
-            | Self::Glitches => 0.0,
+            | Self::Glitches
+            | Self::Told(_) => 0.0,
         }
     }
 
@@ -302,8 +321,11 @@ impl Metric {
             | Self::FirstOctets
             | Self::ObjectTime
             | Self::PacketsLost
-            | Self::Glitches => -difference,
-            Self::Throughput | Self::Delivered | Self::Fairness | Self::Playable => difference,
+            | Self::Glitches
+            | Self::Told(Told { better: Better::Less, .. }) => -difference,
+            Self::Throughput | Self::Delivered | Self::Fairness | Self::Playable | Self::Told(_) => {
+                difference
+            }
         }
     }
 }

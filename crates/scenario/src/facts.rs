@@ -35,7 +35,7 @@ pub struct Facts {
 }
 
 /// What became of a program.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramFacts {
     /// Where it ran.
     pub node: String,
@@ -49,6 +49,9 @@ pub struct ProgramFacts {
     pub status: String,
     /// Processor time of it and all that it started: virtual, at an instruction a ns.
     pub processor: Duration,
+    /// The metrics that were found, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
     /// What it printed; of a long text the beginning and the end.
     pub stdout: String,
     /// What it complained.

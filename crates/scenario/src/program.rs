@@ -1,13 +1,13 @@
 //! The user's own programs, which run on nodes unmodified.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use hol_base::{ByteCount, Duration};
 use hol_workloads::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
-use crate::{Scenario, ScenarioError};
+use crate::{Reading, Scenario, ScenarioError};
 
 /// A program on a node: a service if it has `ready`, else one whose end is awaited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Program {
     /// Variables of its environment, beside `PATH`, `HOME` and `LANG`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Numbers in what it prints, by the names of the metrics that they are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, Reading>,
     /// What its node has beside the root, by its absolute path there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Content>,
@@ -151,6 +154,9 @@ impl Program {
         if self.files.keys().any(|path| relative(&path)) {
             return Err("`files` are named by their absolute path on the node, as in \"/srv/page.html\"");
         }
+        if !self.metrics.keys().all(|name| is_name(name)) {
+            return Err("a metric has a name of letters, digits, - and _, as in page-time");
+        }
         let named = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
         if !self.env.keys().all(named) {
             return Err("a variable of `env` has a name without =");
@@ -194,11 +200,20 @@ impl Scenario {
         if self.runs_programs() && self.workload.start + self.workload.spread > Duration::ZERO {
             return Err(ScenarioError::ProgramsStart);
         }
+        let mut names = BTreeSet::new();
         for (index, program) in self.programs.iter().enumerate() {
             program.check().map_err(|problem| ScenarioError::Program { index, problem })?;
+            if !program.metrics.keys().all(|name| names.insert(name)) {
+                let problem = "another program has a metric of this name; name each once";
+                return Err(ScenarioError::Program { index, problem });
+            }
         }
         Ok(())
     }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
 #[cfg(test)]

@@ -34,6 +34,8 @@ pub struct Course {
     pub background: Vec<BackgroundRun>,
     /// What a world that is not ours tells of itself.
     pub facts: Option<Box<Facts>>,
+    /// What programs wrote for the user: a tar archive, by node; empty if there is nothing.
+    pub files: Vec<u8>,
 }
 
 /// What became of a flow of the background.

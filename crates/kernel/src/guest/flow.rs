@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{FIRST_CLIENT_PORT, ProgramFacts, Scenario, Stopped, Tied, server_port};
+use hol_scenario::{FIRST_CLIENT_PORT, Scenario, Stopped, Tied, server_port};
 use hol_sockets::{Assignment, Bell, End, Ending, FlowRun, Site, SocketsError, Stop, Ties};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 use nix::sched::{CloneFlags, setns};
 
 use super::Trouble;
-use super::programs::Programs;
+use super::programs::{Left, Programs};
 use super::topology::Topology;
 use crate::job::FlowReport;
 
@@ -112,8 +112,8 @@ pub(super) struct Outcome {
     pub(super) epoch: u64,
     /// The measured flow, those of the background, then those on which servers ask.
     pub(super) flows: Vec<FlowRun>,
-    /// What became of the user's programs.
-    pub(super) programs: Vec<ProgramFacts>,
+    /// What the user's programs left behind.
+    pub(super) left: Left,
 }
 
 /// What ties each flow to others.
@@ -149,7 +149,7 @@ pub(super) fn run(
             beside.map(|programs| scope.spawn(|| programs.run(Some(&stop)).map_err(|e| e.to_string())));
         let run = match programs {
             Some(programs) => programs.run(None),
-            None => measured.run(own).map(|run| (run, Vec::new())).map_err(Trouble::from),
+            None => measured.run(own).map(|run| (run, Left::default())).map_err(Trouble::from),
         };
         let raised = stop.raise();
         let ended: Vec<_> =
@@ -157,10 +157,10 @@ pub(super) fn run(
         let beside = beside.map(|beside| beside.join().expect("programs do not panic"));
         (run, beside, ended, raised)
     });
-    let (mut run, mut programs) = run?;
+    let (mut run, mut left) = run?;
     if let Some(beside) = beside {
-        let (told, facts) = beside?;
-        programs = facts;
+        let (told, own) = beside?;
+        left = own;
         if run.stopped == Stopped::Finished && told.stopped != Stopped::Finished {
             run.stopped = told.stopped;
         }
@@ -177,7 +177,7 @@ pub(super) fn run(
         run.ended += late;
         run.stopped = run.stopped.clone().later(late);
     }
-    Ok(Outcome { epoch, flows: runs, programs })
+    Ok(Outcome { epoch, flows: runs, left })
 }
 
 impl Outcome {
@@ -198,8 +198,8 @@ impl Outcome {
     }
 
     /// The records by flow.
-    pub(super) fn into_records(self) -> Vec<Vec<Record>> {
-        self.flows.into_iter().map(|run| run.records).collect()
+    pub(super) fn take_records(&mut self) -> Vec<Vec<Record>> {
+        self.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()
     }
 }
 

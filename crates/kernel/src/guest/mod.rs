@@ -50,19 +50,25 @@ pub(crate) const MARK: &str = "hol_guest";
 pub(crate) const QEMU: &str = "qemu";
 pub(crate) const UML: &str = "uml";
 
+/// What [`MARK`] is for the first process of a node.
+pub(crate) const FIRST: &str = "first";
+
 /// The variable that tells it that the machine has a root for the user's programs.
 pub(crate) const ROOT: &str = "hol_root";
 
 /// What can go wrong in here; the host gets it as text.
 pub(crate) type Trouble = Box<dyn Error>;
 
-/// Whether this process is the first of a guest. If so, [`main`] is all that it should do.
+/// Whether this process is the first of a guest, or of a node in it. If so, [`main`] is all that it should do.
 pub fn is_guest() -> bool {
     std::process::id() == 1 && std::env::var_os(MARK).is_some()
 }
 
 /// Runs the guest; never returns in earnest, for the host ends the machine.
 pub fn main() -> ExitCode {
+    if std::env::var_os(MARK).is_some_and(|mark| mark == FIRST) {
+        return programs::first::main();
+    }
     let door = door::here();
     if let Err(problem) = boot().and_then(|()| door.booted()) {
         eprintln!("hol: {problem}");

@@ -36,7 +36,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         .then(|| Capture::start(&topology, plan.mtu, job))
         .transpose()?;
     schedule::start(plan.changes.clone(), chains, moves)?;
-    let outcome = flow::run(&flows, &job.scenario, programs)?;
+    let mut outcome = flow::run(&flows, &job.scenario, programs)?;
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; let less pass").into()),
         // The programs have run, and tell of themselves.
@@ -46,6 +46,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         Some(Ok(packets)) => (packets, None),
         None => (Vec::new(), None),
     };
+    let left = std::mem::take(&mut outcome.left);
     let run = outcome.measured();
     let facts = Facts {
         kernel: namespace::get("kernel/osrelease").unwrap_or_default()
@@ -53,21 +54,22 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
             + &namespace::get("kernel/version").unwrap_or_default(),
         // The host knows what runs us.
         provenance: String::new(),
-        caution,
+        caution: both(caution, left.caution),
         clocksource: clocksource(),
         sysctls,
         lines: topology.lines(&plan, &before.1)?,
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
-        programs: outcome.programs.clone(),
+        programs: left.facts,
     };
     let packets = topology.packets()?.saturating_sub(before.0);
     let report = Report { facts, flows: outcome.reports(), packets };
     Ok(Mail {
         text: text(&Answer::Done(Box::new(report))),
-        records: packed::pack(&outcome.into_records()),
+        records: packed::pack(&outcome.take_records()),
         packets: packets_seen,
+        files: left.files,
     })
 }
 
@@ -93,6 +95,11 @@ fn settle(
         }
     }
     Ok(settled)
+}
+
+fn both(one: Option<String>, other: Option<String>) -> Option<String> {
+    let all: Vec<String> = one.into_iter().chain(other).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn has_mptcp(scenario: &Scenario) -> bool {

@@ -50,6 +50,7 @@ fn header(figure: &Figure) -> Vec<&'static str> {
         (_, Metric::PacketsLost) => ["packets_lost", "low95", "high95", ""],
         (_, Metric::Playable) => ["playable_percent", "low95", "high95", ""],
         (_, Metric::Glitches) => ["glitches_per_minute", "low95", "high95", ""],
+        (_, Metric::Told(told)) => [told.name, "low95", "high95", ""],
         (_, Metric::Fairness) => ["fairness", "low95", "high95", ""],
     };
     vec!["panel", "series", "x", value, low, high, closed_form, "n", "missing", "collapsed"]

@@ -8,7 +8,8 @@ use crate::data::Cell;
 use crate::metric::Metric;
 use crate::plot::{escape, number};
 use crate::report::Report;
-use crate::survey::Surveyed;
+use crate::survey::{Surveyed, told};
+use crate::told::Told;
 
 /// A column: its heading, what it says of a point, and the number that it is sorted by.
 struct Column {
@@ -48,12 +49,15 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     let cells: Vec<&Cell> =
         report.data.cells.iter().filter(|cell| cell.experiment == survey.experiment).collect();
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());
+    let told = told(cells.iter().copied());
     let columns: Vec<&Column> = COLUMNS.iter().chain(FLOWS.iter().filter(|_| has_flows)).collect();
     let axes: Vec<&String> = survey.axes.iter().flat_map(|axis| &axis.keys).collect();
     let keys = axes.iter().map(|key| key.as_str());
-    let heads = ["transport"].into_iter().chain(keys).chain(columns.iter().map(|column| column.head));
+    let own: Vec<String> = told.iter().map(|told| format!("{}, 95 %", Metric::Told(*told).axis())).collect();
+    let heads = ["transport"].into_iter().chain(keys).chain(own.iter().map(String::as_str));
+    let heads = heads.chain(columns.iter().map(|column| column.head));
     let head: String = heads.map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
-    let rows: String = cells.iter().map(|cell| row(cell, &axes, &columns)).collect();
+    let rows: String = cells.iter().map(|cell| row(cell, &axes, &told, &columns)).collect();
     format!(
         "<div class=\"points\"><p class=\"soft\">Mean and median run are over repetitions; a run has collapsed if it ended early or fell \
          more than a second behind its schedule. Where the mean depends on the length of the runs there is no steady state. The other \
@@ -63,13 +67,13 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     )
 }
 
-fn row(cell: &Cell, axes: &[&String], columns: &[&Column]) -> String {
+fn row(cell: &Cell, axes: &[&String], told: &[Told], columns: &[&Column]) -> String {
     let mut text = format!("<tr><th scope=\"row\">{}</th>", escape(&cell.transport));
     for key in axes {
         let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis(key).unwrap_or_default()));
     }
-    for column in columns {
-        let (shown, value) = (column.of)(cell);
+    let own = told.iter().map(|told| bounds(Metric::Told(*told).shaped_mean(cell)));
+    for (shown, value) in own.chain(columns.iter().map(|column| (column.of)(cell))) {
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");
     }

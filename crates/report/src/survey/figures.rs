@@ -46,8 +46,9 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
         (Metric::ObjectTime, survey.cells().any(|cell| cell.objects.iter().any(Option::is_some))),
         (Metric::FirstOctets, survey.cells().any(|cell| cell.first_octets.iter().any(Option::is_some))),
     ];
-    let others = others.into_iter().filter(|(metric, is_wanted)| *is_wanted && *metric != lead);
-    [lead].into_iter().chain(others.map(|(metric, _)| metric)).collect()
+    let others = others.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(metric, _)| metric);
+    let told = super::told(survey.cells()).into_iter().map(Metric::Told);
+    [lead].into_iter().chain(told.chain(others).filter(|metric| *metric != lead)).collect()
 }
 
 /// A metric over the horizontal axis: a figure for each combination of the third and further axes.

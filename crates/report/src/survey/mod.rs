@@ -18,6 +18,7 @@ use crate::data::{Cell, Dataset, Filter};
 use crate::figures::Figure;
 use crate::metric::Metric;
 use crate::plot::Look;
+use crate::told::{Told, ToldValues};
 
 pub use axes::Axis;
 pub use axes::axes;
@@ -150,6 +151,12 @@ impl<'d> Survey<'d> {
         }
     }
 
+    /// The metric of this name: one of the experiment's own, or one that is measured everywhere.
+    fn metric(&self, name: &str) -> Metric {
+        let own = told(self.cells()).into_iter().find(|told| told.name == name).map(Metric::Told);
+        own.or_else(|| Metric::named(name)).unwrap_or_default()
+    }
+
     fn condition(&self, steps: &[usize]) -> (String, Filter) {
         let values = |(axis, step): (&Axis, &usize)| {
             let values = axis.steps[*step].iter().map(|value| vec![value.clone()]);
@@ -170,21 +177,38 @@ impl<'d> Survey<'d> {
         let drawn = wishes.iter().flat_map(|wish| {
             let keys: Vec<&str> =
                 [Some(wish.over.as_str()), wish.panels.as_deref()].into_iter().flatten().collect();
-            let metric = Metric::named(&wish.metric).unwrap_or_default();
-            figures::of_metric(&self.arranged(&keys, data), metric)
+            figures::of_metric(&self.arranged(&keys, data), self.metric(&wish.metric))
         });
         figures::numbered(drawn.chain(figures::distributions(self)).collect(), first)
     }
 }
 
-/// What points are about: what of frames could be played, the throughput where nothing but the transport sets the pace, else the
+/// The metrics of the experiment's own that points have.
+pub(crate) fn told<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Told> {
+    let mut all: Vec<Told> = Vec::new();
+    for own in cells.flat_map(|cell| &cell.told) {
+        if !all.contains(&own.told) {
+            all.push(own.told);
+        }
+    }
+    all
+}
+
+/// The first metric of the experiment's own that has a value.
+fn first_told(cell: &Cell) -> Option<Told> {
+    let has_value = |own: &&ToldValues| own.values.iter().any(Option::is_some);
+    cell.told.iter().find(has_value).map(|own| own.told)
+}
+
+/// What points are about: the first metric of the experiment's own, what of frames could be played, the throughput where nothing but the transport sets the pace, else the
 /// response time.
 pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
-    let of = |cell: &Cell| match cell {
+    let usual = |cell: &Cell| match cell {
         _ if cell.is_played() => Metric::Playable,
         _ if cell.flows.is_some() && cell.conditions.rate <= 0.0 => Metric::Throughput,
         _ => Metric::ResponseTime,
     };
+    let of = |cell: &Cell| first_told(cell).map_or_else(|| usual(cell), Metric::Told);
     let first = cells.next().map_or(Metric::ResponseTime, of);
     if cells.all(|cell| of(cell) == first) { first } else { Metric::ResponseTime }
 }

@@ -1,10 +1,13 @@
 //! The user's programs: each in a place of its node's own, services before the run, the others with it.
 //!
 //! `swap` gives their sockets the transport (`btf` finds where), `place` is what a program sees, `cell` what holds it and all that
-//! it starts, `process` starts it, `ready` tells when a service can be used, `told` what became of all.
+//! it starts, `first` who else is on its node, `process` starts it, `ready` tells when a service can be used, `told` how all ended, `left`
+//! what they left behind.
 
 mod btf;
 mod cell;
+pub(super) mod first;
+mod left;
 mod place;
 mod process;
 mod ready;
@@ -17,7 +20,7 @@ use std::time::Duration as StdDuration;
 
 use hol_base::Duration;
 use hol_network::NodeId;
-use hol_scenario::{Program, ProgramFacts, Scenario};
+use hol_scenario::{Program, Scenario};
 use hol_sockets::{FlowRun, Stop};
 use hol_workloads::Kind;
 use nix::sys::prctl::set_timerslack;
@@ -26,6 +29,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::topology::Topology;
 use super::{Trouble, door};
 use crate::netem::BuildableNetwork;
+pub(super) use left::Left;
 use place::Place;
 use process::Process;
 use swap::Swap;
@@ -86,15 +90,16 @@ impl<'s> Programs<'s> {
             let (processes, places) = (&mut self.processes, &self.places);
             let process = processes[index].as_mut().expect("it was started");
             let network = &places[program.node.as_str()].network;
-            let until = Clock::now() + PATIENCE;
+            let begin = Clock::now();
             while !ready::is(ready, process, network)? {
                 let failed = process.look()?.and_then(|status| status.problem());
-                let late =
-                    (Clock::now() > until).then(|| format!("is not ready after {} s", PATIENCE.as_secs()));
+                let late = (begin.elapsed() > PATIENCE)
+                    .then(|| format!("is not ready after {} s", PATIENCE.as_secs()));
                 if let Some(problem) = failed.or(late) {
                     return Err(format!("{} {problem}{}", named(program), process.last_words()).into());
                 }
-                wait(LOOK);
+                // Who has waited for long is not looked after as often: a look takes the machine a while.
+                wait(LOOK.max(begin.elapsed() / 100));
             }
         }
         Ok(())
@@ -111,7 +116,7 @@ impl<'s> Programs<'s> {
     }
 
     /// Runs the others until all have ended, or `stop` is raised; then everything ends.
-    pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, Vec<ProgramFacts>), Trouble> {
+    pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, Left), Trouble> {
         let (begin, epoch) = (Clock::now(), wall());
         let limit = match &self.scenario.workload.kind {
             Kind::Programs(programs) => to_std(programs.limit()),
@@ -122,7 +127,7 @@ impl<'s> Programs<'s> {
         self.overdue = self.awaited().filter(|index| !self.has_ended(*index)).collect();
         self.end()?;
         let was_stopped = stop.is_some() && !self.overdue.is_empty();
-        Ok((self.told(epoch, ended, limit, was_stopped), self.facts(epoch)))
+        Ok((self.told(epoch, ended, limit, was_stopped), self.left(epoch)))
     }
 
     /// Those whose end is awaited.

@@ -11,6 +11,7 @@ use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::sethostname;
 
 use super::Network;
+use super::first::Processes;
 use crate::guest::Trouble;
 use crate::root::{NODES, SHARED};
 
@@ -26,6 +27,7 @@ pub(super) struct Place {
     pub(super) mounts: File,
     pub(super) names: File,
     pub(super) messages: File,
+    pub(super) processes: Processes,
     pub(super) root: PathBuf,
 }
 
@@ -43,9 +45,15 @@ impl Place {
         // A thread that ends afterwards: it leaves the mounts of all others for new ones.
         thread::scope(|scope| {
             let made = scope.spawn(|| furnish(node, network, hosts).map_err(|problem| problem.to_string()));
-            let [mounts, names, messages] = made.join().map_err(|_| "a place was not made")??;
-            Ok(Self { network: network.try_clone()?, mounts, names, messages, root: root(node) })
+            let ([mounts, names, messages], processes) =
+                made.join().map_err(|_| "a place was not made")??;
+            Ok(Self { network: network.try_clone()?, mounts, names, messages, processes, root: root(node) })
         })
+    }
+
+    /// Its file system, as seen from outside.
+    pub(super) fn files(&self) -> PathBuf {
+        self.processes.path(&self.root)
     }
 }
 
@@ -54,7 +62,7 @@ fn root(node: &str) -> PathBuf {
 }
 
 /// Moves this thread to namespaces of the node's own, and mounts its file system there; returns the namespaces.
-fn furnish(node: &str, network: &Network, hosts: &str) -> Result<[File; 3], Trouble> {
+fn furnish(node: &str, network: &Network, hosts: &str) -> Result<([File; 3], Processes), Trouble> {
     setns(network, CloneFlags::CLONE_NEWNET)?;
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWIPC)?;
     sethostname(node)?;
@@ -70,7 +78,6 @@ fn furnish(node: &str, network: &Network, hosts: &str) -> Result<[File; 3], Trou
     for name in ["dev", "etc", "out", "proc", "run", "sys", "tmp"] {
         fs::create_dir_all(format!("{root}/{name}"))?;
     }
-    put(Some("proc"), &format!("{root}/proc"), "proc", MsFlags::empty(), None)?;
     put(Some("sys"), &format!("{root}/sys"), "sysfs", MsFlags::empty(), None)?;
     for (name, options) in [("dev", "mode=755"), ("dev/shm", "mode=1777"), ("run", "mode=755")] {
         let place = format!("{root}/{name}");
@@ -87,7 +94,8 @@ fn furnish(node: &str, network: &Network, hosts: &str) -> Result<[File; 3], Trou
     }
     // From here on nobody sees what the engine has for a door.
     let _ = umount2("/host", MntFlags::MNT_DETACH);
-    Ok([open("mnt")?, open("uts")?, open("ipc")?])
+    let namespaces = [open("mnt")?, open("uts")?, open("ipc")?];
+    Ok((namespaces, Processes::begin(&format!("{root}/proc"))?))
 }
 
 /// The devices that harm nobody. Documentation/admin-guide/devices.txt

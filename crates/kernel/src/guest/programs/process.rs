@@ -79,7 +79,7 @@ impl Process {
         let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
         move_into(&mut command, place, directory, &entrance)?;
         let started = wall();
-        let child = command.spawn().map_err(|problem| match problem.kind() {
+        let child = place.processes.bear(&mut command).map_err(|problem| match problem.kind() {
             io::ErrorKind::NotFound => {
                 format!("{first} is not there; it, or its interpreter, is missing in the root")
             }
@@ -132,16 +132,26 @@ impl Process {
         Duration::from_micros(self.cell.processor())
     }
 
+    /// All that it has printed.
+    pub(super) fn printed(&self) -> Vec<u8> {
+        fs::read(&self.output[0]).unwrap_or_default()
+    }
+
+    /// All that it has complained.
+    pub(super) fn complained(&self) -> Vec<u8> {
+        fs::read(&self.output[1]).unwrap_or_default()
+    }
+
     /// What it wrote to its outputs: of a long one the beginning and the end.
     pub(super) fn output(&self) -> [String; 2] {
-        self.output.each_ref().map(|path| shortened(&fs::read(path).unwrap_or_default()))
+        [self.printed(), self.complained()].map(|octets| shortened(&octets))
     }
 
     /// Whether it has written `text`.
     pub(super) fn has_printed(&self, text: &str) -> bool {
         let text = text.as_bytes();
         let has = |octets: Vec<u8>| text.is_empty() || octets.windows(text.len()).any(|part| part == text);
-        self.output.iter().any(|path| has(fs::read(path).unwrap_or_default()))
+        has(self.printed()) || has(self.complained())
     }
 
     /// The last that it said, in a clause.

@@ -1,13 +1,13 @@
-//! What became of the programs of a run, as records and as facts.
+//! How the programs of a run ended, as records.
 
 use std::time::Duration as StdDuration;
 
-use hol_base::{Duration, Time};
+use hol_base::Time;
 use hol_measure::{Leg, Outcome, Record, RecordKind};
-use hol_scenario::{Program, ProgramFacts, Stopped};
+use hol_scenario::Stopped;
 use hol_sockets::{Counts, FlowRun};
 
-use super::process::{Process, Status};
+use super::process::Process;
 use super::{Programs, named};
 
 impl Programs<'_> {
@@ -71,25 +71,6 @@ impl Programs<'_> {
             reply: ended.map(leg),
             outcome,
         }
-    }
-
-    pub(super) fn facts(&self, epoch: u64) -> Vec<ProgramFacts> {
-        let of = |(program, process): (&Program, &Option<Process>)| {
-            let process = process.as_ref();
-            let since = |at: u64| Duration::from_nanos(at.saturating_sub(epoch));
-            let [stdout, stderr] = process.map(Process::output).unwrap_or_default();
-            ProgramFacts {
-                node: program.node.clone(),
-                command: program.command.line(),
-                started: process.map(|process| since(process.started)),
-                ended: process.and_then(Process::status).map(|status| since(status.at)),
-                status: process.and_then(Process::status).map_or("killed".to_owned(), Status::to_string),
-                processor: process.map(Process::processor).unwrap_or_default(),
-                stdout,
-                stderr,
-            }
-        };
-        self.scenario.programs.iter().zip(&self.processes).map(of).collect()
     }
 }
 
