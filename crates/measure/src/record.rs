@@ -186,6 +186,21 @@ impl RecordKind {
             Self::Connection => "connection",
         }
     }
+
+    /// Several of them, in a word.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Message => "messages",
+            Self::Transaction => "transactions",
+            Self::Object => "objects",
+            Self::Page => "pages",
+            Self::Head => "heads",
+            Self::Frame => "frames",
+            Self::Batch => "batches",
+            Self::Program => "programs",
+            Self::Connection => "connections",
+        }
+    }
 }
 
 impl Leg {

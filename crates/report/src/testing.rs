@@ -1,7 +1,7 @@
 //! Synthetic points for tests of claims and figures.
 
 use hol_base::{Digest, Duration};
-use hol_measure::{Distribution, Halves, Recorder, SplitMean, SplitTotal, Summary};
+use hol_measure::{Distribution, Halves, RecordKind, Recorder, SplitMean, SplitTotal, Summary};
 
 use crate::claims::View;
 use crate::data::{Cell, Conditions, Dataset, Flows};
@@ -55,6 +55,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         experiment: "exp1".into(),
         transport: transport.into(),
         spec: kind,
+        kind: RecordKind::Transaction,
         streams,
         conditions: Conditions {
             loss,
@@ -74,6 +75,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         steady: true,
         first_octets: Vec::new(),
         objects: Vec::new(),
+        told: Vec::new(),
         packets_lost: Vec::new(),
         waterfall: None,
         flows: None,

@@ -4,7 +4,7 @@ use hol_base::Duration;
 use hol_measure::{Bounds, CONFIDENCE, Interval};
 
 use crate::closed_form;
-use crate::data::Cell;
+use crate::data::{Cell, counted};
 use crate::metric::Metric;
 use crate::plot::{Ccdf, Gap, Look, Point, Series, number};
 
@@ -89,8 +89,9 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
         _ => format!("; {} repetitions have no value and are in no mean", number(missing as f64)),
     };
     format!(
-        "{} points, {} messages, {repetitions} a point{left_out}",
+        "{} points, {} {}, {repetitions} a point{left_out}",
         number(cells.len() as f64),
-        number(messages as f64)
+        number(messages as f64),
+        counted(cells.iter().copied())
     )
 }

@@ -1,5 +1,6 @@
 //! Where the numbers come from, and how to get them again.
 
+use crate::data::counted;
 use crate::plot::{escape, number};
 use crate::provenance::Provenance;
 use crate::report::Report;
@@ -37,16 +38,17 @@ pub fn html(report: &Report) -> String {
             )
         })
         .collect();
+    let counted = counted(report.data.cells.iter());
     let each = wall_s * 1e6 / (*transactions).max(1) as f64;
     format!(
         "<dl><dt>program</dt><dd>headofline {}, {} world</dd><dt>command</dt><dd><code>{}</code></dd><dt>seed</dt><dd>{seeds}</dd>
 <dt>digest of all runs</dt><dd><code>{digest}</code></dd><dt>machine</dt><dd>{}</dd>
-<dt>cost</dt><dd>{} transactions, {} packets, {wall_s:.1} s inside the simulation ({each:.2} µs a transaction)</dd></dl>
+<dt>cost</dt><dd>{} {counted}, {} packets, {wall_s:.1} s inside the simulation ({each:.2} µs each)</dd></dl>
 <p>The same seed gives the same digest on any machine. Check this directory, or redraw this page from it:</p>
 <pre>hol verify DIR
 hol report DIR</pre>
 <p class=\"soft\">Every setting of every point, defaults and stacks included, is in <a href=\"manifest.json\">manifest.json</a>; the points are in <a href=\"points.csv\">points.csv</a>. Limits of the model world: processors take no time for packets, hosts have no interrupts, and nobody else is on the network.</p>
-<details><summary>experiments</summary><table><tr><th>name</th><th class=\"text\">title</th><th>points</th><th>transactions</th></tr>{experiments}</table></details>
+<details><summary>experiments</summary><table><tr><th>name</th><th class=\"text\">title</th><th>points</th><th>{counted}</th></tr>{experiments}</table></details>
 <details><summary>transports</summary><table><tr><th>label</th><th class=\"text\">specification</th></tr>{transports}</table></details>",
         escape(version),
         escape(world),

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use hol_measure::{Comparison, Verdict as Compared};
 
+use crate::data::counted;
+
 use super::{figures, survey, worlds};
 use crate::claims::{Answer, Judged, Kind, Verdict, View, compare};
 use crate::figures::StackView;
@@ -45,8 +47,9 @@ pub fn html(report: &Report) -> String {
     let seeds: Vec<String> = provenance.seeds.iter().map(u64::to_string).collect();
     let _ = write!(
         text,
-        "<p class=\"soft\">{} messages in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; transports are compared on the same losses.</p>",
+        "<p class=\"soft\">{} {} in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; transports are compared on the same losses.</p>",
         number(provenance.transactions as f64),
+        counted(report.data.cells.iter()),
         report.data.cells.len(),
         escape(&provenance.world),
         escape(&provenance.version),
