@@ -310,7 +310,8 @@ mod tests {
     #[test]
     fn a_long_flow_is_written_in_groups_and_what_is_not_finished_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let begin = |repetition| Archive::of(dir.path(), Keep::All).begin(&point(), repetition, 1).unwrap().unwrap();
+        let begin =
+            |repetition| Archive::of(dir.path(), Keep::All).begin(&point(), repetition, 1).unwrap().unwrap();
         let mut file = begin(0);
         for id in 0..=GROUP as u64 {
             file.add(0, &record(id)).unwrap();

@@ -97,7 +97,7 @@ impl TryFrom<Written> for Reading {
     fn try_from(written: Written) -> Result<Self, String> {
         let Written { regex, json, from, take, unit, better } = written;
         let find = match (regex, json) {
-            (Some(regex), None) => Find::Regex(Regex::new(&regex).map_err(|problem| problem.to_string())?),
+            (Some(regex), None) => Find::Regex(Regex::new(&regex).map_err(|problem| unread(&regex, &problem))?),
             (None, Some(path)) => {
                 let wrong = |problem| format!("json = {path:?}: {problem}; write as in \"$.end.sum_received.seconds\"");
                 Find::Json(JsonPath::parse(&path).map_err(wrong)?)
@@ -130,6 +130,13 @@ impl From<Reading> for Written {
         };
         Self { regex, json, from, take, unit, better: Some(better) }
     }
+}
+
+/// The last line says what; those before it draw where.
+fn unread(regex: &str, problem: &regex::Error) -> String {
+    let problem = problem.to_string();
+    let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
+    format!("regex = {regex:?}: {last}")
 }
 
 impl Better {
