@@ -244,6 +244,34 @@ fn what_goes_wrong_with_a_program_is_named() {
     assert!(failed.contains("ended with exit 3; it said: no such luck"), "{failed}");
 }
 
+/// An ns script with what Emulab calls start commands and program agents: a page that comes in an archive, asked for at a time.
+#[test]
+fn a_script_of_emulab_starts_its_programs() {
+    let name = "a_script_of_emulab_starts_its_programs";
+    if !has(&["nginx", "curl", "tar"], name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("page"), "hello from the archive").unwrap();
+    let packed = Command::new("tar").args(["-czf", "page.tar.gz", "page"]).current_dir(&directory).status();
+    assert!(packed.unwrap().success());
+    std::fs::write(path("x.ns"), include_str!("programs/emulab.ns")).unwrap();
+    for world in worlds(name) {
+        ok(directory.path(), &["run", "x.ns", world, "--out", "out", "--json"]);
+        let journal = std::fs::read_to_string(path("out/runs.jsonl")).unwrap();
+        let run: Value = serde_json::from_str(journal.lines().next_back().unwrap()).unwrap();
+        let client = &run["facts"]["programs"][1];
+        assert_eq!(
+            (&client["node"], &client["stdout"]),
+            (&"client".into(), &"hello from the archive".into())
+        );
+        let started: hol_base::Duration = client["started"].as_str().unwrap().parse().unwrap();
+        assert!((1.5..1.51).contains(&started.as_secs_f64()), "{client}");
+        std::fs::remove_dir_all(path("out")).unwrap();
+    }
+}
+
 /// An unmodified client and server in Python's asyncio, iperf3, and Samba; each over three transports.
 #[test]
 fn programs_of_all_kinds_run_over_all_transports() {

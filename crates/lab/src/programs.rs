@@ -19,7 +19,7 @@ pub(crate) fn find_files(program: &mut Spanned<Program>, source: &Source) -> Res
         *directory = source.path(Path::new(".")).ok();
     }
     files.values_mut().try_for_each(|content| match content {
-        Content::From(path) => {
+        Content::From(path) | Content::Tar(path) => {
             *path = source.path(path).map_err(|problem| source.error(&span, problem))?;
             Ok(())
         }

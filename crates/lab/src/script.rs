@@ -1,25 +1,36 @@
 //! An ns script as an experiment: its network, its first flow as what is measured, and the others beside it.
 
 use hol_network::Topology;
-use hol_testbed::{Flow, FlowLoad, Script};
+use hol_testbed::{Flow, FlowLoad, Program, Script};
 
 use crate::error::InputError;
+
+/// Where programs run.
+const WORLD: &str = "kernel";
 
 /// Octets of a message of FTP, and of a segment of ns with its headers.
 const SEGMENT: [u64; 2] = [1000, 1040];
 
 /// The experiment that a script is. It says `topology = name`, and can be overridden as if somebody had written it.
 pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputError> {
+    let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
+        if !programs.is_empty() {
+            return Ok(format!(
+                "title = {:?}\ntransports = [\"tcp\"]\nworld = {WORLD:?}\nrepetitions = 1\ntopology = {name:?}\n{programs}",
+                format!("{name}: its programs")
+            ));
+        }
         let problem = format!(
-            "the script starts no FTP or CBR, so there is nothing to run; name its network in an experiment with \
+            "the script starts no FTP, CBR or program, so there is nothing to run; name its network in an experiment with \
              topology = {name:?}, or let it start traffic"
         );
         return Err(InputError { place: name.to_owned(), problem });
     };
     let workload = workload(measured);
+    let world = if programs.is_empty() { String::new() } else { format!("world = {WORLD:?}\n") };
     let mut text = format!(
-        "title = {:?}\ntransports = [{:?}]\nmessages = {}\nrepetitions = 1\ntopology = {name:?}\nworkload = {workload}\n",
+        "{world}title = {:?}\ntransports = [{:?}]\nmessages = {}\nrepetitions = 1\ntopology = {name:?}\nworkload = {workload}\n",
         format!("{name}: what {} sends to {}", measured.from, measured.to),
         measured.transport,
         messages(measured, script),
@@ -37,7 +48,29 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
             flow.transport
         );
     }
-    Ok(text)
+    Ok(text + &programs)
+}
+
+/// A program. Beside agents, which start at a time, what starts with its node is there for them; a script without agents is over
+/// when all of it is.
+fn program(own: &Program, script: &Script) -> String {
+    let Program { node, command, directory, start, stop, archives, .. } = own;
+    let is_service = start.is_none() && script.programs.iter().any(|other| other.start.is_some());
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let mut text = format!("[[program]]\nnode = {}\ncommand = {}\n", quoted(node), quoted(command));
+    if is_service {
+        text += "ready = { after = \"0s\" }\n";
+    }
+    let stop = stop.filter(|_| !is_service);
+    let times = [("start", *start), ("stop", stop)].map(|(key, time)| Some((key, time?.to_string())));
+    let own = [directory.clone().map(|directory| ("directory", directory))];
+    for (key, value) in times.into_iter().chain(own).flatten() {
+        text += &format!("{key} = {}\n", quoted(&value));
+    }
+    for (directory, file) in archives {
+        text += &format!("files.{} = {{ tar = {} }}\n", quoted(directory), quoted(file));
+    }
+    text
 }
 
 fn workload(flow: &Flow) -> String {

@@ -66,7 +66,8 @@ impl Source {
         }
         let text = std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e))?;
         if path.extension().is_some_and(|ending| ending == "ns") {
-            return Ok(Self::of_script(&path.display().to_string(), text)?);
+            let script = Self::of_script(&path.display().to_string(), text)?;
+            return Ok(Self { directory: path.parent().map(Path::to_owned), ..script });
         }
         let directory = path.parent().map(Path::to_owned);
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
@@ -179,6 +180,10 @@ impl Source {
         if let Some(flow) = script.flows.first().filter(|_| !runs_alone) {
             let why = "traffic is that of the experiment; hol run on the script runs the script's";
             ignored.push(format!("{}: from {} to {}: {why}", flow.place, flow.from, flow.to));
+        }
+        if let Some(program) = script.programs.first().filter(|_| !runs_alone) {
+            let why = "programs are those of the experiment; hol run on the script runs the script's";
+            ignored.push(format!("{}: {:?}: {why}", program.place, program.command));
         }
         Ok(ignored)
     }

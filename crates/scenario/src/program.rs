@@ -70,6 +70,8 @@ pub enum Content {
     Text(String),
     /// What the host has at this path; a directory with all that is in it.
     From(PathBuf),
+    /// What is in the archive that the host has at this path; it is a directory.
+    Tar(PathBuf),
     /// So many octets, always the same ones.
     Size(ByteCount),
 }

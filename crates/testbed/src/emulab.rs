@@ -7,7 +7,7 @@ use crate::tcl::{Word, complain};
 use crate::traffic::make;
 
 /// Commands that are not those of an object, and how they are written.
-pub(crate) const COMMANDS: [(&str, &str); 8] = [
+pub(crate) const COMMANDS: [(&str, &str); 11] = [
     ("new", "new Simulator"),
     ("tb-set-link-loss", "tb-set-link-loss $link 0.01, or tb-set-link-loss $from $to 0.01"),
     ("tb-set-lan-loss", "tb-set-lan-loss $lan 0.01"),
@@ -16,6 +16,9 @@ pub(crate) const COMMANDS: [(&str, &str); 8] = [
     ("tb-set-ip-interface", "tb-set-ip-interface $node $neighbour 10.1.1.2"),
     ("tb-set-ip-link", "tb-set-ip-link $node $link 10.1.1.2"),
     ("tb-set-ip-lan", "tb-set-ip-lan $node $lan 10.1.1.2"),
+    ("tb-set-node-startcmd", "tb-set-node-startcmd $node \"nginx\""),
+    ("tb-set-node-startup", "tb-set-node-startup $node \"nginx\""),
+    ("tb-set-node-tarfiles", "tb-set-node-tarfiles $node /usr/local tools.tar"),
 ];
 
 impl Simulator<'_> {
@@ -23,6 +26,7 @@ impl Simulator<'_> {
     pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
         match (words[0].text.as_str(), &words[1..]) {
             ("new", [class]) if class.text == "Simulator" => Ok(self.add(Object::Simulator)),
+            ("new", [class, ..]) if class.text == "Program" => self.program_agent(class.at, None, &[]),
             ("new", [class, ..]) => match make(self, class) {
                 Some(object) => Ok(object),
                 None => self.unknown(
@@ -67,6 +71,10 @@ impl Simulator<'_> {
                 let member = self.member(segment, node)?;
                 self.set_address(segment, member, own)
             }
+            ("tb-set-node-startcmd" | "tb-set-node-startup", [node, command]) => {
+                self.start_command(words[0].at, node, command)
+            }
+            ("tb-set-node-tarfiles", [node, rest @ ..]) => self.archives(node, rest),
             _ => complain(words[0].at, format!("this is written {form}")),
         }
     }

@@ -11,13 +11,14 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 const HOSTS: &str = "hosts are those of the experiment's world";
-const SOFTWARE: &str = "programs run as the experiment's workload";
+const SOFTWARE: &str = "what nodes have is what programs need of this machine, or a `root` of the experiment";
 const MACHINES: &str = "no machines are allocated";
 const SCREEN: &str = "it only draws or prints";
 
-const FILES: &str = "no file is opened and no program started here; hol trace --ns2 writes what a run does";
+const FILES: &str =
+    "the script itself opens no file and starts nothing; hol trace --ns2 writes what a run does";
 
-const IGNORED: [(&str, &str); 40] = [
+const IGNORED: [(&str, &str); 37] = [
     ("open", FILES),
     ("close", FILES),
     ("exec", FILES),
@@ -35,10 +36,7 @@ const IGNORED: [(&str, &str); 40] = [
     ("tb-make-weighted-vtype", HOSTS),
     ("tb-set-node-cmdline", HOSTS),
     ("tb-set-node-rpms", SOFTWARE),
-    ("tb-set-node-tarfiles", SOFTWARE),
     ("tb-set-node-deltas", SOFTWARE),
-    ("tb-set-node-startup", SOFTWARE),
-    ("tb-set-node-startcmd", SOFTWARE),
     ("tb-set-sync-server", SOFTWARE),
     ("tb-fix-node", MACHINES),
     ("tb-bind-parent", MACHINES),

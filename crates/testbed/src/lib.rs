@@ -3,8 +3,8 @@
 //! [`Script::read`] makes a [`NetworkSpec`](hol_network::NetworkSpec) of a script in the language of ns-2 and Emulab,
 //! [`write()`] a script of a network, and [`mapping()`] says as Emulab's mails did what became of each node and link.
 //!
-//! Of traffic it knows FTP and CBR over the common agents, from a start to a stop, as [`Flow`]s; whatever else a script does
-//! while it runs is not done here: no file is opened, no program started, and what is left out is listed. All that is not
+//! Of traffic it knows FTP and CBR over the common agents, from a start to a stop, as [`Flow`]s, and what Emulab's start commands
+//! and program agents start, as [`Program`]s; whatever else a script does while it runs is not done here, and what is left out is listed. All that is not
 //! understood is told at once. A LAN is one line that its members
 //! share, where Emulab's switch has two for each of them; commands about a single member's are refused.
 //!
@@ -14,6 +14,7 @@ mod draft;
 mod emulab;
 mod ignored;
 mod mapping;
+mod programs;
 mod quantity;
 mod script;
 mod simulator;
@@ -22,6 +23,7 @@ mod traffic;
 mod write;
 
 pub use mapping::{Section, mapping};
+pub use programs::Program;
 pub use script::{Ignored, Script, ScriptError};
 pub use traffic::{Flow, FlowLoad};
 pub use write::write;

@@ -2,6 +2,7 @@
 
 use hol_network::{NetworkSpec, Topology};
 
+use crate::programs::Program;
 use crate::simulator::Simulator;
 use crate::tcl::{Complaint, Interpreter};
 use crate::traffic::Flow;
@@ -13,6 +14,8 @@ pub struct Script {
     pub network: NetworkSpec,
     /// What is sent over it, in the order of the script.
     pub flows: Vec<Flow>,
+    /// What it starts on its nodes.
+    pub programs: Vec<Program>,
     /// What it says that has no meaning here, in the order of the script.
     pub ignored: Vec<Ignored>,
 }
@@ -48,7 +51,7 @@ impl Script {
         };
         let mut interpreter = Interpreter::new(Simulator::new(name, text));
         let ended = interpreter.run(text);
-        let Simulator { draft, ignored, traffic, mut unknown, .. } = interpreter.host;
+        let Simulator { draft, ignored, traffic, programs, mut unknown, .. } = interpreter.host;
         unknown.extend(ended.err());
         if let Some((first, rest)) = unknown.split_first() {
             let mut error = explain(first.clone());
@@ -58,8 +61,9 @@ impl Script {
         let network = draft.finish().map_err(explain)?;
         let line = |at| format!("{name}:{}", place(text, at).0);
         let flows = traffic.flows(&network.nodes, line).map_err(explain)?;
+        let programs = programs.finish(&network.nodes, traffic.end, line).map_err(explain)?;
         match Topology::new(&network) {
-            Ok(_) => Ok(Self { network, flows, ignored }),
+            Ok(_) => Ok(Self { network, flows, programs, ignored }),
             Err(problem) => Err(ScriptError { place: name.to_owned(), problem: problem.to_string() }),
         }
     }

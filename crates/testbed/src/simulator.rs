@@ -7,6 +7,7 @@ use hol_base::{Ratio, nearest};
 use crate::draft::{Draft, Line, Node, Queue, Segment, plain_name};
 use crate::emulab::COMMANDS;
 use crate::ignored;
+use crate::programs::Programs;
 use crate::quantity::{at_least_one, delay, positive, rate, switch};
 use crate::script::{Ignored, place};
 use crate::tcl::{Complaint, Host, Word, complain, elements};
@@ -23,6 +24,7 @@ pub(crate) enum Object {
     Queue(usize, usize),
     Agent(usize),
     Application(usize),
+    Program(usize),
     /// What was not understood; whatever it is told is not either.
     Unknown,
 }
@@ -36,6 +38,7 @@ pub(crate) struct Simulator<'t> {
     objects: Vec<Object>,
     pub draft: Draft,
     pub traffic: Traffic,
+    pub programs: Programs,
     pub ignored: Vec<Ignored>,
     /// What was not understood so far.
     pub unknown: Vec<Complaint>,
@@ -94,6 +97,7 @@ impl Host for Simulator<'_> {
             | Object::Queue(..)
             | Object::Agent(_)
             | Object::Application(_)
+            | Object::Program(_)
             | Object::Unknown => return,
         };
         let own = plain_name(variable.trim_start_matches("::").trim_end_matches(')'));
@@ -119,6 +123,7 @@ impl<'t> Simulator<'t> {
             objects: Vec::new(),
             draft: Draft::default(),
             traffic: Traffic::default(),
+            programs: Programs::default(),
             ignored: Vec::new(),
             unknown: Vec::new(),
             ignored_at: BTreeSet::new(),
@@ -134,6 +139,7 @@ impl<'t> Simulator<'t> {
             (Object::Simulator, ..) => self.simulate(method, words),
             (Object::Agent(agent), ..) => self.agent(agent, method, words),
             (Object::Application(application), ..) => self.application(application, method, words),
+            (Object::Program(program), ..) => self.program(program, method, words),
             (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
             (Object::Segment(segment, line), "queue", []) => Ok(self.add(Object::Queue(segment, line))),
             (Object::Queue(segment, line), "set", [attribute, value]) => {
@@ -146,6 +152,7 @@ impl<'t> Simulator<'t> {
                 method.at,
                 format!("{:?} is no command of a link; it has [$link queue]", method.text),
             ),
+            (Object::Node(node), "program-agent", _) => self.program_agent(method.at, Some(node), words),
             (Object::Node(_), "set" | "color" | "shape" | "label" | "add-desire", _) => {
                 self.ignore(words, "it is about pictures and machines")
             }

@@ -62,7 +62,7 @@ const AGENTS: [(&str, Option<&str>); 14] = [
 pub(crate) struct Traffic {
     agents: Vec<Agent>,
     applications: Vec<Application>,
-    end: Option<Duration>,
+    pub end: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -179,14 +179,21 @@ impl Simulator<'_> {
             (Some(Object::Application(index)), [_, "stop"]) => {
                 self.traffic.applications[index].stop = Some(at);
             }
-            (Some(Object::Simulator), [_, "halt" | "stop"]) | (None, ["finish" | "exit", ..]) => {
+            (Some(Object::Program(index)), [_, verb @ ("start" | "run" | "stop" | "kill")]) => {
+                let verb = if matches!(*verb, "stop" | "kill") { "stop" } else { "start" };
+                return self.schedule_program(index, time, verb);
+            }
+            (Some(Object::Simulator), [_, "halt" | "stop" | "terminate" | "swapout"])
+            | (None, ["finish" | "exit", ..]) => {
                 let end = self.traffic.end.map_or(at, |end| end.min(at));
                 self.traffic.end = Some(end);
             }
             (Some(Object::Unknown), _) => (),
             _ => {
-                return self
-                    .ignore(words, "during a run applications start and stop, and nothing else happens");
+                return self.ignore(
+                    words,
+                    "during a run applications and programs start and stop, and nothing else happens",
+                );
             }
         }
         Ok(String::new())

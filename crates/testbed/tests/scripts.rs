@@ -180,6 +180,11 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("set tcp [new Agent/DCCP]", "5:14", "experiment file"),
         ("set ftp [new Application/FTP]\n$ns at 1 \"$ftp start\"", "5:14", "has no agent"),
         ("$ns rtproto DV", "5:13", "write Static"),
+        ("tb-set-node-startcmd $link0 ls", "5:22", "not a node"),
+        ("tb-set-node-tarfiles $client opt x.tar", "5:30", "absolute"),
+        ("tb-set-node-tarfiles $client /opt", "5:22", "DIRECTORY FILE"),
+        ("set p [$client program-agent -command]", "5:16", "program-agent -command"),
+        ("set p [new Program $ns]\n$p set command ls\n$ns at 1 \"$p start\"", "5:12", "has no node"),
         ("break", "5:1", "outside of any loop"),
         ("$ns make-lan \"$client\" 1Mb 1ms", "5:14", "2 to 250"),
         ("set y $link0(3)", "5:7", "no variable"),
@@ -247,4 +252,42 @@ fn what_ns_cannot_say_stands_in_comments() {
     let written = write(&Topology::new(&spec).unwrap());
     assert!(written.contains("# ns has no words for: 1 from $client: jitter 2ms, overhead 14B"), "{written}");
     assert_eq!(read(&written).nodes, ["client", "server"]);
+}
+
+/// Emulab's start commands, archives and program agents, as its tutorial writes them.
+#[test]
+fn what_a_script_starts_are_programs() {
+    let script = Script::read(
+        "t.ns",
+        &with(
+            "tb-set-node-startcmd $server \"nginx -g 'daemon off;'\"\n\
+             tb-set-node-tarfiles $server /srv pages.tar.gz /opt tools.tar\n\
+             set ask [$client program-agent -command \"curl http://server/\" -dir /tmp]\n\
+             set later [new Program $ns]\n$later set node $client\n$later set command {date}\nset idle [$client program-agent -command ls]\n\
+             $ns at 1.5 \"$ask start\"\n$ns at 3 \"$ask stop\"\n$ns at 4 \"$later start\"\n$ns at 5 \"$later run\"\n$ns at 10 \"$ns terminate\"\n",
+        ),
+    )
+    .unwrap();
+    let said: Vec<_> = script
+        .programs
+        .iter()
+        .map(|own| {
+            let time =
+                |time: Option<hol_base::Duration>| time.map_or("-".to_owned(), |time| time.to_string());
+            format!("{} {} {} {} {}", own.place, own.node, own.command, time(own.start), time(own.stop))
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "t.ns:5 server nginx -g 'daemon off;' - 10s",
+            "t.ns:7 client curl http://server/ 1500ms 3s",
+            "t.ns:8 client date 4s 10s",
+            "t.ns:8 client date 5s 10s",
+        ]
+    );
+    let pair = |directory: &str, file: &str| (directory.to_owned(), file.to_owned());
+    assert_eq!(script.programs[0].archives, [pair("/srv", "pages.tar.gz"), pair("/opt", "tools.tar")]);
+    assert_eq!(script.programs[1].directory.as_deref(), Some("/tmp"));
+    assert!(script.ignored.is_empty(), "{:?}", script.ignored);
 }

@@ -95,6 +95,11 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
             match content {
                 Content::Text(text) => tree.write(&place, text.clone().into_bytes()),
                 Content::From(path) => tree.take(path, &place)?,
+                Content::Tar(path) => {
+                    let archive = unpacked::unpack(path)?;
+                    tree.take(archive.path(), &place)?;
+                    unpacked.push(archive);
+                }
                 Content::Size(size) => tree.write(&place, octets(size.0)),
             }
         }

@@ -76,7 +76,7 @@ fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
 }
 
 /// Unpacks an archive into a directory of its own, but for devices, which a node has of its own.
-fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
+pub(super) fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
     let into = scratch::directory(&cache().join("unpacked"), "archive")?;
     let mut tar = Command::new("tar");
     tar.arg("-xf").arg(archive).arg("-C").arg(into.path()).arg("--no-same-owner");

@@ -1,0 +1,158 @@
+//! Programs that a script starts on its nodes: by Emulab's start commands when a node is up, and by its program agents at a time.
+
+use hol_base::Duration;
+
+use crate::quantity::seconds;
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{Complaint, Word, complain};
+
+/// A program, once for each time that it is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Where the script names it: `file:line`.
+    pub place: String,
+    /// Where it runs.
+    pub node: String,
+    /// What is run, for the node's shell.
+    pub command: String,
+    /// The directory that it runs in, if the script says.
+    pub directory: Option<String>,
+    /// When it starts; `None`: when its node is up.
+    pub start: Option<Duration>,
+    /// When it is asked to end, if it is.
+    pub stop: Option<Duration>,
+    /// Archives that its node has: the directory, and the name of the file.
+    pub archives: Vec<(String, String)>,
+}
+
+/// What the script says of them so far.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    all: Vec<Draft>,
+    archives: Vec<(usize, String, String)>,
+}
+
+#[derive(Debug)]
+struct Draft {
+    at: usize,
+    node: Option<usize>,
+    command: Option<String>,
+    directory: Option<String>,
+    /// An agent does nothing by itself.
+    is_agent: bool,
+    starts: Vec<Duration>,
+    stops: Vec<Duration>,
+}
+
+impl Simulator<'_> {
+    /// `tb-set-node-startcmd $node "command"`
+    pub(crate) fn start_command(&mut self, at: usize, node: &Word, command: &Word) -> Outcome {
+        let node = Some(self.node(node)?);
+        let command = Some(command.text.clone());
+        let (starts, stops) = (Vec::new(), Vec::new());
+        self.programs.all.push(Draft { at, node, command, directory: None, is_agent: false, starts, stops });
+        Ok(String::new())
+    }
+
+    /// `tb-set-node-tarfiles $node /usr/local tools.tar /srv pages.tar.gz`
+    pub(crate) fn archives(&mut self, node: &Word, rest: &[Word]) -> Outcome {
+        let index = self.node(node)?;
+        let (pairs, []) = rest.as_chunks() else {
+            return complain(node.at, "this is written tb-set-node-tarfiles $node DIRECTORY FILE …");
+        };
+        for [directory, file] in pairs {
+            if !directory.text.starts_with('/') {
+                return complain(directory.at, "the directory on the node is absolute, as in /usr/local");
+            }
+            self.programs.archives.push((index, directory.text.clone(), file.text.clone()));
+        }
+        Ok(String::new())
+    }
+
+    /// `$node program-agent -command "…"`, or with no node and no words `new Program $ns`.
+    pub(crate) fn program_agent(&mut self, at: usize, node: Option<usize>, words: &[Word]) -> Outcome {
+        let (starts, stops) = (Vec::new(), Vec::new());
+        let mut draft = Draft { at, node, command: None, directory: None, is_agent: true, starts, stops };
+        let (options, []) = words[words.len().min(2)..].as_chunks() else {
+            return complain(at, "this is written $node program-agent -command \"ls\" -dir \"/tmp\"");
+        };
+        for [option, value] in options {
+            match option.text.as_str() {
+                "-command" => draft.command = Some(value.text.clone()),
+                "-dir" => draft.directory = Some(value.text.clone()),
+                _ => drop(self.ignore(words, "a program has -command and -dir here")?),
+            }
+        }
+        self.programs.all.push(draft);
+        Ok(self.add(Object::Program(self.programs.all.len() - 1)))
+    }
+
+    /// A command of a program agent.
+    pub(crate) fn program(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        let ("set", [name, value]) = (method.text.as_str(), &words[2..]) else {
+            return complain(
+                method.at,
+                "a program takes only $prog set command \"ls\", set node and set dir",
+            );
+        };
+        let node = if name.text == "node" { Some(self.node(value)?) } else { None };
+        let (program, text) = (&mut self.programs.all[index], value.text.clone());
+        match name.text.as_str() {
+            "node" => program.node = node,
+            "command" => program.command = Some(text),
+            "dir" => program.directory = Some(text),
+            _ => return self.ignore(words, "a program has node, command and dir here"),
+        }
+        Ok(String::new())
+    }
+
+    /// `$ns at 60.0 "$prog start"`
+    pub(crate) fn schedule_program(&mut self, index: usize, time: &Word, verb: &str) -> Outcome {
+        let time = seconds(time)?;
+        let program = &mut self.programs.all[index];
+        if verb == "stop" {
+            program.stops.push(time)
+        } else {
+            program.starts.push(time)
+        }
+        Ok(String::new())
+    }
+}
+
+impl Programs {
+    /// The programs in the order of the script, on nodes called by `names`; the script's `end` is theirs.
+    pub fn finish(
+        &self,
+        names: &[String],
+        end: Option<Duration>,
+        place: impl Fn(usize) -> String,
+    ) -> Result<Vec<Program>, Complaint> {
+        let mut all = Vec::new();
+        for draft in &self.all {
+            let wrong = |problem: &str| Complaint { at: draft.at, problem: problem.to_owned() };
+            let node =
+                draft.node.ok_or_else(|| wrong("this program has no node; add $prog set node $client"))?;
+            let command = draft.command.clone();
+            let command =
+                command.ok_or_else(|| wrong("this program has no command; add $prog set command \"ls\""))?;
+            let starts: Vec<Option<Duration>> = match draft.is_agent {
+                true => draft.starts.iter().copied().map(Some).collect(),
+                false => vec![None],
+            };
+            for start in starts {
+                let stops = draft.stops.iter().copied().chain(end);
+                let of_node = self.archives.iter().filter(|(own, ..)| *own == node);
+                all.push(Program {
+                    place: place(draft.at),
+                    node: names[node].clone(),
+                    command: command.clone(),
+                    directory: draft.directory.clone(),
+                    start,
+                    stop: stops.filter(|stop| start.is_none_or(|start| *stop > start)).min(),
+                    archives: of_node.map(|(_, directory, file)| (directory.clone(), file.clone())).collect(),
+                });
+            }
+        }
+        Ok(all)
+    }
+}
