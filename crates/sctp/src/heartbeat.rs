@@ -64,7 +64,7 @@ impl Endpoint {
         if self.paths.list[path].heartbeat.is_some() {
             self.strike(now, path);
         }
-        let nonce = self.rng.next_u64();
+        let nonce = self.secret.number(self.rng.next_u64());
         self.paths.list[path].heartbeat = Some(nonce);
         self.paths.list[path].rtt_pending |= self.config.heartbeat_holds_rtt;
         let mut info = Vec::with_capacity(INFO);

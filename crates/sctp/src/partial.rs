@@ -42,6 +42,16 @@ impl Endpoint {
         }
     }
 
+    /// Gives up all that was not acknowledged: the peer has forgotten it. RFC 9260 section 5.2.4 A.
+    pub(crate) fn abandon_all(&mut self) {
+        let lost = |sent: &&Sent| {
+            matches!(sent.fate, Fate::InFlight | Fate::Lost) && sent.data.flags.contains(DataFlags::END)
+        };
+        let mut streams: Vec<u16> = self.flight.iter().filter(lost).map(|sent| sent.data.stream).collect();
+        streams.extend(self.streams_out.clear());
+        streams.into_iter().for_each(|stream| self.event(Event::Abandoned { stream }));
+    }
+
     /// Gives up the whole message that the chunk at `index` belongs to. RFC 3758 section 3.5 A3.
     fn give_up(&mut self, now: Time, index: usize) {
         let mut first = index;
@@ -113,7 +123,7 @@ impl Endpoint {
 
     /// The peer has given something up. RFC 3758 section 3.6.
     pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) -> bool {
-        if !self.state.receives_data() || !self.partial_reliability {
+        if !self.state.receives_data() {
             return true;
         }
         seen.any = true;

@@ -8,6 +8,7 @@ use hol_wire::{Address, Packet, Transport};
 
 use crate::Endpoint;
 use crate::acknowledge::DataSeen;
+use crate::cookie::is_unicast;
 use crate::state::State;
 use crate::tsn_map::Arrival;
 
@@ -27,6 +28,10 @@ impl Endpoint {
         else {
             return;
         };
+        if !is_unicast(source) || !is_unicast(destination) {
+            // Section 8.4.
+            return;
+        }
         let known_port = self.peer_port == 0 || self.peer_port == sctp.source_port;
         if sctp.destination_port != self.local_port || !known_port {
             return;
@@ -38,23 +43,17 @@ impl Endpoint {
             return self.on_out_of_the_blue(origin, &sctp);
         }
         let admitted = match sctp.chunks.first() {
-            Some(Chunk::Init(init)) => {
-                // An INIT travels alone and without a tag. Sections 6.10 and 8.5.1.
-                if tag == 0 && sctp.chunks.len() == 1 {
-                    self.on_init(now, origin, init);
-                }
+            Some(Chunk::Init(init)) if tag == 0 && sctp.chunks.len() == 1 => {
+                self.on_init(now, origin, init);
                 false
             }
             Some(Chunk::CookieEcho(cookie)) => self.on_cookie_echo(now, origin, cookie),
-            _ if self.state == State::Closed => {
+            _ if self.is_out_of_the_blue(&sctp) => {
                 self.on_out_of_the_blue(origin, &sctp);
                 false
             }
-            Some(first) if !self.tag_fits(tag, first) => {
-                self.on_wrong_tag(origin, first);
-                false
-            }
-            first => first.is_some(),
+            Some(first) => self.tag_fits(tag, first) && !is_in_bad_company(&sctp),
+            None => false,
         };
         if admitted {
             self.statistics.packets_received += 1;
@@ -62,11 +61,11 @@ impl Endpoint {
         }
     }
 
-    /// Section 8.5: the tag is ours, or the peer's reflected where the T bit says so.
-    fn tag_fits(&self, tag: u32, first: &Chunk) -> bool {
-        match first {
+    /// Section 8.5: the tag is ours, or the peer's reflected where the T bit says so. Before INIT ACK the peer has none.
+    fn tag_fits(&self, tag: u32, chunk: &Chunk) -> bool {
+        match chunk {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
-                tag == self.peer_tag
+                tag == self.peer_tag && tag != 0
             }
             _ => tag == self.local_tag,
         }
@@ -84,6 +83,7 @@ impl Endpoint {
             }
             let goes_on = match chunk {
                 Chunk::Data(data) => self.on_data(now, path, data, &mut seen),
+                Chunk::ForwardTsn(_) if !self.partial_reliability => self.on_foreign_chunk(&chunk),
                 Chunk::ForwardTsn(forward) => self.on_forward_tsn(now, &forward, &mut seen),
                 Chunk::Unknown { kind, flags, value } => self.on_unknown_chunk(kind, flags, &value),
                 Chunk::Auth(_) => {
@@ -123,11 +123,7 @@ impl Endpoint {
     /// ASCONF and ASCONF-ACK; false if the packet is not to be read on.
     fn on_address_chunk(&mut self, now: Time, origin: Origin, chunk: Chunk, vouched: bool) -> bool {
         match chunk {
-            _ if !self.addip => {
-                let mut whole = Vec::new();
-                chunk.emit(&mut whole);
-                return self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..));
-            }
+            _ if !self.addip => return self.on_foreign_chunk(&chunk),
             // RFC 5061 section 5.2 D5: silently, with the rest of the packet.
             _ if !vouched => return false,
             Chunk::Asconf(asconf) => self.on_asconf(now, origin, &asconf),
@@ -146,12 +142,14 @@ impl Endpoint {
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
             // RFC 5061 section 5.3.1: the peer took a packet from an address that we have deleted for a stray.
             Chunk::Abort { .. } if self.own_addresses.is_gone(origin.destination) => {}
+            Chunk::Abort { .. } | Chunk::ShutdownComplete { .. }
+                if !self.tag_fits(origin.verification_tag, &chunk) => {}
             Chunk::Abort { reflected, .. } => self.on_abort(reflected),
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::Shutdown { cumulative_tsn } => self.on_shutdown(now, cumulative_tsn, path),
             Chunk::ShutdownAck => self.on_shutdown_ack(path),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
-            // COOKIE ECHO was handled as the first chunk; an INIT in company is no INIT.
+            // COOKIE ECHO was handled as the first chunk; an INIT with a tag is no INIT.
             Chunk::CookieEcho(_) | Chunk::Init(_) => {}
             Chunk::Data(_)
             | Chunk::ForwardTsn(_)
@@ -173,12 +171,21 @@ impl Endpoint {
         });
     }
 
-    /// The top two bits say whether to go on and whether to report. Section 3.2.
+    /// A chunk of an extension that was not agreed upon is as one of an unknown type.
+    fn on_foreign_chunk(&mut self, chunk: &Chunk) -> bool {
+        let mut whole = Vec::new();
+        chunk.emit(&mut whole);
+        self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..))
+    }
+
+    /// The top two bits say whether to go on and whether to report, which takes the peer's tag. Section 3.2.
     fn on_unknown_chunk(&mut self, kind: u8, flags: u8, value: &Bytes) -> bool {
-        if kind & 0x40 != 0 {
+        if kind & 0x40 != 0 && self.peer_tag != 0 {
             let length = (Chunk::HEADER + value.len()) as u16;
             let mut whole = vec![kind, flags, (length >> 8) as u8, length as u8];
             whole.extend_from_slice(value);
+            // One that filled its packet is given back but for its end.
+            whole.truncate(self.largest_chunk() - 2 * Chunk::HEADER);
             self.control.push_back((None, Chunk::Error(vec![Cause::UnrecognizedChunk(whole.into())])));
         }
         kind & 0x80 != 0
@@ -248,4 +255,11 @@ impl Endpoint {
         });
         reader.receive_part(part);
     }
+}
+
+/// INIT, INIT ACK and SHUTDOWN COMPLETE travel alone. Section 6.10.
+fn is_in_bad_company(packet: &sctp::Packet) -> bool {
+    let alone =
+        |chunk: &Chunk| matches!(chunk, Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. });
+    packet.chunks.len() > 1 && packet.chunks.iter().any(alone)
 }

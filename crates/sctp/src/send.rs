@@ -86,8 +86,12 @@ impl Endpoint {
 
     /// Whether a control chunk may take a path now. RFC 5061 section 5.3 F1: from an address that the peer has not taken yet
     /// only ASCONF, to one that is not verified only ASCONF-ACK and what verifies it.
-    fn may_take(&self, path: usize, chunk: &Chunk) -> bool {
+    fn may_take(&self, bundle: &Bundle, path: usize, chunk: &Chunk) -> bool {
         match chunk {
+            // RFC 9260 section 3.2.2: with the COOKIE ECHO, else not before COOKIE ACK.
+            Chunk::Error(_) if self.state == State::CookieEchoed => {
+                bundle.has_cookie_echo && bundle.length + chunk.length() <= self.config.mtu.0 as usize
+            }
             Chunk::Asconf(_) => true,
             Chunk::AsconfAck(_) | Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_) => !self.local.is_empty(),
             _ => !self.local.is_empty() && self.paths.list[path].may_carry_data(),
@@ -99,7 +103,7 @@ impl Endpoint {
         for _ in 0..self.control.len() {
             let Some((path, chunk)) = self.control.pop_front() else { return };
             let path = path.unwrap_or(self.paths.active);
-            if !self.may_take(path, &chunk) {
+            if !self.may_take(bundle, path, &chunk) {
                 self.control.push_back((None, chunk));
                 continue;
             }

@@ -36,7 +36,7 @@ fn established(config: Config, addresses: &[Address]) -> (Script, Authentication
 
 /// The INIT ACK of a peer that can do everything.
 fn answer(init: &Init, addresses: &[Address]) -> (Authentication, Chunk) {
-    let own = own_parameters(Hash::Sha1, &mut hol_base::Seed(3).rng());
+    let own = own_parameters(Hash::Sha1, || 3);
     let offer = |parameters: &[Parameter]| Offer::read(parameters).unwrap().unwrap();
     let keys = Authentication::new(&offer(&own), &offer(&init.parameters));
     let Chunk::InitAck(mut answer) = init_ack(8, addresses) else { unreachable!() };
