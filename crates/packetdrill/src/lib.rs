@@ -9,6 +9,7 @@ mod mistake;
 mod player;
 mod protocol;
 mod script;
+mod sctp;
 mod tcp;
 mod when;
 mod words;

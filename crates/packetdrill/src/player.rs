@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_transport::{Command, Event, Input, Message, Output, Reliability, drain};
 use hol_wire::Packet;
 
@@ -11,7 +11,7 @@ use crate::Mistake;
 use crate::call::{Call, Outcome};
 use crate::protocol::{self, Protocol};
 use crate::script::{Act, Script, Step};
-use crate::words::Words;
+use crate::words::{Words, number};
 
 /// Plays `script` with the behaviours of `stack`.
 pub(crate) fn play(script: &Script, stack: &str) -> Result<(), Mistake> {
@@ -45,6 +45,8 @@ struct Socket {
     abortive: bool,
     /// What the endpoint has delivered and read() has not taken.
     unread: VecDeque<u8>,
+    /// The same where messages have ends: octets of each.
+    messages: VecDeque<usize>,
     read: usize,
     written: usize,
 }
@@ -124,6 +126,9 @@ impl<'a> Player<'a> {
             Event::Connected => self.socket.connected = true,
             Event::PeerClosed => self.socket.peer_closed = true,
             Event::Failed { reason } => self.socket.failed = Some(reason),
+            Event::Received(received) if self.protocol()?.keeps_messages() => {
+                self.socket.messages.push_back(received.payload.len());
+            }
             Event::Received(received) => self.socket.unread.extend(received.payload),
             Event::Writable | Event::Closed | Event::Abandoned { .. } | Event::Path { .. } => {}
         }
@@ -202,8 +207,9 @@ impl<'a> Player<'a> {
             "accept" => Ok(Outcome::error("EAGAIN")),
             "setsockopt" => self.set_option(call).map(|()| Outcome::value(0)),
             "getsockopt" => Ok(self.socket_error(call)),
-            "write" | "send" => self.write(call.count(2)?),
-            "read" | "recv" => self.read(call.count(2)?),
+            "write" | "send" => self.write(call.count(2)?, |payload| message(payload)),
+            "sctp_sendmsg" => self.write(call.count(2)?, sctp_message(call)?),
+            "read" | "recv" | "sctp_recvmsg" => self.read(call.count(2)?),
             "shutdown" | "close" => {
                 let command = if call.name == "close" && self.socket.abortive {
                     Command::Abort
@@ -215,7 +221,7 @@ impl<'a> Player<'a> {
             }
             name => Err(format!(
                 "{name}() is not known; there are socket, bind, listen, connect, accept, setsockopt, getsockopt, write, \
-                 read, shutdown and close"
+                 sctp_sendmsg, read, sctp_recvmsg, shutdown and close"
             )),
         }
     }
@@ -240,7 +246,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn write(&mut self, length: usize) -> Result<Outcome, String> {
+    fn write(&mut self, length: usize, message: impl FnOnce(Bytes) -> Message) -> Result<Outcome, String> {
         if let Some(reason) = self.socket.failed {
             return Ok(Outcome::error(errno(reason)));
         }
@@ -257,9 +263,12 @@ impl<'a> Player<'a> {
 
     /// The application reads: the endpoint gives it all that it has.
     fn read(&mut self, most: usize) -> Result<Outcome, String> {
-        if self.socket.unread.is_empty() {
+        if self.socket.unread.is_empty() && self.socket.messages.is_empty() {
             self.input(Input::Command(Command::Read(true)))?;
             self.input(Input::Command(Command::Read(false)))?;
+        }
+        if let Some(length) = self.socket.messages.pop_front() {
+            return Ok(Outcome::value(most.min(length)));
         }
         let length = most.min(self.socket.unread.len());
         for octet in self.socket.unread.drain(..length).collect::<Vec<_>>() {
@@ -300,11 +309,25 @@ fn message(payload: Bytes) -> Message {
     Message { stream: 0, unordered: false, reliability: Reliability::Full, ppid: 0, payload }
 }
 
+/// What `sctp_sendmsg(3, ..., 1000, ..., ..., htonl(0), SCTP_UNORDERED, 1, 0, 0)` sends: its arguments are descriptor, octets, their
+/// number, address, its length, identifier, flags, stream, lifetime in ms and context. RFC 6458 section 9.12.
+fn sctp_message(call: &Call) -> Result<impl FnOnce(Bytes) -> Message + use<>, String> {
+    let ppid = call.argument(5)?.trim_start_matches("htonl(").trim_end_matches(')');
+    let ppid = number("the payload protocol identifier", ppid)?;
+    let unordered = call.argument(6)?.contains("SCTP_UNORDERED");
+    let (stream, lifetime) = (number("the stream", call.argument(7)?)?, call.count(8)?);
+    let reliability = match lifetime {
+        0 => Reliability::Full,
+        millis => Reliability::Lifetime(Duration::from_millis(millis as u64)),
+    };
+    Ok(move |payload| Message { stream, unordered, reliability, ppid, payload })
+}
+
 /// The name of the error that a program sees.
 fn errno(reason: &str) -> &'static str {
     match reason {
         "connection refused" => "ECONNREFUSED",
-        "connection reset" => "ECONNRESET",
+        "connection reset" | "aborted by the peer" => "ECONNRESET",
         "connection aborted" => "ECONNABORTED",
         _ => "ETIMEDOUT",
     }

@@ -4,6 +4,7 @@ use hol_stack::{Protocol as Settings, TransportSpec};
 use hol_transport::Endpoint;
 use hol_wire::Packet;
 
+use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 
 /// An endpoint under test, and its language.
@@ -27,13 +28,19 @@ pub(crate) trait Protocol {
 
     /// The octet at `offset` of what the application writes (`ours`) or the peer sends.
     fn octet(&self, ours: bool, offset: usize) -> u8;
+
+    /// A read takes one message, and no more.
+    fn keeps_messages(&self) -> bool {
+        false
+    }
 }
 
 /// The protocol that `socket()` asks for.
 pub(crate) fn named(argument: &str) -> Result<&'static str, String> {
     match argument {
         "IPPROTO_TCP" => Ok("tcp"),
-        other => Err(format!("socket() asks for {other}; write IPPROTO_TCP")),
+        "IPPROTO_SCTP" => Ok("sctp"),
+        other => Err(format!("socket() asks for {other}; write IPPROTO_TCP or IPPROTO_SCTP")),
     }
 }
 
@@ -42,6 +49,7 @@ pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
     let spec: TransportSpec = specification.parse().map_err(|error| format!("{specification}: {error}"))?;
     match spec.protocol() {
         Settings::Tcp { config, .. } => Ok(Box::new(Tcp::new(config))),
+        Settings::Sctp { config, .. } => Ok(Box::new(Sctp::new(config))),
         _ => Err(format!("{specification} has no scripts")),
     }
 }

@@ -22,6 +22,11 @@ fn tcp_keeps_to_its_scripts() {
     play_folder("tcp");
 }
 
+#[test]
+fn sctp_keeps_to_its_scripts() {
+    play_folder("sctp");
+}
+
 /// Each breaks the script for another reason; the line and the words that tell it.
 #[test]
 fn a_script_that_does_not_hold_tells_where_and_why() {
