@@ -108,6 +108,7 @@ impl Endpoint {
         for address in remote {
             endpoint.add_path(address, 0);
         }
+        endpoint.paths.list.iter_mut().for_each(|path| path.told = true);
         endpoint
     }
 

@@ -59,10 +59,14 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// The last one, if it has not been answered, counts as an error. Section 8.2.
+    /// The last one, if it has not been answered, counts as an error: of the path, section 8.2, and of the association, section
+    /// 8.1, unless it was to verify the path, section 5.4.
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {
-            self.strike(now, path);
+            let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;
+            let fails = carries_data && self.paths.list[path].confirmed;
+            self.error_count += u32::from(fails);
+            self.strike_path(now, path);
         }
         let nonce = self.secret.number(self.rng.next_u64());
         self.paths.list[path].heartbeat = Some(nonce);

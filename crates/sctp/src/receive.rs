@@ -202,7 +202,9 @@ impl Endpoint {
             return false;
         }
         seen.any = true;
-        self.acknowledgements.note_data(path);
+        if self.paths.list[path].may_be_answered() {
+            self.acknowledgements.note_data(path);
+        }
         seen.at_once &= !self.config.sack_as_last_chunk_asks;
         match self.tsn_map.classify(data.tsn) {
             Arrival::TooFar => return true,
@@ -237,7 +239,8 @@ impl Endpoint {
         } else {
             // Section 6.5: acknowledged, reported and dropped.
             let cause = Cause::InvalidStreamIdentifier(data.stream);
-            self.control.push_back((Some(path), Chunk::Error(vec![cause])));
+            let path = Some(path).filter(|path| self.paths.list[*path].may_be_answered());
+            self.control.push_back((path, Chunk::Error(vec![cause])));
         }
         true
     }

@@ -160,6 +160,7 @@ const SCTP: &[(&str, Means)] = &[
     ("deleted_flight_moves", Fixed(BUILT_IN)),
     ("heartbeat", Socket),
     ("heartbeat_holds_rtt", Fixed(BUILT_IN)),
+    ("heartbeat_fails_association", Fixed(BUILT_IN)),
     ("hb_interval", Milliseconds),
     ("path_max_retrans", Socket),
     ("pf_threshold", Socket),

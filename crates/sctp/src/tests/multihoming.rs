@@ -241,3 +241,61 @@ fn the_first_heartbeat_after_a_timeout_does_not_wait_for_the_longer_rto() {
     let sent: Vec<_> = script.packets.iter().flat_map(|(_, _, packet)| &packet.chunks).collect();
     assert!(matches!(sent[..], [Chunk::Heartbeat(_)]), "{sent:?}");
 }
+
+/// The second path is idle and gone; the first carries data that is acknowledged as it comes, or none.
+fn idle_path_gone(config: Config, path: usize, seconds: u64) -> Script {
+    let mut script = two_paths(Config { association_max_retrans: 3, hb_interval: ms(1000), ..config });
+    for second in 0..seconds {
+        script.run_to(2000 + 1000 * second);
+        let heartbeats: Vec<_> = script.packets.drain(..).filter(|(_, to, _)| *to != REMOTE[path]).collect();
+        for chunk in heartbeats.into_iter().flat_map(|(_, _, packet)| packet.chunks) {
+            // As if acknowledged with data outstanding: what is told of one path tells nothing of the association.
+            if let Chunk::Heartbeat(info) = chunk {
+                let errors = script.endpoint.error_count;
+                script.inject([Chunk::HeartbeatAck(info)]);
+                script.endpoint.error_count = errors;
+            }
+        }
+    }
+    script
+}
+
+#[test]
+fn an_idle_path_that_is_gone_takes_no_association_with_it() {
+    // Section 8.1; Linux counts it.
+    let idle = idle_path_gone(config(), 1, 60);
+    assert_eq!(idle.endpoint.state_name(), "ESTABLISHED");
+    assert!(idle.endpoint.paths()[1].error_count() > 3);
+    let counted = idle_path_gone(Config { heartbeat_fails_association: true, ..config() }, 1, 60);
+    assert!(counted.endpoint.is_closed());
+}
+
+#[test]
+fn a_path_that_was_never_verified_takes_no_association_with_it() {
+    // Section 5.4: probing counts for the path only.
+    for config in [config(), crate::fixtures::linux()] {
+        let mut script = Script::established_over(
+            Config { association_max_retrans: 3, hb_interval: ms(1_000_000), ..config },
+            2,
+        );
+        script.run_to(120_000);
+        assert_eq!(script.endpoint.state_name(), "ESTABLISHED");
+        assert!(script.endpoint.paths()[1].error_count() > 3);
+        assert_eq!(script.endpoint.error_count, 0);
+    }
+}
+
+#[test]
+fn an_address_that_is_not_verified_gets_no_sack() {
+    // Section 5.4.
+    let mut script = Script::closed(config(), 1);
+    script.command(Command::Connect);
+    script.inject([super::script::init_ack(8, &REMOTE)]);
+    script.inject([Chunk::CookieAck]);
+    script.packets.clear();
+    script.from = 1;
+    script.inject([super::script::data(1)]);
+    assert_eq!(script.packets[0].1, REMOTE[0]);
+    script.inject([Chunk::Heartbeat(bytes::Bytes::new())]);
+    assert_eq!(script.packets[1].1, REMOTE[1], "but the answer to its HEARTBEAT");
+}
