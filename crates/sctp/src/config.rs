@@ -95,8 +95,8 @@ pub struct Config {
     /// A HEARTBEAT counts as the one measurement under way (RFC 9260 section 6.3.1 C4): until one is answered,
     /// no DATA measures a round trip, and a back-off lasts.
     pub heartbeat_holds_rtt: bool,
-    /// An unanswered HEARTBEAT counts against the association though another path carries its data. RFC 9260 section 8.1 says not
-    /// to count it.
+    /// An unanswered HEARTBEAT counts against the association though another path carries its data, and a HEARTBEAT that is due
+    /// ends one that has reached its limit. RFC 9260 section 8.1 says not to count it, and the limit has to be exceeded.
     pub heartbeat_fails_association: bool,
     /// HB.interval. RFC 9260 section 16.
     pub hb_interval: Duration,

@@ -40,16 +40,22 @@ impl Endpoint {
             self.paths.list[path].heartbeat_due = Some(due);
             return;
         }
-        if self.error_count >= self.config.association_max_retrans {
-            return self.on_association_max_retrans();
-        }
         if self.config.heartbeat || !self.paths.list[path].confirmed {
+            if self.error_count >= self.config.association_max_retrans && self.heartbeat_fails(path) {
+                return self.on_association_max_retrans();
+            }
             self.send_heartbeat(now, path);
         }
         if self.config.idle_decay == IdleDecay::Heartbeat {
             self.paths.list[path].window.on_idle();
         }
         self.schedule_heartbeat(now, path);
+    }
+
+    /// Whether a HEARTBEAT that is due tells of the association that it has failed: the last one was not answered. Section 8.1.
+    fn heartbeat_fails(&self, path: usize) -> bool {
+        let unanswered = path == self.paths.active && self.paths.list[path].heartbeat.is_some();
+        unanswered || self.config.heartbeat_fails_association
     }
 
     /// Asks a path at once whether it is there, whatever it was asked before. Section 5.4.

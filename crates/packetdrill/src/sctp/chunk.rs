@@ -53,6 +53,9 @@ pub(super) fn read(item: &Item, seen: &Seen) -> Result<Chunk, String> {
 
 /// Octets at `key`, or as many as `len` leaves behind a header.
 fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String> {
+    if item.leaves_open(key) {
+        return Ok(None);
+    }
     if item.get(key).is_none() {
         let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
         return Ok(length.map(|length| (0..length.saturating_sub(header)).map(|at| at as u8).collect()));

@@ -56,6 +56,11 @@ impl Item {
         value.filter(|value| *value != "...")
     }
 
+    /// `key=...`.
+    pub(super) fn leaves_open(&self, key: &str) -> bool {
+        self.fields.iter().any(|(name, value)| name == key && value == "...")
+    }
+
     /// The number at `key`.
     pub(super) fn count<T: TryFrom<u64>>(&self, key: &str) -> Result<T, String> {
         let what = || format!("{} of {}", key, self.name);
