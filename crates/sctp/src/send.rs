@@ -13,6 +13,10 @@ use crate::state::State;
 /// Octets of a train of packets at most (Linux: GSO_LEGACY_MAX_SIZE).
 const MAX_TRAIN: u64 = 65536;
 
+/// Chunks that may wait for the cumulative TSN: gap ack blocks can name no more, nor stream sequence numbers tell them apart.
+/// Sections 3.3.4 and 6.1.
+const MOST_OUTSTANDING: usize = u16::MAX as usize;
+
 /// A packet in the making; with segmentation offload, a train of them.
 #[derive(Debug)]
 struct Bundle {
@@ -221,7 +225,8 @@ impl Endpoint {
             }
             let (size, can_delay) = (unsent.payload.len(), unsent.can_delay);
             let nagle = can_delay && self.nagle_holds_back(bundle, self.streams_out.queued());
-            if nagle || !self.window_allows(bundle, size as u64, cwnd) {
+            let can_be_named = self.flight.len() < MOST_OUTSTANDING;
+            if nagle || !can_be_named || !self.window_allows(bundle, size as u64, cwnd) {
                 return;
             }
             self.bundle_sack(bundle);
