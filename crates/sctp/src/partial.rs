@@ -101,19 +101,23 @@ impl Endpoint {
         }
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[(u16, Ssn); 2]> = SmallVec::new();
+        let most = self.largest_chunk() / ForwardTsn::SKIPPED - 2;
         for chunk in
             self.flight.iter().take_while(|chunk| matches!(chunk.fate, Fate::Abandoned | Fate::GapAcked))
         {
             if chunk.fate != Fate::Abandoned {
                 continue;
             }
-            new_cumulative_tsn = chunk.data.tsn;
             if !chunk.data.flags.contains(DataFlags::UNORDERED) {
+                let full = skipped.len() == most;
                 match skipped.iter_mut().find(|(stream, _)| *stream == chunk.data.stream) {
                     Some((_, ssn)) => *ssn = chunk.data.ssn,
+                    // C4: as far as fits into a packet.
+                    None if full => break,
                     None => skipped.push((chunk.data.stream, chunk.data.ssn)),
                 }
             }
+            new_cumulative_tsn = chunk.data.tsn;
         }
         if new_cumulative_tsn != self.flight.cumulative() {
             let forward = Chunk::ForwardTsn(Box::new(ForwardTsn { new_cumulative_tsn, skipped }));
