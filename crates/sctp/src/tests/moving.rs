@@ -223,6 +223,20 @@ fn a_new_address_sends_only_when_the_peer_has_agreed() {
     assert!(script.packets.iter().all(|(_, to, _)| *to == REMOTE[1]));
 }
 
+#[test]
+fn a_path_that_leaves_from_another_address_begins_anew() {
+    // RFC 9260 section 7.2.5.2: what was known of the congestion was of another route.
+    let (mut script, keys) = established(mobile(), &REMOTE);
+    for path in &mut script.endpoint.paths.list {
+        path.window = hol_congestion::sctp::Window::new(100_000, 400_000, 7);
+    }
+    address_added(&mut script, LOCAL[1]);
+    let asconf = take_asconf(&mut script, &keys);
+    inject_signed(&mut script, &keys, [ack(&asconf)]);
+    let cwnds: Vec<_> = script.endpoint.paths().iter().map(|path| (path.cwnd(), path.ssthresh())).collect();
+    assert_eq!(cwnds, [(400_000, 7), (4404, 100_000)]);
+}
+
 fn is_heartbeat(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Heartbeat(_))
 }
