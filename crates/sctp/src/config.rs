@@ -111,6 +111,8 @@ pub struct Config {
     pub association_max_retrans: u32,
     /// Max.Init.Retransmits. RFC 9260 section 4.
     pub max_init_retransmits: u32,
+    /// A COOKIE ECHO that was lost goes to the peer's next address, as an INIT does. RFC 9260 section 5.1 says it should.
+    pub cookie_echo_tries_all_paths: bool,
     /// Valid.Cookie.Life. RFC 9260 section 5.1.3.
     pub valid_cookie_life: Duration,
 }

@@ -87,6 +87,10 @@ impl Endpoint {
         if self.state == State::CookieWait {
             self.queue_init(None);
         } else {
+            if self.config.cookie_echo_tries_all_paths {
+                let path = self.paths.next_told(self.paths.active);
+                (self.paths.active, self.paths.retransmission) = (path, path);
+            }
             // The DATA that rode with the COOKIE ECHO rides again.
             (0..self.paths.list.len()).for_each(|path| self.mark_path_lost(now, path));
             self.control.push_back((None, Chunk::CookieEcho(self.cookie.clone())));
@@ -187,7 +191,7 @@ impl Endpoint {
         // Section 5.4: to an address that we were told to open to.
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
         self.adopt(peer);
-        self.paths.active = path;
+        (self.paths.active, self.paths.retransmission) = (path, path);
         self.state = State::CookieEchoed;
         self.cookie = cookie.clone();
         self.timers.t1_delay = self.config.rto_initial;

@@ -211,6 +211,12 @@ impl Paths {
         (1..count).map(|step| (path + step) % count).find(|index| self.badness(*index).0 == 0)
     }
 
+    /// The next behind `path`, going round, that we were told to open to.
+    pub(crate) fn next_told(&self, path: usize) -> usize {
+        let count = self.list.len();
+        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].told).unwrap_or(path)
+    }
+
     /// State first, then errors, then the order of addresses.
     fn badness(&self, index: usize) -> (u8, u32, usize) {
         let path = &self.list[index];

@@ -167,6 +167,7 @@ const SCTP: &[(&str, Means)] = &[
     ("pf_until_heartbeat_ack", Fixed(BUILT_IN)),
     ("association_max_retrans", Socket),
     ("max_init_retransmits", Socket),
+    ("cookie_echo_tries_all_paths", Fixed(BUILT_IN)),
     ("valid_cookie_life", Milliseconds),
 ];
 

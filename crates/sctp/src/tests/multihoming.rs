@@ -299,3 +299,26 @@ fn an_address_that_is_not_verified_gets_no_sack() {
     script.inject([Chunk::Heartbeat(bytes::Bytes::new())]);
     assert_eq!(script.packets[1].1, REMOTE[1], "but the answer to its HEARTBEAT");
 }
+
+#[test]
+fn a_lost_cookie_echo_goes_to_the_next_address_with_its_data() {
+    // Section 5.1: as an INIT does; and no other packet leaves before COOKIE ACK. Linux stays with the address.
+    for (tries, went_to) in [(true, [1, 0, 1]), (false, [1, 1, 1])] {
+        let mut script = Script::closed(Config { cookie_echo_tries_all_paths: tries, ..config() }, 2);
+        script.command(Command::Connect);
+        script.send(0, 100);
+        script.run_to(1000);
+        script.packets.clear();
+        script.from = 1;
+        script.inject([super::script::init_ack(8, &REMOTE)]);
+        script.run_to(4000);
+        let whole = |packet: &hol_wire::sctp::Packet| {
+            matches!(packet.chunks.as_slice(), [Chunk::CookieEcho(_), Chunk::Data(_)])
+        };
+        assert!(script.packets.iter().all(|(_, _, packet)| whole(packet)), "{:?}", script.packets);
+        assert_eq!(
+            script.packets.iter().map(|(_, to, _)| *to).collect::<Vec<_>>(),
+            went_to.map(|at| REMOTE[at])
+        );
+    }
+}
