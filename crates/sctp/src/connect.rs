@@ -99,8 +99,8 @@ impl Endpoint {
 
     /// Answers with a cookie and remembers nothing. Sections 5.1 B, 5.2.1 and 5.2.2.
     pub(crate) fn on_init(&mut self, now: Time, origin: Origin, init: &Init) {
-        if init.initiate_tag == 0 {
-            // Section 3.3.2.
+        if init.initiate_tag == 0 || !origin.is_unicast() {
+            // Sections 3.3.2 and 8.4.
             return;
         }
         if self.state == State::ShutdownAckSent {

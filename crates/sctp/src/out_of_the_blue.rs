@@ -10,7 +10,7 @@ use crate::state::State;
 impl Endpoint {
     /// Section 8.4.
     pub(crate) fn on_out_of_the_blue(&mut self, origin: Origin, packet: &sctp::Packet) {
-        if let Some(answer) = answer_to_stray(packet) {
+        if let Some(answer) = answer_to_stray(packet).filter(|_| origin.is_unicast()) {
             self.transmit_packet(origin.destination, origin.source, answer);
         }
     }

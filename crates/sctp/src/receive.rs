@@ -22,16 +22,19 @@ pub(crate) struct Origin {
     pub(crate) verification_tag: u32,
 }
 
+impl Origin {
+    /// It is from one host and to one. Section 8.4.
+    pub(crate) fn is_unicast(self) -> bool {
+        is_unicast(self.source) && is_unicast(self.destination)
+    }
+}
+
 impl Endpoint {
     pub(crate) fn on_packet(&mut self, now: Time, packet: Packet) {
         let Packet { source, destination, transport: Transport::Sctp(mut sctp), corrupted: false } = packet
         else {
             return;
         };
-        if !is_unicast(source) || !is_unicast(destination) {
-            // Section 8.4.
-            return;
-        }
         let known_port = self.peer_port == 0 || self.peer_port == sctp.source_port;
         if sctp.destination_port != self.local_port || !known_port {
             return;
@@ -52,8 +55,7 @@ impl Endpoint {
                 self.on_out_of_the_blue(origin, &sctp);
                 false
             }
-            Some(first) => self.tag_fits(tag, first) && !is_in_bad_company(&sctp),
-            None => false,
+            first => first.is_some_and(|first| self.tag_fits(tag, first)),
         };
         if admitted {
             self.statistics.packets_received += 1;
@@ -75,7 +77,7 @@ impl Endpoint {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         let mut seen = DataSeen::default();
         let had_gap = self.tsn_map.has_gap();
-        let mut vouched = false;
+        let (mut vouched, alone) = (false, packet.chunks.len() == 1);
         self.authenticate(packet);
         for chunk in packet.chunks.drain(..) {
             if self.ended {
@@ -92,7 +94,7 @@ impl Endpoint {
                 }
                 Chunk::Asconf(_) | Chunk::AsconfAck(_) => self.on_address_chunk(now, origin, chunk, vouched),
                 chunk => {
-                    self.on_control_chunk(now, origin, path, chunk);
+                    self.on_control_chunk(now, origin, path, alone, chunk);
                     true
                 }
             };
@@ -133,9 +135,11 @@ impl Endpoint {
         true
     }
 
-    fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, chunk: Chunk) {
+    fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, alone: bool, chunk: Chunk) {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
+            // Section 6.10: they are nothing in company.
+            Chunk::InitAck(_) | Chunk::ShutdownComplete { .. } if !alone => {}
             Chunk::InitAck(init) => self.on_init_ack(now, origin, &init),
             Chunk::CookieAck => self.on_cookie_ack(now, path),
             Chunk::Heartbeat(info) => self.on_heartbeat(path, info),
@@ -258,11 +262,4 @@ impl Endpoint {
         });
         reader.receive_part(part);
     }
-}
-
-/// INIT, INIT ACK and SHUTDOWN COMPLETE travel alone. Section 6.10.
-fn is_in_bad_company(packet: &sctp::Packet) -> bool {
-    let alone =
-        |chunk: &Chunk| matches!(chunk, Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. });
-    packet.chunks.len() > 1 && packet.chunks.iter().any(alone)
 }
