@@ -207,7 +207,7 @@ impl<'a> Player<'a> {
             "accept" => Ok(Outcome::error("EAGAIN")),
             "setsockopt" => self.set_option(call).map(|()| Outcome::value(0)),
             "getsockopt" => Ok(self.socket_error(call)),
-            "write" | "send" => self.write(call.count(2)?, |payload| message(payload)),
+            "write" | "send" => self.write(call.count(2)?, message),
             "sctp_sendmsg" => self.write(call.count(2)?, sctp_message(call)?),
             "read" | "recv" | "sctp_recvmsg" => self.read(call.count(2)?),
             "shutdown" | "close" => {

@@ -76,10 +76,10 @@ impl Sctp {
         let shift = self.shift.unwrap_or(0);
         match chunk {
             Chunk::Sack(sack) => {
-                sack.cumulative_tsn = sack.cumulative_tsn + shift;
-                sack.duplicates.iter_mut().for_each(|tsn| *tsn = *tsn + shift);
+                sack.cumulative_tsn += shift;
+                sack.duplicates.iter_mut().for_each(|tsn| *tsn += shift);
             }
-            Chunk::Shutdown { cumulative_tsn } => *cumulative_tsn = *cumulative_tsn + shift,
+            Chunk::Shutdown { cumulative_tsn } => *cumulative_tsn += shift,
             _ => {}
         }
     }

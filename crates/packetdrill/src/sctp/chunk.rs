@@ -185,23 +185,23 @@ pub(super) fn show(chunk: &Chunk) -> Item {
         Chunk::Heartbeat(info) => show_heartbeat("HEARTBEAT", info),
         Chunk::HeartbeatAck(info) => show_heartbeat("HEARTBEAT_ACK", info),
         Chunk::Abort { reflected, causes } => {
-            Item::new("ABORT").with("flgs", flags(*reflected)).holding(causes.iter().map(show_cause))
+            Item::new("ABORT").with("flgs", &flags(*reflected)).holding(causes.iter().map(show_cause))
         }
-        Chunk::Error(causes) => Item::new("ERROR").with("flgs", 0).holding(causes.iter().map(show_cause)),
+        Chunk::Error(causes) => Item::new("ERROR").with("flgs", &0).holding(causes.iter().map(show_cause)),
         Chunk::Shutdown { cumulative_tsn } => {
-            Item::new("SHUTDOWN").with("flgs", 0).with("cum_tsn", cumulative_tsn.0)
+            Item::new("SHUTDOWN").with("flgs", &0).with("cum_tsn", &cumulative_tsn.0)
         }
-        Chunk::ShutdownAck => Item::new("SHUTDOWN_ACK").with("flgs", 0),
+        Chunk::ShutdownAck => Item::new("SHUTDOWN_ACK").with("flgs", &0),
         Chunk::ShutdownComplete { reflected } => {
-            Item::new("SHUTDOWN_COMPLETE").with("flgs", flags(*reflected))
+            Item::new("SHUTDOWN_COMPLETE").with("flgs", &flags(*reflected))
         }
-        Chunk::CookieEcho(cookie) => opaque(Item::new("COOKIE_ECHO").with("flgs", 0), cookie),
-        Chunk::CookieAck => Item::new("COOKIE_ACK").with("flgs", 0),
+        Chunk::CookieEcho(cookie) => opaque(Item::new("COOKIE_ECHO").with("flgs", &0), cookie),
+        Chunk::CookieAck => Item::new("COOKIE_ACK").with("flgs", &0),
         Chunk::ForwardTsn(forward) => {
             let ids = forward.skipped.iter().map(|(stream, ssn)| format!("{{{stream},{}}}", ssn.0));
-            Item::new("FORWARD_TSN").with("cum_tsn", forward.new_cumulative_tsn.0).with("ids", list(ids))
+            Item::new("FORWARD_TSN").with("cum_tsn", &forward.new_cumulative_tsn.0).with("ids", &list(ids))
         }
-        other => Item::new("CHUNK").with("type", other.kind()).with("len", other.length()),
+        other => Item::new("CHUNK").with("type", &other.kind()).with("len", &other.length()),
     }
 }
 
@@ -211,73 +211,74 @@ fn list(parts: impl Iterator<Item = String>) -> String {
 
 /// With the length of the whole, and its octets.
 fn opaque(item: Item, value: &[u8]) -> Item {
-    item.with("len", 4 + value.len()).with("val", list(value.iter().map(|octet| format!("0x{octet:02x}"))))
+    item.with("len", &(4 + value.len()))
+        .with("val", &list(value.iter().map(|octet| format!("0x{octet:02x}"))))
 }
 
 fn show_data(data: &Data) -> Item {
     let set = DATA_LETTERS.iter().filter(|(flag, _)| data.flags.contains(*flag));
     let letters: String = set.map(|(_, letter)| letter).collect();
     Item::new("DATA")
-        .with("flgs", if letters.is_empty() { "0" } else { &letters })
-        .with("len", Data::HEADER + data.payload.len())
-        .with("tsn", data.tsn.0)
-        .with("sid", data.stream)
-        .with("ssn", data.ssn.0)
-        .with("ppid", data.ppid)
+        .with("flgs", if letters.is_empty() { &"0" } else { &letters })
+        .with("len", &(Data::HEADER + data.payload.len()))
+        .with("tsn", &data.tsn.0)
+        .with("sid", &data.stream)
+        .with("ssn", &data.ssn.0)
+        .with("ppid", &data.ppid)
 }
 
 fn show_init(name: &str, init: &Init) -> Item {
     Item::new(name)
-        .with("flgs", 0)
-        .with("tag", init.initiate_tag)
-        .with("a_rwnd", init.a_rwnd)
-        .with("os", init.outbound_streams)
-        .with("is", init.inbound_streams)
-        .with("tsn", init.initial_tsn.0)
+        .with("flgs", &0)
+        .with("tag", &init.initiate_tag)
+        .with("a_rwnd", &init.a_rwnd)
+        .with("os", &init.outbound_streams)
+        .with("is", &init.inbound_streams)
+        .with("tsn", &init.initial_tsn.0)
         .holding(init.parameters.iter().map(show_parameter))
 }
 
 fn show_parameter(parameter: &Parameter) -> Item {
     match parameter {
-        Parameter::Ipv4Address(address) => Item::new("IPV4_ADDRESS").with("addr", format!("\"{address}\"")),
+        Parameter::Ipv4Address(address) => Item::new("IPV4_ADDRESS").with("addr", &format!("\"{address}\"")),
         Parameter::StateCookie(cookie) => opaque(Item::new("STATE_COOKIE"), cookie),
         Parameter::Unrecognized(whole) => opaque(Item::new("UNRECOGNIZED_PARAMETER"), whole),
-        Parameter::CookiePreservative(millis) => Item::new("COOKIE_PRESERVATIVE").with("incr", millis),
+        Parameter::CookiePreservative(millis) => Item::new("COOKIE_PRESERVATIVE").with("incr", &millis),
         Parameter::ForwardTsnSupported => Item::new("FORWARD_TSN_SUPPORTED"),
-        other => Item::new("PARAMETER").with("len", other.length()),
+        other => Item::new("PARAMETER").with("len", &other.length()),
     }
 }
 
 fn show_sack(sack: &Sack) -> Item {
     Item::new("SACK")
-        .with("flgs", 0)
-        .with("cum_tsn", sack.cumulative_tsn.0)
-        .with("a_rwnd", sack.a_rwnd)
-        .with("gaps", list(sack.gaps.iter().map(|gap| format!("{}:{}", gap.start, gap.end))))
-        .with("dups", list(sack.duplicates.iter().map(|tsn| tsn.0.to_string())))
+        .with("flgs", &0)
+        .with("cum_tsn", &sack.cumulative_tsn.0)
+        .with("a_rwnd", &sack.a_rwnd)
+        .with("gaps", &list(sack.gaps.iter().map(|gap| format!("{}:{}", gap.start, gap.end))))
+        .with("dups", &list(sack.duplicates.iter().map(|tsn| tsn.0.to_string())))
 }
 
 fn show_heartbeat(name: &str, info: &[u8]) -> Item {
-    Item::new(name).with("flgs", 0).holding([opaque(Item::new("HEARTBEAT_INFORMATION"), info)])
+    Item::new(name).with("flgs", &0).holding([opaque(Item::new("HEARTBEAT_INFORMATION"), info)])
 }
 
 fn show_cause(cause: &Cause) -> Item {
     match cause {
-        Cause::InvalidStreamIdentifier(stream) => Item::new("INVALID_STREAM_IDENTIFIER").with("sid", stream),
+        Cause::InvalidStreamIdentifier(stream) => Item::new("INVALID_STREAM_IDENTIFIER").with("sid", &stream),
         Cause::MissingMandatoryParameter(kind) => {
-            Item::new("MISSING_MANDATORY_PARAMETER").with("types", format!("[{kind}]"))
+            Item::new("MISSING_MANDATORY_PARAMETER").with("types", &format!("[{kind}]"))
         }
-        Cause::StaleCookie(micros) => Item::new("STALE_COOKIE_ERROR").with("staleness", micros),
+        Cause::StaleCookie(micros) => Item::new("STALE_COOKIE_ERROR").with("staleness", &micros),
         Cause::OutOfResource => Item::new("OUT_OF_RESOURCES"),
         Cause::UnresolvableAddress(value) => opaque(Item::new("UNRESOLVABLE_ADDRESS"), value),
         Cause::UnrecognizedChunk(value) => opaque(Item::new("UNRECOGNIZED_CHUNK_TYPE"), value),
         Cause::InvalidMandatoryParameter => Item::new("INVALID_MANDATORY_PARAMETER"),
         Cause::UnrecognizedParameters(value) => opaque(Item::new("UNRECOGNIZED_PARAMETERS"), value),
-        Cause::NoUserData(tsn) => Item::new("NO_USER_DATA").with("tsn", tsn.0),
+        Cause::NoUserData(tsn) => Item::new("NO_USER_DATA").with("tsn", &tsn.0),
         Cause::CookieWhileShuttingDown => Item::new("COOKIE_RECEIVED_WHILE_SHUTTING_DOWN"),
         Cause::NewAddresses(value) => opaque(Item::new("RESTART_WITH_NEW_ADDRESSES"), value),
         Cause::UserInitiatedAbort(value) => opaque(Item::new("USER_INITIATED_ABORT"), value),
         Cause::ProtocolViolation(value) => opaque(Item::new("PROTOCOL_VIOLATION"), value),
-        other => Item::new("CAUSE").with("len", other.length()),
+        other => Item::new("CAUSE").with("len", &other.length()),
     }
 }

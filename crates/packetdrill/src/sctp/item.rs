@@ -19,7 +19,7 @@ impl Item {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    pub(super) fn with(mut self, key: &str, value: impl ToString) -> Self {
+    pub(super) fn with(mut self, key: &str, value: &dyn ToString) -> Self {
         self.fields.push((key.to_owned(), value.to_string()));
         self
     }
