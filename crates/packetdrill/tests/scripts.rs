@@ -27,6 +27,43 @@ fn sctp_keeps_to_its_scripts() {
     play_folder("sctp");
 }
 
+/// docs/conformance-sctp.md names tests in backquotes: scripts, and functions of the crates that it speaks of.
+#[test]
+fn every_rule_in_the_list_has_its_test() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let list = std::fs::read_to_string(root.join("docs/conformance-sctp.md")).expect("the list of rules");
+    let mut sources = String::new();
+    ["sctp", "congestion", "wire"]
+        .iter()
+        .for_each(|name| collect(&root.join("crates").join(name).join("src"), &mut sources));
+    let names: Vec<&str> =
+        list.split('`').skip(1).step_by(2).filter(|name| !name.contains(['/', ' '])).collect();
+    let scripts = root.join("crates/packetdrill/tests/sctp");
+    let is_there = |name: &&str| match name.ends_with(".pkt") {
+        true => scripts.join(name).exists(),
+        false => sources.contains(&format!("fn {name}(")),
+    };
+    let missing: Vec<_> = names.iter().filter(|name| !is_there(name)).collect();
+    assert!(
+        missing.is_empty(),
+        "docs/conformance-sctp.md names what is not there; mend the names: {missing:?}"
+    );
+    let files = std::fs::read_dir(&scripts).expect("the scripts").map(|file| file.unwrap().file_name());
+    let unlisted: Vec<_> = files.filter(|file| !names.contains(&file.to_str().unwrap_or_default())).collect();
+    assert!(unlisted.is_empty(), "add these to docs/conformance-sctp.md: {unlisted:?}");
+}
+
+/// The text of every file of Rust in and below `folder`.
+fn collect(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources").map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            collect(&entry, text);
+        } else {
+            text.push_str(&std::fs::read_to_string(&entry).expect("a source"));
+        }
+    }
+}
+
 /// Each breaks the script for another reason; the line and the words that tell it.
 #[test]
 fn a_script_that_does_not_hold_tells_where_and_why() {
