@@ -67,7 +67,8 @@ impl Endpoint {
         let gap = self.tsn_map.has_gap() || (seen.gap_closed && self.config.sack_when_gap_closes);
         let every_so_many = self.acknowledgements.packets + 1 >= self.config.sack_frequency;
         if self.state == State::ShutdownSent {
-            // Section 9.2: a SHUTDOWN answers each packet with DATA.
+            // Section 9.2: a SHUTDOWN answers each packet with DATA, and a peer that sends has not failed.
+            self.error_count = 0;
             self.queue_sack();
             self.queue_shutdown(now);
         } else if seen.at_once || gap || every_so_many || self.window_update_due() {

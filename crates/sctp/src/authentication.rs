@@ -5,7 +5,6 @@
 
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
-use hol_base::Rng;
 use hol_wire::sctp::{Asconf, AsconfAck, Auth, Cause, Chunk, Parameter};
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
@@ -78,9 +77,10 @@ impl Hash {
     }
 }
 
-/// What we say ourselves, once and for all of an endpoint's life; SHA-1 is always among it. Section 6.1.
-pub(crate) fn own_parameters(hash: Hash, rng: &mut Rng) -> Vec<Parameter> {
-    let random: Vec<u8> = (0..RANDOM / 8).flat_map(|_| rng.next_u64().to_be_bytes()).collect();
+/// What we say ourselves, once and for all of an endpoint's life; SHA-1 is always among it. `number` gives numbers that nobody
+/// can guess. Section 6.1.
+pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec<Parameter> {
+    let random: Vec<u8> = (0..RANDOM / 8).flat_map(|_| number().to_be_bytes()).collect();
     let mut hashes = vec![hash.identifier(), Hash::Sha1.identifier()];
     hashes.dedup();
     vec![
@@ -170,7 +170,7 @@ mod tests {
 
     fn offers(hashes: [Hash; 2]) -> [Offer; 2] {
         let mut rng = Seed(1).rng();
-        hashes.map(|hash| Offer::read(&own_parameters(hash, &mut rng)).unwrap().unwrap())
+        hashes.map(|hash| Offer::read(&own_parameters(hash, || rng.next_u64())).unwrap().unwrap())
     }
 
     /// RFC 2202 section 3 and RFC 4231 section 4.3, test case 2: the vectors of others.

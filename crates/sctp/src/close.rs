@@ -97,17 +97,9 @@ impl Endpoint {
     }
 
     pub(crate) fn on_shutdown_ack(&mut self, from: usize) {
-        let complete = Chunk::ShutdownComplete { reflected: false };
-        match self.state {
-            State::ShutdownSent | State::ShutdownAckSent => {
-                self.send_alone(from, self.peer_tag, complete);
-                self.end(Event::Closed);
-            }
-            // Section 8.5.1 E: the peer is from an earlier association.
-            State::CookieWait | State::CookieEchoed => {
-                self.send_alone(from, self.peer_tag, Chunk::ShutdownComplete { reflected: true });
-            }
-            _ => {}
+        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+            self.send_alone(from, self.peer_tag, Chunk::ShutdownComplete { reflected: false });
+            self.end(Event::Closed);
         }
     }
 

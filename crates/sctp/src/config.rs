@@ -95,6 +95,9 @@ pub struct Config {
     /// A HEARTBEAT counts as the one measurement under way (RFC 9260 section 6.3.1 C4): until one is answered,
     /// no DATA measures a round trip, and a back-off lasts.
     pub heartbeat_holds_rtt: bool,
+    /// An unanswered HEARTBEAT counts against the association though another path carries its data, and a HEARTBEAT that is due
+    /// ends one that has reached its limit. RFC 9260 section 8.1 says not to count it, and the limit has to be exceeded.
+    pub heartbeat_fails_association: bool,
     /// HB.interval. RFC 9260 section 16.
     pub hb_interval: Duration,
     /// Path.Max.Retrans. RFC 9260 section 8.2.
@@ -108,6 +111,8 @@ pub struct Config {
     pub association_max_retrans: u32,
     /// Max.Init.Retransmits. RFC 9260 section 4.
     pub max_init_retransmits: u32,
+    /// A COOKIE ECHO that was lost goes to the peer's next address, as an INIT does. RFC 9260 section 5.1 says it should.
+    pub cookie_echo_tries_all_paths: bool,
     /// Valid.Cookie.Life. RFC 9260 section 5.1.3.
     pub valid_cookie_life: Duration,
 }

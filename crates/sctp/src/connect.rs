@@ -9,21 +9,18 @@ use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, Forwar
 
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, Offer};
-use crate::cookie::{Cookie, Peer, random_tag};
+use crate::cookie::{Cookie, Peer};
 use crate::flight::Flight;
+use crate::parameters::unrecognized;
 use crate::path::{Path, Paths, are_neighbours};
 use crate::peer_addresses::PeerAddresses;
 use crate::reassembly::Reassembly;
 use crate::receive::Origin;
 use crate::state::State;
 use crate::streams_in::StreamsIn;
+use crate::timers::Timers;
 use crate::tsn_map::TsnMap;
 use crate::{Config, Endpoint};
-
-/// The least a_rwnd that an INIT may offer. Section 3.3.2.
-const LEAST_RWND: u32 = 1500;
-/// Type of the parameter that gives unknown parameters back. Section 3.3.3.1.
-const UNRECOGNIZED_PARAMETER: u16 = 8;
 
 impl Endpoint {
     /// The active open. Section 5.1 A.
@@ -90,6 +87,10 @@ impl Endpoint {
         if self.state == State::CookieWait {
             self.queue_init(None);
         } else {
+            if self.config.cookie_echo_tries_all_paths {
+                let path = self.paths.next_told(self.paths.active);
+                (self.paths.active, self.paths.retransmission) = (path, path);
+            }
             // The DATA that rode with the COOKIE ECHO rides again.
             (0..self.paths.list.len()).for_each(|path| self.mark_path_lost(now, path));
             self.control.push_back((None, Chunk::CookieEcho(self.cookie.clone())));
@@ -98,41 +99,75 @@ impl Endpoint {
 
     /// Answers with a cookie and remembers nothing. Sections 5.1 B, 5.2.1 and 5.2.2.
     pub(crate) fn on_init(&mut self, now: Time, origin: Origin, init: &Init) {
-        if self.ended {
-            return self.refuse(origin);
-        }
-        if init.initiate_tag == 0 {
+        if init.initiate_tag == 0 || !origin.is_unicast() {
+            // Sections 3.3.2 and 8.4.
             return;
         }
-        let unusable = init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < LEAST_RWND;
-        if unusable {
-            let causes = vec![Cause::InvalidMandatoryParameter];
-            return self.answer(origin, init.initiate_tag, Chunk::Abort { reflected: false, causes });
+        if self.state == State::ShutdownAckSent {
+            // Section 9.2: the peer missed the SHUTDOWN ACK.
+            return self.control.push_back((None, Chunk::ShutdownAck));
         }
-        let (local_tag, initial_tsn, tie_tags) = match self.state {
-            State::ShutdownAckSent => {
-                // Section 9.2: the peer missed the SHUTDOWN ACK.
-                self.control.push_back((None, Chunk::ShutdownAck));
-                return;
+        match self.admit(origin, init) {
+            Ok((peer, destination)) => self.send_init_ack(now, destination, init, peer),
+            // Section 8.4: it does not know our tag, but we know its own.
+            Err(causes) => {
+                self.answer(origin, init.initiate_tag, Chunk::Abort { reflected: false, causes });
             }
-            State::Closed if !self.paths.list.is_empty() => return self.refuse(origin),
-            State::CookieWait => (self.local_tag, self.initial_tsn, (0, 0)),
-            State::CookieEchoed => (self.local_tag, self.initial_tsn, (self.local_tag, self.peer_tag)),
-            State::Closed => (random_tag(&mut self.rng), Tsn(self.rng.next_u32()), (0, 0)),
-            _ => (random_tag(&mut self.rng), Tsn(self.rng.next_u32()), (self.local_tag, self.peer_tag)),
+        }
+    }
+
+    /// The peer behind an INIT and where the answer goes; or why the INIT is refused.
+    fn admit(&self, origin: Origin, init: &Init) -> Result<(Peer, Origin), Vec<Cause>> {
+        let listens = self.state != State::Closed || self.paths.list.is_empty();
+        if self.ended || !listens {
+            return Err(Vec::new());
+        }
+        let peer = Peer::new(init, origin.source).map_err(|cause| vec![cause])?;
+        let known = |address: &&Address| self.paths.index_of(**address).is_some();
+        match (self.state, peer.addresses.iter().find(known).copied()) {
+            (State::Closed, _) => Ok((peer, origin)),
+            // Section 5.1.2 D: it is for another association, and there is none.
+            (_, None) => Err(Vec::new()),
+            // Section 5.2.1: only to an address that we were told to open to.
+            (State::CookieWait, Some(address)) => Ok((peer, Origin { source: address, ..origin })),
+            (_, Some(_)) => self.refuse_new_addresses(&peer).map(|()| (peer, origin)),
+        }
+    }
+
+    /// An INIT adds no address to an association: somebody else could have sent it. Sections 5.2.1, 5.2.2 and 3.3.10.11.
+    fn refuse_new_addresses(&self, peer: &Peer) -> Result<(), Vec<Cause>> {
+        let is_new = |address: &&Address| self.paths.index_of(**address).is_none();
+        let new: Vec<Parameter> =
+            peer.addresses.iter().filter(is_new).copied().map(Parameter::Ipv4Address).collect();
+        if new.is_empty() { Ok(()) } else { Err(vec![Cause::NewAddresses(Parameter::list(&new))]) }
+    }
+
+    fn send_init_ack(&mut self, now: Time, origin: Origin, init: &Init, peer: Peer) {
+        let tie_tags = match self.state {
+            State::Closed | State::CookieWait => (0, 0),
+            _ => (self.local_tag, self.peer_tag),
         };
-        let peer = match Peer::new(init, origin.source) {
-            Ok(peer) => peer,
-            Err(cause) => {
-                let abort = Chunk::Abort { reflected: false, causes: vec![cause] };
-                return self.answer(origin, init.initiate_tag, abort);
-            }
+        let (local_tag, initial_tsn) = match self.state {
+            State::CookieWait | State::CookieEchoed => (self.local_tag, self.initial_tsn),
+            _ => (self.secret.tag(self.rng.next_u64()), Tsn(self.secret.number(self.rng.next_u64()) as u32)),
         };
         let cookie = Cookie { local_tag, initial_tsn, created: now, tie_tags, peer_port: origin.port, peer };
         let mut answer = self.own_init(local_tag, initial_tsn);
         answer.parameters.push(Parameter::StateCookie(cookie.seal(&self.secret)));
-        answer.parameters.extend(unrecognized(&init.parameters));
+        self.report_unrecognized(&mut answer, &init.parameters);
         self.answer(origin, init.initiate_tag, Chunk::InitAck(Box::new(answer)));
+    }
+
+    /// Gives unknown parameters back, as many as there is room for. Section 3.2.2.
+    fn report_unrecognized(&self, answer: &mut Init, parameters: &[Parameter]) {
+        let fixed = self.largest_chunk() - Chunk::HEADER - 16;
+        for parameter in unrecognized(parameters) {
+            let report = Parameter::Unrecognized(Parameter::list(&[parameter]));
+            let length: usize = answer.parameters.iter().map(Parameter::length).sum();
+            if length + report.length() <= fixed {
+                answer.parameters.push(report);
+            }
+        }
     }
 
     /// Section 5.1 C; in any other state it is discarded, section 5.2.3.
@@ -140,29 +175,37 @@ impl Endpoint {
         if self.state != State::CookieWait {
             return;
         }
-        let cookie = init.parameters.iter().find_map(|parameter| match parameter {
-            Parameter::StateCookie(cookie) => Some(cookie.clone()),
-            _ => None,
-        });
-        let usable = init.initiate_tag != 0
-            && init.outbound_streams > 0
-            && init.inbound_streams > 0
-            && init.a_rwnd >= LEAST_RWND;
-        self.peer_tag = init.initiate_tag;
-        let Some(cookie) = cookie.filter(|_| usable) else {
-            return self.abort(Cause::InvalidMandatoryParameter, "the peer's INIT ACK is unusable");
-        };
-        match Peer::new(init, origin.source) {
-            Ok(peer) => self.adopt(&peer),
-            Err(cause) => return self.abort(cause, "the peer's INIT ACK is unusable"),
+        match read_init_ack(init, origin.source) {
+            Ok((peer, cookie)) => self.echo_cookie(now, origin, &peer, cookie),
+            Err(cause) => self.refuse_init_ack(origin, init.initiate_tag, cause),
         }
-        self.paths.active = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
+        let unrecognized = unrecognized(&init.parameters);
+        if self.state == State::CookieEchoed && !unrecognized.is_empty() {
+            // Section 3.2.2: behind the COOKIE ECHO.
+            let cause = Cause::UnrecognizedParameters(Parameter::list(&unrecognized));
+            self.control.push_back((None, Chunk::Error(vec![cause])));
+        }
+    }
+
+    fn echo_cookie(&mut self, now: Time, origin: Origin, peer: &Peer, cookie: Bytes) {
+        // Section 5.4: to an address that we were told to open to.
+        let path = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
+        self.adopt(peer);
+        (self.paths.active, self.paths.retransmission) = (path, path);
         self.state = State::CookieEchoed;
         self.cookie = cookie.clone();
         self.timers.t1_delay = self.config.rto_initial;
         self.timers.t1_expiries = 0;
         self.start_t1(now);
         self.control.push_back((None, Chunk::CookieEcho(cookie)));
+    }
+
+    /// Section 5.1: back to where it came from, with its tag; section 3.3.3: if that is zero, with our own.
+    fn refuse_init_ack(&mut self, origin: Origin, tag: u32, cause: Cause) {
+        let reflected = tag == 0;
+        let tag = if reflected { origin.verification_tag } else { tag };
+        self.answer(origin, tag, Chunk::Abort { reflected, causes: vec![cause] });
+        self.end(Event::Failed { reason: "the peer's INIT ACK is unusable" });
     }
 
     /// True if the chunks behind it are to be read. Sections 5.1 D and 5.2.4.
@@ -195,7 +238,12 @@ impl Endpoint {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         self.control.push_back((Some(path), Chunk::CookieAck));
         if !self.state.is_up() {
-            self.establish(now, path);
+            // Section 5.4: of one that opened we know the address that INIT ACK went to.
+            self.establish(now, if known { path } else { 0 });
+        }
+        if !self.paths.list[path].confirmed {
+            // Section 5.4: with the COOKIE ACK goes a HEARTBEAT.
+            self.probe(now, path);
         }
         true
     }
@@ -216,9 +264,10 @@ impl Endpoint {
             self.control.push_back((None, Chunk::Error(vec![Cause::CookieWhileShuttingDown])));
             return false;
         }
+        self.abandon_all();
         self.paths = Paths::default();
         self.control.clear();
-        self.streams_out.clear();
+        self.timers = Timers::new(self.config.rto_initial);
         self.fast_recovery = None;
         self.fast_retransmit_due = false;
         self.error_count = 0;
@@ -246,7 +295,10 @@ impl Endpoint {
         self.addip = self.config.addip && peer.addip && self.authentication.is_some();
         self.own_addresses.begin(AsconfSerial(self.initial_tsn.0));
         self.peer_addresses = PeerAddresses::new(AsconfSerial(peer.initial_tsn.0));
-        self.streams_out.negotiate(self.config.streams.min(peer.inbound_streams));
+        for stream in self.streams_out.negotiate(self.config.streams.min(peer.inbound_streams)) {
+            self.event(Event::Abandoned { stream });
+        }
+        self.offer_room();
         self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
         self.tsn_map = TsnMap::new(peer.initial_tsn);
         self.reassembly = Reassembly::default();
@@ -282,12 +334,13 @@ impl Endpoint {
             }
         }
         self.event(Event::Connected);
+        self.offer_room();
         self.ask_for_changes(now);
     }
 
     /// Section 5.2.6.
     fn report_stale_cookie(&mut self, origin: Origin, cookie: &Cookie, age: Duration) {
-        let staleness = age.saturating_sub(self.config.valid_cookie_life).as_nanos() / 1000;
+        let staleness = age.saturating_sub(self.config.valid_cookie_life).as_nanos().div_ceil(1000);
         let cause = Cause::StaleCookie(u32::try_from(staleness).unwrap_or(u32::MAX));
         self.answer(origin, cookie.peer.tag, Chunk::Error(vec![cause]));
     }
@@ -308,25 +361,24 @@ impl Endpoint {
             return self.end(Event::Failed { reason: "stale cookie" });
         }
         self.state = State::CookieWait;
+        self.peer_tag = 0;
         self.control.clear();
+        (0..self.paths.list.len()).for_each(|path| self.mark_path_lost(now, path));
         self.start_t1(now);
         self.queue_init(Some(Parameter::CookiePreservative(2 * (staleness / 1000 + 1))));
     }
 }
 
-/// Parameters that the peer wants to hear about if we do not know them. Section 3.2.1.
-fn unrecognized(parameters: &[Parameter]) -> Vec<Parameter> {
-    let mut reports = Vec::new();
-    for parameter in parameters {
-        let Parameter::Unknown { kind, value } = parameter else { continue };
-        if kind & 0x4000 != 0 {
-            let length = (4 + value.len()) as u16;
-            let whole = [&kind.to_be_bytes()[..], &length.to_be_bytes(), value].concat();
-            reports.push(Parameter::Unknown { kind: UNRECOGNIZED_PARAMETER, value: whole.into() });
-        }
-        if kind & 0x8000 == 0 {
-            break;
-        }
+/// The peer behind an INIT ACK and its cookie, wherever among the parameters that is; or why it is refused. Section 3.2.1:
+/// an unknown parameter does not keep a COOKIE ECHO from being sent.
+fn read_init_ack(init: &Init, source: Address) -> Result<(Peer, Bytes), Cause> {
+    if init.initiate_tag == 0 {
+        return Err(Cause::InvalidMandatoryParameter);
     }
-    reports
+    let peer = Peer::new(init, source)?;
+    let cookie = init.parameters.iter().find_map(|parameter| match parameter {
+        Parameter::StateCookie(cookie) => Some(cookie.clone()),
+        _ => None,
+    });
+    cookie.map(|cookie| (peer, cookie)).ok_or(Cause::MissingMandatoryParameter(Parameter::STATE_COOKIE))
 }

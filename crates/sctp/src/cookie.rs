@@ -1,13 +1,17 @@
-//! The state cookie: everything a passive endpoint needs, kept by its peer and signed. RFC 9260 section
-//! 5.1.3.
+//! The state cookie: everything a passive endpoint needs, kept by its peer and signed. RFC 9260 section 5.1.3.
 
 use bytes::Bytes;
-use hol_base::{Digester, Rng, Time};
+use hol_base::Time;
 use hol_wire::Address;
-use hol_wire::sctp::{Asconf, AsconfAck, Cause, Init, Parameter, Tsn};
+use hol_wire::sctp::{Asconf, AsconfAck, Cause, ForwardTsn, Init, Parameter, Tsn};
 use smallvec::SmallVec;
 
 use crate::authentication::{Hash, Offer};
+use crate::parameters::readable;
+use crate::secret::Secret;
+
+/// The least a_rwnd that an INIT may offer. Section 3.3.2.
+const LEAST_RWND: u32 = 1500;
 
 /// What an INIT, an INIT ACK or a cookie says about the peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,44 +42,53 @@ pub(crate) struct Cookie {
     pub(crate) peer: Peer,
 }
 
-/// The key of our cookies. The signature is a keyed hash that stops accidents, not cryptographers.
-#[derive(Debug)]
-pub(crate) struct Secret(u64);
-
-/// A tag is never zero. Section 5.3.1.
-pub(crate) fn random_tag(rng: &mut Rng) -> u32 {
-    rng.next_u32().max(1)
-}
-
 impl Peer {
-    /// An error if it has to be refused for what it says of authentication.
+    /// An error if it has to be refused for what it says. Sections 3.3.2, 3.3.3 and 5.1.2.
     pub(crate) fn new(init: &Init, source: Address) -> Result<Self, Cause> {
-        let mut addresses: SmallVec<[Address; 2]> = SmallVec::from_slice(&[source]);
-        for parameter in &init.parameters {
-            if let Parameter::Ipv4Address(address) = parameter
-                && !addresses.contains(address)
-            {
-                addresses.push(*address);
-            }
+        if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < LEAST_RWND {
+            return Err(Cause::InvalidMandatoryParameter);
         }
-        let addip = init.parameters.iter().any(|parameter| match parameter {
-            Parameter::SupportedExtensions(kinds) => {
-                [Asconf::KIND, AsconfAck::KIND].iter().all(|kind| kinds.contains(kind))
-            }
-            _ => false,
-        });
+        let parameters = readable(&init.parameters);
+        let lists = |wanted: &[u8]| {
+            parameters.iter().any(|parameter| match parameter {
+                Parameter::SupportedExtensions(kinds) => wanted.iter().all(|kind| kinds.contains(kind)),
+                _ => false,
+            })
+        };
         Ok(Self {
             tag: init.initiate_tag,
             initial_tsn: init.initial_tsn,
             a_rwnd: init.a_rwnd,
             outbound_streams: init.outbound_streams,
             inbound_streams: init.inbound_streams,
-            forward_tsn: init.parameters.contains(&Parameter::ForwardTsnSupported),
-            addip,
-            offer: Offer::read(&init.parameters)?,
-            addresses,
+            forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || lists(&[ForwardTsn::KIND]),
+            addip: lists(&[Asconf::KIND, AsconfAck::KIND]),
+            offer: Offer::read(parameters)?,
+            addresses: addresses(parameters, source)?,
         })
     }
+}
+
+/// Where its packet came from, then what it lists that may be an address of one host; a host name is refused. Section 5.1.2.
+fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Address; 2]>, Cause> {
+    let mut addresses = SmallVec::from_slice(&[source]);
+    for parameter in parameters {
+        match parameter {
+            Parameter::HostNameAddress(_) => {
+                return Err(Cause::UnresolvableAddress(Parameter::list(std::slice::from_ref(parameter))));
+            }
+            Parameter::Ipv4Address(address) if is_unicast(*address) && !addresses.contains(address) => {
+                addresses.push(*address);
+            }
+            _ => {}
+        }
+    }
+    Ok(addresses)
+}
+
+/// It may be the address of one host. Section 8.4.
+pub(crate) fn is_unicast(address: Address) -> bool {
+    !address.is_multicast() && !address.is_broadcast() && !address.is_unspecified()
 }
 
 impl Cookie {
@@ -92,19 +105,18 @@ impl Cookie {
         words.extend([peer.tag, peer.initial_tsn.0, peer.a_rwnd, streams]);
         words.extend(peer.offer.iter().flat_map(Offer::to_words));
         words.extend(peer.addresses.iter().map(|address| u32::from(*address)));
-        let signature = secret.sign(&words);
-        let octets = words.into_iter().flat_map(u32::to_be_bytes).chain(signature.to_be_bytes());
-        octets.collect::<Vec<u8>>().into()
+        let mut octets: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
+        octets.extend(secret.sign(&octets));
+        octets.into()
     }
 
     /// `None` unless we sealed it.
     pub(crate) fn open(octets: &[u8], secret: &Secret) -> Option<Self> {
-        let (body, signature) = octets.split_last_chunk::<16>()?;
-        let words: Vec<u32> = body.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
-        let signed = words.len() * 4 == body.len() && secret.sign(&words) == u128::from_be_bytes(*signature);
-        if !signed || words.len() <= Self::FIXED {
+        let (body, signature) = octets.split_last_chunk()?;
+        if !secret.has_signed(body, signature) {
             return None;
         }
+        let words: Vec<u32> = body.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
         let (offer, addresses) = match words[6] & 0b100 {
             0 => (None, &words[Self::FIXED..]),
             _ => Offer::from_words(&words[Self::FIXED..]).map(|(offer, rest)| (Some(offer), rest))?,
@@ -147,20 +159,6 @@ impl Offer {
         let (vector, rest) = words.split_at_checked(length.div_ceil(4))?;
         let octets: Vec<u8> = vector.iter().flat_map(|word| word.to_be_bytes()).take(length).collect();
         Some((Self { key_vector: octets.into(), hash: Hash::of(*head as u16)? }, rest))
-    }
-}
-
-impl Secret {
-    pub(crate) fn new(rng: &mut Rng) -> Self {
-        Self(rng.next_u64())
-    }
-
-    fn sign(&self, words: &[u32]) -> u128 {
-        let mut digester = Digester::new();
-        digester.add_all([self.0, words.len() as u64]);
-        words.iter().for_each(|word| digester.add(u64::from(*word)));
-        digester.add(self.0);
-        digester.finish().0
     }
 }
 

@@ -10,6 +10,7 @@ use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, Parameter, Tsn};
 use hol_wire::{Address, Packet};
 use smallvec::smallvec;
 
+use crate::Config;
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
@@ -18,13 +19,13 @@ use crate::own_addresses::OwnAddresses;
 use crate::path::{Path, Paths};
 use crate::peer_addresses::PeerAddresses;
 use crate::reassembly::Reassembly;
+use crate::secret::Secret;
 use crate::send_buffer::SendBuffer;
 use crate::state::State;
 use crate::streams_in::StreamsIn;
 use crate::streams_out::StreamsOut;
 use crate::timers::Timers;
 use crate::tsn_map::TsnMap;
-use crate::{Config, cookie};
 
 /// One end of one SCTP association. RFC 9260.
 #[derive(Debug)]
@@ -43,8 +44,7 @@ pub struct Endpoint {
     pub(crate) local_port: u16,
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
-    /// Signs our cookies.
-    pub(crate) secret: cookie::Secret,
+    pub(crate) secret: Secret,
     /// Zero until a passive endpoint has its peer.
     pub(crate) peer_port: u16,
     pub(crate) peer_tag: u32,
@@ -108,6 +108,7 @@ impl Endpoint {
         for address in remote {
             endpoint.add_path(address, 0);
         }
+        endpoint.paths.list.iter_mut().for_each(|path| path.told = true);
         endpoint
     }
 
@@ -123,11 +124,10 @@ impl Endpoint {
     ) -> Self {
         let config = config.into();
         assert!(!local.is_empty(), "an endpoint needs an address");
-        let initial_tsn = Tsn(rng.next_u32());
-        let local_tag = cookie::random_tag(&mut rng);
-        let secret = cookie::Secret::new(&mut rng);
-        let auth_parameters =
-            if config.auth { own_parameters(config.auth_hash, &mut rng) } else { Vec::new() };
+        let secret = Secret::new(&mut rng);
+        let (initial_tsn, local_tag) = (Tsn(secret.number(0) as u32), secret.tag(1));
+        let number = || secret.number(rng.next_u64());
+        let auth_parameters = if config.auth { own_parameters(config.auth_hash, number) } else { Vec::new() };
         Self {
             clock: Clock::new(config.clock_tick, config.timer_wheel),
             statistics: Statistics::default(),
@@ -201,10 +201,14 @@ impl Endpoint {
         self.reader.tell(event);
     }
 
+    /// Octets of a chunk that fills its packet.
+    pub(crate) fn largest_chunk(&self) -> usize {
+        (self.config.mtu.0 as usize - Packet::IP_HEADER - hol_wire::sctp::Packet::HEADER) & !3
+    }
+
     /// Octets of user data that fit into one chunk. RFC 9260 section 6.9.
     pub(crate) fn largest_fragment(&self) -> usize {
-        let chunk = self.config.mtu.0 as usize - Packet::IP_HEADER - hol_wire::sctp::Packet::HEADER;
-        (chunk - Data::HEADER) & !3
+        self.largest_chunk() - Data::HEADER
     }
 
     fn on_command(&mut self, now: Time, command: Command) {

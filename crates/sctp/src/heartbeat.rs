@@ -40,16 +40,22 @@ impl Endpoint {
             self.paths.list[path].heartbeat_due = Some(due);
             return;
         }
-        if self.error_count >= self.config.association_max_retrans {
-            return self.on_association_max_retrans();
-        }
         if self.config.heartbeat || !self.paths.list[path].confirmed {
+            if self.error_count >= self.config.association_max_retrans && self.heartbeat_fails(path) {
+                return self.on_association_max_retrans();
+            }
             self.send_heartbeat(now, path);
         }
         if self.config.idle_decay == IdleDecay::Heartbeat {
             self.paths.list[path].window.on_idle();
         }
         self.schedule_heartbeat(now, path);
+    }
+
+    /// Whether a HEARTBEAT that is due tells of the association that it has failed: the last one was not answered. Section 8.1.
+    fn heartbeat_fails(&self, path: usize) -> bool {
+        let unanswered = path == self.paths.active && self.paths.list[path].heartbeat.is_some();
+        unanswered || self.config.heartbeat_fails_association
     }
 
     /// Asks a path at once whether it is there, whatever it was asked before. Section 5.4.
@@ -59,12 +65,16 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// The last one, if it has not been answered, counts as an error. Section 8.2.
+    /// The last one, if it has not been answered, counts as an error: of the path, section 8.2, and of the association, section
+    /// 8.1, unless it was to verify the path, section 5.4.
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {
-            self.strike(now, path);
+            let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;
+            let fails = carries_data && self.paths.list[path].confirmed;
+            self.error_count += u32::from(fails);
+            self.strike_path(now, path);
         }
-        let nonce = self.rng.next_u64();
+        let nonce = self.secret.number(self.rng.next_u64());
         self.paths.list[path].heartbeat = Some(nonce);
         self.paths.list[path].rtt_pending |= self.config.heartbeat_holds_rtt;
         let mut info = Vec::with_capacity(INFO);

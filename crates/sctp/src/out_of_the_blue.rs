@@ -10,25 +10,19 @@ use crate::state::State;
 impl Endpoint {
     /// Section 8.4.
     pub(crate) fn on_out_of_the_blue(&mut self, origin: Origin, packet: &sctp::Packet) {
-        if let Some(answer) = answer_to_stray(packet) {
+        if let Some(answer) = answer_to_stray(packet).filter(|_| origin.is_unicast()) {
             self.transmit_packet(origin.destination, origin.source, answer);
         }
     }
 
-    /// A packet with a tag that is not ours is dropped, but a SHUTDOWN ACK that comes while we open is from
-    /// an association that we have forgotten. Section 8.5.1 E.
-    pub(crate) fn on_wrong_tag(&mut self, origin: Origin, first: &Chunk) {
-        let opening = matches!(self.state, State::CookieWait | State::CookieEchoed);
-        if opening && matches!(first, Chunk::ShutdownAck) {
-            let complete = Chunk::ShutdownComplete { reflected: true };
-            self.answer(origin, origin.verification_tag, complete);
+    /// Whether a packet is of no association of ours: a SHUTDOWN ACK that comes while we open is from one that we have
+    /// forgotten. Section 8.5.1 E.
+    pub(crate) fn is_out_of_the_blue(&self, packet: &sctp::Packet) -> bool {
+        match self.state {
+            State::Closed => true,
+            State::CookieWait | State::CookieEchoed => packet.chunks.contains(&Chunk::ShutdownAck),
+            _ => false,
         }
-    }
-
-    /// ABORT with the sender's own tag.
-    pub(crate) fn refuse(&mut self, origin: Origin) {
-        let abort = Chunk::Abort { reflected: true, causes: Vec::new() };
-        self.answer(origin, origin.verification_tag, abort);
     }
 
     /// Sends one chunk back to where a packet came from.
@@ -53,9 +47,15 @@ pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
     if packet.chunks.iter().any(is_silent) {
         return None;
     }
-    let (verification_tag, chunk) = match packet.chunks.first() {
+    let (verification_tag, chunk) = match packet.chunks.as_slice() {
         // It does not know our tag, but we know its own.
-        Some(Chunk::Init(init)) => (init.initiate_tag, Chunk::Abort { reflected: false, causes: Vec::new() }),
+        [Chunk::Init(init)] if packet.verification_tag == 0 => match init.initiate_tag {
+            // Section 3.3.2.
+            0 => return None,
+            tag => (tag, Chunk::Abort { reflected: false, causes: Vec::new() }),
+        },
+        // Section 8.5.1 A.
+        _ if packet.verification_tag == 0 => return None,
         _ if packet.chunks.contains(&Chunk::ShutdownAck) => {
             (packet.verification_tag, Chunk::ShutdownComplete { reflected: true })
         }

@@ -1,6 +1,7 @@
 //! Our addresses come and go, and the peer is told: the sender of ASCONF. RFC 5061 sections 5.1, 5.3 and 5.4.
 
 use hol_base::Time;
+use hol_congestion::sctp::Window;
 use hol_transport::{Event, PathStatus};
 use hol_wire::Address;
 use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Request, Response};
@@ -263,11 +264,12 @@ impl Endpoint {
         }
     }
 
-    /// A path leaves from another address now: nothing is known of it, so it is probed.
+    /// A path leaves from another address now: nothing is known of it (RFC 9260 section 7.2.5.2), so it is probed.
     fn reach(&mut self, now: Time, index: usize, source: Address) {
         let path = &mut self.paths.list[index];
         (path.source, path.stranded, path.error_count) = (source, false, 0);
         path.rtt = crate::rtt::RttEstimator::new(&self.config, self.clock);
+        path.window = Window::new(self.config.mtu.0, self.config.initial_window.0, self.peer_rwnd);
         self.probe(now, index);
     }
 

@@ -42,6 +42,16 @@ impl Endpoint {
         }
     }
 
+    /// Gives up all that was not acknowledged: the peer has forgotten it. RFC 9260 section 5.2.4 A.
+    pub(crate) fn abandon_all(&mut self) {
+        let lost = |sent: &&Sent| {
+            matches!(sent.fate, Fate::InFlight | Fate::Lost) && sent.data.flags.contains(DataFlags::END)
+        };
+        let mut streams: Vec<u16> = self.flight.iter().filter(lost).map(|sent| sent.data.stream).collect();
+        streams.extend(self.streams_out.clear());
+        streams.into_iter().for_each(|stream| self.event(Event::Abandoned { stream }));
+    }
+
     /// Gives up the whole message that the chunk at `index` belongs to. RFC 3758 section 3.5 A3.
     fn give_up(&mut self, now: Time, index: usize) {
         let mut first = index;
@@ -91,19 +101,23 @@ impl Endpoint {
         }
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[(u16, Ssn); 2]> = SmallVec::new();
+        let most = self.largest_chunk() / ForwardTsn::SKIPPED - 2;
         for chunk in
             self.flight.iter().take_while(|chunk| matches!(chunk.fate, Fate::Abandoned | Fate::GapAcked))
         {
             if chunk.fate != Fate::Abandoned {
                 continue;
             }
-            new_cumulative_tsn = chunk.data.tsn;
             if !chunk.data.flags.contains(DataFlags::UNORDERED) {
+                let full = skipped.len() == most;
                 match skipped.iter_mut().find(|(stream, _)| *stream == chunk.data.stream) {
                     Some((_, ssn)) => *ssn = chunk.data.ssn,
+                    // C4: as far as fits into a packet.
+                    None if full => break,
                     None => skipped.push((chunk.data.stream, chunk.data.ssn)),
                 }
             }
+            new_cumulative_tsn = chunk.data.tsn;
         }
         if new_cumulative_tsn != self.flight.cumulative() {
             let forward = Chunk::ForwardTsn(Box::new(ForwardTsn { new_cumulative_tsn, skipped }));
@@ -113,7 +127,7 @@ impl Endpoint {
 
     /// The peer has given something up. RFC 3758 section 3.6.
     pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) -> bool {
-        if !self.state.receives_data() || !self.partial_reliability {
+        if !self.state.receives_data() {
             return true;
         }
         seen.any = true;

@@ -20,6 +20,8 @@ pub struct Path {
     pub(crate) stranded: bool,
     /// The peer added it by ASCONF: it carries no DATA before it is confirmed. RFC 5061 section 5.3 F1.
     pub(crate) added: bool,
+    /// We were told to open to it, so we need not ask whose it is. RFC 9260 section 5.4, rule 1.
+    pub(crate) told: bool,
     /// The peer deleted it by ASCONF. RFC 5061 section 5.3 F13.
     pub(crate) deleted: bool,
     /// The peer has answered from here. RFC 9260 section 5.4.
@@ -59,6 +61,7 @@ impl Path {
             status: PathStatus::Inactive,
             stranded: false,
             added: false,
+            told: false,
             deleted: false,
             confirmed: false,
             window: Window::new(config.mtu.0, config.initial_window.0, ssthresh),
@@ -79,6 +82,12 @@ impl Path {
     /// It is verified, or was never asked to be. RFC 5061 section 5.3 F1.
     pub(crate) fn may_carry_data(&self) -> bool {
         self.confirmed || !self.added
+    }
+
+    /// Whether what comes from it may be answered there with more than HEARTBEAT ACK and COOKIE ACK: not before it is verified.
+    /// RFC 9260 section 5.4; one that was added has rules of its own.
+    pub(crate) fn may_be_answered(&self) -> bool {
+        self.confirmed || self.told || self.added
     }
 
     /// Octets are no longer in flight: the window's, or what was inherited.
@@ -200,6 +209,12 @@ impl Paths {
     pub(crate) fn next_active(&self, path: usize) -> Option<usize> {
         let count = self.list.len();
         (1..count).map(|step| (path + step) % count).find(|index| self.badness(*index).0 == 0)
+    }
+
+    /// The next behind `path`, going round, that we were told to open to.
+    pub(crate) fn next_told(&self, path: usize) -> usize {
+        let count = self.list.len();
+        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].told).unwrap_or(path)
     }
 
     /// State first, then errors, then the order of addresses.

@@ -8,6 +8,7 @@ use hol_wire::{Address, Packet, Transport};
 
 use crate::Endpoint;
 use crate::acknowledge::DataSeen;
+use crate::cookie::is_unicast;
 use crate::state::State;
 use crate::tsn_map::Arrival;
 
@@ -19,6 +20,13 @@ pub(crate) struct Origin {
     pub(crate) destination: Address,
     pub(crate) port: u16,
     pub(crate) verification_tag: u32,
+}
+
+impl Origin {
+    /// It is from one host and to one. Section 8.4.
+    pub(crate) fn is_unicast(self) -> bool {
+        is_unicast(self.source) && is_unicast(self.destination)
+    }
 }
 
 impl Endpoint {
@@ -38,23 +46,16 @@ impl Endpoint {
             return self.on_out_of_the_blue(origin, &sctp);
         }
         let admitted = match sctp.chunks.first() {
-            Some(Chunk::Init(init)) => {
-                // An INIT travels alone and without a tag. Sections 6.10 and 8.5.1.
-                if tag == 0 && sctp.chunks.len() == 1 {
-                    self.on_init(now, origin, init);
-                }
+            Some(Chunk::Init(init)) if tag == 0 && sctp.chunks.len() == 1 => {
+                self.on_init(now, origin, init);
                 false
             }
             Some(Chunk::CookieEcho(cookie)) => self.on_cookie_echo(now, origin, cookie),
-            _ if self.state == State::Closed => {
+            _ if self.is_out_of_the_blue(&sctp) => {
                 self.on_out_of_the_blue(origin, &sctp);
                 false
             }
-            Some(first) if !self.tag_fits(tag, first) => {
-                self.on_wrong_tag(origin, first);
-                false
-            }
-            first => first.is_some(),
+            first => first.is_some_and(|first| self.tag_fits(tag, first)),
         };
         if admitted {
             self.statistics.packets_received += 1;
@@ -62,11 +63,11 @@ impl Endpoint {
         }
     }
 
-    /// Section 8.5: the tag is ours, or the peer's reflected where the T bit says so.
-    fn tag_fits(&self, tag: u32, first: &Chunk) -> bool {
-        match first {
+    /// Section 8.5: the tag is ours, or the peer's reflected where the T bit says so. Before INIT ACK the peer has none.
+    fn tag_fits(&self, tag: u32, chunk: &Chunk) -> bool {
+        match chunk {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
-                tag == self.peer_tag
+                tag == self.peer_tag && tag != 0
             }
             _ => tag == self.local_tag,
         }
@@ -76,7 +77,7 @@ impl Endpoint {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         let mut seen = DataSeen::default();
         let had_gap = self.tsn_map.has_gap();
-        let mut vouched = false;
+        let (mut vouched, alone) = (false, packet.chunks.len() == 1);
         self.authenticate(packet);
         for chunk in packet.chunks.drain(..) {
             if self.ended {
@@ -84,6 +85,7 @@ impl Endpoint {
             }
             let goes_on = match chunk {
                 Chunk::Data(data) => self.on_data(now, path, data, &mut seen),
+                Chunk::ForwardTsn(_) if !self.partial_reliability => self.on_foreign_chunk(&chunk),
                 Chunk::ForwardTsn(forward) => self.on_forward_tsn(now, &forward, &mut seen),
                 Chunk::Unknown { kind, flags, value } => self.on_unknown_chunk(kind, flags, &value),
                 Chunk::Auth(_) => {
@@ -92,7 +94,7 @@ impl Endpoint {
                 }
                 Chunk::Asconf(_) | Chunk::AsconfAck(_) => self.on_address_chunk(now, origin, chunk, vouched),
                 chunk => {
-                    self.on_control_chunk(now, origin, path, chunk);
+                    self.on_control_chunk(now, origin, path, alone, chunk);
                     true
                 }
             };
@@ -123,11 +125,7 @@ impl Endpoint {
     /// ASCONF and ASCONF-ACK; false if the packet is not to be read on.
     fn on_address_chunk(&mut self, now: Time, origin: Origin, chunk: Chunk, vouched: bool) -> bool {
         match chunk {
-            _ if !self.addip => {
-                let mut whole = Vec::new();
-                chunk.emit(&mut whole);
-                return self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..));
-            }
+            _ if !self.addip => return self.on_foreign_chunk(&chunk),
             // RFC 5061 section 5.2 D5: silently, with the rest of the packet.
             _ if !vouched => return false,
             Chunk::Asconf(asconf) => self.on_asconf(now, origin, &asconf),
@@ -137,21 +135,25 @@ impl Endpoint {
         true
     }
 
-    fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, chunk: Chunk) {
+    fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, alone: bool, chunk: Chunk) {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
+            // Section 6.10: they are nothing in company.
+            Chunk::InitAck(_) | Chunk::ShutdownComplete { .. } if !alone => {}
             Chunk::InitAck(init) => self.on_init_ack(now, origin, &init),
             Chunk::CookieAck => self.on_cookie_ack(now, path),
             Chunk::Heartbeat(info) => self.on_heartbeat(path, info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
             // RFC 5061 section 5.3.1: the peer took a packet from an address that we have deleted for a stray.
             Chunk::Abort { .. } if self.own_addresses.is_gone(origin.destination) => {}
+            Chunk::Abort { .. } | Chunk::ShutdownComplete { .. }
+                if !self.tag_fits(origin.verification_tag, &chunk) => {}
             Chunk::Abort { reflected, .. } => self.on_abort(reflected),
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::Shutdown { cumulative_tsn } => self.on_shutdown(now, cumulative_tsn, path),
             Chunk::ShutdownAck => self.on_shutdown_ack(path),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
-            // COOKIE ECHO was handled as the first chunk; an INIT in company is no INIT.
+            // COOKIE ECHO was handled as the first chunk; an INIT with a tag is no INIT.
             Chunk::CookieEcho(_) | Chunk::Init(_) => {}
             Chunk::Data(_)
             | Chunk::ForwardTsn(_)
@@ -173,12 +175,21 @@ impl Endpoint {
         });
     }
 
-    /// The top two bits say whether to go on and whether to report. Section 3.2.
+    /// A chunk of an extension that was not agreed upon is as one of an unknown type.
+    fn on_foreign_chunk(&mut self, chunk: &Chunk) -> bool {
+        let mut whole = Vec::new();
+        chunk.emit(&mut whole);
+        self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..))
+    }
+
+    /// The top two bits say whether to go on and whether to report, which takes the peer's tag. Section 3.2.
     fn on_unknown_chunk(&mut self, kind: u8, flags: u8, value: &Bytes) -> bool {
-        if kind & 0x40 != 0 {
+        if kind & 0x40 != 0 && self.peer_tag != 0 {
             let length = (Chunk::HEADER + value.len()) as u16;
             let mut whole = vec![kind, flags, (length >> 8) as u8, length as u8];
             whole.extend_from_slice(value);
+            // One that filled its packet is given back but for its end.
+            whole.truncate(self.largest_chunk() - 2 * Chunk::HEADER);
             self.control.push_back((None, Chunk::Error(vec![Cause::UnrecognizedChunk(whole.into())])));
         }
         kind & 0x80 != 0
@@ -195,7 +206,9 @@ impl Endpoint {
             return false;
         }
         seen.any = true;
-        self.acknowledgements.note_data(path);
+        if self.paths.list[path].may_be_answered() {
+            self.acknowledgements.note_data(path);
+        }
         seen.at_once &= !self.config.sack_as_last_chunk_asks;
         match self.tsn_map.classify(data.tsn) {
             Arrival::TooFar => return true,
@@ -230,7 +243,8 @@ impl Endpoint {
         } else {
             // Section 6.5: acknowledged, reported and dropped.
             let cause = Cause::InvalidStreamIdentifier(data.stream);
-            self.control.push_back((Some(path), Chunk::Error(vec![cause])));
+            let path = Some(path).filter(|path| self.paths.list[*path].may_be_answered());
+            self.control.push_back((path, Chunk::Error(vec![cause])));
         }
         true
     }

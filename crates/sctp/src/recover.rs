@@ -261,6 +261,11 @@ impl Endpoint {
     /// A timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
     pub(crate) fn strike(&mut self, now: Time, path: usize) {
         self.error_count += 1;
+        self.strike_path(now, path);
+    }
+
+    /// The same where the association is not in question.
+    pub(crate) fn strike_path(&mut self, now: Time, path: usize) {
         self.count_path_error(now, path);
         self.paths.list[path].rtt.back_off();
     }

@@ -13,6 +13,10 @@ use crate::state::State;
 /// Octets of a train of packets at most (Linux: GSO_LEGACY_MAX_SIZE).
 const MAX_TRAIN: u64 = 65536;
 
+/// Chunks that may wait for the cumulative TSN: gap ack blocks can name no more, nor stream sequence numbers tell them apart.
+/// Sections 3.3.4 and 6.1.
+const MOST_OUTSTANDING: usize = u16::MAX as usize;
+
 /// A packet in the making; with segmentation offload, a train of them.
 #[derive(Debug)]
 struct Bundle {
@@ -86,8 +90,12 @@ impl Endpoint {
 
     /// Whether a control chunk may take a path now. RFC 5061 section 5.3 F1: from an address that the peer has not taken yet
     /// only ASCONF, to one that is not verified only ASCONF-ACK and what verifies it.
-    fn may_take(&self, path: usize, chunk: &Chunk) -> bool {
+    fn may_take(&self, bundle: &Bundle, path: usize, chunk: &Chunk) -> bool {
         match chunk {
+            // RFC 9260 section 3.2.2: with the COOKIE ECHO, else not before COOKIE ACK.
+            Chunk::Error(_) if self.state == State::CookieEchoed => {
+                bundle.has_cookie_echo && bundle.length + chunk.length() <= self.config.mtu.0 as usize
+            }
             Chunk::Asconf(_) => true,
             Chunk::AsconfAck(_) | Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_) => !self.local.is_empty(),
             _ => !self.local.is_empty() && self.paths.list[path].may_carry_data(),
@@ -99,7 +107,7 @@ impl Endpoint {
         for _ in 0..self.control.len() {
             let Some((path, chunk)) = self.control.pop_front() else { return };
             let path = path.unwrap_or(self.paths.active);
-            if !self.may_take(path, &chunk) {
+            if !self.may_take(bundle, path, &chunk) {
                 self.control.push_back((None, chunk));
                 continue;
             }
@@ -217,7 +225,8 @@ impl Endpoint {
             }
             let (size, can_delay) = (unsent.payload.len(), unsent.can_delay);
             let nagle = can_delay && self.nagle_holds_back(bundle, self.streams_out.queued());
-            if nagle || !self.window_allows(bundle, size as u64, cwnd) {
+            let can_be_named = self.flight.len() < MOST_OUTSTANDING;
+            if nagle || !can_be_named || !self.window_allows(bundle, size as u64, cwnd) {
                 return;
             }
             self.bundle_sack(bundle);

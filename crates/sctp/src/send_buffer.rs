@@ -50,8 +50,9 @@ impl SendBuffer {
         self.used -= self.cost(length);
     }
 
+    /// All of it is acknowledged or given up.
     pub(crate) fn clear(&mut self) {
-        (self.used, self.wanted) = (0, Cell::new(None));
+        self.used = 0;
     }
 
     fn cost(&self, length: usize) -> usize {

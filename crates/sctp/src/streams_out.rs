@@ -42,18 +42,35 @@ impl StreamsOut {
         self.next_ssn.len() as u16
     }
 
-    /// Keeps the first `streams` streams: the peer serves no more. RFC 9260 section 5.1.1.
-    pub(crate) fn negotiate(&mut self, streams: u16) {
+    /// Keeps the first `streams` streams: the peer serves no more. Gives the stream of each message that has to go. RFC 9260
+    /// section 5.1.1.
+    pub(crate) fn negotiate(&mut self, streams: u16) -> Vec<u16> {
         self.next_ssn.truncate(usize::from(streams));
-        let kept = self.next_ssn.len();
-        self.queue.retain(|unsent| usize::from(unsent.stream) < kept);
-        self.queued = self.queue.iter().map(Unsent::length).sum();
+        self.drop_from(streams)
     }
 
-    /// Forgets everything: the association has restarted. RFC 9260 section 5.2.4.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets everything: the association has restarted. Gives the stream of each message that was not sent to its end.
+    /// RFC 9260 section 5.2.4.
+    pub(crate) fn clear(&mut self) -> Vec<u16> {
+        let dropped = self.drop_from(0);
         self.buffer.clear();
         *self = Self::new(self.count(), self.buffer.clone());
+        dropped
+    }
+
+    /// Drops what waits for streams from `first` on.
+    fn drop_from(&mut self, first: u16) -> Vec<u16> {
+        let queue = std::mem::take(&mut self.queue);
+        let (kept, dropped): (VecDeque<Unsent>, VecDeque<Unsent>) =
+            queue.into_iter().partition(|unsent| unsent.stream < first);
+        self.queue = kept;
+        self.queued = self.queue.iter().map(Unsent::length).sum();
+        dropped.iter().for_each(|unsent| self.buffer.release(unsent.payload.len()));
+        dropped
+            .iter()
+            .filter(|unsent| unsent.flags.contains(DataFlags::END))
+            .map(|unsent| unsent.stream)
+            .collect()
     }
 
     /// Takes a message in fragments of at most `most` octets. Section 6.9.

@@ -160,12 +160,14 @@ const SCTP: &[(&str, Means)] = &[
     ("deleted_flight_moves", Fixed(BUILT_IN)),
     ("heartbeat", Socket),
     ("heartbeat_holds_rtt", Fixed(BUILT_IN)),
+    ("heartbeat_fails_association", Fixed(BUILT_IN)),
     ("hb_interval", Milliseconds),
     ("path_max_retrans", Socket),
     ("pf_threshold", Socket),
     ("pf_until_heartbeat_ack", Fixed(BUILT_IN)),
     ("association_max_retrans", Socket),
     ("max_init_retransmits", Socket),
+    ("cookie_echo_tries_all_paths", Fixed(BUILT_IN)),
     ("valid_cookie_life", Milliseconds),
 ];
 

@@ -219,22 +219,6 @@ fn data_without_user_data_ends_the_association() {
 }
 
 #[test]
-fn an_unknown_chunk_does_what_its_top_bits_say() {
-    // Section 3.2.
-    for (kind, reported, read_on) in
-        [(0x3f, false, false), (0x7f, true, false), (0xbe, false, true), (0xfe, true, true)]
-    {
-        let mut script = receiving(config());
-        script.events.clear();
-        let unknown = Chunk::Unknown { kind, flags: 0, value: bytes::Bytes::from_static(&[1, 2, 3, 4]) };
-        script.inject([unknown, data(2)]);
-        let errors =
-            script.packets.iter().filter(|(_, _, packet)| matches!(packet.chunks[0], Chunk::Error(_)));
-        assert_eq!((errors.count() > 0, !script.events.is_empty()), (reported, read_on), "{kind:#x}");
-    }
-}
-
-#[test]
 fn a_packet_with_the_wrong_tag_is_dropped() {
     // Section 8.5.
     let mut script = receiving(config());
@@ -243,17 +227,6 @@ fn a_packet_with_the_wrong_tag_is_dropped() {
     script.inject_with_tag(wrong, [data(2)].into_iter().collect());
     script.inject_with_tag(PEER_TAG, [data(2)].into_iter().collect());
     assert_eq!((script.packets.len(), script.events.len()), (0, 0));
-}
-
-#[test]
-fn a_reflected_abort_carries_the_peers_tag() {
-    // Section 8.5.1 B.
-    let abort = |reflected| Chunk::Abort { reflected, causes: Vec::new() };
-    let mut script = receiving(config());
-    script.inject_with_tag(PEER_TAG, [abort(false)].into_iter().collect());
-    assert!(!script.endpoint.is_closed());
-    script.inject_with_tag(PEER_TAG, [abort(true)].into_iter().collect());
-    assert!(script.endpoint.is_closed());
 }
 
 #[test]

@@ -2,64 +2,13 @@
 
 use super::pair::{Network, Pair};
 use super::script::{
-    LOCAL, LOCAL_PORT, PEER_TAG, PEER_TSN, REMOTE, REMOTE_PORT, Script, config, init_ack, message, ms,
+    LOCAL, LOCAL_PORT, PEER_TAG, REMOTE, REMOTE_PORT, Script, config, init_ack, message, ms,
 };
+use super::server::{Server, init};
 use crate::{Config, Endpoint};
 use hol_base::{Duration, Seed, Time};
 use hol_transport::{Command, Endpoint as _, Event, Input, Output, Reliability, drain};
-use hol_wire::sctp::{Cause, Chunk, Init, Packet, Parameter};
-use hol_wire::{Transport, sctp};
-
-/// A passive endpoint, asked by packets.
-struct Server {
-    endpoint: Endpoint,
-    now: Time,
-}
-
-impl Server {
-    fn new(config: Config) -> Self {
-        let endpoint = Endpoint::listen(config, REMOTE[..1].to_vec(), REMOTE_PORT, Seed(3).rng());
-        Self { endpoint, now: Time::ZERO }
-    }
-
-    fn ask(&mut self, verification_tag: u32, chunks: Vec<Chunk>) -> Vec<Packet> {
-        let chunks = chunks.into();
-        let packet =
-            Packet { source_port: LOCAL_PORT, destination_port: REMOTE_PORT, verification_tag, chunks };
-        let packet = hol_wire::Packet::new(LOCAL[0], REMOTE[0], packet);
-        self.endpoint.handle(self.now, Input::Packet(packet));
-        let mut answers = Vec::new();
-        drain(&mut self.endpoint, self.now, |_, output| {
-            if let Output::Transmit(hol_wire::Packet { transport: Transport::Sctp(packet), .. }) = output {
-                answers.push(*packet);
-            }
-        });
-        answers
-    }
-
-    /// The INIT ACK to an INIT, and the cookie in it.
-    fn init(&mut self) -> (Init, bytes::Bytes) {
-        let answers = self.ask(0, vec![init(vec![])]);
-        let Chunk::InitAck(ack) = &answers[0].chunks[0] else { panic!("{answers:?}") };
-        assert_eq!(answers[0].verification_tag, PEER_TAG);
-        let cookie = ack.parameters.iter().find_map(|parameter| match parameter {
-            Parameter::StateCookie(cookie) => Some(cookie.clone()),
-            _ => None,
-        });
-        ((**ack).clone(), cookie.expect("an INIT ACK has a cookie"))
-    }
-}
-
-fn init(parameters: Vec<Parameter>) -> Chunk {
-    Chunk::Init(Box::new(Init {
-        initiate_tag: PEER_TAG,
-        a_rwnd: 100_000,
-        outbound_streams: 4,
-        inbound_streams: 5,
-        initial_tsn: PEER_TSN,
-        parameters,
-    }))
-}
+use hol_wire::sctp::{Cause, Chunk, Packet, Parameter};
 
 #[test]
 fn four_packets_open_an_association() {
@@ -275,75 +224,4 @@ fn two_that_open_at_once_get_one_association() {
     }
     assert_eq!(sides.each_ref().map(Endpoint::state_name), ["ESTABLISHED"; 2]);
     assert_eq!((sides[0].peer_tag, sides[1].peer_tag), (sides[1].local_tag, sides[0].local_tag));
-}
-
-#[test]
-fn unusable_numbers_in_an_init_are_refused() {
-    // Section 3.3.2: no streams, or a window below 1500 octets; a tag of zero is dropped.
-    let breakages: [fn(&mut Init); 3] =
-        [|init| init.outbound_streams = 0, |init| init.inbound_streams = 0, |init| init.a_rwnd = 1499];
-    for broken in breakages {
-        let Chunk::Init(mut init) = init(vec![]) else { unreachable!() };
-        broken(&mut init);
-        let answers = Server::new(config()).ask(0, vec![Chunk::Init(init)]);
-        assert!(matches!(answers[0].chunks[0], Chunk::Abort { .. }));
-    }
-    let Chunk::Init(mut init) = init(vec![]) else { unreachable!() };
-    init.initiate_tag = 0;
-    assert_eq!(Server::new(config()).ask(0, vec![Chunk::Init(init)]), []);
-}
-
-#[test]
-fn unknown_parameters_are_reported_as_their_top_bits_say() {
-    // Section 3.2.1: 0x4000 reports, 0x8000 reads on.
-    let unknown = |kind| Parameter::Unknown { kind, value: bytes::Bytes::from_static(&[1, 2, 3, 4]) };
-    let reports = |kinds: &[u16]| {
-        let mut server = Server::new(config());
-        let answers = server.ask(0, vec![init(kinds.iter().copied().map(unknown).collect())]);
-        let Chunk::InitAck(ack) = &answers[0].chunks[0] else { panic!("{answers:?}") };
-        ack.parameters
-            .iter()
-            .filter(|parameter| matches!(parameter, Parameter::Unknown { kind: 8, .. }))
-            .count()
-    };
-    assert_eq!(reports(&[0xc001, 0x8001, 0xc002]), 2);
-    assert_eq!(reports(&[0x4001, 0xc002]), 1);
-    assert_eq!(reports(&[0x0001, 0xc002]), 0);
-}
-
-#[test]
-fn packets_out_of_the_blue_are_answered_as_they_deserve() {
-    // Section 8.4.
-    let answer = |chunk: Chunk| {
-        let answers = Server::new(config()).ask(99, vec![chunk]);
-        answers.first().map(|packet: &sctp::Packet| (packet.verification_tag, packet.chunks[0].clone()))
-    };
-    let abort = |reflected| Chunk::Abort { reflected, causes: Vec::new() };
-    assert_eq!(answer(abort(false)), None);
-    assert_eq!(answer(Chunk::ShutdownComplete { reflected: false }), None);
-    assert_eq!(answer(Chunk::CookieAck), None);
-    assert_eq!(answer(Chunk::Error(vec![Cause::StaleCookie(1)])), None);
-    assert_eq!(answer(Chunk::ShutdownAck), Some((99, Chunk::ShutdownComplete { reflected: true })));
-    assert_eq!(answer(super::script::data(1)), Some((99, abort(true))));
-}
-
-#[test]
-fn a_packet_of_another_pair_of_ports_is_nobodys() {
-    // Section 3.1: the ports tell which association a packet is for. Section 8.5: the tag alone does not.
-    let ask = |source_port, destination_port| {
-        let mut script = Script::established(config());
-        let chunks = [Chunk::Heartbeat(bytes::Bytes::from_static(b"there?"))].into_iter().collect();
-        let verification_tag = script.endpoint.local_tag;
-        let packet = Packet { source_port, destination_port, verification_tag, chunks };
-        let packet = hol_wire::Packet::new(REMOTE[0], LOCAL[0], Transport::Sctp(Box::new(packet)));
-        script.endpoint.handle(script.now, Input::Packet(packet));
-        let mut answers = 0;
-        drain(&mut script.endpoint, script.now, |_, output| {
-            answers += u32::from(matches!(output, Output::Transmit(_)));
-        });
-        answers
-    };
-    assert_eq!(ask(REMOTE_PORT, LOCAL_PORT), 1);
-    assert_eq!(ask(REMOTE_PORT + 1, LOCAL_PORT), 0);
-    assert_eq!(ask(REMOTE_PORT, LOCAL_PORT + 1), 0);
 }

@@ -36,7 +36,7 @@ fn established(config: Config, addresses: &[Address]) -> (Script, Authentication
 
 /// The INIT ACK of a peer that can do everything.
 fn answer(init: &Init, addresses: &[Address]) -> (Authentication, Chunk) {
-    let own = own_parameters(Hash::Sha1, &mut hol_base::Seed(3).rng());
+    let own = own_parameters(Hash::Sha1, || 3);
     let offer = |parameters: &[Parameter]| Offer::read(parameters).unwrap().unwrap();
     let keys = Authentication::new(&offer(&own), &offer(&init.parameters));
     let Chunk::InitAck(mut answer) = init_ack(8, addresses) else { unreachable!() };
@@ -221,6 +221,20 @@ fn a_new_address_sends_only_when_the_peer_has_agreed() {
     script.sack(1, &[]);
     script.send(0, 100);
     assert!(script.packets.iter().all(|(_, to, _)| *to == REMOTE[1]));
+}
+
+#[test]
+fn a_path_that_leaves_from_another_address_begins_anew() {
+    // RFC 9260 section 7.2.5.2: what was known of the congestion was of another route.
+    let (mut script, keys) = established(mobile(), &REMOTE);
+    for path in &mut script.endpoint.paths.list {
+        path.window = hol_congestion::sctp::Window::new(100_000, 400_000, 7);
+    }
+    address_added(&mut script, LOCAL[1]);
+    let asconf = take_asconf(&mut script, &keys);
+    inject_signed(&mut script, &keys, [ack(&asconf)]);
+    let cwnds: Vec<_> = script.endpoint.paths().iter().map(|path| (path.cwnd(), path.ssthresh())).collect();
+    assert_eq!(cwnds, [(400_000, 7), (4404, 100_000)]);
 }
 
 fn is_heartbeat(chunk: &Chunk) -> bool {

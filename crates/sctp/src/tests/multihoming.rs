@@ -241,3 +241,85 @@ fn the_first_heartbeat_after_a_timeout_does_not_wait_for_the_longer_rto() {
     let sent: Vec<_> = script.packets.iter().flat_map(|(_, _, packet)| &packet.chunks).collect();
     assert!(matches!(sent[..], [Chunk::Heartbeat(_)]), "{sent:?}");
 }
+
+/// The second path answers no HEARTBEAT for a minute.
+fn idle_path_gone(heartbeat_fails_association: bool) -> Script {
+    let limits = Config { association_max_retrans: 3, hb_interval: ms(1000), ..config() };
+    let mut script = two_paths(Config { heartbeat_fails_association, ..limits });
+    for second in 0..60 {
+        script.run_to(2000 + 1000 * second);
+        let heartbeats: Vec<_> = script.packets.drain(..).filter(|(_, to, _)| *to != REMOTE[1]).collect();
+        for chunk in heartbeats.into_iter().flat_map(|(_, _, packet)| packet.chunks) {
+            // Section 8.1: with data outstanding the answer need not clear the count.
+            if let Chunk::Heartbeat(info) = chunk {
+                let errors = script.endpoint.error_count;
+                script.inject([Chunk::HeartbeatAck(info)]);
+                script.endpoint.error_count = errors;
+            }
+        }
+    }
+    script
+}
+
+#[test]
+fn an_idle_path_that_is_gone_takes_no_association_with_it() {
+    // Section 8.1; Linux counts it.
+    let idle = idle_path_gone(false);
+    assert_eq!(idle.endpoint.state_name(), "ESTABLISHED");
+    assert!(idle.endpoint.paths()[1].error_count() > 3);
+    let counted = idle_path_gone(true);
+    assert!(counted.endpoint.is_closed());
+}
+
+#[test]
+fn a_path_that_was_never_verified_takes_no_association_with_it() {
+    // Section 5.4: probing counts for the path only.
+    for config in [config(), crate::fixtures::linux()] {
+        let mut script = Script::established_over(
+            Config { association_max_retrans: 3, hb_interval: ms(1_000_000), ..config },
+            2,
+        );
+        script.run_to(120_000);
+        assert_eq!(script.endpoint.state_name(), "ESTABLISHED");
+        assert!(script.endpoint.paths()[1].error_count() > 3);
+        assert_eq!(script.endpoint.error_count, 0);
+    }
+}
+
+#[test]
+fn an_address_that_is_not_verified_gets_no_sack() {
+    // Section 5.4.
+    let mut script = Script::closed(config(), 1);
+    script.command(Command::Connect);
+    script.inject([super::script::init_ack(8, &REMOTE)]);
+    script.inject([Chunk::CookieAck]);
+    script.packets.clear();
+    script.from = 1;
+    script.inject([super::script::data(1)]);
+    assert_eq!(script.packets[0].1, REMOTE[0]);
+    script.inject([Chunk::Heartbeat(bytes::Bytes::new())]);
+    assert_eq!(script.packets[1].1, REMOTE[1], "but the answer to its HEARTBEAT");
+}
+
+#[test]
+fn a_lost_cookie_echo_goes_to_the_next_address_with_its_data() {
+    // Section 5.1: as an INIT does; and no other packet leaves before COOKIE ACK. Linux stays with the address.
+    for (tries, went_to) in [(true, [1, 0, 1]), (false, [1, 1, 1])] {
+        let mut script = Script::closed(Config { cookie_echo_tries_all_paths: tries, ..config() }, 2);
+        script.command(Command::Connect);
+        script.send(0, 100);
+        script.run_to(1000);
+        script.packets.clear();
+        script.from = 1;
+        script.inject([super::script::init_ack(8, &REMOTE)]);
+        script.run_to(4000);
+        let whole = |packet: &hol_wire::sctp::Packet| {
+            matches!(packet.chunks.as_slice(), [Chunk::CookieEcho(_), Chunk::Data(_)])
+        };
+        assert!(script.packets.iter().all(|(_, _, packet)| whole(packet)), "{:?}", script.packets);
+        assert_eq!(
+            script.packets.iter().map(|(_, to, _)| *to).collect::<Vec<_>>(),
+            went_to.map(|at| REMOTE[at])
+        );
+    }
+}

@@ -1,9 +1,10 @@
 //! RFC 3758 and RFC 7496: messages that may be given up.
 
 use super::pair::{Network, Pair};
-use super::script::{PEER_TSN, Script, config, data, delivered, message};
+use super::script::{PEER_TSN, Script, config, data, delivered, init_ack, message};
+use crate::Config;
 use bytes::Bytes;
-use hol_base::Duration;
+use hol_base::{ByteCount, Duration};
 use hol_transport::{Command, Event, Message, Reliability};
 use hol_wire::sctp::{Chunk, ForwardTsn, Ssn};
 use smallvec::smallvec;
@@ -157,4 +158,25 @@ fn a_queue_of_messages_given_up_does_not_hold_up_the_shutdown() {
     script.run_to(60);
     script.sack(4, &[]);
     assert_eq!(script.endpoint.state_name(), "SHUTDOWN-SENT");
+}
+
+#[test]
+fn a_forward_tsn_fits_into_a_packet() {
+    // RFC 3758 section 3.5 C4: it goes as far as there is room to name streams.
+    let mut script = Script::closed(Config { streams: 500, initial_window: ByteCount(6000), ..config() }, 1);
+    script.command(Command::Connect);
+    let Chunk::Init(init) = &script.take_one().chunks[0].clone() else { panic!("no INIT") };
+    script.first = init.initial_tsn;
+    script.inject([init_ack(500, &[])]);
+    script.inject([Chunk::CookieAck]);
+    for stream in 0..500 {
+        let reliability = Reliability::Lifetime(Duration::from_millis(50));
+        script.command(Command::Send(Message { reliability, ..message(stream, 4) }));
+    }
+    script.packets.clear();
+    script.run_to(1000);
+    let forward = forward_tsns(&mut script);
+    assert_eq!((forward[0].skipped.len(), forward[0].new_cumulative_tsn), (365, script.first + 364));
+    script.sack(365, &[]);
+    assert_eq!(forward_tsns(&mut script)[0].new_cumulative_tsn, script.first + 499);
 }

@@ -12,7 +12,7 @@ use hol_wire::sctp::{
 use proptest::prelude::*;
 
 use super::pair::{Network, Pair};
-use super::script::{PEER_TSN, Script, config, message};
+use super::script::{PEER_TSN, REMOTE, Script, config, message};
 use crate::{Config, Endpoint, fixtures};
 
 #[derive(Debug, Clone)]
@@ -209,6 +209,79 @@ proptest! {
         }
         let in_flight: u64 = script.endpoint.paths().iter().map(crate::Path::flight_size).sum();
         prop_assert_eq!(in_flight, script.endpoint.outstanding());
+    }
+}
+
+/// INIT and INIT ACK of strangers, and what ends associations.
+fn any_stranger() -> impl Strategy<Value = Chunk> {
+    let octets = || prop::collection::vec(any::<u8>(), 0..60).prop_map(Bytes::from);
+    let parameter = prop_oneof![
+        any::<u32>().prop_map(|address| Parameter::Ipv4Address(address.into())),
+        (0usize..2).prop_map(|path| Parameter::Ipv4Address(REMOTE[path])),
+        octets().prop_map(Parameter::StateCookie),
+        octets().prop_map(Parameter::HostNameAddress),
+        Just(Parameter::ForwardTsnSupported),
+        (any::<u16>(), octets()).prop_map(|(kind, value)| Parameter::Unknown { kind, value }),
+    ];
+    let numbers = (0u32..3, prop_oneof![Just(1499u32), Just(100_000)], 0u16..3, 0u16..3);
+    let init = (numbers, prop::collection::vec(parameter, 0..4)).prop_map(|(numbers, parameters)| {
+        let (initiate_tag, a_rwnd, outbound_streams, inbound_streams) = numbers;
+        Init { initiate_tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn: PEER_TSN, parameters }
+    });
+    prop_oneof![
+        2 => init.clone().prop_map(|init| Chunk::Init(Box::new(init))),
+        2 => init.prop_map(|init| Chunk::InitAck(Box::new(init))),
+        1 => any::<bool>().prop_map(|reflected| Chunk::Abort { reflected, causes: Vec::new() }),
+        1 => any::<bool>().prop_map(|reflected| Chunk::ShutdownComplete { reflected }),
+        8 => any_chunk(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// RFC 9260 sections 6.10 and 8.5: in whatever state, a packet fits, has a tag unless it is an INIT, and has its company.
+    #[test]
+    fn no_packet_of_a_stranger_makes_an_endpoint_break_the_rules(
+        config in stacks(),
+        progress in 0usize..5,
+        packets in prop::collection::vec(
+            (prop::collection::vec(any_stranger(), 1..4), 0usize..4, 0u64..3000),
+            1..20,
+        ),
+    ) {
+        let mut script = Script::closed(config, 1);
+        if progress > 0 {
+            script.command(Command::Connect);
+        }
+        if progress > 1 {
+            script.inject([super::script::init_ack(8, &[])]);
+        }
+        if progress > 2 {
+            script.inject([Chunk::CookieAck]);
+        }
+        if progress > 3 {
+            script.command(Command::Close);
+        }
+        let mut at = 0;
+        for (chunks, tag, pause) in packets {
+            let tags = [0, script.endpoint.local_tag, script.endpoint.local_tag, script.endpoint.peer_tag];
+            script.inject_with_tag(tags[tag], chunks.into());
+            script.command(Command::Send(message(0, 100)));
+            at += pause;
+            script.run_to(at);
+        }
+        for (_, _, packet) in &script.packets {
+            let alone = |chunk: &Chunk| {
+                matches!(chunk, Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete { .. })
+            };
+            let is_init = matches!(packet.chunks[0], Chunk::Init(_));
+            prop_assert_eq!(packet.verification_tag == 0, is_init, "{:?}", packet);
+            prop_assert!(packet.chunks.len() == 1 || !packet.chunks.iter().any(alone), "{:?}", packet);
+            let data = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Data(_)));
+            let behind = data.map_or(&[][..], |first| &packet.chunks[first..]);
+            prop_assert!(behind.iter().all(|chunk| matches!(chunk, Chunk::Data(_))), "{:?}", packet);
+        }
     }
 }
 

@@ -198,3 +198,15 @@ fn linux_takes_176_small_messages_before_one_is_acknowledged() {
     }
     assert_eq!(taken, 176);
 }
+
+#[test]
+fn no_more_chunks_are_outstanding_than_gap_ack_blocks_can_name() {
+    // Sections 3.3.4 and 6.1: 65,535, which bounds the messages of a stream too.
+    let mut script = Script::established(Config { max_burst: 0, ..config() });
+    script.endpoint.paths.list[0].window = hol_congestion::sctp::Window::new(100_000, 400_000, u64::MAX);
+    script.endpoint.peer_rwnd = 1_000_000;
+    for _ in 0..66_000 {
+        script.send(0, 1);
+    }
+    assert_eq!(script.endpoint.flight.len(), 65_535);
+}

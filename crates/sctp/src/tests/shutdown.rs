@@ -118,3 +118,17 @@ fn shutdown_complete_may_reflect_the_tag() {
     script.inject_with_tag(PEER_TAG, [Chunk::ShutdownComplete { reflected: true }].into_iter().collect());
     assert_eq!(script.events, [Event::PeerClosed, Event::Closed]);
 }
+
+#[test]
+fn a_peer_that_still_sends_has_not_failed() {
+    // Section 9.2: DATA in SHUTDOWN-SENT clears the count and restarts T2.
+    let mut script = Script::established(Config { association_max_retrans: 2, ..config() });
+    script.command(Command::Close);
+    for number in 1..10 {
+        script.run_to(u64::from(number) * 5000);
+        script.inject([data(number)]);
+    }
+    assert_eq!(script.endpoint.state_name(), "SHUTDOWN-SENT");
+    script.run_to(600_000);
+    assert!(script.endpoint.is_closed(), "a silent one has");
+}

@@ -193,7 +193,8 @@ mod tests {
     fn an_address_that_is_not_ipv4_is_refused_or_kept() {
         let parse = |octets: &'static [u8]| Asconf::parse_value(Bytes::from_static(octets));
         assert_eq!(parse(&[0, 0, 0, 1]), Err(ParseError::Truncated));
-        assert_eq!(parse(&[0, 0, 0, 1, 0, 6, 0, 5, 1, 0, 0, 0]), Err(ParseError::Value));
+        let ipv6 = [0, 0, 0, 1, 0, 6, 0, 20, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
+        assert_eq!(Asconf::parse_value(Bytes::copy_from_slice(&ipv6)), Err(ParseError::Value));
         let value = Bytes::from_static(&[0, 6, 0, 8, 1, 2, 3, 4]);
         let octets = Bytes::from([&[0, 0, 0, 9][..], &value].concat());
         let kept = Request { correlation: 9, change: Change::Unknown { kind: kind::ADD, value } };

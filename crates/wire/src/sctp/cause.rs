@@ -23,6 +23,8 @@ pub enum Cause {
     StaleCookie(u32),
     /// 4: out of resource.
     OutOfResource,
+    /// 5: the address parameter that means nothing to us.
+    UnresolvableAddress(Bytes),
     /// 6: the chunk that was not understood.
     UnrecognizedChunk(Bytes),
     /// 7: a mandatory parameter was invalid.
@@ -33,6 +35,8 @@ pub enum Cause {
     NoUserData(Tsn),
     /// 10: a cookie arrived while the association was shutting down.
     CookieWhileShuttingDown,
+    /// 11: an INIT would have added the addresses in these parameters to an association.
+    NewAddresses(Bytes),
     /// 12: the user asked for it.
     UserInitiatedAbort(Bytes),
     /// 13: the peer broke the protocol.
@@ -65,8 +69,10 @@ impl Cause {
             | Self::InvalidMandatoryParameter
             | Self::CookieWhileShuttingDown
             | Self::IllegalAsconfAck => 0,
-            Self::UnrecognizedChunk(value)
+            Self::UnresolvableAddress(value)
+            | Self::UnrecognizedChunk(value)
             | Self::UnrecognizedParameters(value)
+            | Self::NewAddresses(value)
             | Self::DeleteLastAddress(value)
             | Self::DeleteSourceAddress(value)
             | Self::UserInitiatedAbort(value)
@@ -93,8 +99,10 @@ impl Cause {
             | Self::InvalidMandatoryParameter
             | Self::CookieWhileShuttingDown
             | Self::IllegalAsconfAck => {}
-            Self::UnrecognizedChunk(value)
+            Self::UnresolvableAddress(value)
+            | Self::UnrecognizedChunk(value)
             | Self::UnrecognizedParameters(value)
+            | Self::NewAddresses(value)
             | Self::DeleteLastAddress(value)
             | Self::DeleteSourceAddress(value)
             | Self::UserInitiatedAbort(value)
@@ -111,11 +119,13 @@ impl Cause {
             (2, 6) if fields.get_u32() == 1 => Self::MissingMandatoryParameter(fields.get_u16()),
             (3, 4) => Self::StaleCookie(fields.get_u32()),
             (4, 0) => Self::OutOfResource,
+            (5, _) => Self::UnresolvableAddress(value),
             (6, _) => Self::UnrecognizedChunk(value),
             (7, 0) => Self::InvalidMandatoryParameter,
             (8, _) => Self::UnrecognizedParameters(value),
             (9, 4) => Self::NoUserData(Tsn(fields.get_u32())),
             (10, 0) => Self::CookieWhileShuttingDown,
+            (11, _) => Self::NewAddresses(value),
             (12, _) => Self::UserInitiatedAbort(value),
             (13, _) => Self::ProtocolViolation(value),
             (0xA0, _) => Self::DeleteLastAddress(value),
@@ -132,11 +142,13 @@ impl Cause {
             Self::MissingMandatoryParameter(_) => 2,
             Self::StaleCookie(_) => 3,
             Self::OutOfResource => 4,
+            Self::UnresolvableAddress(_) => 5,
             Self::UnrecognizedChunk(_) => 6,
             Self::InvalidMandatoryParameter => 7,
             Self::UnrecognizedParameters(_) => 8,
             Self::NoUserData(_) => 9,
             Self::CookieWhileShuttingDown => 10,
+            Self::NewAddresses(_) => 11,
             Self::UserInitiatedAbort(_) => 12,
             Self::ProtocolViolation(_) => 13,
             Self::DeleteLastAddress(_) => 0xA0,
@@ -161,12 +173,14 @@ mod tests {
             Cause::MissingMandatoryParameter(7),
             Cause::StaleCookie(1000),
             Cause::OutOfResource,
+            Cause::UnresolvableAddress(Bytes::from_static(&[0, 11, 0, 4])),
             Cause::UnrecognizedChunk(Bytes::from_static(&[0xfe, 0, 0, 4])),
             Cause::InvalidMandatoryParameter,
             Cause::NoUserData(Tsn(9)),
             Cause::CookieWhileShuttingDown,
             Cause::UserInitiatedAbort(Bytes::from_static(b"bye")),
-            Cause::Other { code: 11, value: Bytes::new() },
+            Cause::NewAddresses(Bytes::from_static(&[0, 5, 0, 8, 10, 0, 0, 9])),
+            Cause::Other { code: 14, value: Bytes::new() },
             Cause::ProtocolViolation(Bytes::from_static(b"x")),
             Cause::UnrecognizedParameters(Bytes::from_static(&[0xc0, 9, 0, 4])),
             Cause::DeleteLastAddress(Bytes::from_static(&[0xc0, 2, 0, 4])),
@@ -176,17 +190,19 @@ mod tests {
         ];
         #[rustfmt::skip]
         let octets = [
-            9, 0, 0, 114,
+            9, 0, 0, 134,
             0, 1, 0, 8, 0, 7, 0, 0,
             0, 2, 0, 10, 0, 0, 0, 1, 0, 7, 0, 0,
             0, 3, 0, 8, 0, 0, 3, 0xe8,
             0, 4, 0, 4,
+            0, 5, 0, 8, 0, 11, 0, 4,
             0, 6, 0, 8, 0xfe, 0, 0, 4,
             0, 7, 0, 4,
             0, 9, 0, 8, 0, 0, 0, 9,
             0, 10, 0, 4,
             0, 12, 0, 7, b'b', b'y', b'e', 0,
-            0, 11, 0, 4,
+            0, 11, 0, 12, 0, 5, 0, 8, 10, 0, 0, 9,
+            0, 14, 0, 4,
             0, 13, 0, 5, b'x', 0, 0, 0,
             0, 8, 0, 8, 0xc0, 9, 0, 4,
             0, 0xa0, 0, 8, 0xc0, 2, 0, 4,

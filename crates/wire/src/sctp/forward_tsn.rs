@@ -28,9 +28,11 @@ pub struct ForwardTsn {
 impl ForwardTsn {
     /// Chunk type.
     pub const KIND: u8 = 192;
+    /// Octets of a stream that is skipped.
+    pub const SKIPPED: usize = 4;
 
     pub(super) fn value_length(&self) -> usize {
-        4 + 4 * self.skipped.len()
+        4 + Self::SKIPPED * self.skipped.len()
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {

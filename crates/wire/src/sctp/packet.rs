@@ -3,7 +3,7 @@
 use bytes::{Buf, BufMut, Bytes};
 use smallvec::SmallVec;
 
-use super::Chunk;
+use super::{Chunk, tlv};
 use crate::ParseError;
 
 /// One SCTP packet: the common header and at least one chunk.
@@ -61,7 +61,8 @@ impl Packet {
         out[start..][CHECKSUM].copy_from_slice(&checksum);
     }
 
-    /// The packet that these octets are. Reserved bits and padding are left out.
+    /// The packet that these octets are. Reserved bits and padding are left out, and a chunk at the end that is not all there:
+    /// section 6.10.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         if octets.len() < Self::HEADER {
             return Err(ParseError::Truncated);
@@ -73,7 +74,7 @@ impl Packet {
         let verification_tag = octets.get_u32();
         octets.advance(CHECKSUM.len());
         let mut chunks = SmallVec::new();
-        while octets.has_remaining() {
+        while tlv::is_whole(&octets) {
             chunks.push(Chunk::parse(&mut octets)?);
         }
         if chunks.is_empty() {
@@ -143,6 +144,18 @@ mod tests {
             let mut octets = octets();
             octets[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Packet::parse(octets.into()), Err(ParseError::Checksum), "bit {bit}");
+        }
+    }
+
+    /// RFC 9260 section 6.10.
+    #[test]
+    fn a_partial_chunk_is_dropped_and_those_before_it_are_not() {
+        for partial in [&[10, 0, 0, 9, 1, 2, 3, 4][..], &[10, 0], &[10, 0, 0, 3]] {
+            let mut octets = [&octets(), partial].concat();
+            octets[CHECKSUM].fill(0);
+            let crc = crc32c_by_bits(&octets);
+            octets[CHECKSUM].copy_from_slice(&crc.to_le_bytes());
+            assert_eq!(Packet::parse(octets.into()), Ok(cookie_ack()));
         }
     }
 

@@ -18,10 +18,18 @@ use crate::{Address, ParseError};
 pub enum Parameter {
     /// An address of the sender's, section 3.3.2.1.1.
     Ipv4Address(Address),
+    /// An address of the sender's that we cannot use, section 3.3.2.1.2.
+    Ipv6Address([u8; 16]),
     /// State cookie, section 3.3.3.1.1.
     StateCookie(Bytes),
+    /// A parameter of an INIT that was not recognized, section 3.3.3.1.2.
+    Unrecognized(Bytes),
     /// Cookie preservative in milliseconds, section 3.3.2.1.3.
     CookiePreservative(u32),
+    /// A host name, which nobody may send any more, section 3.3.2.1.4.
+    HostNameAddress(Bytes),
+    /// Types of address that the sender can use, section 3.3.2.1.5.
+    SupportedAddressTypes(Vec<u16>),
     /// FORWARD TSN is supported. RFC 3758 section 3.1.
     ForwardTsnSupported,
     /// A number of the sender's that goes into the association shared key. RFC 4895 section 3.1.
@@ -44,8 +52,12 @@ pub enum Parameter {
 /// Parameter types.
 mod kind {
     pub const IPV4_ADDRESS: u16 = 5;
-    pub const STATE_COOKIE: u16 = 7;
+    pub const IPV6_ADDRESS: u16 = 6;
+    pub const STATE_COOKIE: u16 = super::Parameter::STATE_COOKIE;
+    pub const UNRECOGNIZED: u16 = 8;
     pub const COOKIE_PRESERVATIVE: u16 = 9;
+    pub const HOST_NAME_ADDRESS: u16 = 11;
+    pub const SUPPORTED_ADDRESS_TYPES: u16 = 12;
     pub const RANDOM: u16 = 0x8002;
     pub const CHUNK_LIST: u16 = 0x8003;
     pub const HMAC_ALGORITHMS: u16 = 0x8004;
@@ -54,14 +66,22 @@ mod kind {
 }
 
 impl Parameter {
+    /// Type of the state cookie, for a peer that leaves it out.
+    pub const STATE_COOKIE: u16 = 7;
+
     /// Octets on the wire, padding included.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::Ipv4Address(_) | Self::CookiePreservative(_) => 4,
-            Self::StateCookie(value) | Self::Random(value) | Self::Unknown { value, .. } => value.len(),
+            Self::Ipv6Address(_) => 16,
+            Self::StateCookie(value)
+            | Self::Unrecognized(value)
+            | Self::HostNameAddress(value)
+            | Self::Random(value)
+            | Self::Unknown { value, .. } => value.len(),
             Self::ForwardTsnSupported => 0,
             Self::SupportedExtensions(kinds) | Self::ChunkList(kinds) => kinds.len(),
-            Self::HmacAlgorithms(identifiers) => 2 * identifiers.len(),
+            Self::SupportedAddressTypes(numbers) | Self::HmacAlgorithms(numbers) => 2 * numbers.len(),
         };
         tlv::HEADER + value.next_multiple_of(4)
     }
@@ -72,7 +92,13 @@ impl Parameter {
             Self::Ipv4Address(address) => {
                 tlv::put(out, kind::IPV4_ADDRESS, |out| out.put_u32(address.to_bits()));
             }
+            Self::Ipv6Address(octets) => tlv::put(out, kind::IPV6_ADDRESS, |out| out.put_slice(octets)),
             Self::StateCookie(cookie) => tlv::put(out, kind::STATE_COOKIE, |out| out.put_slice(cookie)),
+            Self::Unrecognized(whole) => tlv::put(out, kind::UNRECOGNIZED, |out| out.put_slice(whole)),
+            Self::HostNameAddress(name) => tlv::put(out, kind::HOST_NAME_ADDRESS, |out| out.put_slice(name)),
+            Self::SupportedAddressTypes(types) => tlv::put(out, kind::SUPPORTED_ADDRESS_TYPES, |out| {
+                types.iter().for_each(|kind| out.put_u16(*kind));
+            }),
             Self::CookiePreservative(millis) => {
                 tlv::put(out, kind::COOKIE_PRESERVATIVE, |out| out.put_u32(*millis));
             }
@@ -89,20 +115,38 @@ impl Parameter {
         }
     }
 
+    /// Parameters one behind the other as they stand in a chunk: what an error cause gives back. Section 3.3.10.
+    pub fn list(parameters: &[Self]) -> Bytes {
+        let mut out = Vec::new();
+        tlv::put_all(&mut out, parameters, Self::emit);
+        out.into()
+    }
+
     pub(super) fn parse(kind: u16, mut value: Bytes) -> Result<Self, ParseError> {
+        let numbers = |mut value: Bytes| (0..value.len() / 2).map(|_| value.get_u16()).collect();
         Ok(match (kind, value.len()) {
             (kind::IPV4_ADDRESS, 4) => Self::Ipv4Address(value.get_u32().into()),
+            (kind::IPV6_ADDRESS, 16) => {
+                let mut octets = [0; 16];
+                value.copy_to_slice(&mut octets);
+                Self::Ipv6Address(octets)
+            }
             (kind::STATE_COOKIE, _) => Self::StateCookie(value),
+            (kind::UNRECOGNIZED, _) => Self::Unrecognized(value),
+            (kind::HOST_NAME_ADDRESS, _) => Self::HostNameAddress(value),
+            (kind::SUPPORTED_ADDRESS_TYPES, length) if length % 2 == 0 => {
+                Self::SupportedAddressTypes(numbers(value))
+            }
             (kind::COOKIE_PRESERVATIVE, 4) => Self::CookiePreservative(value.get_u32()),
             (kind::FORWARD_TSN_SUPPORTED, 0) => Self::ForwardTsnSupported,
             (kind::RANDOM, _) => Self::Random(value),
             (kind::CHUNK_LIST, _) => Self::ChunkList(value.to_vec()),
-            (kind::HMAC_ALGORITHMS, length) if length % 2 == 0 => {
-                Self::HmacAlgorithms((0..length / 2).map(|_| value.get_u16()).collect())
-            }
+            (kind::HMAC_ALGORITHMS, length) if length % 2 == 0 => Self::HmacAlgorithms(numbers(value)),
             (kind::SUPPORTED_EXTENSIONS, _) => Self::SupportedExtensions(value.to_vec()),
             (
                 kind::IPV4_ADDRESS
+                | kind::IPV6_ADDRESS
+                | kind::SUPPORTED_ADDRESS_TYPES
                 | kind::COOKIE_PRESERVATIVE
                 | kind::HMAC_ALGORITHMS
                 | kind::FORWARD_TSN_SUPPORTED,
@@ -138,14 +182,31 @@ mod tests {
         assert_eq!(emitted(&Parameter::Random(Bytes::from_static(b"xyz"))), b"\x80\x02\0\x07xyz");
         assert_eq!(emitted(&Parameter::ChunkList(vec![193, 128])), [0x80, 3, 0, 6, 193, 128]);
         assert_eq!(emitted(&Parameter::HmacAlgorithms(vec![3, 1])), [0x80, 4, 0, 8, 0, 3, 0, 1]);
+        let ipv6 = Parameter::Ipv6Address([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(emitted(&ipv6), [&[0, 6, 0, 20][..], &(0..16).collect::<Vec<u8>>()].concat());
+        let unrecognized = Parameter::Unrecognized(Bytes::from_static(&[0xc1, 2, 0, 4]));
+        assert_eq!(emitted(&unrecognized), [0, 8, 0, 8, 0xc1, 2, 0, 4]);
+        let host = Parameter::HostNameAddress(Bytes::from_static(b"a.b\0"));
+        assert_eq!(emitted(&host), b"\0\x0b\0\x08a.b\0");
+        assert_eq!(emitted(&Parameter::SupportedAddressTypes(vec![5])), [0, 12, 0, 6, 0, 5]);
         let unknown = Parameter::Unknown { kind: 0x8123, value: Bytes::from_static(&[9]) };
         assert_eq!(emitted(&unknown), [0x81, 0x23, 0, 5, 9]);
+    }
+
+    /// RFC 9260 section 3.2.1: each is padded but the last, whose padding the enclosing length does not count.
+    #[test]
+    fn a_list_is_padded_between_its_parameters() {
+        let odd = Parameter::Unknown { kind: 0xc001, value: Bytes::from_static(&[9]) };
+        let list = Parameter::list(&[odd.clone(), odd]);
+        assert_eq!(list[..], [0xc0, 1, 0, 5, 9, 0, 0, 0, 0xc0, 1, 0, 5, 9]);
     }
 
     #[test]
     fn a_known_parameter_of_a_wrong_length_is_refused() {
         for kind in [
             kind::IPV4_ADDRESS,
+            kind::IPV6_ADDRESS,
+            kind::SUPPORTED_ADDRESS_TYPES,
             kind::COOKIE_PRESERVATIVE,
             kind::HMAC_ALGORITHMS,
             kind::FORWARD_TSN_SUPPORTED,

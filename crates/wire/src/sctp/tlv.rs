@@ -8,6 +8,12 @@ use crate::ParseError;
 /// Octets of type and length; for a chunk, of type, flags and length.
 pub(super) const HEADER: usize = 4;
 
+/// Whether these octets begin with an item that ends among them. RFC 9260 section 6.10.
+pub(super) fn is_whole(octets: &[u8]) -> bool {
+    let length = |head: &[u8; HEADER]| usize::from(u16::from_be_bytes([head[2], head[3]]));
+    octets.first_chunk().is_some_and(|head| (HEADER..=octets.len()).contains(&length(head)))
+}
+
 /// Takes one item off the front: its first 16 bits and its value. The padding goes too; behind the last item it
 /// may be missing, because the enclosing length does not count it.
 pub(super) fn take(octets: &mut Bytes) -> Result<(u16, Bytes), ParseError> {

@@ -1,0 +1,284 @@
+//! Chunks, parameters and causes as scripts write them.
+
+use bytes::Bytes;
+use hol_wire::sctp::{
+    Cause, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock, Init, Parameter, Sack, Ssn, Tsn,
+};
+use hol_wire::{Address, Stamp};
+
+use super::item::{Item, integer};
+
+const DATA_LETTERS: [(DataFlags, char); 4] = [
+    (DataFlags::IMMEDIATE, 'I'),
+    (DataFlags::UNORDERED, 'U'),
+    (DataFlags::BEGIN, 'B'),
+    (DataFlags::END, 'E'),
+];
+
+/// What a script leaves open of a chunk that comes: the cookie and the heartbeat that it saw last.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) cookie: Bytes,
+    pub(super) heartbeat: Bytes,
+}
+
+/// The chunk that comes.
+pub(super) fn read(item: &Item, seen: &Seen) -> Result<Chunk, String> {
+    let reflected = item.get("flgs").is_some_and(|flags| flags.contains('T'));
+    Ok(match item.name.as_str() {
+        "DATA" => Chunk::Data(data(item)?),
+        "INIT" => Chunk::Init(Box::new(init(item)?)),
+        "INIT_ACK" => Chunk::InitAck(Box::new(init(item)?)),
+        "SACK" => Chunk::Sack(sack(item)?),
+        "HEARTBEAT" => Chunk::Heartbeat(heartbeat_info(item, seen)?),
+        "HEARTBEAT_ACK" => Chunk::HeartbeatAck(heartbeat_info(item, seen)?),
+        "ABORT" => Chunk::Abort { reflected, causes: causes(item)? },
+        "ERROR" => Chunk::Error(causes(item)?),
+        "SHUTDOWN" => Chunk::Shutdown { cumulative_tsn: Tsn(item.count("cum_tsn")?) },
+        "SHUTDOWN_ACK" => Chunk::ShutdownAck,
+        "SHUTDOWN_COMPLETE" => Chunk::ShutdownComplete { reflected },
+        "COOKIE_ECHO" => Chunk::CookieEcho(octets(item, "val", 4)?.unwrap_or(seen.cookie.clone())),
+        "COOKIE_ACK" => Chunk::CookieAck,
+        "FORWARD_TSN" => Chunk::ForwardTsn(Box::new(forward_tsn(item)?)),
+        "CHUNK" => Chunk::Unknown {
+            kind: item.count("type")?,
+            flags: item.count_or("flgs", 0)?,
+            value: octets(item, "val", 4)?.unwrap_or_default(),
+        },
+        other => {
+            return Err(format!("there is no chunk {other}; one of any type is CHUNK[type=N, val=[...]]"));
+        }
+    })
+}
+
+/// Octets at `key`, or as many as `len` leaves behind a header.
+fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String> {
+    if item.leaves_open(key) {
+        return Ok(None);
+    }
+    if item.get(key).is_none() {
+        let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
+        return Ok(length.map(|length| (0..length.saturating_sub(header)).map(|at| at as u8).collect()));
+    }
+    let octet = |text: &str| integer(text).and_then(|value| u8::try_from(value).ok());
+    let octets: Option<Bytes> = item.list(key).into_iter().map(octet).collect();
+    octets.map(Some).ok_or_else(|| format!("{key} of {} is no list of octets; write [0x01, 0x02]", item.name))
+}
+
+fn data(item: &Item) -> Result<Data, String> {
+    let letters = item.get("flgs").unwrap_or("0");
+    let set = DATA_LETTERS.into_iter().filter(|(_, letter)| letters.contains(*letter));
+    Ok(Data {
+        flags: set.fold(DataFlags::default(), |flags, (flag, _)| flags | flag),
+        tsn: Tsn(item.count("tsn")?),
+        stream: item.count("sid")?,
+        ssn: Ssn(item.count_or("ssn", 0)?),
+        ppid: item.count_or("ppid", 0)?,
+        payload: octets(item, "val", Data::HEADER)?
+            .ok_or("DATA has no len; write len=N, the header's 16 included")?,
+        stamp: Stamp::default(),
+    })
+}
+
+fn init(item: &Item) -> Result<Init, String> {
+    Ok(Init {
+        initiate_tag: item.count("tag")?,
+        a_rwnd: item.count("a_rwnd")?,
+        outbound_streams: item.count("os")?,
+        inbound_streams: item.count("is")?,
+        initial_tsn: Tsn(item.count("tsn")?),
+        parameters: item.items.iter().map(parameter).collect::<Result<_, _>>()?,
+    })
+}
+
+fn parameter(item: &Item) -> Result<Parameter, String> {
+    let address = |item: &Item| {
+        let text = item.get("addr").unwrap_or_default().trim_matches('"').to_owned();
+        text.parse::<Address>().map_err(|_| format!("{text:?} is no address; write addr=\"10.0.0.2\""))
+    };
+    Ok(match item.name.as_str() {
+        "IPV4_ADDRESS" => Parameter::Ipv4Address(address(item)?),
+        "IPV6_ADDRESS" => Parameter::Ipv6Address([0xfd; 16]),
+        "STATE_COOKIE" => Parameter::StateCookie(octets(item, "val", 4)?.unwrap_or_default()),
+        "COOKIE_PRESERVATIVE" => Parameter::CookiePreservative(item.count("incr")?),
+        "HOSTNAME_ADDRESS" => {
+            let name = item.get("addr").unwrap_or_default().trim_matches('"').to_owned() + "\0";
+            Parameter::HostNameAddress(name.into())
+        }
+        "SUPPORTED_ADDRESS_TYPES" => Parameter::SupportedAddressTypes(vec![5, 6]),
+        "FORWARD_TSN_SUPPORTED" => Parameter::ForwardTsnSupported,
+        "PARAMETER" => Parameter::Unknown {
+            kind: item.count("type")?,
+            value: octets(item, "value", 4)?.unwrap_or_default(),
+        },
+        other => {
+            return Err(format!(
+                "there is no parameter {other}; one of any type is PARAMETER[type=N, value=[...]]"
+            ));
+        }
+    })
+}
+
+fn sack(item: &Item) -> Result<Sack, String> {
+    let gap = |text: &str| {
+        let (start, end) = text.split_once(':').ok_or_else(|| format!("{text:?} is no gap; write 2:3"))?;
+        let edge = |text| integer(text).and_then(|edge| u16::try_from(edge).ok());
+        let edges = edge(start).zip(edge(end)).ok_or_else(|| format!("{text:?} is no gap; write 2:3"))?;
+        Ok(GapAckBlock { start: edges.0, end: edges.1 })
+    };
+    let duplicate =
+        |text: &str| integer(text).map(|tsn| Tsn(tsn as u32)).ok_or(format!("{text:?} is no TSN"));
+    Ok(Sack {
+        cumulative_tsn: Tsn(item.count("cum_tsn")?),
+        a_rwnd: item.count("a_rwnd")?,
+        gaps: item.list("gaps").into_iter().map(gap).collect::<Result<_, String>>()?,
+        duplicates: item.list("dups").into_iter().map(duplicate).collect::<Result<_, _>>()?,
+    })
+}
+
+fn forward_tsn(item: &Item) -> Result<ForwardTsn, String> {
+    let skipped = |text: &str| {
+        let (stream, ssn) = text.trim_matches(['{', '}']).split_once(',')?;
+        Some((integer(stream)? as u16, Ssn(integer(ssn)? as u16)))
+    };
+    let skipped: Option<_> = item.list("ids").into_iter().map(skipped).collect();
+    Ok(ForwardTsn {
+        new_cumulative_tsn: Tsn(item.count("cum_tsn")?),
+        skipped: skipped.ok_or("ids of FORWARD_TSN are no streams; write [{0,1},{1,3}]")?,
+    })
+}
+
+fn heartbeat_info(item: &Item, seen: &Seen) -> Result<Bytes, String> {
+    let info = item.items.first().map(|info| octets(info, "val", 4)).transpose()?.flatten();
+    Ok(info.unwrap_or(seen.heartbeat.clone()))
+}
+
+fn causes(item: &Item) -> Result<Vec<Cause>, String> {
+    item.items.iter().map(cause).collect()
+}
+
+fn cause(item: &Item) -> Result<Cause, String> {
+    let value = || octets(item, "val", 4).map(Option::unwrap_or_default);
+    Ok(match item.name.as_str() {
+        "INVALID_STREAM_IDENTIFIER" => Cause::InvalidStreamIdentifier(item.count("sid")?),
+        "STALE_COOKIE_ERROR" => Cause::StaleCookie(item.count("staleness")?),
+        "OUT_OF_RESOURCES" => Cause::OutOfResource,
+        "UNRECOGNIZED_CHUNK_TYPE" => Cause::UnrecognizedChunk(value()?),
+        "INVALID_MANDATORY_PARAMETER" => Cause::InvalidMandatoryParameter,
+        "USER_INITIATED_ABORT" => Cause::UserInitiatedAbort(value()?),
+        "PROTOCOL_VIOLATION" => Cause::ProtocolViolation(value()?),
+        "CAUSE" => Cause::Other { code: item.count("code")?, value: value()? },
+        other => {
+            return Err(format!("there is no cause {other}; one of any code is CAUSE[code=N, val=[...]]"));
+        }
+    })
+}
+
+/// A chunk that left.
+pub(super) fn show(chunk: &Chunk) -> Item {
+    let flags = |reflected: bool| if reflected { "T" } else { "0" };
+    match chunk {
+        Chunk::Data(data) => show_data(data),
+        Chunk::Init(init) => show_init("INIT", init),
+        Chunk::InitAck(init) => show_init("INIT_ACK", init),
+        Chunk::Sack(sack) => show_sack(sack),
+        Chunk::Heartbeat(info) => show_heartbeat("HEARTBEAT", info),
+        Chunk::HeartbeatAck(info) => show_heartbeat("HEARTBEAT_ACK", info),
+        Chunk::Abort { reflected, causes } => {
+            Item::new("ABORT").with("flgs", &flags(*reflected)).holding(causes.iter().map(show_cause))
+        }
+        Chunk::Error(causes) => Item::new("ERROR").with("flgs", &0).holding(causes.iter().map(show_cause)),
+        Chunk::Shutdown { cumulative_tsn } => {
+            Item::new("SHUTDOWN").with("flgs", &0).with("cum_tsn", &cumulative_tsn.0)
+        }
+        Chunk::ShutdownAck => Item::new("SHUTDOWN_ACK").with("flgs", &0),
+        Chunk::ShutdownComplete { reflected } => {
+            Item::new("SHUTDOWN_COMPLETE").with("flgs", &flags(*reflected))
+        }
+        Chunk::CookieEcho(cookie) => opaque(Item::new("COOKIE_ECHO").with("flgs", &0), cookie),
+        Chunk::CookieAck => Item::new("COOKIE_ACK").with("flgs", &0),
+        Chunk::ForwardTsn(forward) => {
+            let ids = forward.skipped.iter().map(|(stream, ssn)| format!("{{{stream},{}}}", ssn.0));
+            Item::new("FORWARD_TSN").with("cum_tsn", &forward.new_cumulative_tsn.0).with("ids", &list(ids))
+        }
+        other => Item::new("CHUNK").with("type", &other.kind()).with("len", &other.length()),
+    }
+}
+
+fn list(parts: impl Iterator<Item = String>) -> String {
+    format!("[{}]", parts.collect::<Vec<_>>().join(","))
+}
+
+/// With the length of the whole, and its octets.
+fn opaque(item: Item, value: &[u8]) -> Item {
+    item.with("len", &(4 + value.len()))
+        .with("val", &list(value.iter().map(|octet| format!("0x{octet:02x}"))))
+}
+
+fn show_data(data: &Data) -> Item {
+    let set = DATA_LETTERS.iter().filter(|(flag, _)| data.flags.contains(*flag));
+    let letters: String = set.map(|(_, letter)| letter).collect();
+    Item::new("DATA")
+        .with("flgs", if letters.is_empty() { &"0" } else { &letters })
+        .with("len", &(Data::HEADER + data.payload.len()))
+        .with("tsn", &data.tsn.0)
+        .with("sid", &data.stream)
+        .with("ssn", &data.ssn.0)
+        .with("ppid", &data.ppid)
+}
+
+fn show_init(name: &str, init: &Init) -> Item {
+    Item::new(name)
+        .with("flgs", &0)
+        .with("tag", &init.initiate_tag)
+        .with("a_rwnd", &init.a_rwnd)
+        .with("os", &init.outbound_streams)
+        .with("is", &init.inbound_streams)
+        .with("tsn", &init.initial_tsn.0)
+        .holding(init.parameters.iter().map(show_parameter))
+}
+
+fn show_parameter(parameter: &Parameter) -> Item {
+    match parameter {
+        Parameter::Ipv4Address(address) => Item::new("IPV4_ADDRESS").with("addr", &format!("\"{address}\"")),
+        Parameter::StateCookie(cookie) => opaque(Item::new("STATE_COOKIE"), cookie),
+        Parameter::Unrecognized(whole) => opaque(Item::new("UNRECOGNIZED_PARAMETER"), whole),
+        Parameter::CookiePreservative(millis) => Item::new("COOKIE_PRESERVATIVE").with("incr", &millis),
+        Parameter::ForwardTsnSupported => Item::new("FORWARD_TSN_SUPPORTED"),
+        other => Item::new("PARAMETER").with("len", &other.length()),
+    }
+}
+
+fn show_sack(sack: &Sack) -> Item {
+    Item::new("SACK")
+        .with("flgs", &0)
+        .with("cum_tsn", &sack.cumulative_tsn.0)
+        .with("a_rwnd", &sack.a_rwnd)
+        .with("gaps", &list(sack.gaps.iter().map(|gap| format!("{}:{}", gap.start, gap.end))))
+        .with("dups", &list(sack.duplicates.iter().map(|tsn| tsn.0.to_string())))
+}
+
+fn show_heartbeat(name: &str, info: &[u8]) -> Item {
+    Item::new(name).with("flgs", &0).holding([opaque(Item::new("HEARTBEAT_INFORMATION"), info)])
+}
+
+fn show_cause(cause: &Cause) -> Item {
+    match cause {
+        Cause::InvalidStreamIdentifier(stream) => Item::new("INVALID_STREAM_IDENTIFIER").with("sid", &stream),
+        Cause::MissingMandatoryParameter(kind) => {
+            Item::new("MISSING_MANDATORY_PARAMETER").with("types", &format!("[{kind}]"))
+        }
+        Cause::StaleCookie(micros) => Item::new("STALE_COOKIE_ERROR").with("staleness", &micros),
+        Cause::OutOfResource => Item::new("OUT_OF_RESOURCES"),
+        Cause::UnresolvableAddress(value) => opaque(Item::new("UNRESOLVABLE_ADDRESS"), value),
+        Cause::UnrecognizedChunk(value) => opaque(Item::new("UNRECOGNIZED_CHUNK_TYPE"), value),
+        Cause::InvalidMandatoryParameter => Item::new("INVALID_MANDATORY_PARAMETER"),
+        Cause::UnrecognizedParameters(value) => opaque(Item::new("UNRECOGNIZED_PARAMETERS"), value),
+        Cause::NoUserData(tsn) => Item::new("NO_USER_DATA").with("tsn", &tsn.0),
+        Cause::CookieWhileShuttingDown => Item::new("COOKIE_RECEIVED_WHILE_SHUTTING_DOWN"),
+        Cause::NewAddresses(value) => opaque(Item::new("RESTART_WITH_NEW_ADDRESSES"), value),
+        Cause::UserInitiatedAbort(value) => opaque(Item::new("USER_INITIATED_ABORT"), value),
+        Cause::ProtocolViolation(value) => opaque(Item::new("PROTOCOL_VIOLATION"), value),
+        other => Item::new("CAUSE").with("len", &other.length()),
+    }
+}

@@ -1,0 +1,347 @@
+//! TCP as scripts write it: `P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.
+//!
+//! Sequence numbers count from the SYN of their side, our clock in timestamps from the first one of ours that a script names.
+
+use hol_base::Seed;
+use hol_tcp::{Config, Endpoint};
+use hol_transport::Endpoint as _;
+use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
+use hol_wire::{Address, Packet, Stamp, Transport};
+
+use crate::protocol::Protocol;
+use crate::words::{Words, number};
+
+const LOCAL: (Address, u16) = (Address::new(10, 0, 0, 1), 1000);
+const PEER: (Address, u16) = (Address::new(10, 0, 0, 2), 80);
+/// The sequence number of the peer's SYN: its data wraps.
+const PEER_START: SeqNum = SeqNum(u32::MAX - 99);
+
+/// A TCP endpoint, and what a script's numbers are on its wire.
+pub(crate) struct Tcp {
+    endpoint: Endpoint,
+    config: Config,
+    /// The sequence number of our SYN.
+    start: Option<SeqNum>,
+    /// Our clock when a script calls it 0.
+    clock: Option<u32>,
+}
+
+/// A segment as a script writes it; what it leaves out may be anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    flags: Flags,
+    seq: u32,
+    length: usize,
+    ack: Option<u32>,
+    window: Option<u16>,
+    options: Option<Options>,
+}
+
+impl Line {
+    fn parse(line: &str) -> Result<Self, String> {
+        let mut words = Words::new(line);
+        let flags = flags(words.next())?;
+        let (seq, length) = range(words.next())?;
+        let mut parsed =
+            Self { flags, seq, length, ack: None, window: None, options: Some(Options::default()) };
+        while !words.is_empty() {
+            if words.take("<") {
+                parsed.options = options(words.until(">")?)?;
+                continue;
+            }
+            match words.next() {
+                "ack" => parsed.ack = Some(number("ack", words.next())?),
+                "win" => parsed.window = Some(number("win", words.next())?),
+                other => {
+                    return Err(format!("{other:?} is no part of a segment; write ack, win or <options>"));
+                }
+            }
+        }
+        if flags.contains(Flags::ACK) != parsed.ack.is_some() {
+            return Err(format!(
+                "{line:?}: \".\" among the flags and \"ack N\" go together; write both or neither"
+            ));
+        }
+        Ok(parsed)
+    }
+}
+
+fn flags(word: &str) -> Result<Flags, String> {
+    word.chars().try_fold(Flags::default(), |flags, letter| {
+        Ok(flags
+            | match letter {
+                'S' => Flags::SYN,
+                'F' => Flags::FIN,
+                'R' => Flags::RST,
+                'P' => Flags::PSH,
+                '.' => Flags::ACK,
+                '-' => Flags::default(),
+                _ => {
+                    return Err(format!(
+                        "{word:?} are no flags; write some of S, F, R, P and \".\", or \"-\" for none"
+                    ));
+                }
+            })
+    })
+}
+
+/// `1:1001(1000)`: where it begins, and how long it is.
+fn range(word: &str) -> Result<(u32, usize), String> {
+    let form =
+        || format!("{word:?} is no range of sequence numbers; write first:end(length), as in 1:1001(1000)");
+    let (first, rest) = word.split_once(':').ok_or_else(form)?;
+    let (end, length) = rest.split_once('(').ok_or_else(form)?;
+    let (first, end): (u32, u32) = (number("a sequence number", first)?, number("a sequence number", end)?);
+    let length: usize = number("a length", length.trim_end_matches(')'))?;
+    if first.wrapping_add(length as u32) != end {
+        return Err(format!(
+            "{word:?}: {first} and {length} octets end at {}; write that",
+            first.wrapping_add(length as u32)
+        ));
+    }
+    Ok((first, length))
+}
+
+/// The options between `<` and `>`, in any order; `...` is whatever there is.
+fn options(list: &str) -> Result<Option<Options>, String> {
+    if list == "..." {
+        return Ok(None);
+    }
+    let mut options = Options::default();
+    for option in list.split(',') {
+        let mut words = Words::new(option);
+        match words.next() {
+            "mss" => options.mss = Some(number("mss", words.next())?),
+            "wscale" => options.window_scale = Some(number("wscale", words.next())?),
+            "sackOK" => options.sack_permitted = true,
+            "nop" | "eol" => {}
+            "TS" => {
+                let (_, value, _, echo) = (words.next(), words.next(), words.next(), words.next());
+                options.timestamps =
+                    Some(Timestamps { value: number("val", value)?, echo: number("ecr", echo)? });
+            }
+            "sack" => {
+                while !words.is_empty() {
+                    let block = words.next();
+                    let edges = block
+                        .split_once(':')
+                        .ok_or_else(|| format!("{block:?} is no block; write 1:1001"))?;
+                    let (left, right) =
+                        (number("a block's edge", edges.0)?, number("a block's edge", edges.1)?);
+                    options.sack.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
+                }
+            }
+            other => {
+                return Err(format!(
+                    "{other:?} is no option; there are mss, sackOK, wscale, nop, eol, \"TS val N ecr N\", \"sack N:N\" and <...>"
+                ));
+            }
+        }
+    }
+    Ok(Some(options))
+}
+
+impl Tcp {
+    /// An endpoint without a connection.
+    pub(crate) fn new(config: &Config) -> Self {
+        // The script is the application: it reads when it says so.
+        let config = Config { wakeup: hol_base::Duration::ZERO, ..config.clone() };
+        let endpoint = Endpoint::connect(config.clone(), LOCAL, PEER, Seed(1).rng());
+        Self { endpoint, config, start: None, clock: None }
+    }
+
+    fn start(&self) -> SeqNum {
+        self.start.unwrap_or_default()
+    }
+
+    fn payload(&self, ours: bool, line: &Line) -> Vec<u8> {
+        let first = line.seq.wrapping_sub(1) as usize;
+        (first..first + line.length).map(|offset| self.octet(ours, offset)).collect()
+    }
+
+    /// A segment that left, in the numbers of a script.
+    fn read(&mut self, segment: &Segment) -> Line {
+        if segment.flags.contains(Flags::SYN) && self.start.is_none() {
+            self.start = Some(segment.seq);
+        }
+        let Segment { flags, seq, ack, window, .. } = *segment;
+        let mut options = segment.options.clone();
+        for SackBlock { left, right } in &mut options.sack {
+            (*left, *right) = (relative(*left, PEER_START), relative(*right, PEER_START));
+        }
+        if let (Some(stamps), Some(clock)) = (&mut options.timestamps, self.clock) {
+            stamps.value = stamps.value.wrapping_sub(clock);
+        }
+        Line {
+            flags,
+            // A reset without a connection has the number 0 itself.
+            seq: if seq == SeqNum(0) { 0 } else { relative(seq, self.start()).0 },
+            length: segment.payload.len(),
+            ack: flags.contains(Flags::ACK).then(|| relative(ack, PEER_START).0),
+            window: Some(window),
+            options: Some(options),
+        }
+    }
+}
+
+fn relative(number: SeqNum, start: SeqNum) -> SeqNum {
+    SeqNum(number.0.wrapping_sub(start.0))
+}
+
+fn segment_of(packet: &Packet) -> &Segment {
+    match &packet.transport {
+        Transport::Tcp(segment) => segment,
+        other => unreachable!("TCP sends {other:?}"),
+    }
+}
+
+impl Protocol for Tcp {
+    fn endpoint(&mut self) -> &mut dyn hol_transport::Endpoint {
+        &mut self.endpoint
+    }
+
+    fn listen(&mut self) {
+        self.endpoint = Endpoint::listen(self.config.clone(), LOCAL, Seed(1).rng());
+    }
+
+    fn packet(&mut self, text: &str) -> Result<Packet, String> {
+        let line = Line::parse(text)?;
+        let missing = "a segment that comes has a window; write \"win N\"";
+        let window = line.window.or(line.flags.contains(Flags::RST).then_some(0)).ok_or(missing)?;
+        let payload = self.payload(false, &line).into();
+        let mut options =
+            line.options.ok_or("a segment that comes has its options; write them instead of \"...\"")?;
+        for SackBlock { left, right } in &mut options.sack {
+            (*left, *right) = (self.start() + left.0, self.start() + right.0);
+        }
+        if let (Some(stamps), Some(clock)) = (&mut options.timestamps, self.clock) {
+            stamps.echo = stamps.echo.wrapping_add(clock);
+        }
+        let segment = Segment {
+            source_port: PEER.1,
+            destination_port: LOCAL.1,
+            seq: PEER_START + line.seq,
+            ack: line.ack.map_or(SeqNum::default(), |ack| self.start() + ack),
+            flags: line.flags,
+            window,
+            options,
+            payload,
+            stamp: Stamp::default(),
+        };
+        Ok(Packet::new(PEER.0, LOCAL.0, segment))
+    }
+
+    fn differs(&mut self, text: &str, packet: &Packet) -> Result<Option<String>, String> {
+        let line = Line::parse(text)?;
+        let segment = segment_of(packet);
+        if let (None, Some(Options { timestamps: Some(named), .. }), Some(stamps)) =
+            (self.clock, &line.options, segment.options.timestamps)
+        {
+            self.clock = Some(stamps.value.wrapping_sub(named.value));
+        }
+        let got = self.read(segment);
+        let wanted = Line {
+            window: line.window.or(got.window),
+            options: line.options.clone().or(got.options.clone()),
+            ..line
+        };
+        if segment.payload != self.payload(true, &got) {
+            return Ok(Some(format!("{}, with other octets than were written", print(&got))));
+        }
+        Ok((wanted != got).then(|| print(&got)))
+    }
+
+    fn show(&mut self, packet: &Packet) -> String {
+        let line = self.read(segment_of(packet));
+        print(&line)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let endpoint = &self.endpoint;
+        Some(match name {
+            "tcpi_state" => endpoint.state_name().to_owned(),
+            "tcpi_snd_cwnd" => endpoint.cwnd().to_string(),
+            "tcpi_snd_ssthresh" => endpoint.ssthresh().to_string(),
+            "tcpi_rto" => (endpoint.rto().as_nanos() / 1000).to_string(),
+            "tcpi_rtt" => (endpoint.srtt()?.as_nanos() / 1000).to_string(),
+            "tcpi_total_retrans" => {
+                let counted = endpoint.statistics();
+                (counted.fast_retransmissions + counted.timeout_retransmissions).to_string()
+            }
+            _ => return None,
+        })
+    }
+
+    fn octet(&self, ours: bool, offset: usize) -> u8 {
+        (offset % 251) as u8 ^ if ours { 0 } else { 0xff }
+    }
+}
+
+/// A segment as a script would write it.
+fn print(line: &Line) -> String {
+    let Line { flags, seq, length, ack, window, options } = line;
+    let mut parts = vec![format!("{} {seq}:{}({length})", letters(*flags), seq.wrapping_add(*length as u32))];
+    parts.extend(ack.map(|ack| format!("ack {ack}")));
+    parts.extend(window.map(|window| format!("win {window}")));
+    let named: Vec<_> = options.iter().flat_map(print_options).collect();
+    if !named.is_empty() {
+        parts.push(format!("<{}>", named.join(",")));
+    }
+    parts.join(" ")
+}
+
+fn letters(flags: Flags) -> String {
+    let order =
+        [(Flags::SYN, 'S'), (Flags::FIN, 'F'), (Flags::RST, 'R'), (Flags::PSH, 'P'), (Flags::ACK, '.')];
+    let set: String =
+        order.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, letter)| letter).collect();
+    if set.is_empty() { "-".to_owned() } else { set }
+}
+
+fn print_options(options: &Options) -> Vec<String> {
+    let mut named = Vec::new();
+    named.extend(options.mss.map(|mss| format!("mss {mss}")));
+    named.extend(options.sack_permitted.then(|| "sackOK".to_owned()));
+    named.extend(options.timestamps.map(|stamps| format!("TS val {} ecr {}", stamps.value, stamps.echo)));
+    named.extend(options.window_scale.map(|shift| format!("wscale {shift}")));
+    if !options.sack.is_empty() {
+        let blocks = options.sack.iter().map(|block| format!(" {}:{}", block.left.0, block.right.0));
+        named.push(format!("sack{}", blocks.collect::<String>()));
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_written_as_it_is_read() {
+        for text in [
+            "S 0:0(0) win 65535 <mss 1460,sackOK,TS val 1 ecr 0,wscale 7>",
+            "FP. 1:1001(1000) ack 1 win 257",
+            ". 1:1(0) ack 4294967295 win 0 <sack 1:2 4:5>",
+            "R 5:5(0) win 0",
+        ] {
+            assert_eq!(print(&Line::parse(text).unwrap()), text);
+        }
+        let any = Line::parse(". 1:1(0) ack 1 <...>").unwrap();
+        assert_eq!((any.window, any.options), (None, None));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_its_cure() {
+        for (text, cure) in [
+            ("X 0:0(0)", "write some of S"),
+            (". 1:3(1) ack 1", "end at 2"),
+            ("P 1:2(1) ack 1", "both or neither"),
+            ("S 0:0(0) urg 1", "write ack, win"),
+            ("S 0:0(0) <ms 1>", "there are mss"),
+            (". 1:1(0) ack 1 <sack 1>", "write 1:1001"),
+            ("S 0:0", "write first:end"),
+        ] {
+            let problem = Line::parse(text).unwrap_err();
+            assert!(problem.contains(cure), "{text}: {problem}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The time of a step: `0.5`, `+0.1`, `*`, `+0~+0.2`, `+0...0.2`.
+
+use hol_base::{Duration, Time};
+
+use crate::words::number;
+
+/// When something has to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// So long after the start of the script.
+    At(Duration),
+    /// So long after the step before.
+    After(Duration),
+    /// Between these, counted from the step before.
+    Within(Duration, Duration),
+    /// At any time.
+    Whenever,
+}
+
+/// A script that waits longer for a packet has failed.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+impl When {
+    /// Reads the first word of a step.
+    pub(crate) fn parse(word: &str) -> Result<Self, String> {
+        if word == "*" {
+            return Ok(Self::Whenever);
+        }
+        if let Some((first, last)) = word.split_once('~').or_else(|| word.split_once("...")) {
+            return Ok(Self::Within(seconds(first)?, seconds(last)?));
+        }
+        let span = seconds(word)?;
+        Ok(if word.starts_with('+') { Self::After(span) } else { Self::At(span) })
+    }
+
+    /// The first and the last moment for it, `before` being the time of the step before.
+    pub(crate) fn bounds(self, before: Time) -> (Time, Time) {
+        match self {
+            Self::At(span) => (Time::ZERO + span, Time::ZERO + span),
+            Self::After(span) => (before + span, before + span),
+            Self::Within(first, last) => (before + first, before + last),
+            Self::Whenever => (before, before + PATIENCE),
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = number("a time", text.trim_start_matches('+'))
+        .map_err(|_| format!("{text:?} is no time; write seconds such as \"+0.1\", \"2\" or \"*\""))?;
+    if !(0.0..1e9).contains(&seconds) {
+        return Err(format!("{text:?} is no time; it lies between 0 and 1e9 seconds"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_absolute_relative_or_a_range() {
+        let ms = Duration::from_millis;
+        let after = |text: &str| When::parse(text).unwrap().bounds(Time::from_millis(1000));
+        assert_eq!(after("2.5"), (Time::from_millis(2500), Time::from_millis(2500)));
+        assert_eq!(after("+.1"), (Time::from_millis(1100), Time::from_millis(1100)));
+        assert_eq!(after("+0~+0.2"), (Time::from_millis(1000), Time::from_millis(1200)));
+        assert_eq!(after("+0...0.2"), after("+0~+0.2"));
+        assert_eq!(When::parse("*"), Ok(When::Whenever));
+        assert_eq!(When::parse("+1"), Ok(When::After(ms(1000))));
+        assert!(When::parse("soon").unwrap_err().contains("write seconds"));
+        assert!(When::parse("-1").unwrap_err().contains("between"));
+    }
+}

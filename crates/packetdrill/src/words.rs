@@ -1,0 +1,50 @@
+//! Cutting a line into its words.
+
+use std::str::FromStr;
+
+/// What is left of a line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'a>(&'a str);
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(line: &'a str) -> Self {
+        Self(line.trim())
+    }
+
+    /// Everything that is left.
+    pub(crate) fn rest(self) -> &'a str {
+        self.0
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next word, empty at the end.
+    pub(crate) fn next(&mut self) -> &'a str {
+        let (word, rest) = self.0.split_once(char::is_whitespace).unwrap_or((self.0, ""));
+        self.0 = rest.trim_start();
+        word
+    }
+
+    /// Takes `prefix` if it comes next.
+    pub(crate) fn take(&mut self, prefix: &str) -> bool {
+        let rest = self.0.strip_prefix(prefix);
+        self.0 = rest.map_or(self.0, str::trim_start);
+        rest.is_some()
+    }
+
+    /// What lies before `end`, which is taken too.
+    pub(crate) fn until(&mut self, end: &str) -> Result<&'a str, String> {
+        let cut = self.0.split_once(end);
+        let (before, rest) =
+            cut.ok_or_else(|| format!("{:?} has no {end:?}; write one behind it", self.0))?;
+        self.0 = rest.trim_start();
+        Ok(before.trim())
+    }
+}
+
+/// The number that `text` is; `what` names it where it is none.
+pub(crate) fn number<T: FromStr>(what: &str, text: &str) -> Result<T, String> {
+    text.trim().parse().map_err(|_| format!("{what} is {text:?}; write a number"))
+}

@@ -1,0 +1,40 @@
+//! Which parameters of an INIT or INIT ACK are read, and which the peer is to hear of. RFC 9260 sections 3.2.1 and 3.2.2.
+
+use hol_wire::sctp::Parameter;
+
+/// Those that are to be read: an unknown one may say that it is the last.
+pub(crate) fn readable(parameters: &[Parameter]) -> &[Parameter] {
+    let stops =
+        |parameter: &Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x8000 == 0);
+    let last = parameters.iter().position(stops);
+    &parameters[..last.map_or(parameters.len(), |last| last + 1)]
+}
+
+/// Those among them that we do not know and that want to be reported.
+pub(crate) fn unrecognized(parameters: &[Parameter]) -> Vec<Parameter> {
+    let reports =
+        |parameter: &&Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x4000 != 0);
+    readable(parameters).iter().filter(reports).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn unknown(kind: u16) -> Parameter {
+        Parameter::Unknown { kind, value: Bytes::from_static(&[1, 2, 3, 4]) }
+    }
+
+    #[test]
+    fn unknown_parameters_are_treated_as_their_top_bits_say() {
+        // RFC 9260 section 3.2.1: 0x4000 reports, 0x8000 reads on.
+        let reported = |kinds: &[u16]| {
+            let parameters: Vec<Parameter> = kinds.iter().copied().map(unknown).collect();
+            (readable(&parameters).len(), unrecognized(&parameters))
+        };
+        assert_eq!(reported(&[0xc001, 0x8001, 0xc002]), (3, vec![unknown(0xc001), unknown(0xc002)]));
+        assert_eq!(reported(&[0x4001, 0xc002]), (1, vec![unknown(0x4001)]));
+        assert_eq!(reported(&[0x0001, 0xc002]), (1, vec![]));
+    }
+}

@@ -1,0 +1,67 @@
+//! What nobody else may guess. RFC 9260 sections 5.1.3, 5.3.1 and 5.4; RFC 4086.
+
+use hmac::{Hmac, KeyInit, Mac};
+use hol_base::Rng;
+use sha2::Sha256;
+
+/// A key that stays here. It is as good as the random stream that it comes from.
+#[derive(Debug)]
+pub(crate) struct Secret(Hmac<Sha256>);
+
+impl Secret {
+    /// Draws a key of 192 bits.
+    pub(crate) fn new(rng: &mut Rng) -> Self {
+        let key = [(); 3].map(|()| rng.next_u64().to_be_bytes()).concat();
+        Self(Hmac::new_from_slice(&key).expect("HMAC takes keys of every length"))
+    }
+
+    /// HMAC-SHA-256, its first half. RFC 2104 section 5.
+    pub(crate) fn sign(&self, octets: &[u8]) -> [u8; 16] {
+        let mac = self.0.clone().chain_update(octets).finalize().into_bytes();
+        std::array::from_fn(|index| mac[index])
+    }
+
+    /// Whether we signed these octets so.
+    pub(crate) fn has_signed(&self, octets: &[u8], signature: &[u8; 16]) -> bool {
+        self.0.clone().chain_update(octets).verify_truncated_left(signature).is_ok()
+    }
+
+    /// What the peer sees instead of a number that was drawn: it tells nothing of those that are drawn next.
+    pub(crate) fn number(&self, drawn: u64) -> u64 {
+        self.sign(&drawn.to_be_bytes())
+            .iter()
+            .take(8)
+            .fold(0, |number, octet| number << 8 | u64::from(*octet))
+    }
+
+    /// A Verification Tag, never zero. Section 5.3.1.
+    pub(crate) fn tag(&self, drawn: u64) -> u32 {
+        ((self.number(drawn) >> 32) as u32).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Seed;
+
+    #[test]
+    fn another_key_gives_other_numbers_and_signatures() {
+        // RFC 9260 sections 5.1.3 and 5.3.1: neither follows from what the peer has seen without the key.
+        let [one, same, other] = [1, 1, 2].map(|seed| Secret::new(&mut Seed(seed).rng()));
+        assert_eq!((one.number(7), one.sign(b"cookie")), (same.number(7), same.sign(b"cookie")));
+        assert_ne!(one.number(7), other.number(7));
+        assert_ne!(one.number(7), one.number(8));
+        assert_ne!(one.sign(b"cookie"), other.sign(b"cookie"));
+        assert_ne!(one.sign(b"cookie"), one.sign(b"cooking"));
+    }
+
+    #[test]
+    fn the_signature_is_an_hmac() {
+        // RFC 4231 section 4.3, test case 2.
+        let secret = Secret(Hmac::new_from_slice(b"Jefe").unwrap());
+        let hex: String =
+            secret.sign(b"what do ya want for nothing?").iter().map(|octet| format!("{octet:02x}")).collect();
+        assert_eq!(hex, "5bdcc146bf60754e6a042426089575c7");
+    }
+}
