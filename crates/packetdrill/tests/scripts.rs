@@ -28,6 +28,17 @@ fn tcp_keeps_to_its_scripts() {
     play_folder("tcp");
 }
 
+/// docs/conformance-tcp.md says which rule each of them is for.
+#[test]
+fn every_script_of_tcp_is_in_the_list_of_rules() {
+    let list = include_str!("../../../docs/conformance-tcp.md");
+    let folder = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp")).unwrap();
+    let names = folder.map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned());
+    let words: Vec<&str> = list.split([' ', ',', '\n']).collect();
+    let missing: Vec<_> = names.filter(|name| !words.contains(&name.as_str())).collect();
+    assert!(missing.is_empty(), "docs/conformance-tcp.md lacks {missing:?}");
+}
+
 /// Each breaks the script for another reason; the line and the words that tell it.
 #[test]
 fn a_script_that_does_not_hold_tells_where_and_why() {
