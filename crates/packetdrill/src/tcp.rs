@@ -3,7 +3,7 @@
 //! Sequence numbers count from the SYN of their side, our clock in timestamps from the first one of ours that a script names.
 
 use hol_base::Seed;
-use hol_tcp::{Config, Endpoint};
+use hol_tcp::{Config, Endpoint, State};
 use hol_transport::Endpoint as _;
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::{Address, Packet, Stamp, Transport};
@@ -206,6 +206,9 @@ impl Protocol for Tcp {
 
     fn packet(&mut self, text: &str) -> Result<Packet, String> {
         let line = Line::parse(text)?;
+        if self.endpoint.state() == State::Listen {
+            self.start = None;
+        }
         let missing = "a segment that comes has a window; write \"win N\"";
         let window = line.window.or(line.flags.contains(Flags::RST).then_some(0)).ok_or(missing)?;
         let payload = self.payload(false, &line).into();

@@ -11,10 +11,16 @@ fn play_folder(folder: &str) {
         files.filter(|file| file.extension().is_some_and(|ext| ext == "pkt")).collect();
     scripts.sort();
     assert!(!scripts.is_empty(), "no scripts in {}", folder.display());
-    let fails =
-        |script: &PathBuf| hol_packetdrill::play_file(script).err().map(|mistake| mistake.to_string());
-    let mistakes: Vec<String> = scripts.iter().filter_map(fails).collect();
+    let mistakes: Vec<String> = scripts.iter().filter_map(|script| failure(script)).collect();
     assert!(mistakes.is_empty(), "{} of {} scripts:\n{}", mistakes.len(), scripts.len(), mistakes.join("\n"));
+}
+
+/// Why a script fails; an endpoint that panics does, and the others go on.
+fn failure(script: &Path) -> Option<String> {
+    match std::panic::catch_unwind(|| hol_packetdrill::play_file(script)) {
+        Ok(played) => played.err().map(|mistake| mistake.to_string()),
+        Err(_) => Some(format!("{}: the endpoint panics, see above", script.display())),
+    }
 }
 
 #[test]
@@ -62,6 +68,17 @@ fn collect(folder: &Path, text: &mut String) {
             text.push_str(&std::fs::read_to_string(&entry).expect("a source"));
         }
     }
+}
+
+/// docs/conformance-tcp.md says which rule each of them is for.
+#[test]
+fn every_script_of_tcp_is_in_the_list_of_rules() {
+    let list = include_str!("../../../docs/conformance-tcp.md");
+    let folder = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp")).unwrap();
+    let names = folder.map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned());
+    let words: Vec<&str> = list.split([' ', ',', '\n']).collect();
+    let missing: Vec<_> = names.filter(|name| !words.contains(&name.as_str())).collect();
+    assert!(missing.is_empty(), "docs/conformance-tcp.md lacks {missing:?}");
 }
 
 /// Each breaks the script for another reason; the line and the words that tell it.

@@ -72,14 +72,9 @@ pub(crate) fn weight(segment: &SentSegment, unit: CongestionUnit) -> u32 {
 }
 
 impl Endpoint {
-    /// Processes the ACK field and the SACK blocks; `false` if the segment is to be dropped.
-    pub(crate) fn process_ack(&mut self, now: Time, segment: &Segment) -> bool {
+    /// Processes the ACK field, which is acceptable, and the SACK blocks.
+    pub(crate) fn process_ack(&mut self, now: Time, segment: &Segment) {
         let ack = segment.ack;
-        if ack.after(self.snd.nxt()) {
-            // It acknowledges what was never sent.
-            self.send_ack(now);
-            return false;
-        }
         let mut news = News {
             prior_una: self.snd.una(),
             carried_data: segment.sequence_length() > 0,
@@ -93,8 +88,13 @@ impl Endpoint {
             self.episode.timeouts.reset();
         }
         news.window_updated = self.snd.update_window(segment);
+        if self.snd.window_is_closed() {
+            // A window that has shrunk to nothing is probed by what is sent again, as long as the peer answers. RFC 9293
+            // section 3.8.6.
+            self.episode.timeouts.reset();
+        }
         if !news.advanced && news.carried_data && segment.options.sack.is_empty() {
-            return true;
+            return;
         }
         let prior_highest =
             if self.agreed.sack() { self.board.highest_sacked(self.snd.una()) } else { self.snd.una() };
@@ -109,27 +109,21 @@ impl Endpoint {
             }
             self.persist_or_stop(now);
             self.probe_acknowledged(ack, &news);
-            return true;
+            return;
         }
         self.take_acknowledged(now, prior_highest, prior_sacked, &mut news);
         self.react(now, ack, &mut news);
         self.announce_space();
-        true
     }
 
-    /// An ACK that others have overtaken may still carry news. RFC 5961 section 5.2 bounds how old it may be.
-    fn old_ack(&mut self, now: Time, segment: &Segment, mut news: News) -> bool {
-        if self.snd.una().distance_from(segment.ack) > self.snd.max_window().max(1) {
-            self.send_ack(now);
-            return false;
-        }
+    /// An ACK that others have overtaken may still carry news.
+    fn old_ack(&mut self, now: Time, segment: &Segment, mut news: News) {
         if self.agreed.sack() && !segment.options.sack.is_empty() {
             news.carried_data = true;
             self.tag(now, segment, &mut news);
             let resend = self.alert(now, &mut news);
             self.resend_by(now, resend);
         }
-        true
     }
 
     /// Recovery, timer, window, in this order; then what recovery lets out.

@@ -76,6 +76,11 @@ impl Acknowledging {
         self.quick > 0 && !self.interactive()
     }
 
+    /// Nothing but a FIN has come, so nothing tells how long to wait.
+    fn is_new(&self) -> bool {
+        self.delay.is_none()
+    }
+
     fn go_quick(&mut self, window: u32) {
         let segments = (window / (2 * self.segment_size)).max(2).min(self.quick_segments);
         self.quick = self.quick.max(segments);
@@ -217,6 +222,8 @@ impl Endpoint {
             self.send_ack(now);
         } else if !self.reassembly.is_empty() {
             self.acknowledge_out_of_order(now);
+        } else if self.acks.is_new() {
+            self.send_ack(now);
         } else {
             let delay = self.acks.current_delay(self.rtt.srtt(), self.config.clock_granularity);
             if self.timers.delay_ack(now, delay) {

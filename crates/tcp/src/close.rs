@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::Event;
 use hol_wire::Address;
-use hol_wire::tcp::Flags;
+use hol_wire::tcp::{Flags, Segment};
 
 use crate::{Endpoint, State};
 
@@ -65,6 +65,8 @@ impl Endpoint {
     pub(crate) fn fin_received(&mut self, now: Time) {
         self.reader.tell(Event::PeerClosed);
         self.acks.owe();
+        // What else was held lies behind it, where nothing can be.
+        self.reassembly.clear();
         match self.machine.state() {
             State::Established => {
                 self.machine.fin_received();
@@ -89,8 +91,10 @@ impl Endpoint {
         self.reader.tell(Event::Closed);
     }
 
-    /// The peer sends its FIN again: our acknowledgment was lost. RFC 9293 section 3.10.7.4, eighth.
-    pub(crate) fn time_wait_again(&mut self, now: Time) {
-        self.timers.start_time_wait(now, self.config.time_wait);
+    /// If the peer sends its FIN again, our acknowledgment was lost: 2 MSL start over. RFC 9293 section 3.10.7.4, eighth.
+    pub(crate) fn fin_repeated(&mut self, now: Time, segment: &Segment) {
+        if self.machine.state() == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            self.timers.start_time_wait(now, self.config.time_wait);
+        }
     }
 }

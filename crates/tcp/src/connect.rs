@@ -9,13 +9,18 @@ use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
 use crate::endpoint::initial_window;
 use crate::episode::Episode;
 use crate::nagle::SmallSegments;
+use crate::receive_sequence::ReceiveSequence;
+use crate::rtt::Rtt;
 use crate::scoreboard::{Scoreboard, SentSegment};
+use crate::send_sequence::SendSequence;
 use crate::timers::Purpose;
 use crate::validation::Usage;
 use crate::{Config, Endpoint, State};
 
 /// The peer's segment size if it names none. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u16 = 536;
+/// The least that a peer's segment size counts for: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
+const LEAST_MSS: u16 = 48;
 /// Octets that timestamps take from every segment.
 const TIMESTAMPS_LENGTH: u32 = 12;
 
@@ -88,7 +93,7 @@ impl Endpoint {
         let Options { mss, window_scale, sack_permitted, timestamps, sack: _, mptcp: _ } = &syn.options;
         self.timestamps.negotiate(self.config.timestamps, *timestamps);
         let scale = window_scale.filter(|_| self.config.window_scale > 0);
-        let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).min(self.config.mss));
+        let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
         let mss = agreed - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 };
         self.agreed = Agreed { mss, sack: self.config.sack && *sack_permitted };
         self.snd.on_syn(syn, scale);
@@ -147,6 +152,22 @@ impl Endpoint {
         let Some(syn) = self.board.front() else { return };
         let (seq, flags) = (syn.seq, syn.flags);
         self.transmit(now, seq, flags, Bytes::new(), now);
+    }
+
+    /// The peer has begun the handshake, and it is not complete.
+    pub(crate) fn is_embryonic(&self) -> bool {
+        self.machine.state() == State::SynReceived && self.machine.is_passive()
+    }
+
+    /// The handshake came to nothing, and the application need not know. RFC 9293 section 3.10.7.4, second and fourth.
+    pub(crate) fn listen_again(&mut self) {
+        self.machine.listen_again();
+        self.remote = None;
+        self.timers.stop();
+        (self.snd, self.rcv) = (SendSequence::default(), ReceiveSequence::default());
+        self.board = Scoreboard::default();
+        self.episode = Episode::new(&self.config);
+        self.rtt = Rtt::new(&self.config);
     }
 
     /// The handshake is complete.

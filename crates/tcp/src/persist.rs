@@ -8,23 +8,27 @@ use hol_wire::tcp::Flags;
 use crate::Endpoint;
 use crate::timers::Purpose;
 
-/// Zero-window probes in a row.
+/// Zero-window probes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Persist {
-    probes: u32,
+    /// Since the peer was heard of last.
+    unanswered: u32,
+    /// Since the window closed: each doubles the time to the next.
+    sent: u32,
 }
 
 impl Endpoint {
     /// The persist timer expired: a probe leaves, and the next one waits twice as long.
     pub(crate) fn persist_timeout(&mut self, now: Time) {
         if self.board.len() > 0 || !self.queue.has_unsent() {
-            self.episode.persist.probes = 0;
+            self.episode.persist = Persist::default();
             return;
         }
-        if self.episode.persist.probes >= self.config.max_retries {
+        if self.episode.persist.unanswered >= self.config.max_retries {
             return self.end(Event::Failed { reason: "the peer's window stays closed" });
         }
-        self.episode.persist.probes += 1;
+        self.episode.persist.unanswered += 1;
+        self.episode.persist.sent += 1;
         if self.snd.window_end().after(self.snd.nxt()) {
             // The window is open, but smaller than a segment: what fits goes out. RFC 9293 section 3.8.6.2.1.
             self.send_partial(now);
@@ -33,19 +37,24 @@ impl Endpoint {
         // One octet back, so that the peer has to answer.
         let seq = self.snd.una() - 1;
         self.transmit(now, seq, Flags::ACK, Bytes::new(), now);
-        let wait = self.rtt.rto() * (1 << self.episode.persist.probes.min(16));
+        self.await_window(now);
+    }
+
+    /// The next probe leaves after an RTO, or twice what the one before it waited.
+    fn await_window(&mut self, now: Time) {
+        let wait = self.rtt.rto() * (1 << self.episode.persist.sent.min(16));
         self.timers.arm(now, Purpose::Persist, wait.min(self.config.rto_max));
     }
 
     /// An ACK came while nothing was outstanding: the timer goes on only if the window is still closed.
     pub(crate) fn persist_or_stop(&mut self, now: Time) {
-        self.episode.persist.probes = 0;
-        if !self.queue.has_unsent() {
-            return;
+        self.episode.persist.unanswered = 0;
+        if self.snd.usable_window() > 0 {
+            self.episode.persist.sent = 0;
         }
         let size = self.queue.length().min(self.payload_limit()) as u32;
-        if (self.snd.nxt() + size).after(self.snd.window_end()) {
-            self.timers.arm(now, Purpose::Persist, self.rtt.rto());
+        if self.queue.has_unsent() && (self.snd.nxt() + size).after(self.snd.window_end()) {
+            self.await_window(now);
         } else if self.timers.waits_for(Purpose::Persist) {
             self.timers.disarm();
         }

@@ -54,8 +54,10 @@ impl Endpoint {
     pub(crate) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
         let (in_flight, ssthresh, quantum) = (self.in_flight(), self.cwnd.ssthresh(), self.cwnd.quantum());
         if !self.config.prr {
-            // RFC 5681 section 3.2 and RFC 6675 section 5: at once, but the first retransmission always leaves.
-            let first = if self.episode.prr.out == 0 { in_flight + quantum } else { 0 };
+            // RFC 5681 section 3.2 and RFC 6675 section 5: at once, but the first retransmission always leaves, and so does
+            // the one that a partial acknowledgment asks for (RFC 6582 section 3.2, step 3).
+            let partial = advanced && !self.agreed.sack();
+            let first = if self.episode.prr.out == 0 || partial { in_flight + quantum } else { 0 };
             self.cwnd.set_cwnd(ssthresh.max(first));
             return;
         }

@@ -119,6 +119,13 @@ impl Reassembly {
         duplicate
     }
 
+    /// Nothing that waits will be read.
+    pub(crate) fn clear(&mut self) {
+        self.pieces.clear();
+        self.octets = 0;
+        self.blocks.clear();
+    }
+
     fn keep(&mut self, index: usize, piece: Piece) {
         self.octets += piece.payload.len();
         self.pieces.insert(index, piece);

@@ -55,14 +55,10 @@ impl Endpoint {
         if has(Flags::RST) {
             return self.reset_arrives(now, segment);
         }
-        if has(Flags::SYN) {
-            if self.machine.state() == State::SynReceived && segment.seq.next() == self.rcv.nxt() {
-                self.answer_syn_again(now);
-            } else {
-                // RFC 5961 section 4.2: a SYN never resets a connection.
-                self.send_ack(now);
-            }
-            return;
+        let known_syn = self.machine.state() == State::SynReceived && segment.seq.next() == self.rcv.nxt();
+        // In a simultaneous open the peer's SYN comes again, with the ACK of ours. RFC 9293 section 3.5, figure 7.
+        if has(Flags::SYN) && !(known_syn && has(Flags::ACK)) {
+            return self.syn_arrives(now, known_syn);
         }
         if !has(Flags::ACK) {
             return;
@@ -76,13 +72,34 @@ impl Endpoint {
         if !self.acknowledgment_arrives(now, segment) {
             return;
         }
-        self.text_arrives(now, segment);
+        if has(Flags::SYN) {
+            self.acks.owe();
+            self.acks.hasten(true);
+        } else {
+            self.text_arrives(now, segment);
+        }
         self.push_pending(now);
         self.acknowledge(now);
     }
 
+    /// A SYN where the connection has one already. RFC 9293 section 3.10.7.4, fourth.
+    fn syn_arrives(&mut self, now: Time, known: bool) {
+        if known {
+            self.answer_syn_again(now);
+        } else if self.is_embryonic() {
+            self.listen_again();
+        } else {
+            // RFC 5961 section 4.2: a SYN never resets a connection.
+            self.send_ack(now);
+        }
+    }
+
     /// The ACK field; `false` if the rest of the segment is not to be looked at.
     fn acknowledgment_arrives(&mut self, now: Time, segment: &Segment) -> bool {
+        if !self.is_acknowledgment_acceptable(segment) {
+            self.send_ack(now);
+            return false;
+        }
         let echoes = segment.options.timestamps.filter(|_| segment.seq.at_or_before(self.rcv.acknowledged()));
         if let Some(stamps) = echoes {
             self.timestamps.remember(stamps);
@@ -91,15 +108,20 @@ impl Endpoint {
         if opening {
             self.snd.expect_window_of(segment);
         }
-        if !self.process_ack(now, segment) {
-            return false;
-        }
+        self.process_ack(now, segment);
         if opening {
             self.establish(now);
             self.close_if_asked();
         }
         self.fin_acknowledged(now);
         self.machine.state() != State::Closed
+    }
+
+    /// It acknowledges what was sent, and is no older than a window: all else is forged, and so is the rest of the segment.
+    /// RFC 5961 section 5.2.
+    fn is_acknowledgment_acceptable(&self, segment: &Segment) -> bool {
+        let age = self.snd.una() - self.snd.max_window().max(1);
+        segment.ack.at_or_before(self.snd.nxt()) && segment.ack.at_or_after(age)
     }
 
     /// The segment lies in the window, and is no older than what was accepted before it.
@@ -126,9 +148,7 @@ impl Endpoint {
             }
             self.acks.on_anomaly(self.rcv.offered());
             self.note_duplicate(SackBlock { left: segment.seq, right });
-            if self.machine.state() == State::TimeWait && segment.flags.contains(Flags::FIN) {
-                self.time_wait_again(now);
-            }
+            self.fin_repeated(now, segment);
         } else if segment.sequence_length() == 0 && !self.challenges.admit(now) {
             return;
         }
@@ -142,6 +162,8 @@ impl Endpoint {
         }
         match self.machine.state() {
             State::TimeWait => self.machine.end(),
+            State::SynReceived if self.is_embryonic() => self.listen_again(),
+            State::SynReceived => self.end(Event::Failed { reason: "connection refused" }),
             _ => self.end(Event::Failed { reason: "connection reset" }),
         }
     }
@@ -160,9 +182,14 @@ impl Endpoint {
         self.measure_round_trip(now, segment);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());
         self.reassembly.forget_duplicate();
-        if end.at_or_before(nxt) || !self.machine.state().is_receiving() {
+        if end.at_or_before(nxt) {
             self.statistics.duplicates_received += u64::from(!piece.payload.is_empty());
             self.note_duplicate(SackBlock { left: start, right: end });
+            self.fin_repeated(now, segment);
+            return self.answer_at_once();
+        }
+        if !self.machine.state().is_receiving() {
+            // Nothing can lie behind the peer's FIN.
             return self.answer_at_once();
         }
         if start.at_or_after(self.rcv.window_end()) {

@@ -196,11 +196,9 @@ impl Endpoint {
                 if self.in_flight() >= self.cwnd.cwnd() {
                     break;
                 }
-                let beyond = segment.seq.at_or_after(self.snd.window_end()) && segment.seq != self.snd.una();
-                if beyond {
+                if !self.retransmit(now, index) {
                     break;
                 }
-                self.retransmit(now, index);
                 restart |= index == 0 && !self.timers.waits_for(Purpose::Reordering);
             }
             index += 1;
@@ -210,10 +208,12 @@ impl Endpoint {
         }
     }
 
-    /// Retransmits one segment and counts it.
-    pub(crate) fn retransmit(&mut self, now: Time, index: usize) {
+    /// Retransmits one segment and counts it, unless it lies beyond the peer's window: then it is `false`.
+    pub(crate) fn retransmit(&mut self, now: Time, index: usize) -> bool {
         let unit = self.config.congestion_unit;
-        self.resend(now, index, false);
+        if !self.resend(now, index, false) {
+            return false;
+        }
         self.episode.undo.on_retransmission(now);
         let weight = crate::ack::weight(self.board.get(index), unit);
         self.episode.count_reduction_sent(weight);
@@ -221,5 +221,6 @@ impl Endpoint {
             Phase::Loss => self.statistics.timeout_retransmissions += 1,
             _ => self.statistics.fast_retransmissions += 1,
         }
+        true
     }
 }

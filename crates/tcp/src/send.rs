@@ -88,9 +88,9 @@ impl Endpoint {
 
     /// The next new segment, if every rule lets it go.
     fn next_segment(&self, push: Push) -> Option<Next> {
-        let queued = self.queue.length();
-        let size = queued.min(self.payload_limit());
-        let fin = self.queue.fin_follows(size);
+        let usable = self.snd.usable_window() as usize;
+        let size = self.next_size(usable)?;
+        let fin = self.queue.fin_follows(size) && size < usable;
         if size == 0 && !fin {
             return None;
         }
@@ -100,15 +100,19 @@ impl Endpoint {
         if !fits && in_flight > 0 && push != Push::Probe {
             return None;
         }
-        let end = self.snd.nxt() + size as u32 + u32::from(fin);
-        if end.after(self.snd.window_end()) {
-            return None;
-        }
         let small = size < self.payload_limit() && !fin;
         (push != Push::Normal
             || !small
             || !self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd))
         .then_some(next)
+    }
+
+    /// What the next segment carries, if the peer's window takes all of it or half of its largest window is open: the
+    /// sender's rules against silly windows, RFC 9293 section 3.8.6.2.1.
+    fn next_size(&self, usable: usize) -> Option<usize> {
+        let full = self.queue.length().min(self.payload_limit());
+        let worthwhile = 2 * usable >= self.snd.max_window() as usize;
+        if full <= usable { Some(full) } else { worthwhile.then_some(usable) }
     }
 
     /// Octets of payload that a segment takes now: SACK blocks cost room. RFC 9293 section 3.7.1.
@@ -120,7 +124,7 @@ impl Endpoint {
 
     /// Sends as much as the peer's window takes, however little. RFC 9293 section 3.8.6.2.1.
     pub(crate) fn send_partial(&mut self, now: Time) {
-        let open = self.snd.window_end().distance_from(self.snd.nxt()) as usize;
+        let open = self.snd.usable_window() as usize;
         let size = self.queue.length().min(self.payload_limit()).min(open);
         if size > 0 {
             self.send_segment(now, Next { size, fin: false });
@@ -131,7 +135,7 @@ impl Endpoint {
         let Next { size, fin } = next;
         let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
-        if size < self.agreed.mss() as usize || self.queue.is_empty() {
+        if size > 0 && (size < self.agreed.mss() as usize || self.queue.is_empty()) {
             flags = flags | Flags::PSH;
         }
         if fin {
@@ -154,13 +158,20 @@ impl Endpoint {
         }
     }
 
-    /// Sends the segment at `index` of the scoreboard once more.
-    pub(crate) fn resend(&mut self, now: Time, index: usize, probe: bool) {
+    /// Sends the segment at `index` of the scoreboard once more, but for what lies beyond the peer's window; `false` if all
+    /// of it does. RFC 9293 section 3.8.6: a window may have shrunk.
+    pub(crate) fn resend(&mut self, now: Time, index: usize, probe: bool) -> bool {
         if index == 0 {
             self.board.trim_front(self.snd.una());
         }
+        let open = match self.snd.window_from(self.board.get(index).seq) as usize {
+            // What the peer waits for goes whatever it says, and probes the window.
+            0 if index == 0 => usize::MAX,
+            0 => return false,
+            open => open,
+        };
         // SACK blocks may have come up since: the segment is cut to what fits now. RFC 9293 section 3.7.1.
-        let limit = self.payload_limit();
+        let limit = self.payload_limit().min(open);
         let length = self.board.get(index).payload.len();
         if length > limit {
             self.board.split(index, limit);
@@ -173,6 +184,7 @@ impl Endpoint {
         let (seq, flags, first_sent) = (segment.seq, segment.flags, segment.first_sent);
         let payload = segment.payload.clone();
         self.transmit(now, seq, flags, payload, first_sent);
+        true
     }
 
     /// Sends an acknowledgment without data.

@@ -57,6 +57,17 @@ impl SendSequence {
         self.una + self.wnd
     }
 
+    /// U: octets that the peer's window takes beyond what is sent. RFC 9293 section 3.8.6.2.1.
+    pub(crate) fn usable_window(&self) -> u32 {
+        self.window_from(self.nxt)
+    }
+
+    /// Octets from `seq` to the end of the peer's window.
+    pub(crate) fn window_from(&self, seq: SeqNum) -> u32 {
+        let end = self.window_end();
+        if end.after(seq) { end.distance_from(seq) } else { 0 }
+    }
+
     /// Octets acknowledged since the start, and octets sent.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.acknowledged, self.acknowledged + u64::from(self.nxt.distance_from(self.una)))

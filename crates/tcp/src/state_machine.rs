@@ -6,12 +6,14 @@ use crate::State;
 #[derive(Debug)]
 pub(crate) struct StateMachine {
     state: State,
+    /// The connection began in LISTEN.
+    passive: bool,
 }
 
 impl StateMachine {
     /// CLOSED, or LISTEN.
     pub(crate) fn new(state: State) -> Self {
-        Self { state }
+        Self { state, passive: state == State::Listen }
     }
 
     /// Where the connection is.
@@ -27,6 +29,16 @@ impl StateMachine {
     /// The peer's SYN came, and ours is not acknowledged.
     pub(crate) fn syn_received(&mut self) {
         self.turn(&[State::Listen, State::SynSent], State::SynReceived);
+    }
+
+    /// The connection began in LISTEN.
+    pub(crate) fn is_passive(&self) -> bool {
+        self.passive
+    }
+
+    /// The peer's handshake came to nothing.
+    pub(crate) fn listen_again(&mut self) {
+        self.turn(&[State::SynReceived], State::Listen);
     }
 
     /// Both SYNs are acknowledged.
@@ -82,6 +94,7 @@ mod tests {
         // RFC 9293 section 3.3.2, figure 5.
         use StateMachine as M;
         assert_eq!(after(State::Closed, &[M::open]), State::SynSent);
+        assert_eq!(after(State::Listen, &[M::syn_received, M::listen_again]), State::Listen);
         assert_eq!(after(State::Listen, &[M::syn_received]), State::SynReceived);
         assert_eq!(after(State::Closed, &[M::open, M::syn_received]), State::SynReceived);
         let open: [fn(&mut M); 2] = [M::open, M::establish];

@@ -41,9 +41,12 @@ impl Timestamps {
         self.echo = option.filter(|_| self.on).map(|stamps| stamps.echo);
     }
 
-    /// The segment spans what is next to be acknowledged, so its TSval is what we echo. RFC 7323 section 4.3.
+    /// The segment spans what is next to be acknowledged, so its TSval is what we echo, unless others have overtaken it.
+    /// RFC 7323 section 4.3.
     pub(crate) fn remember(&mut self, option: tcp::Timestamps) {
-        self.recent = option.value;
+        if !before(option.value, self.recent) {
+            self.recent = option.value;
+        }
     }
 
     /// TSecr of the segment being processed.

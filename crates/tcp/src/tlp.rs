@@ -80,17 +80,15 @@ impl Endpoint {
 
     fn send_probe_segment(&mut self, now: Time) -> bool {
         let segments = self.board.len();
-        let unsent = self.queue.has_unsent() && self.snd.window_end().after(self.snd.nxt());
-        if unsent {
-            self.send_new(now, Push::Probe);
-            if self.board.len() == segments {
+        self.send_new(now, Push::Probe);
+        let resent = self.board.len() == segments;
+        if resent {
+            if !self.resend(now, segments - 1, true) {
                 return false;
             }
-        } else {
-            self.resend(now, segments - 1, true);
             self.statistics.fast_retransmissions += 1;
         }
-        self.episode.probe = LossProbe(Some(Probe { end: self.snd.nxt(), resent: !unsent }));
+        self.episode.probe = LossProbe(Some(Probe { end: self.snd.nxt(), resent }));
         true
     }
 
