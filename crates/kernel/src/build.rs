@@ -14,8 +14,9 @@ use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
 
-const PATCHES: [(&str, &str); 4] = [
+const PATCHES: [(&str, &str); 5] = [
     ("host-state.patch", include_str!("../uml/host-state.patch")),
+    ("instructions.patch", include_str!("../uml/instructions.patch")),
     ("no-host-entropy.patch", include_str!("../uml/no-host-entropy.patch")),
     ("socket-transport.patch", include_str!("../uml/socket-transport.patch")),
     ("tick.patch", include_str!("../uml/tick.patch")),
