@@ -156,6 +156,31 @@ fn programs_have_no_way_to_this_machine() {
     }
 }
 
+/// User-Mode Linux has a clock of 1 GHz that is the guest's, and no random numbers of the host's where those can be hidden.
+#[test]
+fn the_processor_tells_nothing_of_this_machine() {
+    let name = "the_processor_tells_nothing_of_this_machine";
+    if !has(&["/usr/bin/python3"], name) || !kernel::has_user_mode(name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("processor.py"), include_str!("programs/processor.py")).unwrap();
+    let line =
+        ["exec", "tcp", "--repetitions=1", "--world=kernel:uml", "--", "/usr/bin/python3", "processor.py"];
+    let text = ok(directory.path(), &line);
+    let tells = |what: &str| {
+        let (_, rest) = text.split_once(&format!("| {what} ")).unwrap_or_else(|| panic!("{what}: {text}"));
+        rest.lines().next().unwrap().parse::<u64>().unwrap()
+    };
+    for clock in ["rdtsc", "rdtscp"] {
+        assert!((1_000_000_000..1_000_100_000).contains(&tells(clock)), "{text}");
+    }
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+    if processors.split_whitespace().any(|flag| flag == "cpuid_fault") {
+        assert_eq!(tells("rdrand"), 0, "{text}");
+    }
+}
+
 #[test]
 fn a_service_beside_a_workload_lasts_as_long_as_that() {
     let name = "a_service_beside_a_workload_lasts_as_long_as_that";

@@ -15,6 +15,9 @@ pub struct Provenance {
     pub version: String,
     /// Whether its threads take their steps in a fixed order.
     pub stepping: Stepping,
+    /// What of the host the user's programs can see nevertheless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposed: Option<String>,
 }
 
 /// Whether the guest's time passes the same in each run, however busy the host is.
@@ -30,7 +33,7 @@ pub enum Stepping {
 impl Provenance {
     /// What follows from the mode and what to do about it, where it is not the best one.
     pub fn warning(&self) -> Option<String> {
-        let Self { engine, version, stepping: Stepping::Absent(reason) } = self else { return None };
+        let Self { engine, version, stepping: Stepping::Absent(reason), .. } = self else { return None };
         let snapshots = cache().join("snapshots");
         Some(format!(
             "{engine} {version} does not step exactly ({reason}): runs are slower, and the digests of two runs with one \
@@ -42,8 +45,9 @@ impl Provenance {
 
 impl fmt::Display for Provenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { engine, version, stepping } = self;
-        write!(f, "{engine} {version}, {stepping}")
+        let Self { engine, version, stepping, exposed } = self;
+        write!(f, "{engine} {version}, {stepping}")?;
+        exposed.iter().try_for_each(|exposed| write!(f, ", {exposed}"))
     }
 }
 
@@ -61,7 +65,7 @@ mod tests {
     use super::*;
 
     fn qemu(version: &str, stepping: Stepping) -> Provenance {
-        Provenance { engine: "qemu".to_owned(), version: version.to_owned(), stepping }
+        Provenance { engine: "qemu".to_owned(), version: version.to_owned(), stepping, exposed: None }
     }
 
     #[test]
@@ -70,7 +74,9 @@ mod tests {
         let absent = qemu("8.2.0", Stepping::Absent("function qemu_get_cpu not found".to_owned()));
         assert_eq!(exact.to_string(), "qemu 7.2.22, exact stepping");
         assert_eq!(absent.to_string(), "qemu 8.2.0, no exact stepping (function qemu_get_cpu not found)");
-        for provenance in [exact, absent] {
+        let exposed = Provenance { exposed: Some("cpuid of the host".to_owned()), ..exact.clone() };
+        assert_eq!(exposed.to_string(), "qemu 7.2.22, exact stepping, cpuid of the host");
+        for provenance in [exact, absent, exposed] {
             let text = serde_json::to_string(&provenance).unwrap();
             assert_eq!(serde_json::from_str::<Provenance>(&text).unwrap(), provenance, "{text}");
         }

@@ -119,17 +119,17 @@ impl Needs<'_> {
             return Ok(());
         }
         let owner = self.packages.owner(&whole).or_else(|| self.packages.owner(path));
-        match owner.map(str::to_owned) {
+        let owner = owner.map(str::to_owned);
+        let words = interpreter(&whole).unwrap_or_default();
+        if owner.is_some() && words.first().is_some_and(|first| first.ends_with("sh")) {
+            self.names.extend(self.packages.essential().iter().cloned());
+        }
+        match owner {
             Some(owner) => drop(self.names.insert(owner)),
             None => self.unpackaged(&whole)?,
         }
-        match interpreter(&whole) {
-            Some(words) => words
-                .iter()
-                .filter_map(|word| found(word, Path::new("/")))
-                .try_for_each(|path| self.program(&path)),
-            None => Ok(()),
-        }
+        let mut programs = words.iter().filter_map(|word| found(word, Path::new("/")));
+        programs.try_for_each(|path| self.program(&path))
     }
 
     /// A program that somebody put there: its libraries, and what was installed with it in a place of their own.

@@ -18,6 +18,8 @@ pub(super) struct Packages {
     packages: BTreeMap<String, Package>,
     /// The packages that can stand for a name that is none of its own.
     providers: BTreeMap<String, Vec<String>>,
+    /// Those that every package may count on without a word. Debian policy 3.8
+    essential: Vec<String>,
     /// Which package a file is of.
     owners: BTreeMap<PathBuf, String>,
 }
@@ -61,6 +63,9 @@ impl Packages {
         if !OURS.contains(&architecture) {
             return;
         }
+        if of("Essential") == "yes" {
+            self.essential.push(name.clone());
+        }
         for provided in groups(of("Provides")).into_iter().flatten() {
             self.providers.entry(provided).or_default().push(name.clone());
         }
@@ -101,6 +106,11 @@ impl Packages {
         })
     }
 
+    /// The packages that scripts of all others count on.
+    pub(super) fn essential(&self) -> &[String] {
+        &self.essential
+    }
+
     /// The files of a package, directories among them.
     pub(super) fn files(&self, name: &str) -> Vec<PathBuf> {
         let Some(package) = self.packages.get(name) else { return Vec::new() };
@@ -135,6 +145,7 @@ mod tests {
         Package: libcurl4\nStatus: install ok installed\nArchitecture: amd64\nMulti-Arch: same\nDepends: tls\n\n\
         Package: libcurl4\nStatus: install ok installed\nArchitecture: i386\nMulti-Arch: same\n\n\
         Package: gnutls\nStatus: install ok installed\nArchitecture: amd64\nProvides: tls (= 3)\n\n\
+        Package: findutils\nEssential: yes\nStatus: install ok installed\nArchitecture: amd64\n\n\
         Package: libc6\nStatus: deinstall ok config-files\nArchitecture: amd64\n";
 
     fn packages() -> (tempfile::TempDir, Packages) {
@@ -152,6 +163,11 @@ mod tests {
         let (_database, packages) = packages();
         let closure: Vec<_> = packages.closure(["curl"]).into_iter().collect();
         assert_eq!(closure, ["curl", "gnutls", "libcurl4"]);
+    }
+
+    #[test]
+    fn what_every_package_may_count_on_is_known() {
+        assert_eq!(packages().1.essential(), ["findutils"]);
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn of(probe: &Probe) -> Provenance {
         Stepping::Exact if verdict::is_against(probe) => Stepping::Absent(verdict::DIFFER.to_owned()),
         found => found.clone(),
     };
-    Provenance { engine: "qemu".to_owned(), version: probe.version.clone(), stepping }
+    Provenance { engine: "qemu".to_owned(), version: probe.version.clone(), stepping, exposed: None }
 }
 
 /// A guest that has booted, kept in each shape that was needed.

@@ -31,6 +31,9 @@ const ROOT: &str = "root";
 /// The file in which the guest leaves its mail there.
 pub(crate) const MAIL: &str = "mail";
 
+/// What the host says of its processors. proc(5).
+const PROCESSORS: &str = "/proc/cpuinfo";
+
 /// The engine.
 #[derive(Debug)]
 pub(super) struct Uml;
@@ -63,7 +66,19 @@ impl Engine for Uml {
 }
 
 fn of(image: &Image) -> Provenance {
-    Provenance { engine: "uml".to_owned(), version: image.version().to_owned(), stepping: Stepping::Exact }
+    Provenance {
+        engine: "uml".to_owned(),
+        version: image.version().to_owned(),
+        stepping: Stepping::Exact,
+        exposed: None,
+    }
+}
+
+/// What programs see of a host that cannot have `cpuid` fault, as one with this /proc/cpuinfo: which of its processors they are on,
+/// and random numbers of the processor's own.
+fn exposed(processors: &str) -> Option<String> {
+    let can_hide = processors.split_whitespace().any(|flag| flag == "cpuid_fault");
+    (!can_hide).then(|| "cpuid of the host".to_owned())
 }
 
 /// All that a boot takes.
@@ -95,7 +110,11 @@ impl Started for Bootable {
         let status = process.wait(goes_on)?;
         let console = process.console();
         match mail(&work.path().join(MAIL)) {
-            Ok(mail) => Ok(Finished { mail, console, provenance: self.provenance() }),
+            Ok(mail) => {
+                let exposed =
+                    task.root.and_then(|_| exposed(&fs::read_to_string(PROCESSORS).unwrap_or_default()));
+                Ok(Finished { mail, console, provenance: Provenance { exposed, ..self.provenance() } })
+            }
             Err(problem) => {
                 let said = format!("User-Mode Linux ended with {status} and {problem}{}", process.messages());
                 Err(KernelError::from(MachineFault::Ended(said)).with_console(console))
@@ -116,4 +135,15 @@ fn mail(path: &Path) -> Result<Mail, String> {
     let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
     Mail::from_octets(&octets)
         .map_err(|_| format!("left mail that was cut short after {} octets", octets.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::exposed;
+
+    #[test]
+    fn what_a_host_cannot_hide_is_told() {
+        assert_eq!(exposed("flags\t\t: fpu tsc cpuid_fault avx2\n"), None);
+        assert_eq!(exposed("flags\t\t: fpu cpuid avx2\n").as_deref(), Some("cpuid of the host"));
+    }
 }
