@@ -1,18 +1,18 @@
 //! `hol exec`: programs of one's own, over each transport.
 
 use clap::Args;
-use hol_kernel::Image;
 use hol_lab::{Experiment, PointResult};
 use hol_measure::{Distribution, RecordKind};
 use hol_report::data::Cell;
 use hol_scenario::ProgramFacts;
-use toml::{Table, Value};
+use toml::Value;
 
 use crate::compare::{complete, measured, verdicts};
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::question::{Conditions, over};
 use crate::row::{self, Row};
+use crate::service::{Service, preferred, table};
 use crate::terminal::say;
 
 const TEACH: &str = "run what? Name transports, then a program behind --, as in\n  \
@@ -32,21 +32,8 @@ pub struct Exec {
     /// tcp, sctp or mptcp, with options as in tcp:cc=reno; the first is the yardstick
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
-    /// What runs on the server, as a line for the shell
-    #[arg(long, value_name = "COMMAND")]
-    server: Option<String>,
-    /// The port at which the server listens when it is ready
-    #[arg(long, value_name = "PORT", requires = "server", conflicts_with = "prints")]
-    listens: Option<u16>,
-    /// What the server prints when it is ready
-    #[arg(long, value_name = "TEXT", requires = "server")]
-    prints: Option<String>,
-    /// A file that both hosts have, as in /srv/page=page.html or /srv/page=100kB, which is so many octets
-    #[arg(long = "file", value_name = "PATH=FILE")]
-    files: Vec<String>,
-    /// Where programs come from: host, a directory, or a tar archive of one or of a container [default: host]
-    #[arg(long, value_name = "ROOT")]
-    root: Option<String>,
+    #[command(flatten)]
+    service: Service,
     /// What is measured: the time of the program, of each connection, or of each request of HTTP/1 [default: program]
     #[arg(long, value_parser = ["program", "connection", "transaction"])]
     measure: Option<String>,
@@ -86,12 +73,11 @@ impl Exec {
             )));
         }
         let mut source = over(&self.transports)?;
-        source.set("COMMAND", "program", &Value::Array(self.programs()?).to_string())?;
+        let programs = self.service.programs(table([("command", self.command.clone().into())]))?;
+        source.set("COMMAND", "program", &Value::Array(programs).to_string())?;
         source.set("world (the default)", "world", preferred())?;
         source.set("repetitions (the default)", "repetitions", "10")?;
-        if let Some(root) = &self.root {
-            source.set("--root", "root", &format!("{root:?}"))?;
-        }
+        self.service.apply(&mut source)?;
         if let Some(measure) = &self.measure {
             source.set(
                 "--measure",
@@ -102,47 +88,6 @@ impl Exec {
         self.conditions.apply(&mut source)?;
         Ok(Experiment::parse("exec", &source)?)
     }
-
-    /// The server, if there is one, and the client.
-    fn programs(&self) -> Result<Vec<Value>, Failure> {
-        let files = self.files.iter().map(|file| content(file)).collect::<Result<Table, Failure>>()?;
-        let program = |node: &str, command: Value, more: Option<(&str, Value)>| {
-            let mut table = Table::new();
-            table.insert("node".to_owned(), node.into());
-            table.insert("command".to_owned(), command);
-            table.insert("files".to_owned(), files.clone().into());
-            table.extend(more.map(|(key, value)| (key.to_owned(), value)));
-            Value::Table(table)
-        };
-        let ready = match (self.listens, &self.prints) {
-            (Some(port), _) => ("listens", Value::from(i64::from(port))),
-            (None, Some(text)) => ("prints", text.clone().into()),
-            (None, None) => ("after", "1s".into()),
-        };
-        let ready = Value::Table([(ready.0.to_owned(), ready.1)].into_iter().collect());
-        let server = self
-            .server
-            .iter()
-            .map(|line| program("server", line.clone().into(), Some(("ready", ready.clone()))));
-        let client = program("client", self.command.clone().into(), None);
-        Ok(server.chain([client]).collect())
-    }
-}
-
-/// Where programs run best: where computing takes no time, if such a kernel was built.
-fn preferred() -> &'static str {
-    if Image::list().iter().any(Image::is_user_mode) { "kernel:uml" } else { "kernel" }
-}
-
-/// `/srv/page=100kB`: a path and what is there.
-fn content(file: &str) -> Result<(String, Value), Failure> {
-    let wrong = || {
-        Failure::Usage(format!("--file {file}: write PATH=FILE, as in /srv/page=page.html, or PATH=100kB"))
-    };
-    let (path, content) = file.split_once('=').ok_or_else(wrong)?;
-    let kind = if content.parse::<hol_base::ByteCount>().is_ok() { "size" } else { "from" };
-    let content = Table::from_iter([(kind.to_owned(), Value::from(content))]);
-    Ok((path.to_owned(), content.into()))
 }
 
 /// Everything for people.
@@ -250,13 +195,5 @@ mod tests {
         assert_eq!((of(0), of(20)), (String::new(), ", 20.0 ms of processor".to_owned()));
         let large = of(50);
         assert!(large.contains("25 % of its time") && large.contains("hol kernel build"), "{large}");
-    }
-
-    #[test]
-    fn a_file_is_a_number_of_octets_or_one_of_this_machine() {
-        let size = content("/srv/f=100kB").unwrap().1;
-        assert_eq!(size["size"].as_str(), Some("100kB"));
-        assert_eq!(content("/srv/f=page.html").unwrap().1["from"].as_str(), Some("page.html"));
-        assert!(content("/srv/f").unwrap_err().to_string().contains("PATH=FILE"));
     }
 }
