@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hol_kernel::Image;
 use hol_lab::{Archive, Experiment, PointResult};
 use hol_measure::{Distribution, RecordKind};
 use hol_report::data::Cell;
@@ -15,6 +14,7 @@ use crate::failure::Failure;
 use crate::number::positive;
 use crate::question::{Conditions, over};
 use crate::row::{self, Row};
+use crate::service::{Service, preferred, table};
 use crate::terminal::say;
 
 const TEACH: &str = "run what? Name transports, then a program behind --, as in\n  \
@@ -34,21 +34,8 @@ pub struct Exec {
     /// tcp, sctp or mptcp, with options as in tcp:cc=reno; the first is the yardstick
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
-    /// What runs on the server, as a line for the shell
-    #[arg(long, value_name = "COMMAND")]
-    server: Option<String>,
-    /// The port at which the server listens when it is ready
-    #[arg(long, value_name = "PORT", requires = "server", conflicts_with = "prints")]
-    listens: Option<u16>,
-    /// What the server prints when it is ready
-    #[arg(long, value_name = "TEXT", requires = "server")]
-    prints: Option<String>,
-    /// A file that both hosts have, as in /srv/page=page.html or /srv/page=100kB, which is so many octets
-    #[arg(long = "file", value_name = "PATH=FILE")]
-    files: Vec<String>,
-    /// Where programs come from: host, a directory, or a tar archive of one or of a container [default: host]
-    #[arg(long, value_name = "ROOT")]
-    root: Option<String>,
+    #[command(flatten)]
+    service: Service,
     /// A number in what the program on the client prints, as in page[ms]='load took ([0-9.]+)' or rate=json:$.end.bits_per_second
     #[arg(long = "metric", value_name = "NAME[UNIT]=REGEX")]
     metrics: Vec<String>,
@@ -95,12 +82,13 @@ impl Exec {
             )));
         }
         let mut source = over(&self.transports)?;
-        source.set("COMMAND", "program", &Value::Array(self.programs()?).to_string())?;
+        let metrics = self.metrics.iter().map(|text| metric(text)).collect::<Result<Table, Failure>>()?;
+        let client = table([("command", self.command.clone().into()), ("metrics", metrics.into())]);
+        let programs = self.service.programs(client)?;
+        source.set("COMMAND", "program", &Value::Array(programs).to_string())?;
         source.set("world (the default)", "world", preferred())?;
         source.set("repetitions (the default)", "repetitions", "10")?;
-        if let Some(root) = &self.root {
-            source.set("--root", "root", &format!("{root:?}"))?;
-        }
+        self.service.apply(&mut source)?;
         if let Some(measure) = &self.measure {
             source.set(
                 "--measure",
@@ -111,48 +99,6 @@ impl Exec {
         self.conditions.apply(&mut source)?;
         Ok(Experiment::parse("exec", &source)?)
     }
-
-    /// The server, if there is one, and the client.
-    fn programs(&self) -> Result<Vec<Value>, Failure> {
-        let files = self.files.iter().map(|file| content(file)).collect::<Result<Table, Failure>>()?;
-        let program = |node: &str, command: Value, more: Option<(&str, Value)>| {
-            let mut table = Table::new();
-            table.insert("node".to_owned(), node.into());
-            table.insert("command".to_owned(), command);
-            table.insert("files".to_owned(), files.clone().into());
-            table.extend(more.map(|(key, value)| (key.to_owned(), value)));
-            Value::Table(table)
-        };
-        let ready = match (self.listens, &self.prints) {
-            (Some(port), _) => ("listens", Value::from(i64::from(port))),
-            (None, Some(text)) => ("prints", text.clone().into()),
-            (None, None) => ("after", "1s".into()),
-        };
-        let ready = Value::Table([(ready.0.to_owned(), ready.1)].into_iter().collect());
-        let server = self
-            .server
-            .iter()
-            .map(|line| program("server", line.clone().into(), Some(("ready", ready.clone()))));
-        let metrics = self.metrics.iter().map(|text| metric(text)).collect::<Result<Table, Failure>>()?;
-        let client = program("client", self.command.clone().into(), Some(("metrics", metrics.into())));
-        Ok(server.chain([client]).collect())
-    }
-}
-
-/// Where programs run best: where computing takes no time, if such a kernel was built.
-fn preferred() -> &'static str {
-    if Image::list().iter().any(Image::is_user_mode) { "kernel:uml" } else { "kernel" }
-}
-
-/// `/srv/page=100kB`: a path and what is there.
-fn content(file: &str) -> Result<(String, Value), Failure> {
-    let wrong = || {
-        Failure::Usage(format!("--file {file}: write PATH=FILE, as in /srv/page=page.html, or PATH=100kB"))
-    };
-    let (path, content) = file.split_once('=').ok_or_else(wrong)?;
-    let kind = if content.parse::<hol_base::ByteCount>().is_ok() { "size" } else { "from" };
-    let content = Table::from_iter([(kind.to_owned(), Value::from(content))]);
-    Ok((path.to_owned(), content.into()))
 }
 
 /// `page[ms]=took ([0-9.]+)`: a name, perhaps a unit, and where the number is.
@@ -278,13 +224,5 @@ mod tests {
         assert_eq!((of(0), of(20)), (String::new(), ", 20.0 ms of processor".to_owned()));
         let large = of(50);
         assert!(large.contains("25 % of its time") && large.contains("hol kernel build"), "{large}");
-    }
-
-    #[test]
-    fn a_file_is_a_number_of_octets_or_one_of_this_machine() {
-        let size = content("/srv/f=100kB").unwrap().1;
-        assert_eq!(size["size"].as_str(), Some("100kB"));
-        assert_eq!(content("/srv/f=page.html").unwrap().1["from"].as_str(), Some("page.html"));
-        assert!(content("/srv/f").unwrap_err().to_string().contains("PATH=FILE"));
     }
 }

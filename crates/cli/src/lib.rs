@@ -20,6 +20,8 @@ mod report;
 mod reproduce;
 mod row;
 mod run;
+mod service;
+mod shell;
 mod simco;
 mod terminal;
 mod topology;
@@ -32,6 +34,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use failure::Failure;
 use hol_lab::{Experiment, Finished, Plan};
 
 const EXAMPLES: &str = "\
@@ -40,6 +43,7 @@ Examples:
   hol compare tcp tcp:cc=reno --delay 40ms --rate 1000/s
   hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/
                                                   programs of your own, unmodified
+  hol shell tcp --loss 1%                         a terminal on its network, whose time stands while you think
   hol init mine.toml tcp sctp:streams=8 --loss 1%  the same as a file with comments, for hol run
   hol run experiments/hello.toml                  a sweep from a file, with tables and a report
   hol run experiments/hello.toml --set network.delay=50ms --out results/slow
@@ -71,6 +75,8 @@ enum Command {
     Compare(compare::Compare),
     /// Run programs of your own over each transport, unmodified
     Exec(exec::Exec),
+    /// Type on a node of a simulated network, whose time stands while you think
+    Shell(shell::Shell),
     /// Write an experiment file from a question
     Init(init::Init),
     /// Run an experiment file
@@ -110,6 +116,9 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Compare(command) => command.run(),
         Command::Exec(command) => command.run(),
+        Command::Shell(command) => {
+            return command.run().unwrap_or_else(Failure::report);
+        }
         Command::Init(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Advise(command) => command.run(),
@@ -139,7 +148,8 @@ pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> 
         Command::Exec(command) => command.experiment().map(|experiment| list(&experiment)),
         Command::Run(command) => command.experiment().map(|experiment| list(&experiment)),
         Command::Advise(command) => command.rehearse(),
-        Command::Trace(command) => command.chosen_point().map(|_| ()),
+        Command::Trace(command) => command.chosen_point().map(drop),
+        Command::Shell(command) => command.point().map(drop),
         Command::Init(command) => command.file().map(|_| ()),
         _ => Ok(()),
     };

@@ -82,13 +82,7 @@ impl Trace {
             (None, Some(transport)) => self.question.experiment(std::slice::from_ref(transport))?,
             (None, None) => unreachable!("clap asks for a transport or an experiment"),
         };
-        let count = experiment.points.len();
-        experiment.points.into_iter().nth(self.point).ok_or_else(|| {
-            Failure::Usage(format!(
-                "--point {}: the experiment has {count} points, counted from 0",
-                self.point
-            ))
-        })
+        point_of(experiment, self.point)
     }
 
     fn show_page(&self, point: &Point, number: Option<u64>) -> Result<(), Failure> {
@@ -111,21 +105,8 @@ impl Trace {
     }
 
     fn capture(&self, point: &Point, path: &Path) -> Result<(), Failure> {
-        let wrong = |error| cannot_write(path, &error);
-        let mut names = point.scenario(self.repetition).interfaces().map_err(Failure::failed)?;
-        names.push("dropped".to_owned());
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let comment = self.which_run(point);
-        let file = create(path)?;
-        let writer = PcapngWriter::new(file, &comment, &names).map_err(wrong)?;
-        let mut capture = Capture { writer, dropped: names.len() as u32 - 1, packets: 0, failed: None };
-        self.look(point, &mut capture)?;
-        if let Some(error) = capture.failed {
-            return Err(wrong(error));
-        }
-        capture.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
-        written(path, &format!("{} packets of {comment}", capture.packets));
-        Ok(())
+        let names = point.scenario(self.repetition).interfaces().map_err(Failure::failed)?;
+        write_capture(path, names, &self.which_run(point), |witness| self.look(point, witness))
     }
 
     fn trace_as_ns2(&self, point: &Point, path: &Path) -> Result<(), Failure> {
@@ -160,6 +141,35 @@ impl Trace {
         world.trace(&scenario, seed, witness).map_err(LabError::from)?;
         Ok(())
     }
+}
+
+/// The point of this number.
+pub fn point_of(experiment: Experiment, number: usize) -> Result<Point, Failure> {
+    let count = experiment.points.len();
+    experiment.points.into_iter().nth(number).ok_or_else(|| {
+        Failure::Usage(format!("--point {number}: the experiment has {count} points, counted from 0"))
+    })
+}
+
+/// Writes the packets that `look` shows, at interfaces of these names.
+pub fn write_capture(
+    path: &Path,
+    mut names: Vec<String>,
+    comment: &str,
+    look: impl FnOnce(&mut dyn Witness) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let wrong = |error| cannot_write(path, &error);
+    names.push("dropped".to_owned());
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let writer = PcapngWriter::new(create(path)?, comment, &names).map_err(wrong)?;
+    let mut capture = Capture { writer, dropped: names.len() as u32 - 1, packets: 0, failed: None };
+    look(&mut capture)?;
+    if let Some(error) = capture.failed {
+        return Err(wrong(error));
+    }
+    capture.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
+    written(path, &format!("{} packets of {comment}", capture.packets));
+    Ok(())
 }
 
 /// The file to write to, or standard output if that is its name.

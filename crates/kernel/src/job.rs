@@ -10,12 +10,16 @@ pub(crate) struct Job {
     pub(crate) seed: u64,
     /// Whether the packets are wanted too.
     pub(crate) capture: bool,
+    /// Whether it is for lines that are thought of while it runs, in the place of a workload.
+    pub(crate) shell: bool,
 }
 
 /// What became of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {
     Done(Box<Report>),
+    /// A shell was left.
+    Left,
     Failed(String),
 }
 

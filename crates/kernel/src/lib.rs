@@ -11,7 +11,7 @@
 //! `initramfs` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`,
 //! `stages` and `check` say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `captured` back; `journey` joins what both
-//! ends saw.
+//! ends saw. `session` is a guest that stays, `dialogue` what is said with it.
 //!
 //! What a transaction costs, where, and what would make it cheaper: `docs/kernel-cost.md`; the other engine: `docs/kernel-uml.md`.
 
@@ -19,6 +19,7 @@ mod archive;
 mod build;
 mod captured;
 mod check;
+mod dialogue;
 mod early;
 mod engine;
 mod error;
@@ -39,14 +40,18 @@ mod provenance;
 mod replace;
 mod root;
 mod scratch;
+mod session;
 mod stages;
 mod world;
 
 pub use build::build;
+pub use dialogue::{Ended, Letter, Listener, Order, Reply, Step, Surroundings, Wish};
 pub use engine::provenance;
 pub use error::{Console, KernelError, MachineFault};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::{Image, cache};
 pub use initramfs::initramfs;
 pub use provenance::{Provenance, Stepping};
+pub use root::names_of_this_machine;
+pub use session::Session;
 pub use world::Kernel;

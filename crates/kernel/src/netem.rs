@@ -21,6 +21,17 @@ pub(crate) struct BuildableNetwork {
     pub(crate) changes: Vec<ScheduledChange>,
 }
 
+impl BuildableNetwork {
+    /// Has each line ready for any change, whatever is known of the run before it.
+    pub(crate) fn let_anything_change(&mut self) {
+        for line in &mut self.lines {
+            // Losses by number take no change, and who asks for one is told.
+            let loss = !matches!(line.settings.loss, LossSpec::Packets(_));
+            line.changing = Changing { anything: true, delay: true, loss };
+        }
+    }
+}
+
 /// Makes a plan of the table, or refuses what the kernel has no words for.
 pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> {
     let network = match Topology::new(spec) {

@@ -23,7 +23,7 @@ use crate::root::Root;
 use crate::{KernelError, captured, check, engine, journey, observed, packed};
 
 /// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
-const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 
 /// A kernel as a world. It boots when the first run needs it; then any number may start, on any number of threads.
@@ -46,8 +46,12 @@ impl Kernel {
         Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
     }
 
+    pub(crate) const fn image(&self) -> &Image {
+        &self.image
+    }
+
     /// Starts the engine, if nobody has before.
-    fn started(&self) -> Result<Arc<dyn Started>, KernelError> {
+    pub(crate) fn started(&self) -> Result<Arc<dyn Started>, KernelError> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(started) = &*started {
             return Ok(Arc::clone(started));
@@ -68,7 +72,7 @@ impl Kernel {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(Run, Vec<Captured>), KernelError> {
         check::possible(scenario, &self.image)?;
-        let job = Job { scenario: scenario.clone(), seed: seed.0, capture };
+        let job = Job { scenario: scenario.clone(), seed: seed.0, capture, shell: false };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
         let limit = limit()?.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
@@ -149,6 +153,7 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
     let Report { mut facts, flows, packets } = match serde_json::from_slice(&mail.text) {
         Ok(Answer::Done(report)) => *report,
         Ok(Answer::Failed(problem)) => return Err(guest(problem)),
+        Ok(Answer::Left) => return Err(guest("it was no run".to_owned())),
         Err(problem) => return Err(guest(problem.to_string())),
     };
     let records = packed::unpack(&mail.records, flows.len());

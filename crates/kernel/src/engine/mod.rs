@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use hol_scenario::{Cost, Scenario};
 
+use crate::dialogue::{Listener, Reply, Step};
 use crate::error::Console;
 use crate::image::Image;
 use crate::mailbox::Mail;
@@ -48,6 +49,15 @@ pub(crate) trait Started: Debug + Send + Sync {
     /// Lets a fresh guest do `task`. It asks several times in a second whether it `goes_on`,
     /// and is [`KernelError::Interrupted`] if not.
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError>;
+
+    /// Starts a fresh guest with a `task` for which it stays.
+    fn stay(&self, task: &Task<'_>) -> Result<Box<dyn Staying>, KernelError>;
+}
+
+/// A guest that stands still until it is to take a step. It ends when this is dropped.
+pub(crate) trait Staying: Debug {
+    /// Has it take a step, and the `listener` hear what it says meanwhile; `None`: waits until it is ready for the first.
+    fn take(&mut self, step: Option<&Step>, listener: &mut dyn Listener) -> Result<Reply, KernelError>;
 }
 
 /// What a fresh guest is to do.

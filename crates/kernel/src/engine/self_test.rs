@@ -35,7 +35,8 @@ fn job() -> Vec<u8> {
         from_value(json!({ "kind": "simco" })).expect("a workload"),
         MESSAGES,
     );
-    serde_json::to_vec(&Job { scenario, seed: SEED.0, capture: false }).expect("a job is plain data")
+    serde_json::to_vec(&Job { scenario, seed: SEED.0, capture: false, shell: false })
+        .expect("a job is plain data")
 }
 
 #[cfg(test)]

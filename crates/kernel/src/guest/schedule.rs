@@ -1,5 +1,6 @@
 //! What happens to lines and to addresses during the run, at its time.
 
+use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use super::attachment::Move;
 use super::chain::Chain;
 
 /// Something that happens at a time.
+#[derive(Debug)]
 enum Event {
     Change(ScheduledChange),
     Move(Move),
@@ -36,34 +38,73 @@ impl Event {
     }
 }
 
-/// Begins now; the machine's end ends it.
-pub(super) fn start(
-    changes: Vec<ScheduledChange>,
+/// What is yet to happen, in its order, and the lines that it happens to.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    start: Clock,
+    events: VecDeque<Event>,
     chains: Vec<Chain>,
-    moves: Vec<Move>,
-) -> Result<(), Trouble> {
-    let start = Clock::now();
-    let mut events: Vec<Event> = changes.into_iter().map(Event::Change).collect();
-    events.extend(moves.into_iter().map(Event::Move));
-    events.sort_by_key(|event| (event.at(), event.rank()));
-    if !events.is_empty() {
-        thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(start, &events, chains))?;
-    }
-    Ok(())
+    /// Changes of lines that have happened.
+    changed: usize,
 }
 
-fn follow(start: Clock, events: &[Event], mut chains: Vec<Chain>) {
-    // Wake-ups may otherwise come 50 µs late.
-    let exact = set_timerslack(1).map_err(Trouble::from);
-    let all = events.iter().try_for_each(|event| {
-        let due = Duration::from_nanos(event.at().since(Time::ZERO).as_nanos());
-        wait(due.saturating_sub(start.elapsed()));
-        match event {
-            Event::Change(scheduled) => chains[usize::from(scheduled.line.0)].change(&scheduled.change),
-            Event::Move(node) => node.take_place(),
+impl Schedule {
+    /// Times count from now.
+    pub(super) fn begin(changes: Vec<ScheduledChange>, chains: Vec<Chain>, moves: Vec<Move>) -> Self {
+        let mut schedule = Self { start: Clock::now(), events: VecDeque::new(), chains, changed: 0 };
+        schedule.put(changes.into_iter().map(Event::Change).chain(moves.into_iter().map(Event::Move)));
+        schedule
+    }
+
+    /// Has all happen at its time, on a thread of its own; the machine's end ends it.
+    pub(super) fn follow(self) -> Result<(), Trouble> {
+        if !self.events.is_empty() {
+            thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(self))?;
         }
-    });
-    if let Err(problem) = exact.and(all) {
+        Ok(())
+    }
+
+    /// Does what is due; returns how long it is until the next.
+    pub(super) fn attend(&mut self) -> Result<Option<Duration>, Trouble> {
+        while let Some(event) = self.events.front() {
+            let due = Duration::from_nanos(event.at().since(Time::ZERO).as_nanos());
+            let left = due.saturating_sub(self.start.elapsed());
+            if !left.is_zero() {
+                return Ok(Some(left));
+            }
+            match self.events.pop_front() {
+                Some(Event::Change(ScheduledChange { line, change, .. })) => {
+                    self.changed += 1;
+                    self.chains[usize::from(line.0)].change(&change)?;
+                }
+                Some(Event::Move(node)) => node.take_place()?,
+                None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Has these changes of lines happen in the place of those that were to; they begin with those that have happened.
+    pub(super) fn change(&mut self, changes: Vec<ScheduledChange>) {
+        self.events.retain(|event| matches!(event, Event::Move(_)));
+        let left = self.changed;
+        self.put(changes.into_iter().skip(left).map(Event::Change));
+    }
+
+    fn put(&mut self, events: impl Iterator<Item = Event>) {
+        self.events.extend(events);
+        self.events.make_contiguous().sort_by_key(|event| (event.at(), event.rank()));
+    }
+}
+
+fn follow(mut schedule: Schedule) {
+    // Wake-ups may otherwise come 50 µs late.
+    let mut step = set_timerslack(1).map_err(Trouble::from).and_then(|()| schedule.attend());
+    while let Ok(Some(left)) = step {
+        wait(left);
+        step = schedule.attend();
+    }
+    if let Err(problem) = step {
         // A run on a network other than what was asked for is no run.
         eprintln!("hol: {problem}");
         std::process::abort();

@@ -10,9 +10,10 @@ use hol_stack::Kind;
 
 use super::capture::Capture;
 use super::namespace;
-use super::programs::Programs;
+use super::programs::{Programs, Shell};
+use super::schedule::Schedule;
 use super::topology::{self, Topology};
-use super::{Trouble, entropy, flow, probe, schedule, text};
+use super::{Trouble, entropy, flow, probe, text};
 use crate::job::{Answer, Job, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed};
@@ -22,7 +23,10 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let seed = Seed(job.seed);
     entropy::inject(seed)?;
     let scenario = &job.scenario;
-    let plan = netem::plan(&scenario.network)?;
+    let mut plan = netem::plan(&scenario.network)?;
+    if job.shell {
+        plan.let_anything_change();
+    }
     let mut topology = topology::build(&plan, seed, &scenario.ends())?;
     let sysctls = settle(&topology, &plan, scenario)?;
     let floor = probe::floors(&topology, &plan)?;
@@ -35,7 +39,13 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let capture = (job.capture || scenario.runs_programs())
         .then(|| Capture::start(&topology, plan.mtu, job))
         .transpose()?;
-    schedule::start(plan.changes.clone(), chains, moves)?;
+    let schedule = Schedule::begin(plan.changes.clone(), chains, moves);
+    if job.shell {
+        let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
+        Shell::begin(programs, schedule, capture).serve()?;
+        return Ok(Mail { text: text(&Answer::Left), ..Mail::default() });
+    }
+    schedule.follow()?;
     let mut outcome = flow::run(&flows, &job.scenario, programs)?;
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; let less pass").into()),

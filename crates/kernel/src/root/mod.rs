@@ -19,6 +19,7 @@ use hol_scenario::{Content, Program, Root as Origin, Scenario};
 use tempfile::TempDir;
 
 use crate::KernelError;
+pub use needs::names_of_this_machine;
 use tree::Tree;
 
 /// Where the image has what all nodes have.

@@ -68,6 +68,13 @@ pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelE
     Ok(())
 }
 
+/// What the command of a program names of this machine: programs, and files as seen from where it runs.
+pub fn names_of_this_machine(program: &Program) -> BTreeSet<String> {
+    let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
+    let is_here = |name: &&str| found(name, directory).is_some() || directory.join(name).exists();
+    program.command.names().into_iter().filter(is_here).map(str::to_owned).collect()
+}
+
 struct Needs<'t> {
     packages: Packages,
     /// The packages that programs are of.

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hol_scenario::{Cost, Scenario};
 
 use super::self_test::Host;
-use super::{Engine, Finished, Started, Task};
+use super::{Engine, Finished, Started, Staying, Task};
 use crate::error::MachineFault;
 use crate::image::Image;
 use crate::root::Root;
@@ -104,6 +104,10 @@ impl Started for Guest {
             provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
         }
         Ok(Finished { mail, console: machine.console(), provenance })
+    }
+
+    fn stay(&self, _: &Task<'_>) -> Result<Box<dyn Staying>, KernelError> {
+        todo!()
     }
 }
 

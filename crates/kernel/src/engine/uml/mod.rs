@@ -2,10 +2,11 @@
 //! still while anything computes and jumps when all are idle. It boots in a tenth of a second, so each job has a boot of its
 //! own.
 //!
-//! `process` runs the kernel, `processor` says on which processor.
+//! `process` runs the kernel, `processor` says on which processor; `staying` is a guest that takes one step after the other.
 
 mod process;
 mod processor;
+mod staying;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -15,14 +16,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hol_scenario::{Cost, Scenario};
+use tempfile::TempDir;
 
-use super::{Engine, Finished, Started, Task};
+use super::{Engine, Finished, Started, Staying, Task};
 use crate::error::MachineFault;
 use crate::image::{Image, cache};
 use crate::initramfs::initramfs;
 use crate::mailbox::Mail;
 use crate::{KernelError, Provenance, Stepping, scratch};
 use process::Process;
+use staying::Guest;
 
 /// The file with the job, in the run's directory.
 pub(crate) const JOB: &str = "job.json";
@@ -30,6 +33,14 @@ pub(crate) const JOB: &str = "job.json";
 const ROOT: &str = "root";
 /// The file in which the guest leaves its mail there.
 pub(crate) const MAIL: &str = "mail";
+/// What a guest that stays says, and as many octets as it has said letters.
+pub(crate) const LETTER: &str = "letter";
+pub(crate) const SAID: &str = "said";
+/// The step that it is to take, and as many octets as letters were heard and steps given.
+pub(crate) const STEP: &str = "step";
+pub(crate) const TURN: &str = "turn";
+/// As many octets as it was interrupted.
+pub(crate) const INTERRUPT: &str = "interrupt";
 
 /// What the host says of its processors. proc(5).
 const PROCESSORS: &str = "/proc/cpuinfo";
@@ -95,6 +106,25 @@ impl Started for Bootable {
     }
 
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
+        let work = self.furnished(task)?;
+        let mut process = Process::start(&self.image.file(), work.path(), task)?;
+        let mail = legacy(&mut process, work.path(), goes_on)?;
+        let exposed = task.root.and_then(|_| exposed(&fs::read_to_string(PROCESSORS).unwrap_or_default()));
+        let provenance = Provenance { exposed, ..self.provenance() };
+        Ok(Finished { mail, console: process.console(), provenance })
+    }
+
+    fn stay(&self, task: &Task<'_>) -> Result<Box<dyn Staying>, KernelError> {
+        let work = self.furnished(task)?;
+        Guest::lay(work.path())?;
+        let process = Process::start(&self.image.file(), work.path(), task)?;
+        Ok(Box::new(Guest::new(process, work)))
+    }
+}
+
+impl Bootable {
+    /// A directory with all that a run takes.
+    fn furnished(&self, task: &Task<'_>) -> Result<TempDir, KernelError> {
         // A root is given a second name in the run's directory, which has to be where the first is.
         let place = task.root.map_or_else(std::env::temp_dir, |_| cache().join("runs"));
         let work = scratch::directory(&place, "hol-run")?;
@@ -106,28 +136,26 @@ impl Started for Bootable {
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
         let link = work.path().join(process::INITRAMFS);
         symlink(self.initramfs(), &link).map_err(|e| KernelError::file("create", &link, e))?;
-        let mut process = Process::start(&self.image.file(), work.path(), task)?;
-        let status = process.wait(goes_on)?;
-        let console = process.console();
-        match mail(&work.path().join(MAIL)) {
-            Ok(mail) => {
-                let exposed =
-                    task.root.and_then(|_| exposed(&fs::read_to_string(PROCESSORS).unwrap_or_default()));
-                Ok(Finished { mail, console, provenance: Provenance { exposed, ..self.provenance() } })
-            }
-            Err(problem) => {
-                let said = format!("User-Mode Linux ended with {status} and {problem}{}", process.messages());
-                Err(KernelError::from(MachineFault::Ended(said)).with_console(console))
-            }
-        }
+        Ok(work)
     }
-}
 
-impl Bootable {
     /// A way to it. proc(5).
     fn initramfs(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.initramfs.as_raw_fd())
     }
+}
+
+/// What the guest leaves at its end, as long as it `goes_on`.
+fn legacy(
+    process: &mut Process,
+    work: &Path,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Mail, KernelError> {
+    let status = process.wait(goes_on)?;
+    mail(&work.join(MAIL)).map_err(|problem| {
+        let said = format!("User-Mode Linux ended with {status} and {problem}{}", process.messages());
+        KernelError::from(MachineFault::Ended(said)).with_console(process.console())
+    })
 }
 
 /// What the guest left; else what is wrong.

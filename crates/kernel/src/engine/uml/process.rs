@@ -3,12 +3,14 @@
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use nix::sched::sched_setaffinity;
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl::set_no_new_privs;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -41,13 +43,13 @@ const DATE: u64 = 1_577_836_800_000_000_000;
 
 /// A running kernel. Dropping it ends it, and all that it started.
 #[derive(Debug)]
-pub(super) struct Process<'d> {
+pub(super) struct Process {
     child: Child,
     /// Readable when it has ended.
     ending: OwnedFd,
     /// Whether all that it started has been ended, too.
     is_over: bool,
-    directory: &'d Path,
+    directory: PathBuf,
     patience: Patience,
     _processor: Processor,
 }
@@ -72,9 +74,9 @@ fn command_line(memory: u64) -> [String; 13] {
     ]
 }
 
-impl<'d> Process<'d> {
+impl Process {
     /// Starts the kernel `linux` in `directory` for a task.
-    pub(super) fn start(linux: &Path, directory: &'d Path, task: &Task<'_>) -> Result<Self, KernelError> {
+    pub(super) fn start(linux: &Path, directory: &Path, task: &Task<'_>) -> Result<Self, KernelError> {
         let file = |name: &str| {
             let path = directory.join(name);
             File::create(&path).map_err(|e| KernelError::file("create", &path, e))
@@ -95,24 +97,33 @@ impl<'d> Process<'d> {
             failed(problem.into())
         })?;
         let patience = Patience::new(task.limit);
+        let directory = directory.to_owned();
         Ok(Self { child, ending, is_over: false, directory, patience, _processor: processor })
     }
 
     /// Lets it run until it ends, as long as it `goes_on`.
     pub(super) fn wait(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<ExitStatus, KernelError> {
-        while !self.has_ended() {
+        while !self.has_ended(self.patience.wait()) {
             let asked = self.patience.ask("running", goes_on);
             asked.map_err(|problem| problem.with_console(self.console()))?;
         }
         self.is_over = true;
-        child::end(&mut self.child).map_err(|e| KernelError::file("wait for what runs in", self.directory, e))
+        child::end(&mut self.child)
+            .map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
     }
 
-    /// Whether it has, after a while at most.
-    fn has_ended(&self) -> bool {
-        let wait = Timespec::try_from(self.patience.wait()).ok();
+    /// Whether it has, after so long at most.
+    pub(super) fn has_ended(&self, wait: Duration) -> bool {
+        let wait = Timespec::try_from(wait).ok();
         let mut events = [PollFd::new(&self.ending, PollFlags::IN)];
         poll(&mut events, wait.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Has it stand still, or go on.
+    pub(super) fn hold(&self, is_held: bool) {
+        let signal = if is_held { Signal::SIGSTOP } else { Signal::SIGCONT };
+        // If it has ended, its end tells.
+        let _ = kill(Pid::from_raw(self.child.id().cast_signed()), signal);
     }
 
     /// What the guest has written to its console.
@@ -127,7 +138,7 @@ impl<'d> Process<'d> {
     }
 }
 
-impl Drop for Process<'_> {
+impl Drop for Process {
     fn drop(&mut self) {
         if !self.is_over {
             let _ = child::end(&mut self.child);

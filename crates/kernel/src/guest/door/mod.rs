@@ -7,11 +7,13 @@ mod uml;
 pub(crate) use qemu::JOB;
 pub(super) use qemu::await_root;
 
+use std::fmt::Debug;
+
 use super::{MARK, Trouble, UML};
 use crate::mailbox::Mail;
 
 /// What an engine has for a door.
-pub(super) trait Door {
+pub(super) trait Door: Debug {
     /// The guest has booted. Where the host keeps it as it is then, it is a new machine that goes on.
     fn booted(&self) -> Result<(), Trouble>;
 
@@ -20,6 +22,15 @@ pub(super) trait Door {
 
     /// What to mount for the user's programs: a device, or a file, with a read-only file system.
     fn root(&self) -> Result<&'static str, Trouble>;
+
+    /// Says something to the host before all is done.
+    fn tell(&self, letter: &[u8]) -> Result<(), Trouble>;
+
+    /// The next step of a shell, as JSON; time stands until there is one. `None`: that was all.
+    fn next(&self) -> Result<Option<Vec<u8>>, Trouble>;
+
+    /// Whether the host has interrupted the step since this was asked before.
+    fn is_interrupted(&self) -> bool;
 
     /// Gives the result to the host.
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble>;

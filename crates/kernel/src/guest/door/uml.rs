@@ -2,13 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 
 use super::Door;
-use crate::engine::uml::{JOB, MAIL};
+use crate::engine::uml::{INTERRUPT, JOB, LETTER, MAIL, SAID, STEP, TURN};
 use crate::guest::Trouble;
 use crate::mailbox::Mail;
 
@@ -16,6 +17,10 @@ use crate::mailbox::Mail;
 const HOST: &str = "/host";
 /// The image for the user's programs in it.
 const ROOT: &str = "/host/root";
+
+/// How often it has been our turn, and how often the host has interrupted us.
+static TURNS: AtomicU64 = AtomicU64::new(0);
+static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
 pub(super) struct Uml;
@@ -36,6 +41,28 @@ impl Door for Uml {
         Ok(ROOT)
     }
 
+    /// The host has heard it when this returns.
+    fn tell(&self, letter: &[u8]) -> Result<(), Trouble> {
+        let told = fs::write(at(LETTER), letter).and_then(|()| {
+            let said = File::options().write(true).open(at(SAID))?;
+            said.set_len(said.metadata()?.len() + 1)
+        });
+        told.map_err(|e| format!("cannot write to {HOST}: {e}"))?;
+        stand_still()
+    }
+
+    fn next(&self) -> Result<Option<Vec<u8>>, Trouble> {
+        stand_still()?;
+        // What comes too late for a step is for none.
+        INTERRUPTS.store(fs::metadata(at(INTERRUPT))?.len(), Ordering::Relaxed);
+        Ok(Some(fs::read(at(STEP))?))
+    }
+
+    fn is_interrupted(&self) -> bool {
+        let interrupts = fs::metadata(at(INTERRUPT)).map_or(0, |file| file.len());
+        INTERRUPTS.swap(interrupts, Ordering::Relaxed) < interrupts
+    }
+
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {
         let (octets, path) = (super::octets(mail)?, Path::new(HOST).join(MAIL));
         // The end of the process leaves no time for what is still in memory.
@@ -47,4 +74,18 @@ impl Door for Uml {
     fn leave(&self) -> Result<(), Trouble> {
         match reboot(RebootMode::RB_POWER_OFF)? {}
     }
+}
+
+fn at(name: &str) -> PathBuf {
+    Path::new(HOST).join(name)
+}
+
+/// Looks at the host again and again until it is our turn. That takes none of the kernel's time, as long as the file is there,
+/// and keeps everybody else in here from having any; the host stops the whole process meanwhile.
+fn stand_still() -> Result<(), Trouble> {
+    let turn = TURNS.fetch_add(1, Ordering::Relaxed) + 1;
+    while fs::metadata(at(TURN))?.len() < turn {
+        std::hint::spin_loop();
+    }
+    Ok(())
 }

@@ -2,7 +2,8 @@
 //!
 //! `swap` gives their sockets the transport (`btf` finds where), `place` is what a program sees, `cell` what holds it and all that
 //! it starts, `first` who else is on its node, `process` starts it, `ready` tells when a service can be used, `told` how all ended, `left`
-//! what they left behind.
+//! what they left behind. `shell` runs lines beside them while somebody thinks of the next; `surroundings` is what one leaves to the
+//! next.
 
 mod btf;
 mod cell;
@@ -11,6 +12,8 @@ mod left;
 mod place;
 mod process;
 mod ready;
+mod shell;
+mod surroundings;
 mod swap;
 mod told;
 
@@ -32,6 +35,7 @@ use crate::netem::BuildableNetwork;
 pub(super) use left::Left;
 use place::Place;
 use process::Process;
+pub(super) use shell::Shell;
 use swap::Swap;
 
 /// A service may take so long until it can be used, and is looked after so often.
@@ -53,7 +57,7 @@ pub(super) struct Programs<'s> {
 }
 
 impl<'s> Programs<'s> {
-    /// Makes the places, and starts the services one after the other; `None` if there are no programs.
+    /// Makes the places of the ends, and starts the services one after the other; `None` if there are no programs.
     pub(super) fn begin(
         topology: &Topology,
         plan: &BuildableNetwork,
@@ -68,11 +72,9 @@ impl<'s> Programs<'s> {
         cell::open()?;
         let hosts = hosts(topology, plan);
         let mut places = BTreeMap::new();
-        for Program { node, .. } in &scenario.programs {
-            if !places.contains_key(node.as_str()) {
-                let id = plan.network.node(node).ok_or("a program has no node")?;
-                places.insert(node.as_str(), Place::make(node, &topology.node(id).file, &hosts)?);
-            }
+        for node in scenario.ends() {
+            let id = plan.network.node(node).ok_or("a program has no node")?;
+            places.insert(node, Place::make(node, &topology.node(id).file, &hosts)?);
         }
         let processes = scenario.programs.iter().map(|_| None).collect();
         let swap = Swap::to(scenario.transport.kind())?;
@@ -143,24 +145,7 @@ impl<'s> Programs<'s> {
     /// Starts and stops what is due, then waits for the next that happens; whether there is more to do.
     fn step(&mut self, begin: Clock, limit: StdDuration, stop: Option<&Stop>) -> Result<bool, Trouble> {
         let now = begin.elapsed();
-        let mut next = limit;
-        for index in 0..self.scenario.programs.len() {
-            let Program { start, stop: due, .. } = &self.scenario.programs[index];
-            let (start, due) = (to_std(*start), due.map(to_std));
-            if let Some(process) = &mut self.processes[index] {
-                process.look()?;
-            }
-            match &mut self.processes[index] {
-                None if start <= now => self.start(index)?,
-                None => next = next.min(start),
-                Some(process) if process.status().is_none() && !process.was_asked => match due {
-                    Some(due) if due <= now => process.ask_to_end()?,
-                    Some(due) => next = next.min(due),
-                    None => {}
-                },
-                Some(_) => {}
-            }
-        }
+        let next = self.attend(now)?.min(limit);
         // Others may wait in vain for one that has failed.
         let has_failed =
             |process: &Process| process.status().is_some_and(|status| status.problem().is_some());
@@ -178,6 +163,29 @@ impl<'s> Programs<'s> {
         poll(&mut wanted, patience.as_ref())?;
         let raised = stop.is_some() && wanted.last().is_some_and(|last| !last.revents().is_empty());
         Ok(!raised)
+    }
+
+    /// Starts and stops what is due `now`; returns when the next is.
+    fn attend(&mut self, now: StdDuration) -> Result<StdDuration, Trouble> {
+        let mut next = StdDuration::MAX;
+        for index in 0..self.scenario.programs.len() {
+            let Program { start, stop: due, .. } = &self.scenario.programs[index];
+            let (start, due) = (to_std(*start), due.map(to_std));
+            if let Some(process) = &mut self.processes[index] {
+                process.look()?;
+            }
+            match &mut self.processes[index] {
+                None if start <= now => self.start(index)?,
+                None => next = next.min(start),
+                Some(process) if process.status().is_none() && !process.was_asked => match due {
+                    Some(due) if due <= now => process.ask_to_end()?,
+                    Some(due) => next = next.min(due),
+                    None => {}
+                },
+                Some(_) => {}
+            }
+        }
+        Ok(next)
     }
 
     /// Asks what still runs to end, and ends what does not.

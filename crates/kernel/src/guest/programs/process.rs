@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,6 +15,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use hol_base::Duration;
 use hol_scenario::Program;
 use nix::libc;
+use nix::sys::signal::{Signal, killpg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::cell::Cell;
@@ -22,7 +24,7 @@ use super::wall;
 use crate::guest::Trouble;
 
 /// What a program has of its environment unless the experiment says otherwise.
-const ENVIRONMENT: [(&str, &str); 3] = [
+pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),
     ("LANG", "C.UTF-8"),
@@ -33,6 +35,8 @@ const BEYOND: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
 const TOLD: usize = 32 << 10;
 /// A file that a program writes, its output among them, may have so many octets.
 const LARGEST: u64 = 256 << 20;
+/// So many octets of an output are told at a time.
+const LETTER: usize = 1 << 20;
 
 /// A program, and what holds it.
 #[derive(Debug)]
@@ -41,6 +45,8 @@ pub(super) struct Process {
     handle: OwnedFd,
     cell: Cell,
     output: [PathBuf; 2],
+    /// Octets of these that were news once.
+    known: [u64; 2],
     /// By the wall clock, in ns since 1970.
     pub(super) started: u64,
     status: Option<Status>,
@@ -90,7 +96,8 @@ impl Process {
         })?;
         let handle = Pid::from_raw(child.id().cast_signed()).ok_or("it has no number")?;
         let handle = pidfd_open(handle, PidfdFlags::empty())?;
-        Ok(Self { child, handle, cell, output, started, status: None, was_asked: false })
+        let (known, status, was_asked) = ([0; 2], None, false);
+        Ok(Self { child, handle, cell, output, known, started, status, was_asked })
     }
 
     /// Looks whether it has ended.
@@ -114,6 +121,12 @@ impl Process {
         self.was_asked = true;
         self.cell.ask_to_end();
         Ok(())
+    }
+
+    /// Interrupts it and what it has started, as Ctrl-C does. termios(3)
+    pub(super) fn interrupt(&self) {
+        // It is the leader of its group, and may have ended meanwhile.
+        let _ = killpg(nix::unistd::Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT);
     }
 
     /// Ends it, and all that it has started.
@@ -147,6 +160,26 @@ impl Process {
         [self.printed(), self.complained()].map(|octets| shortened(&octets))
     }
 
+    /// What it has written to its first or second output since this was asked before, as far as it fits into a letter.
+    pub(super) fn news(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
+        let file = File::open(&self.output[output])?;
+        let mut news =
+            vec![0; LETTER.min((file.metadata()?.len().saturating_sub(self.known[output])) as usize)];
+        file.read_exact_at(&mut news, self.known[output])?;
+        self.known[output] += news.len() as u64;
+        Ok((!news.is_empty()).then_some(news))
+    }
+
+    /// Forgets what it has written.
+    pub(super) fn forget(&self) {
+        self.output.iter().for_each(|path| drop(fs::remove_file(path)));
+    }
+
+    /// Whether it, or what it has started, took more memory than a program has.
+    pub(super) fn was_out_of_memory(&self) -> bool {
+        self.cell.was_out_of_memory()
+    }
+
     /// Whether it has written `text`.
     pub(super) fn has_printed(&self, text: &str) -> bool {
         let text = text.as_bytes();
@@ -156,7 +189,7 @@ impl Process {
 
     /// The last that it said, in a clause.
     pub(super) fn last_words(&self) -> String {
-        if self.cell.was_out_of_memory() {
+        if self.was_out_of_memory() {
             return "; it took more memory than the node has".to_owned();
         }
         let [stdout, stderr] = self.output();
@@ -175,6 +208,11 @@ impl AsFd for Process {
 }
 
 impl Status {
+    /// As a shell tells it: 128 and the number of the signal, if it was one. POSIX.1-2017, 2.8.2.
+    pub(super) fn code(&self) -> i32 {
+        self.exit.code().unwrap_or_else(|| 128 + self.exit.signal().unwrap_or(0))
+    }
+
     /// What was wrong with it, if anything was.
     pub(super) fn problem(&self) -> Option<String> {
         let asked_for = self.was_asked && self.exit.signal() == Some(libc::SIGTERM);

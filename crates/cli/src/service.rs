@@ -1,0 +1,95 @@
+//! The flags that describe a service beside what is asked, and where programs come from.
+
+use clap::Args;
+use hol_kernel::Image;
+use hol_lab::{InputError, Source};
+use toml::{Table, Value};
+
+use crate::failure::Failure;
+
+/// What runs on the server, and what both hosts have.
+#[derive(Debug, Args)]
+pub struct Service {
+    /// What runs on the server, as a line for the shell
+    #[arg(long, value_name = "COMMAND")]
+    server: Option<String>,
+    /// The port at which the server listens when it is ready
+    #[arg(long, value_name = "PORT", requires = "server", conflicts_with = "prints")]
+    listens: Option<u16>,
+    /// What the server prints when it is ready
+    #[arg(long, value_name = "TEXT", requires = "server")]
+    prints: Option<String>,
+    /// A file that both hosts have, as in /srv/page=page.html or /srv/page=100kB, which is so many octets
+    #[arg(long = "file", value_name = "PATH=FILE")]
+    files: Vec<String>,
+    /// Where programs come from: host, a directory, or a tar archive of one or of a container [default: host]
+    #[arg(long, value_name = "ROOT")]
+    root: Option<String>,
+}
+
+impl Service {
+    /// Whether any of the flags was given that describe programs.
+    pub const fn is_given(&self) -> bool {
+        self.server.is_some() || !self.files.is_empty()
+    }
+
+    /// The server, if there is one, and the client, which is these keys of a [[program]].
+    pub fn programs(&self, client: Table) -> Result<Vec<Value>, Failure> {
+        let files = self.files.iter().map(|file| content(file)).collect::<Result<Table, Failure>>()?;
+        let program = |node: &str, keys: Table| {
+            let mut table = keys;
+            table.insert("node".to_owned(), node.into());
+            table.insert("files".to_owned(), files.clone().into());
+            Value::Table(table)
+        };
+        let ready = match (self.listens, &self.prints) {
+            (Some(port), _) => ("listens", Value::from(i64::from(port))),
+            (None, Some(text)) => ("prints", text.clone().into()),
+            (None, None) => ("after", "1s".into()),
+        };
+        let ready = Value::Table(table([ready]));
+        let server = self.server.iter().map(|line| {
+            program("server", table([("command", line.clone().into()), ("ready", ready.clone())]))
+        });
+        Ok(server.chain([program("client", client)]).collect())
+    }
+
+    /// Sets where programs come from.
+    pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
+        self.root.iter().try_for_each(|root| source.set("--root", "root", &format!("{root:?}")))
+    }
+}
+
+/// A table of these.
+pub fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
+    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Where programs run best: where computing takes no time, if such a kernel was built.
+pub fn preferred() -> &'static str {
+    if Image::list().iter().any(Image::is_user_mode) { "kernel:uml" } else { "kernel" }
+}
+
+/// `/srv/page=100kB`: a path and what is there.
+fn content(file: &str) -> Result<(String, Value), Failure> {
+    let wrong = || {
+        Failure::Usage(format!("--file {file}: write PATH=FILE, as in /srv/page=page.html, or PATH=100kB"))
+    };
+    let (path, content) = file.split_once('=').ok_or_else(wrong)?;
+    let kind = if content.parse::<hol_base::ByteCount>().is_ok() { "size" } else { "from" };
+    let content = Table::from_iter([(kind.to_owned(), Value::from(content))]);
+    Ok((path.to_owned(), content.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_a_number_of_octets_or_one_of_this_machine() {
+        let size = content("/srv/f=100kB").unwrap().1;
+        assert_eq!(size["size"].as_str(), Some("100kB"));
+        assert_eq!(content("/srv/f=page.html").unwrap().1["from"].as_str(), Some("page.html"));
+        assert!(content("/srv/f").unwrap_err().to_string().contains("PATH=FILE"));
+    }
+}

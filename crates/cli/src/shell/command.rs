@@ -1,0 +1,199 @@
+//! What somebody types: a line for a node, or a word for the shell itself.
+
+use std::path::PathBuf;
+
+use hol_base::{Duration, nearest};
+use hol_network::EventSpec;
+
+/// What `:help` says.
+pub const HELP: &str = "\
+A line runs on the node of the prompt, as `sh -c`, until it ends or Ctrl-C interrupts it. Directory and exported variables last.
+  @NODE LINE          runs one line on another node
+  :node NODE          goes to another node
+  :wait 5s            lets time pass; otherwise it stands still while nothing runs
+  :link [NAME|PATH] [up|down] loss=3% delay=50ms rate=1Mbit down=true
+                      changes links from now on: all, one, one direction of it
+  :snapshot NAME      remembers this place
+  :back NAME          goes back there: all up to there is done again, the same in all
+  :pcap FILE          writes the packets so far, for Wireshark
+  :time               tells the time in the network
+  :quit               ends it, as Ctrl-D does
+";
+
+/// What is asked.
+#[derive(Debug, PartialEq)]
+pub enum Command {
+    /// Nothing: an empty line.
+    Nothing,
+    /// A line for a node, or for that of the prompt.
+    Run(Option<String>, String),
+    /// Another node.
+    Node(String),
+    /// Time is to pass.
+    Wait(Duration),
+    /// Links change.
+    Link(Box<EventSpec>),
+    /// The place is remembered.
+    Snapshot(String),
+    /// It is gone back to.
+    Back(String),
+    /// The packets so far.
+    Pcap(PathBuf),
+    /// What time it is.
+    Time,
+    /// What can be asked.
+    Help,
+    /// The end.
+    Quit,
+}
+
+const WORDS: [&str; 9] = ["node", "wait", "link", "snapshot", "back", "pcap", "time", "help", "quit"];
+
+impl Command {
+    /// Reads a line.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix('@') {
+            let (node, line) = halves(rest);
+            return match line.is_empty() {
+                true => Err(format!("@{node}: run what there? `:node {node}` goes there")),
+                false => Ok(Self::Run(Some(node.to_owned()), line.to_owned())),
+            };
+        }
+        match line.strip_prefix(':') {
+            // `: curl` is a line for the shell of a node.
+            Some(rest) if !rest.starts_with(char::is_whitespace) && !rest.is_empty() => own(rest),
+            _ if line.is_empty() => Ok(Self::Nothing),
+            _ => Ok(Self::Run(None, line.to_owned())),
+        }
+    }
+}
+
+/// A word for the shell itself.
+fn own(rest: &str) -> Result<Command, String> {
+    let (word, rest) = halves(rest);
+    let one = |example: &str| match rest.split_whitespace().collect::<Vec<_>>()[..] {
+        [only] => Ok(only.to_owned()),
+        _ => Err(format!("write one thing behind it, as in `:{word} {example}`")),
+    };
+    let none = |command| if rest.is_empty() { Ok(command) } else { Err(format!("write `:{word}` alone")) };
+    let command = match word {
+        "node" => one("server").map(Command::Node),
+        "wait" => one("5s").and_then(|time| time.parse().map(Command::Wait).map_err(|e| format!("{e}"))),
+        "link" => event(rest).map(|event| Command::Link(Box::new(event))),
+        "snapshot" => one("before").map(Command::Snapshot),
+        "back" => one("before").map(Command::Back),
+        "pcap" => one("packets.pcapng").map(|file| Command::Pcap(file.into())),
+        "time" => none(Command::Time),
+        "help" => none(Command::Help),
+        "quit" => none(Command::Quit),
+        _ => {
+            let meant =
+                nearest(word, WORDS).map_or(String::new(), |word| format!("did you mean `:{word}`? "));
+            return Err(format!("`:{word}` is not known; {meant}`:help` lists what is"));
+        }
+    };
+    command.map_err(|problem| format!("`:{word}`: {problem}"))
+}
+
+fn halves(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim())
+}
+
+/// A change of links as experiments have it: which link and which direction, then what changes.
+fn event(text: &str) -> Result<EventSpec, String> {
+    let mut table = toml::Table::new();
+    table.insert("at".to_owned(), "0s".into());
+    for word in words(text) {
+        let (key, value) = match word.split_once('=') {
+            Some((key, value)) => (key, value_of(value)),
+            None if ["up", "down"].contains(&word) => ("direction", word.into()),
+            None => match word.parse::<i64>() {
+                Ok(number) => ("path", number.into()),
+                Err(_) => ("link", word.into()),
+            },
+        };
+        if table.insert(key.to_owned(), value).is_some() {
+            return Err(match key {
+                "link" | "path" => format!("{word:?} is a second link; change one at a time, or all"),
+                _ => format!("{key} is said twice"),
+            });
+        }
+    }
+    let changes = table.keys().any(|key| !["at", "direction", "path", "link"].contains(&key.as_str()));
+    match changes {
+        true => table.try_into().map_err(|problem| format!("{}", hol_base::plain_words(problem.message()))),
+        false => {
+            Err("change what? As in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`".to_owned())
+        }
+    }
+}
+
+/// As TOML if it is, else as text, which needs no quotes.
+fn value_of(text: &str) -> toml::Value {
+    let document = format!("value = {text}").parse::<toml::Table>();
+    document.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| text.into())
+}
+
+/// Words with blanks between them; what stands in braces is one.
+fn words(text: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let is_between = |c: char| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        depth <= 0 && c.is_whitespace()
+    };
+    text.split(is_between).filter(|word| !word.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(line: &str) -> String {
+        Command::parse(line).unwrap_err()
+    }
+
+    #[test]
+    fn lines_are_for_a_node_unless_they_begin_with_a_colon() {
+        assert_eq!(Command::parse("  "), Ok(Command::Nothing));
+        assert_eq!(Command::parse(" ping -c1 server "), Ok(Command::Run(None, "ping -c1 server".to_owned())));
+        assert_eq!(Command::parse(": curl"), Ok(Command::Run(None, ": curl".to_owned())));
+        assert_eq!(
+            Command::parse("@server ss -t"),
+            Ok(Command::Run(Some("server".to_owned()), "ss -t".to_owned()))
+        );
+        assert_eq!(Command::parse(":node server"), Ok(Command::Node("server".to_owned())));
+        assert_eq!(Command::parse(":wait 5s"), Ok(Command::Wait(Duration::from_secs(5))));
+        assert_eq!(Command::parse(":quit"), Ok(Command::Quit));
+    }
+
+    #[test]
+    fn links_change_as_in_experiments() {
+        let event = |line: &str| match Command::parse(line).unwrap() {
+            Command::Link(event) => serde_json::to_value(event).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let up = event(":link up loss=3% delay=50ms rate=1Mbit");
+        assert_eq!(
+            (&up["direction"], &up["loss"], &up["delay"]),
+            (&"up".into(), &"3%".into(), &"50ms".into())
+        );
+        assert_eq!(event(":link 2 down=true")["path"], 2);
+        let bursts = event(":link a-b loss={ good_to_bad = '1%', bad_to_good = '25%' }");
+        assert_eq!((&bursts["link"], &bursts["loss"]["good_to_bad"]), (&"a-b".into(), &"1%".into()));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named_with_the_cure() {
+        assert!(problem(":nod server").contains("did you mean `:node`"));
+        assert!(problem(":xyzzy").contains("`:help`"));
+        assert!(problem(":node").contains("`:node server`") && problem(":quit now").contains("alone"));
+        assert!(problem(":wait 5").contains("5") && problem(":wait 5").contains("time such as"));
+        assert!(problem(":link").contains("loss=3%") && problem(":link up").contains("change what"));
+        assert!(problem(":link a b loss=1%").contains("second link"));
+        assert!(problem(":link los=1%").contains("unknown field `los`"));
+        assert!(problem(":link delay=50").contains("50"));
+        assert!(problem("@server").contains(":node server"));
+    }
+}
