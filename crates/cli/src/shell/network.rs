@@ -209,6 +209,7 @@ pub fn stand_in(node: &str, directory: &Path, line: &str) -> Program {
         ready: None,
         directory: Some(directory.to_owned()),
         env: Default::default(),
+        metrics: Default::default(),
         files: Default::default(),
     }
 }

@@ -107,7 +107,11 @@ impl Started for Guest {
     }
 
     fn stay(&self, _: &Task<'_>) -> Result<Box<dyn Staying>, KernelError> {
-        todo!()
+        Err(KernelError::Unsupported {
+            what: "shell".to_owned(),
+            why: "only User-Mode Linux stands still for it; `hol kernel build`, then --world kernel:uml"
+                .to_owned(),
+        })
     }
 }
 
