@@ -111,9 +111,9 @@ impl Simulator<'_> {
         let time = seconds(time)?;
         let program = &mut self.programs.all[index];
         if verb == "stop" {
-            program.stops.push(time)
+            program.stops.push(time);
         } else {
-            program.starts.push(time)
+            program.starts.push(time);
         }
         Ok(String::new())
     }

@@ -123,7 +123,7 @@ fn event(text: &str) -> Result<EventSpec, String> {
     }
     let changes = table.keys().any(|key| !["at", "direction", "path", "link"].contains(&key.as_str()));
     match changes {
-        true => table.try_into().map_err(|problem| format!("{}", hol_base::plain_words(problem.message()))),
+        true => table.try_into().map_err(|problem| hol_base::plain_words(problem.message())),
         false => {
             Err("change what? As in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`".to_owned())
         }

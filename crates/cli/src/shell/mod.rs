@@ -180,7 +180,6 @@ impl Terminal {
 
     fn carry_out(&mut self, command: Command) -> Result<(), Problem> {
         match command {
-            Command::Nothing => {}
             Command::Run(node, line) => {
                 let node = node.unwrap_or_else(|| self.node.clone());
                 self.check(&node)?;
@@ -200,7 +199,7 @@ impl Terminal {
             Command::Pcap(file) => self.capture(&file)?,
             Command::Time => say(&format!("{:.9} s\n", self.network.now().as_secs_f64())),
             Command::Help => say(HELP),
-            Command::Quit => {}
+            Command::Nothing | Command::Quit => {}
         }
         Ok(())
     }
