@@ -147,7 +147,7 @@ mod tests {
     fn a_script_without_traffic_is_told_where_it_can_stand() {
         let problem = parse(NETWORK).unwrap_err().to_string();
         assert!(
-            problem.starts_with("a.ns: the script starts no FTP or CBR")
+            problem.starts_with("a.ns: the script starts no FTP, CBR or program")
                 && problem.contains("topology = \"a.ns\"")
         );
         assert!(parse("set ns [new Simulatr]").unwrap_err().place.starts_with("a.ns:1:"));

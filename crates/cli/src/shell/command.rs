@@ -192,7 +192,7 @@ mod tests {
         assert!(problem(":wait 5").contains("5") && problem(":wait 5").contains("time such as"));
         assert!(problem(":link").contains("loss=3%") && problem(":link up").contains("change what"));
         assert!(problem(":link a b loss=1%").contains("second link"));
-        assert!(problem(":link los=1%").contains("unknown field `los`"));
+        assert!(problem(":link los=1%").contains("did you mean \"loss\""));
         assert!(problem(":link delay=50").contains("50"));
         assert!(problem("@server").contains(":node server"));
     }
