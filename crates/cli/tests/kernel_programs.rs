@@ -297,6 +297,30 @@ fn a_script_of_emulab_starts_its_programs() {
     }
 }
 
+/// Go's programs are static, and their listeners ask for Multipath TCP by themselves.
+#[test]
+fn static_programs_of_go_run_over_all_transports() {
+    let name = "static_programs_of_go_run_over_all_transports";
+    if !has(&["go"], name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("echo.go"), include_str!("programs/echo.go")).unwrap();
+    let mut go = Command::new("go");
+    let built = go.args(["build", "-o", "echo", "echo.go"]).env("CGO_ENABLED", "0").current_dir(&directory);
+    assert!(built.status().unwrap().success());
+    for world in worlds(name) {
+        let all =
+            ["tcp", "mptcp", "sctp", "--repetitions=1", world, "--server=./echo serve", "--listens=7000"];
+        let rows = exec(
+            directory.path(),
+            &[&all[..], &["--metric=heard=hello ([0-9]+)", "--", "./echo", "ask"]].concat(),
+        );
+        let heard: Vec<_> = rows.iter().map(|row| row["metrics"]["heard"]["mean"].as_f64()).collect();
+        assert_eq!(heard, [Some(16.0); 3], "{rows:?}");
+    }
+}
+
 /// An unmodified client and server in Python's asyncio, iperf3, and Samba; each over three transports.
 #[test]
 fn programs_of_all_kinds_run_over_all_transports() {
