@@ -33,30 +33,35 @@ fn sctp_keeps_to_its_scripts() {
     play_folder("sctp");
 }
 
-/// docs/conformance-sctp.md names tests in backquotes: scripts, and functions of the crates that it speaks of.
 #[test]
-fn every_rule_in_the_list_has_its_test() {
+fn every_rule_of_tcp_has_its_test() {
+    check_list("tcp", &["tcp", "congestion", "wire"]);
+}
+
+#[test]
+fn every_rule_of_sctp_has_its_test() {
+    check_list("sctp", &["sctp", "congestion", "wire"]);
+}
+
+/// docs/conformance-PROTOCOL.md names tests in backquotes: scripts, and functions of the `crates` that it speaks of.
+fn check_list(protocol: &str, crates: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let list = std::fs::read_to_string(root.join("docs/conformance-sctp.md")).expect("the list of rules");
+    let place = format!("docs/conformance-{protocol}.md");
+    let list = std::fs::read_to_string(root.join(&place)).expect("the list of rules");
     let mut sources = String::new();
-    ["sctp", "congestion", "wire"]
-        .iter()
-        .for_each(|name| collect(&root.join("crates").join(name).join("src"), &mut sources));
+    crates.iter().for_each(|name| collect(&root.join("crates").join(name).join("src"), &mut sources));
     let names: Vec<&str> =
         list.split('`').skip(1).step_by(2).filter(|name| !name.contains(['/', ' '])).collect();
-    let scripts = root.join("crates/packetdrill/tests/sctp");
+    let scripts = root.join("crates/packetdrill/tests").join(protocol);
     let is_there = |name: &&str| match name.ends_with(".pkt") {
         true => scripts.join(name).exists(),
         false => sources.contains(&format!("fn {name}(")),
     };
     let missing: Vec<_> = names.iter().filter(|name| !is_there(name)).collect();
-    assert!(
-        missing.is_empty(),
-        "docs/conformance-sctp.md names what is not there; mend the names: {missing:?}"
-    );
+    assert!(missing.is_empty(), "{place} names what is not there; mend the names: {missing:?}");
     let files = std::fs::read_dir(&scripts).expect("the scripts").map(|file| file.unwrap().file_name());
     let unlisted: Vec<_> = files.filter(|file| !names.contains(&file.to_str().unwrap_or_default())).collect();
-    assert!(unlisted.is_empty(), "add these to docs/conformance-sctp.md: {unlisted:?}");
+    assert!(unlisted.is_empty(), "add these to {place}: {unlisted:?}");
 }
 
 /// The text of every file of Rust in and below `folder`.
@@ -68,17 +73,6 @@ fn collect(folder: &Path, text: &mut String) {
             text.push_str(&std::fs::read_to_string(&entry).expect("a source"));
         }
     }
-}
-
-/// docs/conformance-tcp.md says which rule each of them is for.
-#[test]
-fn every_script_of_tcp_is_in_the_list_of_rules() {
-    let list = include_str!("../../../docs/conformance-tcp.md");
-    let folder = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp")).unwrap();
-    let names = folder.map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned());
-    let words: Vec<&str> = list.split([' ', ',', '\n']).collect();
-    let missing: Vec<_> = names.filter(|name| !words.contains(&name.as_str())).collect();
-    assert!(missing.is_empty(), "docs/conformance-tcp.md lacks {missing:?}");
 }
 
 /// Each breaks the script for another reason; the line and the words that tell it.
