@@ -1,6 +1,6 @@
 //! `hol exec`: programs of one's own, over each transport.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hol_lab::{Archive, Experiment, PointResult};
@@ -67,6 +67,7 @@ impl Exec {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
             say(&page(&results, &self.conditions.overrides()));
+            self.out.iter().for_each(|dir| say(&brought(dir, &results)));
         }
         complete(&finished)
     }
@@ -116,6 +117,15 @@ fn metric(text: &str) -> Result<(String, Value), Failure> {
     let (key, find) = find.strip_prefix("json:").map_or(("regex", find), |path| ("json", path));
     let table = Table::from_iter([(key.to_owned(), find.into()), ("unit".to_owned(), Value::from(unit))]);
     Ok((name.to_owned(), table.into()))
+}
+
+/// Where what programs wrote for the user is: that of the first repetition, beside which the others are.
+fn brought(dir: &Path, results: &[PointResult]) -> String {
+    let place = |result: &PointResult| {
+        let place = dir.join(format!("{}-0", result.point.id));
+        place.is_dir().then(|| format!("/out of {}: {}\n", result.point.label, place.display()))
+    };
+    results.iter().filter_map(place).collect()
 }
 
 /// Everything for people.
