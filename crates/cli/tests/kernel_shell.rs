@@ -1,0 +1,146 @@
+//! `hol shell` by pipe, end to end. Without a kernel for User-Mode Linux the tests say so and pass, unless `HOL_REQUIRE_UML` is set.
+
+mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use hol::{BIN, code, ok};
+use kernel::has_user_mode;
+
+/// Types these lines, with time to think before each.
+fn typed(dir: &Path, arguments: &[&str], lines: &[&str], thinking: Duration) -> Output {
+    let mut shell = Command::new(BIN);
+    shell.current_dir(dir).arg("shell").args(arguments).stdin(Stdio::piped());
+    let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for line in lines {
+        thread::sleep(thinking);
+        // A shell that ended at a mistake reads no more.
+        let _ = writeln!(stdin, "{line}");
+    }
+    drop(stdin);
+    child.wait_with_output().unwrap()
+}
+
+fn session(dir: &Path, arguments: &[&str], lines: &[&str]) -> Output {
+    typed(dir, arguments, lines, Duration::ZERO)
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+/// The round trips that ping tells, in ms.
+fn round_trips(printed: &str) -> Vec<f64> {
+    let times = printed.lines().filter_map(|line| line.split_once("time=")?.1.strip_suffix(" ms"));
+    times.map(|time| time.parse().unwrap()).collect()
+}
+
+#[test]
+fn lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told() {
+    if !has_user_mode("lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [
+        "ping -c1 server",
+        ":link up delay=50ms",
+        "ping -c1 server",
+        "cd /tmp; export X='a  b'; y=lost",
+        "echo \"$PWD $X $y.\"",
+        "@server hostname; echo $X.",
+        ":node server",
+        "hostname",
+        ":wait 5s",
+        ":time",
+        "exit 3",
+    ];
+    let output = session(dir.path(), &["tcp"], &lines);
+    let printed = text(&output.stdout);
+    assert_eq!(code(&output), 3, "{}", text(&output.stderr));
+    let trips = round_trips(&printed);
+    // 10 ms each way, then 50 ms one way; the second ping needs no ARP (RFC 826) of its own.
+    assert!((20.0..20.5).contains(&trips[0]) && (60.0..60.5).contains(&trips[1]), "{printed}");
+    assert!(printed.contains("\n/tmp a  b .\nserver\n.\nserver\n5."), "{printed}");
+}
+
+#[test]
+fn thinking_changes_neither_output_nor_packets() {
+    if !has_user_mode("thinking_changes_neither_output_nor_packets") {
+        return;
+    }
+    let lines =
+        ["ping -c2 server", "date +%s.%N", ":link loss=20%", "ping -i.1 -c20 server", ":time", ":pcap x"];
+    let done = [0, 200].map(|thinking| {
+        let dir = tempfile::tempdir().unwrap();
+        let output = typed(dir.path(), &["tcp"], &lines, Duration::from_millis(thinking));
+        assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+        (text(&output.stdout), fs::read(dir.path().join("x")).unwrap())
+    });
+    assert_eq!(done[0].0, done[1].0);
+    assert!(done[0].1 == done[1].1 && done[0].1.len() > 3000, "{} octets", done[0].1.len());
+}
+
+#[test]
+fn going_back_does_the_same_again() {
+    if !has_user_mode("going_back_does_the_same_again") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let again = ["ping -c1 server", "date +%N; ls; touch new", ":time"];
+    let before = ["export X=1; mkdir dir; cd dir", ":link delay=30ms", ":snapshot here"];
+    let lines = [&before[..], &again, &["echo BACK", ":back here"], &again].concat();
+    let output = session(dir.path(), &["tcp"], &lines);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    let (first, second) = printed.split_once("BACK\n").unwrap();
+    assert_eq!(first, second);
+    assert!((60.0..61.0).contains(&round_trips(first)[0]) && !first.contains("new"), "{first}");
+    assert_eq!(text(&output.stderr), "", "nothing was different");
+}
+
+#[test]
+fn what_was_recorded_runs_as_an_experiment() {
+    if !has_user_mode("what_was_recorded_runs_as_an_experiment") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lines =
+        [":link loss=0% delay=30ms", "ping -c1 server", "false", "@server echo there", "cd /tmp", "pwd"];
+    let output = session(dir.path(), &["tcp", "--record", "x.toml"], &lines);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    ok(dir.path(), &["run", "x.toml", "--out", "out"]);
+    let journal = fs::read_to_string(dir.path().join("out/runs.jsonl")).unwrap();
+    let run: serde_json::Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    let programs = run["facts"]["programs"].as_array().unwrap();
+    let printed: Vec<_> = programs.iter().map(|program| program["stdout"].as_str().unwrap()).collect();
+    assert!((60.0..61.0).contains(&round_trips(printed[0])[0]), "{printed:?}");
+    assert_eq!(printed[1..], ["", "there\n", "", "/tmp\n"]);
+}
+
+#[test]
+fn a_mistake_is_named_with_its_line_and_the_cure() {
+    if !has_user_mode("a_mistake_is_named_with_its_line_and_the_cure") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for (line, words) in [
+        (":node srv", "there is no node \"srv\"; there are client, "),
+        (":nod server", "did you mean `:node`"),
+        (":link xy loss=1%", "xy"),
+        (":link delay=50", "50"),
+    ] {
+        let output = session(dir.path(), &["tcp"], &["", line, "echo after"]);
+        let told = text(&output.stderr);
+        assert_eq!(code(&output), 2, "{told}");
+        assert!(told.contains("standard input:2: ") && told.contains(words), "{line}: {told}");
+        assert_eq!(text(&output.stdout), "", "{line}");
+    }
+}
