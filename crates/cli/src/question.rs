@@ -137,6 +137,11 @@ impl Conditions {
         set_all(source, &self.settings)
     }
 
+    /// Whether it was said how often.
+    pub const fn repeats(&self) -> bool {
+        self.repetitions.is_some()
+    }
+
     /// What was set beside the flags, which no summary of them shows: `, with network.up.loss=100%`.
     pub fn overrides(&self) -> String {
         let given = self.settings.join(" ");

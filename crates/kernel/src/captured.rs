@@ -1,7 +1,8 @@
 //! Packets as the ends of a run saw them, also as octets for the way out of the guest.
 
 use hol_base::Time;
-use hol_network::Fate;
+use hol_network::{Fate, TapPoint};
+use hol_scenario::{Packet, Sighting, Witness};
 
 /// A packet that passed an interface of an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,14 @@ pub(crate) fn pack(out: &mut Vec<u8>, time: Time, interface: u16, received: bool
     out.push(received.into());
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(octets);
+}
+
+/// Has the `witness` see these packets, at interfaces of these names.
+pub(crate) fn show(packets: Vec<Captured>, names: &[String], witness: &mut dyn Witness) {
+    for Captured { time, interface, fate, octets } in packets {
+        let point = TapPoint { interface, name: &names[interface] };
+        witness.see(&Sighting { time, point, fate, packet: Packet::Octets(&octets) });
+    }
 }
 
 /// All packets in `octets`, in order of time; `None` if that is not what they are.

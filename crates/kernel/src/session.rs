@@ -1,10 +1,8 @@
 //! A network that stays, and stands still between what is done in it.
 
 use hol_base::{Digest, Seed};
-use hol_network::TapPoint;
-use hol_scenario::{Packet, Scenario, Sighting, Witness};
+use hol_scenario::{Scenario, Witness};
 
-use crate::captured::Captured;
 use crate::dialogue::{Listener, Reply, Step};
 use crate::engine::{Staying, Task};
 use crate::error::MachineFault;
@@ -59,10 +57,7 @@ impl Session {
     pub fn packets(&self, octets: &[u8], witness: &mut dyn Witness) -> Result<(), KernelError> {
         let nonsense = || KernelError::from(MachineFault::Guest("its packets make no sense".to_owned()));
         let packets = journey::judged(captured::unpack(octets).ok_or_else(nonsense)?);
-        for Captured { time, interface, fate, octets } in packets {
-            let point = TapPoint { interface, name: &self.interfaces[interface] };
-            witness.see(&Sighting { time, point, fate, packet: Packet::Octets(&octets) });
-        }
+        captured::show(packets, &self.interfaces, witness);
         Ok(())
     }
 }

@@ -6,10 +6,7 @@ use std::time::Duration;
 
 use hol_base::{ParseUnitError, Seed, Time};
 use hol_measure::{Meanwhile, Record, RecordKind, Transfer};
-use hol_network::TapPoint;
-use hol_scenario::{
-    BackgroundRun, Cost, Course, Observer, Packet, Run, RunError, Scenario, Sighting, Witness, World,
-};
+use hol_scenario::{BackgroundRun, Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
 use serde_json::{Value, json};
 
 use crate::captured::Captured;
@@ -139,10 +136,7 @@ impl World for Kernel {
     fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
         let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
         let (run, packets) = self.perform(scenario, seed, true, &mut || true)?;
-        for Captured { time, interface, fate, octets } in packets {
-            let point = TapPoint { interface, name: &names[interface] };
-            witness.see(&Sighting { time, point, fate, packet: Packet::Octets(&octets) });
-        }
+        captured::show(packets, &names, witness);
         Ok(run)
     }
 }

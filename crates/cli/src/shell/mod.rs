@@ -22,7 +22,7 @@ use toml::Value;
 
 use crate::failure::Failure;
 use crate::question::{Conditions, over};
-use crate::service::{Service, preferred, table};
+use crate::service::{Service, table};
 use crate::terminal::{note, say};
 use crate::trace;
 use command::{Command, HELP};
@@ -31,6 +31,8 @@ use input::{Input, Next};
 use network::{Network, Problem, Taken};
 use record::Record;
 
+/// Only there time stands while somebody types.
+const WORLD: &str = "kernel:uml";
 /// The exit code of what wrote more than it may: 128 and the number of SIGXFSZ. signal(7)
 const WROTE_TOO_MUCH: i32 = 128 + 25;
 
@@ -83,6 +85,10 @@ impl Shell {
 
     /// The point whose network it is, and the text that it was read from.
     pub fn point(&self) -> Result<(Source, Point), Failure> {
+        if self.conditions.repeats() {
+            let problem = "--repetitions: a shell is one run; leave it out, or take --seed for other losses";
+            return Err(Failure::Usage(problem.to_owned()));
+        }
         let what = self.what.as_deref().unwrap_or("tcp");
         let is_file = Path::new(what).extension().is_some_and(|ending| ending == "toml" || ending == "ns");
         let mut source = match is_file {
@@ -102,7 +108,7 @@ impl Shell {
         }
         self.service.apply(&mut source)?;
         if !source.merged()?.contains_key("world") {
-            source.set("world (the default)", "world", preferred())?;
+            source.set("world (the default)", "world", WORLD)?;
         }
         if !is_file {
             source.set("repetitions (the default)", "repetitions", "1")?;
@@ -118,8 +124,7 @@ impl Shell {
 fn kernel(point: &Point) -> Result<Kernel, Failure> {
     let world = point.world.to_string();
     let Some(release) = world.strip_prefix("kernel:") else {
-        let problem =
-            format!("programs run in the kernel world and not in {world}; add --world {}", preferred());
+        let problem = format!("programs run in the kernel world and not in {world}; add --world {WORLD}");
         return Err(Failure::Usage(problem));
     };
     Kernel::find(release).map_err(Failure::failed)
