@@ -15,6 +15,7 @@ use hol::{BIN, code, ok};
 use kernel::has_user_mode;
 
 /// Types these lines, with time to think before each.
+#[expect(clippy::disallowed_methods, reason = "who types takes real time")]
 fn typed(dir: &Path, arguments: &[&str], lines: &[&str], thinking: Duration) -> Output {
     let mut shell = Command::new(BIN);
     shell.current_dir(dir).arg("shell").args(arguments).stdin(Stdio::piped());
