@@ -80,9 +80,7 @@ impl Kernel {
         let (mut run, packets) = measured?;
         if let Some(facts) = &mut run.course.facts {
             facts.provenance = provenance.to_string();
-            let cautions = [provenance.warning(), facts.caution.take()];
-            let cautions: Vec<String> = cautions.into_iter().flatten().collect();
-            facts.caution = (!cautions.is_empty()).then(|| cautions.join("; "));
+            facts.warn(provenance.warning());
         }
         Ok((run, packets))
     }

@@ -85,13 +85,16 @@ impl Interval {
 }
 
 impl fmt::Display for Interval {
-    /// As many digits as the interval justifies: two of the half width. A millionth is rounding noise.
+    /// As many digits as the interval justifies: two of the half width. A millionth is rounding noise; without a width there are
+    /// six digits, at most three of them behind the point.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = self.mean.abs().max(1.0).log10().floor();
+        let six = (5.0 - whole).clamp(0.0, 3.0) as usize;
         if !self.half_width.is_finite() {
-            return write!(f, "{:.3}", self.mean);
+            return write!(f, "{:.six$}", self.mean);
         }
         if self.half_width < 1e-6 {
-            return write!(f, "{:.3} ± 0", self.mean);
+            return write!(f, "{:.six$} ± 0", self.mean);
         }
         let digits = (1.0 - self.half_width.log10().floor()).clamp(0.0, 9.0) as usize;
         write!(f, "{:.digits$} ± {:.digits$}", self.mean, self.half_width)

@@ -278,7 +278,7 @@ impl Metric {
             Self::PacketsLost => ["fewer packets lost", "more packets lost"],
             Self::Playable => ["more playable", "less playable"],
             Self::Glitches => ["fewer glitches", "more glitches"],
-            Self::Told(told) => told.comparatives(),
+            Self::Told(told) => told.comparatives,
             _ => ["faster", "slower"],
         }
     }

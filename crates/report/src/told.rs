@@ -16,6 +16,8 @@ pub struct Told {
     pub is_time: bool,
     /// Which of two values is the better one.
     pub better: Better,
+    /// What the first of two is if it gains, and if it loses: of a time faster or slower, else better or worse in this.
+    pub(crate) comparatives: [&'static str; 2],
 }
 
 /// The values of one in the repetitions of a point.
@@ -30,21 +32,12 @@ pub struct ToldValues {
 impl Told {
     /// The metric of this name.
     pub fn new(name: &str, reading: &Reading) -> Self {
-        Self {
-            name: kept(name),
-            unit: kept(&reading.unit),
-            is_time: reading.is_time(),
-            better: reading.better,
-        }
-    }
-
-    /// What the first of two is if it gains, and if it loses: of a time faster or slower.
-    pub(crate) const fn comparatives(self) -> [&'static str; 2] {
-        match self.better {
-            Better::Less if self.is_time => ["faster", "slower"],
-            Better::Less => ["better (less)", "worse (more)"],
-            Better::More => ["better (more)", "worse (less)"],
-        }
+        let comparatives = match reading.is_time() {
+            true => ["faster", "slower"],
+            false => ["better", "worse"].map(|word| kept(&format!("{word} in {name}"))),
+        };
+        let (unit, is_time, better) = (kept(&reading.unit), reading.is_time(), reading.better);
+        Self { name: kept(name), unit, is_time, better, comparatives }
     }
 
     /// What two are that are equal.

@@ -34,6 +34,14 @@ pub struct Facts {
     pub programs: Vec<ProgramFacts>,
 }
 
+impl Facts {
+    /// One thing more that makes the results worth less, if there is one.
+    pub fn warn(&mut self, of: Option<String>) {
+        let all: Vec<String> = self.caution.take().into_iter().chain(of).collect();
+        self.caution = (!all.is_empty()).then(|| all.join("; "));
+    }
+}
+
 /// What became of a program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramFacts {

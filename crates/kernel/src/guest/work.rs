@@ -58,13 +58,13 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     };
     let left = std::mem::take(&mut outcome.left);
     let run = outcome.measured();
-    let facts = Facts {
+    let mut facts = Facts {
         kernel: namespace::get("kernel/osrelease").unwrap_or_default()
             + " "
             + &namespace::get("kernel/version").unwrap_or_default(),
         // The host knows what runs us.
         provenance: String::new(),
-        caution: both(caution, left.caution),
+        caution,
         clocksource: clocksource(),
         sysctls,
         lines: topology.lines(&plan, &before.1)?,
@@ -73,6 +73,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         retransmissions: run.client.retransmissions + run.server.retransmissions,
         programs: left.facts,
     };
+    facts.warn(left.caution);
     let packets = topology.packets()?.saturating_sub(before.0);
     let report = Report { facts, flows: outcome.reports(), packets };
     Ok(Mail {
@@ -105,11 +106,6 @@ fn settle(
         }
     }
     Ok(settled)
-}
-
-fn both(one: Option<String>, other: Option<String>) -> Option<String> {
-    let all: Vec<String> = one.into_iter().chain(other).collect();
-    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn has_mptcp(scenario: &Scenario) -> bool {

@@ -107,14 +107,14 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
 
 fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     let metric = survey.lead();
-    let [better, _] = metric.comparatives();
+    let ([better, _], name) = (metric.comparatives(), metric.name());
+    let best = if better.ends_with(name) { better.to_owned() } else { format!("{better}: {name}") };
     let lost = survey.cells().any(|cell| cell.lost() > 0);
     let lost =
         if lost { ". It counts messages that arrived; how many did has a figure of its own" } else { "" };
     format!(
-        "Which transport is best ({better}: {}) over {} and {}. Full colour: better than every other for sure (95 %, Holm \
+        "Which transport is best ({best}) over {} and {}. Full colour: better than every other for sure (95 %, Holm \
          over all fields); pale: the best, but not for sure; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
-        metric.name(),
         across.name(),
         up.name(),
         number(100.0 * NO_MATTER)

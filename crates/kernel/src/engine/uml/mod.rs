@@ -108,7 +108,7 @@ impl Started for Bootable {
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
         let work = self.furnished(task)?;
         let mut process = Process::start(&self.image.file(), work.path(), task)?;
-        let mail = legacy(&mut process, work.path(), goes_on)?;
+        let mail = last_mail(&mut process, work.path(), goes_on)?;
         let exposed = task.root.and_then(|_| exposed(&fs::read_to_string(PROCESSORS).unwrap_or_default()));
         let provenance = Provenance { exposed, ..self.provenance() };
         Ok(Finished { mail, console: process.console(), provenance })
@@ -146,7 +146,7 @@ impl Bootable {
 }
 
 /// What the guest leaves at its end, as long as it `goes_on`.
-fn legacy(
+fn last_mail(
     process: &mut Process,
     work: &Path,
     goes_on: &mut dyn FnMut() -> bool,

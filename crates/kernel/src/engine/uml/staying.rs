@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::process::Process;
-use super::{INTERRUPT, LETTER, SAID, STEP, TURN, legacy};
+use super::{INTERRUPT, LETTER, SAID, STEP, TURN, last_mail};
 use crate::KernelError;
 use crate::dialogue::{Letter, Listener, Reply, Step, Wish};
 use crate::engine::Staying;
@@ -75,7 +75,7 @@ impl Guest {
 
     /// Why it has ended, which it was not asked to.
     fn end(&mut self) -> KernelError {
-        let mail = legacy(&mut self.process, self.work.path(), &mut || true);
+        let mail = last_mail(&mut self.process, self.work.path(), &mut || true);
         let said = mail.map(|mail| match serde_json::from_slice(&mail.text) {
             Ok(Answer::Failed(problem)) => MachineFault::Guest(problem),
             _ => MachineFault::Ended("it left the shell".to_owned()),

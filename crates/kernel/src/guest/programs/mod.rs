@@ -57,7 +57,7 @@ pub(super) struct Programs<'s> {
 }
 
 impl<'s> Programs<'s> {
-    /// Makes the places of the ends, and starts the services one after the other; `None` if there are no programs.
+    /// Makes the places, and starts the services one after the other; `None` if there are no programs.
     pub(super) fn begin(
         topology: &Topology,
         plan: &BuildableNetwork,
@@ -72,9 +72,11 @@ impl<'s> Programs<'s> {
         cell::open()?;
         let hosts = hosts(topology, plan);
         let mut places = BTreeMap::new();
-        for node in scenario.ends() {
-            let id = plan.network.node(node).ok_or("a program has no node")?;
-            places.insert(node, Place::make(node, &topology.node(id).file, &hosts)?);
+        for Program { node, .. } in &scenario.programs {
+            if !places.contains_key(node.as_str()) {
+                let id = plan.network.node(node).ok_or("a program has no node")?;
+                places.insert(node.as_str(), Place::make(node, &topology.node(id).file, &hosts)?);
+            }
         }
         let processes = scenario.programs.iter().map(|_| None).collect();
         let swap = Swap::to(scenario.transport.kind())?;
