@@ -7,7 +7,7 @@ use super::{Anchor, Marker, Svg};
 pub enum Mark {
     /// Some runs did not do what they were to do: a ring around the point.
     Collapsed,
-    /// There is no value: a cross at the upper edge.
+    /// There is no value: ∅ at the upper edge, which no shape of a point is.
     NoValue,
     /// The value is above the axis: a triangle at its upper end.
     Above,
@@ -21,8 +21,8 @@ impl Mark {
         match self {
             Self::Collapsed => svg.circle("ring", (x, y), 6.0),
             Self::NoValue => {
-                svg.line("stroke", (x - 3.5, y - 3.5), (x + 3.5, y + 3.5));
-                svg.line("stroke", (x - 3.5, y + 3.5), (x + 3.5, y - 3.5));
+                svg.circle("open", (x, y), 3.5);
+                svg.line("stroke", (x - 4.5, y + 4.5), (x + 4.5, y - 4.5));
             }
             Self::Above => svg.polygon("off-axis", [(x - 4.0, y + 3.3), (x, y - 3.3), (x + 4.0, y + 3.3)]),
             Self::Below => svg.polygon("off-axis", [(x - 4.0, y - 3.3), (x, y + 3.3), (x + 4.0, y - 3.3)]),
