@@ -89,6 +89,39 @@ fn a_greedy_connection_before_a_queue_that_drops_early_gets_what_it_does_in_the_
     }
 }
 
+/// Messages beside a greedy connection wait for it in a queue that is long, hardly where CoDel keeps it short, and not at all where
+/// flows take turns (RFC 8290): in both worlds the same within 5 %.
+#[test]
+fn queues_that_manage_themselves_keep_messages_waiting_as_long_as_in_the_model() {
+    if kernels("queues_that_manage_themselves_keep_messages_waiting_as_long_as_in_the_model").is_some() {
+        let [long, short, fair] = ["droptail", "codel", "fq_codel"].map(|discipline| {
+            let discipline = format!("network.discipline={discipline}");
+            let greedy = "background=[{ workload = { kind = 'bulk' } }]";
+            let set = [&discipline, greedy, "workload.start=3s", "network.queue=1000p"];
+            let set: Vec<&str> = set.into_iter().flat_map(|set| ["--set", set]).collect();
+            let load = ["--rate=20/s", "--size=100B", "--count=600", "--repetitions=2"];
+            delays("tcp", &[&set[..], &load].concat(), "p50_ms")
+        });
+        assert!(long.iter().all(|median| *median > 200.0), "{long:?}");
+        assert!(short.iter().all(|median| (22.0..30.0).contains(median)), "{short:?}");
+        assert!(fair.iter().all(|median| (20.0..21.5).contains(median)), "{fair:?}");
+        for [model, kernel] in [short, fair] {
+            assert!((model / kernel - 1.0).abs() < 0.05, "{model} for {kernel} ms");
+        }
+    }
+}
+
+/// A column of echoes over 10 Mbit/s in the model and in the kernel.
+fn delays(transport: &str, conditions: &[&str], column: &str) -> [f64; 2] {
+    ["--world=model", "--world=kernel"].map(|world| {
+        let question =
+            ["compare", transport, world, "--json", "--workload=echo", "--bandwidth=10Mbit", "--loss=0%"];
+        let line = ok(Path::new("."), &[&question[..], conditions].concat());
+        let row: Value = serde_json::from_str(line.trim()).expect(&line);
+        row[column].as_f64().expect(column)
+    })
+}
+
 /// What a greedy connection gets of 10 Mbit/s in the model and in the kernel, in kbit/s, each with half of its interval.
 fn throughputs(transport: &str, conditions: &[&str]) -> [(f64, Option<f64>); 2] {
     ["--world=model", "--world=kernel"].map(|world| {

@@ -60,7 +60,7 @@ fn has_data(octets: &[u8]) -> bool {
     match Packet::parse(octets.to_vec().into()).unwrap().transport {
         Transport::Tcp(segment) => !segment.payload.is_empty(),
         Transport::Sctp(packet) => packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::Data(_))),
-        Transport::Udp(_) => false,
+        Transport::Udp(_) | Transport::Quic(_) => false,
     }
 }
 

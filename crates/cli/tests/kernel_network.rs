@@ -8,6 +8,7 @@ use std::process::Command;
 use hol_base::{Duration, Seed};
 use hol_kernel::{Image, Kernel};
 use hol_measure::Record;
+use hol_model::Model;
 use hol_network::Fate;
 use hol_scenario::{Facts, Run, Scenario, Sighting, Witness, World};
 
@@ -241,4 +242,31 @@ fn events_happen_at_their_time() {
     // More comes than leaves, so the queue grows by 136 µs a packet.
     assert!(delays[&750].abs_diff(Duration::from_micros(30_000 + 50 * 136)) < Duration::from_millis(2));
     assert!(delays[&990] > Duration::from_micros(5_000 + 270 * 136), "{}", delays[&990]);
+}
+
+/// What waits leaves at the rate that the line has by then. A pace counts what is left of the packet in transmission by the new
+/// rate, where the model ends it at the old one: so a packet is a transmission at the slower rate off, at most.
+#[test]
+fn packets_that_wait_meet_a_new_rate_as_in_the_model() {
+    let Some(world) = world("packets_that_wait_meet_a_new_rate_as_in_the_model") else { return };
+    let in_both = |queue: &str| {
+        let network = format!(
+            "delay = '10ms'\nqueue = '{queue}'\nrate = '4Mbit'
+             events = [{{ at = '100ms', rate = '800kbit' }}, {{ at = '400ms', rate = '400kbit' }}, {{ at = '600ms', rate = '4Mbit' }}]"
+        );
+        let scenario = datagrams(&network, 1000);
+        [&world as &dyn World, &Model].map(|world| world.run(&scenario, Seed(1)).unwrap())
+    };
+    for queue in ["1000p", "1MB"] {
+        let [kernel, model] = in_both(queue);
+        let kernel: BTreeMap<u64, Duration> = delays(&kernel).into_iter().collect();
+        let apart = delays(&model).into_iter().map(|(id, model)| (model.abs_diff(kernel[&id]), id));
+        let most = apart.max().unwrap();
+        // (100 + 28 + 14) octets at 400 kbit/s.
+        assert!(most.0 < Duration::from_micros(2840) + FLOOR * 2, "{queue}: {} at {}", most.0, most.1);
+    }
+    for queue in ["40p", "5120B"] {
+        let [kernel, model] = in_both(queue).map(|run| lost(&run).len());
+        assert!(model > 150 && kernel.abs_diff(model) <= 3, "{queue}: {kernel} for {model}");
+    }
 }

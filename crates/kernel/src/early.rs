@@ -1,22 +1,12 @@
-//! Random early detection as Linux has it: a queue whose average decides who is dropped, behind a pace that lets packets
-//! go as fast as the line does. tc-red(8), tc-cbs(8).
-//!
-//! The emulator that is the transmitter comes after, on an interface of its own: packets that are in it have left the queue,
-//! as in the model. Of Linux's shapers only that for credits will do: it takes a packet out of the queue no earlier than the
-//! line is free for it, and asks an empty queue too, which thereby learns that it is idle.
+//! Random early detection as Linux has it: a queue whose average decides who is dropped. tc-red(8).
 //!
 //! What Linux decides otherwise is refused by name. Its weights are powers of two, it counts octets with the overhead of the
 //! line, and while the line is idle the average falls by rough steps.
 
 use hol_base::{QueueLimit, Ratio};
-use hol_network::{Discipline, RedSpec, Settings};
+use hol_network::{RedSpec, Settings};
 
-/// What makes packets wait.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Pace {
-    /// What a sender gains while it waits, in kbit/s.
-    pub(crate) gain: i32,
-}
+use crate::pace::Refusal;
 
 /// Who is dropped early.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,42 +31,12 @@ pub(crate) struct Damping {
     pub(crate) halvings: [u8; 256],
 }
 
-/// A key for which the kernel has no words, and what to do.
-pub(crate) type Refusal = (&'static str, String);
-
 /// How far the weight may be from a power of two: as much as ns-2's default of 0.002 is from 1/512.
 const WEIGHT_TOLERANCE: f64 = 0.025;
 /// A longer step's table would not fit into the kernel's 32 bits.
 const LONGEST_STEP: f64 = 23.0;
 /// The kernel refuses more.
 const MOST_HALVINGS: f64 = 31.0;
-
-/// The queue of a line that began with `start` and now has `settings`, if it drops early. Its average falls at the rate that
-/// there was in the beginning, for Linux would have it begin anew.
-pub(crate) fn queue(start: &Settings, settings: &Settings) -> Option<Result<(Pace, Early), Refusal>> {
-    let Discipline::Red(spec) = &start.discipline else { return None };
-    Some(Early::of(spec, start).and_then(|early| Ok((Pace::of(settings)?, early))))
-}
-
-impl Pace {
-    /// What the interfaces say they carry, in kbit/s: a packet takes so long, and then until its octets are gained.
-    pub(crate) const PORT: i32 = 10_000_000;
-    /// The pace may be slower than the line by this part.
-    const TOLERANCE: f64 = 0.001;
-
-    /// The pace of a line, if the kernel has words for it.
-    pub(crate) fn of(settings: &Settings) -> Result<Self, Refusal> {
-        let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
-        let exact = rate * port / (port - rate);
-        // Never faster, or packets would pile up behind the pace.
-        let gain = exact.floor();
-        if rate >= port || gain < exact * (1.0 - Self::TOLERANCE) {
-            let why = "below Linux's RED a line has whole kbit/s, and less than 10 Gbit/s; round it";
-            return Err(("network.rate", why.to_owned()));
-        }
-        Ok(Self { gain: gain as i32 })
-    }
-}
 
 impl Early {
     /// The same as `spec` on a line with `settings`, if the kernel has words for it.
@@ -160,21 +120,6 @@ mod tests {
         for (spec, key, cure) in refused {
             let (what, why) = of(&spec).unwrap_err();
             assert!(what.contains(key) && why.contains(cure), "{what}: {why}");
-        }
-    }
-
-    #[test]
-    fn a_packet_takes_as_long_at_the_pace_as_on_the_line() {
-        for rate in ["64kbit", "400kbit", "10Mbit", "1Gbit"] {
-            let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
-            let gain = f64::from(Pace::of(&settings).unwrap().gain);
-            let slower =
-                (1.0 / gain + 1.0 / f64::from(Pace::PORT)) * settings.rate.bits_per_second() as f64 / 1e3;
-            assert!((1.0..1.001).contains(&slower), "{rate}: {slower}");
-        }
-        for rate in ["64500bit", "10Gbit"] {
-            let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
-            assert_eq!(Pace::of(&settings).unwrap_err().0, "network.rate");
         }
     }
 }

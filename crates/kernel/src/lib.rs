@@ -34,6 +34,7 @@ mod memory;
 mod modules;
 mod netem;
 mod observed;
+mod pace;
 mod packed;
 mod program;
 mod provenance;

@@ -13,7 +13,7 @@ struct Wanted {
 }
 
 /// Each after those it depends on.
-const WANTED: [Wanted; 13] = [
+const WANTED: [Wanted; 15] = [
     Wanted { name: "crc32c_generic", needed: false },
     Wanted { name: "libcrc32c", needed: false },
     Wanted { name: "udp_tunnel", needed: false },
@@ -29,6 +29,8 @@ const WANTED: [Wanted; 13] = [
     // For queues that drop early.
     Wanted { name: "sch_cbs", needed: false },
     Wanted { name: "sch_red", needed: false },
+    Wanted { name: "sch_codel", needed: false },
+    Wanted { name: "sch_fq_codel", needed: false },
     // Loaded last, when the job is there: it looks only once.
     Wanted { name: MAILBOX, needed: true },
 ];

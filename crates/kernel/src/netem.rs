@@ -1,7 +1,8 @@
 //! What of the `[network]` table the kernel can do.
 //!
 //! The delay of a line stands before its queue, so what happens to the stages behind it happens a delay later. A new
-//! rate is that of packets that have yet to come to the queue; those that wait in it leave at the old one.
+//! rate is that of packets that have yet to come to the queue; those that wait in it leave at the old one, but for queues
+//! behind a pace.
 
 use hol_base::Duration;
 use hol_network::{Change, LineId, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
@@ -27,7 +28,7 @@ impl BuildableNetwork {
         for line in &mut self.lines {
             // Losses by number take no change, and who asks for one is told.
             let loss = !matches!(line.settings.loss, LossSpec::Packets(_));
-            line.changing = Changing { anything: true, delay: true, loss };
+            line.changing = Changing { anything: true, delay: true, loss, rate: line.changing.rate };
         }
     }
 }
@@ -65,6 +66,7 @@ fn changing(network: &Topology, line: LineId) -> Changing {
         anything: own().next().is_some(),
         delay: own().any(|scheduled| matches!(scheduled.change, Change::Delay(_))),
         loss: own().any(|scheduled| matches!(scheduled.change, Change::Loss(_))),
+        rate: own().any(|scheduled| matches!(scheduled.change, Change::Rate(_))),
     }
 }
 
@@ -137,7 +139,7 @@ mod tests {
             ("duplicate = '1%'\npolice = { rate = '1Mbit', burst = '10kB' }", "network.duplicate"),
             ("mtu = '65536B'", "network.mtu"),
             ("discipline = { red = {} }", "min, max"),
-            ("rate = '64500bit'\ndiscipline = { red = { min = '5kB', max = '9kB' } }", "network.rate"),
+            ("rate = '1010bit'\ndiscipline = { red = { min = '5kB', max = '9kB' } }", "network.rate"),
             ("discipline = { red = { gentle = true, min = '5kB', max = '9kB' } }", "gentle"),
             ("events = [{ at = '1s', loss = { drop = [3] } }]", "network.events"),
             ("loss = { drop = [3] }\nevents = [{ at = '1s', loss = '1%' }]", "network.loss"),

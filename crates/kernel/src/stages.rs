@@ -2,15 +2,16 @@
 //!
 //! A line of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on a router of its own:
 //! delay, admission to the queue, rate, release from the queue, loss, hold-back, police; copies are made where the line ends.
+//! Where the queue is more than a number, packets wait behind a pace before the rate.
 //! All but the last are first in, first out, so the delay may stand before the queue: the sums are the same. An
 //! emulator counts what the ones inside it hold, so packets that are held back take room in a queue of packets.
 
 use hol_base::{Duration, QueueLimit, Ratio, Seed};
-use hol_network::{Change, LossSpec, PoliceSpec, Settings, TokenBucket};
+use hol_network::{Change, Discipline, LossSpec, PoliceSpec, Settings, TokenBucket};
 
 use crate::KernelError;
-use crate::early::{self, Early, Pace};
 use crate::netem::refuse;
+use crate::pace::{Pace, Refusal, Waiting};
 
 /// One direction of a link, or a LAN.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +19,7 @@ pub(crate) struct Line {
     /// It also names the random stream: `link/1/up`.
     pub(crate) name: String,
     pub(crate) settings: Settings,
-    /// Whether its delay or its loss changes during the run; a stage has to be there for that from the beginning.
+    /// What changes during the run; a stage has to be there for that from the beginning.
     pub(crate) changing: Changing,
 }
 
@@ -27,6 +28,7 @@ pub(crate) struct Changing {
     pub(crate) anything: bool,
     pub(crate) delay: bool,
     pub(crate) loss: bool,
+    pub(crate) rate: bool,
 }
 
 /// One step of a packet's way along a line.
@@ -35,9 +37,7 @@ pub(crate) enum Stage {
     Emulator(Emulator),
     Filter(Filter),
     Pace(Pace),
-    Early(Early),
-    /// What waits, first in first out.
-    Fifo(QueueLimit),
+    Waiting(Waiting),
     /// The stages up to here are on an interface before the line's own, those after it on that one.
     Crossing,
 }
@@ -103,28 +103,32 @@ impl Line {
     /// The stages under `settings`, which may be others than those at the start.
     pub(crate) fn stages(&self, settings: &Settings) -> Vec<Stage> {
         let Settings { delay, jitter, queue, loss, reorder, reorder_by, corrupt, police, .. } = settings;
+        let discipline = &self.settings.discipline;
         // A rate keeps the order of packets whose delays differ.
         let in_order = *jitter > Duration::ZERO || self.changing.delay;
         let rate = if in_order { NO_TIME } else { 0 };
         let mut stages = vec![Stage::Emulator(Emulator { delay: *delay, jitter: *jitter, rate, ..IDLE })];
-        match (self.early(settings), queue) {
-            (Some((pace, early)), _) => stages.extend([
-                Stage::Pace(pace),
-                Stage::Early(early),
-                Stage::Fifo(*queue),
-                Stage::Crossing,
-                Stage::Emulator(transmitter(settings)),
-            ]),
-            (None, QueueLimit::Packets(packets)) => {
-                let limit = u32::try_from(*packets).unwrap_or(u32::MAX);
+        let octets = match queue {
+            QueueLimit::Packets(_) => None,
+            // Who drops early is asked first, and counts for itself.
+            QueueLimit::Bytes(octets) => (*discipline == Discipline::DropTail).then_some(*octets),
+        };
+        stages.extend(octets.map(|octets| Stage::Filter(Filter::Admit(octets))));
+        match self.paced(settings) {
+            Some(Ok((pace, waiting))) => {
+                stages.push(Stage::Pace(pace));
+                stages.extend(waiting.into_iter().map(Stage::Waiting));
+                stages.extend([Stage::Crossing, Stage::Emulator(transmitter(settings))]);
+            }
+            _ => {
+                let limit = match queue {
+                    QueueLimit::Packets(packets) => u32::try_from(*packets).unwrap_or(u32::MAX),
+                    QueueLimit::Bytes(_) => UNDER_WAY,
+                };
                 stages.push(Stage::Emulator(Emulator { limit, ..transmitter(settings) }));
             }
-            (None, QueueLimit::Bytes(octets)) => stages.extend([
-                Stage::Filter(Filter::Admit(*octets)),
-                Stage::Emulator(transmitter(settings)),
-                Stage::Filter(Filter::Release),
-            ]),
         }
+        stages.extend(octets.map(|_| Stage::Filter(Filter::Release)));
         if let LossSpec::Packets(explicit) = loss {
             stages.push(Stage::Filter(Filter::Drop(explicit.drop.clone())));
         }
@@ -168,19 +172,22 @@ impl Line {
         seed.derive_index(change).0
     }
 
-    /// The pace under `settings` and who is dropped early, if anybody is.
-    fn early(&self, settings: &Settings) -> Option<(Pace, Early)> {
-        early::queue(&self.settings, settings)?.ok()
+    /// The pace under `settings` and who waits behind it, if a queue that is part of the transmitter will not do: an emulator
+    /// decides when a packet leaves as it comes, whatever the rate is by then.
+    fn paced(&self, settings: &Settings) -> Option<Result<(Pace, Vec<Waiting>), Refusal>> {
+        let is_paced = self.changing.rate || self.settings.discipline != Discipline::DropTail;
+        let paced = || Waiting::of(&self.settings).and_then(|waiting| Ok((Pace::of(settings)?, waiting)));
+        is_paced.then(paced)
     }
 
     /// Whether some of its stages are on an interface before its own.
     pub(crate) fn crosses(&self) -> bool {
-        self.early(&self.settings).is_some()
+        matches!(self.paced(&self.settings), Some(Ok(_)))
     }
 
-    /// Refuses early drops that Linux has no words for, on the line with `settings`.
+    /// Refuses a queue that Linux has no words for, on the line with `settings`.
     pub(crate) fn check_queue(&self, settings: &Settings) -> Result<(), KernelError> {
-        match early::queue(&self.settings, settings) {
+        match self.paced(settings) {
             Some(Err((key, why))) => refuse(key, format!("{}: {why}", self.name)),
             _ => Ok(()),
         }
@@ -301,12 +308,14 @@ mod tests {
     #[test]
     fn packets_that_may_be_dropped_early_wait_before_the_transmitter_not_in_it() {
         let red = "discipline = { red = { min = '7500B', max = '15000B' } }\nqueue = '50p'\nloss = '1%'";
-        let [Stage::Emulator(_), Stage::Pace(pace), Stage::Early(early), rest @ ..] = &stages(red)[..] else {
+        let [Stage::Emulator(_), Stage::Pace(pace), Stage::Waiting(Waiting::Early(early)), rest @ ..] =
+            &stages(red)[..]
+        else {
             panic!("delay, pace, queue")
         };
-        assert_eq!(*pace, Pace { gain: 101_010 });
+        assert_eq!(*pace, Pace { gain: 6_464_646 });
         assert_eq!((early.min, early.max), (7500, 15_000));
-        assert_eq!(rest[..2], [Stage::Fifo(QueueLimit::Packets(50)), Stage::Crossing]);
+        assert_eq!(rest[..2], [Stage::Waiting(Waiting::Fifo(QueueLimit::Packets(50))), Stage::Crossing]);
         assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));
         assert_eq!(rest.len(), 4, "what is lost is lost after the transmission");
     }

@@ -5,7 +5,6 @@ use hol_base::{Duration, QueueLimit};
 use crate::channel::Channel;
 use crate::error::NetworkError;
 use crate::police::{PoliceSpec, TokenBucket};
-use crate::red::Discipline;
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::LinePlan;
 
@@ -47,9 +46,7 @@ pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), Netw
     {
         return Err(NetworkError::Burst { line, burst: burst.0, mtu: settings.mtu.0 });
     }
-    if let Discipline::Red(red) = settings.discipline
-        && let Some(problem) = red.problem()
-    {
+    if let Some(problem) = settings.discipline.problem() {
         return Err(NetworkError::Discipline { line, problem });
     }
     if matches!(settings.queue, QueueLimit::Packets(0) | QueueLimit::Bytes(0)) {

@@ -2,7 +2,7 @@
 //!
 //! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means (`build` and `check` see to that), [`Network`]
 //! the thing in operation.
-//! One physical effect a file: `transmitter` (rate), `queue`, `red`, `propagation` (delay, jitter), `loss`, `chance`
+//! One physical effect a file: `transmitter` (rate), `queue`, `red`, `codel`, `fair` (flows in turns), `propagation` (delay, jitter), `loss`, `chance`
 //! (duplication, corruption, reordering), `police`; `line` puts them in a row, `channel` has lines take turns.
 
 mod agenda;
@@ -10,7 +10,10 @@ mod build;
 mod chance;
 mod channel;
 mod check;
+mod codel;
+mod discipline;
 mod error;
+mod fair;
 mod handover;
 mod line;
 mod loss;
@@ -27,13 +30,16 @@ mod topology;
 mod transmitter;
 
 pub use agenda::Agenda;
+pub use codel::CodelSpec;
+pub use discipline::Discipline;
 pub use error::NetworkError;
+pub use fair::FairSpec;
 pub use handover::HandoverSpec;
 pub use line::{Change, Crossing};
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Network};
 pub use police::{PoliceSpec, TokenBucket};
-pub use red::{Discipline, RedSpec};
+pub use red::RedSpec;
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
 pub use tap::{Drops, Fate, Tap, TapPoint};
 pub use topology::{

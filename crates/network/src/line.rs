@@ -10,7 +10,7 @@ use crate::loss::{Loss, LossSpec};
 use crate::observer::Observer;
 use crate::police::Police;
 use crate::propagation::Propagation;
-use crate::queue::DropTail;
+use crate::queue::Queue;
 use crate::red::Red;
 use crate::tap::Fate;
 use crate::transmitter::Transmitter;
@@ -27,12 +27,18 @@ pub struct Crossing {
     pub number: u32,
     /// The packet.
     pub packet: Packet,
+    length: u64,
 }
 
 impl Crossing {
+    pub(crate) fn new(from: InterfaceId, to: InterfaceId, number: u32, packet: Packet) -> Self {
+        let length = packet.length() as u64;
+        Self { from, to, number, packet, length }
+    }
+
     /// Octets of the IP packet.
     pub(crate) fn length(&self) -> u64 {
-        self.packet.length() as u64
+        self.length
     }
 }
 
@@ -52,7 +58,7 @@ struct Flight {
 pub(crate) struct Line {
     mtu: u64,
     up: bool,
-    queue: DropTail,
+    queue: Queue,
     red: Option<Red>,
     transmitter: Transmitter,
     /// Until then others use the channel.
@@ -92,7 +98,7 @@ impl Line {
         Self {
             mtu: settings.mtu.0,
             up: true,
-            queue: DropTail::new(settings.queue),
+            queue: Queue::new(settings, seed),
             red: Red::new(settings.discipline, seed.derive("red")),
             transmitter: Transmitter::new(settings.rate, settings.overhead.0),
             silent_until: Time::ZERO,
@@ -114,12 +120,14 @@ impl Line {
     }
 
     /// When it acts next: a packet arrives, or the next one's transmission starts; [`Time::MAX`] if neither.
+    #[inline]
     pub(crate) fn next_action(&self) -> Time {
         let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
         if self.queue.is_empty() { arrival } else { arrival.min(self.free_at()) }
     }
 
     /// When it may transmit the next packet.
+    #[inline]
     pub(crate) fn free_at(&self) -> Time {
         self.transmitter.free_at().max(self.silent_until)
     }
@@ -143,12 +151,14 @@ impl Line {
             observer.lose(now, &crossing, Fate::TooLong);
         } else if self.is_dropped_early(now) {
             observer.lose(now, &crossing, Fate::DroppedEarly);
-        } else if self.free_at() <= now {
+        } else if self.free_at() > now {
+            let lose = |crossing, fate| observer.lose(now, &crossing, fate);
+            self.queue.push(now, crossing, self.in_service, lose);
+        } else if self.queue.may_be_passed() {
             self.transmit(now, crossing, observer);
-        } else if self.queue.has_room(crossing.length(), self.in_service) {
-            self.queue.push(crossing);
         } else {
-            observer.lose(now, &crossing, Fate::QueueFull);
+            self.queue.push(now, crossing, 0, |crossing, fate| observer.lose(now, &crossing, fate));
+            self.start(now, observer);
         }
     }
 
@@ -159,10 +169,16 @@ impl Line {
         }
     }
 
-    /// Starts to transmit the packet that has waited longest, when it may.
+    /// Starts to transmit the next packet that waits, when it may.
     pub(crate) fn start_next(&mut self, observer: &mut Observer<'_>) {
-        if let Some(crossing) = self.queue.pop() {
-            self.transmit(self.free_at(), crossing, observer);
+        self.start(self.free_at(), observer);
+    }
+
+    #[inline]
+    fn start(&mut self, at: Time, observer: &mut Observer<'_>) {
+        let lose = |crossing| observer.lose(at, &crossing, Fate::DroppedEarly);
+        if let Some(crossing) = self.queue.pop(at, lose) {
+            self.transmit(at, crossing, observer);
         }
     }
 
@@ -185,11 +201,9 @@ impl Line {
             Change::Up => self.up = true,
             Change::Down => {
                 self.up = false;
-                while let Some(crossing) = self.queue.pop() {
+                let under_way = self.in_flight.drain(..).map(|flight| flight.crossing);
+                for crossing in self.queue.drain().into_iter().chain(under_way) {
                     observer.lose(now, &crossing, Fate::LinkDown);
-                }
-                for flight in self.in_flight.drain(..) {
-                    observer.lose(now, &flight.crossing, Fate::LinkDown);
                 }
             }
             Change::Rate(rate) => self.transmitter.change(*rate),
@@ -198,9 +212,10 @@ impl Line {
         }
     }
 
+    #[inline]
     fn is_dropped_early(&mut self, now: Time) -> bool {
-        let idle = now.saturating_since(self.free_at());
         let Some(red) = &mut self.red else { return false };
+        let idle = now.saturating_since(self.transmitter.free_at().max(self.silent_until));
         let (packets, octets) = self.queue.waiting();
         red.strikes(packets, octets, idle, self.transmitter.rate())
     }
@@ -226,8 +241,8 @@ impl Line {
         };
         crossing.packet.corrupted |= corrupted;
         if duplicated {
-            let Crossing { from, to, number, ref packet } = crossing;
-            self.fly(arrives, Crossing { from, to, number, packet: packet.clone() });
+            let Crossing { from, to, number, ref packet, .. } = crossing;
+            self.fly(arrives, Crossing::new(from, to, number, packet.clone()));
         }
         self.fly(arrives, crossing);
     }

@@ -134,7 +134,7 @@ impl<'t> Network<'t> {
             panic!("{node:?} sends to {}, which is not in the network", packet.destination);
         };
         let Route { line, from, to, .. } = routes[route];
-        let crossing = Crossing { from, to, number, packet };
+        let crossing = Crossing::new(from, to, number, packet);
         self.observer.see(now, from, &crossing, Fate::Sent);
         let line = usize::from(line.0);
         self.advance(now, line);

@@ -25,6 +25,7 @@ impl Propagation {
     }
 
     /// When a packet arrives that left at `departs`; later ones will not arrive before it.
+    #[inline]
     pub(crate) fn arrival(&mut self, departs: Time) -> Time {
         self.latest = self.overtaken(departs);
         self.latest

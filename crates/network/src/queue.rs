@@ -1,51 +1,159 @@
-//! The drop-tail queue before a line.
+//! The queue before a line.
 
 use std::collections::VecDeque;
 
-use hol_base::QueueLimit;
+use hol_base::{QueueLimit, Seed, Time};
 
+use crate::codel::CodelQueue;
+use crate::discipline::Discipline;
+use crate::fair::FairQueue;
 use crate::line::Crossing;
+use crate::spec::Settings;
+use crate::tap::Fate;
 
-/// Packets that wait for the transmitter, first in first out; who finds it full is dropped.
+/// Packets that wait for the transmitter, by the discipline of the line.
 ///
 /// The limit counts the packet in transmission too: a limit of 6 packets is one on the line and five behind
 /// it. ns-2's DropTail and dummynet behave the same.
 #[derive(Debug)]
-pub(crate) struct DropTail {
+pub(crate) struct Queue {
     limit: QueueLimit,
+    /// How many wait: asked for more often than any of them comes or goes.
+    packets: u64,
+    order: Order,
+}
+
+#[derive(Debug)]
+enum Order {
+    /// First in first out.
+    Fifo(Fifo),
+    /// The same, but who has waited too long may be dropped.
+    Codel(Box<CodelQueue>),
+    /// Flows in turns.
+    Fair(Box<FairQueue>),
+}
+
+#[derive(Debug, Default)]
+struct Fifo {
     waiting: VecDeque<Crossing>,
     /// Octets of the IP packets that wait.
     octets: u64,
 }
 
-impl DropTail {
-    pub(crate) fn new(limit: QueueLimit) -> Self {
-        Self { limit, waiting: VecDeque::new(), octets: 0 }
+impl Queue {
+    /// What it draws derives from `seed`.
+    pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
+        let (limit, overhead) = (settings.queue, settings.overhead.0);
+        let enough = settings.mtu.0 + overhead;
+        let order = match settings.discipline {
+            Discipline::DropTail | Discipline::Red(_) => Order::Fifo(Fifo::default()),
+            Discipline::Codel(spec) => Order::Codel(Box::new(CodelQueue::new(spec, overhead, enough))),
+            Discipline::FairCodel(spec) => {
+                let hash = seed.derive("flows");
+                Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, enough, hash)))
+            }
+        };
+        Self { limit, packets: 0, order }
+    }
+
+    /// Whether a packet that would not wait need not come here: nothing is to be learnt from it.
+    #[inline]
+    pub(crate) fn may_be_passed(&self) -> bool {
+        matches!(self.order, Order::Fifo(_))
     }
 
     /// How many packets wait, and their octets.
+    #[inline]
     pub(crate) fn waiting(&self) -> (u64, u64) {
-        (self.waiting.len() as u64, self.octets)
+        (self.packets, self.octets())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// Whether there is room for `length` octets beside those that wait and the `in_service` on the line.
-    pub(crate) fn has_room(&self, length: u64, in_service: u64) -> bool {
-        match self.limit {
-            QueueLimit::Packets(limit) => self.waiting.len() as u64 + 2 <= limit,
-            QueueLimit::Bytes(limit) => self.octets + in_service + length <= limit,
+    fn octets(&self) -> u64 {
+        match &self.order {
+            Order::Fifo(fifo) => fifo.octets,
+            Order::Codel(queue) => queue.waiting().1,
+            Order::Fair(queue) => queue.waiting().1,
         }
     }
 
-    pub(crate) fn push(&mut self, crossing: Crossing) {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// A packet comes to wait while `in_service` octets are on the line; `lose` takes whoever has no room.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        crossing: Crossing,
+        in_service: u64,
+        mut lose: impl FnMut(Crossing, Fate),
+    ) {
+        if let Order::Fair(queue) = &mut self.order {
+            queue.push(now, crossing, in_service, |crossing| lose(crossing, Fate::QueueFull));
+            self.packets = queue.waiting().0;
+            return;
+        }
+        if !self.has_room(crossing.length(), in_service) {
+            return lose(crossing, Fate::QueueFull);
+        }
+        self.packets += 1;
+        match &mut self.order {
+            Order::Fifo(fifo) => fifo.push(crossing),
+            Order::Codel(queue) => queue.push(now, crossing),
+            Order::Fair(_) => unreachable!("it has taken the packet"),
+        }
+    }
+
+    /// The packet to transmit now; `lose` takes those that the discipline drops before it.
+    #[inline]
+    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Crossing)) -> Option<Crossing> {
+        match &mut self.order {
+            Order::Fifo(fifo) => {
+                let crossing = fifo.pop()?;
+                self.packets -= 1;
+                Some(crossing)
+            }
+            Order::Codel(queue) => {
+                let crossing = queue.pop(now, lose);
+                self.packets = queue.waiting().0;
+                crossing
+            }
+            Order::Fair(queue) => {
+                let crossing = queue.pop(now, lose);
+                self.packets = queue.waiting().0;
+                crossing
+            }
+        }
+    }
+
+    /// Takes all that wait.
+    pub(crate) fn drain(&mut self) -> Vec<Crossing> {
+        self.packets = 0;
+        match &mut self.order {
+            Order::Fifo(fifo) => std::iter::from_fn(|| fifo.pop()).collect(),
+            Order::Codel(queue) => queue.drain().collect(),
+            Order::Fair(queue) => queue.drain().collect(),
+        }
+    }
+
+    /// Whether there is room for `length` octets beside those that wait and the `in_service` on the line.
+    fn has_room(&self, length: u64, in_service: u64) -> bool {
+        match self.limit {
+            QueueLimit::Packets(limit) => self.packets + u64::from(in_service > 0) < limit,
+            QueueLimit::Bytes(limit) => self.octets() + in_service + length <= limit,
+        }
+    }
+}
+
+impl Fifo {
+    fn push(&mut self, crossing: Crossing) {
         self.octets += crossing.length();
         self.waiting.push_back(crossing);
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Crossing> {
+    fn pop(&mut self) -> Option<Crossing> {
         let crossing = self.waiting.pop_front()?;
         self.octets -= crossing.length();
         Some(crossing)

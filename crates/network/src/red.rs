@@ -1,22 +1,9 @@
 //! Random early detection: a queue that drops before it is full (Floyd and Jacobson 1993).
 
-use std::fmt;
-
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio, Rng, Seed};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-/// Who is dropped when packets queue up.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Discipline {
-    /// Who finds the queue full: `"droptail"`.
-    #[default]
-    DropTail,
-    /// Some, while the queue's average grows: `{ red = { min = "5p", max = "15p" } }`, or `"red"` with every default.
-    Red(RedSpec),
-}
+use crate::discipline::Discipline;
 
 /// The parameters of random early detection; the defaults are those of ns-2 without its automatic ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -73,34 +60,6 @@ impl RedSpec {
             _ if self.packet.0 == 0 => Some("`packet` is 0B; give it the size of a typical packet"),
             _ => None,
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Discipline {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Table {
-            red: RedSpec,
-        }
-        struct WordOrTable;
-        impl<'de> Visitor<'de> for WordOrTable {
-            type Value = Discipline;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"droptail\", \"red\", or { red = { min = \"5p\", max = \"15p\" } }")
-            }
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<Discipline, E> {
-                match word {
-                    "droptail" => Ok(Discipline::DropTail),
-                    "red" => Ok(Discipline::Red(RedSpec::default())),
-                    _ => Err(E::unknown_variant(word, &["droptail", "red"])),
-                }
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Discipline, A::Error> {
-                Table::deserialize(MapAccessDeserializer::new(map)).map(|table| Discipline::Red(table.red))
-            }
-        }
-        deserializer.deserialize_any(WordOrTable)
     }
 }
 

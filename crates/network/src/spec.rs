@@ -8,10 +8,10 @@ use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_wire::Address;
 use serde::{Deserialize, Serialize};
 
+use crate::discipline::Discipline;
 use crate::handover::HandoverSpec;
 use crate::loss::LossSpec;
 use crate::police::PoliceSpec;
-use crate::red::Discipline;
 
 /// Makes every table that may hold the settings of a line from the one list of them.
 ///
@@ -197,7 +197,8 @@ settings! {
     corrupt: Ratio = Ratio::ZERO,
     /// What the queue before the line holds, the packet in transmission included. Default 1000 packets.
     queue: QueueLimit = QueueLimit::Packets(1000),
-    /// Who is dropped when packets queue up: `"droptail"`, or `{ red = { min = "5p", max = "15p" } }`.
+    /// Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    /// `{ red = { min = "5p", max = "15p" } }`.
     discipline: Discipline = Discipline::DropTail,
     /// Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
     police: PoliceSpec = PoliceSpec::default(),

@@ -32,7 +32,7 @@ pub enum Fate {
     Lost,
     /// It found the queue of the sending interface full.
     QueueFull,
-    /// Random early detection dropped it before the queue of the sending interface was full.
+    /// RED or CoDel dropped it before the queue of the sending interface was full.
     DroppedEarly,
     /// It came out of the line faster than the policed rate; noted at the sending interface.
     Policed,
@@ -58,7 +58,7 @@ impl Fate {
             Self::Received => "received",
             Self::Lost => "lost on the line",
             Self::QueueFull => "dropped: queue full",
-            Self::DroppedEarly => "dropped: early, by RED",
+            Self::DroppedEarly => "dropped: early",
             Self::Policed => "dropped: above the policed rate",
             Self::Corrupted => "dropped: wrong checksum",
             Self::TooLong => "dropped: longer than the MTU",

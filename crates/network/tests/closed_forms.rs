@@ -27,7 +27,7 @@ fn packet(number: u32, length: usize) -> Packet {
 fn number(packet: &Packet) -> u32 {
     match &packet.transport {
         Transport::Tcp(segment) => segment.seq.0,
-        Transport::Sctp(_) | Transport::Udp(_) => unreachable!("only TCP is sent"),
+        Transport::Sctp(_) | Transport::Udp(_) | Transport::Quic(_) => unreachable!("only TCP is sent"),
     }
 }
 

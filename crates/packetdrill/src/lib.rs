@@ -25,7 +25,7 @@ pub fn play_file(file: &Path) -> Result<(), Mistake> {
     play(&text).map_err(|mistake| mistake.of(file))
 }
 
-/// Plays a script once for each stack that it names; without one, for every stack there is.
+/// Plays a script once for each stack that it names; without one, for every stack that has its protocol.
 pub fn play(text: &str) -> Result<(), Mistake> {
     let script = script::Script::parse(text)?;
     script

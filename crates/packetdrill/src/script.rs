@@ -1,7 +1,7 @@
 //! A script: its settings, and its steps, one a line.
 
 use hol_base::Duration;
-use hol_stack::stacks;
+use hol_stack::Kind;
 
 use crate::Mistake;
 use crate::call::Call;
@@ -46,7 +46,8 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn parse(text: &str) -> Result<Self, Mistake> {
-        let every = stacks().iter().map(|stack| stack.name.to_owned()).collect();
+        // Those of TCP are those of SCTP.
+        let every = Kind::Tcp.stacks().map(|stack| stack.name.to_owned()).collect();
         let mut script = Self { stacks: every, options: Vec::new(), tolerance: TOLERANCE, steps: Vec::new() };
         for (index, line) in text.lines().enumerate() {
             let line = line.split("//").next().unwrap_or_default().trim();

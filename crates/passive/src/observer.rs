@@ -114,6 +114,7 @@ impl Observer {
             Transport::Tcp(segment) => self.subflows.depart(sockets, segment, now, connections),
             Transport::Sctp(packet) => self.associations.depart(packet, now, connections)?,
             Transport::Udp(datagram) => self.pairs.depart(sockets, datagram, now, connections),
+            Transport::Quic(_) => unreachable!("octets of QUIC parse to a datagram of UDP"),
         };
         self.connections[cargo.connection].see(cargo.direction, now);
         Some(cargo)

@@ -32,6 +32,8 @@ enum Ends {
     BehindSchedule,
     OutOfTime,
     Failed,
+    /// It fails after it was open.
+    Lost,
     /// Whoever opens connections all the time may be about to.
     StalledOrFailed,
 }
@@ -62,11 +64,13 @@ struct Fault {
 /// Who talks, as far as it matters for what a fault does to it.
 struct Conversation {
     promise: Promise,
+    /// It fails when nothing has come for a while, before anybody calls that a stall. RFC 9000 section 10.1.
+    times_out: bool,
     workload: &'static str,
     messages: u64,
 }
 
-const TRANSPORTS: [&str; 10] = [
+const TRANSPORTS: [&str; 14] = [
     "tcp",
     "tcp:connections=3",
     "mptcp",
@@ -76,6 +80,10 @@ const TRANSPORTS: [&str; 10] = [
     "sctp:associations=2,streams=2,socket=one-to-many",
     "sctp:unordered",
     "sctp:lifetime=100ms",
+    "quic",
+    "quic:streams=4,connections=2",
+    "quic:per_message",
+    "quic:datagrams,mtu=1452B",
     "udp",
 ];
 
@@ -112,7 +120,11 @@ impl Conversation {
 
     /// Where nothing gets through any more, `ends` is how a reliable transport takes it.
     fn cut_off(&self, ends: Ends) -> Due {
-        let ends = if self.workload == "page" { Ends::StalledOrFailed } else { ends };
+        let ends = match (self.times_out, self.workload) {
+            (true, _) => Ends::Lost,
+            (false, "page") => Ends::StalledOrFailed,
+            _ => ends,
+        };
         (if self.promise == Promise::All { ends } else { Ends::Finished }, self.part())
     }
 }
@@ -214,22 +226,22 @@ pub fn cases() -> Vec<Case> {
             cases.extend(FAULTS.iter().filter_map(|fault| case(transport, workload, fault)));
         }
     }
-    cases.extend(["tcp", "sctp"].map(overload));
-    cases.extend(["tcp", "sctp"].map(beside_others));
+    cases.extend(["tcp", "sctp", "quic"].map(overload));
+    cases.extend(["tcp", "sctp", "quic"].map(beside_others));
     cases.extend(["tcp:address_loss_aborts=true", "sctp:auth=true,addip=true", "mptcp"].map(moving));
-    cases.extend(["tcp", "mptcp"].map(long_message));
+    cases.extend(["tcp", "mptcp", "quic"].map(long_message));
     for transport in ["tcp", "mptcp", "sctp:socket=one-to-many"] {
         cases.extend(FAULTS.iter().filter_map(|fault| early(transport, fault)));
     }
-    cases.extend(["tcp", "mptcp", "sctp:streams=4", "udp"].map(asking));
+    cases.extend(["tcp", "mptcp", "sctp:streams=4", "quic:streams=4", "udp"].map(asking));
     cases.extend(WORKLOADS.into_iter().flat_map(on_one_host));
-    for transport in ["tcp", "mptcp", "sctp:streams=4"] {
+    for transport in ["tcp", "mptcp", "sctp:streams=4", "quic:streams=4"] {
         cases.extend(
             WORKLOADS.iter().filter_map(|workload| case(transport, workload, &FAULTS[0])).map(slow_hosts),
         );
     }
-    cases.extend(["tcp", "sctp"].map(beside_others).map(slow_hosts));
-    cases.extend(["tcp", "sctp:streams=4"].map(asking).map(slow_hosts));
+    cases.extend(["tcp", "sctp", "quic"].map(beside_others).map(slow_hosts));
+    cases.extend(["tcp", "sctp:streams=4", "quic:streams=4"].map(asking).map(slow_hosts));
     cases.retain(|case| case.scenario.check().is_ok());
     cases
 }
@@ -248,7 +260,8 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> 
         // How much of a greedy sender's grows old in the send buffer is a matter of time.
         return None;
     }
-    let (ends, completed) = due(&Conversation { promise, workload, messages })?;
+    let times_out = spec.kind() == Kind::Quic;
+    let (ends, completed) = due(&Conversation { promise, times_out, workload, messages })?;
     let workload_spec = read::<WorkloadSpec>(&format!("kind = '{workload}'\n{}\n{faulty}", keys(workload)));
     let network = read(&format!("rate = '10Mbit'\n{network}"));
     let scenario = Scenario::alone(network, spec, workload_spec, messages);
@@ -393,6 +406,8 @@ impl Case {
         } else {
             background.iter().zip(&run.background).find_map(|(asked, became)| {
                 let due = match (asked.workload.listens, asked.messages) {
+                    // Nobody says so of a datagram: it goes on trying until its idle timeout.
+                    (false, _) if asked.transport.kind() == Kind::Quic => None,
                     (false, _) => Some(Ends::Failed),
                     (true, Some(_)) => Some(Ends::Finished),
                     (true, None) => None,
@@ -432,6 +447,7 @@ pub enum Verdict {
 impl Ends {
     fn covers(self, end: Self) -> bool {
         match self {
+            Self::Lost => end == Self::Failed,
             Self::StalledOrFailed => matches!(end, Self::Stalled | Self::Failed),
             _ => self == end,
         }

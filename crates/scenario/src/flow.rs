@@ -5,6 +5,7 @@
 
 use hol_base::{Duration, Time};
 use hol_measure::RecordKind;
+use hol_quic::Carriage;
 use hol_stack::{Protocol, TransportSpec};
 use hol_udp::Sip;
 use hol_workloads::{Quit, Standing, WorkloadSpec};
@@ -19,6 +20,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 const STALLED_TIMEOUTS: u64 = 3;
 /// UDP has no timeout of its own; a SIP transaction gives up after 32 s (RFC 3261 table 4).
 const TIMEOUT_OF_DATAGRAMS: Duration = Duration::from_secs(32);
+
+/// As long as TCP's on Linux, for a connection of QUIC that never times out.
+const TIMEOUT_OF_ENDLESS_IDLE: Duration = Duration::from_secs(120);
 
 /// What the end of a flow depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +71,8 @@ impl Terms {
         let timeout = match transport.protocol() {
             Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.rto_max,
             Protocol::Sctp { config, .. } => config.rto_max,
+            Protocol::Quic { config, .. } if config.idle_timeout.is_zero() => TIMEOUT_OF_ENDLESS_IDLE,
+            Protocol::Quic { config, .. } => config.idle_timeout,
             // Neither has a timer.
             Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
         };
@@ -75,6 +81,7 @@ impl Terms {
         // that a retransmission may take.
         let silence = match transport.protocol() {
             Protocol::Udp { config } if config.sip == Sip::Off => Some(SILENCE),
+            Protocol::Quic { carriage: Carriage::Datagrams, .. } => Some(SILENCE),
             _ => transport.gives_up().then_some(patience),
         };
         Self {

@@ -1,6 +1,7 @@
 //! What a transport offers a workload to spread its messages over: the same in every world.
 
-use hol_stack::{Kind, TransportSpec};
+use hol_quic::Carriage;
+use hol_stack::{Protocol, TransportSpec};
 use hol_workloads::Lanes;
 
 /// The lanes of a transport.
@@ -9,6 +10,10 @@ pub fn lanes(transport: &TransportSpec) -> Lanes {
         streams: transport.streams(),
         connections: transport.connections(),
         gives_up: transport.gives_up(),
-        is_stream: matches!(transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Unix),
+        is_stream: match transport.protocol() {
+            Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => true,
+            Protocol::Quic { carriage, .. } => *carriage == Carriage::Streams,
+            Protocol::Sctp { .. } | Protocol::Udp { .. } => false,
+        },
     }
 }

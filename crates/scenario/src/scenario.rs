@@ -112,7 +112,7 @@ impl Scenario {
             if own.clone().next().is_none() {
                 return Err(ScenarioError::IdleProcessor(node.clone()));
             }
-            if own.any(|(_, transport)| transport.kind() == Kind::Udp) {
+            if own.any(|(_, transport)| transport.is_heedless()) {
                 return Err(ScenarioError::ServiceOfDatagrams(node.clone()));
             }
         }

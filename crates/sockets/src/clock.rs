@@ -41,6 +41,11 @@ impl Clock {
         Self { start, standing: stands_still.then(|| Cell::new(start)) }
     }
 
+    /// When it was made, in ns on the kernel's monotonic clock.
+    pub(crate) fn origin(&self) -> u64 {
+        self.start
+    }
+
     pub(crate) fn now(&self) -> Time {
         let now = self.standing.as_ref().map_or_else(monotonic, Cell::get);
         Time::from_nanos(now - self.start)
@@ -67,7 +72,7 @@ impl Clock {
     }
 }
 
-fn monotonic() -> u64 {
+pub(crate) fn monotonic() -> u64 {
     nanos(ClockId::Monotonic)
 }
 

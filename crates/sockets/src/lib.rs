@@ -10,6 +10,7 @@
 //! say written = first sent = last sent and arrived = delivered, so all of the delay but the slip is `network`.
 
 mod assignment;
+mod beginning;
 mod bell;
 mod clock;
 mod event_loop;
@@ -34,6 +35,7 @@ mod unix;
 use std::io;
 
 pub use assignment::{Assignment, Counts, End, Ending, FlowRun, PathChange, Site, SocketsError};
+pub use beginning::Beginning;
 pub use bell::Bell;
 pub use stop::Stop;
 pub use ties::Ties;

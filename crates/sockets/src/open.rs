@@ -59,7 +59,7 @@ pub(crate) fn event_loop<'p>(
     let heard =
         presence.as_ref().map_or(Ok(()), |events| poller.add(events, Token::Presence, Interest::Read));
     heard.map_err(refused("watch the kernel's routing"))?;
-    let Ties { stop, asker, desk, bell } = ties;
+    let Ties { stop, asker, desk, bell, beginning } = ties;
     stop.map_or(Ok(()), |stop| poller.add(stop, Token::Stop, Interest::Read))
         .map_err(refused("watch for the end"))?;
     let heard = bell.as_ref().map_or(Ok(()), |bell| poller.add(bell, Token::Bell, Interest::Read));
@@ -72,6 +72,9 @@ pub(crate) fn event_loop<'p>(
     client.ledger().make_room(*messages, 0);
     server.ledger().make_room(0, *messages);
     let clock = Clock::start();
+    if let Some(beginning) = beginning {
+        beginning.note(&clock, workload.start);
+    }
     let [client, server] = [(client, 0), (server, 1)]
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
     Ok(EventLoop {
@@ -133,6 +136,7 @@ fn opener(assignment: &Assignment) -> Box<dyn Opener> {
             }
         }
         Protocol::Udp { .. } => Box::new(Udp),
+        Protocol::Quic { .. } => unreachable!("`check` refuses it"),
         Protocol::Unix { .. } => Box::new(Unix { length_of }),
     }
 }

@@ -2,7 +2,7 @@
 
 use hol_workloads::{Asker, Desk};
 
-use crate::{Bell, Stop};
+use crate::{Beginning, Bell, Stop};
 
 /// What ties a run to others; nothing, by default.
 #[derive(Debug, Default)]
@@ -15,4 +15,6 @@ pub struct Ties<'t> {
     pub desk: Option<Desk>,
     /// Rings when one of its two has something to do.
     pub bell: Option<Bell>,
+    /// Is told when its clock starts.
+    pub beginning: Option<&'t Beginning>,
 }

@@ -219,6 +219,10 @@ fn nanoseconds(value: &Value) -> Option<String> {
 /// spelt out, defaults too; or what the kernel cannot honour. A setting that the kernel does not have is a kernel
 /// too old for the option.
 pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+    if transport.kind() == Kind::Quic {
+        let why = "no kernel has it, and no program of ours speaks it over UDP yet; take the model world (--world model)";
+        return Err(Unsupported { option: "quic".to_owned(), why });
+    }
     if transport.stack() != DEFAULT_STACK && !matches!(transport.kind(), Kind::Udp | Kind::Unix) {
         let option = format!("stack={}", transport.stack());
         return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
@@ -270,7 +274,7 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
                 return Err(Unsupported { option, why: "Linux counts it in whole milliseconds, from 1ms" });
             }
         }
-        Protocol::Udp { .. } | Protocol::Unix { .. } => {}
+        Protocol::Quic { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => {}
     }
     Ok(())
 }
@@ -356,7 +360,7 @@ fn means(kind: Kind, key: &str) -> Means {
         Kind::Tcp | Kind::Mptcp => TCP,
         Kind::Sctp => SCTP,
         Kind::Udp => UDP,
-        Kind::Unix => &[],
+        Kind::Quic | Kind::Unix => &[],
     };
     // A behaviour that is new and not in the table is one that the kernel is not told of.
     table.iter().find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)

@@ -26,4 +26,4 @@ pub use mapping::{Section, mapping};
 pub use programs::Program;
 pub use script::{Ignored, Script, ScriptError};
 pub use traffic::{Flow, FlowLoad};
-pub use write::write;
+pub use write::{write, write_with_addresses};

@@ -72,6 +72,8 @@ fn queues(topology: &Topology) -> Vec<Vec<String>> {
                     let kind = if gentle { "GRED" } else { "RED" };
                     (kind, format!("{weight}/{}/{}/{}", limit(min), limit(max), 1.0 / drop.value()))
                 }
+                Discipline::Codel(_) => ("CoDel", "0/0/0/0".to_owned()),
+                Discipline::FairCodel(_) => ("FQ-CoDel", "0/0/0/0".to_owned()),
             };
             let member = member(topology, segment, place);
             rows.push(row([&segment.label, &member, &limit(settings.queue), kind, &parameters]));

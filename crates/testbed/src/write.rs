@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{
-    Discipline, LineId, LossSpec, Medium, PoliceSpec, RedSpec, Segment, Settings, TokenBucket, Topology,
+    CodelSpec, Discipline, FairSpec, LineId, LossSpec, Medium, PoliceSpec, RedSpec, Segment, Settings,
+    TokenBucket, Topology,
 };
 use hol_wire::Address;
 
@@ -13,7 +14,12 @@ use crate::draft::{DEFAULT_QUEUE, plain_name};
 /// Writes the network as a script from which [`Script::read`](crate::Script::read) makes the same graph. What ns has no
 /// words for stands in comments.
 pub fn write(topology: &Topology) -> String {
-    let mut writer = Writer { topology, names: Names::default(), script: String::new() };
+    write_with_addresses(topology, &|_| true)
+}
+
+/// The same with those addresses that are `said`; whoever reads the script gives out the others.
+pub fn write_with_addresses(topology: &Topology, said: &dyn Fn(Address) -> bool) -> String {
+    let mut writer = Writer { topology, said, names: Names::default(), script: String::new() };
     // A write into a string cannot fail.
     let _ = writer.network();
     writer.script
@@ -21,6 +27,7 @@ pub fn write(topology: &Topology) -> String {
 
 struct Writer<'t> {
     topology: &'t Topology,
+    said: &'t dyn Fn(Address) -> bool,
     names: Names,
     script: String,
 }
@@ -95,7 +102,7 @@ impl<'t> Writer<'t> {
                 "lan"
             }
         };
-        for (node, address) in members {
+        for (node, address) in members.iter().filter(|(_, address)| (self.said)(*address)) {
             writeln!(self.script, "tb-set-ip-{kind} {node} {variable} {address}")?;
         }
         Ok(())
@@ -104,10 +111,8 @@ impl<'t> Writer<'t> {
     fn link(&mut self, ns: &str, label: &str, [from, to]: [&str; 2], lines: [LineId; 2]) -> std::fmt::Result {
         let [up, down] = lines.map(|line| self.settings(line));
         let (speed, time) = (rate(up), up.delay);
-        let discipline = match up.discipline {
-            Discipline::DropTail => "DropTail",
-            Discipline::Red(_) => "RED",
-        };
+        let red = matches!(up.discipline, Discipline::Red(_));
+        let discipline = if red { "RED" } else { "DropTail" };
         writeln!(self.script, "set {label} [{ns} duplex-link {from} {to} {speed} {time} {discipline}]")?;
         let variable = value(label);
         let (there, back) = (loss(up), loss(down));
@@ -123,7 +128,6 @@ impl<'t> Writer<'t> {
         } else if !there.is_zero() {
             writeln!(self.script, "tb-set-link-loss {variable} {}", there.value())?;
         }
-        let red = matches!(up.discipline, Discipline::Red(_));
         self.queue(&format!("[[{ns} link {from} {to}] queue]"), up, red)?;
         self.queue(&format!("[[{ns} link {to} {from}] queue]"), down, red)?;
         self.unsaid(&format!("{label} from {from}"), up)?;
@@ -166,8 +170,10 @@ impl<'t> Writer<'t> {
             }
         }
         match settings.discipline {
-            Discipline::DropTail if red => set("red_", "0".to_owned()),
-            Discipline::DropTail => Ok(()),
+            Discipline::DropTail | Discipline::Codel(_) | Discipline::FairCodel(_) if red => {
+                set("red_", "0".to_owned())
+            }
+            Discipline::DropTail | Discipline::Codel(_) | Discipline::FairCodel(_) => Ok(()),
             Discipline::Red(spec) => {
                 let RedSpec { min, max, weight, drop, gentle, packet } = spec;
                 if !red {
@@ -210,6 +216,15 @@ impl<'t> Writer<'t> {
         );
         if *reorder_by > Duration::ZERO {
             unsaid.push(format!("reorder_by {reorder_by}"));
+        }
+        match settings.discipline {
+            Discipline::DropTail | Discipline::Red(_) => {}
+            Discipline::Codel(CodelSpec { target, interval }) => {
+                unsaid.push(format!("codel {target} {interval}"));
+            }
+            Discipline::FairCodel(FairSpec { target, interval, quantum, flows }) => {
+                unsaid.push(format!("fq_codel {target} {interval}, {quantum} of {flows} flows in turns"));
+            }
         }
         if let PoliceSpec(Some(TokenBucket { rate, burst })) = police {
             unsaid.push(format!("police at {rate}, {burst}"));

@@ -181,15 +181,10 @@ impl Chain {
                 let (port, message) = seat("cbs");
                 port.routing.tell(queue::pace(message, pace), &self.needs("a pace", "sch_cbs"))
             }
-            Stage::Early(early) => {
-                let (port, message) = seat("red");
-                port.routing.tell(queue::early(message, early), &self.needs("a queue", "sch_red"))
-            }
-            Stage::Fifo(limit) => {
-                let (kind, limit) = queue::fifo(*limit);
+            Stage::Waiting(waiting) => {
+                let (kind, module) = queue::kind(waiting);
                 let (port, message) = seat(kind);
-                let message = message.with_number(TCA_OPTIONS, limit);
-                port.routing.tell(message, &format!("set a queue of {name} up"))
+                port.routing.tell(queue::waiting(message, waiting), &self.needs("a queue", module))
             }
             Stage::Filter(_) | Stage::Crossing => Ok(()),
         }

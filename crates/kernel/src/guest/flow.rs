@@ -7,7 +7,7 @@ use std::time::Duration;
 use hol_base::{Seed, Time};
 use hol_measure::Record;
 use hol_scenario::{FIRST_CLIENT_PORT, Scenario, Stopped, Tied, server_port};
-use hol_sockets::{Assignment, Bell, End, Ending, FlowRun, Site, SocketsError, Stop, Ties};
+use hol_sockets::{Assignment, Beginning, Bell, End, Ending, FlowRun, Site, SocketsError, Stop, Ties};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 use nix::sched::{CloneFlags, setns};
@@ -117,13 +117,18 @@ pub(super) struct Outcome {
 }
 
 /// What ties each flow to others.
-fn ties<'s>(scenario: &Scenario, flows: usize, stop: &'s Stop) -> Result<Vec<Ties<'s>>, Trouble> {
+fn ties<'s>(
+    scenario: &Scenario,
+    flows: usize,
+    stop: &'s Stop,
+    beginning: &'s Beginning,
+) -> Result<Vec<Ties<'s>>, Trouble> {
     let bells = (0..flows).map(|_| Bell::new()).collect::<Result<Vec<Bell>, _>>()?;
     let background = flows - 1 - scenario.onward.len();
     let tied = scenario.tied(background, |flow| bells[flow].ringer()).into_iter().zip(&bells).enumerate();
     let ties = tied.map(|(flow, (Tied { asker, desk }, bell))| {
         let bell = (asker.is_some() || desk.is_some()).then(|| bell.clone());
-        Ties { stop: (flow > 0).then_some(stop), asker, desk, bell }
+        Ties { stop: (flow > 0).then_some(stop), asker, desk, bell, beginning: Some(beginning) }
     });
     Ok(ties.collect())
 }
@@ -133,10 +138,11 @@ pub(super) fn run(
     flows: &[Flow<'_>],
     scenario: &Scenario,
     programs: Option<Programs<'_>>,
+    beginning: &Beginning,
 ) -> Result<Outcome, Trouble> {
     let (measured, others) = flows.split_first().ok_or("nothing to run")?;
     let stop = Stop::new()?;
-    let mut ties = ties(scenario, flows.len(), &stop)?.into_iter();
+    let mut ties = ties(scenario, flows.len(), &stop, beginning)?.into_iter();
     let own = ties.next().unwrap_or_default();
     let (mut programs, mut beside) = (programs, None);
     if !scenario.runs_programs() {

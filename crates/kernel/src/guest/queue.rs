@@ -1,10 +1,12 @@
-//! What is told to a pace and to the queue behind it. tc-cbs(8), tc-red(8), tc-pfifo(8).
+//! What is told to a pace and to the queue behind it. tc-cbs(8), tc-red(8), tc-codel(8), tc-fq_codel(8), tc-pfifo(8).
 
-use hol_base::{ByteCount, QueueLimit};
+use hol_base::{ByteCount, Duration, QueueLimit};
 use hol_netlink::Message;
+use hol_network::{CodelSpec, FairSpec};
 
 use super::chain::TCA_OPTIONS;
-use crate::early::{Early, Pace};
+use crate::early::Early;
+use crate::pace::{Pace, Waiting, beside_one};
 
 /// What an interface counts beyond IP.
 const ETHERNET: i64 = 14;
@@ -23,14 +25,68 @@ pub(super) fn lengths(message: Message, overhead: ByteCount) -> Message {
 pub(super) fn pace(message: Message, pace: &Pace) -> Message {
     const PARAMETERS: u16 = 1;
     /// Enough for any packet.
-    const CREDIT: i32 = 1 << 20;
-    // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; most and least credit in octets, gain and loss in kbit/s.
-    let parameters = [0, CREDIT, -CREDIT, pace.gain, -Pace::PORT].map(i32::to_ne_bytes).concat();
+    const CREDIT: i32 = Pace::SCALE << 20;
+    // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; most and least credit in octets, gain and loss in kbit/s,
+    // all of them scaled.
+    let parameters =
+        [0, CREDIT, -CREDIT, pace.gain, -Pace::PORT * Pace::SCALE].map(i32::to_ne_bytes).concat();
     message.with_nested(TCA_OPTIONS, &[], |options| options.with(PARAMETERS, &parameters))
 }
 
+/// The kind of discipline that a queue is, and its module.
+pub(super) const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
+    match waiting {
+        Waiting::Fifo(QueueLimit::Packets(_)) => ("pfifo", "sch_fifo"),
+        Waiting::Fifo(QueueLimit::Bytes(_)) => ("bfifo", "sch_fifo"),
+        Waiting::Early(_) => ("red", "sch_red"),
+        Waiting::Codel { .. } => ("codel", "sch_codel"),
+        Waiting::FairCodel { .. } => ("fq_codel", "sch_fq_codel"),
+    }
+}
+
+/// Who goes next, and who is dropped.
+pub(super) fn waiting(message: Message, waiting: &Waiting) -> Message {
+    match waiting {
+        Waiting::Fifo(limit) => message.with_number(TCA_OPTIONS, fifo(*limit)),
+        Waiting::Early(red) => early(message, red),
+        Waiting::Codel { spec, limit } => codel(message, spec, *limit),
+        Waiting::FairCodel { spec, limit } => fair(message, spec, *limit),
+    }
+}
+
+// linux/pkt_sched.h: what CoDel and FQ-CoDel have in common. Nothing is marked: the endpoints of neither world would heed it.
+const TARGET: u16 = 1;
+const LIMIT: u16 = 2;
+const INTERVAL: u16 = 3;
+const ECN: u16 = 4;
+
+fn codel(message: Message, CodelSpec { target, interval }: &CodelSpec, limit: u32) -> Message {
+    message.with_nested(TCA_OPTIONS, &[], |options| {
+        let options = options.with_number(TARGET, micros(*target)).with_number(INTERVAL, micros(*interval));
+        options.with_number(LIMIT, limit).with_number(ECN, 0)
+    })
+}
+
+fn fair(message: Message, spec: &FairSpec, limit: u32) -> Message {
+    const FLOWS: u16 = 5;
+    const QUANTUM: u16 = 6;
+    const MEMORY: u16 = 9;
+    let FairSpec { target, interval, quantum, flows } = *spec;
+    message.with_nested(TCA_OPTIONS, &[], |options| {
+        let options = options.with_number(TARGET, micros(target)).with_number(INTERVAL, micros(interval));
+        let options = options.with_number(LIMIT, limit).with_number(ECN, 0);
+        let quantum = u32::try_from(quantum.0).unwrap_or(u32::MAX);
+        // Memory is no limit: the packets are.
+        options.with_number(FLOWS, flows).with_number(QUANTUM, quantum).with_number(MEMORY, u32::MAX)
+    })
+}
+
+fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_nanos() / 1000).unwrap_or(u32::MAX)
+}
+
 /// Who is dropped early.
-pub(super) fn early(message: Message, early: &Early) -> Message {
+fn early(message: Message, early: &Early) -> Message {
     const PARAMETERS: u16 = 1;
     const DAMPING: u16 = 2;
     const PROBABILITY: u16 = 3;
@@ -45,23 +101,10 @@ pub(super) fn early(message: Message, early: &Early) -> Message {
     })
 }
 
-/// The kind of a queue, and its parameter: what it holds beside the packet in transmission.
-pub(super) fn fifo(limit: QueueLimit) -> (&'static str, u32) {
-    let number = |limit: u64| u32::try_from(limit).unwrap_or(u32::MAX);
+/// What it holds beside the packet in transmission.
+fn fifo(limit: QueueLimit) -> u32 {
     match limit {
-        QueueLimit::Packets(packets) => ("pfifo", number(packets.saturating_sub(1).max(1))),
-        QueueLimit::Bytes(octets) => ("bfifo", number(octets)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_queue_holds_what_is_left_beside_the_packet_in_transmission() {
-        assert_eq!(fifo(QueueLimit::Packets(50)), ("pfifo", 49));
-        assert_eq!(fifo(QueueLimit::Packets(1)), ("pfifo", 1));
-        assert_eq!(fifo(QueueLimit::Bytes(9000)), ("bfifo", 9000));
+        QueueLimit::Packets(packets) => beside_one(packets),
+        QueueLimit::Bytes(octets) => u32::try_from(octets).unwrap_or(u32::MAX),
     }
 }

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
 
-use hol_base::Time;
+use hol_base::{Duration as Span, Time};
 use hol_network::ScheduledChange;
+use hol_sockets::Beginning;
 use nix::sys::prctl::set_timerslack;
 
 use super::Trouble;
@@ -41,7 +42,7 @@ impl Event {
 /// What is yet to happen, in its order, and the lines that it happens to.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    start: Clock,
+    beginning: Beginning,
     events: VecDeque<Event>,
     chains: Vec<Chain>,
     /// Changes of lines that have happened.
@@ -49,9 +50,14 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Times count from now.
-    pub(super) fn begin(changes: Vec<ScheduledChange>, chains: Vec<Chain>, moves: Vec<Move>) -> Self {
-        let mut schedule = Self { start: Clock::now(), events: VecDeque::new(), chains, changed: 0 };
+    /// Times count from the beginning of the run.
+    pub(super) fn new(
+        beginning: Beginning,
+        changes: Vec<ScheduledChange>,
+        chains: Vec<Chain>,
+        moves: Vec<Move>,
+    ) -> Self {
+        let mut schedule = Self { beginning, events: VecDeque::new(), chains, changed: 0 };
         schedule.put(changes.into_iter().map(Event::Change).chain(moves.into_iter().map(Event::Move)));
         schedule
     }
@@ -64,13 +70,12 @@ impl Schedule {
         Ok(())
     }
 
-    /// Does what is due; returns how long it is until the next.
+    /// Does what is due; returns how long it is until the next, or may be as long as the run has not begun.
     pub(super) fn attend(&mut self) -> Result<Option<Duration>, Trouble> {
         while let Some(event) = self.events.front() {
-            let due = Duration::from_nanos(event.at().since(Time::ZERO).as_nanos());
-            let left = due.saturating_sub(self.start.elapsed());
-            if !left.is_zero() {
-                return Ok(Some(left));
+            let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
+            if left > Span::ZERO {
+                return Ok(Some(Duration::from_nanos(left.as_nanos())));
             }
             match self.events.pop_front() {
                 Some(Event::Change(ScheduledChange { line, change, .. })) => {
@@ -115,6 +120,3 @@ fn follow(mut schedule: Schedule) {
 fn wait(time: Duration) {
     thread::sleep(time);
 }
-
-#[expect(clippy::disallowed_types, reason = "in here the clock is the machine's virtual one")]
-type Clock = std::time::Instant;

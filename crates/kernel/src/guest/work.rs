@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::Seed;
 use hol_network::NodeId;
 use hol_scenario::{Facts, Scenario};
-use hol_sockets::{Sysctl, sysctls};
+use hol_sockets::{Beginning, Sysctl, sysctls};
 use hol_stack::Kind;
 
 use super::capture::Capture;
@@ -39,14 +39,16 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let capture = (job.capture || scenario.runs_programs())
         .then(|| Capture::start(&topology, plan.mtu, job))
         .transpose()?;
-    let schedule = Schedule::begin(plan.changes.clone(), chains, moves);
+    // Programs begin by themselves.
+    let beginning = if scenario.runs_programs() { Beginning::now() } else { Beginning::default() };
+    let schedule = Schedule::new(beginning.clone(), plan.changes.clone(), chains, moves);
     if job.shell {
         let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
         Shell::begin(programs, schedule, capture).serve()?;
         return Ok(Mail { text: text(&Answer::Left), ..Mail::default() });
     }
     schedule.follow()?;
-    let mut outcome = flow::run(&flows, &job.scenario, programs)?;
+    let mut outcome = flow::run(&flows, &job.scenario, programs, &beginning)?;
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; let less pass").into()),
         // The programs have run, and tell of themselves.

@@ -1,0 +1,276 @@
+//! CoDel: drops by how long packets have waited, not by how many wait. RFC 8289.
+
+use std::collections::VecDeque;
+
+use hol_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::line::Crossing;
+
+/// The parameters of CoDel; the defaults are those of RFC 8289, 4.2 and 4.3, and of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CodelSpec {
+    /// A wait that is well. Default 5 ms.
+    pub target: Duration,
+    /// Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
+    pub interval: Duration,
+}
+
+impl Default for CodelSpec {
+    fn default() -> Self {
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100) }
+    }
+}
+
+impl CodelSpec {
+    pub(crate) fn problem(self) -> Option<&'static str> {
+        if self.target == Duration::ZERO {
+            return Some("`target` is 0, so everybody waits too long; raise it");
+        }
+        (self.interval <= self.target).then_some("`interval` is not above `target`; raise it")
+    }
+}
+
+/// A packet that waits.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// Since when.
+    pub(crate) since: Time,
+    pub(crate) crossing: Crossing,
+}
+
+/// What stands first in a queue as it is taken out, and the octets that are left behind it.
+pub(crate) type Taken = Option<(Waiting, u64)>;
+
+/// The state of a queue's control. RFC 8289, 5.3: `count`, `lastcount`, `first_above_time`, `drop_next`, `dropping`.
+#[derive(Debug)]
+pub(crate) struct Codel {
+    spec: CodelSpec,
+    /// While no more octets wait nobody is dropped, however long it waits: the longest packet.
+    enough: u64,
+    /// When the wait will have been above the target for an interval.
+    patient_until: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+}
+
+impl Codel {
+    pub(crate) fn new(spec: CodelSpec, enough: u64) -> Self {
+        Self {
+            spec,
+            enough,
+            patient_until: None,
+            dropping: false,
+            drop_next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+        }
+    }
+
+    /// Drops for want of room count as well: the control starts from where they are.
+    pub(crate) fn count_dropped(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
+    /// The packet to transmit now, after those that are dropped before it. RFC 8289, 5.6.
+    pub(crate) fn next(
+        &mut self,
+        now: Time,
+        mut take: impl FnMut() -> Taken,
+        mut lose: impl FnMut(Crossing),
+    ) -> Option<Crossing> {
+        let mut first = take();
+        let is_late = self.is_late(now, &first);
+        let mut replace = |first: &mut Taken| {
+            let dropped = std::mem::replace(first, take());
+            dropped.into_iter().for_each(|(waiting, _)| lose(waiting.crossing));
+        };
+        if self.dropping {
+            self.dropping = is_late;
+            while self.dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                replace(&mut first);
+                self.dropping = self.is_late(now, &first);
+                if self.dropping {
+                    self.drop_next = self.after(self.drop_next);
+                }
+            }
+        } else if is_late {
+            replace(&mut first);
+            // Whether the next one is late, too, changes nothing now, but is to be known later.
+            self.is_late(now, &first);
+            self.begin(now);
+        }
+        first.map(|(waiting, _)| waiting.crossing)
+    }
+
+    /// Begins to drop: at the pace at which it ended, if that was not long ago.
+    fn begin(&mut self, now: Time) {
+        let since = self.count.saturating_sub(self.last_count);
+        let recent = now < self.drop_next + self.spec.interval * 16;
+        self.count = if since > 1 && recent { since } else { 1 };
+        self.last_count = self.count;
+        self.dropping = true;
+        self.drop_next = self.after(now);
+    }
+
+    /// Whether waits have been above the target for an interval.
+    fn is_late(&mut self, now: Time, first: &Taken) -> bool {
+        let waits_long = |(waiting, behind): &(Waiting, u64)| {
+            now.since(waiting.since) >= self.spec.target && *behind > self.enough
+        };
+        if !first.as_ref().is_some_and(waits_long) {
+            self.patient_until = None;
+            return false;
+        }
+        match self.patient_until {
+            Some(until) => now >= until,
+            None => {
+                self.patient_until = Some(now + self.spec.interval);
+                false
+            }
+        }
+    }
+
+    /// The control law: intervals shrink with the root of what was dropped.
+    fn after(&self, time: Time) -> Time {
+        let interval = self.spec.interval.as_nanos() as f64;
+        time + Duration::from_nanos((interval / f64::from(self.count).sqrt()) as u64)
+    }
+}
+
+/// One queue under CoDel.
+#[derive(Debug)]
+pub(crate) struct CodelQueue {
+    codel: Codel,
+    waiting: VecDeque<Waiting>,
+    /// Of IP and beyond.
+    octets: u64,
+    overhead: u64,
+}
+
+impl CodelQueue {
+    /// `overhead`: octets of each packet beyond IP; `enough`: those of the longest packet.
+    pub(crate) fn new(spec: CodelSpec, overhead: u64, enough: u64) -> Self {
+        Self { codel: Codel::new(spec, enough), waiting: VecDeque::new(), octets: 0, overhead }
+    }
+
+    pub(crate) fn waiting(&self) -> (u64, u64) {
+        (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
+    }
+
+    pub(crate) fn push(&mut self, now: Time, crossing: Crossing) {
+        self.octets += crossing.length() + self.overhead;
+        self.waiting.push_back(Waiting { since: now, crossing });
+    }
+
+    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Crossing)) -> Option<Crossing> {
+        let Self { codel, waiting, octets, overhead } = self;
+        codel.next(now, || take(waiting, octets, *overhead), lose)
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Crossing> {
+        self.octets = 0;
+        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.crossing)
+    }
+}
+
+/// Takes the first of `queue` out of it and off the count of `octets`.
+pub(crate) fn take(queue: &mut VecDeque<Waiting>, octets: &mut u64, overhead: u64) -> Taken {
+    let first = queue.pop_front()?;
+    *octets -= first.crossing.length() + overhead;
+    Some((first, *octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_wire::{Address, Packet, udp};
+
+    use super::*;
+    use crate::InterfaceId;
+
+    const MS: u64 = 1_000_000;
+
+    fn crossing() -> Crossing {
+        let octets = vec![0; 1000 - 28].into();
+        let datagram =
+            udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
+        let packet = Packet::new(Address::new(10, 0, 1, 1), Address::new(10, 0, 1, 2), datagram);
+        Crossing::new(InterfaceId(0), InterfaceId(1), 0, packet)
+    }
+
+    /// The times in ms at which packets are dropped, of which one is taken each ms after a wait of so many ms, with so many
+    /// octets behind it.
+    fn drops(codel: &mut Codel, times: std::ops::Range<u64>, wait: u64, behind: u64) -> Vec<u64> {
+        let mut dropped = Vec::new();
+        for at in times {
+            let since = Time::from_nanos(at.saturating_sub(wait) * MS);
+            let take = || Some((Waiting { since, crossing: crossing() }, behind));
+            codel.next(Time::from_nanos(at * MS), take, |_| dropped.push(at)).expect("a packet");
+        }
+        dropped
+    }
+
+    fn codel() -> Codel {
+        Codel::new(CodelSpec::default(), 1514)
+    }
+
+    #[test]
+    fn rfc8289_4_4_who_waits_less_than_the_target_is_never_dropped() {
+        assert_eq!(drops(&mut codel(), 10..5000, 4, 100_000), []);
+    }
+
+    #[test]
+    fn rfc8289_4_4_no_more_than_a_longest_packet_behind_is_no_queue() {
+        assert_eq!(drops(&mut codel(), 10..5000, 300, 1514), []);
+    }
+
+    #[test]
+    fn rfc8289_5_5_the_first_is_dropped_after_an_interval_and_the_next_ever_sooner() {
+        // The intervals are 100 ms by the root of 1, 2, 3 …, added up, and found at the next packet.
+        let law = (1..).scan(0.0, |sum, n| {
+            *sum += 100.0 / f64::from(n).sqrt();
+            Some(1000.0 + 100.0 + *sum)
+        });
+        let expected: Vec<u64> =
+            [1100].into_iter().chain(law.map(|at: f64| at.ceil() as u64)).take(20).collect();
+        assert_eq!(drops(&mut codel(), 1000..3000, 20, 100_000)[..20], expected);
+    }
+
+    #[test]
+    fn rfc8289_5_5_a_single_short_wait_ends_it() {
+        let mut codel = codel();
+        assert!(!drops(&mut codel, 1000..1500, 20, 100_000).is_empty());
+        assert_eq!(drops(&mut codel, 1500..1501, 4, 100_000), []);
+        assert_eq!(drops(&mut codel, 1501..1601, 20, 100_000), []);
+    }
+
+    #[test]
+    fn rfc8289_5_5_whoever_begins_again_soon_begins_at_the_pace_of_the_end() {
+        let mut codel = codel();
+        let first = drops(&mut codel, 1000..2000, 20, 100_000).len();
+        drops(&mut codel, 2000..2001, 4, 100_000);
+        let again = drops(&mut codel, 2001..2301, 20, 100_000);
+        let gap = again[1] - again[0];
+        assert!(
+            (gap as f64 - 100.0 / (first as f64 - 1.0).sqrt()).abs() <= 2.0,
+            "{gap} ms after {first} drops"
+        );
+        let mut rested = super::tests::codel();
+        drops(&mut rested, 1000..2000, 20, 100_000);
+        drops(&mut rested, 2000..4000, 4, 100_000);
+        let again = drops(&mut rested, 4000..4300, 20, 100_000);
+        assert_eq!(again[1] - again[0], 100);
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let millis = Duration::from_millis;
+        assert!(CodelSpec { target: Duration::ZERO, ..CodelSpec::default() }.problem().is_some());
+        assert!(CodelSpec { target: millis(100), interval: millis(100) }.problem().is_some());
+        assert_eq!(CodelSpec::default().problem(), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! What a queue does with packets that wait: the key `discipline`, a word or a table.
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::codel::CodelSpec;
+use crate::fair::FairSpec;
+use crate::red::RedSpec;
+
+/// Who is dropped when packets queue up, and who goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Discipline {
+    /// Who finds the queue full: `"droptail"`.
+    #[default]
+    DropTail,
+    /// Some, while the queue's average grows: `{ red = { min = "5p", max = "15p" } }`, or `"red"` with every default.
+    Red(RedSpec),
+    /// Some, while all packets have waited too long: `{ codel = { target = "5ms" } }`, or `"codel"`.
+    Codel(CodelSpec),
+    /// The same, but each flow has a queue of its own, in turns: `{ fq_codel = { quantum = "300B" } }`, or `"fq_codel"`.
+    #[serde(rename = "fq_codel")]
+    FairCodel(FairSpec),
+}
+
+impl Discipline {
+    /// What is wrong with the parameters, with the cure.
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        match self {
+            Self::DropTail => None,
+            Self::Red(red) => red.problem(),
+            Self::Codel(codel) => codel.problem(),
+            Self::FairCodel(fair) => fair.problem(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Discipline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase", deny_unknown_fields)]
+        enum Table {
+            Red(RedSpec),
+            Codel(CodelSpec),
+            #[serde(rename = "fq_codel")]
+            FairCodel(FairSpec),
+        }
+        struct WordOrTable;
+        impl<'de> Visitor<'de> for WordOrTable {
+            type Value = Discipline;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(
+                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
+                )
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Discipline, E> {
+                match word {
+                    "droptail" => Ok(Discipline::DropTail),
+                    "red" => Ok(Discipline::Red(RedSpec::default())),
+                    "codel" => Ok(Discipline::Codel(CodelSpec::default())),
+                    "fq_codel" => Ok(Discipline::FairCodel(FairSpec::default())),
+                    _ => Err(E::unknown_variant(word, &["droptail", "red", "codel", "fq_codel"])),
+                }
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Discipline, A::Error> {
+                Table::deserialize(MapAccessDeserializer::new(map)).map(|table| match table {
+                    Table::Red(spec) => Discipline::Red(spec),
+                    Table::Codel(spec) => Discipline::Codel(spec),
+                    Table::FairCodel(spec) => Discipline::FairCodel(spec),
+                })
+            }
+        }
+        deserializer.deserialize_any(WordOrTable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::{ByteCount, Duration};
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Line {
+        discipline: Discipline,
+    }
+
+    #[test]
+    fn words_and_tables_are_read_and_written() {
+        let codel = CodelSpec { target: Duration::from_millis(15), ..CodelSpec::default() };
+        let fair = FairSpec { quantum: ByteCount(300), ..FairSpec::default() };
+        for (text, discipline) in [
+            ("discipline = 'droptail'", Discipline::DropTail),
+            ("discipline = 'red'", Discipline::Red(RedSpec::default())),
+            ("discipline = 'codel'", Discipline::Codel(CodelSpec::default())),
+            ("discipline = { codel = { target = '15ms' } }", Discipline::Codel(codel)),
+            ("discipline = { fq_codel = { quantum = '300B' } }", Discipline::FairCodel(fair)),
+        ] {
+            let line: Line = toml::from_str(text).unwrap();
+            assert_eq!(line.discipline, discipline);
+            assert_eq!(toml::from_str::<Line>(&toml::to_string(&line).unwrap()).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn others_are_refused_with_those_that_there_are() {
+        for text in
+            ["discipline = 'fqcodel'", "discipline = { cake = {} }", "discipline = { codel = { limit = 3 } }"]
+        {
+            let problem = toml::from_str::<Line>(text).unwrap_err().to_string();
+            assert!(problem.contains("fq_codel") || problem.contains("target"), "{problem}");
+        }
+    }
+}

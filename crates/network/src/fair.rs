@@ -1,0 +1,326 @@
+//! FQ-CoDel: a queue for each flow, in turns, the new ones first, and CoDel in each. RFC 8290.
+
+use std::collections::VecDeque;
+
+use hol_base::Time;
+use hol_base::{ByteCount, Duration, QueueLimit, Seed};
+use serde::{Deserialize, Serialize};
+
+use crate::codel::{Codel, CodelSpec, Waiting, take};
+use crate::line::Crossing;
+
+/// The parameters of FQ-CoDel; the defaults are those of RFC 8290, 5.2, and of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FairSpec {
+    /// A wait that is well. Default 5 ms.
+    pub target: Duration,
+    /// Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
+    pub interval: Duration,
+    /// Octets that a flow sends in its turn, those beyond IP with them. Default 1514.
+    pub quantum: ByteCount,
+    /// Queues; flows are spread over them by a hash of their addresses and ports. Default 1024.
+    pub flows: u32,
+}
+
+impl Default for FairSpec {
+    fn default() -> Self {
+        let CodelSpec { target, interval } = CodelSpec::default();
+        Self { target, interval, quantum: ByteCount(1514), flows: 1024 }
+    }
+}
+
+impl FairSpec {
+    /// The most queues that Linux takes.
+    pub const MOST_FLOWS: u32 = 65_536;
+
+    pub(crate) fn problem(self) -> Option<&'static str> {
+        match self.quantum.0 {
+            0..256 => return Some("`quantum` is below 256B, the least that Linux takes; raise it"),
+            1_048_577.. => return Some("`quantum` is above 1MiB, the most that Linux takes; lower it"),
+            _ => {}
+        }
+        if !(1..=Self::MOST_FLOWS).contains(&self.flows) {
+            return Some("`flows` is not between 1 and 65536; 1024 is usual");
+        }
+        self.codel().problem()
+    }
+
+    const fn codel(self) -> CodelSpec {
+        CodelSpec { target: self.target, interval: self.interval }
+    }
+}
+
+/// The packets of a flow, or of several whose hashes are the same.
+#[derive(Debug)]
+struct Flow {
+    waiting: VecDeque<Waiting>,
+    /// Of those that wait, of IP and beyond.
+    octets: u64,
+    /// Octets that it may still send in its turn.
+    credit: i64,
+    codel: Codel,
+    /// It is among the new or the old ones.
+    is_listed: bool,
+}
+
+/// Queues in turns.
+#[derive(Debug)]
+pub(crate) struct FairQueue {
+    quantum: i64,
+    limit: QueueLimit,
+    overhead: u64,
+    hash: Seed,
+    flows: Vec<Flow>,
+    /// Who had nothing waiting before, by place; they go first, once.
+    new: VecDeque<usize>,
+    /// The others.
+    old: VecDeque<usize>,
+    packets: u64,
+    /// Of IP and beyond.
+    octets: u64,
+}
+
+impl FairQueue {
+    /// When there is no room, so many packets of the longest queue make way at most, for it takes time to find. Linux.
+    const BATCH: u32 = 64;
+
+    /// `overhead`: octets of each packet beyond IP; `enough`: those of the longest packet.
+    pub(crate) fn new(spec: FairSpec, limit: QueueLimit, overhead: u64, enough: u64, hash: Seed) -> Self {
+        let flow = |_| Flow {
+            waiting: VecDeque::new(),
+            octets: 0,
+            credit: 0,
+            codel: Codel::new(spec.codel(), enough),
+            is_listed: false,
+        };
+        Self {
+            quantum: spec.quantum.0 as i64,
+            limit,
+            overhead,
+            hash,
+            flows: (0..spec.flows).map(flow).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            octets: 0,
+        }
+    }
+
+    pub(crate) fn waiting(&self) -> (u64, u64) {
+        (self.packets, self.octets - self.packets * self.overhead)
+    }
+
+    /// A packet joins its flow's queue; if that is too much in all, packets of the longest one are dropped. RFC 8290, 4.1.
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        crossing: Crossing,
+        in_service: u64,
+        lose: impl FnMut(Crossing),
+    ) {
+        let place = self.place(&crossing);
+        let length = crossing.length() + self.overhead;
+        let flow = &mut self.flows[place];
+        flow.waiting.push_back(Waiting { since: now, crossing });
+        flow.octets += length;
+        if !flow.is_listed {
+            flow.is_listed = true;
+            flow.credit = self.quantum;
+            self.new.push_back(place);
+        }
+        self.packets += 1;
+        self.octets += length;
+        if self.is_too_much(in_service) {
+            self.make_room(lose);
+        }
+    }
+
+    /// The packet to transmit now. RFC 8290, 4.2.
+    pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Crossing)) -> Option<Crossing> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let place = *if is_new { self.new.front() } else { self.old.front() }?;
+            if self.flows[place].credit <= 0 {
+                self.flows[place].credit += self.quantum;
+                self.leave(is_new);
+                self.old.push_back(place);
+                continue;
+            }
+            if let Some(crossing) = self.next_of(place, now, &mut lose) {
+                self.flows[place].credit -= (crossing.length() + self.overhead) as i64;
+                return Some(crossing);
+            }
+            self.leave(is_new);
+            // A new one that ran empty waits behind the old ones, or it would be new again with its next packet.
+            if is_new && !self.old.is_empty() {
+                self.old.push_back(place);
+            } else {
+                self.flows[place].is_listed = false;
+            }
+        }
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Crossing> {
+        self.new.clear();
+        self.old.clear();
+        (self.packets, self.octets) = (0, 0);
+        self.flows.iter_mut().flat_map(|flow| {
+            flow.is_listed = false;
+            flow.octets = 0;
+            std::mem::take(&mut flow.waiting).into_iter().map(|waiting| waiting.crossing)
+        })
+    }
+
+    fn next_of(&mut self, place: usize, now: Time, mut lose: impl FnMut(Crossing)) -> Option<Crossing> {
+        let Self { flows, packets, octets, overhead, .. } = self;
+        let Flow { waiting, octets: own, codel, .. } = &mut flows[place];
+        let take = || {
+            let (first, _) = take(waiting, own, *overhead)?;
+            *packets -= 1;
+            *octets -= first.crossing.length() + *overhead;
+            // As in Linux, what counts as little is what waits in all queues together.
+            Some((first, *octets))
+        };
+        codel.next(now, take, &mut lose)
+    }
+
+    fn leave(&mut self, is_new: bool) {
+        if is_new {
+            self.new.pop_front()
+        } else {
+            self.old.pop_front()
+        };
+    }
+
+    /// Drops from the head of the longest queue until half of it is gone. RFC 8290, 4.1.3: it costs the same to find it once.
+    fn make_room(&mut self, mut lose: impl FnMut(Crossing)) {
+        let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
+        let flow = &mut self.flows[longest.expect("there is a flow")];
+        let (half, mut dropped, mut gone) = (flow.octets / 2, 0, 0);
+        while let Some(Waiting { crossing, .. }) = flow.waiting.pop_front() {
+            let length = crossing.length() + self.overhead;
+            (dropped, gone) = (dropped + 1, gone + length);
+            lose(crossing);
+            if dropped == Self::BATCH || gone >= half {
+                break;
+            }
+        }
+        flow.octets -= gone;
+        flow.codel.count_dropped(dropped);
+        self.packets -= u64::from(dropped);
+        self.octets -= gone;
+    }
+
+    fn is_too_much(&self, in_service: u64) -> bool {
+        match self.limit {
+            QueueLimit::Packets(limit) => self.packets + u64::from(in_service > 0) > limit,
+            QueueLimit::Bytes(limit) => self.waiting().1 + in_service > limit,
+        }
+    }
+
+    /// Where the packets of its flow wait.
+    fn place(&self, crossing: &Crossing) -> usize {
+        let packet = &crossing.packet;
+        let [source, destination] =
+            [packet.source, packet.destination].map(|address| u64::from(address.to_bits()));
+        let (from, to) = packet.ports();
+        let ports = u64::from(from) << 24 | u64::from(to) << 8 | u64::from(packet.transport.protocol());
+        let hash = self.hash.derive_index(source << 32 | destination).derive_index(ports);
+        (hash.0 % self.flows.len() as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_wire::{Address, Packet, udp};
+
+    use super::*;
+    use crate::InterfaceId;
+
+    fn crossing(port: u16, number: u32, length: usize) -> Crossing {
+        let payload = vec![0; length - 28].into();
+        let datagram =
+            udp::Datagram { source_port: port, destination_port: 2, payload, stamp: Default::default() };
+        let packet = Packet::new(Address::new(10, 0, 1, 1), Address::new(10, 0, 1, 2), datagram);
+        Crossing::new(InterfaceId(0), InterfaceId(1), number, packet)
+    }
+
+    fn queue(limit: u64) -> FairQueue {
+        FairQueue::new(FairSpec::default(), QueueLimit::Packets(limit), 14, 1514, Seed(1))
+    }
+
+    /// Ports of all packets in the order in which they leave, at once.
+    fn order(queue: &mut FairQueue) -> Vec<u16> {
+        let pop = || queue.pop(Time::ZERO, |_| panic!("nobody has waited"));
+        std::iter::from_fn(pop).map(|crossing| crossing.packet.ports().0).collect()
+    }
+
+    fn fill(queue: &mut FairQueue, port: u16, packets: u32, length: usize) -> Vec<u16> {
+        let mut lost = Vec::new();
+        for number in 0..packets {
+            let crossing = crossing(port, number, length);
+            queue.push(Time::ZERO, crossing, 0, |crossing| lost.push(crossing.packet.ports().0));
+        }
+        lost
+    }
+
+    #[test]
+    fn rfc8290_4_2_a_new_flow_goes_before_the_old_ones_once() {
+        let mut queue = queue(1000);
+        fill(&mut queue, 1, 10, 1500);
+        assert!(queue.pop(Time::ZERO, |_| ()).is_some_and(|first| first.packet.ports().0 == 1));
+        fill(&mut queue, 2, 3, 1500);
+        assert_eq!(order(&mut queue)[..7], [2, 1, 2, 1, 2, 1, 1]);
+    }
+
+    #[test]
+    fn rfc8290_4_2_turns_are_shared_by_octets_and_not_by_packets() {
+        let mut queue = queue(10_000);
+        fill(&mut queue, 1, 1000, 1500);
+        fill(&mut queue, 2, 10_000, 743);
+        let first = &order(&mut queue)[..900];
+        let of_first = first.iter().filter(|port| **port == 1).count();
+        assert!((299..=301).contains(&of_first), "{of_first} of 900, where 757 octets stand beside 1514");
+    }
+
+    #[test]
+    fn rfc8290_4_1_who_finds_no_room_has_the_longest_queue_make_it() {
+        let mut queue = queue(100);
+        assert_eq!(fill(&mut queue, 1, 100, 1500), []);
+        let lost = fill(&mut queue, 2, 30, 100);
+        assert_eq!(lost, [1; 50], "half of the longest, once");
+        assert_eq!(queue.waiting(), (80, 50 * 1500 + 30 * 100));
+    }
+
+    #[test]
+    fn flows_are_those_of_addresses_ports_and_protocol() {
+        let queue = queue(10);
+        let places: std::collections::BTreeSet<usize> =
+            (0..100).map(|port| queue.place(&crossing(port, 0, 100))).collect();
+        assert!(places.len() > 85, "100 flows in 1024 queues meet seldom: {}", places.len());
+        assert_eq!(queue.place(&crossing(7, 0, 100)), queue.place(&crossing(7, 1, 1500)));
+    }
+
+    #[test]
+    fn what_is_drained_leaves_it_empty_and_usable() {
+        let mut queue = queue(100);
+        fill(&mut queue, 1, 5, 1500);
+        fill(&mut queue, 2, 5, 1500);
+        assert_eq!((queue.drain().count(), queue.waiting()), (10, (0, 0)));
+        fill(&mut queue, 3, 2, 1500);
+        assert_eq!(order(&mut queue), [3, 3]);
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let wrong = [
+            FairSpec { quantum: ByteCount(255), ..FairSpec::default() },
+            FairSpec { quantum: ByteCount(2 << 20), ..FairSpec::default() },
+            FairSpec { flows: 0, ..FairSpec::default() },
+            FairSpec { target: Duration::ZERO, ..FairSpec::default() },
+        ];
+        assert!(wrong.into_iter().all(|spec| spec.problem().is_some()));
+        assert_eq!(FairSpec::default().problem(), None);
+    }
+}
