@@ -1,4 +1,5 @@
-//! Octets as the segment of a journal: as they are, and as a frame with length and checksum put right.
+//! Octets as the segment of a journal: as they are, and as a frame with length, place and checksum put right; in the format of
+//! now and in the one before.
 #![no_main]
 
 use std::fs;
@@ -8,7 +9,7 @@ use hol_journal::{Durability, Journal, Recorded};
 use hol_simco::{Change, Owner};
 use libfuzzer_sys::fuzz_target;
 
-const HEADER: &[u8] = b"hol:rule\x01\x00\x00\x00";
+const HEADERS: [&[u8]; 2] = [b"hol:rule\x01\x00\x00\x00", b"hol:rule\x02\x00\x00\x00"];
 
 /// A directory of this process, in memory if there is one.
 fn directory() -> PathBuf {
@@ -21,8 +22,11 @@ fn with_checksum(octets: &[u8]) -> Vec<u8> {
     [octets, &crc32c::crc32c(octets).to_be_bytes()].concat()
 }
 
-fn frame(entries: &[u8]) -> Vec<u8> {
-    let checked = [&(entries.len() as u32).to_be_bytes(), entries].concat();
+/// The first frame of the first segment.
+fn frame(entries: &[u8], is_chained: bool) -> Vec<u8> {
+    let before = crc32c::crc32c(&1_u64.to_be_bytes()).to_be_bytes();
+    let place = if is_chained { [&1_u64.to_be_bytes()[..], &before].concat() } else { Vec::new() };
+    let checked = [&(entries.len() as u32).to_be_bytes()[..], &place, entries].concat();
     [b"\xF5hol", &crc32c::crc32c(&checked).to_be_bytes()[..], &checked].concat()
 }
 
@@ -38,13 +42,18 @@ fn open(segment: &[u8]) -> Option<(Journal, Vec<Recorded>)> {
 
 fuzz_target!(|octets: &[u8]| {
     open(octets);
-    let header = with_checksum(HEADER);
+    HEADERS.iter().zip([false, true]).for_each(|(header, is_chained)| follow(header, octets, is_chained));
+});
+
+fn follow(header: &[u8], octets: &[u8], is_chained: bool) {
+    let header = with_checksum(header);
     open(&[&header, octets].concat());
-    let Some((mut journal, rules)) = open(&[&header[..], &frame(octets)].concat()) else { return };
+    let frame = frame(octets, is_chained);
+    let Some((mut journal, rules)) = open(&[&header[..], &frame].concat()) else { return };
     for Recorded { rule, owner } in &rules {
         let change = Change { before: Some(*rule), after: Some(*rule) };
         journal.record(&[change], |_| Owner::new(owner.clone())).unwrap();
     }
     drop(journal);
     assert_eq!(Journal::open(&directory()).unwrap().1, rules);
-});
+}

@@ -14,9 +14,10 @@ fn main() {
     let (transport, workload, network) = match what.as_str() {
         "tcp" => ("tcp", "kind = 'simco'", "loss = '1%'"),
         "sctp-8" => ("sctp:streams=8", "kind = 'simco'", "loss = '1%'"),
+        "quic-8" => ("quic:streams=8", "kind = 'simco'", "loss = '1%'"),
         "bulk" => ("tcp", "kind = 'bulk'", ""),
         "connections" => ("tcp:connections=1024", "kind = 'simco'\nrate = '1000/s'", ""),
-        _ => panic!("{what} is none of tcp, sctp-8, bulk and connections"),
+        _ => panic!("{what} is none of tcp, sctp-8, quic-8, bulk and connections"),
     };
     let scenario = Scenario::alone(
         toml::from_str(network).expect("a network"),
@@ -27,5 +28,5 @@ fn main() {
     let mut summarizer = Summarizer::default();
     let course = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
     let offered = summarizer.finish().offered;
-    println!("{}", if what == "tcp" || what == "sctp-8" { offered } else { course.packets });
+    println!("{}", if matches!(what.as_str(), "bulk" | "connections") { course.packets } else { offered });
 }

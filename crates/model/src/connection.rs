@@ -9,6 +9,8 @@ pub(crate) enum Connection {
     Tcp(hol_tcp::Endpoint),
     Sctp(hol_sctp::Endpoint),
     Udp(hol_udp::Endpoint),
+    /// Boxed: it is larger than the others.
+    Quic(Box<hol_quic::Endpoint>),
 }
 
 impl Endpoint for Connection {
@@ -18,6 +20,7 @@ impl Endpoint for Connection {
             Self::Tcp(endpoint) => endpoint.handle(now, input),
             Self::Sctp(endpoint) => endpoint.handle(now, input),
             Self::Udp(endpoint) => endpoint.handle(now, input),
+            Self::Quic(endpoint) => endpoint.handle(now, input),
         }
     }
 
@@ -27,6 +30,7 @@ impl Endpoint for Connection {
             Self::Tcp(endpoint) => endpoint.poll(now),
             Self::Sctp(endpoint) => endpoint.poll(now),
             Self::Udp(endpoint) => endpoint.poll(now),
+            Self::Quic(endpoint) => endpoint.poll(now),
         }
     }
 
@@ -35,6 +39,7 @@ impl Endpoint for Connection {
             Self::Tcp(endpoint) => endpoint.can_send(length),
             Self::Sctp(endpoint) => endpoint.can_send(length),
             Self::Udp(endpoint) => endpoint.can_send(length),
+            Self::Quic(endpoint) => endpoint.can_send(length),
         }
     }
 
@@ -43,6 +48,7 @@ impl Endpoint for Connection {
             Self::Tcp(endpoint) => endpoint.statistics(),
             Self::Sctp(endpoint) => endpoint.statistics(),
             Self::Udp(endpoint) => endpoint.statistics(),
+            Self::Quic(endpoint) => endpoint.statistics(),
         }
     }
 }

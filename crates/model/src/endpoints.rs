@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use hol_base::{ByteCount, Rng, Seed};
 use hol_network::{NodeId, Topology};
+use hol_quic::Carriage;
 use hol_stack::{Protocol, TransportSpec};
 use hol_transport::Reliability;
+use hol_wire::udp::Datagram;
 use hol_wire::{Address, Packet, tcp};
 use hol_workloads::LengthOf;
 
@@ -32,6 +34,7 @@ enum Kind {
     Tcp(Arc<hol_tcp::Config>),
     Sctp { config: Arc<hol_sctp::Config>, unordered: bool, reliability: Reliability },
     Udp(hol_udp::Config),
+    Quic { config: Arc<hol_quic::Config>, carriage: Carriage },
 }
 
 /// Where a flow is.
@@ -64,6 +67,13 @@ impl Endpoints {
                 Kind::Sctp { config, unordered: *unordered, reliability: *reliability }
             }
             Protocol::Udp { config } => Kind::Udp(config.clone()),
+            Protocol::Quic { config, carriage, .. } => {
+                let largest = mtu - (Packet::IP_HEADER + Datagram::HEADER) as u64;
+                let [mtu, mtu_discovery] =
+                    [config.mtu, config.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
+                let config = Arc::new(hol_quic::Config { mtu, mtu_discovery, ..config.clone() });
+                Kind::Quic { config, carriage: *carriage }
+            }
             Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("a scenario is checked first"),
         };
         let Place { client, server, port, first_client_port } = place;
@@ -79,9 +89,11 @@ impl Endpoints {
     /// How messages are laid upon its connections.
     pub(crate) fn framing(&self, length_of: LengthOf) -> Framing {
         match self.kind {
-            Kind::Tcp(_) => Framing::octets(length_of),
+            Kind::Tcp(_) | Kind::Quic { carriage: Carriage::Streams, .. } => Framing::octets(length_of),
             Kind::Sctp { unordered, reliability, .. } => Framing::Messages { unordered, reliability },
-            Kind::Udp(_) => Framing::Messages { unordered: true, reliability: Reliability::Full },
+            Kind::Udp(_) | Kind::Quic { .. } => {
+                Framing::Messages { unordered: true, reliability: Reliability::Full }
+            }
         }
     }
 
@@ -119,6 +131,10 @@ impl Endpoints {
                 Connection::Sctp(hol_sctp::Endpoint::connect(config, client, port, server, self.port, rng))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::connect(config.clone(), local, remote)),
+            Kind::Quic { config, carriage } => {
+                let endpoint = hol_quic::Endpoint::connect(config.clone(), *carriage, local, remote, rng);
+                Connection::Quic(Box::new(endpoint))
+            }
         }
     }
 
@@ -134,6 +150,10 @@ impl Endpoints {
                 Connection::Sctp(hol_sctp::Endpoint::listen(config, server, self.port, rng))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::listen(config.clone(), local)),
+            Kind::Quic { config, carriage } => {
+                let endpoint = hol_quic::Endpoint::listen(config.clone(), *carriage, local, rng);
+                Connection::Quic(Box::new(endpoint))
+            }
         }
     }
 

@@ -22,8 +22,8 @@ pub(crate) struct Party {
 /// How messages are laid upon a connection.
 #[derive(Debug)]
 pub(crate) enum Framing {
-    /// A byte stream; a framer for each connection cuts it into messages.
-    Octets { length_of: LengthOf, framers: Vec<Framer> },
+    /// Byte streams; a framer for each, by connection and stream, cuts it into messages.
+    Octets { length_of: LengthOf, framers: Vec<Vec<Framer>> },
     /// Messages stay whole; how they go unless they say otherwise.
     Messages { unordered: bool, reliability: Reliability },
 }
@@ -42,8 +42,8 @@ impl Party {
     /// Takes an endpoint; the number of its connection.
     pub(crate) fn add(&mut self, socket: usize) -> ConnectionId {
         self.sockets.push(socket);
-        if let Framing::Octets { length_of, framers } = &mut self.framing {
-            framers.push(Framer::new(*length_of));
+        if let Framing::Octets { framers, .. } = &mut self.framing {
+            framers.push(Vec::new());
         }
         ConnectionId(self.sockets.len() as u32 - 1)
     }
@@ -77,7 +77,7 @@ impl Party {
     pub(crate) fn command(&self, outgoing: &Outgoing) -> Command {
         let payload = outgoing.payload.clone();
         let (stream, unordered, reliability) = match (&self.framing, outgoing.terms) {
-            (Framing::Octets { .. }, _) => (0, false, Reliability::Full),
+            (Framing::Octets { .. }, _) => (outgoing.stream, false, Reliability::Full),
             (Framing::Messages { .. }, Some(terms)) => (outgoing.stream, terms.unordered, terms.reliability),
             (Framing::Messages { unordered, reliability }, None) => {
                 (outgoing.stream, *unordered, *reliability)
@@ -98,14 +98,18 @@ impl Party {
             let delivery = Delivery { connection, stream, payload, passage };
             self.application.handle(now, Input::Message(delivery));
         };
-        let Framing::Octets { framers, .. } = &mut self.framing else {
+        let Framing::Octets { framers, length_of } = &mut self.framing else {
             deliver(stream, payload, passage);
             return Ok(());
         };
-        let framer = &mut framers[connection.0 as usize];
+        let (framers, place) = (&mut framers[connection.0 as usize], usize::from(stream));
+        if place >= framers.len() {
+            framers.resize_with(place + 1, || Framer::new(*length_of));
+        }
+        let framer = &mut framers[place];
         framer.push(payload, passage);
         while let Some(framed) = framer.next()? {
-            deliver(0, framed.payload, framed.passage);
+            deliver(stream, framed.payload, framed.passage);
         }
         Ok(())
     }

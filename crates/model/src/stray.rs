@@ -10,7 +10,7 @@ pub(crate) fn answer(packet: &Packet) -> Option<Packet> {
     let transport: Option<Transport> = match &packet.transport {
         Transport::Tcp(segment) => hol_tcp::reset_for(segment).map(Into::into),
         Transport::Sctp(packet) => hol_sctp::answer_to_stray(packet).map(Into::into),
-        Transport::Udp(_) => None,
+        Transport::Udp(_) | Transport::Quic(_) => None,
     };
     Some(Packet::new(packet.destination, packet.source, transport?))
 }

@@ -174,3 +174,38 @@ proptest! {
         prop_assert_eq!(run.digest(), self::pages(transport, &network, &keys, pages_asked, seed).digest());
     }
 }
+
+/// QUIC shakes hands in one round trip (RFC 9000 section 7); a stream for each object is what HTTP/3 has (RFC 9114 section 4).
+#[test]
+fn a_page_over_quic_takes_a_round_trip_for_the_handshake() {
+    const SMALL: &str = "document = '500B'\nobjects = 4\nsize = '500B'";
+    for (transport, keys, round_trips) in [
+        ("quic:streams=8", "way = 'pipelined'", 3),
+        ("quic", "way = 'multiplexed'", 3),
+        ("quic:streams=4", "way = 'keepalive'", 3),
+        ("quic:per_message", "way = 'multiplexed'", 3),
+        // The flight is more than three times what the client has sent. RFC 9000 section 8.1.
+        ("quic:streams=8,handshake_flight=5000B", "way = 'pipelined'", 4),
+    ] {
+        let options = if transport.contains(':') { "," } else { ":" };
+        let run = pages(&format!("{transport}{options}wakeup=0s"), LINE, &format!("{SMALL}\n{keys}"), 3, 1);
+        let took: Vec<_> = of(&run, RecordKind::Page).filter_map(Record::latency).collect();
+        assert!(
+            took.len() == 3 && took.iter().all(|took| are(*took, round_trips, 0)),
+            "{transport}, {keys}: {took:?}"
+        );
+    }
+}
+
+/// What TCP loses holds up every object, what QUIC loses holds up its own.
+#[test]
+fn objects_on_streams_of_their_own_wait_for_no_other() {
+    let waits = |transport: &str, way: &str| {
+        let keys = format!("way = '{way}'\ndocument = '10kB'\nobjects = 12\nsize = '10kB'");
+        let run = pages(transport, "delay = '20ms'\nrate = '20Mbit'\nloss = '2%'", &keys, 100, 3);
+        let splits = of(&run, RecordKind::Object).filter_map(Record::split);
+        splits.map(|split| split.head_of_line.as_millis_f64()).sum::<f64>()
+    };
+    let (tcp, quic) = (waits("tcp", "multiplexed"), waits("quic:streams=16", "pipelined"));
+    assert!(quic * 3.0 < tcp, "head-of-line wait: {quic} ms over QUIC, {tcp} ms over TCP");
+}

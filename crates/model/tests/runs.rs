@@ -17,6 +17,9 @@ const RELIABLE: &[&str] = &[
     "sctp:streams=8",
     "sctp:stack=rfc,streams=3",
     "sctp:associations=2,streams=3",
+    "quic",
+    "quic:streams=8",
+    "quic:stack=rfc,streams=3,connections=2",
 ];
 
 fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {

@@ -50,6 +50,7 @@ fn on_wire(transport: &TransportSpec, size: u64, line: &Settings) -> Option<f64>
             (bundled > 0).then(|| (IP + 12 + overhead) as f64 / bundled as f64 + chunk as f64)
         }
         Kind::Udp => Some((IP + 8 + size + overhead) as f64),
-        Kind::Mptcp | Kind::Unix => None,
+        // How full its packets are depends on the MTU that it finds and on how long its numbers are.
+        Kind::Quic | Kind::Mptcp | Kind::Unix => None,
     }
 }

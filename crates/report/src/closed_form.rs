@@ -74,6 +74,6 @@ fn recovery(spec: &TransportSpec) -> Option<Recovery> {
                 _ => Some(Recovery::TcpDupThresh { rto_min }),
             }
         }
-        Kind::Mptcp | Kind::Udp | Kind::Unix => None,
+        Kind::Quic | Kind::Mptcp | Kind::Udp | Kind::Unix => None,
     }
 }

@@ -5,7 +5,7 @@
 pub enum SpecError {
     /// The word before the colon is no transport.
     #[error(
-        "unknown transport {0:?}; known are \"tcp\", \"sctp\", \"mptcp\" and \"udp\", with options as in \"sctp:streams=8\""
+        "unknown transport {0:?}; known are \"tcp\", \"sctp\", \"quic\", \"mptcp\" and \"udp\", with options as in \"sctp:streams=8\""
     )]
     UnknownTransport(String),
     /// No such stack.
@@ -14,6 +14,16 @@ pub enum SpecError {
         /// What was asked for.
         name: String,
         /// What there is.
+        known: String,
+    },
+    /// The stack has no endpoints of the transport.
+    #[error("stack {name} has no {transport}; take {known}")]
+    ForeignStack {
+        /// What was asked for.
+        name: &'static str,
+        /// The transport.
+        transport: &'static str,
+        /// The stacks that have it.
         known: String,
     },
     /// No such option.

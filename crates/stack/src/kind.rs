@@ -1,6 +1,6 @@
 //! The transport protocols, by the names that users give them.
 
-use crate::stacks::Stack;
+use crate::stacks::{Stack, stacks};
 
 /// The transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,6 +13,8 @@ pub enum Kind {
     Mptcp,
     /// User Datagram Protocol: a message is a datagram.
     Udp,
+    /// QUIC over UDP, RFC 9000.
+    Quic,
     /// UNIX sockets (`SOCK_STREAM`) between programs of one host; not in the model world.
     Unix,
 }
@@ -42,36 +44,49 @@ const SCTP_USE: [(&str, &str); 7] = [
     ),
 ];
 
+const QUIC_USE: [(&str, &str); 3] = [
+    ("connections", "parallel connections, 1 to 1024"),
+    ("per_message", "a stream for each message"),
+    ("datagrams", "a DATAGRAM frame for each message: those that are lost stay lost (RFC 9221)"),
+];
+
 impl Kind {
     /// Every transport protocol.
-    pub const ALL: [Self; 5] = [Self::Tcp, Self::Sctp, Self::Mptcp, Self::Udp, Self::Unix];
+    pub const ALL: [Self; 6] = [Self::Tcp, Self::Sctp, Self::Quic, Self::Mptcp, Self::Udp, Self::Unix];
 
-    /// The name in specifications: `"tcp"`, `"sctp"`, `"mptcp"`, `"udp"`, `"unix"`.
+    /// The name in specifications: `"tcp"`, `"sctp"`, `"quic"`, `"mptcp"`, `"udp"`, `"unix"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Sctp => "sctp",
+            Self::Quic => "quic",
             Self::Mptcp => "mptcp",
             Self::Udp => "udp",
             Self::Unix => "unix",
         }
     }
 
-    /// What the endpoints of a stack do.
-    pub(crate) fn behaviour(self, stack: &Stack) -> toml::Table {
+    /// What the endpoints of a stack do; `None` if it has no such endpoints.
+    pub(crate) fn behaviour(self, stack: &Stack) -> Option<toml::Table> {
         match self {
             Self::Tcp | Self::Mptcp => stack.table("tcp"),
             Self::Sctp => stack.table("sctp"),
+            Self::Quic => stack.table("quic"),
             Self::Udp => stack.table("udp"),
-            Self::Unix => toml::Table::new(),
+            Self::Unix => stack.table("tcp").map(|_| toml::Table::new()),
         }
+    }
+
+    /// The stacks that have endpoints of it; the first is that of a specification that names none.
+    pub fn stacks(self) -> impl Iterator<Item = &'static Stack> {
+        stacks().iter().filter(move |stack| self.behaviour(stack).is_some())
     }
 
     pub(crate) fn without_nagle(self) -> Option<toml::Value> {
         match self {
             Self::Tcp | Self::Mptcp => Some(toml::Value::String("off".to_owned())),
             Self::Sctp => Some(toml::Value::Boolean(false)),
-            Self::Udp | Self::Unix => None,
+            Self::Quic | Self::Udp | Self::Unix => None,
         }
     }
 
@@ -80,6 +95,7 @@ impl Kind {
         match self {
             Self::Tcp | Self::Mptcp => &TCP_USE,
             Self::Sctp => &SCTP_USE,
+            Self::Quic => &QUIC_USE,
             Self::Udp => &[],
             Self::Unix => &UNIX_USE,
         }

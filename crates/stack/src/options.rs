@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use hol_base::{nearest, plain_words};
+use hol_quic::Carriage;
 use hol_transport::Reliability;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -91,6 +92,19 @@ impl Options {
             None => Ok(SocketStyle::default()),
             Some(None) => Err(SpecError::MissingValue("socket".to_owned())),
             Some(Some(value)) => parse("socket", &value),
+        }
+    }
+
+    pub(crate) fn carriage(&mut self) -> Result<Carriage, SpecError> {
+        match (self.flag("per_message")?, self.flag("datagrams")?) {
+            (false, false) => Ok(Carriage::Streams),
+            (true, false) => Ok(Carriage::PerMessage),
+            (false, true) => Ok(Carriage::Datagrams),
+            (true, true) => Err(SpecError::BadValue {
+                key: "per_message".to_owned(),
+                value: "true".to_owned(),
+                problem: "a message goes one way: per_message or datagrams".to_owned(),
+            }),
         }
     }
 

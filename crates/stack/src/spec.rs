@@ -4,11 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use hol_quic::Carriage;
 use hol_transport::Reliability;
 
 use crate::metrics_cache::MetricsCache;
 use crate::options::{Options, bad_value};
-use crate::stacks::{DEFAULT_STACK, Stack, stack, stacks};
+use crate::stacks::{Stack, stack, stacks};
 use crate::{Kind, SocketStyle, SpecError};
 
 /// What the application uses of a protocol, and how its endpoints behave.
@@ -49,6 +50,15 @@ pub enum Protocol {
         /// What hosts keep of one subflow for the next.
         metrics_cache: MetricsCache,
     },
+    /// One or several QUIC connections.
+    Quic {
+        /// Behaviour of both ends.
+        config: hol_quic::Config,
+        /// Parallel connections, each with its own streams; messages take them in turn.
+        connections: u16,
+        /// On what messages go.
+        carriage: Carriage,
+    },
     /// Datagrams; those that are lost stay lost, unless SIP repeats them.
     Udp {
         /// Behaviour of both ends.
@@ -81,6 +91,7 @@ impl TransportSpec {
         match self.protocol {
             Protocol::Tcp { .. } => Kind::Tcp,
             Protocol::Sctp { .. } => Kind::Sctp,
+            Protocol::Quic { .. } => Kind::Quic,
             Protocol::Mptcp { .. } => Kind::Mptcp,
             Protocol::Udp { .. } => Kind::Udp,
             Protocol::Unix { .. } => Kind::Unix,
@@ -99,6 +110,7 @@ impl TransportSpec {
         match self.protocol {
             Protocol::Tcp { connections, .. }
             | Protocol::Mptcp { connections, .. }
+            | Protocol::Quic { connections, .. }
             | Protocol::Unix { connections } => connections,
             Protocol::Sctp { associations, .. } => associations,
             Protocol::Udp { .. } => 1,
@@ -109,16 +121,24 @@ impl TransportSpec {
     pub fn gives_up(&self) -> bool {
         match &self.protocol {
             Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
+            Protocol::Quic { carriage, .. } => *carriage == Carriage::Datagrams,
             Protocol::Udp { .. } => true,
             Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => false,
         }
+    }
+
+    /// Whether datagrams come however busy their receiver is.
+    pub const fn is_heedless(&self) -> bool {
+        matches!(self.protocol, Protocol::Udp { .. } | Protocol::Quic { carriage: Carriage::Datagrams, .. })
     }
 
     /// What hosts keep of one connection for the next.
     pub const fn metrics_cache(&self) -> MetricsCache {
         match self.protocol {
             Protocol::Tcp { metrics_cache, .. } | Protocol::Mptcp { metrics_cache, .. } => metrics_cache,
-            Protocol::Sctp { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => MetricsCache::Off,
+            Protocol::Sctp { .. } | Protocol::Quic { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => {
+                MetricsCache::Off
+            }
         }
     }
 
@@ -127,13 +147,15 @@ impl TransportSpec {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }
 
-    /// How many streams a workload may spread its messages over: those of all SCTP associations, or TCP connections.
+    /// How many streams a workload may spread its messages over: those of all SCTP associations or QUIC
+    /// connections, or TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. }
             | Protocol::Mptcp { connections, .. }
             | Protocol::Unix { connections } => *connections,
             Protocol::Sctp { config, associations, .. } => config.streams * *associations,
+            Protocol::Quic { config, connections, .. } => config.streams * *connections,
             Protocol::Udp { .. } => 1,
         }
     }
@@ -159,8 +181,7 @@ impl FromStr for TransportSpec {
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
         let kind = kind.ok_or_else(|| SpecError::UnknownTransport(name.to_owned()))?;
         let mut options = Options::split(options)?;
-        let stack = named_stack(options.take("stack").as_deref())?;
-        let mut behaviour = kind.behaviour(stack);
+        let (stack, mut behaviour) = named_stack(kind, options.take("stack").as_deref())?;
         // A request/response application switches Nagle off on both (TCP_NODELAY, SCTP_NODELAY).
         if let Some(off) = kind.without_nagle() {
             let own = behaviour.insert("nagle".to_owned(), off);
@@ -169,6 +190,7 @@ impl FromStr for TransportSpec {
         let protocol = match kind {
             Kind::Tcp | Kind::Mptcp => tcp(kind, options, &mut behaviour)?,
             Kind::Sctp => sctp(options, &mut behaviour)?,
+            Kind::Quic => quic(options, &mut behaviour)?,
             Kind::Udp => udp(options, &mut behaviour)?,
             Kind::Unix => unix(options, &mut behaviour)?,
         };
@@ -203,6 +225,23 @@ fn sctp(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, no_checksums })
 }
 
+fn quic(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+    let connections = options.parse_or("connections", 1, 1..=1024)?;
+    let carriage = options.carriage()?;
+    let config: hol_quic::Config = options.settle(Kind::Quic, behaviour)?;
+    misfit(config.check(), behaviour)?;
+    let refused = |problem: String| Err(bad_value("streams", &behaviour["streams"], problem));
+    if config.streams.checked_mul(connections).is_none() {
+        return refused(format!("the {connections} connections have more than 65535 streams together"));
+    }
+    if config.streams != 1 && carriage != Carriage::Streams {
+        return refused(
+            "per_message and datagrams leave nothing for streams to do; remove one of them".to_owned(),
+        );
+    }
+    Ok(Protocol::Quic { config, connections, carriage })
+}
+
 fn udp(options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
     let config: hol_udp::Config = options.settle(Kind::Udp, behaviour)?;
     misfit(config.check(), behaviour)?;
@@ -215,12 +254,23 @@ fn unix(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     Ok(Protocol::Unix { connections })
 }
 
-fn named_stack(name: Option<&str>) -> Result<&'static Stack, SpecError> {
-    let name = name.unwrap_or(DEFAULT_STACK);
-    stack(name).ok_or_else(|| {
-        let known: Vec<_> = stacks().iter().map(|s| s.name).collect();
-        SpecError::UnknownStack { name: name.to_owned(), known: known.join(", ") }
-    })
+/// A stack by its name, or the first that has endpoints of the protocol; and what they do.
+fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::Table), SpecError> {
+    let names = |stacks: &mut dyn Iterator<Item = &'static Stack>| {
+        stacks.map(|stack| stack.name).collect::<Vec<_>>().join(", ")
+    };
+    let Some(name) = name else {
+        let stack = kind.stacks().next().expect("some stack has it");
+        return Ok((stack, kind.behaviour(stack).expect("that one has")));
+    };
+    let unknown = || SpecError::UnknownStack { name: name.to_owned(), known: names(&mut stacks().iter()) };
+    let stack = stack(name).ok_or_else(unknown)?;
+    let behaviour = kind.behaviour(stack).ok_or_else(|| SpecError::ForeignStack {
+        name: stack.name,
+        transport: kind.name(),
+        known: names(&mut kind.stacks()),
+    })?;
+    Ok((stack, behaviour))
 }
 
 /// A value that the endpoint could not work with, in the words of a specification.
@@ -239,8 +289,8 @@ mod tests {
 
     #[test]
     fn every_stack_settles_every_protocol() {
-        for stack in stacks() {
-            for kind in Kind::ALL {
+        for kind in Kind::ALL {
+            for stack in kind.stacks() {
                 let text = format!("{}:stack={}", kind.name(), stack.name);
                 let spec: TransportSpec = text.parse().unwrap();
                 assert_eq!((spec.kind(), spec.stack()), (kind, stack.name));
@@ -320,12 +370,23 @@ mod tests {
 
     #[test]
     fn errors_name_the_cure() {
-        assert!(error("quic").contains("known are \"tcp\", \"sctp\""));
+        assert!(error("dccp").contains("known are \"tcp\", \"sctp\", \"quic\""));
+        assert!(error("quic:pacing=off").contains("quic has no option \"pacing\""));
+        assert!(error("quic:rto_min=1s").contains("quic has no option \"rto_min\""));
+        assert!(error("quic:cc=bbr").contains("congestion=bbr"));
+        assert!(
+            error("quic:stack=linux-6.12").contains("stack linux-6.12 has no quic; take quinn-0.11, rfc")
+        );
+        assert!(error("tcp:stack=quinn-0.11").contains("stack quinn-0.11 has no tcp"));
+        assert!(error("quic:per_message,datagrams").contains("per_message"));
+        assert!(error("quic:per_message,streams=8").contains("nothing for streams to do"));
+        assert!(error("quic:mtu=1000B").contains("RFC 9000 section 14"));
+        assert!(error("quic:streams=100").contains("raise max_streams"));
         assert!(error("udp:streams=8").contains("udp has no option \"streams\""));
         assert!(error("unix:nagle").contains("unix has no option \"nagle\""));
         assert!(error("udp:t2=100ms").contains("t2=100ms: t2 is shorter than t1"));
         assert!(error("sctp:stream=8").contains("did you mean \"streams\"?"));
-        assert!(error("tcp:stack=bsd").contains("linux-6.12, linux-2.6, rfc"));
+        assert!(error("tcp:stack=bsd").contains("linux-6.12, linux-2.6, quinn-0.11, rfc"));
         assert!(error("sctp:rto_min=200").contains("rto_min=200: \"200\" is not a time such as \"10ms\""));
         assert!(error("sctp:streams=0").contains("streams"));
         assert!(error("sctp:streams").contains("needs a value"));

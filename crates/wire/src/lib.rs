@@ -8,6 +8,7 @@ mod error;
 mod ipv4;
 mod packet;
 mod pcapng;
+pub mod quic;
 pub mod sctp;
 pub mod tcp;
 pub mod udp;

@@ -1,4 +1,4 @@
-//! An IPv4 packet that carries one TCP segment, SCTP packet or UDP datagram. RFC 791.
+//! An IPv4 packet that carries one TCP segment, SCTP packet, or UDP datagram, of QUIC or another. RFC 791.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use hol_base::Time;
 
-use crate::{Ipv4Header, ParseError, sctp, tcp, udp};
+use crate::{Ipv4Header, ParseError, quic, sctp, tcp, udp};
 
 /// A network address.
 pub type Address = Ipv4Addr;
@@ -34,6 +34,8 @@ pub enum Transport {
     Sctp(Box<sctp::Packet>),
     /// IP protocol 17.
     Udp(Box<udp::Datagram>),
+    /// IP protocol 17 with QUIC in it; its octets alone do not tell, so that they parse to a [`Udp`](Self::Udp).
+    Quic(Box<quic::Datagram>),
 }
 
 impl From<tcp::Segment> for Transport {
@@ -51,6 +53,12 @@ impl From<sctp::Packet> for Transport {
 impl From<udp::Datagram> for Transport {
     fn from(datagram: udp::Datagram) -> Self {
         Self::Udp(Box::new(datagram))
+    }
+}
+
+impl From<quic::Datagram> for Transport {
+    fn from(datagram: quic::Datagram) -> Self {
+        Self::Quic(Box::new(datagram))
     }
 }
 
@@ -81,6 +89,7 @@ impl Packet {
                 Transport::Tcp(segment) => segment.length(),
                 Transport::Sctp(packet) => packet.length(),
                 Transport::Udp(datagram) => datagram.length(),
+                Transport::Quic(datagram) => datagram.length(),
             }
     }
 
@@ -90,6 +99,15 @@ impl Packet {
             Transport::Tcp(segment) => (segment.source_port, segment.destination_port),
             Transport::Sctp(packet) => (packet.source_port, packet.destination_port),
             Transport::Udp(datagram) => (datagram.source_port, datagram.destination_port),
+            Transport::Quic(datagram) => (datagram.source_port, datagram.destination_port),
+        }
+    }
+
+    /// With what its octets are protected, if they are.
+    pub fn secrets(&self) -> Option<quic::Secrets> {
+        match &self.transport {
+            Transport::Quic(datagram) => Some(datagram.secrets),
+            Transport::Tcp(_) | Transport::Sctp(_) | Transport::Udp(_) => None,
         }
     }
 
@@ -115,6 +133,7 @@ impl Packet {
             Transport::Tcp(segment) => segment.emit(self.source, self.destination, &mut out),
             Transport::Sctp(packet) => packet.emit(&mut out),
             Transport::Udp(datagram) => datagram.emit(self.source, self.destination, &mut out),
+            Transport::Quic(datagram) => datagram.emit(self.source, self.destination, &mut out),
         }
         debug_assert_eq!(out.len(), length, "{self}");
         if self.corrupted {
@@ -141,6 +160,7 @@ impl Packet {
         match &mut self.transport {
             Transport::Tcp(segment) => segment.stamp = Stamp::default(),
             Transport::Udp(datagram) => datagram.stamp = Stamp::default(),
+            Transport::Quic(datagram) => datagram.carried.clear(),
             Transport::Sctp(packet) => {
                 for chunk in &mut packet.chunks {
                     if let sctp::Chunk::Data(data) = chunk {
@@ -166,7 +186,7 @@ impl Transport {
         match self {
             Self::Tcp(_) => Self::TCP,
             Self::Sctp(_) => Self::SCTP,
-            Self::Udp(_) => Self::UDP,
+            Self::Udp(_) | Self::Quic(_) => Self::UDP,
         }
     }
 }
@@ -181,6 +201,7 @@ impl fmt::Display for Packet {
             Transport::Tcp(segment) => segment.fmt(f)?,
             Transport::Sctp(packet) => packet.fmt(f)?,
             Transport::Udp(datagram) => datagram.fmt(f)?,
+            Transport::Quic(datagram) => datagram.fmt(f)?,
         }
         if *corrupted { f.write_str(" (corrupted)") } else { Ok(()) }
     }

@@ -21,11 +21,12 @@ const EPOCH: u64 = 1_577_836_800 * 1_000_000_000;
 /// LINKTYPE_RAW: packets start with their IP header.
 const LINKTYPE_RAW: u16 = 101;
 
-/// Block types, sections 4.1 to 4.3.
+/// Block types, sections 4.1 to 4.3 and 4.7.
 mod block_type {
     pub const SECTION_HEADER: u32 = 0x0A0D_0D0A;
     pub const INTERFACE_DESCRIPTION: u32 = 1;
     pub const ENHANCED_PACKET: u32 = 6;
+    pub const DECRYPTION_SECRETS: u32 = 10;
 }
 
 /// Option codes, sections 3.5, 4.1 and 4.2.
@@ -88,6 +89,16 @@ impl<W: Write> PcapngWriter<W> {
                 put_option(block, option::COMMENT, comment.as_bytes());
                 put_option(block, option::END, b"");
             }
+        })
+    }
+
+    /// Writes secrets that the packets behind them are protected with, in the lines of a TLS key log. Section 4.7.
+    pub fn key_log(&mut self, lines: &str) -> io::Result<()> {
+        const TLS_KEY_LOG: u32 = 0x544c_534b;
+        self.write_block(block_type::DECRYPTION_SECRETS, |block| {
+            block.put_u32_le(TLS_KEY_LOG);
+            block.put_u32_le(lines.len() as u32);
+            put_padded(block, lines.as_bytes());
         })
     }
 

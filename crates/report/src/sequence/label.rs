@@ -36,6 +36,7 @@ impl Origin {
                 first.is_some()
             }
             Transport::Udp(_) => true,
+            Transport::Quic(datagram) => !datagram.carried.is_empty(),
         }
     }
 
@@ -45,6 +46,7 @@ impl Origin {
             Transport::Sctp(packet) => self.sctp(packet),
             Transport::Tcp(segment) => self.tcp(segment),
             Transport::Udp(datagram) => datagram.to_string(),
+            Transport::Quic(datagram) => datagram.to_string(),
         }
     }
 

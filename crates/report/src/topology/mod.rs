@@ -6,8 +6,8 @@ mod text;
 
 use hol_base::{Duration, Ratio};
 use hol_network::{
-    Discipline, LineId, LossSpec, Medium, NodeId, PoliceSpec, RedSpec, Segment, Settings, TokenBucket,
-    Topology,
+    CodelSpec, Discipline, FairSpec, LineId, LossSpec, Medium, NodeId, PoliceSpec, RedSpec, Segment,
+    Settings, TokenBucket, Topology,
 };
 
 pub use draw::draw;
@@ -22,8 +22,11 @@ fn words(settings: &Settings) -> String {
         words.push(format!("± {jitter}"));
     }
     words.push(queue.to_string());
-    if let Discipline::Red(RedSpec { min, max, .. }) = discipline {
-        words.push(format!("RED {min}–{max}"));
+    match discipline {
+        Discipline::DropTail => {}
+        Discipline::Red(RedSpec { min, max, .. }) => words.push(format!("RED {min}–{max}")),
+        Discipline::Codel(CodelSpec { target, .. }) => words.push(format!("CoDel {target}")),
+        Discipline::FairCodel(FairSpec { target, .. }) => words.push(format!("FQ-CoDel {target}")),
     }
     match loss {
         LossSpec::Independent(ratio) if ratio.is_zero() => {}

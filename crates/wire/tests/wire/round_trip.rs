@@ -50,7 +50,7 @@ proptest! {
         let comes_back = match packet.transport {
             Transport::Tcp(_) => segment_comes_back(octets),
             Transport::Sctp(_) => chunks_come_back(octets),
-            Transport::Udp(_) => Some(true),
+            Transport::Udp(_) | Transport::Quic(_) => Some(true),
         };
         let expected = if changes.is_empty() { [Some(true); 2] } else { [Some(true), None] };
         prop_assert!(expected.contains(&comes_back), "{:?}", comes_back);

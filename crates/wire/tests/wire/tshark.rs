@@ -215,7 +215,7 @@ fn wireshark_finds_every_packet_well_formed() {
         let transport = match packet.transport {
             Transport::Tcp(_) => ["1", "", ""],
             Transport::Sctp(_) => ["", "1", ""],
-            Transport::Udp(_) => ["", "", "1"],
+            Transport::Udp(_) | Transport::Quic(_) => ["", "", "1"],
         };
         let time = format!("{}.{i:09}", 1_577_836_800 + i);
         let interface = ["up", "down"][i % 2];

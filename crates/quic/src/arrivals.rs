@@ -1,0 +1,104 @@
+//! When the octets of a stream came, and how, until they are read.
+
+use std::collections::VecDeque;
+
+use hol_transport::Passage;
+
+/// What has come of one stream and is not read.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// Offset behind what is read.
+    read: u64,
+    /// Ascending, without overlaps: the first copy of an octet is the one that came.
+    pieces: VecDeque<Piece>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Piece {
+    start: u64,
+    end: u64,
+    passage: Passage,
+}
+
+impl Arrivals {
+    /// Octets `start..end` have come; true if all of them had before.
+    pub(crate) fn arrive(&mut self, start: u64, end: u64, passage: Passage) -> bool {
+        let mut start = start.max(self.read);
+        let mut at = self.pieces.partition_point(|piece| piece.end <= start);
+        let mut is_known = true;
+        while start < end {
+            let next = self.pieces.get(at).copied();
+            let until = next.map_or(end, |piece| piece.start.min(end));
+            if start < until {
+                self.pieces.insert(at, Piece { start, end: until, passage });
+                is_known = false;
+                at += 1;
+            }
+            start = next.map_or(end, |piece| piece.end);
+            at += 1;
+        }
+        is_known
+    }
+
+    /// Octets up to `end` are read: how they came, together.
+    pub(crate) fn read(&mut self, end: u64) -> Option<Passage> {
+        self.read = self.read.max(end);
+        let pieces = self.pieces.partition_point(|piece| piece.start < end);
+        let mut passage: Option<Passage> = None;
+        for _ in 0..pieces {
+            let Some(piece) = self.pieces.pop_front() else { break };
+            passage = Some(passage.map_or(piece.passage, |before| before.join(piece.passage)));
+            if piece.end > end {
+                self.pieces.push_front(Piece { start: end, ..piece });
+            }
+        }
+        passage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Time;
+    use proptest::prelude::*;
+
+    fn at(nanos: u64) -> Passage {
+        Passage { arrived: Time::from_nanos(nanos), ..Passage::default() }
+    }
+
+    #[test]
+    fn the_last_piece_to_arrive_decides() {
+        let mut arrivals = Arrivals::default();
+        assert!(!arrivals.arrive(100, 200, at(1)));
+        assert!(!arrivals.arrive(0, 100, at(9)));
+        assert!(arrivals.arrive(50, 150, at(11)), "a second copy changes nothing");
+        assert_eq!(arrivals.read(150), Some(at(9)));
+        assert_eq!(arrivals.read(200), Some(at(1)));
+        assert!(arrivals.arrive(0, 200, at(12)) && arrivals.pieces.is_empty());
+    }
+
+    proptest! {
+        /// Octet by octet, the slow way.
+        #[test]
+        fn each_octet_came_with_its_first_copy(
+            copies in proptest::collection::vec((0u64..40, 1u64..20), 1..20),
+            ends in proptest::collection::vec(0u64..60, 1..6),
+        ) {
+            let mut arrivals = Arrivals::default();
+            let mut slow = [None; 60];
+            for (time, (start, length)) in copies.into_iter().enumerate() {
+                let range = start as usize..(start + length) as usize;
+                let was_known = slow[range.clone()].iter().all(Option::is_some);
+                slow[range].iter_mut().for_each(|octet| *octet = octet.or(Some(time as u64)));
+                prop_assert_eq!(arrivals.arrive(start, start + length, at(time as u64)), was_known);
+            }
+            let mut read = 0_usize;
+            for end in ends {
+                let range = read..read.max(end as usize);
+                let latest = slow[range].iter().filter_map(|octet| *octet).max();
+                prop_assert_eq!(arrivals.read(end), latest.map(at));
+                read = read.max(end as usize);
+            }
+        }
+    }
+}

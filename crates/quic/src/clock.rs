@@ -1,0 +1,41 @@
+//! Virtual time as the instants that quinn-proto takes.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+#[expect(clippy::disallowed_types, reason = "quinn-proto takes instants, and has them compared only")]
+use std::time::Instant;
+
+use hol_base::Time;
+
+/// The instant that stands for the start of a run. Only differences to it count; it is later than any that a machine had, so
+/// that nothing is ever too early for one.
+#[expect(clippy::disallowed_types, reason = "there is no other way to an instant")]
+fn origin() -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    *ORIGIN.get_or_init(|| Instant::now() + CENTURY)
+}
+
+/// A time as an instant.
+#[expect(clippy::disallowed_types, reason = "quinn-proto takes instants")]
+pub(crate) fn instant(time: Time) -> Instant {
+    origin() + Duration::from_nanos(time.as_nanos())
+}
+
+/// An instant as a time.
+#[expect(clippy::disallowed_types, reason = "quinn-proto takes instants")]
+pub(crate) fn time(instant: Instant) -> Time {
+    Time::from_nanos(instant.duration_since(origin()).as_nanos() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_comes_back_from_its_instant() {
+        for nanos in [0, 1, 999_999_999, 1 << 60] {
+            assert_eq!(time(instant(Time::from_nanos(nanos))), Time::from_nanos(nanos));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Every behaviour of an endpoint.
+
+use hol_base::{ByteCount, Duration};
+use serde::{Deserialize, Serialize};
+
+/// How an endpoint behaves; there are no defaults, a stack names every field. Both ends behave alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Streams over which an application spreads its messages.
+    pub streams: u16,
+    /// Streams that the peer may have open at a time. RFC 9000 section 4.6.
+    pub max_streams: u32,
+    /// Streams of one connection take turns in a packet's worth; else each is sent as far as it can be, in the order of the writes.
+    pub send_fairness: bool,
+    /// The congestion controller.
+    pub congestion: Congestion,
+    /// Octets of the first congestion window. RFC 9002 section 7.2.
+    pub initial_window: ByteCount,
+    /// What a round trip is taken for until one is measured. RFC 9002 section 6.2.2.
+    pub initial_rtt: Duration,
+    /// So many ack-eliciting packets may come without being acknowledged at once. RFC 9000 section 13.2.2: one.
+    pub ack_threshold: u32,
+    /// How long an acknowledgment may wait. RFC 9000 section 18.2; any but 25 ms is asked for by an ACK_FREQUENCY frame, and
+    /// is no longer than that or a round trip.
+    pub max_ack_delay: Duration,
+    /// So many packets later, one that is not acknowledged is lost. RFC 9002 section 6.1.1.
+    pub packet_threshold: u32,
+    /// So many round trips later, one that is not acknowledged is lost. RFC 9002 section 6.1.2.
+    pub time_threshold: f32,
+    /// So many PTOs without an acknowledgment are persistent congestion. RFC 9002 section 7.6.
+    pub persistent_congestion_threshold: u32,
+    /// Octets of a UDP payload at first. RFC 9000 section 14.
+    pub mtu: ByteCount,
+    /// Octets of the largest UDP payload that probes look for, after RFC 8899; `"0B"`: none are sent.
+    pub mtu_discovery: ByteCount,
+    /// Octets that the peer may send on a stream before any are read. RFC 9000 section 4.1.
+    pub stream_receive_window: ByteCount,
+    /// The same for all streams together.
+    pub receive_window: ByteCount,
+    /// Octets that may be written and not yet acknowledged.
+    pub send_window: ByteCount,
+    /// Octets of datagrams that wait to be sent.
+    pub datagram_send_buffer: ByteCount,
+    /// Octets of what the server says after its ServerHello: its extensions, certificates and Finished.
+    pub handshake_flight: ByteCount,
+    /// After so long without a packet the connection fails; zero: never. RFC 9000 section 10.1.
+    pub idle_timeout: Duration,
+    /// After so long without a packet a PING is sent; zero: none. RFC 9000 section 10.1.2.
+    pub keep_alive: Duration,
+    /// From the arrival of data until the application has read it.
+    pub wakeup: Duration,
+}
+
+/// Congestion controllers of quinn-proto that need no chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Congestion {
+    /// RFC 9438.
+    Cubic,
+    /// RFC 9002 section 7.
+    NewReno,
+}
+
+/// On what an application lays its messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Carriage {
+    /// On streams that stay, one message behind the other.
+    #[default]
+    Streams,
+    /// On a stream of its own each.
+    PerMessage,
+    /// In a DATAGRAM frame each, which nobody sends again. RFC 9221.
+    Datagrams,
+}
+
+impl Config {
+    /// Octets of the smallest datagram that a path of QUIC has to carry. RFC 9000 section 14.
+    pub const LEAST_MTU: u64 = 1200;
+    /// The delay that the transport parameter has when nobody sets it. RFC 9000 section 18.2.
+    pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+
+    /// Refuses values that no connection could work with: the field and what it has to be.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        let refuse = |field, problem| Err((field, problem));
+        if self.streams == 0 {
+            return refuse("streams", "has to be 1 at least");
+        }
+        if u32::from(self.streams) >= self.max_streams {
+            return refuse(
+                "streams",
+                "has to be less than max_streams, for the control stream is one; raise max_streams",
+            );
+        }
+        if self.max_streams > 1 << 20 {
+            return refuse("max_streams", "has to be 1048576 at most");
+        }
+        if self.initial_window.0 < 2 * Self::LEAST_MTU {
+            return refuse(
+                "initial_window",
+                "has to be 2400 octets at least, two datagrams (RFC 9002 section 7.2)",
+            );
+        }
+        if self.initial_rtt.is_zero() {
+            return refuse("initial_rtt", "has to be longer than zero");
+        }
+        if self.packet_threshold < 3 {
+            return refuse("packet_threshold", "has to be 3 at least (RFC 9002 section 6.1.1)");
+        }
+        if !(1.0..=16.0).contains(&self.time_threshold) {
+            return refuse("time_threshold", "has to be between 1 and 16 round trips");
+        }
+        if self.persistent_congestion_threshold == 0 {
+            return refuse("persistent_congestion_threshold", "has to be 1 at least");
+        }
+        if !(Duration::from_millis(1)..Duration::from_millis(1 << 14)).contains(&self.max_ack_delay) {
+            return refuse("max_ack_delay", "has to be between 1 ms and 16.383 s (RFC 9000 section 18.2)");
+        }
+        self.check_sizes()
+    }
+
+    fn check_sizes(&self) -> Result<(), (&'static str, &'static str)> {
+        const LARGEST: u64 = 65_527;
+        let refuse = |field, problem| Err((field, problem));
+        if !(Self::LEAST_MTU..=LARGEST).contains(&self.mtu.0) {
+            return refuse(
+                "mtu",
+                "has to be between 1200 and 65527 octets of a UDP payload (RFC 9000 section 14)",
+            );
+        }
+        if self.mtu_discovery.0 != 0 && !(self.mtu.0..=LARGEST).contains(&self.mtu_discovery.0) {
+            return refuse("mtu_discovery", "has to be 0, or from mtu to 65527 octets");
+        }
+        for (field, window) in [
+            ("stream_receive_window", self.stream_receive_window),
+            ("receive_window", self.receive_window),
+            ("send_window", self.send_window),
+            ("datagram_send_buffer", self.datagram_send_buffer),
+        ] {
+            if window.0 < Self::LEAST_MTU || window.0 >= 1 << 62 {
+                return refuse(field, "has to be between 1200 and 2^62 - 1 octets");
+            }
+        }
+        if !(200..=12_000).contains(&self.handshake_flight.0) {
+            return refuse("handshake_flight", "has to be between 200 and 12000 octets");
+        }
+        Ok(())
+    }
+}

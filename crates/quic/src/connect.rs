@@ -1,0 +1,85 @@
+//! The handshake, and what quinn-proto tells of a connection. RFC 9000 section 7.
+
+use std::net::SocketAddr;
+
+use hol_base::Time;
+use hol_transport::Event;
+use quinn_proto::{ConnectionError, Event as Told, StreamEvent};
+
+use crate::endpoint::Site;
+use crate::{Endpoint, clock};
+
+impl Endpoint {
+    /// Active open.
+    pub(crate) fn open(&mut self, now: Time) {
+        let (Some(settings), Some(remote)) = (self.settings.take(), self.remote) else { return };
+        let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), "headofline");
+        self.connection = Some(opened.expect("the settings of a client are complete"));
+    }
+
+    /// Lets quinn-proto's endpoint and connection tell each other what they have: connection IDs. Whether they had any.
+    pub(crate) fn exchange(&mut self) -> bool {
+        let mut has_any = false;
+        let Some((handle, connection)) = &mut self.connection else { return has_any };
+        while let Some(event) = connection.poll_endpoint_events() {
+            has_any = true;
+            if let Some(answer) = self.quinn.handle_event(*handle, event) {
+                connection.handle_event(answer);
+            }
+        }
+        has_any
+    }
+
+    /// Takes what the connection has to tell, if it has anything.
+    pub(crate) fn hear(&mut self) -> bool {
+        let mut has_any = false;
+        while let Some(told) = self.connection.as_mut().and_then(|(_, connection)| connection.poll()) {
+            has_any = true;
+            match told {
+                Told::Connected => {
+                    self.open_streams();
+                    self.reader.tell(Event::Connected);
+                }
+                Told::ConnectionLost { reason } => self.lost(&reason),
+                Told::Stream(StreamEvent::Opened { .. }) => self.accept_streams(),
+                Told::Stream(StreamEvent::Readable { id }) => self.incoming.note_readable(id),
+                Told::Stream(StreamEvent::Finished { id }) => self.first_sent.forget(id.into()),
+                // What waits for room is tried again whatever made it; datagrams were taken with the packet that carried them.
+                Told::Stream(_)
+                | Told::DatagramsUnblocked
+                | Told::DatagramReceived
+                | Told::HandshakeDataReady => {}
+            }
+        }
+        has_any
+    }
+
+    fn lost(&mut self, reason: &ConnectionError) {
+        const NO_ERROR: u32 = 0;
+        let orderly = match reason {
+            ConnectionError::ApplicationClosed(close) => close.error_code == NO_ERROR.into(),
+            // The peer's CONNECTION_CLOSE was lost, and nothing but it was still to come.
+            ConnectionError::TimedOut => self.closing.has_all(),
+            _ => false,
+        };
+        self.end(if orderly { Event::Closed } else { Event::Failed { reason: why(reason) } });
+    }
+}
+
+/// In RFC words.
+fn why(reason: &ConnectionError) -> &'static str {
+    match reason {
+        ConnectionError::TimedOut => "idle timeout",
+        ConnectionError::ApplicationClosed(_) => "closed by the peer's application",
+        ConnectionError::ConnectionClosed(_) => "closed by the peer",
+        ConnectionError::Reset => "stateless reset",
+        ConnectionError::LocallyClosed => "closed",
+        ConnectionError::VersionMismatch => "no common version",
+        ConnectionError::CidsExhausted => "no connection ID is left",
+        ConnectionError::TransportError(_) => "transport error",
+    }
+}
+
+pub(crate) fn socket_address((address, port): Site) -> SocketAddr {
+    SocketAddr::from((address, port))
+}

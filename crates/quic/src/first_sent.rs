@@ -1,0 +1,75 @@
+//! When the octets of each stream left for the first time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use hol_base::Time;
+
+/// What has been sent of every stream. QUIC sends new octets in order, and lost ones again in whatever pieces fit.
+#[derive(Debug)]
+pub(crate) struct FirstSent {
+    /// Octets of a stream that the receiver may lack.
+    window: u64,
+    streams: BTreeMap<u64, Sent>,
+}
+
+/// One stream: what left together, by the offset behind it, oldest first.
+#[derive(Debug, Default)]
+struct Sent {
+    pieces: VecDeque<(u64, Time)>,
+}
+
+impl FirstSent {
+    pub(crate) fn new(window: u64) -> Self {
+        Self { window, streams: BTreeMap::new() }
+    }
+
+    /// Octets `start..end` of a stream leave now: when the last of them left for the first time, and whether some leave for the
+    /// first time now.
+    pub(crate) fn send(&mut self, now: Time, stream: u64, start: u64, end: u64) -> (Time, bool) {
+        let Sent { pieces } = self.streams.entry(stream).or_default();
+        let sent = pieces.back().map_or(0, |(end, _)| *end);
+        if end > sent {
+            pieces.push_back((end, now));
+            while pieces.front().is_some_and(|(old, _)| old + self.window < end) {
+                pieces.pop_front();
+            }
+            return (now, true);
+        }
+        let piece = pieces.partition_point(|(behind, _)| *behind < end);
+        // An empty piece is the end of a stream, which has no octets to be late.
+        (pieces.get(piece).map_or(now, |(_, at)| *at), start == end && pieces.is_empty())
+    }
+
+    /// All of a stream is acknowledged.
+    pub(crate) fn forget(&mut self, stream: u64) {
+        self.streams.remove(&stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_that_leave_again_left_first_with_the_piece_that_had_the_last_of_them() {
+        let ms = Time::from_millis;
+        let mut sent = FirstSent::new(1000);
+        assert_eq!(sent.send(ms(1), 6, 0, 100), (ms(1), true));
+        assert_eq!(sent.send(ms(2), 6, 100, 200), (ms(2), true));
+        assert_eq!(sent.send(ms(3), 10, 0, 50), (ms(3), true));
+        assert_eq!(sent.send(ms(9), 6, 0, 100), (ms(1), false));
+        assert_eq!(sent.send(ms(9), 6, 50, 150), (ms(2), false));
+        assert_eq!(sent.send(ms(9), 6, 150, 300), (ms(9), true));
+    }
+
+    #[test]
+    fn what_is_acknowledged_for_certain_is_forgotten() {
+        let mut sent = FirstSent::new(1000);
+        for piece in 0..10_000 {
+            sent.send(Time::from_nanos(piece), 6, piece * 100, piece * 100 + 100);
+        }
+        assert!(sent.streams[&6].pieces.len() <= 11);
+        sent.forget(6);
+        assert!(sent.streams.is_empty());
+    }
+}

@@ -1,0 +1,29 @@
+//! A sans-IO QUIC endpoint: quinn-proto without cryptography, clock or chance. RFC 9000, RFC 9002, RFC 9221.
+//!
+//! One idea a file. `endpoint` takes inputs and gives outputs, and `connect`, `receive`, `send`, `close` and `timers` add to it;
+//! the others are small machines of their own. quinn-proto does QUIC; what is here lays messages upon its streams, and reads in
+//! its packets, which nothing encrypts, which octets of which stream were sent when: `first_sent` at the sender, `arrivals` at
+//! the receiver.
+//!
+//! Each direction of a stream of the contract is a unidirectional stream, and the first of all is the control stream, whose end
+//! says that no more is sent. Left out: 0-RTT, migration, Retry, ECN, and BBR, which quinn-proto seeds from the operating system.
+//! Pacing is quinn-proto's and cannot be switched off.
+
+mod arrivals;
+mod clock;
+mod close;
+mod config;
+mod connect;
+mod connection_ids;
+mod endpoint;
+mod first_sent;
+mod keys;
+mod receive;
+mod send;
+mod session;
+mod settings;
+mod tickets;
+mod timers;
+
+pub use config::{Carriage, Config, Congestion};
+pub use endpoint::Endpoint;

@@ -1,0 +1,308 @@
+//! A TLS session that agrees on nothing but transport parameters: messages of the right form, size and order, without keys.
+//! RFC 9001 section 4, RFC 8446 section 4.
+
+use std::any::Any;
+use std::io::Cursor;
+use std::sync::Arc;
+
+use bytes::BufMut;
+use hol_wire::quic::{CONNECTION_ID, Secrets, Side};
+use quinn_proto::crypto::{
+    self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
+};
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectError, ConnectionId, TransportError, TransportErrorCode};
+
+use crate::keys::{keys, packet_keys};
+
+/// HandshakeType, RFC 8446 section 4.
+mod message {
+    pub const CLIENT_HELLO: u8 = 1;
+    pub const SERVER_HELLO: u8 = 2;
+    pub const ENCRYPTED_EXTENSIONS: u8 = 8;
+    pub const FINISHED: u8 = 20;
+}
+
+/// ExtensionType, RFC 8446 section 4.2, RFC 9001 section 8.2, RFC 8701.
+mod extension {
+    pub const SUPPORTED_GROUPS: u16 = 10;
+    pub const SIGNATURE_ALGORITHMS: u16 = 13;
+    pub const SUPPORTED_VERSIONS: u16 = 43;
+    pub const KEY_SHARE: u16 = 51;
+    pub const QUIC_TRANSPORT_PARAMETERS: u16 = 57;
+    pub const GREASE: u16 = 0x0a0a;
+}
+
+/// What makes sessions.
+pub(crate) struct Sessions {
+    /// Octets of the server's flight behind its ServerHello.
+    pub(crate) flight: usize,
+    /// For the client's random.
+    pub(crate) origin: [u8; CONNECTION_ID],
+}
+
+struct Session {
+    side: Side,
+    sessions: Arc<Sessions>,
+    parameters: Vec<u8>,
+    peer: Option<TransportParameters>,
+    /// Octets of messages that are not whole.
+    inbox: Vec<u8>,
+    /// How many steps of ours are done.
+    said: u8,
+    /// The peer's last message.
+    heard: u8,
+    /// The peer's parameters were announced.
+    announced: bool,
+    /// How often the keys were updated.
+    generation: u64,
+}
+
+impl Sessions {
+    fn start(self: Arc<Self>, side: Side, parameters: &TransportParameters) -> Box<dyn crypto::Session> {
+        let mut ours = Vec::new();
+        parameters.write(&mut ours);
+        Box::new(Session {
+            side,
+            sessions: self,
+            parameters: ours,
+            peer: None,
+            inbox: Vec::new(),
+            said: 0,
+            heard: 0,
+            announced: false,
+            generation: 0,
+        })
+    }
+}
+
+impl crypto::ClientConfig for Sessions {
+    fn start_session(
+        self: Arc<Self>,
+        _: u32,
+        _: &str,
+        parameters: &TransportParameters,
+    ) -> Result<Box<dyn crypto::Session>, ConnectError> {
+        Ok(self.start(Side::Client, parameters))
+    }
+}
+
+impl crypto::ServerConfig for Sessions {
+    fn initial_keys(&self, _: u32, _: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        Ok(keys())
+    }
+
+    fn retry_tag(&self, _: u32, _: &ConnectionId, _: &[u8]) -> [u8; 16] {
+        [0; 16]
+    }
+
+    fn start_session(self: Arc<Self>, _: u32, parameters: &TransportParameters) -> Box<dyn crypto::Session> {
+        self.start(Side::Server, parameters)
+    }
+}
+
+impl crypto::Session for Session {
+    fn initial_keys(&self, _: &ConnectionId, _: quinn_proto::Side) -> Keys {
+        keys()
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        None
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        None
+    }
+
+    fn is_handshaking(&self) -> bool {
+        match self.side {
+            Side::Client => self.said < 3,
+            Side::Server => self.heard < message::FINISHED,
+        }
+    }
+
+    fn read_handshake(&mut self, octets: &[u8]) -> Result<bool, TransportError> {
+        self.inbox.extend_from_slice(octets);
+        while let Some((kind, body)) = self.next_message() {
+            self.hear(kind, &body)?;
+        }
+        Ok(self.peer.is_some() && !std::mem::replace(&mut self.announced, true))
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        Ok(self.peer)
+    }
+
+    /// Says what is next, and gives the keys of the next space when it has them.
+    fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
+        let has_heard = |kind| self.heard >= kind;
+        let step = match (self.side, self.said) {
+            (Side::Client, 0) => true,
+            (Side::Client, 1) => has_heard(message::SERVER_HELLO),
+            (Side::Client, 2) => has_heard(message::FINISHED),
+            (Side::Server, 0 | 1) => has_heard(message::CLIENT_HELLO),
+            _ => false,
+        };
+        if !step {
+            return None;
+        }
+        self.said += 1;
+        match (self.side, self.said) {
+            (Side::Client, 1) => {
+                self.client_hello(out);
+                return None;
+            }
+            (Side::Client, 2) => {}
+            (Side::Client, _) => finished(out),
+            (Side::Server, 1) => server_hello(out),
+            (Side::Server, _) => self.flight(out),
+        }
+        Some(keys())
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        self.generation += 1;
+        Some(packet_keys(self.generation))
+    }
+
+    fn is_valid_retry(&self, _: &ConnectionId, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+
+    fn export_keying_material(
+        &self,
+        _: &mut [u8],
+        _: &[u8],
+        _: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        Err(ExportKeyingMaterialError)
+    }
+}
+
+impl Session {
+    fn next_message(&mut self) -> Option<(u8, Vec<u8>)> {
+        const HEADER: usize = 4;
+        let [kind, a, b, c] = *self.inbox.first_chunk::<HEADER>()?;
+        let length = u32::from_be_bytes([0, a, b, c]) as usize;
+        if self.inbox.len() < HEADER + length {
+            return None;
+        }
+        let message: Vec<u8> = self.inbox.drain(..HEADER + length).collect();
+        Some((kind, message[HEADER..].to_vec()))
+    }
+
+    /// The peer's parameters stand first among its extensions.
+    fn hear(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
+        self.heard = kind;
+        let parameters = match kind {
+            message::CLIENT_HELLO => body.get(CLIENT_HELLO_EXTENSIONS..),
+            message::ENCRYPTED_EXTENSIONS => body.get(2..),
+            _ => return Ok(()),
+        };
+        let parameters = parameters.and_then(|extension| {
+            let [_, _, a, b] = *extension.first_chunk::<4>()?;
+            extension.get(4..4 + usize::from(u16::from_be_bytes([a, b])))
+        });
+        let side = match self.side {
+            Side::Client => quinn_proto::Side::Client,
+            Side::Server => quinn_proto::Side::Server,
+        };
+        let read = TransportParameters::read(side, &mut Cursor::new(parameters.unwrap_or_default()));
+        self.peer = Some(read.map_err(|problem| TransportError {
+            code: TransportErrorCode::TRANSPORT_PARAMETER_ERROR,
+            frame: None,
+            reason: problem.to_string(),
+        })?);
+        Ok(())
+    }
+
+    fn client_hello(&self, out: &mut Vec<u8>) {
+        put_message(out, message::CLIENT_HELLO, |body| {
+            let secrets = Secrets { origin: self.sessions.origin, sender: Side::Client };
+            body.put_u16(TLS_1_2);
+            body.put_slice(&secrets.client_random());
+            body.put_slice(&[0, 0, 2, 0x13, 0x01, 1, 0]);
+            put_vector(body, |extensions| {
+                put_extension(extensions, extension::QUIC_TRANSPORT_PARAMETERS, &self.parameters);
+                put_extension(extensions, extension::SUPPORTED_VERSIONS, &[2, 3, 4]);
+                put_extension(extensions, extension::SUPPORTED_GROUPS, &[0, 2, 0, X25519]);
+                put_extension(extensions, extension::SIGNATURE_ALGORITHMS, &[0, 2, 8, 4]);
+                put_extension(extensions, extension::KEY_SHARE, &[&[0, 36][..], &key_share()].concat());
+            });
+        });
+    }
+
+    /// Its extensions and Finished. What fills it up stands for certificates and their signature.
+    fn flight(&self, out: &mut Vec<u8>) {
+        const AROUND: usize = 4 + 2 + 4 + 4;
+        let filling = self.sessions.flight.saturating_sub(AROUND + self.parameters.len() + FINISHED);
+        put_message(out, message::ENCRYPTED_EXTENSIONS, |body| {
+            put_vector(body, |extensions| {
+                put_extension(extensions, extension::QUIC_TRANSPORT_PARAMETERS, &self.parameters);
+                put_extension(extensions, extension::GREASE, &vec![0; filling]);
+            });
+        });
+        finished(out);
+    }
+}
+
+const TLS_1_2: u16 = 0x0303;
+const X25519: u8 = 29;
+/// Version, random, session ID, one cipher suite, compression, and the length of the extensions that follow.
+const CLIENT_HELLO_EXTENSIONS: usize = 2 + 32 + 1 + 4 + 2 + 2;
+/// Octets of a Finished with SHA-256.
+const FINISHED: usize = 4 + 32;
+
+fn server_hello(out: &mut Vec<u8>) {
+    put_message(out, message::SERVER_HELLO, |body| {
+        body.put_u16(TLS_1_2);
+        body.put_slice(&[1; 32]);
+        body.put_slice(&[0, 0x13, 0x01, 0]);
+        put_vector(body, |extensions| {
+            put_extension(extensions, extension::SUPPORTED_VERSIONS, &[3, 4]);
+            put_extension(extensions, extension::KEY_SHARE, &key_share());
+        });
+    });
+}
+
+fn finished(out: &mut Vec<u8>) {
+    put_message(out, message::FINISHED, |body| body.put_slice(&[0; 32]));
+}
+
+/// RFC 8446 section 4.2.8: a group, and what would be exchanged.
+fn key_share() -> [u8; 36] {
+    let mut share = [9; 36];
+    share[..4].copy_from_slice(&[0, X25519, 0, 32]);
+    share
+}
+
+fn put_message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    out.put_u8(kind);
+    let start = out.len();
+    out.put_uint(0, 3);
+    body(out);
+    let length = (out.len() - start - 3) as u32;
+    out[start..start + 3].copy_from_slice(&length.to_be_bytes()[1..]);
+}
+
+fn put_vector(out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.put_u16(0);
+    content(out);
+    let length = (out.len() - start - 2) as u16;
+    out[start..start + 2].copy_from_slice(&length.to_be_bytes());
+}
+
+fn put_extension(out: &mut Vec<u8>, kind: u16, content: &[u8]) {
+    out.put_u16(kind);
+    out.put_u16(content.len() as u16);
+    out.put_slice(content);
+}

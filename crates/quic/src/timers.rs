@@ -1,0 +1,18 @@
+//! Timers, all of them quinn-proto's. RFC 9002 section 6.
+
+use hol_base::Time;
+
+use crate::{Endpoint, clock};
+
+impl Endpoint {
+    /// Lets timers expire that are due; true if what follows may be probes: nothing was found lost. RFC 9002 section 6.2.4.
+    pub(crate) fn expire(&mut self, now: Time) -> bool {
+        let due = self.deadline().is_some_and(|at| at <= now);
+        let Some((_, connection)) = self.connection.as_mut().filter(|_| due) else { return false };
+        let before = connection.stats();
+        connection.handle_timeout(clock::instant(now));
+        let after = connection.stats();
+        self.statistics.congestion_events = after.path.congestion_events;
+        before.path.lost_packets == after.path.lost_packets
+    }
+}

@@ -1,0 +1,262 @@
+//! Rules of RFC 9000, RFC 9001 and RFC 9002, seen from outside: what is sent when.
+
+use hol_base::{Duration, Seed, Time};
+use hol_quic::{Carriage, Config};
+use hol_transport::{Command, Endpoint as _, Event, Received};
+use hol_wire::quic::{Frame, Space, packets};
+use hol_wire::{Packet, Transport};
+
+use crate::pipe::{Path, Pipe, Side, config};
+
+const DELAY: u64 = 10;
+
+fn ms(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+fn quinn() -> Config {
+    config("quinn-0.11", "streams = 4")
+}
+
+fn connected(config: &Config) -> Pipe {
+    Pipe::connected(config, Carriage::Streams, Path::clean(DELAY), Seed(1))
+}
+
+fn payload(packet: &Packet) -> &[u8] {
+    let Transport::Quic(datagram) = &packet.transport else { panic!("{packet} is no QUIC") };
+    &datagram.payload
+}
+
+fn frames(packet: &Packet) -> Vec<Frame> {
+    packets(payload(packet)).flat_map(|packet| packet.unwrap().frames()).map(Result::unwrap).collect()
+}
+
+/// When a side sent a packet with such a frame, from some time on.
+fn times(side: &Side, from: Time, is_it: impl Fn(&Frame) -> bool) -> Vec<Time> {
+    let sent = side.sent.iter().filter(|(at, packet)| *at >= from && frames(packet).iter().any(&is_it));
+    sent.map(|(at, _)| *at).collect()
+}
+
+fn has_user_data(frame: &Frame) -> bool {
+    matches!(frame, Frame::Stream { .. } | Frame::Datagram(_))
+}
+
+fn is_ack(frame: &Frame) -> bool {
+    matches!(frame, Frame::Ack { .. })
+}
+
+/// When the first message of a side arrived after `from`, and how.
+fn received(side: &Side) -> &(Time, Received) {
+    side.received.last().expect("nothing came")
+}
+
+/// RFC 9001 section 4.1, figure 1 of RFC 9000 section 7: the client is connected after one round trip.
+#[test]
+fn the_handshake_takes_a_round_trip() {
+    let pipe = connected(&quinn());
+    let connected =
+        |side: usize| pipe.sides[side].told.iter().find(|(_, event)| *event == Event::Connected).unwrap().0;
+    assert_eq!((connected(0), connected(1)), (ms(2 * DELAY), ms(3 * DELAY)));
+}
+
+/// RFC 9000 section 14.1: datagrams with ack-eliciting Initial packets have 1200 octets at least.
+#[test]
+fn datagrams_with_initial_packets_are_padded() {
+    let pipe = connected(&quinn());
+    for (_, packet) in pipe.sides.iter().flat_map(|side| &side.sent) {
+        let mut initial =
+            packets(payload(packet)).map(Result::unwrap).filter(|it| it.space == Space::Initial);
+        let elicits = initial
+            .any(|it| it.frames().any(|frame| !matches!(frame, Ok(Frame::Ack { .. } | Frame::Padding(_)))));
+        assert!(!elicits || payload(packet).len() >= 1200, "{packet}");
+    }
+}
+
+/// RFC 9000 section 8.1: before the address is validated, a server sends no more than three times what it got; the rest of a
+/// longer flight waits for the client.
+#[test]
+fn a_long_handshake_flight_costs_a_round_trip() {
+    for (flight, round_trips) in [(2500, 1), (5000, 2)] {
+        let pipe = connected(&config("quinn-0.11", &format!("handshake_flight = '{flight}B'")));
+        let (at, _) = pipe.sides[0].told.iter().find(|(_, event)| *event == Event::Connected).unwrap();
+        assert_eq!(*at, ms(2 * DELAY * round_trips), "{flight}");
+        let first: usize = pipe.sides[1]
+            .sent
+            .iter()
+            .filter(|(at, _)| *at < ms(3 * DELAY))
+            .map(|(_, packet)| payload(packet).len())
+            .sum();
+        assert!(first <= 3 * 1200, "{first}");
+    }
+}
+
+/// RFC 9002 section 6.2.1: the first PTO is of the initial RTT, smoothed_rtt + 4 * rttvar, which is 333 + 4 * 166.5 ms.
+#[test]
+fn a_lost_first_packet_is_sent_again_after_the_first_pto() {
+    for (initial_rtt, pto) in [("333ms", 999), ("100ms", 300)] {
+        let config = config("quinn-0.11", &format!("initial_rtt = '{initial_rtt}'"));
+        let mut pipe = Pipe::new(&config, Carriage::Streams, Path::clean(DELAY), Seed(1));
+        pipe.drop[0] = vec![0];
+        pipe.command(0, Command::Connect);
+        pipe.run(Duration::from_secs(2));
+        assert_eq!(pipe.sides[0].sent[1].0, ms(pto));
+    }
+}
+
+/// RFC 9000 section 13.2.1: an ack-eliciting packet is acknowledged within max_ack_delay; section 13.2.2: the second at once.
+#[test]
+fn every_other_packet_is_acknowledged_at_once_and_a_lone_one_after_max_ack_delay() {
+    let mut pipe = connected(&quinn());
+    pipe.run(Duration::from_secs(1));
+    let start = pipe.now;
+    pipe.send(0, 0, vec![1; 100]);
+    pipe.run(Duration::from_millis(100));
+    let delay = Duration::from_millis(DELAY);
+    assert_eq!(times(&pipe.sides[1], start, is_ack), [start + delay + Duration::from_millis(25)]);
+    let start = pipe.now;
+    pipe.send(0, 0, vec![1; 100]);
+    pipe.send(0, 1, vec![1; 1300]);
+    pipe.run(Duration::from_millis(100));
+    assert_eq!(times(&pipe.sides[1], start, is_ack)[0], start + delay);
+}
+
+/// RFC 9002 section 6.1.1: a packet is lost when one that was sent three later is acknowledged.
+#[test]
+fn a_packet_is_lost_when_three_later_ones_are_acknowledged() {
+    let mut pipe = connected(&quinn());
+    pipe.run(Duration::from_secs(1));
+    let (start, number) = (pipe.now, pipe.sides[0].sent.len());
+    pipe.drop[0] = vec![number];
+    let pause = Duration::from_micros(200);
+    for message in 0..6 {
+        pipe.send(0, 0, vec![message; 100]);
+        pipe.run(pause);
+    }
+    pipe.run(Duration::from_millis(200));
+    let sent = times(&pipe.sides[0], start, has_user_data);
+    // An out-of-order packet is acknowledged at once (RFC 9000 section 13.2.1): that of the fourth comes a round trip after it.
+    let again = start + pause * 3 + Duration::from_millis(2 * DELAY);
+    assert_eq!(sent.last(), Some(&again), "{sent:?}");
+    let statistics = pipe.sides[0].endpoint.statistics();
+    assert_eq!((statistics.fast_retransmissions, statistics.timeout_retransmissions), (1, 0));
+}
+
+/// RFC 9002 section 6.1.2: or when a later one is acknowledged and 9/8 of a round trip have passed.
+#[test]
+fn a_packet_is_lost_when_a_later_one_is_acknowledged_and_time_has_passed() {
+    let mut pipe = connected(&quinn());
+    pipe.run(Duration::from_secs(1));
+    let (start, number) = (pipe.now, pipe.sides[0].sent.len());
+    pipe.drop[0] = vec![number];
+    pipe.send(0, 0, vec![1; 100]);
+    pipe.run(Duration::from_millis(1));
+    pipe.send(0, 0, vec![2; 100]);
+    pipe.run(Duration::from_millis(200));
+    let sent = times(&pipe.sides[0], start, has_user_data);
+    // A threshold is a binary fraction: 22.5 ms less a nanosecond.
+    assert_eq!(sent[2].since(start).as_nanos().div_ceil(1000), 22_500);
+}
+
+/// RFC 9002 section 6.2: a lone lost packet is found by the PTO, which waits for the peer's max_ack_delay too. The probes of
+/// quinn-proto ask for an acknowledgment and carry no data (section 6.2.4 would have it): it is sent a round trip later.
+#[test]
+fn a_lone_lost_packet_is_sent_again_a_round_trip_after_the_pto() {
+    let mut pipe = connected(&quinn());
+    pipe.run(Duration::from_secs(1));
+    let (start, number) = (pipe.now, pipe.sides[0].sent.len());
+    pipe.drop[0] = vec![number];
+    pipe.send(0, 0, vec![1; 100]);
+    pipe.run(Duration::from_millis(200));
+    let probes = times(&pipe.sides[0], start, |frame| *frame == Frame::ImmediateAck);
+    // smoothed_rtt + 4 * rttvar + max_ack_delay, of the samples of the handshake: 20 + 22.5 + 25 ms.
+    assert_eq!(probes, [start + Duration::from_micros(67_500); 2]);
+    let sent = times(&pipe.sides[0], start, has_user_data);
+    assert_eq!(sent, [start, probes[0] + Duration::from_millis(2 * DELAY)]);
+    let (at, data) = received(&pipe.sides[1]);
+    assert_eq!((data.passage.first_sent, data.passage.sent), (sent[0], sent[1]));
+    assert_eq!(*at, sent[1] + Duration::from_millis(DELAY) + quinn().wakeup);
+    let statistics = pipe.sides[0].endpoint.statistics();
+    assert_eq!(
+        (statistics.timeouts, statistics.timeout_retransmissions, statistics.fast_retransmissions),
+        (1, 1, 0)
+    );
+}
+
+/// RFC 9000 section 2.2: streams do not wait for each other; octets of one stream do.
+#[test]
+fn a_loss_delays_its_own_stream_and_no_other() {
+    let mut pipe = connected(&quinn());
+    pipe.run(Duration::from_secs(1));
+    let (start, number) = (pipe.now, pipe.sides[0].sent.len());
+    pipe.drop[0] = vec![number];
+    for stream in [0, 1, 0, 1] {
+        pipe.send(0, stream, vec![stream as u8; 100]);
+        pipe.run(Duration::from_millis(1));
+    }
+    pipe.run(Duration::from_millis(300));
+    let came: Vec<_> = pipe.sides[1]
+        .received
+        .iter()
+        .map(|(at, data)| (data.stream, at.since(data.passage.arrived)))
+        .collect();
+    let waits: Vec<_> = came.iter().filter(|(_, wait)| !wait.is_zero()).collect();
+    assert_eq!(came.iter().map(|(stream, _)| *stream).collect::<Vec<_>>(), [1, 1, 0, 0]);
+    assert!(waits.len() == 1 && waits[0].0 == 0, "the third message waits for the first: {came:?}");
+    assert!(pipe.sides[1].received[0].0 < start + Duration::from_millis(DELAY + 3));
+}
+
+/// RFC 9000 section 10.1: without a packet for so long the connection ends without a word.
+#[test]
+fn a_silent_connection_ends_by_its_idle_timeout() {
+    let mut pipe = connected(&config("quinn-0.11", "idle_timeout = '5s'"));
+    pipe.run(Duration::from_secs(6));
+    for side in &pipe.sides {
+        assert!(side.has(&Event::Failed { reason: "idle timeout" }), "{:?}", side.told);
+    }
+    let kept = config("quinn-0.11", "idle_timeout = '5s'\nkeep_alive = '2s'");
+    let mut pipe = connected(&kept);
+    pipe.run(Duration::from_secs(20));
+    assert!(pipe.sides.iter().all(|side| side.told.len() == 1), "{:?}", pipe.sides);
+}
+
+/// RFC 9000 section 10.2: who aborts says so, and the peer knows after half a round trip.
+#[test]
+fn an_abort_ends_both_sides() {
+    let mut pipe = connected(&quinn());
+    pipe.run(Duration::from_secs(1));
+    pipe.command(0, Command::Abort);
+    pipe.run(Duration::from_millis(DELAY));
+    assert!(pipe.sides[1].has(&Event::Failed { reason: "closed by the peer's application" }));
+}
+
+/// RFC 9000 section 4.1: what nobody reads fills the window, and the sender stops.
+#[test]
+fn a_busy_reader_holds_the_sender_back() {
+    let mut pipe =
+        connected(&config("quinn-0.11", "stream_receive_window = '20000B'\nsend_window = '10000B'"));
+    pipe.command(1, Command::Read(false));
+    let mut written = 0;
+    while pipe.sides[0].endpoint.can_send(1000) {
+        pipe.send(0, 0, vec![7; 1000]);
+        pipe.run(Duration::from_millis(100));
+        written += 1000;
+    }
+    assert!((20_000..22_000).contains(&written), "{written}");
+    assert!(pipe.sides[1].received.is_empty());
+    pipe.command(1, Command::Read(true));
+    pipe.run(Duration::from_secs(1));
+    assert_eq!(pipe.sides[1].stream(0).len(), written);
+    assert!(pipe.sides[0].has(&Event::Writable));
+}
+
+/// RFC 9002 section 7.2: ten datagrams may be in flight at first, and no more.
+#[test]
+fn the_initial_window_bounds_what_is_sent_first() {
+    let mut pipe = connected(&config("quinn-0.11", "mtu_discovery = '0B'"));
+    let start = pipe.now;
+    pipe.send(0, 0, vec![0; 100_000]);
+    pipe.run(Duration::from_millis(2 * DELAY - 1));
+    let own = pipe.sides[0].sent.iter().filter(|(at, _)| *at >= start);
+    let octets: usize = own.map(|(_, packet)| payload(packet).len()).sum();
+    assert!((10_000..=13_200).contains(&octets), "{octets}");
+}

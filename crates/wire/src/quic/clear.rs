@@ -1,0 +1,122 @@
+//! Packets without protection, coalesced into datagrams. RFC 9000 sections 12.2 and 17.
+
+use super::varint::{skip, take};
+use super::{CONNECTION_ID, Frames};
+use crate::ParseError;
+
+/// A packet as an endpoint of the model world leaves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClearPacket<'a> {
+    /// Its packet number space, and with it the keys.
+    pub space: Space,
+    /// What its tag says.
+    pub number: PacketNumber,
+    /// Where the packet number stands.
+    pub(super) number_at: usize,
+    /// Octets of the header, packet number included.
+    pub(super) header: usize,
+    /// All of it: header, frames and tag.
+    pub(super) octets: &'a [u8],
+}
+
+/// Packet number spaces. RFC 9000 section 12.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Space {
+    /// Initial packets.
+    Initial,
+    /// Handshake packets.
+    Handshake,
+    /// 1-RTT packets, with a short header.
+    Data,
+}
+
+/// What stands in place of an AEAD's tag: what a receiver derives from what it had before, and a reader of one packet cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PacketNumber {
+    /// The whole packet number, of which the header has the last octets. RFC 9000 section 17.1.
+    pub number: u64,
+    /// How often the keys were updated before, of which the header has the last bit. RFC 9001 section 6.
+    pub generation: u64,
+}
+
+impl PacketNumber {
+    /// Octets of a tag. RFC 9001 section 5.3.
+    pub const TAG: usize = 16;
+
+    /// As a tag.
+    pub fn to_tag(self) -> [u8; Self::TAG] {
+        (u128::from(self.number) << 64 | u128::from(self.generation)).to_be_bytes()
+    }
+
+    /// From a tag.
+    pub fn from_tag(tag: [u8; Self::TAG]) -> Self {
+        let both = u128::from_be_bytes(tag);
+        Self { number: (both >> 64) as u64, generation: both as u64 }
+    }
+}
+
+impl<'a> ClearPacket<'a> {
+    /// What it carries.
+    pub fn frames(&self) -> Frames<'a> {
+        Frames::new(&self.octets[self.header..self.octets.len() - PacketNumber::TAG])
+    }
+
+    /// Takes the first packet off a datagram. The fixed bit may be anything (RFC 9287).
+    fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
+        const LONG: u8 = 0x80;
+        let first = *datagram.first().ok_or(ParseError::Truncated)?;
+        let (space, number_at, length) =
+            if first & LONG == 0 { short(datagram) } else { long(first, datagram)? };
+        let header = number_at + 1 + usize::from(first & 3);
+        if length < header + PacketNumber::TAG {
+            return Err(ParseError::Length);
+        }
+        let octets = datagram.split_off(..length).ok_or(ParseError::Truncated)?;
+        let tag = octets.last_chunk().ok_or(ParseError::Truncated)?;
+        Ok(Self { space, number: PacketNumber::from_tag(*tag), number_at, header, octets })
+    }
+}
+
+/// A short header: where its packet number stands, and the length of the packet, which ends with the datagram.
+/// RFC 9000 section 17.3.1.
+fn short(datagram: &[u8]) -> (Space, usize, usize) {
+    (Space::Data, 1 + CONNECTION_ID, datagram.len())
+}
+
+/// A long header of version 1. RFC 9000 section 17.2.
+fn long(first: u8, datagram: &[u8]) -> Result<(Space, usize, usize), ParseError> {
+    let mut rest = &datagram[1..];
+    if skip(&mut rest, 4)? != [0, 0, 0, 1] {
+        return Err(ParseError::Value);
+    }
+    for _connection_id in ["destination", "source"] {
+        let length = skip(&mut rest, 1)?[0];
+        skip(&mut rest, length.into())?;
+    }
+    let space = match first >> 4 & 3 {
+        0 => Space::Initial,
+        2 => Space::Handshake,
+        _ => return Err(ParseError::Value),
+    };
+    if space == Space::Initial {
+        let token = take(&mut rest)?;
+        skip(&mut rest, token)?;
+    }
+    let length = usize::try_from(take(&mut rest)?).map_err(|_| ParseError::Length)?;
+    let number_at = datagram.len() - rest.len();
+    Ok((space, number_at, number_at.checked_add(length).ok_or(ParseError::Length)?))
+}
+
+/// The packets of a datagram.
+pub fn packets(mut datagram: &[u8]) -> impl Iterator<Item = Result<ClearPacket<'_>, ParseError>> {
+    std::iter::from_fn(move || {
+        if datagram.is_empty() {
+            return None;
+        }
+        let packet = ClearPacket::take(&mut datagram);
+        if packet.is_err() {
+            datagram = &[];
+        }
+        Some(packet)
+    })
+}

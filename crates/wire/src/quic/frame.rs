@@ -1,0 +1,268 @@
+//! Frames. RFC 9000 section 19, RFC 9221 section 4, draft-ietf-quic-ack-frequency.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::varint::{skip, take};
+use crate::ParseError;
+
+/// One frame; of what an endpoint alone understands, only that it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// So many octets of PADDING. Section 19.1.
+    Padding(usize),
+    /// Section 19.2.
+    Ping,
+    /// Section 19.3.
+    Ack {
+        /// The ranges of packet numbers, each with both ends, the largest first.
+        ranges: SmallVec<[(u64, u64); 4]>,
+    },
+    /// Section 19.4.
+    ResetStream(u64),
+    /// Section 19.5.
+    StopSending(u64),
+    /// Section 19.6.
+    Crypto {
+        /// Of its first octet.
+        offset: u64,
+        /// In octets.
+        length: u64,
+    },
+    /// Section 19.7.
+    NewToken,
+    /// Section 19.8.
+    Stream {
+        /// The stream.
+        id: u64,
+        /// Of its first octet.
+        offset: u64,
+        /// In octets.
+        length: u64,
+        /// It is the stream's last.
+        fin: bool,
+    },
+    /// Section 19.9: the maximum.
+    MaxData(u64),
+    /// Section 19.10: stream and maximum.
+    MaxStreamData(u64, u64),
+    /// Section 19.11: the maximum.
+    MaxStreams(u64),
+    /// Section 19.12: the limit.
+    DataBlocked(u64),
+    /// Section 19.13: stream and limit.
+    StreamDataBlocked(u64, u64),
+    /// Section 19.14: the limit.
+    StreamsBlocked(u64),
+    /// Section 19.15: the sequence number.
+    NewConnectionId(u64),
+    /// Section 19.16: the sequence number.
+    RetireConnectionId(u64),
+    /// Section 19.17.
+    PathChallenge,
+    /// Section 19.18.
+    PathResponse,
+    /// Section 19.19: the error code.
+    ConnectionClose(u64),
+    /// Section 19.20.
+    HandshakeDone,
+    /// RFC 9221 section 4: its octets.
+    Datagram(u64),
+    /// The peer is asked to acknowledge less often. draft-ietf-quic-ack-frequency section 4.
+    AckFrequency {
+        /// So many packets may come without being acknowledged.
+        threshold: u64,
+        /// Microseconds that it may wait.
+        max_ack_delay: u64,
+    },
+    /// The peer is asked to acknowledge at once. draft-ietf-quic-ack-frequency section 5.
+    ImmediateAck,
+}
+
+/// The frames of a packet.
+#[derive(Debug, Clone)]
+pub struct Frames<'a>(&'a [u8]);
+
+impl<'a> Frames<'a> {
+    pub(super) fn new(octets: &'a [u8]) -> Self {
+        Self(octets)
+    }
+}
+
+impl Iterator for Frames<'_> {
+    type Item = Result<Frame, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let frame = Frame::take(&mut self.0);
+        if frame.is_err() {
+            self.0 = &[];
+        }
+        Some(frame)
+    }
+}
+
+impl Frame {
+    fn take(octets: &mut &[u8]) -> Result<Self, ParseError> {
+        let kind = take(octets)?;
+        Ok(match kind {
+            0x00 => Self::Padding(1 + padding(octets)),
+            0x01 => Self::Ping,
+            0x02 | 0x03 => ack(kind == 0x03, octets)?,
+            0x04 => {
+                let [id, _error, _final_size] = numbers(octets)?;
+                Self::ResetStream(id)
+            }
+            0x05 => {
+                let [id, _error] = numbers(octets)?;
+                Self::StopSending(id)
+            }
+            0x06 => {
+                let [offset, length] = numbers(octets)?;
+                skip(octets, length)?;
+                Self::Crypto { offset, length }
+            }
+            0x07 => {
+                let length = take(octets)?;
+                skip(octets, length)?;
+                Self::NewToken
+            }
+            0x08..=0x0f => stream(kind, octets)?,
+            0x10 => Self::MaxData(take(octets)?),
+            0x11 => {
+                let [id, maximum] = numbers(octets)?;
+                Self::MaxStreamData(id, maximum)
+            }
+            0x12 | 0x13 => Self::MaxStreams(take(octets)?),
+            0x14 => Self::DataBlocked(take(octets)?),
+            0x15 => {
+                let [id, limit] = numbers(octets)?;
+                Self::StreamDataBlocked(id, limit)
+            }
+            0x16 | 0x17 => Self::StreamsBlocked(take(octets)?),
+            0x18 => new_connection_id(octets)?,
+            0x19 => Self::RetireConnectionId(take(octets)?),
+            0x1a => {
+                skip(octets, 8)?;
+                Self::PathChallenge
+            }
+            0x1b => {
+                skip(octets, 8)?;
+                Self::PathResponse
+            }
+            0x1c | 0x1d => connection_close(kind == 0x1c, octets)?,
+            0x1e => Self::HandshakeDone,
+            0x1f => Self::ImmediateAck,
+            0x30 => Self::Datagram(skip(octets, octets.len() as u64)?.len() as u64),
+            0x31 => {
+                let length = take(octets)?;
+                skip(octets, length)?;
+                Self::Datagram(length)
+            }
+            0xaf => {
+                let [_sequence, threshold, max_ack_delay, _reordering] = numbers(octets)?;
+                Self::AckFrequency { threshold, max_ack_delay }
+            }
+            _ => return Err(ParseError::Value),
+        })
+    }
+}
+
+fn numbers<const N: usize>(octets: &mut &[u8]) -> Result<[u64; N], ParseError> {
+    let mut numbers = [0; N];
+    for number in &mut numbers {
+        *number = take(octets)?;
+    }
+    Ok(numbers)
+}
+
+/// Skips zeros, and says how many.
+fn padding(octets: &mut &[u8]) -> usize {
+    let zeros = octets.iter().take_while(|octet| **octet == 0).count();
+    *octets = &octets[zeros..];
+    zeros
+}
+
+/// RFC 9000 section 19.3.1: gaps and lengths count down from the largest.
+fn ack(has_ecn: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
+    let [largest, _delay, count, first] = numbers(octets)?;
+    let below = |high: u64, by: u64| high.checked_sub(by).ok_or(ParseError::Value);
+    let mut ranges = smallvec![(below(largest, first)?, largest)];
+    let mut smallest = largest - first;
+    for _ in 0..count {
+        let [gap, length] = numbers(octets)?;
+        let high = below(below(smallest, gap)?, 2)?;
+        smallest = below(high, length)?;
+        ranges.push((smallest, high));
+    }
+    if has_ecn {
+        let [_ect_0, _ect_1, _ce] = numbers(octets)?;
+    }
+    Ok(Frame::Ack { ranges })
+}
+
+/// RFC 9000 section 19.8: the type says which fields there are.
+fn stream(kind: u64, octets: &mut &[u8]) -> Result<Frame, ParseError> {
+    const OFFSET: u64 = 4;
+    const LENGTH: u64 = 2;
+    const FIN: u64 = 1;
+    let id = take(octets)?;
+    let offset = if kind & OFFSET == 0 { 0 } else { take(octets)? };
+    let length = if kind & LENGTH == 0 { octets.len() as u64 } else { take(octets)? };
+    skip(octets, length)?;
+    Ok(Frame::Stream { id, offset, length, fin: kind & FIN != 0 })
+}
+
+fn new_connection_id(octets: &mut &[u8]) -> Result<Frame, ParseError> {
+    const RESET_TOKEN: u64 = 16;
+    let [sequence, _retire_prior_to] = numbers(octets)?;
+    let length = skip(octets, 1)?[0];
+    skip(octets, length.into())?;
+    skip(octets, RESET_TOKEN)?;
+    Ok(Frame::NewConnectionId(sequence))
+}
+
+/// RFC 9000 section 19.19: only the transport's names a frame.
+fn connection_close(names_frame: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
+    let code = take(octets)?;
+    if names_frame {
+        take(octets)?;
+    }
+    let reason = take(octets)?;
+    skip(octets, reason)?;
+    Ok(Frame::ConnectionClose(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(octets: &[u8]) -> Vec<Result<Frame, ParseError>> {
+        Frames::new(octets).collect()
+    }
+
+    /// RFC 9000 section 19.8: offset, length and fin are there as the type says.
+    #[test]
+    fn a_stream_frame_without_a_length_takes_the_rest() {
+        let whole = Frame::Stream { id: 6, offset: 0, length: 3, fin: false };
+        assert_eq!(read(&[0x08, 6, 1, 2, 3]), [Ok(whole)]);
+        let first = Frame::Stream { id: 6, offset: 16, length: 2, fin: true };
+        assert_eq!(read(&[0x0f, 6, 16, 2, 1, 2, 1]), [Ok(first), Ok(Frame::Ping)]);
+    }
+
+    /// RFC 9000 section 19.3.1: smallest = previous smallest - gap - 2 - length.
+    #[test]
+    fn the_ranges_of_an_ack_count_down() {
+        let ack = Frame::Ack { ranges: smallvec![(8, 10), (2, 4)] };
+        assert_eq!(read(&[0x02, 10, 0, 1, 2, 2, 2]), [Ok(ack)]);
+        assert_eq!(read(&[0x02, 1, 0, 0, 2]), [Err(ParseError::Value)]);
+        assert_eq!(read(&[0x02, 10, 0, 1, 2, 7, 0]), [Err(ParseError::Value)]);
+    }
+
+    /// RFC 9000 section 12.4: a frame of no known type is an error.
+    #[test]
+    fn an_unknown_frame_ends_the_packet() {
+        assert_eq!(read(&[0, 0, 0x40, 0x2f, 1]), [Ok(Frame::Padding(2)), Err(ParseError::Value)]);
+    }
+}

@@ -1,0 +1,17 @@
+//! Octets as QUIC packets in the clear: they are read or refused, printed, and protected to as many octets.
+#![no_main]
+
+use hol_wire::quic::{Datagram, Secrets, Side};
+use hol_wire::{Address, Packet};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|octets: Vec<u8>| {
+    let secrets = Secrets { origin: [7; 8], sender: Side::Client };
+    let payload = octets[..octets.len().min(1472)].to_vec().into();
+    let carried = Default::default();
+    let datagram = Datagram { source_port: 40_000, destination_port: 4433, payload, secrets, carried };
+    let [source, destination] = [1, 2].map(|host| Address::new(10, 0, 0, host));
+    let packet = Packet::new(source, destination, datagram);
+    let _ = packet.to_string();
+    assert_eq!(packet.to_bytes().len(), packet.length());
+});
