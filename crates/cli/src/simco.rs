@@ -2,6 +2,7 @@
 
 mod answer;
 mod batch;
+mod clear;
 mod client;
 mod cure;
 mod disable;
@@ -72,6 +73,8 @@ enum What {
     Batch(batch::Batch),
     /// Be the middlebox: agents open and close the packet filter of this host
     Serve(serve::Serve),
+    /// Remove what a middlebox has left in the packet filter of this host
+    Clear(clear::Clear),
 }
 
 impl Simco {
@@ -86,6 +89,7 @@ impl Simco {
             What::Watch(watch) => watch.run(),
             What::Batch(batch) => batch.run(),
             What::Serve(serve) => serve.run(),
+            What::Clear(clear) => clear.run(),
             order => unreachable!("{order:?} is an order"),
         }
     }
@@ -107,7 +111,12 @@ impl What {
             Self::Lifetime(asking) => Some(asking.parts()),
             Self::Disallow(asking) => Some(asking.parts()),
             Self::Status(asking) => Some(asking.parts()),
-            Self::List(_) | Self::Rules(_) | Self::Watch(_) | Self::Batch(_) | Self::Serve(_) => None,
+            Self::List(_)
+            | Self::Rules(_)
+            | Self::Watch(_)
+            | Self::Batch(_)
+            | Self::Serve(_)
+            | Self::Clear(_) => None,
         }
     }
 }

@@ -100,7 +100,10 @@ fn hol() -> Command {
 
 /// A middlebox that agents can reach, and where it listens for SCTP.
 fn serve() -> (Child, String) {
-    let arguments = ["serve", "--listen", "127.0.0.1:0", "--listen-sctp", "127.0.0.1:0"];
+    // A process may open 4,096 files here.
+    fs::write("/simco.toml", "[limits]\nconnections = 64\n").unwrap();
+    let arguments =
+        ["serve", "--config", "/simco.toml", "--listen", "127.0.0.1:0", "--listen-sctp", "127.0.0.1:0"];
     let mut child = hol().args(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
     let address = lines.map(Result::unwrap).find_map(|line| {

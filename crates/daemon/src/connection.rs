@@ -11,12 +11,15 @@ use hol_system::Interest;
 use crate::limits::Limits;
 use crate::line::{Heard, Line};
 use crate::log::Level;
+use crate::turns::Party;
 
 /// A connection to an agent.
 #[derive(Debug)]
 pub(crate) struct Connection {
     line: Box<dyn Line>,
     pub peer: SocketAddr,
+    /// Who is there.
+    pub party: Party,
     stage: Stage,
     /// What the poller watches it for.
     pub interest: Interest,
@@ -24,6 +27,8 @@ pub(crate) struct Connection {
     pub is_queued: bool,
     /// It has said more than a turn had room for: it is to be heard again, even if it says no more.
     pub is_behind: bool,
+    /// It is to be told of others' rules, when it is its turn.
+    pub is_told: bool,
     /// When it is given up.
     pub deadline: Option<Time>,
 }
@@ -48,6 +53,10 @@ pub(crate) enum Over {
     Lost(#[from] io::Error),
     #[error("{0} octets wait for it, more than `output` of [limits]")]
     Flooded(usize),
+    #[error(
+        "{0} octets wait for it, more than for others, and for all together more than `backlog` of [limits]"
+    )]
+    Slowest(usize),
     #[error("it did not read in time")]
     Overdue,
     #[error("it had opened no session, and another wanted its place")]
@@ -59,7 +68,7 @@ impl Over {
     pub fn level(&self) -> Level {
         match self {
             Self::Closed | Self::Lost(_) | Self::Displaced => Level::Debug,
-            Self::Flooded(_) | Self::Overdue => Level::Warn,
+            Self::Flooded(_) | Self::Slowest(_) | Self::Overdue => Level::Warn,
         }
     }
 }
@@ -72,10 +81,12 @@ impl Connection {
         Self {
             line,
             peer,
+            party: None,
             stage: Stage::Open,
             interest: Interest::Read,
             is_queued: false,
             is_behind: false,
+            is_told: false,
             deadline: None,
         }
     }

@@ -1,15 +1,17 @@
 //! All connections, and when each is given up.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 
 use hol_base::Time;
-use hol_simco::{Message, SessionId};
+use hol_simco::{AgentId, Body, Message, Notification, SessionId};
 use hol_system::{Interest, Poller};
 
 use crate::connection::{Connection, Over};
 use crate::limits::Limits;
 use crate::token::Token;
+use crate::turns::Turns;
 
 /// The connections by their session.
 #[derive(Debug, Default)]
@@ -18,11 +20,19 @@ pub(crate) struct Connections {
     deadlines: BTreeSet<(Time, SessionId)>,
     /// Those to settle before the turn ends.
     touched: BTreeSet<SessionId>,
-    /// Those to hear, the one that has waited longest first.
-    queue: VecDeque<SessionId>,
+    /// Those that are told of others' rules, some each turn: to write to thousands of sockets takes longer than anybody
+    /// should wait for an answer.
+    told: VecDeque<SessionId>,
+    /// Those to hear.
+    turns: Turns,
+    /// Octets that wait on all of them.
+    waiting: usize,
 }
 
 impl Connections {
+    /// Connections that are told of others' rules in a turn.
+    const MOST_TOLD: usize = 128;
+
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -37,19 +47,25 @@ impl Connections {
         self.all.get_mut(&id)
     }
 
+    /// From now on it is known who is there.
+    pub fn identify(&mut self, id: SessionId, agent: AgentId) {
+        if let Some(connection) = self.all.get_mut(&id) {
+            connection.party = Some(agent);
+        }
+    }
+
     /// The connection takes what waits for it; if nothing does, it is to be heard, behind the others.
     pub fn note_ready(&mut self, id: SessionId) {
-        let Some(connection) = self.all.get_mut(&id) else { return };
-        if connection.interest == Interest::Write {
-            self.touched.insert(id);
-        } else {
-            queue_up(&mut self.queue, id, connection);
+        match self.all.get_mut(&id) {
+            Some(connection) if connection.interest == Interest::Write => drop(self.touched.insert(id)),
+            Some(connection) => queue_up(&mut self.turns, id, connection),
+            None => {}
         }
     }
 
     /// Whose turn it is to be heard. Nobody is who is to hear something first.
     pub fn next_speaker(&mut self) -> Option<SessionId> {
-        while let Some(id) = self.queue.pop_front() {
+        while let Some(id) = self.turns.next() {
             if let Some(connection) = self.all.get_mut(&id) {
                 connection.is_queued = false;
                 if connection.interest == Interest::Read {
@@ -62,9 +78,14 @@ impl Connections {
 
     /// A message for an agent; one that has gone does not get it.
     pub fn push(&mut self, id: SessionId, message: &Message) {
-        if let Some(connection) = self.all.get_mut(&id) {
-            connection.push(message);
+        let Some(connection) = self.all.get_mut(&id) else { return };
+        let before = connection.waiting();
+        connection.push(message);
+        self.waiting += connection.waiting() - before;
+        if !matches!(message.body, Body::Notification(Notification::Are { .. })) {
             self.touched.insert(id);
+        } else if !std::mem::replace(&mut connection.is_told, true) {
+            self.told.push_back(id);
         }
     }
 
@@ -79,19 +100,26 @@ impl Connections {
     /// Closes the connection at once; its socket leaves the poller by itself.
     pub fn remove(&mut self, id: SessionId) -> Option<Connection> {
         let connection = self.all.remove(&id)?;
+        self.waiting -= connection.waiting();
         if let Some(deadline) = connection.deadline {
             self.deadlines.remove(&(deadline, id));
         }
         Some(connection)
     }
 
-    /// Sends what waits on those that were touched. Returns those that are over; they are to be removed.
+    /// Sends what waits on those that were touched, and on some of those that are told of others' rules. Returns those
+    /// that are over; they are to be removed.
     pub fn settle(&mut self, now: Time, limits: &Limits, poller: &Poller<Token>) -> Vec<(SessionId, Over)> {
         let mut over = Vec::new();
-        for id in std::mem::take(&mut self.touched) {
+        let mut to_settle = std::mem::take(&mut self.touched);
+        to_settle.extend(self.told.drain(..self.told.len().min(Self::MOST_TOLD)));
+        for id in to_settle {
             let Some(connection) = self.all.get_mut(&id) else { continue };
-            let (interest, deadline) = (connection.interest, connection.deadline);
+            let (interest, deadline, before) =
+                (connection.interest, connection.deadline, connection.waiting());
+            connection.is_told = false;
             let mut settled = connection.settle(now, limits);
+            self.waiting -= before - connection.waiting();
             if connection.interest != interest {
                 let changed = poller.change(&*connection, Token::Connection(id), connection.interest);
                 settled = settled.and(changed.map_err(Over::from));
@@ -101,11 +129,30 @@ impl Connections {
                 self.deadlines.extend(connection.deadline.map(|deadline| (deadline, id)));
             }
             if connection.is_behind && connection.interest == Interest::Read {
-                queue_up(&mut self.queue, id, connection);
+                queue_up(&mut self.turns, id, connection);
             }
             over.extend(settled.err().map(|why| (id, why)));
         }
         over
+    }
+
+    /// If more waits than may, those for which most waits. They are to be removed.
+    pub fn slowest(&self, limits: &Limits) -> Vec<(SessionId, Over)> {
+        let mut slowest = Vec::new();
+        if self.waiting > limits.backlog {
+            let mut all: Vec<_> =
+                self.all.iter().map(|(id, connection)| (connection.waiting(), *id)).collect();
+            all.sort_unstable_by_key(|connection| Reverse(*connection));
+            let mut rest = self.waiting;
+            // A good deal less, so that this is not looked for each turn.
+            while rest > limits.backlog / 4 * 3
+                && let Some((waiting, id)) = all.get(slowest.len())
+            {
+                rest -= waiting;
+                slowest.push((*id, Over::Slowest(*waiting)));
+            }
+        }
+        slowest
     }
 
     /// Those that have had their time. They are to be removed.
@@ -114,22 +161,22 @@ impl Connections {
         late.filter_map(|&(_, id)| Some((id, self.all.get(&id)?.overdue()))).collect()
     }
 
-    /// When something is to be done that no socket tells: at once if somebody waits to be heard; [`Time::MAX`] if there
-    /// is nothing.
+    /// When something is to be done that no socket tells: at once if somebody waits to be heard or told; [`Time::MAX`] if
+    /// there is nothing.
     pub fn wake_at(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::MAX, |(deadline, _)| *deadline);
-        if self.queue.is_empty() { deadline } else { Time::ZERO }
+        if self.turns.is_empty() && self.told.is_empty() { deadline } else { Time::ZERO }
     }
 
     /// Octets that wait on all of them.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
-        self.all.values().map(Connection::waiting).sum()
+        self.waiting
     }
 }
 
-fn queue_up(queue: &mut VecDeque<SessionId>, id: SessionId, connection: &mut Connection) {
+fn queue_up(turns: &mut Turns, id: SessionId, connection: &mut Connection) {
     if !std::mem::replace(&mut connection.is_queued, true) {
-        queue.push_back(id);
+        turns.push(connection.party, id);
     }
 }

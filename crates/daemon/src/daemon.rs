@@ -4,14 +4,14 @@ mod arrivals;
 mod reload;
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use hol_base::{Duration, Time};
 use hol_filter::Mended;
-use hol_simco::{Batch, Middlebox, Output, SessionId};
+use hol_simco::{Batch, Middlebox, Notice, Output, SessionId};
 use hol_system::{Events, Interest, Poller};
 
+use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::connection::Over;
 use crate::connections::Connections;
@@ -47,6 +47,8 @@ pub struct Daemon {
     endpoint: Option<Endpoint>,
     supervisor: Supervisor,
     reload: Option<Reload>,
+    /// Who asked for what, if that is to be logged.
+    audit: Option<Audit>,
     /// When it ends, whoever has not heard of it; [`Time::MAX`] until it is to stop.
     end: Time,
     /// Why it has to stop, if nobody wants it to.
@@ -62,15 +64,11 @@ impl Daemon {
     const FAREWELL: Duration = Duration::from_secs(5);
 
     /// Serves until `stop` becomes readable; then it ends the sessions, and waits until their agents have been told.
-    pub fn run(&mut self, stop: impl AsFd) -> Result<(), DaemonError> {
+    /// `tell` hears of it when agents are heard, and nothing passes the packet filter but what rules let pass.
+    pub fn run(&mut self, stop: impl AsFd, tell: impl FnOnce(&Self)) -> Result<(), DaemonError> {
         self.poller.add(&stop, Token::Stop, Interest::Read)?;
-        if let Some(endpoint) = self.endpoint.take() {
-            endpoint.serve(self.metrics.clone())?;
-        }
-        for at in self.listeners.iter().flat_map(Listeners::addresses) {
-            self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
-        }
-        self.supervisor.ready();
+        self.begin()?;
+        tell(self);
         let mut ready = Events::with_capacity(Self::MOST_READY);
         while !self.is_over() {
             self.poller.wait(self.patience(), &mut ready)?;
@@ -90,33 +88,33 @@ impl Daemon {
         self.listeners.iter().flat_map(Listeners::addresses)
     }
 
-    /// Opens the sockets of a middlebox and makes the filter hold its rules, and no others.
-    pub(crate) fn open(
+    /// A middlebox whose sockets are open. The packet filter is as it was until the daemon [begins](Self::begin).
+    #[expect(clippy::too_many_arguments, reason = "each is a part of it")]
+    pub(crate) fn new(
         clock: Clock,
-        listen: &[Listen],
+        poller: Poller<Token>,
+        listeners: Listeners,
+        endpoint: Option<Endpoint>,
         middlebox: Middlebox,
-        mut ledger: Ledger,
+        ledger: Ledger,
         limits: Limits,
-        mut log: Log,
+        log: Log,
     ) -> Result<Self, DaemonError> {
-        let poller = Poller::new()?;
-        let Mended { missing, surplus } = ledger.mend(clock.now(), &middlebox)?;
-        log.write(clock.now(), Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
         ledger.metrics().numbers().rules = middlebox.rules(Time::ZERO).count() as u64;
-        let limits = limits.within_open_files()?;
         Ok(Self {
             clock,
             log,
             metrics: ledger.metrics().clone(),
-            endpoint: None,
+            endpoint,
             supervisor: Supervisor::from_environment()?,
             reload: None,
-            listeners: Some(Listeners::open(listen, &poller)?),
+            audit: None,
+            listeners: Some(listeners),
             poller,
             connections: Connections::default(),
             middlebox,
             ledger,
-            batch: Batch::with_room(limits.turn()),
+            batch: Batch::with_room(limits.turn()).with_work(Limits::TURN_WORK, Limits::SHARE),
             limits,
             buffer: vec![0; Self::PIECE].into(),
             end: Time::MAX,
@@ -124,15 +122,20 @@ impl Daemon {
         })
     }
 
-    /// Opens the socket where metrics can be read when the daemon runs.
-    pub(crate) fn show_metrics(&mut self, at: SocketAddr) -> Result<(), DaemonError> {
-        let open = || {
-            let endpoint = Endpoint::open(at)?;
-            Ok((endpoint.address()?, endpoint))
-        };
-        let (at, endpoint) = open().map_err(|source| DaemonError::Metrics { at, source })?;
-        self.endpoint = Some(endpoint);
-        self.log.write(self.clock.now(), Level::Info, "metrics", &[("at", &at)]);
+    /// Makes the filter hold the rules of the middlebox, and no others, but for what is missing in it and comes by and by;
+    /// then tells that agents are heard. Whoever waits for that can rely on it that nothing else passes.
+    pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
+        let now = self.clock.now();
+        let Mended { missing, surplus } = self.ledger.mend(now, &self.middlebox)?;
+        self.log.write(now, Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
+        for at in self.listeners.iter().flat_map(Listeners::addresses) {
+            self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
+        }
+        if let Some(endpoint) = self.endpoint.take() {
+            self.log.write(self.clock.now(), Level::Info, "metrics", &[("at", &endpoint.address()?)]);
+            endpoint.serve(self.metrics.clone())?;
+        }
+        self.supervisor.ready();
         Ok(())
     }
 
@@ -149,14 +152,19 @@ impl Daemon {
                 Token::Connection(id) => self.connections.note_ready(id),
             }
         }
-        self.hear(now);
         self.middlebox.advance(now, &mut self.batch);
+        self.hear(now);
         self.commit(now);
         self.answer(now);
         self.give_up(now);
         self.metrics.numbers().connections = self.connections.len() as u64;
         self.supervisor.alive(now);
         Ok(self.try_again(now)?)
+    }
+
+    /// From now on writes who asked for what.
+    pub(crate) fn audit(&mut self) {
+        self.audit = Some(Audit::default());
     }
 
     /// How long nothing has to be done.
@@ -180,8 +188,8 @@ impl Daemon {
     fn commit(&mut self, now: Time) {
         let failures = self.ledger.commit(now, &mut self.middlebox, &mut self.batch);
         if let Some(worst) = failures.iter().min_by_key(|failure| failure.level()) {
-            let fields: [Field<'_>; 2] = [("requests", &failures.len()), ("reason", worst)];
-            self.log.write(now, worst.level(), "refused", &fields);
+            let fields: [Field<'_>; 1] = [("reason", worst)];
+            self.log.write_seldom(now, worst.level(), "refused", &fields);
         }
         if let Some(failure) = failures.into_iter().find(LedgerError::is_final)
             && self.failure.is_none()
@@ -205,6 +213,7 @@ impl Daemon {
     /// Says what is true now.
     fn answer(&mut self, now: Time) {
         self.count_answers();
+        self.take_notice(now);
         for output in self.batch.release() {
             match output {
                 Output::Send(id, message) => self.connections.push(id, &message),
@@ -214,12 +223,43 @@ impl Daemon {
         for (id, why) in self.connections.settle(now, &self.limits, &self.poller) {
             self.remove(now, id, &why);
         }
+        for (id, why) in self.connections.slowest(&self.limits) {
+            self.remove(now, id, &why);
+        }
     }
 
     fn count_answers(&mut self) {
         let mut numbers = self.metrics.numbers();
-        self.batch.answers().for_each(|(request, answer)| numbers.count_answer(request, answer));
+        self.batch.answers().for_each(|answered| numbers.count_answer(answered.request, answered.answer));
         numbers.sent += self.batch.octets() as u64;
+        numbers.count_turn(self.batch.work());
+    }
+
+    /// Tells who is there, who was refused, what was short, and who asked for what.
+    fn take_notice(&mut self, now: Time) {
+        for notice in self.batch.notices() {
+            match *notice {
+                Notice::Opened(id, agent) => self.connections.identify(id, agent),
+                Notice::NotOpened(id, refusal) => {
+                    self.metrics.numbers().count_refused_session(refusal);
+                    let Some(peer) = self.connections.get_mut(id).map(|connection| connection.peer) else {
+                        continue;
+                    };
+                    let fields: [Field<'_>; 2] = [("peer", &peer.ip()), ("reason", &refusal)];
+                    self.log.write_seldom(now, Level::Warn, "session-refused", &fields);
+                }
+                Notice::Short(agent, shortage) => {
+                    self.metrics.numbers().count_shortage(shortage);
+                    let name = self.middlebox.policy().agent_name(agent);
+                    let fields: [Field<'_>; 2] = [("agent", &name), ("what", &shortage.name())];
+                    self.log.write_seldom(now, Level::Warn, "quota", &fields);
+                }
+            }
+        }
+        if let Some(audit) = &mut self.audit {
+            let policy = self.middlebox.policy();
+            self.batch.answers().for_each(|answered| audit.write(now, &answered, policy, &mut self.log));
+        }
     }
 
     /// Gives up connections that have had their time.
@@ -244,11 +284,18 @@ impl Daemon {
                         &[("missing", &missing), ("surplus", &surplus)],
                     );
                 }
-                Err(failure) => self.log.write(now, Level::Error, "not-mended", &[("reason", &failure)]),
+                Err(failure) => {
+                    self.log.write_seldom(now, Level::Error, "not-mended", &[("reason", &failure)]);
+                }
             }
         }
+        match self.ledger.go_on(now) {
+            Ok(true) => self.log.write(now, Level::Info, "in-force", &[("what", &"all rules")]),
+            Ok(false) => {}
+            Err(failure) => self.log.write_seldom(now, Level::Error, "not-mended", &[("reason", &failure)]),
+        }
         if let Err(failure) = self.ledger.tidy() {
-            self.log.write(now, Level::Error, "journal-grows", &[("reason", &failure)]);
+            self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &failure)]);
         }
         match &mut self.listeners {
             Some(listeners) if listeners.wake_at() <= now => listeners.resume(&self.poller),

@@ -1,19 +1,22 @@
 //! Where Prometheus reads the metrics: HTTP/1.1 as far as `GET /metrics` needs it. RFC 9112.
 //!
-//! A thread of its own serves one reader after the other, so that none holds up the event loop.
+//! A thread of its own takes readers in, and each has one for a second, so that none holds up the event loop or another.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use crate::metrics::{MIME, Metrics};
 
-/// How long a reader may take for each piece that it sends, and for what it is sent.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a reader may take for a piece that it sends, and for what it is sent.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// Readers at a time; more are turned away.
+const MOST_READERS: usize = 64;
 /// Octets of a request, and pieces in which they come.
 const MOST: usize = 4096;
-const MOST_PIECES: usize = 8;
+const MOST_PIECES: usize = 4;
 
 /// A socket that waits for readers.
 #[derive(Debug)]
@@ -33,9 +36,19 @@ impl Endpoint {
     /// Serves these metrics as long as the process lives.
     pub fn serve(self, metrics: Metrics) -> io::Result<()> {
         let serve = move || {
+            let readers = Arc::new(());
             for reader in self.0.incoming().flatten() {
-                // A reader that has gone needs no answer.
-                let _ = answer(reader, &metrics);
+                if Arc::strong_count(&readers) > MOST_READERS {
+                    continue;
+                }
+                let (metrics, place) = (metrics.clone(), Arc::clone(&readers));
+                let answer = move || {
+                    // A reader that has gone needs no answer.
+                    let _ = answer(reader, &metrics);
+                    drop(place);
+                };
+                // Without another thread this one is turned away, too.
+                let _ = thread::Builder::new().name("metrics".into()).spawn(answer);
             }
         };
         thread::Builder::new().name("metrics".into()).spawn(serve).map(drop)
@@ -102,6 +115,8 @@ mod tests {
         assert!(body.contains("\nsimco_rules 42\n"), "{body}");
         assert!(ask(at, &["GET / HTTP/1.1\r\n\r\n"]).starts_with("HTTP/1.1 404 "));
         assert!(ask(at, &["POST /metrics HTTP/1.1\r\n\r\n"]).starts_with("HTTP/1.1 400 "));
+        let _silent: Vec<_> = (0..MOST_READERS / 2).map(|_| TcpStream::connect(at).unwrap()).collect();
+        assert!(ask(at, &["GET /metrics HTTP/1.1\r\n\r\n"]).contains("simco_rules 42"), "beside silent ones");
         let endless = "x".repeat(MOST);
         assert!(!ask(at, &[&endless]).contains("200 OK"));
         assert!(ask(at, &["GET /metrics HTTP/1.0\r\n\r\n"]).contains("simco_rules 42"));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hol_base::{Duration, Time};
-use hol_filter::{FilterError, Mended, PacketFilter};
+use hol_filter::{FilterError, Mended, PacketFilter, Progress};
 use hol_journal::{Journal, JournalError};
 use hol_simco::{Batch, Change, Middlebox, Policy, Rule};
 
@@ -22,6 +22,8 @@ pub(crate) struct Ledger {
     metrics: Metrics,
     /// When to make the filter hold what it should, if it may hold something else.
     mend_at: Time,
+    /// When to go on with mending the filter; [`Time::MAX`] if that is over.
+    go_on_at: Time,
     /// When to see whether somebody else has changed the filter, if somebody can.
     look_at: Time,
 }
@@ -67,6 +69,7 @@ impl Ledger {
             clock,
             metrics: Metrics::default(),
             mend_at: Time::MAX,
+            go_on_at: Time::MAX,
             look_at,
         }
     }
@@ -143,9 +146,9 @@ impl Ledger {
         self.mend_at = self.mend_at.min(now + Self::MENDING);
     }
 
-    /// When to [`look`](Self::look) or to [`mend`](Self::mend); [`Time::MAX`] if the filter is as it should be.
+    /// When to [`look`](Self::look), to [`mend`](Self::mend) or to [go on](Self::go_on) with that; [`Time::MAX`] if the filter is as it should be.
     pub fn wake_at(&self) -> Time {
-        self.mend_at.min(self.look_at)
+        self.mend_at.min(self.look_at).min(self.go_on_at)
     }
 
     /// True if it is time to [`mend`](Self::mend).
@@ -172,7 +175,26 @@ impl Ledger {
         let rules: Vec<Rule> = middlebox.rules(now).copied().collect();
         let mended = self.filter.reconcile(now, &rules)?;
         self.mend_at = Time::MAX;
+        self.go_on_at = Time::ZERO;
         Ok(mended)
+    }
+
+    /// Goes on with mending, a little. True if that was the end of it.
+    pub fn go_on(&mut self, now: Time) -> Result<bool, LedgerError> {
+        if self.go_on_at > now {
+            return Ok(false);
+        }
+        self.go_on_at = Time::MAX;
+        match self.filter.go_on(now) {
+            Ok(Progress::GoesOn) => self.go_on_at = Time::ZERO,
+            Ok(Progress::Waits) => self.go_on_at = now + Self::MENDING,
+            Ok(Progress::Done) => return Ok(true),
+            Err(failure) => {
+                self.doubt(now);
+                return Err(failure.into());
+            }
+        }
+        Ok(false)
     }
 
     /// Lets the journal forget what is superseded, when that is much.

@@ -8,6 +8,7 @@
 //!
 //! One thread turns this wheel. [`Daemon`] is the loop; [`hol_simco::Middlebox`] knows the protocol.
 
+mod audit;
 mod clock;
 mod connection;
 mod connections;
@@ -29,6 +30,7 @@ mod signals;
 mod systemd;
 mod tcp;
 mod token;
+mod turns;
 
 pub use daemon::Daemon;
 pub use error::DaemonError;

@@ -5,6 +5,8 @@ use std::io;
 use hol_base::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::{DaemonError, SetupError};
+
 /// How much others may make the daemon hold.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -14,13 +16,15 @@ pub struct Limits {
     /// Octets that may wait for an agent that does not read them. It is heard again when none do, so these are replies
     /// of one turn, for which half of them are, and notifications.
     pub output: usize,
+    /// Octets that may wait for all agents together. If more do, those for whom most waits lose their connections.
+    pub backlog: usize,
     /// How long an agent may take none of what waits for it.
     pub patience: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 10_000, output: 1 << 20, patience: Duration::from_secs(60) }
+        Self { connections: 10_000, output: 1 << 20, backlog: 32 << 20, patience: Duration::from_secs(60) }
     }
 }
 
@@ -29,6 +33,10 @@ impl Limits {
     const OTHER_FILES: u64 = 64;
     /// The others shall not wait longer than it takes to write so many octets.
     const LONGEST_TURN: usize = 1 << 20;
+    /// What a turn may cost before those who have asked in it are answered, in units of about a nanosecond; and how much of
+    /// that one agent may use before others are heard.
+    pub(crate) const TURN_WORK: u64 = 10_000_000;
+    pub(crate) const SHARE: u64 = 1_000_000;
     /// The least `output`: half of it has room for the longest list, which is the longest reply.
     pub(crate) const LEAST_OUTPUT: u64 = 2 << 16;
 
@@ -38,12 +46,17 @@ impl Limits {
         (self.output / 2).min(Self::LONGEST_TURN)
     }
 
-    /// Raises the number of files that the process may have open to the most that it may ask for, and takes no more
-    /// connections than that allows.
-    pub(crate) fn within_open_files(self) -> io::Result<Self> {
+    /// Raises the number of files that the process may have open to the most that it may ask for. An error if the
+    /// connections may be more.
+    pub(crate) fn within_open_files(self) -> Result<Self, DaemonError> {
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
-        let files = maximum.unwrap_or(u64::MAX).saturating_sub(Self::OTHER_FILES).max(1);
-        Ok(Self { connections: self.connections.min(usize::try_from(files).unwrap_or(usize::MAX)), ..self })
+        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).map_err(io::Error::from)?;
+        let (connections, files) = (self.connections, maximum.unwrap_or(u64::MAX));
+        let needed = (connections as u64).saturating_add(Self::OTHER_FILES);
+        if needed <= files {
+            return Ok(self);
+        }
+        let most = files.saturating_sub(Self::OTHER_FILES);
+        Err(SetupError::TooFewFiles { connections, files, needed, most }.into())
     }
 }

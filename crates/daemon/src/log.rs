@@ -1,9 +1,10 @@
 //! What happens, a line an event: `time=… level=info event=listening transport=tcp address=127.0.0.1:7626`.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
 use std::io::Write;
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 
 /// How much an event matters. At `info` and above there is nothing that an agent could make the daemon write for each
 /// request.
@@ -23,6 +24,7 @@ pub enum Level {
 /// Where events are written, in the format logfmt.
 pub struct Log {
     most: Level,
+    seldom: Seldom,
     out: Box<dyn Write + Send>,
 }
 
@@ -32,7 +34,7 @@ pub(crate) type Field<'a> = (&'static str, &'a dyn Display);
 impl Log {
     /// Writes events of `most` and those that matter more.
     pub fn new(most: Level, out: Box<dyn Write + Send>) -> Self {
-        Self { most, out }
+        Self { most, seldom: Seldom::default(), out }
     }
 
     pub(crate) fn writes(&self, level: Level) -> bool {
@@ -44,6 +46,51 @@ impl Log {
         if self.writes(level) {
             let _ = self.out.write_all(line(now, level, event, fields).as_bytes());
         }
+    }
+}
+
+impl Log {
+    /// Writes an event that others can bring about as often as they like: once a minute with the same fields, and how often
+    /// it was since.
+    pub(crate) fn write_seldom(
+        &mut self,
+        now: Time,
+        level: Level,
+        event: &'static str,
+        fields: &[Field<'_>],
+    ) {
+        if let Some(times) = self.seldom.note(now, event, fields).filter(|_| self.writes(level)) {
+            let times: Field<'_> = ("times", &times);
+            self.write(now, level, event, &[fields, &[times]].concat());
+        }
+    }
+}
+
+/// Events of the last minute.
+#[derive(Debug, Default)]
+struct Seldom(BTreeMap<(&'static str, String), (Time, u64)>);
+
+impl Seldom {
+    const PERIOD: Duration = Duration::from_secs(60);
+    /// Different ones that are kept: beyond them, all others of an event count as the same.
+    const MOST: usize = 256;
+
+    /// How often the event has happened, if that is to be written now.
+    fn note(&mut self, now: Time, event: &'static str, fields: &[Field<'_>]) -> Option<u64> {
+        let mut key = (event, fields.iter().map(|(_, value)| format!("{value} ")).collect());
+        if self.0.len() >= Self::MOST && !self.0.contains_key(&key) {
+            self.0.retain(|_, (written, _)| *written + Self::PERIOD > now);
+            if self.0.len() >= Self::MOST {
+                key.1 = String::new();
+            }
+        }
+        let (written, times) = self.0.entry(key).or_insert((Time::ZERO, 0));
+        *times += 1;
+        let is_due = *written == Time::ZERO || *written + Self::PERIOD <= now;
+        is_due.then(|| {
+            *written = now;
+            std::mem::take(times)
+        })
     }
 }
 
@@ -95,6 +142,22 @@ mod tests {
         );
         let expected = "time=1700000000.042 level=warn event=refused pid=7 reason=\"no\\nlevel=error\"\n";
         assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn what_others_can_bring_about_is_written_once_a_minute() {
+        let (mut seldom, start) = (Seldom::default(), Time::from_millis(1_700_000_000_000));
+        let mut note = |second, peer: u32| {
+            seldom.note(start + Duration::from_secs(second), "session-refused", &[("peer", &peer)])
+        };
+        assert_eq!(
+            [note(0, 1), note(1, 1), note(2, 2), note(59, 1), note(60, 1)],
+            [Some(1), None, Some(1), None, Some(3)]
+        );
+        for peer in 0..10_000 {
+            note(61, peer);
+        }
+        assert!(seldom.0.len() <= Seldom::MOST + 1, "{}", seldom.0.len());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hol_base::Duration;
-use hol_simco::{Body, Change, Request};
+use hol_simco::{Body, Change, Refusal, Request, Shortage};
 
 pub(crate) use histogram::Histogram;
 pub(crate) use text::MIME;
@@ -35,6 +35,10 @@ impl Metrics {
 pub(crate) struct Numbers {
     /// Requests about rules, by type and by the sub-type of the negative reply, if that was it.
     requests: BTreeMap<(&'static str, Option<u8>), u64>,
+    /// Sessions that were refused, by the sub-type of the negative reply.
+    pub refused_sessions: BTreeMap<u8, u64>,
+    /// Requests that were refused because an agent has its quota, or all is taken.
+    pub shortages: BTreeMap<&'static str, u64>,
     /// Connections that are open.
     pub connections: u64,
     /// Connections that were ever accepted.
@@ -53,12 +57,18 @@ pub(crate) struct Numbers {
     pub journal: Histogram,
     /// Batches that could not be made as a whole.
     pub failures: u64,
+    /// What turns cost, in units of about a nanosecond.
+    pub work: Histogram,
+    /// What the turn cost that cost most.
+    pub most_work: u64,
 }
 
 impl Default for Numbers {
     fn default() -> Self {
         Self {
             requests: BTreeMap::new(),
+            refused_sessions: BTreeMap::new(),
+            shortages: BTreeMap::new(),
             connections: 0,
             accepted: 0,
             rules: 0,
@@ -68,11 +78,29 @@ impl Default for Numbers {
             filter: Histogram::of_times(),
             journal: Histogram::of_times(),
             failures: 0,
+            work: Histogram::of_times(),
+            most_work: 0,
         }
     }
 }
 
 impl Numbers {
+    /// A session was refused.
+    pub fn count_refused_session(&mut self, refusal: Refusal) {
+        *self.refused_sessions.entry(refusal.code()).or_default() += 1;
+    }
+
+    /// An agent wanted more than it may have.
+    pub fn count_shortage(&mut self, shortage: Shortage) {
+        *self.shortages.entry(shortage.name()).or_default() += 1;
+    }
+
+    /// A turn has cost so much.
+    pub fn count_turn(&mut self, work: u64) {
+        self.work.count(work);
+        self.most_work = self.most_work.max(work);
+    }
+
     /// A request was answered.
     pub fn count_answer(&mut self, request: &Request, answer: &Body) {
         let refusal = if let Body::Refusal(refusal) = answer { Some(refusal.code()) } else { None };
@@ -94,7 +122,7 @@ impl Numbers {
     }
 }
 
-fn name(request: &Request) -> &'static str {
+pub(crate) fn name(request: &Request) -> &'static str {
     match request {
         Request::Se { .. } => "SE",
         Request::Sa { .. } => "SA",

@@ -10,9 +10,9 @@ use crate::clock::Clock;
 /// The rules in force as recorded in this directory, by PID, each as the reply to PRS tells it. However many they are:
 /// the reply to PRL has 8,191 at most (RFC 4540 section 8.7).
 ///
-/// A daemon that runs does not notice. It counts the lifetimes by the wall clock as it was when it started.
+/// A daemon that runs does not notice. The lifetimes are counted by its clock.
 pub fn recorded_rules(state: &Path) -> Result<Vec<Reply>, JournalError> {
-    let now = Clock::start().now();
+    let now = Clock::of(state).now();
     let recorded = hol_journal::read(state)?.into_iter();
     let in_force = recorded.filter(|recorded| recorded.rule.is_in_force(now));
     Ok(in_force.map(|Recorded { rule, owner }| rule.status(now, Owner::new(owner))).collect())

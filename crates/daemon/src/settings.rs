@@ -39,6 +39,8 @@ pub struct Settings {
     pub max_lifetime: Duration,
     /// How much is logged.
     pub log: Level,
+    /// True if it is logged who asked for what.
+    pub audit: bool,
     /// Where Prometheus reads metrics, by HTTP.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub metrics: Option<SocketAddr>,
@@ -92,8 +94,12 @@ pub struct LimitSettings {
     pub connections: usize,
     /// Rules at a time.
     pub rules: usize,
+    /// Elements of all rules in the packet filter at a time.
+    pub elements: usize,
     /// Octets that may wait for an agent that does not read.
     pub output: ByteCount,
+    /// Octets that may wait for all agents together.
+    pub backlog: ByteCount,
     /// How long such an agent may take none of them.
     pub patience: Duration,
 }
@@ -111,6 +117,7 @@ impl Default for Settings {
             secrets: None,
             max_lifetime: Duration::from_secs(24 * 3600),
             log: Level::Info,
+            audit: false,
             metrics: None,
             nftables: NftablesSettings::default(),
             nat: NatSettings::default(),
@@ -133,8 +140,10 @@ impl Default for NatSettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        let Limits { connections, output, patience } = Limits::default();
-        Self { connections, rules: 1_000_000, output: ByteCount(output as u64), patience }
+        let Limits { connections, output, backlog, patience } = Limits::default();
+        let (rules, elements) = (300_000, 300_000);
+        let [output, backlog] = [output, backlog].map(|octets| ByteCount(octets as u64));
+        Self { connections, rules, elements, output, backlog, patience }
     }
 }
 

@@ -1,19 +1,24 @@
 //! From settings to a daemon: reads the files that they name, and refuses what cannot work.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use hol_agent::{SecretFileError, nonces, read_secrets};
-use hol_base::{Duration, plain_words};
-use hol_filter::{Interfaces, Nftables, NullFilter, PacketFilter, Pool, Unmatched};
-use hol_journal::{Durability, Journal, JournalError, Recorded};
+use hol_base::{ByteCount, Duration, plain_words};
+use hol_filter::{Interfaces, MOST_SHAPES, Nftables, NullFilter, PacketFilter, Pool, Unmatched, footprint};
+use hol_journal::{Durability, Journal, Recorded};
 use hol_simco::{
     Authentication, Capabilities, Change, Config, ConfigError, Lifetime, Middlebox, Policy, PolicyError,
     SecretError, SharedSecrets, Unauthenticated,
 };
 
+use hol_system::Poller;
+
 use crate::clock::Clock;
+use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
+use crate::listen::Listeners;
 use crate::{
     Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NftablesSettings,
     Settings,
@@ -72,7 +77,7 @@ pub enum SetupError {
     #[error(
         "{0} is open to other hosts, and without policy and secrets anybody may do anything; set policy = FILE, secrets = FILE, or both"
     )]
-    OpenToAll(std::net::SocketAddr),
+    OpenToAll(SocketAddr),
     /// Nobody could open a session.
     #[error("{}: every agent has to prove who it is, but there are no secrets; set secrets = FILE, or `anonymous`", .0.display())]
     NobodyCanProve(PathBuf),
@@ -86,6 +91,29 @@ pub enum SetupError {
         policy: PathBuf,
         /// The file of the secrets.
         secrets: PathBuf,
+    },
+    /// The clock that rules are told by cannot be kept.
+    #[error("{}: {source}; the directory of rules has to be writable", .path.display())]
+    Clock {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Connections would fail when there are many.
+    #[error(
+        "[limits] connections = {connections}: this process may open {files} files, which is too few; raise that (systemd: \
+         LimitNOFILE={needed}, a shell: ulimit -n {needed}), or set connections = {most}"
+    )]
+    TooFewFiles {
+        /// Connections that are wanted.
+        connections: usize,
+        /// Files that may be open.
+        files: u64,
+        /// Files that are needed.
+        needed: u64,
+        /// Connections that are possible.
+        most: u64,
     },
     /// A limit that nobody could live with.
     #[error("{key}: it has to be {least} at least")]
@@ -105,6 +133,10 @@ impl SetupError {
         let problem = error.to_string().trim_end().replace(error.message(), &plain_words(error.message()));
         Self::Syntax { path: path.to_owned(), problem }
     }
+}
+
+fn open_endpoint(at: SocketAddr) -> Result<Endpoint, DaemonError> {
+    Endpoint::open(at).map_err(|source| DaemonError::Metrics { at, source })
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, SetupError> {
@@ -136,9 +168,15 @@ impl Settings {
 
     /// Opens everything.
     pub fn open(&self, mut log: Log) -> Result<Daemon, DaemonError> {
-        let (clock, mut middlebox) = (Clock::start(), self.middlebox()?);
-        let journal =
-            self.state.as_deref().map(|directory| self.restore(directory, &mut middlebox, clock, &mut log));
+        let mut middlebox = self.middlebox()?;
+        let clock = self.state.as_deref().map_or_else(Clock::start, Clock::of);
+        let poller = Poller::new()?;
+        // What can fail comes before the packet filter is touched: a firewall that does not start is not to drop everything.
+        let limits = self.limits().within_open_files()?;
+        let listeners = Listeners::open(&self.sockets(), &poller)?;
+        let endpoint = self.metrics.map(open_endpoint).transpose()?;
+        let restore = |directory| self.restore(directory, &mut middlebox, clock, &mut log);
+        let journal = self.state.as_deref().map(restore).transpose()?;
         let filter: Box<dyn PacketFilter> = match self.filter {
             FilterKind::None => {
                 log.write(clock.now(), Level::Warn, "nothing-filtered", &[("filter", &"none")]);
@@ -156,13 +194,26 @@ impl Settings {
                 Box::new(filter)
             }
         };
-        let connections = self.limits.connections;
-        let output = usize::try_from(self.limits.output.0).unwrap_or(usize::MAX);
-        let limits = Limits { connections, output, patience: self.limits.patience };
-        let ledger = Ledger::new(clock, filter, journal.transpose()?);
-        let mut daemon = Daemon::open(clock, &self.sockets(), middlebox, ledger, limits, log)?;
-        self.metrics.map_or(Ok(()), |at| daemon.show_metrics(at))?;
+        let ledger = Ledger::new(clock, filter, journal);
+        let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
+        if self.audit {
+            daemon.audit();
+        }
         Ok(daemon)
+    }
+
+    /// Removes the table of the packet filter, and with it all that rules have done: as after a daemon that is not to come
+    /// back. Rules that are recorded stay so.
+    pub fn clear(&self) -> Result<(), DaemonError> {
+        let filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
+        Ok(filter.remove().map_err(LedgerError::from)?)
+    }
+
+    fn limits(&self) -> Limits {
+        let connections = self.limits.connections;
+        let octets = |count: ByteCount| usize::try_from(count.0).unwrap_or(usize::MAX);
+        let (output, backlog) = (octets(self.limits.output), octets(self.limits.backlog));
+        Limits { connections, output, backlog, patience: self.limits.patience }
     }
 
     /// Takes over the rules that are recorded. One that the middlebox cannot have any more, since the settings are
@@ -173,21 +224,28 @@ impl Settings {
         middlebox: &mut Middlebox,
         clock: Clock,
         log: &mut Log,
-    ) -> Result<Journal, JournalError> {
+    ) -> Result<Journal, DaemonError> {
         let (journal, recorded) = Journal::open(directory)?;
+        clock.keep(directory)?;
         let mut journal =
             journal.with_durability(if self.sync { Durability::Synced } else { Durability::Buffered });
         if let Some(torn) = journal.torn() {
             log.write(clock.now(), Level::Warn, "journal-torn", &[("what", torn)]);
         }
-        let rules = recorded.len();
+        let (now, rules) = (clock.now(), recorded.len());
         for Recorded { rule, owner } in recorded {
-            if let Err(error) = middlebox.restore(rule, &owner) {
+            if let Err(error) = middlebox.restore(now, rule, &owner) {
                 log.write(clock.now(), Level::Warn, "not-restored", &[("reason", &error)]);
                 journal.record(&[Change { before: Some(rule), after: None }], |agent| {
                     middlebox.policy().name(agent)
                 })?;
             }
+        }
+        journal.take_ended().into_iter().for_each(|pid| middlebox.rest(pid));
+        for rule in middlebox.end_overruled(now) {
+            journal.record(&[Change { before: Some(rule), after: None }], |agent| {
+                middlebox.policy().name(agent)
+            })?;
         }
         log.write(clock.now(), Level::Info, "restored", &[("rules", &rules)]);
         Ok(journal)
@@ -240,6 +298,9 @@ impl Settings {
             inside: self.nat.inside.clone(),
             ports: self.nat.ports.0..=self.nat.ports.1,
             most_rules: self.limits.rules,
+            most_elements: self.limits.elements,
+            most_shapes: MOST_SHAPES,
+            measure: (self.filter == FilterKind::Nftables).then_some(footprint),
             most_sessions: self.limits.connections,
             announces: true,
         }
@@ -278,12 +339,14 @@ impl Settings {
     }
 
     fn check_limits(&self) -> Result<(), SetupError> {
-        let LimitSettings { connections, rules, output, patience } = &self.limits;
+        let LimitSettings { connections, rules, elements, output, backlog, patience } = &self.limits;
         let second = Duration::from_secs(1);
         let too_little = [
             ("max-lifetime", "1s", self.max_lifetime < second),
             ("[limits] connections", "1", *connections == 0),
             ("[limits] rules", "1", *rules == 0),
+            ("[limits] elements", "1", *elements == 0),
+            ("[limits] backlog", "1MiB", backlog.0 < 1 << 20),
             ("[limits] output", "128KiB", output.0 < Limits::LEAST_OUTPUT),
             ("[limits] patience", "1s", *patience < second),
         ];

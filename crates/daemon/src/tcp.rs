@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
 use hol_simco::{Framing, Message};
-use socket2::Socket;
+use socket2::{Socket, TcpKeepalive};
 
 use crate::line::{Heard, Line};
 
@@ -20,15 +20,21 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    /// Room that is kept for the next messages when all are sent.
-    const KEPT: usize = 64 * 1024;
+    /// Room that is kept for the next messages when all are sent: little, for there may be ten thousand connections.
+    const KEPT: usize = 4096;
 
     pub fn new(socket: Socket) -> io::Result<Self> {
         // Replies to pipelined requests are not held back for one another, and who has vanished is found out.
         socket.set_tcp_nodelay(true)?;
-        socket.set_keepalive(true)?;
+        socket.set_tcp_keepalive(&keepalive())?;
         Ok(Self { socket, waiting: Vec::new(), sent: 0 })
     }
+}
+
+/// Who has vanished is found out after four minutes: the kernel's own default is two hours and more.
+fn keepalive() -> TcpKeepalive {
+    let seconds = std::time::Duration::from_secs;
+    TcpKeepalive::new().with_time(seconds(120)).with_interval(seconds(30)).with_retries(4)
 }
 
 impl Line for Tcp {

@@ -20,7 +20,7 @@ fn serve<T>(settings: &Settings, agent: impl FnOnce(&mut Session) -> T) -> T {
     let (stop, stopped) = UnixStream::pair().unwrap();
     let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::sink()))).unwrap();
     let server = daemon.addresses().next().unwrap().address.to_string().parse().unwrap();
-    let daemon = thread::spawn(move || daemon.run(stopped));
+    let daemon = thread::spawn(move || daemon.run(stopped, |_| {}));
     let mut session = Session::open(&server, Box::new(Unauthenticated)).unwrap();
     let result = agent(&mut session);
     session.close().unwrap();

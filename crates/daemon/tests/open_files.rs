@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use hol_base::Time;
-use hol_daemon::{Level, Log, Settings};
+use hol_daemon::{Level, LimitSettings, Log, Settings};
 use hol_simco::{Message, Request, Tid, Version, length_of};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
@@ -20,11 +20,15 @@ fn processor_time() -> Time {
 #[test]
 fn without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on() {
     setrlimit(Resource::Nofile, Rlimit { current: Some(200), maximum: Some(200) }).unwrap();
-    let settings = Settings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..Settings::default() };
+    let limits = LimitSettings { connections: 100, ..LimitSettings::default() };
+    let many = Settings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..Settings::default() };
+    let error = many.open(Log::new(Level::Error, Box::new(std::io::sink()))).unwrap_err().to_string();
+    assert!(error.contains("LimitNOFILE=10064") && error.contains("set connections = 136"), "{error}");
+    let settings = Settings { limits, listen: vec!["127.0.0.1:0".parse().unwrap()], ..Settings::default() };
     let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::sink()))).unwrap();
     let address = daemon.addresses().next().unwrap().address;
     let (stop, stopped) = UnixStream::pair().unwrap();
-    let serving = thread::spawn(move || daemon.run(stopped));
+    let serving = thread::spawn(move || daemon.run(stopped, |_| {}));
 
     let mut hoard: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     hoard.pop().expect("room for the agent's own socket");

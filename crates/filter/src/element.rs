@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use hol_simco::IpVersion;
 
+use crate::ports::Block;
+
 /// What an element does to the packets that match it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
@@ -37,7 +39,7 @@ pub(crate) struct End {
     /// Bits of the prefix.
     pub length: u8,
     /// `None` is any.
-    pub port: Option<u16>,
+    pub port: Option<Block>,
 }
 
 /// What a NAT writes in the place of an end; without a port it leaves the port alone.
@@ -55,7 +57,7 @@ impl Element {
 
 impl End {
     /// A prefix, with the bits beyond it made zero.
-    pub fn new(address: IpAddr, length: u8, port: Option<u16>) -> Self {
+    pub fn new(address: IpAddr, length: u8, port: Option<Block>) -> Self {
         let address = match address {
             IpAddr::V4(v4) => IpAddr::V4((v4.to_bits() & mask_v4(length)).into()),
             IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & mask_v6(length)).into()),
@@ -70,7 +72,8 @@ impl End {
 
     /// One host, and the port if there is one.
     pub fn host(target: Target) -> Self {
-        Self::new(target.address, IpVersion::of(target.address).address_bits(), target.port)
+        let port = target.port.map(Block::of_port);
+        Self::new(target.address, IpVersion::of(target.address).address_bits(), port)
     }
 }
 

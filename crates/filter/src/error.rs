@@ -66,9 +66,16 @@ pub enum Unsupported {
     /// No NAT64 in nftables.
     #[error("nftables do not translate between IPv4 and IPv6")]
     ProtocolTranslation,
-    /// Each is an element of its own.
-    #[error("{0} pairs of ports are more than the 4096 that a rule may have; use a wildcard port")]
-    TooManyPorts(usize),
+    /// Each is an element of its own, in each direction.
+    #[error(
+        "{flows} pairs of ports are more than the {most} that such a rule may have; use a wildcard port at one end"
+    )]
+    TooManyPorts {
+        /// Pairs of ports, or of blocks of ports.
+        flows: usize,
+        /// The most of them.
+        most: usize,
+    },
     /// Middleboxes refuse these themselves.
     #[error("its port ranges do not fit each other")]
     PortRanges,

@@ -6,9 +6,10 @@ use hol_simco::{Action, AddressTuple, Addresses, Binding, Direction, IpVersion, 
 
 use crate::element::{Element, End, Role, Target};
 use crate::error::Unsupported;
+use crate::ports::Block;
 
-/// Flows of one rule at a time: every pair of ports is an element of its own.
-pub(crate) const MOST_FLOWS: usize = 4096;
+/// Elements of one rule: what a request may ask of the kernel at once.
+pub(crate) const MOST_ELEMENTS: usize = 512;
 
 /// Data between two ends, and what stands for them at the other side.
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +30,12 @@ pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Un
     match rule.action {
         Action::Reserve { .. } => Ok(Vec::new()),
         Action::Enable { parameters, internal, external, binding, .. } => {
-            let flows = parallel(&internal, &external, &binding)?;
             let inbound = parameters.direction != Direction::Outbound;
             let outbound = parameters.direction != Direction::Inbound;
-            let mut elements = Vec::with_capacity(flows.len());
+            let translations = [binding.outside, binding.inside].iter().flatten().count();
+            let each = (usize::from(inbound) + usize::from(outbound)) * (1 + translations);
+            let flows = parallel(&internal, &external, &binding, MOST_ELEMENTS / each)?;
+            let mut elements = Vec::with_capacity(each * flows.len());
             for flow in &flows {
                 elements.extend(inbound.then(|| flow.inbound()).into_iter().flatten());
                 elements.extend(outbound.then(|| flow.outbound()).into_iter().flatten());
@@ -40,7 +43,7 @@ pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Un
             Ok(elements)
         }
         Action::Disable { internal, external } => {
-            Ok(crossed(&internal, &external)?.iter().flat_map(Flow::blocked).collect())
+            Ok(crossed(&internal, &external, MOST_ELEMENTS / 2)?.iter().flat_map(Flow::blocked).collect())
         }
     }
 }
@@ -76,7 +79,7 @@ impl Flow {
     /// From anybody to an address of the middlebox, which stands for `end`.
     fn redirect(&self, address: Target, end: End) -> (Element, Option<Target>) {
         let element = self.element(Role::Dnat, End::any(address.address), End::host(address));
-        (element, Some(Target { address: end.address, port: end.port }))
+        (element, Some(Target { address: end.address, port: end.port.map(Block::first) }))
     }
 
     fn element(&self, role: Role, source: End, destination: End) -> Element {
@@ -85,37 +88,44 @@ impl Flow {
 }
 
 /// The flows of an enabled rule. Port ranges run in parallel: so does a NAT translate them, and that is why section
-/// 8.3.1 wants them equally long.
-fn parallel(a0: &AddressTuple, a3: &AddressTuple, binding: &Binding) -> Result<Vec<Flow>, Unsupported> {
+/// 8.3.1 wants them equally long. What pairs no ports is taken in blocks.
+fn parallel(
+    a0: &AddressTuple,
+    a3: &AddressTuple,
+    binding: &Binding,
+    most: usize,
+) -> Result<Vec<Flow>, Unsupported> {
     check_versions(a0, a3)?;
     let (internal_ports, external_ports) = (Ports::of(a0), Ports::of(a3));
-    let count = match (internal_ports.count(), external_ports.count()) {
-        (count, other) if count == other => count,
-        (count, _) if external_ports.first.is_none() => count,
-        (_, count) if internal_ports.first.is_none() => count,
-        _ => return Err(Unsupported::PortRanges),
-    };
-    check_count(count)?;
+    let is_paired = internal_ports.first.is_some() && external_ports.first.is_some();
+    if is_paired && internal_ports.count != external_ports.count {
+        return Err(Unsupported::PortRanges);
+    }
+    if !is_paired && *binding == Binding::default() {
+        return crossed(a0, a3, most);
+    }
+    let count = internal_ports.count().max(external_ports.count());
+    check_count(count, most)?;
     let flow = |n| {
         let (internal_port, external_port) = (internal_ports.nth(n), external_ports.nth(n));
+        let (internal, external) = (internal_port.map(Block::of_port), external_port.map(Block::of_port));
         Flow {
             outside: binding.outside.and_then(|a2| target(&a2, n, internal_port)),
             inside: binding.inside.and_then(|a1| target(&a1, n, external_port)),
-            ..Flow::between(end(a0, internal_port), end(a3, external_port), a0.protocol)
+            ..Flow::between(end(a0, internal), end(a3, external), a0.protocol)
         }
     };
     Ok((0..count).map(flow).collect())
 }
 
-/// The flows of a disabled rule: every port with every other, as section 8.8.1 has overlaps.
-fn crossed(a0: &AddressTuple, a3: &AddressTuple) -> Result<Vec<Flow>, Unsupported> {
+/// Every port with every other, as section 8.8.1 has overlaps of disabled rules.
+fn crossed(a0: &AddressTuple, a3: &AddressTuple, most: usize) -> Result<Vec<Flow>, Unsupported> {
     check_versions(a0, a3)?;
-    let (internal_ports, external_ports) = (Ports::of(a0), Ports::of(a3));
-    check_count(internal_ports.count() * external_ports.count())?;
-    let flow =
-        |n, m| Flow::between(end(a0, internal_ports.nth(n)), end(a3, external_ports.nth(m)), a0.protocol);
-    let with_every = |n| (0..external_ports.count()).map(move |m| flow(n, m));
-    Ok((0..internal_ports.count()).flat_map(with_every).collect())
+    let (internal_ports, external_ports) = (Ports::of(a0).blocks(), Ports::of(a3).blocks());
+    check_count(internal_ports.len() * external_ports.len(), most)?;
+    let flow = |internal, external| Flow::between(end(a0, internal), end(a3, external), a0.protocol);
+    let with_every = |internal| external_ports.iter().map(move |external| flow(internal, *external));
+    Ok(internal_ports.iter().copied().flat_map(with_every).collect())
 }
 
 /// The ports of a tuple: a wildcard counts as one.
@@ -140,13 +150,19 @@ impl Ports {
         self.count.into()
     }
 
+    /// The blocks that have them; `None` has all.
+    fn blocks(self) -> Vec<Option<Block>> {
+        let blocks = |first| Block::cover(first, self.count).into_iter().map(Some).collect();
+        self.first.map_or(vec![None], blocks)
+    }
+
     /// Ports beyond 65,535 are refused by the middlebox.
     fn nth(self, n: usize) -> Option<u16> {
         Some(self.first? + n as u16)
     }
 }
 
-fn end(tuple: &AddressTuple, port: Option<u16>) -> End {
+fn end(tuple: &AddressTuple, port: Option<Block>) -> End {
     match tuple.addresses {
         Addresses::Full { address, .. } => End::new(address, tuple.prefix_length, port),
         Addresses::ProtocolsOnly(IpVersion::V4) => End::any(Ipv4Addr::UNSPECIFIED.into()),
@@ -164,8 +180,8 @@ fn check_versions(a0: &AddressTuple, a3: &AddressTuple) -> Result<(), Unsupporte
     if a0.ip_version() == a3.ip_version() { Ok(()) } else { Err(Unsupported::ProtocolTranslation) }
 }
 
-fn check_count(count: usize) -> Result<(), Unsupported> {
-    if count <= MOST_FLOWS { Ok(()) } else { Err(Unsupported::TooManyPorts(count)) }
+fn check_count(flows: usize, most: usize) -> Result<(), Unsupported> {
+    if flows <= most { Ok(()) } else { Err(Unsupported::TooManyPorts { flows, most }) }
 }
 
 #[cfg(test)]
@@ -191,7 +207,8 @@ mod tests {
 
     fn ports(elements: &[(Element, Option<Target>)]) -> Vec<(Option<u16>, Option<u16>, Option<u16>)> {
         let ports = |(element, target): &(Element, Option<Target>)| {
-            (element.source.port, element.destination.port, target.and_then(|target| target.port))
+            let port = |end: &End| end.port.map(Block::first);
+            (port(&element.source), port(&element.destination), target.and_then(|target| target.port))
         };
         elements.iter().map(ports).collect()
     }
@@ -225,7 +242,7 @@ mod tests {
         let v6 = refusal(a0("10.0.0.1:5004", 1), a3("[2001:db8::1]:6004", 1));
         assert_eq!(v6, Unsupported::ProtocolTranslation);
         let long = refusal(a0("10.0.0.1:1024", 5000), a3("198.51.100.7:1024", 5000));
-        assert_eq!(long, Unsupported::TooManyPorts(5000));
+        assert_eq!(long, Unsupported::TooManyPorts { flows: 5000, most: MOST_ELEMENTS });
         let uneven = refusal(a0("10.0.0.1:5004", 2), a3("198.51.100.7:6004", 3));
         assert_eq!(uneven, Unsupported::PortRanges);
     }

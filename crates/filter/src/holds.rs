@@ -9,10 +9,15 @@ use hol_simco::{Change, Pid, Rule};
 use crate::FilterError;
 use crate::element::{Element, Target};
 use crate::flow::elements;
+use crate::shape::Shape;
 
 /// Every element with the rules that want it. Two rules may want the same one: it stands as long as either does.
 #[derive(Debug, Default)]
-pub(crate) struct Holds(BTreeMap<(Element, Time, Pid), Option<Target>>);
+pub(crate) struct Holds {
+    wanted: BTreeMap<(Element, Time, Pid), Option<Target>>,
+    /// How many of them have each shape.
+    shapes: BTreeMap<Shape, usize>,
+}
 
 /// How an element stands in the filter: as the rule has it that ends last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,13 +71,13 @@ impl Holds {
     pub fn standing(&self, element: &Element) -> Option<Standing> {
         let first = (*element, Time::ZERO, Pid(0));
         let last = (*element, Time::MAX, Pid(u32::MAX));
-        let (&(_, end, _), &target) = self.0.range(first..=last).next_back()?;
+        let (&(_, end, _), &target) = self.wanted.range(first..=last).next_back()?;
         Some(Standing { end, target })
     }
 
     /// Every element, and how the filter has to have it.
     pub fn all(&self) -> impl Iterator<Item = (Element, Standing)> {
-        let mut holds = self.0.iter().peekable();
+        let mut holds = self.wanted.iter().peekable();
         std::iter::from_fn(move || {
             loop {
                 let (&(element, end, _), &target) = holds.next()?;
@@ -81,6 +86,16 @@ impl Holds {
                 }
             }
         })
+    }
+
+    /// How many elements there are, those that several rules want counted for each.
+    pub fn len(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// The shapes of all elements.
+    pub fn shapes(&self) -> impl Iterator<Item = Shape> {
+        self.shapes.keys().copied()
     }
 
     fn touch(&self, touched: &mut BTreeMap<Element, Touched>, element: Element, change: usize) {
@@ -94,13 +109,28 @@ impl Holds {
 
     fn take(&mut self, rule: &Rule, wanted: &[(Element, Option<Target>)]) {
         for (element, target) in wanted {
-            self.0.insert((*element, rule.expires, rule.pid), *target);
+            if self.wanted.insert((*element, rule.expires, rule.pid), *target).is_none() {
+                *self.shapes.entry(Shape::of(element)).or_default() += 1;
+            }
         }
     }
 
     fn give_back(&mut self, rule: &Rule, wanted: &[(Element, Option<Target>)]) {
         for (element, _) in wanted {
-            self.0.remove(&(*element, rule.expires, rule.pid));
+            if self.wanted.remove(&(*element, rule.expires, rule.pid)).is_some() {
+                self.forget(Shape::of(element));
+            }
+        }
+    }
+}
+
+impl Holds {
+    /// One element fewer has this shape.
+    fn forget(&mut self, shape: Shape) {
+        let count = self.shapes.get_mut(&shape).expect("it was counted");
+        *count -= 1;
+        if *count == 0 {
+            self.shapes.remove(&shape);
         }
     }
 }
@@ -141,7 +171,8 @@ mod tests {
     fn standings(holds: &Holds) -> BTreeMap<Option<u16>, Time> {
         let all: BTreeMap<_, _> = holds.all().collect();
         assert!(all.iter().all(|(element, standing)| holds.standing(element) == Some(*standing)));
-        all.into_iter().map(|(element, standing)| (element.destination.port, standing.end)).collect()
+        let port = |element: Element| element.destination.port.map(|port| port.first());
+        all.into_iter().map(|(element, standing)| (port(element), standing.end)).collect()
     }
 
     proptest! {

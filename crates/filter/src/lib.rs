@@ -10,13 +10,17 @@ mod config;
 mod element;
 mod error;
 mod flow;
+mod footprint;
 mod holds;
 mod nftables;
 mod null;
+mod ports;
 mod recording;
+mod shape;
 
 pub use config::{Config, ConfigError, Interfaces, Pool, Unmatched};
 pub use error::{FilterError, Unsupported};
+pub use footprint::{MOST_SHAPES, footprint};
 pub use nftables::Nftables;
 pub use null::NullFilter;
 pub use recording::RecordingFilter;
@@ -27,8 +31,15 @@ pub trait PacketFilter: Send {
     /// nobody says so again.
     fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError>;
 
-    /// Makes exactly these rules hold, whatever held before, and says what that took.
+    /// Makes exactly these rules hold, whatever held before, and says what that takes. If it takes long, some of what is
+    /// missing is missing until [`go_on`](Self::go_on) says that nothing is.
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError>;
+
+    /// Goes on with a reconciliation for a few milliseconds. Changes may be applied in between.
+    fn go_on(&mut self, now: Time) -> Result<Progress, FilterError> {
+        let _ = now;
+        Ok(Progress::Done)
+    }
 
     /// True if nobody else can change what holds.
     fn is_guarded(&self) -> bool {
@@ -39,6 +50,17 @@ pub trait PacketFilter: Send {
     fn is_touched(&mut self) -> bool {
         false
     }
+}
+
+/// How far a reconciliation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Some of what rules want is missing.
+    GoesOn,
+    /// All is there that rules want. Whether there is more is still looked for: go on in a second.
+    Waits,
+    /// Exactly what rules want is there.
+    Done,
 }
 
 /// What a filter lacked, and had too much. One that is as it has to be has neither.

@@ -7,8 +7,8 @@ mod ownership;
 mod reconcile;
 mod ruleset;
 mod sets;
-mod shape;
 mod steps;
+mod survey;
 mod transaction;
 mod watch;
 
@@ -17,12 +17,14 @@ use hol_simco::{Change, Rule};
 
 use self::kernel::{Kernel, NO_ENTRY, Refusal};
 use self::ownership::Ownership;
+use self::reconcile::Missing;
 use self::sets::Sets;
 use self::steps::Steps;
+use self::survey::Survey;
 use self::transaction::Transaction;
 use self::watch::Watch;
 use crate::holds::Holds;
-use crate::{Config, FilterError, Mended, PacketFilter};
+use crate::{Config, FilterError, Mended, PacketFilter, Progress};
 
 /// Rules as elements of sets, in a table of their own. The kernel ends their lifetimes, whether anybody is there or not.
 #[derive(Debug)]
@@ -35,8 +37,12 @@ pub struct Nftables {
     holds: Holds,
     /// Where the table has it.
     sets: Sets,
-    /// True once the table is known to be as the two say.
+    /// True once the table is known to be as the two say, but for what is missing.
     is_known: bool,
+    /// What a reconciliation has not got to yet.
+    missing: Vec<Missing>,
+    /// A look for what is surplus in a large table.
+    survey: Option<Survey>,
 }
 
 impl Nftables {
@@ -49,6 +55,7 @@ impl Nftables {
     pub fn open(config: Config) -> Result<Self, FilterError> {
         let kernel = Kernel::open()?;
         let ownership = if config.is_guarded() { Ownership::ask(&kernel)? } else { Ownership::Everybodys };
+        ownership.check(&kernel, config.table())?;
         Ok(Self {
             config,
             kernel,
@@ -57,6 +64,8 @@ impl Nftables {
             holds: Holds::default(),
             sets: Sets::default(),
             is_known: false,
+            missing: Vec::new(),
+            survey: None,
         })
     }
 
@@ -103,6 +112,14 @@ impl Nftables {
         Err(self.changed())
     }
 
+    /// A survey is not to take for surplus what comes while it looks.
+    fn note_added(&mut self, sets: &Sets, steps: &Steps) {
+        if let Some(survey) = &mut self.survey {
+            let named = steps.additions().filter_map(|(shape, key)| Some((sets.name(shape)?, key)));
+            named.for_each(|(set, key)| survey.note_added(set, key));
+        }
+    }
+
     /// What a refusal means that cannot be cured.
     fn reason(&self, refusal: Refusal, steps: &Steps) -> FilterError {
         match (steps.change_of(refusal.sequence), refusal.reason(self.config.table())) {
@@ -129,6 +146,7 @@ impl PacketFilter for Nftables {
             return Ok(());
         }
         let made = self.sets.with(&steps, &self.holds).and_then(|sets| {
+            self.note_added(&sets, &steps);
             self.commit(now, &sets, steps, |transaction| self.sets.change(&sets, transaction, &self.config))?;
             Ok(sets)
         });
@@ -146,6 +164,19 @@ impl PacketFilter for Nftables {
 
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError> {
         self.mend(now, Holds::of(rules.iter().filter(|rule| rule.is_in_force(now)))?)
+    }
+
+    fn go_on(&mut self, now: Time) -> Result<Progress, FilterError> {
+        if self.is_known && !self.missing.is_empty() {
+            self.add_missing(now)?;
+        }
+        if !self.missing.is_empty() {
+            Ok(Progress::GoesOn)
+        } else if self.survey.is_none() || self.finish_survey(now)? {
+            Ok(Progress::Done)
+        } else {
+            Ok(Progress::Waits)
+        }
     }
 
     fn is_guarded(&self) -> bool {

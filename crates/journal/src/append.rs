@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use crate::frame::{self, Place};
 use crate::{Durability, JournalError};
 
 /// A segment that grows.
@@ -14,19 +15,22 @@ pub(crate) struct Appender {
     path: PathBuf,
     /// Octets of whole frames.
     end: u64,
+    /// The place of the next.
+    place: Place,
     /// Why nobody knows what is on the disk.
     broken: Option<String>,
 }
 
 impl Appender {
     /// Goes on behind the first `end` octets of a file, which are all that it has.
-    pub fn new(file: File, path: PathBuf, end: u64) -> Self {
-        Self { file, path, end, broken: None }
+    pub fn new(file: File, path: PathBuf, end: u64, place: Place) -> Self {
+        Self { file, path, end, place, broken: None }
     }
 
-    /// Writes a frame; it is as durable as wanted on return.
-    pub fn append(&mut self, frame: &[u8], durability: Durability) -> Result<(), JournalError> {
+    /// Seals a frame and writes it; it is as durable as wanted on return.
+    pub fn append(&mut self, frame: &mut [u8], durability: Durability) -> Result<(), JournalError> {
         self.check()?;
+        let next = frame::seal(frame, self.place);
         if let Err(source) = self.file.write_all_at(frame, self.end) {
             self.take_back()?;
             return Err(JournalError::Refused { path: self.path.clone(), source });
@@ -35,7 +39,13 @@ impl Appender {
             self.sync()?;
         }
         self.end += frame.len() as u64;
+        self.place = next;
         Ok(())
+    }
+
+    /// Says that this is all of the segment, and has the disk keep it. It may go on nevertheless, if no other follows.
+    pub fn close(&mut self) -> Result<(), JournalError> {
+        self.append(&mut frame::close(self.place), Durability::Synced)
     }
 
     /// Has the disk keep what was written.
@@ -67,29 +77,29 @@ mod tests {
 
     fn appender(path: &str) -> Appender {
         let file = File::options().read(true).write(true).open(path).unwrap();
-        Appender::new(file, path.into(), 0)
+        Appender::new(file, path.into(), 0, Place::first(1))
     }
 
     /// /dev/null takes octets, but cannot be synced.
     #[test]
     fn after_a_failed_sync_nothing_is_recorded_any_more_though_it_would_seem_to_succeed() {
         let mut appender = appender("/dev/null");
-        appender.append(b"frame", Durability::Buffered).unwrap();
-        let error = appender.append(b"frame", Durability::Synced).unwrap_err();
+        appender.append(&mut [0; 24], Durability::Buffered).unwrap();
+        let error = appender.append(&mut [0; 24], Durability::Synced).unwrap_err();
         assert!(
             error.to_string().contains("/dev/null: what is on the disk is unknown, since fdatasync"),
             "{error}"
         );
-        let again = appender.append(b"frame", Durability::Buffered).unwrap_err();
+        let again = appender.append(&mut [0; 24], Durability::Buffered).unwrap_err();
         assert_eq!(again.to_string(), error.to_string());
-        assert_eq!(appender.end, 5);
+        assert_eq!(appender.end, 24);
     }
 
     /// /dev/full has no room, and cannot be cut.
     #[test]
     fn what_cannot_be_taken_back_breaks_the_journal() {
         let mut appender = appender("/dev/full");
-        let error = appender.append(b"frame", Durability::Buffered).unwrap_err();
+        let error = appender.append(&mut [0; 24], Durability::Buffered).unwrap_err();
         assert!(matches!(error, JournalError::Broken { .. }), "{error}");
     }
 }

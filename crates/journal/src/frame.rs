@@ -1,11 +1,66 @@
-//! Frames: the entries of one batch with a length and a checksum.
+//! Frames: the entries of one batch with a length, a checksum, and its place behind the frame before.
+//!
+//! ```text
+//! mark | checksum | length | sequence (8) | checksum of the frame before | entries
+//! ```
+//!
+//! Each frame is whole by itself, so that it is found behind damage; and it names its place, so that one that was removed,
+//! repeated or exchanged is seen.
 
 use std::io::{self, Read};
 
-/// Octets before the entries: mark, checksum, length.
-const HEADER: usize = 12;
+use crate::bits;
+
 /// Begins each frame, so that frames behind damage can be found. 0xF5 is in no name.
 const MARK: [u8; 4] = *b"\xF5hol";
+/// Where the length begins, and with it what the checksum is of.
+const LENGTH: usize = 8;
+/// Octets before the entries.
+const HEADER: usize = Format::Chained.header();
+
+/// What a segment's frames look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Of earlier versions: without a place.
+    Loose,
+    Chained,
+}
+
+impl Format {
+    const fn header(self) -> usize {
+        match self {
+            Self::Loose => 12,
+            Self::Chained => 24,
+        }
+    }
+}
+
+/// The place of a frame in its segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Counted from 1.
+    sequence: u64,
+    /// The checksum of the frame before; of the first, that of the segment's number.
+    before: u32,
+}
+
+impl Place {
+    /// The first of a segment.
+    pub fn first(segment: u64) -> Self {
+        Self { sequence: 1, before: crc32c::crc32c(&segment.to_be_bytes()) }
+    }
+
+    fn behind(self, checksum: u32) -> Self {
+        Self { sequence: self.sequence + 1, before: checksum }
+    }
+
+    fn to_octets(self) -> [u8; 12] {
+        let mut octets = [0; 12];
+        octets[..8].copy_from_slice(&self.sequence.to_be_bytes());
+        octets[8..].copy_from_slice(&self.before.to_be_bytes());
+        octets
+    }
+}
 
 /// Makes `out` a frame without entries; append them, then [`seal`] it.
 pub(crate) fn begin(out: &mut Vec<u8>) {
@@ -18,31 +73,39 @@ pub(crate) fn is_empty(frame: &[u8]) -> bool {
     frame.len() <= HEADER
 }
 
-/// Completes a frame.
-pub(crate) fn seal(frame: &mut [u8]) {
+/// Completes a frame for its place. Returns the place of the next.
+pub(crate) fn seal(frame: &mut [u8], place: Place) -> Place {
     let length = u32::try_from(frame.len() - HEADER).expect("no batch has 4 GiB of changes");
-    frame[8..HEADER].copy_from_slice(&length.to_be_bytes());
-    let checksum = crc32c::crc32c(&frame[8..]);
-    frame[4..8].copy_from_slice(&checksum.to_be_bytes());
+    frame[LENGTH..LENGTH + 4].copy_from_slice(&length.to_be_bytes());
+    frame[LENGTH + 4..HEADER].copy_from_slice(&place.to_octets());
+    let checksum = crc32c::crc32c(&frame[LENGTH..]);
+    frame[4..LENGTH].copy_from_slice(&checksum.to_be_bytes());
     frame[..4].copy_from_slice(&MARK);
+    place.behind(checksum)
 }
 
-/// Mark, checksum and length.
-fn parse_header(header: [u8; HEADER]) -> Option<(u32, u32)> {
-    let [m0, m1, m2, m3, c0, c1, c2, c3, l0, l1, l2, l3] = header;
-    let numbers = (u32::from_be_bytes([c0, c1, c2, c3]), u32::from_be_bytes([l0, l1, l2, l3]));
-    ([m0, m1, m2, m3] == MARK).then_some(numbers)
+/// A frame without entries: nothing follows it in its segment, so one whose end is missing is seen.
+pub(crate) fn close(place: Place) -> Vec<u8> {
+    let mut frame = Vec::new();
+    begin(&mut frame);
+    seal(&mut frame, place);
+    frame
 }
 
-fn checksum(entries: &[u8]) -> u32 {
-    let length = entries.len() as u32;
-    crc32c::crc32c_append(crc32c::crc32c(&length.to_be_bytes()), entries)
+/// Checksum and length of a frame that begins here.
+fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
+    let number =
+        |at| octets.get(at..at + 4).map(|octets| u32::from_be_bytes(octets.try_into().expect("four")));
+    let numbers = number(4).zip(number(LENGTH));
+    numbers.filter(|_| octets.starts_with(&MARK))
 }
 
 /// What comes next in a segment.
 pub(crate) enum Next<'a> {
     /// The entries of a whole frame, which begins there.
     Frame(u64, &'a [u8]),
+    /// A whole frame begins there that does not follow the one before.
+    Elsewhere(u64),
     /// Nothing more.
     End,
     /// Octets that are no whole frame.
@@ -52,16 +115,19 @@ pub(crate) enum Next<'a> {
 /// Reads the frames of a segment, one at a time.
 pub(crate) struct Frames<R> {
     source: R,
+    format: Format,
     /// Where the next frame begins, and where the segment ends.
     offset: u64,
     end: u64,
-    entries: Vec<u8>,
+    place: Place,
+    is_closed: bool,
+    octets: Vec<u8>,
 }
 
 impl<R: Read> Frames<R> {
     /// The frames of a source that stands at `offset` of `end` octets.
-    pub fn new(source: R, offset: u64, end: u64) -> Self {
-        Self { source, offset, end, entries: Vec::new() }
+    pub fn new(source: R, offset: u64, end: u64, format: Format, place: Place) -> Self {
+        Self { source, format, offset, end, place, is_closed: false, octets: Vec::new() }
     }
 
     /// Octets up to the end of the last whole frame.
@@ -69,69 +135,120 @@ impl<R: Read> Frames<R> {
         self.offset
     }
 
+    /// The place of what comes next.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     /// True if nothing lies behind the last whole frame.
     pub fn are_at_end(&self) -> bool {
         self.offset == self.end
     }
 
+    /// True if the last frame says that it is the last. Earlier versions had none that did.
+    pub fn are_closed(&self) -> bool {
+        self.is_closed || self.format == Format::Loose
+    }
+
     /// The next frame. Behind [`Next::Broken`] there is none to be had.
     pub fn next(&mut self) -> io::Result<Next<'_>> {
-        let left = self.end - self.offset;
+        let (left, header) = (self.end - self.offset, self.format.header());
         if left == 0 {
             return Ok(Next::End);
         }
-        let mut header = [0; HEADER];
-        if left < HEADER as u64 {
+        if left < header as u64 {
             return Ok(Next::Broken);
         }
-        self.source.read_exact(&mut header)?;
+        self.octets.resize(header, 0);
+        self.source.read_exact(&mut self.octets)?;
         // A length is not believed before it fits into the file.
-        let Some((expected, length)) =
-            parse_header(header).filter(|(_, length)| u64::from(*length) <= left - HEADER as u64)
-        else {
-            return Ok(Next::Broken);
-        };
-        self.entries.resize(length as usize, 0);
-        self.source.read_exact(&mut self.entries)?;
-        if checksum(&self.entries) != expected {
+        let promised =
+            parse_header(&self.octets).filter(|(_, length)| u64::from(*length) <= left - header as u64);
+        let Some((expected, length)) = promised else { return Ok(Next::Broken) };
+        self.octets.resize(header + length as usize, 0);
+        self.source.read_exact(&mut self.octets[header..])?;
+        if crc32c::crc32c(&self.octets[LENGTH..]) != expected {
             return Ok(Next::Broken);
         }
         let begin = self.offset;
-        self.offset += HEADER as u64 + u64::from(length);
-        Ok(Next::Frame(begin, &self.entries))
+        if self.format == Format::Chained && self.octets[LENGTH + 4..header] != self.place.to_octets() {
+            return Ok(Next::Elsewhere(begin));
+        }
+        self.offset += self.octets.len() as u64;
+        self.place = self.place.behind(expected);
+        self.is_closed = length == 0;
+        Ok(Next::Frame(begin, &self.octets[header..]))
     }
 }
 
 /// True if there is a whole frame anywhere in these octets.
-pub(crate) fn any_in(octets: &[u8]) -> bool {
+pub(crate) fn any_in(octets: &[u8], format: Format) -> bool {
     let marks = octets.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
     marks.map(|(at, _)| &octets[at..]).any(|frame| {
-        let Some((header, rest)) = frame.split_first_chunk::<HEADER>() else { return false };
-        let Some((expected, length)) = parse_header(*header) else { return false };
-        rest.get(..length as usize).is_some_and(|entries| checksum(entries) == expected)
+        let Some((expected, length)) = parse_header(frame) else { return false };
+        let end = format.header() + length as usize;
+        frame.get(LENGTH..end).is_some_and(|checked| crc32c::crc32c(checked) == expected)
     })
+}
+
+/// True if these octets at the end of a segment are a frame of which one bit has changed since it was written: not one
+/// that was half written.
+pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
+    let Some((header, entries)) = octets.split_at_checked(format.header()) else { return false };
+    let length = u32::from_be_bytes(header[LENGTH..LENGTH + 4].try_into().expect("four"));
+    let is_at_end = |length: u32| length as usize == entries.len();
+    let checksum = u32::from_be_bytes(header[4..LENGTH].try_into().expect("four"));
+    let found = crc32c::crc32c(&octets[LENGTH..]);
+    let bits_off =
+        |one: &[u8], other: &[u8]| -> u32 { one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum() };
+    let mark_off = bits_off(&header[..4], &MARK);
+    // One in the length is one in what the checksum is of; it then ends where it should not.
+    let length_off = (length ^ entries.len() as u32).count_ones();
+    match (mark_off, length_off) {
+        (1, 0) => found == checksum,
+        (0, 0) if is_at_end(length) => {
+            (found ^ checksum).count_ones() == 1
+                || bits::is_of_one_bit(found ^ checksum, octets.len() - LENGTH)
+        }
+        (0, 1) => {
+            let mut right = octets[LENGTH..].to_vec();
+            right[..4].copy_from_slice(&(entries.len() as u32).to_be_bytes());
+            crc32c::crc32c(&right) == checksum
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const FIRST: Place = Place { sequence: 1, before: 7 };
+
     fn frame(entries: &[u8]) -> Vec<u8> {
+        frame_at(FIRST, entries).0
+    }
+
+    fn frame_at(place: Place, entries: &[u8]) -> (Vec<u8>, Place) {
         let mut out = Vec::new();
         begin(&mut out);
         out.extend_from_slice(entries);
-        seal(&mut out);
-        out
+        let next = seal(&mut out, place);
+        (out, next)
     }
 
     /// How many frames are whole, up to which octet, and whether the rest is none.
     fn read(octets: &[u8]) -> (usize, u64, bool) {
-        let mut frames = Frames::new(octets, 0, octets.len() as u64);
+        let mut frames = Frames::new(octets, 0, octets.len() as u64, Format::Chained, FIRST);
         for count in 0.. {
             match frames.next().unwrap() {
                 Next::Frame(..) => {}
                 Next::End => return (count, frames.offset(), false),
-                Next::Broken => return (count, frames.offset(), true),
+                Next::Broken | Next::Elsewhere(_) => return (count, frames.offset(), true),
             }
         }
         unreachable!()
@@ -139,7 +256,8 @@ mod tests {
 
     #[test]
     fn a_frame_that_is_cut_anywhere_is_broken_and_those_before_it_are_whole() {
-        let (first, second) = (frame(b"one"), frame(b"another"));
+        let (first, next) = frame_at(FIRST, b"one");
+        let second = frame_at(next, b"another").0;
         let both = [&first[..], &second].concat();
         assert_eq!(read(&both), (2, both.len() as u64, false));
         assert_eq!(read(&first), (1, first.len() as u64, false));
@@ -155,6 +273,9 @@ mod tests {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(read(&bad), (0, 0, true), "bit {bit}");
+            assert!(is_one_bit_off(&bad, Format::Chained), "bit {bit}");
+            bad[(bit / 8 + 5) % good.len()] ^= 3;
+            assert!(!is_one_bit_off(&bad, Format::Chained), "more than bit {bit}");
         }
     }
 
@@ -162,9 +283,42 @@ mod tests {
     fn a_frame_is_found_behind_octets_that_are_none() {
         let (mut damaged, whole) = (frame(b"damaged"), frame(b"whole"));
         damaged[HEADER] ^= 1;
-        assert!(!any_in(&damaged));
-        assert!(any_in(&[&damaged[..], &whole].concat()));
-        assert!(!any_in(&[&damaged[..], &whole[..whole.len() - 1]].concat()));
-        assert!(!any_in(&[0; 100]));
+        assert!(!any_in(&damaged, Format::Chained));
+        assert!(any_in(&[&damaged[..], &whole].concat(), Format::Chained));
+        assert!(!any_in(&[&damaged[..], &whole[..whole.len() - 1]].concat(), Format::Chained));
+        assert!(!any_in(&[0; 100], Format::Chained));
+    }
+
+    #[test]
+    fn frames_that_are_removed_repeated_or_exchanged_are_in_the_wrong_place() {
+        let mut place = FIRST;
+        let frames = [b"one", b"two", b"six", b"ten"].map(|entries| {
+            let (octets, next) = frame_at(place, entries);
+            place = next;
+            octets
+        });
+        let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| &frames[n][..]);
+        assert_eq!(read(&[a, b, c, d].concat()).0, 4);
+        for (wrong, whole) in [
+            ([a, c, d].concat(), 1),
+            ([b, c, d].concat(), 0),
+            ([a, a, b, c].concat(), 1),
+            ([a, b, b, c].concat(), 2),
+            ([a, c, b, d].concat(), 1),
+        ] {
+            let (count, _, is_wrong) = read(&wrong);
+            assert_eq!((count, is_wrong), (whole, true));
+        }
+    }
+
+    #[test]
+    fn what_was_half_written_is_no_flipped_bit() {
+        let whole = frame(&[0xA5; 4000]);
+        for end in (1..whole.len()).step_by(7) {
+            assert!(!is_one_bit_off(&whole[..end], Format::Chained), "{end}");
+            let mut unwritten = whole.clone();
+            unwritten[end..].fill(0);
+            assert!(!is_one_bit_off(&unwritten, Format::Chained), "{end}");
+        }
     }
 }

@@ -5,9 +5,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
-use hol_simco::{AgentId, Change, Owner, Recorded};
+use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
 
 use crate::append::Appender;
+use crate::frame::{Format, Place};
+use crate::lasting::SegmentEnd;
 use crate::recovery::{Recovered, recover};
 use crate::segment::{self, Start};
 use crate::{JournalError, Torn, compaction, entry, frame};
@@ -37,6 +39,8 @@ pub struct Journal {
     superseded: u64,
     compaction: Option<JoinHandle<Result<(), JournalError>>>,
     torn: Option<Torn>,
+    /// PIDs of rules that had ended when it was opened, as far as it says.
+    ended: Vec<Pid>,
     /// The frame that is being written, kept for its memory.
     frame: Vec<u8>,
 }
@@ -52,13 +56,24 @@ impl Journal {
         let lock = lock(dir)?;
         let mut recovered = recover(dir)?;
         let appender = match recovered.segments.last() {
-            Some(last) => resume(segment::path(dir, *last), recovered.end, recovered.torn.is_some())?,
+            Some(last) => {
+                let (last, end) = (*last, recovered.end.expect("a segment has an end"));
+                let appender = resume(segment::path(dir, last), &end, recovered.torn.is_some())?;
+                match end.format {
+                    Format::Chained => appender,
+                    // What an earlier version has written stays as it is.
+                    Format::Loose => {
+                        recovered.segments.push(last + 1);
+                        begin(dir, last + 1, Start::Before)?
+                    }
+                }
+            }
             None => {
                 recovered.segments.push(1);
                 begin(dir, 1, Start::Nothing)?
             }
         };
-        let Recovered { rules, entries, segments, torn, .. } = recovered;
+        let Recovered { rules, ended, entries, segments, torn, .. } = recovered;
         let held = rules.len() as u64;
         let journal = Self {
             dir: dir.to_owned(),
@@ -70,6 +85,7 @@ impl Journal {
             superseded: entries - held,
             compaction: None,
             torn,
+            ended,
             frame: Vec::new(),
         };
         Ok((journal, rules))
@@ -86,6 +102,12 @@ impl Journal {
         self.torn.as_ref()
     }
 
+    /// The PIDs of rules that had ended when the journal was opened, the latest last; those of long ago are forgotten. Empty
+    /// when asked again.
+    pub fn take_ended(&mut self) -> Vec<Pid> {
+        std::mem::take(&mut self.ended)
+    }
+
     /// Records the changes of a batch: all or, on an error, none. They are durable on return.
     pub fn record(
         &mut self,
@@ -97,8 +119,7 @@ impl Journal {
         if frame::is_empty(&self.frame) {
             return Ok(());
         }
-        frame::seal(&mut self.frame);
-        self.appender.append(&self.frame, self.durability)?;
+        self.appender.append(&mut self.frame, self.durability)?;
         changes.iter().for_each(|change| self.count(change));
         Ok(())
     }
@@ -138,7 +159,7 @@ impl Journal {
     /// Leaves the segments to a thread, and begins another.
     fn begin_compaction(&mut self) -> Result<(), JournalError> {
         // A segment is followed by another only if it is whole.
-        self.appender.sync()?;
+        self.appender.close()?;
         let next = self.segments[self.segments.len() - 1] + 1;
         self.appender = begin(&self.dir, next, Start::Before)?;
         let (dir, finished) = (self.dir.clone(), self.segments.clone());
@@ -176,15 +197,15 @@ fn lock(dir: &Path) -> Result<File, JournalError> {
 }
 
 /// Goes on behind the whole frames of a segment, and cuts off the rest.
-fn resume(path: PathBuf, end: u64, is_torn: bool) -> Result<Appender, JournalError> {
+fn resume(path: PathBuf, end: &SegmentEnd, is_torn: bool) -> Result<Appender, JournalError> {
     let file = File::options().write(true).open(&path).map_err(JournalError::io("open", &path))?;
     if is_torn {
-        file.set_len(end).and_then(|()| file.sync_all()).map_err(JournalError::io("cut", &path))?;
+        file.set_len(end.offset).and_then(|()| file.sync_all()).map_err(JournalError::io("cut", &path))?;
     }
-    Ok(Appender::new(file, path, end))
+    Ok(Appender::new(file, path, end.offset, end.place))
 }
 
 fn begin(dir: &Path, number: u64, start: Start) -> Result<Appender, JournalError> {
     let file = segment::create(dir, number, start, |_| Ok(()))?;
-    Ok(Appender::new(file, segment::path(dir, number), segment::HEADER as u64))
+    Ok(Appender::new(file, segment::path(dir, number), segment::HEADER as u64, Place::first(number)))
 }

@@ -4,13 +4,13 @@
 //! itself.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hol_simco::{Pid, Recorded};
 
 use crate::JournalError;
 use crate::entry::{Entry, parse_all};
-use crate::frame::Next;
+use crate::frame::{Format, Next, Place};
 use crate::segment::{self, Reader};
 
 /// The lasting entries of some segments.
@@ -18,18 +18,32 @@ use crate::segment::{self, Reader};
 pub(crate) struct Lasting {
     /// For each rule, the number of its last entry.
     numbers: BTreeMap<Pid, u64>,
+    /// Rules that have ended, in the order in which they did.
+    pub ended: Vec<Pid>,
     /// How many entries there are in all.
     pub entries: u64,
-    /// For each segment, where its whole frames end.
-    pub ends: Vec<u64>,
+    /// For each segment, how its whole frames end.
+    pub ends: Vec<SegmentEnd>,
+}
+
+/// How the whole frames of a segment end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SegmentEnd {
+    /// Where, in octets.
+    pub offset: u64,
+    pub format: Format,
+    /// The place of another frame.
+    pub place: Place,
+    /// True if the last says that it is the last.
+    pub is_closed: bool,
 }
 
 impl Lasting {
-    /// Reads the segments for the first time.
-    pub fn of(paths: &[PathBuf]) -> Result<Self, JournalError> {
+    /// Reads the segments, with their numbers, for the first time.
+    pub fn of(dir: &Path, numbers: &[u64]) -> Result<Self, JournalError> {
         let mut lasting = Self::default();
-        for path in paths {
-            let end = for_each_entry(path, |entry, _| {
+        for number in numbers {
+            let end = for_each_entry(dir, *number, |entry, _| {
                 lasting.entries += 1;
                 match entry {
                     Entry::Holds(recorded) => {
@@ -37,6 +51,7 @@ impl Lasting {
                     }
                     Entry::Ended(pid) => {
                         lasting.numbers.remove(&pid).ok_or("a rule ends that never began")?;
+                        lasting.ended.push(pid);
                     }
                 }
                 Ok(())
@@ -54,12 +69,13 @@ impl Lasting {
     /// Reads the same segments again: calls `visit` with each rule that holds, and with the octets of its entry.
     pub fn for_each(
         &self,
-        paths: &[PathBuf],
+        dir: &Path,
+        numbers: &[u64],
         mut visit: impl FnMut(Recorded, &[u8]),
     ) -> Result<(), JournalError> {
         let mut number = 0;
-        for path in paths {
-            for_each_entry(path, |entry, octets| {
+        for segment in numbers {
+            for_each_entry(dir, *segment, |entry, octets| {
                 number += 1;
                 match entry {
                     Entry::Holds(recorded) if self.numbers.get(&recorded.rule.pid) == Some(&number) => {
@@ -77,12 +93,15 @@ impl Lasting {
 /// Calls `visit` with each entry of a segment and its octets, and returns where its whole frames end. What `visit` has
 /// against an entry is damage.
 fn for_each_entry(
-    path: &Path,
+    dir: &Path,
+    number: u64,
     visit: impl FnMut(Entry, &[u8]) -> Result<(), &'static str>,
-) -> Result<u64, JournalError> {
-    let (_, mut frames) = segment::read(path)?;
-    for_each_entry_of(&mut frames, path, visit)?;
-    Ok(frames.offset())
+) -> Result<SegmentEnd, JournalError> {
+    let path = segment::path(dir, number);
+    let (_, mut frames) = segment::read(&path, number)?;
+    for_each_entry_of(&mut frames, &path, visit)?;
+    let (offset, format, place) = (frames.offset(), frames.format(), frames.place());
+    Ok(SegmentEnd { offset, format, place, is_closed: frames.are_closed() })
 }
 
 /// The same for a segment that is open.
@@ -100,6 +119,10 @@ pub(crate) fn for_each_entry_of(
                         .and_then(|(entry, octets)| visit(entry, octets))
                         .map_err(|what| JournalError::Damaged { path: path.to_owned(), offset, what })?;
                 }
+            }
+            Next::Elsewhere(offset) => {
+                let what = "a record does not follow the one before: one was removed, repeated or exchanged";
+                return Err(JournalError::Damaged { path: path.to_owned(), offset, what });
             }
             Next::End | Next::Broken => return Ok(()),
         }

@@ -50,6 +50,7 @@
 //! one that begins from nothing. It gets its name when it is on the disk, and only then the older ones go.
 
 mod append;
+mod bits;
 mod compaction;
 mod entry;
 mod error;

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use hol_simco::Recorded;
+use hol_simco::{Pid, Recorded};
 
 use crate::frame;
-use crate::lasting::Lasting;
+use crate::lasting::{Lasting, SegmentEnd};
 use crate::segment::{self, Listed, Reader, Start};
 use crate::{JournalError, Torn};
 
@@ -15,12 +15,14 @@ use crate::{JournalError, Torn};
 pub(crate) struct Recovered {
     /// The rules that hold.
     pub rules: Vec<Recorded>,
+    /// PIDs of rules that have ended.
+    pub ended: Vec<Pid>,
     /// How many entries said so.
     pub entries: u64,
     /// The segments that have them.
     pub segments: Vec<u64>,
-    /// Octets of the last one up to the end of its whole frames.
-    pub end: u64,
+    /// How the whole frames of the last one end; `None` if there is none.
+    pub end: Option<SegmentEnd>,
     /// What lies behind those.
     pub torn: Option<Torn>,
 }
@@ -33,20 +35,23 @@ pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
     let superseded = numbers.iter().filter(|number| !segments.contains(number));
     let superseded = superseded.map(|number| segment::path(dir, *number));
     superseded.chain(unfinished).try_for_each(|path| segment::remove(&path))?;
-    let paths: Vec<PathBuf> = segments.iter().map(|number| segment::path(dir, *number)).collect();
-    let lasting = Lasting::of(&paths)?;
+    let lasting = Lasting::of(dir, &segments)?;
     let mut torn = None;
-    for (path, end) in paths.iter().zip(&lasting.ends) {
+    for (at, (number, end)) in segments.iter().zip(&lasting.ends).enumerate() {
+        let path = segment::path(dir, *number);
         // Only what was written last can be torn: a new segment is begun when the one before is on the disk.
         if let Some(Torn { path, offset, .. }) = &torn {
             return Err(damaged(path, *offset, NO_FRAME));
         }
-        torn = torn_tail(path, *end)?;
+        torn = torn_tail(&path, end)?;
+        if torn.is_none() && !end.is_closed && at + 1 < segments.len() {
+            return Err(damaged(&path, end.offset, "the last records are missing"));
+        }
     }
     let mut rules = Vec::with_capacity(lasting.len());
-    lasting.for_each(&paths, |recorded, _| rules.push(recorded))?;
-    let end = lasting.ends.last().copied().unwrap_or_default();
-    Ok(Recovered { rules, entries: lasting.entries, segments, end, torn })
+    lasting.for_each(dir, &segments, |recorded, _| rules.push(recorded))?;
+    let end = lasting.ends.last().copied();
+    Ok(Recovered { rules, ended: lasting.ended, entries: lasting.entries, segments, end, torn })
 }
 
 pub(crate) const NO_FRAME: &str = "these octets are no record, but there are more behind them";
@@ -60,7 +65,7 @@ pub(crate) fn segments_that_count(dir: &Path, numbers: &[u64]) -> Result<Vec<(u6
     let mut counting = Vec::new();
     for (at, number) in numbers.iter().enumerate().rev() {
         let path = segment::path(dir, *number);
-        let (start, frames) = segment::read(&path)?;
+        let (start, frames) = segment::read(&path, *number)?;
         counting.push((*number, frames));
         if start == Start::Nothing {
             break;
@@ -75,7 +80,8 @@ pub(crate) fn segments_that_count(dir: &Path, numbers: &[u64]) -> Result<Vec<(u6
 
 /// What lies behind the whole frames of a segment, if that can have been torn: one batch is written at a time, so a
 /// whole frame behind it says that something else has happened.
-fn torn_tail(path: &Path, end: u64) -> Result<Option<Torn>, JournalError> {
+fn torn_tail(path: &Path, end: &SegmentEnd) -> Result<Option<Torn>, JournalError> {
+    let &SegmentEnd { offset: end, format, .. } = end;
     let read = || {
         let mut file = File::open(path)?;
         let mut tail = Vec::new();
@@ -84,8 +90,11 @@ fn torn_tail(path: &Path, end: u64) -> Result<Option<Torn>, JournalError> {
         Ok(tail)
     };
     let tail = read().map_err(JournalError::io("read", path))?;
-    if frame::any_in(&tail) {
+    if frame::any_in(&tail, format) {
         return Err(damaged(path, end, NO_FRAME));
+    }
+    if frame::is_one_bit_off(&tail, format) {
+        return Err(damaged(path, end, "a bit of this record is another than was written"));
     }
     let octets = tail.len() as u64;
     Ok((octets > 0).then(|| Torn { path: path.to_owned(), offset: end, octets }))

@@ -6,12 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::JournalError;
-use crate::frame::Frames;
+use crate::frame::{Format, Frames, Place};
 
 /// Octets before the first frame.
 pub(crate) const HEADER: usize = 16;
 /// The version of the format.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
+/// The one before, which can be read.
+const LOOSE: u8 = 1;
 
 const MAGIC: [u8; 8] = *b"hol:rule";
 const PREFIX: &str = "journal.";
@@ -88,7 +90,7 @@ fn create_unfinished(
 ) -> Result<File, JournalError> {
     let options = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).clone();
     let mut file = options.open(path).map_err(JournalError::io("create", path))?;
-    file.write_all(&header(start)).map_err(JournalError::io("write", path))?;
+    file.write_all(&header(start, VERSION)).map_err(JournalError::io("write", path))?;
     fill(&mut file)?;
     file.sync_all().map_err(JournalError::io("sync", path))?;
     Ok(file)
@@ -103,23 +105,24 @@ fn sync_directory(dir: &Path) -> Result<(), JournalError> {
 pub(crate) type Reader = Frames<BufReader<File>>;
 
 /// Opens a segment for reading.
-pub(crate) fn read(path: &Path) -> Result<(Start, Reader), JournalError> {
+pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalError> {
     let mut file = File::open(path).map_err(JournalError::io("open", path))?;
     let length = file.metadata().map_err(JournalError::io("read", path))?.len();
     let mut octets = [0; HEADER];
     let damaged = |what| JournalError::Damaged { path: path.to_owned(), offset: 0, what };
     file.read_exact(&mut octets).map_err(|_| damaged("the file ends within its header"))?;
-    let start = parse_header(octets).map_err(|error| match error {
+    let (start, format) = parse_header(octets).map_err(|error| match error {
         HeaderError::Version(version) => JournalError::Version { path: path.to_owned(), version },
         HeaderError::Malformed => damaged("this is no header of a journal"),
     })?;
-    Ok((start, Frames::new(BufReader::with_capacity(1 << 16, file), HEADER as u64, length)))
+    let reader = BufReader::with_capacity(1 << 16, file);
+    Ok((start, Frames::new(reader, HEADER as u64, length, format, Place::first(number))))
 }
 
-fn header(start: Start) -> [u8; HEADER] {
+fn header(start: Start, version: u8) -> [u8; HEADER] {
     let mut octets = [0; HEADER];
     octets[..8].copy_from_slice(&MAGIC);
-    octets[8] = VERSION;
+    octets[8] = version;
     octets[9] = match start {
         Start::Nothing => 0,
         Start::Before => 1,
@@ -135,13 +138,17 @@ enum HeaderError {
     Version(u8),
 }
 
-fn parse_header(octets: [u8; HEADER]) -> Result<Start, HeaderError> {
+fn parse_header(octets: [u8; HEADER]) -> Result<(Start, Format), HeaderError> {
     // Other versions may have other checksums, but this is where they say which they are.
-    if octets.starts_with(&MAGIC) && octets[8] != VERSION {
-        return Err(HeaderError::Version(octets[8]));
-    }
+    let format = match octets[8] {
+        LOOSE => Format::Loose,
+        VERSION => Format::Chained,
+        version if octets.starts_with(&MAGIC) => return Err(HeaderError::Version(version)),
+        _ => return Err(HeaderError::Malformed),
+    };
     let starts = [Start::Nothing, Start::Before];
-    starts.into_iter().find(|start| header(*start) == octets).ok_or(HeaderError::Malformed)
+    let start = starts.into_iter().find(|start| header(*start, octets[8]) == octets);
+    start.map(|start| (start, format)).ok_or(HeaderError::Malformed)
 }
 
 #[cfg(test)]
@@ -151,12 +158,13 @@ mod tests {
     #[test]
     fn a_header_says_which_version_wrote_it_and_is_otherwise_whole() {
         for start in [Start::Nothing, Start::Before] {
-            let good = header(start);
-            assert_eq!(parse_header(good), Ok(start));
+            assert_eq!(parse_header(header(start, LOOSE)), Ok((start, Format::Loose)));
+            let good = header(start, VERSION);
+            assert_eq!(parse_header(good), Ok((start, Format::Chained)));
             for octet in 0..HEADER {
                 let mut bad = good;
-                bad[octet] ^= 2;
-                let expected = if octet == 8 { HeaderError::Version(3) } else { HeaderError::Malformed };
+                bad[octet] ^= 4;
+                let expected = if octet == 8 { HeaderError::Version(6) } else { HeaderError::Malformed };
                 assert_eq!(parse_header(bad), Err(expected), "octet {octet}");
             }
         }

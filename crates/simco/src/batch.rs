@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{AgentId, Body, Message, Pid, Request, Rule, Tid};
+use crate::{AgentId, Body, Message, Pid, Refusal, Request, Rule, Shortage, Tid};
 
 /// A connection to the middlebox, as long as it lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +50,30 @@ pub enum Output {
     Close(SessionId),
 }
 
+/// What whoever runs the middlebox may want to know of a step; agents are told in their own way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// A session is open.
+    Opened(SessionId, AgentId),
+    /// Somebody was refused one.
+    NotOpened(SessionId, Refusal),
+    /// An agent wanted more than its quota, or than there is.
+    Short(AgentId, Shortage),
+}
+
+/// A request about rules, and what came of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered<'a> {
+    /// Who asked, and where.
+    pub session: SessionId,
+    /// As whom.
+    pub agent: AgentId,
+    /// What for.
+    pub request: &'a Request,
+    /// What it was told.
+    pub answer: &'a Body,
+}
+
 impl Output {
     fn octets(&self) -> usize {
         match self {
@@ -71,8 +95,14 @@ pub struct Batch {
     pub(crate) outputs: Vec<Output>,
     /// What the steps came of that are to be done anew, and what they said.
     pub(crate) undone: VecDeque<(Cause, Vec<Output>)>,
+    notices: Vec<Notice>,
     octets: usize,
     room: usize,
+    work: u64,
+    most_work: u64,
+    share: u64,
+    /// The work at which the share of whoever is heard is used up.
+    share_end: u64,
 }
 
 /// Where a step's changes and outputs begin; they end where those of the next begin.
@@ -115,8 +145,38 @@ impl Default for Batch {
 impl Batch {
     /// A batch that is [full](Self::is_full) when its messages have so many octets.
     pub fn with_room(octets: usize) -> Self {
-        let (steps, changes, outputs) = Default::default();
-        Self { steps, changes, outputs, undone: VecDeque::new(), octets: 0, room: octets }
+        let (steps, changes, outputs, notices) = Default::default();
+        let undone = VecDeque::new();
+        let (work, most_work, share, share_end) = (0, u64::MAX, u64::MAX, u64::MAX);
+        Self {
+            steps,
+            changes,
+            outputs,
+            undone,
+            notices,
+            octets: 0,
+            room: octets,
+            work,
+            most_work,
+            share,
+            share_end,
+        }
+    }
+
+    /// A batch that is also full when it is so much [work](Self::work), of which nobody has more than a share before
+    /// others are heard.
+    pub fn with_work(self, most: u64, share: u64) -> Self {
+        Self { most_work: most, share, share_end: share, ..self }
+    }
+
+    /// What the batch costs, counted in units of about a nanosecond of a processor.
+    pub fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Somebody else has a share from now on.
+    pub fn begin_share(&mut self) {
+        self.share_end = self.work.saturating_add(self.share);
     }
 
     /// All changes, in order.
@@ -131,11 +191,18 @@ impl Batch {
     }
 
     /// The requests about rules, each with its answer.
-    pub fn answers(&self) -> impl Iterator<Item = (&Request, &Body)> {
+    pub fn answers(&self) -> impl Iterator<Item = Answered<'_>> {
         self.steps.iter().filter_map(|step| match (&step.cause, self.outputs.get(step.first_output)) {
-            (Cause::Asked(asked), Some(Output::Send(_, answer))) => Some((&asked.request, &answer.body)),
+            (Cause::Asked(Asked { session, agent, request, .. }), Some(Output::Send(_, answer))) => {
+                Some(Answered { session: *session, agent: *agent, request, answer: &answer.body })
+            }
             _ => None,
         })
+    }
+
+    /// What is worth a word beside changes and messages.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
     }
 
     /// Octets of the messages that wait.
@@ -144,16 +211,22 @@ impl Batch {
     }
 
     /// True if messages that arrive are to wait for the next batch: a reply can be eight thousand times as long as its
-    /// request.
+    /// request, and a request can be a thousand times the work of another.
     pub fn is_full(&self) -> bool {
-        self.octets >= self.room
+        self.octets >= self.room || self.work >= self.most_work
+    }
+
+    /// True as long as whoever is heard may be heard further.
+    pub fn has_room(&self) -> bool {
+        !self.is_full() && self.work < self.share_end
     }
 
     /// What is to be sent and closed, in order, now that every change is in force and recorded. Empties the batch.
     pub fn release(&mut self) -> impl Iterator<Item = Output> {
         self.steps.clear();
         self.changes.clear();
-        self.octets = 0;
+        self.notices.clear();
+        (self.octets, self.work, self.share_end) = (0, 0, self.share);
         self.outputs.drain(..)
     }
 
@@ -179,6 +252,15 @@ impl Batch {
         let said = self.outputs.split_off(first_output);
         self.octets -= said.iter().map(Output::octets).sum::<usize>();
         Some((cause, said))
+    }
+
+    /// Counts what has been done.
+    pub(crate) fn count(&mut self, work: u64) {
+        self.work = self.work.saturating_add(work);
+    }
+
+    pub(crate) fn note(&mut self, notice: Notice) {
+        self.notices.push(notice);
     }
 
     pub(crate) fn send(&mut self, session: SessionId, message: Message) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
-use crate::{Capabilities, Lifetime};
+use crate::{Capabilities, Lifetime, Measure};
 
 /// What a middlebox is, and how much it takes on.
 #[derive(Debug, Clone)]
@@ -19,6 +19,12 @@ pub struct Config {
     pub ports: RangeInclusive<u16>,
     /// Policy rules at a time; more are refused.
     pub most_rules: usize,
+    /// Elements that the rules of all agents have in the packet filter at a time.
+    pub most_elements: usize,
+    /// Kinds of elements at a time. A quarter is kept for agents that have few.
+    pub most_shapes: usize,
+    /// What a rule takes up in the packet filter; nothing, if there is none.
+    pub measure: Option<Measure>,
     /// Sessions at a time; more are refused.
     pub most_sessions: usize,
     /// Sessions hear of each other's rules, as RFC 4540 section 8.9 wants it. That costs every change as much as there
@@ -60,6 +66,9 @@ impl Config {
             inside: Vec::new(),
             ports: 1024..=u16::MAX,
             most_rules: 1_000_000,
+            most_elements: usize::MAX,
+            most_shapes: usize::MAX,
+            measure: None,
             most_sessions: 10_000,
             announces: true,
         }

@@ -21,6 +21,7 @@
 //! assert_eq!(batch.release().count(), 1, "what may be sent then");
 //! ```
 
+mod accounts;
 mod agent;
 mod attribute;
 mod authentication;
@@ -28,6 +29,7 @@ mod batch;
 mod capabilities;
 mod codes;
 mod config;
+mod footprint;
 mod header;
 mod message;
 mod middlebox;
@@ -36,6 +38,7 @@ mod overlaps;
 mod parameters;
 mod policy;
 mod prefix;
+mod quota;
 mod recorded;
 mod refusal;
 mod reply;
@@ -44,13 +47,15 @@ mod rule;
 mod rules;
 mod secret;
 mod tuple;
+mod work;
 
 pub use agent::{Agent, AgentError, Heard};
 pub use attribute::{Challenge, Gid, Lifetime, Owner, Pid, Token, Version};
 pub use authentication::{Authentication, Credentials, Exchange, Unauthenticated};
-pub use batch::{Batch, Change, Output, SessionId};
+pub use batch::{Answered, Batch, Change, Notice, Output, SessionId};
 pub use capabilities::Capabilities;
 pub use config::{Config, ConfigError};
+pub use footprint::{Footprint, Measure, ShapeId};
 pub use header::{Header, PAYLOAD_PROTOCOL, PORT, Tid, length_of};
 pub use message::{Body, Message, Notification, ParseError};
 pub use middlebox::{Framing, Middlebox, RestoreError, Underlay};
@@ -59,6 +64,7 @@ pub use parameters::{
 };
 pub use policy::{AgentId, Policy, PolicyError, Right};
 pub use prefix::{Prefix, PrefixError};
+pub use quota::{Quota, Shortage};
 pub use recorded::Recorded;
 pub use refusal::Refusal;
 pub use reply::{DisabledRule, EnabledRule, Granted, Reply};

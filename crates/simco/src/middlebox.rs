@@ -9,10 +9,11 @@ mod existing;
 mod receipt;
 mod reserve;
 mod session;
+mod sweeping;
 mod transaction;
 mod tuples;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
@@ -20,12 +21,14 @@ use hol_transport::Framer;
 
 pub use session::{Framing, Underlay};
 
+use crate::accounts::{Accounts, Most};
 use crate::batch::Cause;
 use crate::nat::{Nat, Pool};
+use crate::overlaps::Sweep;
 use crate::rules::Rules;
 use crate::{
     AgentId, Authentication, Batch, Capabilities, Change, Config, ConfigError, Gid, Lifetime, Location,
-    Notification, Pid, Policy, PolicyError, Right, Rule, SessionId, Unauthenticated,
+    Notification, Pid, Policy, PolicyError, Right, Rule, SessionId, Unauthenticated, work,
 };
 use session::Session;
 
@@ -36,6 +39,8 @@ pub struct Middlebox {
     policy: Policy,
     authentication: Box<dyn Authentication>,
     sessions: BTreeMap<SessionId, Session>,
+    /// Those in NOAUTH and OPEN.
+    established: usize,
     last_session: u32,
     /// Sessions that are to do something, and until when.
     impatient: BTreeSet<(Time, SessionId)>,
@@ -43,6 +48,9 @@ pub struct Middlebox {
     listeners: BTreeMap<AgentId, BTreeSet<SessionId>>,
     rules: Rules,
     nat: Nat,
+    accounts: Accounts,
+    /// Disable rules whose conflicts have not all been ended yet, and who asked for them.
+    sweeps: VecDeque<(SessionId, Sweep)>,
 }
 
 /// Why a rule of an earlier time contradicts those that there are.
@@ -64,6 +72,8 @@ impl Middlebox {
     pub const PATIENCE: Duration = Duration::from_secs(60);
     /// Rules taken out in one go, so that many that end together hold nobody up.
     const MOST_ENDS: usize = 64;
+    /// Notifications in one go of rules that end.
+    const MOST_TOLD: usize = 16_384;
 
     /// A middlebox without sessions and rules.
     pub fn new(
@@ -75,16 +85,21 @@ impl Middlebox {
         let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
         let outside = pool(Location::Outside, &config.outside);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
+        let most = Most { elements: config.most_elements, shapes: config.most_shapes };
+        let accounts = Accounts::new(config.measure, most);
         let mut middlebox = Self {
             config,
             policy,
             authentication,
             sessions: BTreeMap::new(),
+            established: 0,
             last_session: 0,
             impatient: BTreeSet::new(),
             listeners: BTreeMap::new(),
             rules: Rules::new(),
             nat,
+            accounts,
+            sweeps: VecDeque::new(),
         };
         middlebox.expect_disabling();
         Ok(middlebox)
@@ -143,7 +158,9 @@ impl Middlebox {
         if let Some(deadline) = session.deadline {
             self.impatient.remove(&(deadline, id));
         }
+        self.established -= usize::from(session.is_established());
         if let Some(agent) = session.agent() {
+            self.accounts.end_session(agent);
             for owner in self.policy.accessible(agent) {
                 if let Some(listeners) = self.listeners.get_mut(&owner) {
                     listeners.remove(&id);
@@ -182,9 +199,11 @@ impl Middlebox {
         framer.is_some_and(Framer::has_rest)
     }
 
-    /// Takes the messages that have arrived whole, as long as there is a session and the batch has room.
+    /// Takes the messages that have arrived whole, as long as there is a session and the batch has room, and what
+    /// the last one has overruled has ended.
     fn take_messages(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
-        while !batch.is_full()
+        while batch.has_room()
+            && !self.is_sweeping_for(id)
             && let Some(framer) = self.sessions.get_mut(&id).and_then(|session| session.framer.as_mut())
         {
             match framer.next() {
@@ -198,6 +217,7 @@ impl Middlebox {
     /// Does what time demands: lifetimes end, and so does patience. Call it at [`wake_at`](Self::wake_at).
     pub fn advance(&mut self, now: Time, batch: &mut Batch) {
         self.end_rules(now, batch);
+        self.sweep(now, batch);
         while let Some(&(deadline, id)) = self.impatient.first()
             && deadline <= now
         {
@@ -207,9 +227,17 @@ impl Middlebox {
 
     /// When to [`advance`](Self::advance) next; [`Time::MAX`] if only inputs can change anything.
     pub fn wake_at(&self) -> Time {
+        if !self.sweeps.is_empty() {
+            return Time::ZERO;
+        }
         let ends = self.rules.first_to_end().map(|(end, _)| end);
         let patience = self.impatient.first().map(|(deadline, _)| *deadline);
         ends.into_iter().chain(patience).min().unwrap_or(Time::MAX)
+    }
+
+    /// Who is at the other end, if the session is open.
+    pub fn agent(&self, id: SessionId) -> Option<AgentId> {
+        self.sessions.get(&id)?.agent()
     }
 
     /// The connection that has been there longest without opening a session: the one to give up if there is no room for
@@ -242,8 +270,11 @@ impl Middlebox {
 
     /// Takes over a rule from before a restart, before agents connect. Its lifetime may have ended meanwhile:
     /// [`advance`](Self::advance) then ends it. `owner` replaces [`Rule::owner`], which the restart has made void.
-    pub fn restore(&mut self, rule: Rule, owner: &str) -> Result<(), RestoreError> {
-        let rule = Rule { owner: self.policy.owner(owner), ..rule };
+    ///
+    /// None lasts longer than the longest lifetime from now on, whatever clock its end was told by.
+    pub fn restore(&mut self, now: Time, rule: Rule, owner: &str) -> Result<(), RestoreError> {
+        let latest = self.config.capabilities.max_lifetime.end(now);
+        let rule = Rule { owner: self.policy.owner(owner), expires: rule.expires.min(latest), ..rule };
         if !self.rules.has_room_for(rule.pid) {
             return Err(RestoreError::PidInUse(rule.pid));
         }
@@ -257,6 +288,11 @@ impl Middlebox {
         }
         self.apply(&Change::begin(rule));
         Ok(())
+    }
+
+    /// The PID of a rule that ended before a restart rests, as one does that ends after it.
+    pub fn rest(&mut self, pid: Pid) {
+        self.rules.rest(pid);
     }
 
     /// Every rule in force, in no order.
@@ -276,31 +312,45 @@ impl Middlebox {
 
     /// Ends rules whose lifetime has passed.
     fn end_rules(&mut self, now: Time, batch: &mut Batch) {
-        for _ in 0..Self::MOST_ENDS {
+        for _ in 0..self.most_ends() {
             match self.rules.first_to_end() {
-                Some((end, pid)) if end <= now => self.end(pid, Cause::Expired(pid), batch),
+                Some((end, pid)) if end <= now && batch.has_room() => {
+                    self.end(pid, Cause::Expired(pid), batch);
+                }
                 _ => return,
             }
         }
     }
 
+    /// Rules that may end in one go: fewer if many may have to be told of each.
+    fn most_ends(&self) -> usize {
+        (Self::MOST_TOLD / self.established.max(1)).clamp(1, Self::MOST_ENDS)
+    }
+
     /// Ends a rule that no request is about: everybody who may access it is told. RFC 4540 section 8.9.
     fn end(&mut self, pid: Pid, cause: Cause, batch: &mut Batch) {
+        // What has expired, the packet filter has ended by itself.
+        let has_expired = matches!(cause, Cause::Expired(_));
         batch.begin(cause);
         if let Some(&rule) = self.rules.lingering(pid) {
-            self.change(Change::end(rule), batch);
+            let elements = self.apply(&Change::end(rule));
+            batch.changes.push(Change::end(rule));
+            batch.count(work::MESSAGE + if has_expired { 0 } else { work::ELEMENT * elements as u64 });
             self.announce(pid, rule.owner, Lifetime(0), None, batch);
         }
     }
 
     #[inline]
     fn change(&mut self, change: Change, batch: &mut Batch) {
+        let elements = self.apply(&change);
+        batch.count(work::ELEMENT * elements as u64);
         batch.changes.push(change);
-        self.apply(&batch.changes[batch.changes.len() - 1]);
     }
 
-    fn apply(&mut self, change: &Change) {
+    /// Returns the elements that a packet filter has to touch.
+    fn apply(&mut self, change: &Change) -> usize {
         self.rules.apply(change);
         self.nat.apply(change);
+        self.accounts.apply(change)
     }
 }

@@ -113,6 +113,11 @@ impl Pool {
         Err(refusal)
     }
 
+    /// True if it has an address of this version, taken or not.
+    pub fn has(&self, version: IpVersion) -> bool {
+        self.addresses.iter().any(|(address, _)| IpVersion::of(*address) == version)
+    }
+
     fn is_free(&self, tuple: &AddressTuple) -> bool {
         let Addresses::Full { address, .. } = tuple.addresses else { return false };
         let Some((_, state)) = self.addresses.iter().find(|(ours, _)| *ours == address) else { return true };

@@ -4,9 +4,9 @@
 //! which a wanted pair of prefixes is a range: V. Srinivasan, S. Suri and G. Varghese, "Packet Classification Using
 //! Tuple Space Search", SIGCOMM 1999.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
 
 use crate::{AddressTuple, Pid, Prefix};
 
@@ -31,19 +31,36 @@ struct Shape {
 
 #[derive(Debug)]
 struct Table<A> {
-    by_internal: BTreeSet<Key<A>>,
-    by_external: BTreeSet<Key<A>>,
+    by_internal: BTreeMap<Key<A>, Ports>,
+    by_external: BTreeMap<Key<A>, Ports>,
 }
 
 /// The first address of a rule's prefix at one end, that at the other, and the rule.
 type Key<A> = (A, A, Pid);
 
+/// The first and the last port at A0 and at A3: with them at hand, few rules have to be looked up.
+#[derive(Debug, Clone, Copy)]
+struct Ports([(u16, u16); 2]);
+
+impl Ports {
+    fn of((internal, external): &(AddressTuple, AddressTuple)) -> Self {
+        // Beyond 65,535 there are none.
+        Self(
+            [internal.ports(), external.ports()].map(|(first, last)| (first as u16, last.min(0xffff) as u16)),
+        )
+    }
+
+    fn overlap(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
+    }
+}
+
 impl Overlaps {
     pub fn insert(&mut self, pid: Pid, ends: &(AddressTuple, AddressTuple)) {
         let shape = Shape::of(ends);
         match (ends.0.prefix().first(), ends.1.prefix().first()) {
-            (IpAddr::V4(a0), IpAddr::V4(a3)) => insert(&mut self.v4, shape, (a0, a3, pid)),
-            (a0, a3) => insert(&mut self.others, shape, (a0, a3, pid)),
+            (IpAddr::V4(a0), IpAddr::V4(a3)) => insert(&mut self.v4, shape, (a0, a3, pid), Ports::of(ends)),
+            (a0, a3) => insert(&mut self.others, shape, (a0, a3, pid), Ports::of(ends)),
         }
     }
 
@@ -55,17 +72,81 @@ impl Overlaps {
         }
     }
 
-    /// All rules that overlap with these tuples at both ends, and perhaps others; some more than once.
-    pub fn candidates(&self, internal: &AddressTuple, external: &AddressTuple) -> impl Iterator<Item = Pid> {
-        let wanted = Wanted { protocol: internal.protocol, a0: internal.prefix(), a3: external.prefix() };
+    pub fn is_empty(&self) -> bool {
+        self.v4.is_empty() && self.others.is_empty()
+    }
+
+    /// All rules that overlap with these tuples at both ends, and perhaps others; some more than once. Each item is a look
+    /// at two rules.
+    pub fn candidates(
+        &self,
+        internal: &AddressTuple,
+        external: &AddressTuple,
+    ) -> impl Iterator<Item = [Option<Pid>; 2]> {
+        let wanted = Wanted::of(internal, external);
         wanted.candidates(&self.v4, of_v4).chain(wanted.candidates(&self.others, Some))
     }
 }
 
-fn insert<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Key<A>) {
+/// A walk over rules that takes its time: all that overlapped when it began, and are still there when it comes by.
+///
+/// So that one request cannot make everybody wait for a look at a million rules.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    /// The disable rule that it is for.
+    pub pid: Pid,
+    internal: AddressTuple,
+    external: AddressTuple,
+    v4: Place<Ipv4Addr>,
+    others: Place<IpAddr>,
+}
+
+/// How far a walk has come.
+#[derive(Debug)]
+enum Place<A> {
+    Beginning,
+    /// Behind these keys of the orders by A0 and by A3.
+    Behind(Shape, Key<A>, Key<A>),
+    End,
+}
+
+impl Sweep {
+    pub fn new(pid: Pid, internal: AddressTuple, external: AddressTuple) -> Self {
+        Self { pid, internal, external, v4: Place::Beginning, others: Place::Beginning }
+    }
+
+    /// What the rules have to overlap with.
+    pub fn ends(&self) -> (&AddressTuple, &AddressTuple) {
+        (&self.internal, &self.external)
+    }
+
+    /// True if the rules that it has not come upon may include one with these ends.
+    pub fn is_about(&self, internal: &AddressTuple, external: &AddressTuple) -> bool {
+        self.internal.overlaps(internal) && self.external.overlaps(external)
+    }
+
+    pub fn is_over(&self) -> bool {
+        matches!((&self.v4, &self.others), (Place::End, Place::End))
+    }
+
+    pub fn end(&mut self) {
+        (self.v4, self.others) = (Place::End, Place::End);
+    }
+
+    /// Looks at so many rules, or one more, and returns those that may overlap; some more than once.
+    pub fn go_on(&mut self, rules: &Overlaps, most: usize) -> Vec<Pid> {
+        let wanted = Wanted::of(&self.internal, &self.external);
+        let (mut looks, mut found) = (0, Vec::new());
+        wanted.walk(&rules.v4, of_v4, &mut self.v4, most, &mut looks, &mut found);
+        wanted.walk(&rules.others, Some, &mut self.others, most, &mut looks, &mut found);
+        found
+    }
+}
+
+fn insert<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Key<A>, ports: Ports) {
     let table = tables.entry(shape).or_default();
-    table.by_internal.insert((a0, a3, pid));
-    table.by_external.insert((a3, a0, pid));
+    table.by_internal.insert((a0, a3, pid), ports);
+    table.by_external.insert((a3, a0, pid), ports);
 }
 
 fn remove<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Key<A>) {
@@ -90,28 +171,83 @@ struct Wanted {
     protocol: u8,
     a0: Prefix,
     a3: Prefix,
+    ports: Ports,
 }
 
 impl Wanted {
+    fn of(internal: &AddressTuple, external: &AddressTuple) -> Self {
+        let ports = Ports::of(&(*internal, *external));
+        Self { protocol: internal.protocol, a0: internal.prefix(), a3: external.prefix(), ports }
+    }
+
     /// `narrow` gives `None` for addresses that no rule in these tables has.
     fn candidates<A: Ord + Copy>(
         self,
         tables: &Tables<A>,
         narrow: fn(RangeInclusive<IpAddr>) -> Option<RangeInclusive<A>>,
-    ) -> impl Iterator<Item = Pid> {
+    ) -> impl Iterator<Item = [Option<Pid>; 2]> {
         tables
             .iter()
-            .filter(move |(shape, _)| self.protocol == 0 || [0, self.protocol].contains(&shape.protocol))
             .filter_map(move |(shape, table)| {
-                let internal = narrow(self.a0.overlapping(shape.internal_length))?;
-                let external = narrow(self.a3.overlapping(shape.external_length))?;
-                Some(table.candidates(internal, external))
+                let (internal, external) = self.ranges(shape, narrow)?;
+                Some(table.pairs(&internal, &external, None))
             })
             .flatten()
+            .map(move |pair| self.overlapping(pair))
+    }
+}
+
+impl Wanted {
+    /// Goes on from `place` until there are `most`.
+    fn walk<A: Ord + Copy>(
+        self,
+        tables: &Tables<A>,
+        narrow: fn(RangeInclusive<IpAddr>) -> Option<RangeInclusive<A>>,
+        place: &mut Place<A>,
+        most: usize,
+        looks: &mut usize,
+        found: &mut Vec<Pid>,
+    ) {
+        let (shape, mut behind) = match place {
+            Place::Beginning => (Shape::FIRST, None),
+            Place::Behind(shape, by_internal, by_external) => (*shape, Some((*by_internal, *by_external))),
+            Place::End => return,
+        };
+        for (shape, table) in tables.range(shape..) {
+            let from = behind.take().filter(|_| matches!(place, Place::Behind(at, ..) if at == shape));
+            let Some((internal, external)) = self.ranges(shape, narrow) else { continue };
+            for [one, other] in table.pairs(&internal, &external, from) {
+                if *looks >= most {
+                    return;
+                }
+                *looks += 2;
+                found.extend(self.overlapping([one, other]).into_iter().flatten());
+                *place = Place::Behind(*shape, one.0, other.0);
+            }
+        }
+        *place = Place::End;
+    }
+
+    /// Those of both whose ports overlap with what is wanted.
+    fn overlapping<A>(self, pair: [(Key<A>, Ports); 2]) -> [Option<Pid>; 2] {
+        pair.map(|((_, _, pid), ports)| ports.overlap(&self.ports).then_some(pid))
+    }
+
+    /// The prefixes of a table that overlap with what is wanted at both ends; `None` if there are none.
+    fn ranges<A>(
+        self,
+        shape: &Shape,
+        narrow: fn(RangeInclusive<IpAddr>) -> Option<RangeInclusive<A>>,
+    ) -> Option<(RangeInclusive<A>, RangeInclusive<A>)> {
+        let is_wanted = self.protocol == 0 || [0, self.protocol].contains(&shape.protocol);
+        let internal = is_wanted.then(|| narrow(self.a0.overlapping(shape.internal_length)))??;
+        Some((internal, narrow(self.a3.overlapping(shape.external_length))?))
     }
 }
 
 impl Shape {
+    const FIRST: Self = Self { protocol: 0, internal_length: 0, external_length: 0 };
+
     fn of((internal, external): &(AddressTuple, AddressTuple)) -> Self {
         Self {
             protocol: internal.protocol,
@@ -123,21 +259,24 @@ impl Shape {
 
 impl<A> Default for Table<A> {
     fn default() -> Self {
-        Self { by_internal: BTreeSet::new(), by_external: BTreeSet::new() }
+        Self { by_internal: BTreeMap::new(), by_external: BTreeMap::new() }
     }
 }
 
 impl<A: Ord + Copy> Table<A> {
     /// Both orders have all that is wanted, so they are walked in step until the one with less beside it is through.
     /// If a range is a single prefix, the order that begins with it has nothing beside.
-    fn candidates(
+    fn pairs(
         &self,
-        internal: RangeInclusive<A>,
-        external: RangeInclusive<A>,
-    ) -> impl Iterator<Item = Pid> {
-        let by_internal = self.by_internal.range(keys(&internal, &external));
-        let by_external = self.by_external.range(keys(&external, &internal));
-        by_internal.zip(by_external).flat_map(|((_, _, one), (_, _, other))| [*one, *other])
+        internal: &RangeInclusive<A>,
+        external: &RangeInclusive<A>,
+        behind: Option<(Key<A>, Key<A>)>,
+    ) -> impl Iterator<Item = [(Key<A>, Ports); 2]> + use<'_, A> {
+        let (one, other) = behind.unzip();
+        let by_internal = self.by_internal.range(rest(keys(internal, external), one));
+        let by_external = self.by_external.range(rest(keys(external, internal), other));
+        let copied = |(key, ports): (&Key<A>, &Ports)| (*key, *ports);
+        by_internal.map(copied).zip(by_external.map(copied)).map(Into::into)
     }
 }
 
@@ -145,8 +284,15 @@ fn keys<A: Copy>(major: &RangeInclusive<A>, minor: &RangeInclusive<A>) -> RangeI
     (*major.start(), *minor.start(), Pid(0))..=(*major.end(), *minor.end(), Pid(u32::MAX))
 }
 
+/// What of a range is behind a key in it.
+fn rest<K: Copy>(range: RangeInclusive<K>, behind: Option<K>) -> (Bound<K>, Bound<K>) {
+    let (first, last) = range.into_inner();
+    (behind.map_or(Bound::Included(first), Bound::Excluded), Bound::Included(last))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::net::Ipv6Addr;
 
     use proptest::collection::vec;
@@ -205,14 +351,37 @@ mod tests {
                 a0.overlaps(internal) && a3.overlaps(external)
             };
             for wanted in &wanted {
-                let candidates: BTreeSet<Pid> = index.candidates(&wanted.0, &wanted.1).collect();
+                let candidates: BTreeSet<Pid> = index.candidates(&wanted.0, &wanted.1).flatten().flatten().collect();
                 let found: Vec<Pid> = candidates.into_iter().filter(|pid| overlaps(*pid, wanted)).collect();
                 let held = all().filter(|(_, (_, has_ended))| !has_ended).map(|(pid, _)| pid);
-                prop_assert_eq!(found, held.filter(|pid| overlaps(*pid, wanted)).collect::<Vec<_>>());
+                prop_assert_eq!(&found, &held.filter(|pid| overlaps(*pid, wanted)).collect::<Vec<_>>());
+                prop_assert_eq!(swept(&mut index, &rules, wanted), found);
             }
             all().filter(|(_, (_, has_ended))| !has_ended).for_each(|(pid, (ends, _))| index.remove(pid, ends));
             prop_assert!(index.v4.is_empty() && index.others.is_empty());
         }
+    }
+
+    /// What a sweep comes upon step by step, when what it has come upon is taken out meanwhile. All is as it was in the end.
+    fn swept(
+        index: &mut Overlaps,
+        rules: &[((AddressTuple, AddressTuple), bool)],
+        wanted: &(AddressTuple, AddressTuple),
+    ) -> Vec<Pid> {
+        let ends = |pid: Pid| &rules[pid.0 as usize].0;
+        let mut sweep = Sweep::new(Pid(u32::MAX), wanted.0, wanted.1);
+        let mut found = BTreeSet::new();
+        while !sweep.is_over() {
+            for pid in
+                sweep.go_on(index, 2).into_iter().filter(|pid| sweep.is_about(&ends(*pid).0, &ends(*pid).1))
+            {
+                if found.insert(pid) {
+                    index.remove(pid, ends(pid));
+                }
+            }
+        }
+        found.iter().for_each(|pid| index.insert(*pid, ends(*pid)));
+        found.into_iter().collect()
     }
 
     /// Of a thousand rules about a host, and a thousand about an attacker, none is about both.
@@ -230,7 +399,7 @@ mod tests {
         }
         assert_eq!(index.candidates(&internal(0), &external(0)).count(), 0);
         let anywhere = AddressTuple { prefix_length: 0, ..internal(0) };
-        let of_one: Vec<Pid> = index.candidates(&anywhere, &external(7)).collect();
+        let of_one: Vec<Pid> = index.candidates(&anywhere, &external(7)).flatten().flatten().collect();
         assert!(of_one.contains(&Pid(7)) && of_one.len() <= 2, "{of_one:?}");
     }
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use hol_base::{nearest, plain_words};
 use serde::Deserialize;
 
-use crate::{AddressTuple, Owner, Prefix};
+use crate::quota::QuotaTable;
+use crate::{AddressTuple, Owner, Prefix, Quota};
 
 /// An agent that the policy knows, or that owns rules of an earlier time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +52,7 @@ pub enum Right {
 ///
 /// [agents.guest]
 /// may = ["list"]
+/// quota = { rules = 100 }         # beside what `[quota]` says for every agent, and the defaults of `Quota`
 /// ```
 #[derive(Debug, Clone)]
 pub struct Policy {
@@ -68,6 +70,7 @@ struct Permit {
     /// Hosts that its rules may be about; `None` is all.
     internal: Option<Vec<Prefix>>,
     external: Option<Vec<Prefix>>,
+    quota: Quota,
 }
 
 #[derive(Debug, Clone)]
@@ -111,6 +114,9 @@ struct PolicyFile {
     secure_only: bool,
     /// The agent that a session without any authentication acts as.
     anonymous: Option<String>,
+    /// What every agent may have, unless its table says otherwise.
+    #[serde(default)]
+    quota: QuotaTable,
     agents: BTreeMap<String, AgentTable>,
 }
 
@@ -121,6 +127,8 @@ struct AgentTable {
     access: Option<AccessList>,
     internal: Option<Vec<PrefixText>>,
     external: Option<Vec<PrefixText>>,
+    #[serde(default)]
+    quota: QuotaTable,
 }
 
 #[derive(Deserialize)]
@@ -157,9 +165,10 @@ fn told(error: &toml::de::Error) -> String {
 }
 
 impl Policy {
-    /// Anybody may do anything without authentication.
+    /// Anybody may do anything without authentication, and take what there is: nobody is told apart.
     pub fn open() -> Self {
-        let anybody = Permit { may: everything(), accesses: Accesses::All, ..Permit::nothing("") };
+        let quota = Quota::UNLIMITED;
+        let anybody = Permit { may: everything(), accesses: Accesses::All, quota, ..Permit::nothing("") };
         Self { agents: vec![anybody], anonymous: Some(AgentId(0)), secure_only: false }
     }
 
@@ -179,7 +188,9 @@ impl Policy {
         let names: Vec<&str> = file.agents.keys().map(String::as_str).collect();
         let id = |place: &str, name: &str| find(&names, place, name);
         let anonymous = file.anonymous.as_ref().map(|name| id("anonymous", name)).transpose()?;
-        let agents: Result<_, _> = file.agents.iter().map(|(name, table)| table.permit(name, &id)).collect();
+        let quota = file.quota.over(Quota::default());
+        let agents: Result<_, _> =
+            file.agents.iter().map(|(name, table)| table.permit(name, quota, &id)).collect();
         Ok(Self { agents: agents?, anonymous, secure_only: file.secure_only })
     }
 
@@ -204,6 +215,11 @@ impl Policy {
     /// The agent's name, as an attribute of its rules.
     pub fn name(&self, agent: AgentId) -> Owner {
         Owner::new(self.permit(agent).name.clone())
+    }
+
+    /// The agent's name; empty if nobody is told apart.
+    pub fn agent_name(&self, agent: AgentId) -> &str {
+        &self.permit(agent).name
     }
 
     /// The agent that a session without authentication acts as; `None` if every agent must authenticate itself.
@@ -245,6 +261,11 @@ impl Policy {
         self.ids().filter(move |&owner| self.may_access(agent, owner))
     }
 
+    /// What the agent may have at a time.
+    pub fn quota(&self, agent: AgentId) -> &Quota {
+        &self.permit(agent).quota
+    }
+
     /// True if the agent's rules may be about these hosts.
     pub fn covers(&self, agent: AgentId, internal: &AddressTuple, external: &AddressTuple) -> bool {
         let permit = self.permit(agent);
@@ -266,7 +287,8 @@ impl Policy {
 impl Permit {
     fn nothing(name: &str) -> Self {
         let accesses = Accesses::Agents(Vec::new());
-        Self { name: name.to_owned(), may: Vec::new(), accesses, internal: None, external: None }
+        let (may, quota) = (Vec::new(), Quota::default());
+        Self { name: name.to_owned(), may, accesses, internal: None, external: None, quota }
     }
 }
 
@@ -274,6 +296,7 @@ impl AgentTable {
     fn permit(
         &self,
         name: &str,
+        quota: Quota,
         id: &impl Fn(&str, &str) -> Result<AgentId, PolicyError>,
     ) -> Result<Permit, PolicyError> {
         if name.len() > Owner::LIMIT {
@@ -295,6 +318,7 @@ impl AgentTable {
             accesses,
             internal: prefixes(&self.internal),
             external: prefixes(&self.external),
+            quota: self.quota.over(quota),
         })
     }
 }

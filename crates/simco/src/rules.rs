@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hol_base::{Duration, Time};
 
-use crate::overlaps::Overlaps;
+use crate::overlaps::{Overlaps, Sweep};
 use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 
 /// The rule table. [`apply`](Self::apply) is the only way to change it, so every change can be taken back.
@@ -117,23 +117,46 @@ impl Rules {
         entries.map(|entry| &entry.rule).filter(move |rule| rule.is_in_force(now))
     }
 
+    /// Rules of this agent in the table, also those that have ended but have not been taken out.
+    pub fn count_of(&self, owner: AgentId) -> usize {
+        self.owned.get(&owner).map_or(0, Vec::len)
+    }
+
+    /// Rules in the table of which some may have ended: all others are in force.
+    pub fn due(&self, now: Time) -> usize {
+        self.ends.range(..=second_of(now)).map(|(_, pids)| pids.len()).sum()
+    }
+
     /// The rules in force that this agent owns.
     pub fn of(&self, now: Time, owner: AgentId) -> impl Iterator<Item = &Rule> {
         self.owned.get(&owner).into_iter().flatten().filter_map(move |&pid| self.get(now, pid))
     }
 
-    /// The enable rules in force that some packet matches as it does these tuples, by PID. RFC 4540 section 8.8.1.
-    pub fn enabled(&self, now: Time, internal: &AddressTuple, external: &AddressTuple) -> Vec<Rule> {
-        let candidates = self.enabling.iter().flat_map(|enabling| enabling.candidates(internal, external));
+    /// Goes on with a sweep, and returns the enable rules in force that it has come upon, by PID. It looks at so many
+    /// rules at most. RFC 4540 section 8.8.1.
+    pub fn sweep(&self, now: Time, sweep: &mut Sweep, most: usize) -> Vec<Rule> {
+        let Some(enabling) = &self.enabling else {
+            sweep.end();
+            return Vec::new();
+        };
+        let candidates = sweep.go_on(enabling, most);
+        let (internal, external) = sweep.ends();
         let pids: BTreeSet<Pid> =
-            candidates.filter(|pid| self.overlaps(now, *pid, internal, external)).collect();
+            candidates.into_iter().filter(|pid| self.overlaps(now, *pid, internal, external)).collect();
         pids.into_iter().filter_map(|pid| self.get(now, pid).copied()).collect()
     }
 
-    /// True if a disable rule in force is about some packet that matches these tuples. RFC 4540 section 8.8.1.
-    pub fn are_disabled(&self, now: Time, internal: &AddressTuple, external: &AddressTuple) -> bool {
-        let mut candidates = self.disabling.candidates(internal, external);
-        candidates.any(|pid| self.overlaps(now, pid, internal, external))
+    /// True if a disable rule in force is about some packet that matches these tuples; and how many rules were looked
+    /// at. RFC 4540 section 8.8.1.
+    pub fn are_disabled(&self, now: Time, internal: &AddressTuple, external: &AddressTuple) -> (bool, u64) {
+        if self.disabling.is_empty() {
+            return (false, 0);
+        }
+        let mut looks = 0;
+        let candidates = self.disabling.candidates(internal, external).inspect(|_| looks += 2);
+        let is_disabled =
+            candidates.flatten().flatten().any(|pid| self.overlaps(now, pid, internal, external));
+        (is_disabled, looks)
     }
 
     fn overlaps(&self, now: Time, pid: Pid, internal: &AddressTuple, external: &AddressTuple) -> bool {
@@ -170,6 +193,28 @@ impl Rules {
         }
     }
 
+    /// The PID of a rule of an earlier time that has ended: it is given out again as late as if it had ended here.
+    pub fn rest(&mut self, pid: Pid) {
+        let slot = slot_of(pid);
+        self.add_slots_to(slot);
+        if self.slots[slot].entry.is_none() {
+            self.slots[slot].pid = pid;
+        }
+    }
+
+    /// A PID that was to be used, and is not: the next rule gets it.
+    pub fn give_back(&mut self, pid: Pid) {
+        self.resting.push_front(slot_of(pid));
+    }
+
+    /// All of them rest.
+    fn add_slots_to(&mut self, last: usize) {
+        while self.slots.len() <= last {
+            let slot = self.add_slot();
+            self.resting.push_back(slot);
+        }
+    }
+
     fn add_slot(&mut self) -> usize {
         let slot = self.slots.len();
         assert!(slot < SLOTS as usize, "no more rules than there are slots");
@@ -191,11 +236,9 @@ impl Rules {
 
     fn insert(&mut self, rule: &Rule) {
         let slot = slot_of(rule.pid);
-        while self.slots.len() <= slot {
-            let skipped = self.add_slot();
-            if skipped != slot {
-                self.resting.push_back(skipped);
-            }
+        if slot >= self.slots.len() {
+            self.add_slots_to(slot);
+            self.resting.pop_back();
         }
         let owned = self.owned.entry(rule.owner).or_default();
         owned.push(rule.pid);

@@ -204,7 +204,9 @@ impl Attribute for AddressTuple {
             prefix_length: *prefix_length,
             addresses,
         };
-        (*prefix_length <= version.address_bits()).then_some(tuple)
+        // Without an address it says nothing.
+        let is_irrelevant = matches!(addresses, Addresses::ProtocolsOnly(_));
+        (is_irrelevant || *prefix_length <= version.address_bits()).then_some(tuple)
     }
 
     fn length(&self) -> usize {

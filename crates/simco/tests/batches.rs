@@ -138,15 +138,15 @@ fn rules_come_back_after_a_restart() {
 
     let mut world = World::with_agents(nat(0));
     for (rule, owner) in rules.iter().zip(["alice", "alice", "gone"]) {
-        assert_eq!(world.middlebox.restore(*rule, owner), Ok(()));
-        assert_eq!(world.middlebox.restore(*rule, owner), Err(RestoreError::PidInUse(rule.pid)));
+        assert_eq!(world.middlebox.restore(START, *rule, owner), Ok(()));
+        assert_eq!(world.middlebox.restore(START, *rule, owner), Err(RestoreError::PidInUse(rule.pid)));
         let pid = Pid(rule.pid.0 + 100);
         assert_eq!(
-            world.middlebox.restore(Rule { pid, ..*rule }, owner),
+            world.middlebox.restore(START, Rule { pid, ..*rule }, owner),
             Err(RestoreError::AddressesInUse(pid))
         );
         let of_bob = Err(RestoreError::GroupOfAnother(pid, rule.gid().unwrap()));
-        assert_eq!(world.middlebox.restore(Rule { pid, ..*rule }, "bob"), of_bob);
+        assert_eq!(world.middlebox.restore(START, Rule { pid, ..*rule }, "bob"), of_bob);
     }
     let [alice, operator] = ["alice", "operator"].map(|name| world.open(Some(name)));
     world.advance(at(20));

@@ -204,3 +204,26 @@ fn a_nat_binds_single_hosts_and_blocks_many() {
     assert!(matches!(world.ask(START, operator, pdr("198.51.100.7:0", 60)), Body::Reply(Reply::Pdr { .. })));
     assert_eq!(world.refused(operator, per_of(any)), Refusal::Conflict);
 }
+
+/// Section 8.3.3 has addresses for what is translated. IPv6 is not, where the NAT has addresses of IPv4 only: there the
+/// middlebox is the firewall that it also is.
+#[test]
+fn a_nat_of_ipv4_is_a_firewall_for_ipv6() {
+    let of_v4 = Config { outside: vec!["203.0.113.1".parse().unwrap()], inside: Vec::new(), ..nat(0) };
+    let mut world = World::with_agents(of_v4.clone());
+    let agent = world.open(Some("alice"));
+    let enable = Enable {
+        internal: internal(UDP, "[fd00::5]:5004"),
+        external: external(UDP, "[2001:db8::7]:6004"),
+        ..rtp(PortParity::Any)
+    };
+    let granted = world.granted(START, agent, per_of(enable));
+    assert_eq!(granted.outside, AddressTuple { location: Location::Outside, ..enable.internal });
+    let translated = world.granted(START, agent, per_of(rtp(PortParity::Any)));
+    assert_eq!(translated.outside, outside("203.0.113.1:40000"));
+    let mut without_filter = of_v4;
+    without_filter.capabilities.middlebox_type ^= Capabilities::PACKET_FILTER;
+    let mut world = World::with_agents(without_filter);
+    let agent = world.open(Some("alice"));
+    assert_eq!(world.refused(agent, per_of(enable)), Refusal::LackOfAddresses);
+}

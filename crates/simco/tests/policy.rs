@@ -1,6 +1,6 @@
 //! Policy files: what they allow, and what is wrong with them.
 
-use hol_simco::{AgentId, Owner, Policy, PolicyError, Right};
+use hol_simco::{AgentId, Owner, Policy, PolicyError, Quota, Right};
 
 fn policy(text: &str) -> Policy {
     Policy::parse(text).unwrap()
@@ -94,4 +94,13 @@ fn agents_without_a_policy_may_everything_and_nobody_else_anything() {
     let names: Vec<String> = (0..70_000).map(|number| number.to_string()).collect();
     let refused = Policy::of_agents(names.iter().map(String::as_str)).unwrap_err();
     assert_eq!(refused, PolicyError::TooManyAgents(70_000));
+}
+
+#[test]
+fn the_documented_quotas_are_the_defaults() {
+    let document = include_str!("../../../docs/simco.md");
+    let example = document.split("```toml\n[quota]\n").nth(1).unwrap().split("```").next().unwrap();
+    let policy = Policy::parse(&format!("[quota]\n{example}\n[agents.alice]\n")).unwrap();
+    assert_eq!(*policy.quota(policy.agent("alice").unwrap()), Quota::default());
+    assert_eq!(example.lines().count(), 6, "all of them");
 }

@@ -25,7 +25,9 @@ fn cure(refusal: Refusal) -> &'static str {
         Refusal::ReplyTooBig => {
             "a list has 8,191 rules at most; on its host `hol simco rules DIR` shows all that it has recorded, DIR being `state` of its settings"
         }
-        Refusal::NoResources => "it has as many rules as it may have; end some by `hol simco disallow`",
+        Refusal::NoResources => {
+            "the middlebox or this agent has as many rules, elements or prefix lengths as it may have; end some by `hol simco disallow`, or raise the agent's quota in its policy"
+        }
         Refusal::ConfigurationFailed => {
             "`internal` or `external` of this agent in its policy file may not have these hosts; else its packet filter or its disk cannot do it, and its log tells why at log = \"debug\""
         }

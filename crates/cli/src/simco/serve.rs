@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use hol_base::Duration;
 use hol_daemon::{
-    DaemonError, FilterKind, Log, Settings, SetupError, Signals, drop_privileges, socket_address,
+    Daemon, DaemonError, FilterKind, Log, Settings, SetupError, Signals, drop_privileges, socket_address,
 };
 use hol_simco::Lifetime;
 
@@ -83,8 +83,8 @@ impl Serve {
         let mut daemon = settings.open(Log::new(settings.log, Box::new(std::io::stderr())))?;
         daemon.reload_on(reload, &settings).map_err(Failure::failed)?;
         drop_privileges(settings.filter != FilterKind::None).map_err(Failure::failed)?;
-        daemon.addresses().for_each(|at| say(&format!("listening on {at}\n")));
-        Ok(daemon.run(stop)?)
+        let tell = |daemon: &Daemon| daemon.addresses().for_each(|at| say(&format!("listening on {at}\n")));
+        Ok(daemon.run(stop, tell)?)
     }
 
     fn settings(&self) -> Result<Settings, SetupError> {

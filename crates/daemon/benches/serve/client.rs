@@ -19,6 +19,8 @@ pub struct Client {
     heard: Vec<u8>,
     to_say: Vec<u8>,
     port: u16,
+    /// Of the internal hosts, when the ports of one are used up.
+    host: u16,
 }
 
 /// How long transactions took.
@@ -33,7 +35,7 @@ impl Client {
     pub fn connect(address: SocketAddr) -> Self {
         let socket = TcpStream::connect(address).expect("the daemon listens");
         socket.set_nodelay(true).expect("TCP");
-        let mut client = Self { socket, heard: Vec::new(), to_say: Vec::new(), port: 0 };
+        let mut client = Self { socket, heard: Vec::new(), to_say: Vec::new(), port: 0, host: 5 };
         client.say(Request::Se { version: Version::SIMCO_3_0, challenge: None });
         client.exchange(&mut |_, reply| assert!(matches!(reply, Reply::Se { .. })));
         client
@@ -115,10 +117,16 @@ impl Client {
 
     fn enable_another(&mut self, asked: &mut usize) {
         self.port = self.port.wrapping_add(2);
+        self.host += u16::from(self.port == 0);
+        let [third, fourth] = self.host.to_be_bytes();
         let at = |address: [u8; 4], port| SocketAddr::from((address, port));
         let enable = Enable {
             parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
-            internal: AddressTuple::of_host(Location::Internal, UDP, at([10, 0, 0, 5], self.port.max(2))),
+            internal: AddressTuple::of_host(
+                Location::Internal,
+                UDP,
+                at([10, 0, third, fourth], self.port.max(1)),
+            ),
             external: AddressTuple::of_host(Location::External, UDP, at([198, 51, 100, 7], 6000)),
             lifetime: Lifetime(3600),
         };

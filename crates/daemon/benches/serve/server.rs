@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use hol_base::Duration;
-use hol_daemon::{FilterKind, Level, LimitSettings, Log, Settings};
+use hol_daemon::{Daemon, FilterKind, Level, LimitSettings, Log, Settings};
 
 /// The argument that makes this program the daemon, and those that say what it makes true.
 pub const ROLE: &str = "be-the-daemon";
@@ -25,7 +25,7 @@ pub struct Making {
 pub fn run(arguments: &[String]) {
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let directory = tempfile::tempdir_in(".").expect("room for a journal");
-    let limits = LimitSettings { rules: 2_000_000, ..LimitSettings::default() };
+    let limits = LimitSettings { rules: 2_000_000, elements: 2_000_000, ..LimitSettings::default() };
     let listen = vec!["127.0.0.1:0".parse().expect("an address")];
     let settings = Settings {
         listen,
@@ -36,8 +36,8 @@ pub fn run(arguments: &[String]) {
     };
     let log = Log::new(Level::Error, Box::new(std::io::stderr()));
     let mut daemon = settings.open(log).expect("the loopback interface is there");
-    println!("{}", daemon.addresses().next().expect("it listens").address);
-    daemon.run(std::io::stdin()).expect("it serves");
+    let tell = |daemon: &Daemon| println!("{}", daemon.addresses().next().expect("it listens").address);
+    daemon.run(std::io::stdin(), tell).expect("it serves");
 }
 
 impl fmt::Display for Making {

@@ -52,23 +52,36 @@ impl Daemon {
         }
     }
 
-    /// Hears one connection after the other, until there is enough to answer.
+    /// Hears one connection after the other, until there is enough to answer. One whose request still ends rules is heard
+    /// when that is over.
     pub(super) fn hear(&mut self, now: Time) {
+        let mut to_wait = Vec::new();
         while !self.batch.is_full()
             && let Some(id) = self.connections.next_speaker()
         {
+            if self.middlebox.is_sweeping_for(id) {
+                to_wait.push(id);
+                continue;
+            }
+            self.batch.begin_share();
             self.hear_one(now, id);
+            let is_behind = self.middlebox.is_behind(id);
             if let Some(connection) = self.connections.get_mut(id) {
-                connection.is_behind = self.middlebox.is_behind(id);
+                connection.is_behind = is_behind;
+            }
+            if is_behind && !self.batch.is_full() {
+                // It has had its share, and may have another one when the others have had theirs.
+                self.connections.note_ready(id);
             }
         }
+        to_wait.into_iter().for_each(|id| self.connections.note_ready(id));
     }
 
     /// Hears what a connection has said before and has to say now.
     fn hear_one(&mut self, now: Time, id: SessionId) {
         self.middlebox.resume(now, id, &mut self.batch);
         let mut count = 0;
-        while count < Self::MOST_HEARD && !self.batch.is_full() {
+        while count < Self::MOST_HEARD && self.batch.has_room() && !self.middlebox.is_sweeping_for(id) {
             let Some(connection) = self.connections.get_mut(id) else { return };
             match connection.read(&mut self.buffer) {
                 Ok(Heard::Octets(octets)) => {

@@ -18,6 +18,14 @@ pub(super) fn of(numbers: &Numbers) -> String {
         let result = refusal.map_or("ok".to_owned(), |sub_type| format!("0x03{sub_type:02X}"));
         text.value(&format!("simco_requests_total{{type=\"{name}\",result=\"{result}\"}}"), *count);
     }
+    text.head("simco_refused_sessions_total", "counter", "Sessions that were refused, by code");
+    for (sub_type, count) in &numbers.refused_sessions {
+        text.value(&format!("simco_refused_sessions_total{{result=\"0x03{sub_type:02X}\"}}"), *count);
+    }
+    text.head("simco_shortages_total", "counter", "Requests beyond a quota, or beyond what there is");
+    for (what, count) in &numbers.shortages {
+        text.value(&format!("simco_shortages_total{{what=\"{what}\"}}"), *count);
+    }
     text.one("simco_connections", "gauge", "Connections that are open", numbers.connections);
     text.one("simco_connections_total", "counter", "Connections that were accepted", numbers.accepted);
     text.one("simco_rules", "gauge", "Policy rules that are held", numbers.rules);
@@ -25,6 +33,8 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
     let failures = "Batches that packet filter or journal refused as a whole";
     text.one("simco_failures_total", "counter", failures, numbers.failures);
+    let work = "Counted work of a turn, about seconds of a processor";
+    text.histogram("simco_turn_work_seconds", work, &numbers.work, SECOND);
     text.histogram("simco_batch_changes", "Changes made in one go", &numbers.batches, 1.0);
     text.histogram("simco_filter_seconds", "Time of the packet filter for a batch", &numbers.filter, SECOND);
     text.histogram("simco_journal_seconds", "Time of the journal for a batch", &numbers.journal, SECOND);

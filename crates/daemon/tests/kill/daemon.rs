@@ -36,9 +36,8 @@ pub fn serve() {
     };
     let signals = Signals::stop().unwrap();
     let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::stderr()))).unwrap();
-    let address = daemon.addresses().next().unwrap().address;
-    println!("\n{LISTENING}{address}");
-    daemon.run(signals).unwrap();
+    let address = |daemon: &hol_daemon::Daemon| daemon.addresses().next().unwrap().address;
+    daemon.run(signals, |daemon| println!("\n{LISTENING}{}", address(daemon))).unwrap();
 }
 
 /// A daemon that runs.

@@ -109,14 +109,28 @@ impl Kernel {
         Ok(names)
     }
 
-    /// All that the sets of a table hold; nothing if there is no such table.
-    pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
+    /// The sets of a table; none if there is no such table.
+    pub fn sets(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         if self.has_table(table)? {
             self.0.list(about(table, Kind::GetSet, 0), |body| names.extend(name(body, 2)))?;
         }
+        Ok(names)
+    }
+
+    /// Calls `take` with each set of a table and each key in it, some perhaps more than once if others change the table.
+    pub fn each_key(&self, table: &str, mut take: impl FnMut(&str, Vec<u8>)) -> Result<(), FilterError> {
+        for name in self.sets(table)? {
+            let question = about(table, Kind::GetElement, 0).with_name(2, &name);
+            self.0.list(question, |body| elements_of(body).for_each(|(key, _)| take(&name, key)))?;
+        }
+        Ok(())
+    }
+
+    /// All that the sets of a table hold; nothing if there is no such table.
+    pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
         let mut sets = Tables::new();
-        for name in names {
+        for name in self.sets(table)? {
             let mut elements = BTreeMap::new();
             let question = about(table, Kind::GetElement, 0).with_name(2, &name);
             self.0.list(question, |body| elements.extend(elements_of(body)))?;

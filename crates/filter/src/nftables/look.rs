@@ -3,8 +3,9 @@
 use hol_simco::IpVersion;
 
 use super::expression::{Expressions, Header, Label, Meta, Nat, Tracked, Verdict};
-use super::shape::{Field, Shape, Side};
 use crate::element::{Role, mask_v4, mask_v6};
+use crate::ports::Block;
+use crate::shape::{Field, Shape, Side};
 
 /// How a packet is held against a rule: replies the other way round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,13 @@ pub(super) fn load(rule: Expressions, field: Field, seen: Seen, at: usize) -> Ex
     let is_first = |side| (side == Side::Source) == (seen == Seen::AsItIs);
     match field {
         Field::Protocol => rule.meta(Meta::Protocol, at),
-        Field::Port(side) => rule.payload(Header::Transport, if is_first(side) { 0 } else { 2 }, 2, at),
+        Field::Port(side, bits) => {
+            let rule = rule.payload(Header::Transport, if is_first(side) { 0 } else { 2 }, 2, at);
+            match bits {
+                Block::PORT => rule,
+                bits => rule.mask(at, &(u16::MAX << (Block::PORT - bits)).to_be_bytes()),
+            }
+        }
         Field::Address(side, version, length) => {
             let offset = match (version, is_first(side)) {
                 (IpVersion::V4, true) => 12,

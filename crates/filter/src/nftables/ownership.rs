@@ -37,4 +37,14 @@ impl Ownership {
             Some(_) => Ok(Self::Everybodys),
         }
     }
+
+    /// An error if the table belongs to somebody else. Without consequences.
+    pub fn check(self, kernel: &Kernel, table: &str) -> Result<(), FilterError> {
+        let mut question = Transaction::new(table);
+        question.create_table(self.flags());
+        match kernel.commit(&question.finish_in_vain())?.first().map(|refusal| refusal.reason(table)) {
+            Some(reason @ FilterError::Owned { .. }) => Err(reason),
+            _ => Ok(()),
+        }
+    }
 }

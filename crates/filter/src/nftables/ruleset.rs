@@ -6,9 +6,9 @@ use hol_simco::IpVersion;
 
 use super::expression::{Expressions, Header, Label, Meta, Order, Tracked, Verdict};
 use super::look::{Seen, load, look, of_version};
-use super::shape::{Field, Shape, Side};
 use super::transaction::Transaction;
 use crate::element::Role;
+use crate::shape::{Field, Shape, Side};
 use crate::{Config, Interfaces, Pool, Unmatched};
 
 const ICMP: u8 = 1;

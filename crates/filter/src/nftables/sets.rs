@@ -1,29 +1,23 @@
 //! The sets of the table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::ruleset::{self, Chain};
-use super::shape::Shape;
 use super::steps::Steps;
 use super::transaction::Transaction;
 use crate::holds::Holds;
-use crate::{Config, FilterError};
+use crate::shape::Shape;
+use crate::{Config, FilterError, MOST_SHAPES};
 
 /// The sets that there are, and their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sets(BTreeMap<Shape, String>);
 
 impl Sets {
-    /// Every set costs every packet a look.
-    const MOST: usize = 64;
-
     /// Those that rules need which hold elements.
     pub fn for_all(holds: &Holds) -> Result<Self, FilterError> {
-        let shapes: BTreeSet<Shape> = holds.all().map(|(element, _)| Shape::of(&element)).collect();
-        if shapes.len() > Self::MOST {
-            return Err(FilterError::TooManyShapes(shapes.len()));
-        }
-        Ok(Self(shapes.into_iter().map(|shape| (shape, shape.name())).collect()))
+        let sets: BTreeMap<Shape, String> = holds.shapes().map(|shape| (shape, shape.name())).collect();
+        if sets.len() > MOST_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }
     }
 
     /// These and those that the steps need. An empty set stays until its place is needed: to make one is work.
@@ -32,7 +26,7 @@ impl Sets {
         for shape in steps.added() {
             sets.0.entry(*shape).or_insert_with(|| shape.name());
         }
-        if sets.0.len() <= Self::MOST { Ok(sets) } else { Self::for_all(holds) }
+        if sets.0.len() <= MOST_SHAPES { Ok(sets) } else { Self::for_all(holds) }
     }
 
     /// The name of a set that there is.

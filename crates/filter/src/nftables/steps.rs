@@ -6,10 +6,10 @@ use hol_base::Time;
 
 use super::kernel::{EXISTS, NO_ENTRY, Refusal};
 use super::sets::Sets;
-use super::shape::{self, Shape};
 use super::transaction::Transaction;
 use crate::element::Element;
 use crate::holds::{Holds, Standing, Touched};
+use crate::shape::{self, Shape};
 
 /// What has to be done, in any order: an element occurs once.
 #[derive(Debug, Default)]
@@ -55,6 +55,11 @@ impl Steps {
     /// The shapes of what is added.
     pub fn added(&self) -> impl Iterator<Item = &Shape> {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| &step.shape)
+    }
+
+    /// The elements that are added: their shapes and keys.
+    pub fn additions(&self) -> impl Iterator<Item = (&Shape, &[u8])> {
+        self.steps.iter().filter(|step| step.add.is_some()).map(|step| (&step.shape, &step.key[..]))
     }
 
     pub fn put(&mut self, now: Time, sets: &Sets, transaction: &mut Transaction<'_>) {

@@ -4,8 +4,8 @@ use hol_base::{Duration, Time};
 use hol_netlink::{CREATE, EXCLUSIVE, Message};
 
 use super::expression::{Expressions, number, value};
-use super::shape::{self, Shape};
 use crate::holds::Standing;
+use crate::shape::{self, Shape};
 
 /// `NFNL_SUBSYS_NFTABLES`
 pub(super) const NFTABLES: u16 = 10;

@@ -55,7 +55,7 @@ fn a_second_filter_is_told_that_the_table_is_taken() {
     let Some(world) = World::new() else { return };
     let Some(mut filter) = owner(&world) else { return };
     let before = world.listing().matches("expires").count();
-    let error = world.filter(Config::new()).reconcile(NOW, &[]).unwrap_err();
+    let error = world.open(Config::new()).unwrap_err();
     assert!(matches!(error, FilterError::Owned { .. }), "{error}");
     for part in ["inet simco", "[nftables] table = NAME"] {
         assert!(error.to_string().contains(part), "{error}");

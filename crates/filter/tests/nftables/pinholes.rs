@@ -32,6 +32,29 @@ fn datagrams_pass_in_the_direction_of_their_rule_and_until_it_ends() {
     }
 }
 
+/// A range is taken as blocks: its ends, what is inside and what is beside it.
+#[test]
+fn a_long_range_of_ports_passes_and_its_neighbours_do_not() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = enable(1, BiDirectional, UDP, "10.1.0.2:5003+1000", "10.2.0.2:0");
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    assert!(world.listing().matches("expires").count() < 100);
+    let outside = world.udp(Outside, "10.2.0.2:6004");
+    for (port, passes) in
+        [(5002, false), (5003, true), (5120, true), (5999, true), (6002, true), (6003, false)]
+    {
+        let inside = world.udp(Inside, &format!("10.1.0.2:{port}"));
+        let inward = arrives(&outside, &format!("10.1.0.2:{port}"), &inside).is_some();
+        let outward = arrives(&inside, "10.2.0.2:6004", &outside).is_some();
+        assert_eq!((inward, outward), (passes, passes), "{port}");
+    }
+    let block = disable(2, UDP, "10.1.0.2:5100+64", "10.2.0.2:6000+32");
+    filter.apply(NOW, &[begin(block)]).unwrap();
+    let inside = world.udp(Inside, "10.1.0.2:5150");
+    assert!(arrives(&outside, "10.1.0.2:5150", &inside).is_none());
+}
+
 #[test]
 fn a_connection_passes_whole_if_its_first_packet_may() {
     let Some(world) = World::new() else { return };

@@ -1,11 +1,12 @@
 //! The kernel's table against the rules that there should be.
 
 use hol_base::Duration;
-use hol_filter::{Config, Mended, PacketFilter};
+use hol_filter::{Config, Mended, PacketFilter, Progress};
 use hol_simco::Direction::{BiDirectional, Inbound};
-use hol_simco::Rule;
+use hol_simco::{Change, Rule};
 
-use crate::rules::{NOW, UDP, begin, bind, disable, enable, lasting};
+use crate::rules::{NOW, UDP, begin, bind, disable, enable, end, lasting};
+use crate::world::Place::Middlebox;
 use crate::world::World;
 
 const NOTHING: Mended = Mended { missing: 0, surplus: 0 };
@@ -109,9 +110,54 @@ fn twenty_thousand_rules_come_back_and_go() {
     let rule = |n: u32| enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004");
     let rules: Vec<Rule> = (0..20_000).map(rule).collect();
     assert_eq!(filter.reconcile(NOW, &rules).unwrap(), Mended { missing: 20_000, surplus: 0 });
+    while filter.go_on(NOW).unwrap() != Progress::Done {}
     assert_eq!(filter.reconcile(NOW, &rules).unwrap(), NOTHING);
     assert_eq!(filter.reconcile(NOW, &[]).unwrap(), Mended { missing: 0, surplus: 20_000 });
     assert!(!world.listing().contains("expires"));
+}
+
+/// What ends or changes while some is missing neither comes back nor stays as it was, whether it was there or missing.
+#[test]
+fn rules_change_while_they_come_back() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = |n: u32| enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004");
+    let rules: Vec<Rule> = (0..20_000).map(rule).collect();
+    filter.reconcile(NOW, &rules).unwrap();
+    let elements = || world.listing().matches("expires").count();
+    assert_eq!(elements(), 16_384, "the rest is missing still");
+    let (first, last) = (rules[0], rules[19_999]);
+    let later = |rule| Change { before: Some(rule), after: Some(lasting(rule, Duration::from_secs(90))) };
+    filter.apply(NOW, &[end(first), end(last), later(rules[1]), later(rules[19_998])]).unwrap();
+    while filter.go_on(NOW).unwrap() != Progress::Done {}
+    assert_eq!(elements(), 19_998);
+    assert_eq!(world.listing().matches("timeout 1m30s").count(), 2);
+}
+
+/// A table that is too large to list: what is missing comes, what is surplus goes, and what begins meanwhile stays.
+#[test]
+fn a_large_table_is_mended_while_rules_change() {
+    let Some(world) = World::new() else { return };
+    let mut filter = world.filter(Config::new());
+    let rule = |n: u32| {
+        let internal = format!("10.1.{}.{}:{}", n >> 12 & 15, n >> 8 & 15, 1024 + (n & 255));
+        enable(n, Inbound, UDP, &internal, "10.2.0.2:6004")
+    };
+    let all: Vec<Rule> = (0..70_000).map(rule).collect();
+    let go_on = |filter: &mut hol_filter::Nftables| {
+        while world.at(Middlebox, || filter.go_on(NOW).unwrap()) != Progress::Done {}
+    };
+    world.at(Middlebox, || filter.reconcile(NOW, &all[..68_000]).unwrap());
+    go_on(&mut filter);
+    let mended = world.at(Middlebox, || filter.reconcile(NOW, &all[1000..69_000]).unwrap());
+    assert_eq!(mended, NOTHING, "nobody has looked yet");
+    filter.apply(NOW, &[begin(all[69_500]), end(all[2000])]).unwrap();
+    go_on(&mut filter);
+    let mut wanted: Vec<Rule> = all[1000..69_000].iter().chain([&all[69_500]]).copied().collect();
+    wanted.retain(|rule| rule.pid != all[2000].pid);
+    let distinct: std::collections::BTreeSet<String> =
+        wanted.iter().map(|rule| format!("{:?}", rule.ends())).collect();
+    assert_eq!(world.listing().matches("expires").count(), distinct.len());
 }
 
 /// What is made anew is listed behind what is not.

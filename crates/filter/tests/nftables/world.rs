@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hol_filter::{Config, Nftables};
+use hol_filter::{Config, FilterError, Nftables};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// The namespaces, which are gone when this is.
@@ -108,7 +108,11 @@ impl World {
     }
 
     pub fn filter(&self, config: Config) -> Nftables {
-        self.at(Middlebox, || Nftables::open(config)).unwrap()
+        self.open(config).unwrap()
+    }
+
+    pub fn open(&self, config: Config) -> Result<Nftables, FilterError> {
+        self.at(Middlebox, || Nftables::open(config))
     }
 
     pub fn udp(&self, place: Place, address: &str) -> UdpSocket {

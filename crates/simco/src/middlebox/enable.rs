@@ -7,7 +7,7 @@ use super::tuples::has_wildcard_but_protocol;
 use crate::nat::{Wanted, WantedPorts};
 use crate::{
     Action, AddressTuple, Addresses, AgentId, Batch, Binding, Capabilities, Change, Direction, Enable, Gid,
-    IpVersion, Pid, PortParity, Refusal, Reply, ReservedParity, Right, Rule,
+    IpVersion, Pid, PortParity, Refusal, Reply, ReservedParity, Right, Rule, work,
 };
 
 impl Middlebox {
@@ -22,14 +22,14 @@ impl Middlebox {
     ) -> Result<Reply, Refusal> {
         self.authorize_for(agent, Right::Enable)?;
         self.check_group(agent, gid)?;
-        self.check_enable(now, agent, &enable)?;
+        self.check_enable(now, agent, &enable, batch)?;
         let lifetime = self.grant(enable.lifetime)?;
-        self.make_room()?;
+        self.make_room(agent, batch)?;
         let binding = self.bind(&enable)?;
         let pid = self.rules.unused_pid();
         let gid = gid.unwrap_or(Gid(pid.0));
         let action = enable_with(&enable, gid, binding);
-        Ok(self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch))
+        self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
     }
 
     /// PEA. The rule keeps its PID, its group, and so its owner: a group has one.
@@ -47,13 +47,14 @@ impl Middlebox {
             return Err(Refusal::Inconsistent);
         };
         self.check_access(agent, &reserved)?;
-        self.check_enable(now, agent, &enable)?;
+        self.check_enable(now, agent, &enable, batch)?;
         if let Some(outside) = binding.outside {
             check_hosts(&enable, binding.inside.is_some())?;
             check_reservation(&enable, &outside, parameters.protocol)?;
         }
         let expires = self.grant(enable.lifetime)?.end(now);
         let rule = Rule { expires, action: enable_with(&enable, gid, binding), ..reserved };
+        self.check_quota(Some(&reserved), &rule, batch)?;
         self.change(Change::replace(reserved, rule), batch);
         Ok(rule.reply(now))
     }
@@ -67,20 +68,37 @@ impl Middlebox {
     }
 
     /// What PER and PEA have in common. RFC 4540 sections 8.3.1 and 8.4.1.
-    fn check_enable(&self, now: Time, agent: AgentId, enable: &Enable) -> Result<(), Refusal> {
+    fn check_enable(
+        &self,
+        now: Time,
+        agent: AgentId,
+        enable: &Enable,
+        batch: &mut Batch,
+    ) -> Result<(), Refusal> {
         let Enable { parameters, internal, external, lifetime: _ } = enable;
         self.check_tuples(agent, internal, external)?;
         if parameters.direction == Direction::BiDirectional && has_wildcard_but_protocol(internal, external) {
             return Err(Refusal::Inconsistent);
         }
-        if self.rules.are_disabled(now, internal, external) { Err(Refusal::Conflict) } else { Ok(()) }
+        let (is_disabled, looks) = self.rules.are_disabled(now, internal, external);
+        batch.count(work::LOOK * looks);
+        let is_swept = self.sweeps.iter().any(|(_, sweep)| sweep.is_about(internal, external));
+        if is_disabled || is_swept { Err(Refusal::Conflict) } else { Ok(()) }
+    }
+
+    /// True if rules whose external hosts have this IP version need addresses of a NAT. One that has none of the version and
+    /// is a packet filter as well is a pure firewall for it: IPv6 beside IPv4 that is translated.
+    pub(super) fn translates(&self, version: IpVersion) -> bool {
+        let capabilities = self.config.capabilities;
+        let is_filter = capabilities.include(Capabilities::PACKET_FILTER);
+        capabilities.include(Capabilities::NAT) && (!is_filter || self.nat.outside.has(version))
     }
 
     /// Addresses of a NAT for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
     fn bind(&self, enable: &Enable) -> Result<Binding, Refusal> {
         let Enable { parameters, internal, external, lifetime: _ } = enable;
         let capabilities = self.config.capabilities;
-        if !capabilities.include(Capabilities::NAT) {
+        if !self.translates(external.ip_version()) {
             return Ok(Binding::default());
         }
         let is_twice = capabilities.include(Capabilities::TWICE_NAT);

@@ -3,7 +3,7 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::{AgentId, Batch, Change, Lifetime, Pid, Refusal, Reply, Right, Rule};
+use crate::{AgentId, Batch, Change, Lifetime, Pid, Refusal, Reply, Right, Rule, work};
 
 impl Middlebox {
     /// PLC; zero deletes the rule.
@@ -34,10 +34,15 @@ impl Middlebox {
     }
 
     /// PRL.
-    pub(super) fn list(&self, now: Time, agent: AgentId) -> Result<Reply, Refusal> {
+    pub(super) fn list(&self, now: Time, agent: AgentId, batch: &mut Batch) -> Result<Reply, Refusal> {
         /// As many as a 16-bit length can tell, at eight octets each; the message then has 65,536 octets.
         const MOST: usize = u16::MAX as usize / 8;
         self.authorize_for(agent, Right::List)?;
+        let held: usize = self.policy.accessible(agent).map(|owner| self.rules.count_of(owner)).sum();
+        if held.saturating_sub(self.rules.due(now)) > MOST {
+            return Err(Refusal::ReplyTooBig);
+        }
+        batch.count(work::LOOK * held as u64);
         let rules = self.policy.accessible(agent).flat_map(|owner| self.rules.of(now, owner));
         let mut pids: Vec<Pid> = rules.map(|rule| rule.pid).take(MOST + 1).collect();
         pids.sort_unstable();

@@ -26,18 +26,18 @@ impl Middlebox {
         let capabilities = self.config.capabilities;
         let inside = choose(parameters.inside, |version| capabilities.serve_inside(version))?;
         let outside = choose(parameters.outside, |version| capabilities.serve_outside(version))?;
-        let is_nat = capabilities.include(Capabilities::NAT);
+        let is_nat = self.translates(outside);
         if is_nat {
             check_translatable(parameters.protocol)?;
             self.check_nat_mode(parameters.nat_mode)?;
         }
         let lifetime = self.grant(lifetime)?;
-        self.make_room()?;
+        self.make_room(agent, batch)?;
         let binding = if is_nat { self.keep(&parameters, inside, outside)? } else { Binding::default() };
         let pid = self.rules.unused_pid();
         let gid = gid.unwrap_or(Gid(pid.0));
         let action = Action::Reserve { gid, parameters, binding };
-        Ok(self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch))
+        self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
     }
 
     /// A twice NAT can be asked for either kind of service. RFC 3989 section 2.3.8.

@@ -4,10 +4,11 @@ use hol_base::Time;
 use hol_transport::{Framer, FramingError};
 
 use super::Middlebox;
+use super::transaction::short;
 use crate::batch::Cause;
 use crate::{
-    AgentId, Batch, Body, Challenge, Exchange, Header, Message, Notification, Refusal, Reply, SessionId, Tid,
-    Token, Version,
+    AgentId, Batch, Body, Challenge, Exchange, Header, Message, Notice, Notification, Refusal, Reply,
+    SessionId, Shortage, Tid, Token, Version,
 };
 
 /// What the connection below a session is.
@@ -119,8 +120,7 @@ impl Middlebox {
         if session.is_established() {
             return batch.send(id, Message::refusal(tid, Refusal::NotApplicable));
         }
-        let established = self.sessions.values().filter(|other| other.is_established()).count();
-        let refusal = if established >= self.config.most_sessions {
+        let refusal = if self.established >= self.config.most_sessions {
             Some(Body::Refusal(Refusal::LackOfResources))
         } else if !session.underlay.is_acceptable {
             Some(Body::Refusal(Refusal::TransportProblem))
@@ -132,6 +132,8 @@ impl Middlebox {
             None
         };
         if let Some(body) = refusal {
+            let refusal = if let Body::Refusal(refusal) = body { refusal } else { Refusal::NotApplicable };
+            batch.note(Notice::NotOpened(id, refusal));
             batch.send(id, Message { tid, body });
             return self.close(id, batch);
         }
@@ -167,7 +169,7 @@ impl Middlebox {
         let token = exchange.of_agent.is_some().then(|| self.authentication.prove(&exchange));
         let challenge = exchange.of_middlebox.clone();
         batch.send(id, Message::reply(tid, Reply::Sa { challenge, token }));
-        self.session(id).state = State::NoAuth { agent, exchange };
+        self.set_state(id, State::NoAuth { agent, exchange });
     }
 
     /// Processing of SA. RFC 4540 section 7.3.
@@ -189,9 +191,22 @@ impl Middlebox {
     }
 
     fn open(&mut self, id: SessionId, tid: Tid, agent: AgentId, batch: &mut Batch) {
+        if !self.accounts.has_room_for_session(agent, self.policy.quota(agent)) {
+            let refusal = short(agent, Shortage::Sessions, batch);
+            return self.refuse_session(id, tid, refusal, batch);
+        }
+        self.accounts.begin_session(agent);
         self.listen(id, agent);
-        self.session(id).state = State::Open(agent);
+        self.set_state(id, State::Open(agent));
+        batch.note(Notice::Opened(id, agent));
         batch.send(id, Message::reply(tid, Reply::Se { capabilities: self.config.capabilities }));
+    }
+
+    fn set_state(&mut self, id: SessionId, state: State) {
+        let session = self.session(id);
+        let is_first = !session.is_established();
+        session.state = state;
+        self.established += usize::from(is_first);
     }
 
     /// The session hears of the rules that its agent may access.
@@ -212,6 +227,7 @@ impl Middlebox {
 
     /// Refuses, and closes the connection.
     pub(super) fn refuse_session(&mut self, id: SessionId, tid: Tid, refusal: Refusal, batch: &mut Batch) {
+        batch.note(Notice::NotOpened(id, refusal));
         batch.send(id, Message::refusal(tid, refusal));
         self.close(id, batch);
     }

@@ -3,18 +3,20 @@
 use hol_base::Time;
 
 use super::Middlebox;
+use crate::accounts::Claim;
 use crate::batch::{Asked, Cause, Step};
 use crate::rules::Rules;
 use crate::{
-    AgentId, Batch, Body, Change, Lifetime, Message, Notification, Output, Pid, Refusal, Reply, Request,
-    Right, Rule, SessionId,
+    AgentId, Batch, Body, Change, Lifetime, Message, Notice, Notification, Output, Pid, Refusal, Reply,
+    Request, Right, Rule, SessionId, Shortage, work,
 };
 
 impl Middlebox {
     /// Carries out a request of an open session.
     pub(super) fn transact(&mut self, now: Time, asked: Asked, batch: &mut Batch) {
         let here = batch.here();
-        let outcome = self.carry_out(now, asked.agent, &asked.request, batch);
+        batch.count(work::MESSAGE);
+        let outcome = self.carry_out(now, &asked, batch);
         let body = outcome.map_or_else(Body::Refusal, Body::Reply);
         batch.send(asked.session, Message { tid: asked.tid, body });
         self.announce_changes(now, here.0, asked.session, batch);
@@ -24,8 +26,7 @@ impl Middlebox {
     fn carry_out(
         &mut self,
         now: Time,
-        agent: AgentId,
-        request: &Request,
+        &Asked { session, agent, ref request, .. }: &Asked,
         batch: &mut Batch,
     ) -> Result<Reply, Refusal> {
         match *request {
@@ -35,11 +36,13 @@ impl Middlebox {
             Request::Per { enable, gid } => self.enable(now, agent, enable, gid, batch),
             Request::Pea { enable, pid } => self.enable_reserved(now, agent, enable, pid, batch),
             Request::Pdr { internal, external, lifetime } => {
-                self.disable(now, agent, internal, external, lifetime, batch)
+                let (reply, sweep) = self.disable(now, agent, (internal, external), lifetime, batch)?;
+                self.begin_sweep(now, session, sweep, batch);
+                Ok(reply)
             }
             Request::Plc { pid, lifetime } => self.change_lifetime(now, agent, pid, lifetime, batch),
             Request::Prs { pid } => self.status(now, agent, pid),
-            Request::Prl => self.list(now, agent),
+            Request::Prl => self.list(now, agent, batch),
             Request::Se { .. } | Request::Sa { .. } | Request::St => Err(Refusal::NotApplicable),
         }
     }
@@ -55,18 +58,37 @@ impl Middlebox {
     }
 
     /// RFC 4540 lists "no resources available for this transaction" without saying when: if the table is full.
-    pub(super) fn make_room(&self) -> Result<(), Refusal> {
-        if self.rules.len() < self.config.most_rules.min(Rules::MOST) {
+    pub(super) fn make_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
+        let has_room = self.rules.len() < self.config.most_rules.min(Rules::MOST);
+        if has_room && self.accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
             Ok(())
         } else {
-            Err(Refusal::NoResources)
+            Err(short(agent, Shortage::Rules, batch))
         }
     }
 
-    /// A rule begins; the reply says so.
-    pub(super) fn begin(&mut self, now: Time, rule: Rule, batch: &mut Batch) -> Reply {
+    /// A rule begins, unless its owner may not have so much more; the reply says so.
+    pub(super) fn begin(&mut self, now: Time, rule: Rule, batch: &mut Batch) -> Result<Reply, Refusal> {
+        if let Err(refusal) = self.check_quota(None, &rule, batch) {
+            self.rules.give_back(rule.pid);
+            return Err(refusal);
+        }
         self.change(Change::begin(rule), batch);
-        rule.reply(now)
+        Ok(rule.reply(now))
+    }
+
+    /// The owner of the rule may have what it takes up, in the place of what the one before took up.
+    pub(super) fn check_quota(
+        &self,
+        before: Option<&Rule>,
+        rule: &Rule,
+        batch: &mut Batch,
+    ) -> Result<(), Refusal> {
+        let claim = |rule| self.accounts.claim(rule);
+        let (more, less) = (claim(rule)?, before.map_or(Ok(Claim::default()), claim)?);
+        batch.count(work::MEASURE * more.footprint.elements as u64);
+        let checked = self.accounts.check(rule.owner, self.policy.quota(rule.owner), &more, &less);
+        checked.map_err(|shortage| short(rule.owner, shortage, batch))
     }
 
     /// The asking session has its reply; of rules that ended because another one began it is told as well.
@@ -90,6 +112,7 @@ impl Middlebox {
         batch: &mut Batch,
     ) {
         let Some(listeners) = self.listeners.get(&owner) else { return };
+        batch.count(work::TOLD * listeners.len() as u64);
         for id in listeners {
             if Some(*id) != except
                 && let Some(session) = self.sessions.get_mut(id)
@@ -143,7 +166,19 @@ impl Middlebox {
     fn undo_step(&mut self, batch: &mut Batch) -> Option<(Cause, Vec<Output>)> {
         for change in batch.last_step().iter().rev() {
             self.apply(&change.inverse());
+            self.forget_sweep(change);
         }
         batch.pop_step()
+    }
+}
+
+/// RFC 4540 lists the codes without saying when: here if an agent has its quota, or all is taken.
+pub(super) fn short(agent: AgentId, shortage: Shortage, batch: &mut Batch) -> Refusal {
+    batch.note(Notice::Short(agent, shortage));
+    match shortage {
+        Shortage::Addresses => Refusal::LackOfAddresses,
+        Shortage::Ports => Refusal::LackOfPorts,
+        Shortage::Sessions => Refusal::LackOfResources,
+        Shortage::Rules | Shortage::Elements | Shortage::Shapes => Refusal::NoResources,
     }
 }

@@ -68,11 +68,15 @@ fn check_versions(
     if are_served { Ok(()) } else { Err(Refusal::IpVersionMismatch) }
 }
 
-/// No host has the unspecified or the broadcast address, and there are 65,535 ports.
+/// No host has the unspecified or the broadcast address, a group has no host, and the loopback address is everybody's own;
+/// and there are 65,535 ports.
 fn check_values(tuple: &AddressTuple) -> Result<(), Refusal> {
     if let Addresses::Full { address, .. } = tuple.addresses
         && !tuple.has_address_wildcard()
-        && (address.is_unspecified() || address == std::net::Ipv4Addr::BROADCAST)
+        && (address.is_unspecified()
+            || address.is_multicast()
+            || address.is_loopback()
+            || address == std::net::Ipv4Addr::BROADCAST)
     {
         return Err(Refusal::IllegalAddress);
     }

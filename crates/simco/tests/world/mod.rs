@@ -14,6 +14,7 @@ pub const HOUR: Lifetime = Lifetime(3600);
 
 /// The agents of most tests: `alice` and `bob` see their own rules, `operator` all, and only it may block.
 pub const POLICY: &str = "
+quota = { addresses = 8 }
 [agents.alice]
 [agents.bob]
 [agents.operator]

@@ -1,5 +1,6 @@
 //! Packet filters that do not do what they are asked.
 
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
 use hol_base::{Duration, Time};
@@ -7,6 +8,7 @@ use hol_filter::{FilterError, Mended, PacketFilter};
 use hol_journal::Journal;
 use hol_simco::{Action, Change, Lifetime, Middlebox, Pid, Refusal, Reply, Request, Rule};
 
+use super::super::Daemon;
 use super::world::{Plan, World, per};
 
 /// Refuses what is about certain ports, and everything while it is broken.
@@ -20,6 +22,7 @@ struct State {
     is_guarded: bool,
     is_touched: bool,
     attempts: usize,
+    is_reconciled: bool,
 }
 
 const BAD: u32 = 13;
@@ -53,6 +56,7 @@ impl PacketFilter for Fussy {
             return Err(BROKEN);
         }
         state.rules = rules.to_vec();
+        state.is_reconciled = true;
         Ok(Mended::default())
     }
 
@@ -77,6 +81,23 @@ impl Fussy {
     fn pids(&self) -> Vec<Pid> {
         self.0.lock().unwrap().rules.iter().map(|rule| rule.pid).collect()
     }
+}
+
+/// Who starts a middlebox and waits for its word would otherwise take for blocked what still passes.
+#[test]
+fn it_tells_that_it_listens_when_the_filter_holds_its_rules_and_not_before() {
+    let (stop, stopped) = UnixStream::pair().unwrap();
+    drop(stop);
+    let daemon = |filter: &Fussy| Plan { filter: Box::new(filter.clone()), ..Plan::default() }.daemon();
+    let filter = Fussy::default();
+    let mut was_told = false;
+    let tell = |_: &Daemon| was_told = filter.0.lock().unwrap().is_reconciled;
+    daemon(&filter).run(&stopped, tell).unwrap();
+    assert!(was_told);
+
+    let broken = Fussy::default();
+    broken.0.lock().unwrap().is_broken = true;
+    daemon(&broken).run(&stopped, |_| panic!("nothing is filtered")).unwrap_err();
 }
 
 #[test]

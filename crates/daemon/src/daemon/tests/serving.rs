@@ -115,7 +115,7 @@ fn before_it_stops_it_tells_every_agent() {
     let World { mut daemon, stop, .. } = world;
     assert!(daemon.addresses().next().is_none() && daemon.connections.len() == 0);
     // The loop that does so in earnest has nothing left to do.
-    daemon.run(&stop.1).unwrap();
+    daemon.run(&stop.1, |_| {}).unwrap();
 }
 
 #[test]

@@ -4,18 +4,21 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 
+use hol_agent::nonces;
 use hol_base::{Duration, Time};
 use hol_filter::{NullFilter, PacketFilter};
 use hol_journal::Journal;
 use hol_simco::{
-    AddressTuple, Agent, Config, Direction, Enable, Heard, Lifetime, Location, Message, Middlebox,
-    PerParameters, Pid, Policy, PortParity, Refusal, Reply, Request, Unauthenticated, length_of,
+    AddressTuple, Agent, Authentication, Config, Credentials, Direction, Enable, Heard, Lifetime, Location,
+    Message, Middlebox, PerParameters, Pid, Policy, PortParity, Refusal, Reply, Request, SharedSecret,
+    Unauthenticated, length_of,
 };
-use hol_system::{Events, Interest};
+use hol_system::{Events, Interest, Poller};
 
 use super::super::Daemon;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
+use crate::listen::Listeners;
 use crate::token::Token;
 use crate::{Level, Limits, Listen, Log, Transport};
 
@@ -34,6 +37,9 @@ pub struct Plan {
     pub policy: Policy,
     pub filter: Box<dyn PacketFilter>,
     pub journal: Option<Journal>,
+    /// Whom it asks who they are, and how it knows.
+    pub authentication: Box<dyn Authentication>,
+    pub config: Config,
 }
 
 impl Default for Plan {
@@ -44,20 +50,29 @@ impl Default for Plan {
             policy: Policy::open(),
             filter: Box::new(NullFilter),
             journal: None,
+            authentication: Box::new(Unauthenticated),
+            config: Config::firewall(Lifetime(3600)),
         }
     }
 }
 
 impl Plan {
     pub fn open(self) -> World {
-        let config = Config::firewall(Lifetime(3600));
-        let middlebox = Middlebox::new(config, self.policy, Box::new(Unauthenticated)).unwrap();
+        let mut daemon = self.daemon();
+        daemon.begin().unwrap();
+        World::of(daemon)
+    }
+
+    /// One that has not begun.
+    pub fn daemon(self) -> Daemon {
+        let middlebox = Middlebox::new(self.config, self.policy, self.authentication).unwrap();
         let listen = Listen { transport: self.transport, address: "127.0.0.1:0".parse().unwrap() };
         let clock = Clock::start();
         let ledger = Ledger::new(clock, self.filter, self.journal);
         let log = Log::new(Level::Error, Box::new(io::sink()));
-        let daemon = Daemon::open(clock, &[listen], middlebox, ledger, self.limits, log).unwrap();
-        World::of(daemon)
+        let poller = Poller::new().unwrap();
+        let listeners = Listeners::open(&[listen], &poller).unwrap();
+        Daemon::new(clock, poller, listeners, None, middlebox, ledger, self.limits, log).unwrap()
     }
 }
 
@@ -104,17 +119,30 @@ impl World {
 
     /// An agent with an open session.
     pub fn agent(&mut self) -> Client {
-        let mut client = Client {
-            socket: self.connect(),
-            agent: Agent::new(Box::new(Unauthenticated)),
-            heard: Vec::new(),
-        };
-        let se = client.agent.establish().unwrap();
-        client.write(&se.to_bytes());
-        assert!(matches!(client.hear(self), Some(Heard::Open(_))));
-        client
+        self.agent_with(Box::new(Unauthenticated))
+    }
+
+    /// One that proves that it has this name.
+    pub fn agent_named(&mut self, name: &str) -> Client {
+        self.agent_with(Box::new(SharedSecret::parse(name, SECRETS, nonces()).unwrap()))
+    }
+
+    fn agent_with(&mut self, credentials: Box<dyn Credentials>) -> Client {
+        let mut client = Client { socket: self.connect(), agent: Agent::new(credentials), heard: Vec::new() };
+        let mut say = client.agent.establish().unwrap();
+        loop {
+            client.write(&say.to_bytes());
+            match client.hear(self) {
+                Some(Heard::Authenticate(sa)) => say = sa,
+                Some(Heard::Open(_)) => return client,
+                other => panic!("no session: {other:?}"),
+            }
+        }
     }
 }
+
+/// The secrets of the agents that have names.
+pub const SECRETS: &str = "attacker = '0123456789abcdef'\ninnocent = 'fedcba9876543210'\n";
 
 /// Reads until the other side closes or says no more; true if it has closed.
 pub fn drain(world: &mut World, socket: &mut TcpStream, into: &mut Vec<u8>) -> bool {
@@ -148,6 +176,18 @@ impl Client {
     pub fn hear(&mut self, world: &mut World) -> Option<Heard> {
         let octets = self.hear_octets(world)?;
         Some(self.agent.receive(&octets).unwrap())
+    }
+
+    /// Turns of the daemon until something has come.
+    pub fn turns_until_answered(&mut self, world: &mut World) -> usize {
+        for turns in 0..100_000 {
+            let mut octet = [0];
+            if self.socket.peek(&mut octet).is_ok_and(|count| count > 0) {
+                return turns;
+            }
+            world.turn();
+        }
+        panic!("the daemon says nothing")
     }
 
     fn hear_octets(&mut self, world: &mut World) -> Option<Vec<u8>> {

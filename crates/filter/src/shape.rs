@@ -5,13 +5,14 @@
 use std::fmt::Write;
 use std::net::IpAddr;
 
-use hol_simco::IpVersion;
+use hol_simco::{IpVersion, ShapeId};
 
 use crate::element::{Element, End, Role, Target};
+use crate::ports::Block;
 
 /// The fields of a set's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     pub role: Role,
     pub version: IpVersion,
     protocol: bool,
@@ -23,27 +24,28 @@ pub(super) struct Shape {
 struct EndShape {
     /// Bits of the prefix.
     length: u8,
-    port: bool,
+    /// Bits of the port that matter: all of one, fewer of a block.
+    port: Option<u8>,
 }
 
 /// One field of a key, or of what a map gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(crate) enum Field {
     Protocol,
     Address(Side, IpVersion, u8),
-    Port(Side),
+    Port(Side, u8),
 }
 
 /// Whose address or port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Source,
     Destination,
 }
 
 impl Shape {
     pub fn of(element: &Element) -> Self {
-        let end = |end: &End| EndShape { length: end.length, port: end.port.is_some() };
+        let end = |end: &End| EndShape { length: end.length, port: end.port.map(|port| port.bits()) };
         Self {
             role: element.role,
             version: element.version(),
@@ -53,15 +55,24 @@ impl Shape {
         }
     }
 
+    /// A number that no other shape has.
+    pub fn id(&self) -> ShapeId {
+        let end = |end: EndShape| u64::from(end.length) << 8 | end.port.map_or(0, |bits| u64::from(bits) + 1);
+        let rest = (self.role as u64) << 2
+            | u64::from(self.version == IpVersion::V6) << 1
+            | u64::from(self.protocol);
+        ShapeId(rest << 32 | end(self.source) << 16 | end(self.destination))
+    }
+
     /// The fields of a key, in order. A source address that is any is left out; the destination tells the version.
     pub fn key(&self) -> impl Iterator<Item = Field> {
         let Self { version, protocol, source, destination, .. } = *self;
         let fields = [
             protocol.then_some(Field::Protocol),
             (source.length > 0).then_some(Field::Address(Side::Source, version, source.length)),
-            source.port.then_some(Field::Port(Side::Source)),
+            source.port.map(|bits| Field::Port(Side::Source, bits)),
             Some(Field::Address(Side::Destination, version, destination.length)),
-            destination.port.then_some(Field::Port(Side::Destination)),
+            destination.port.map(|bits| Field::Port(Side::Destination, bits)),
         ];
         fields.into_iter().flatten()
     }
@@ -75,7 +86,7 @@ impl Shape {
         };
         translated.into_iter().flat_map(|(side, port)| {
             let address = Field::Address(side, self.version, self.version.address_bits());
-            [Some(address), port.then_some(Field::Port(side))].into_iter().flatten()
+            [Some(address), port.map(|_| Field::Port(side, Block::PORT))].into_iter().flatten()
         })
     }
 
@@ -97,7 +108,8 @@ impl Shape {
                     write!(name, "_{}addr", side.letter())
                 }
                 Field::Address(side, _, length) => write!(name, "_{}net{length}", side.letter()),
-                Field::Port(side) => write!(name, "_{}port", side.letter()),
+                Field::Port(side, Block::PORT) => write!(name, "_{}port", side.letter()),
+                Field::Port(side, bits) => write!(name, "_{}port{bits}", side.letter()),
             };
             written.expect("a string takes everything");
         }
@@ -120,7 +132,7 @@ impl Field {
         match self {
             Self::Protocol => 1,
             Self::Address(_, version, _) => usize::from(version.address_bits() / 8),
-            Self::Port(_) => 2,
+            Self::Port(..) => 2,
         }
     }
 
@@ -135,20 +147,22 @@ impl Field {
             Self::Protocol => 12,
             Self::Address(_, IpVersion::V4, _) => 7,
             Self::Address(_, IpVersion::V6, _) => 8,
-            Self::Port(_) => 13,
+            Self::Port(..) => 13,
         }
     }
 }
 
 /// The octets of an element's key.
-pub(super) fn key(element: &Element) -> Vec<u8> {
+pub(crate) fn key(element: &Element) -> Vec<u8> {
     let mut octets = Vec::with_capacity(44);
     for field in Shape::of(element).key() {
         let end = |side| if side == Side::Source { element.source } else { element.destination };
         match field {
             Field::Protocol => octets.extend(element.protocol),
             Field::Address(side, ..) => put_address(&mut octets, end(side).address),
-            Field::Port(side) => octets.extend(end(side).port.unwrap_or_default().to_be_bytes()),
+            Field::Port(side, _) => {
+                octets.extend(end(side).port.map_or(0, |port| port.first()).to_be_bytes());
+            }
         }
         octets.resize(octets.len().next_multiple_of(4), 0);
     }
@@ -156,7 +170,7 @@ pub(super) fn key(element: &Element) -> Vec<u8> {
 }
 
 /// The octets of what a map gives.
-pub(super) fn data(target: &Target) -> Vec<u8> {
+pub(crate) fn data(target: &Target) -> Vec<u8> {
     let mut octets = Vec::with_capacity(20);
     put_address(&mut octets, target.address);
     octets.extend(target.port.into_iter().flat_map(u16::to_be_bytes));

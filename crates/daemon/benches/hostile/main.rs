@@ -1,0 +1,58 @@
+//! What an agent that means harm does to another one: its round trips, counted from when they were due, and the daemon's
+//! memory, while each attack goes on. `cargo bench -p hol-daemon --bench hostile`; it fails beyond the bounds below.
+//!
+//! The daemon is a process of its own with nftables in a namespace of its own. Both agents prove who they are, and the
+//! policy has no quotas but the usual ones.
+
+mod attacks;
+#[path = "../serve/network.rs"]
+mod network;
+mod peer;
+mod server;
+mod victim;
+
+use attacks::Attack;
+use hol_base::Duration;
+use server::Server;
+use victim::Victim;
+
+/// What may pass from when the 99th of a hundred requests of an innocent agent is due until it is answered.
+const LONGEST: Duration = Duration::from_millis(50);
+/// What the daemon may hold in memory, in octets.
+const MOST_MEMORY: u64 = 256 << 20;
+/// Whoever else uses the machine holds up others, too, but not each time.
+const ATTEMPTS: usize = 3;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.iter().any(|argument| argument == server::ROLE) {
+        return server::run();
+    }
+    // With `--test` it is seen whether all of it works, not how fast.
+    let is_test = arguments.iter().any(|argument| argument == "--test");
+    if let Err(why) = network::enter_another() {
+        return println!("nothing without a network namespace of our own: {why}");
+    }
+    let wanted = |attack: &&Attack| {
+        let mut names = arguments[1..].iter().filter(|argument| !argument.starts_with('-')).peekable();
+        names.peek().is_none() || names.any(|name| name == attack.name)
+    };
+    let attempts = if is_test { 1 } else { ATTEMPTS };
+    let are_held = attacks::ALL.iter().filter(wanted);
+    let are_held = are_held.map(|attack| (0..attempts).any(|_| suffer(attack, is_test)));
+    // All of them, whatever the first came to.
+    let are_held: Vec<bool> = are_held.collect();
+    assert!(is_test || are_held.into_iter().all(|is_held| is_held), "an attack holds up others");
+}
+
+fn suffer(attack: &Attack, is_test: bool) -> bool {
+    let server = Server::start();
+    let victim = Victim::start(server.address, server.processor_clock());
+    let start = peer::now();
+    let outcome = (attack.run)(server.address, if is_test { 50 } else { 1 });
+    let passed = peer::now().since(start);
+    let (times, memory) = (victim.stop(), server.peak_memory());
+    println!("{}: {outcome}, over after {passed}", attack.name);
+    println!("  the other agent's round trips: {times}; the daemon had {} MiB at most", memory >> 20);
+    times.p99() < LONGEST && memory < MOST_MEMORY
+}

@@ -1,0 +1,115 @@
+//! An agent that proves who it is, and then says what it likes.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use hol_agent::nonces;
+use hol_base::Time;
+use hol_simco::{
+    AddressTuple, Addresses, Agent, Body, Direction, Enable, Header, Heard, Lifetime, Location, Message,
+    PerParameters, PortParity, Request, SharedSecret, Tid,
+};
+use rustix::time::{ClockId, clock_gettime};
+
+pub const UDP: u8 = 17;
+pub const SECRETS: &str =
+    "attacker = '0123456789abcdef'\ninnocent = 'fedcba9876543210'\nwatcher = '0123456789fedcba'\n";
+
+/// One session.
+pub struct Peer {
+    pub socket: TcpStream,
+    heard: Vec<u8>,
+}
+
+pub fn now() -> Time {
+    let now = clock_gettime(ClockId::Monotonic);
+    Time::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+impl Peer {
+    pub fn connect(address: SocketAddr, name: &str) -> Self {
+        let socket = TcpStream::connect(address).expect("the daemon listens");
+        socket.set_nodelay(true).expect("TCP");
+        let mut peer = Self { socket, heard: Vec::new() };
+        let secret = SharedSecret::parse(name, SECRETS, nonces()).expect("it has a secret");
+        let mut agent = Agent::new(Box::new(secret));
+        let mut say = agent.establish().expect("the session is closed");
+        loop {
+            peer.say(&say.to_bytes());
+            let answer = peer.hear().expect("an answer");
+            match agent.receive(&answer.to_bytes()).expect("what the protocol has") {
+                Heard::Authenticate(sa) => say = sa,
+                Heard::Open(_) => return peer,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    pub fn say(&mut self, octets: &[u8]) {
+        self.socket.write_all(octets).expect("the daemon is there");
+    }
+
+    /// The next message; `None` if there will be none.
+    pub fn hear(&mut self) -> Option<Message> {
+        let mut piece = [0; 1 << 16];
+        loop {
+            if let Some(length) = Header::parse(&self.heard).map(|header| header.message_length())
+                && length <= self.heard.len()
+            {
+                let message = Message::parse(&self.heard[..length]).expect("a message");
+                self.heard.drain(..length);
+                return Some(message);
+            }
+            match self.socket.read(&mut piece) {
+                Ok(0) => return None,
+                Ok(count) => self.heard.extend(&piece[..count]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// The answer to what was asked last; notifications are passed over.
+    pub fn answer(&mut self) -> Body {
+        loop {
+            match self.hear().expect("an answer").body {
+                Body::Notification(_) => {}
+                body => return body,
+            }
+        }
+    }
+
+    /// Takes octets until so many answers have come that have as many octets each; they are not looked at.
+    pub fn swallow(&mut self, mut octets: usize) {
+        let mut piece = [0; 1 << 16];
+        while octets > 0 {
+            let count = self.socket.read(&mut piece).expect("answers");
+            assert!(count > 0, "the daemon has closed the connection");
+            octets = octets.saturating_sub(count);
+        }
+    }
+}
+
+/// So many ports from this one on.
+pub fn tuple(location: Location, host: ([u8; 4], u16), ports: u16) -> AddressTuple {
+    let mut tuple = AddressTuple::of_host(location, UDP, SocketAddr::from(host));
+    if let Addresses::Full { port_range, .. } = &mut tuple.addresses {
+        *port_range = ports;
+    }
+    tuple
+}
+
+/// A pinhole for an hour.
+pub fn per(internal: AddressTuple, external: AddressTuple) -> Vec<u8> {
+    let parameters = PerParameters { parity: PortParity::Any, direction: Direction::Inbound };
+    let enable = Enable { parameters, internal, external, lifetime: Lifetime(3600) };
+    octets(Request::Per { enable, gid: None })
+}
+
+pub fn pdr(internal: AddressTuple, external: AddressTuple) -> Vec<u8> {
+    octets(Request::Pdr { internal, external, lifetime: Lifetime(3600) })
+}
+
+pub fn octets(request: Request) -> Vec<u8> {
+    Message::request(Tid(1), request).to_bytes().to_vec()
+}

@@ -1,0 +1,103 @@
+//! An innocent agent: a rule begins or ends twenty times a second.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use hol_base::Duration;
+use hol_simco::{Body, Lifetime, Location, Pid, Reply, Request};
+
+use crate::peer::{Peer, now, octets, per, tuple};
+
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// The agent, as long as it asks.
+pub struct Victim {
+    is_over: Arc<AtomicBool>,
+    asking: JoinHandle<Times>,
+}
+
+/// What passed from when each request was due to its answer, in order of length; and what the daemon used of a processor from
+/// the request to its answer: it tells whether the daemon or the machine was busy.
+pub struct Times {
+    spans: Vec<Duration>,
+    processor: Vec<Duration>,
+    refused: usize,
+}
+
+impl Victim {
+    pub fn start(address: SocketAddr, processor_time: impl Fn() -> Duration + Send + 'static) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&is_over);
+        let mut peer = Peer::connect(address, "innocent");
+        let asking = thread::spawn(move || ask(&mut peer, &until, &processor_time));
+        Self { is_over, asking }
+    }
+
+    pub fn stop(self) -> Times {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.asking.join().expect("it is answered")
+    }
+}
+
+fn ask(peer: &mut Peer, is_over: &AtomicBool, processor_time: &dyn Fn() -> Duration) -> Times {
+    let mut processor = Vec::new();
+    let (mut spans, mut refused, mut due, mut held) = (Vec::new(), 0, now(), None::<Pid>);
+    while spans.is_empty() || !is_over.load(Ordering::Relaxed) {
+        rest(due.saturating_since(now()));
+        let used = processor_time();
+        peer.say(&match held {
+            Some(pid) => octets(Request::Plc { pid, lifetime: Lifetime(0) }),
+            None => per(
+                tuple(Location::Internal, ([172, 16, 0, 1], 5004), 2),
+                tuple(Location::External, ([192, 0, 2, 77], 0), 1),
+            ),
+        });
+        held = match peer.answer() {
+            Body::Reply(Reply::Per(rule)) => Some(rule.pid),
+            Body::Refusal(_) => {
+                refused += 1;
+                None
+            }
+            _ => None,
+        };
+        processor.push(processor_time().saturating_sub(used));
+        spans.push(now().since(due));
+        due += PERIOD;
+    }
+    spans.sort_unstable();
+    processor.sort_unstable();
+    Times { spans, processor, refused }
+}
+
+#[expect(clippy::disallowed_methods, reason = "an agent that asks in real time")]
+fn rest(span: Duration) {
+    thread::sleep(std::time::Duration::from_nanos(span.as_nanos()));
+}
+
+impl Times {
+    /// What passed at most for 99 of a hundred.
+    pub fn p99(&self) -> Duration {
+        at(&self.spans, 0.99)
+    }
+}
+
+fn at(spans: &[Duration], share: f64) -> Duration {
+    spans[((spans.len() - 1) as f64 * share) as usize]
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = |span: Duration| span.as_nanos() as f64 / 1e6;
+        let [median, p99, longest] = [0.5, 0.99, 1.0].map(|share| millis(at(&self.spans, share)));
+        let (processor, count) = (millis(at(&self.processor, 0.99)), self.spans.len());
+        write!(
+            f,
+            "{count} of them, {} refused, median {median:.1} ms, p99 {p99:.1} ms, longest {longest:.1} ms; of a processor's \
+             time p99 {processor:.1} ms",
+            self.refused
+        )
+    }
+}

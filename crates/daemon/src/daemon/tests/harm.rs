@@ -1,0 +1,254 @@
+//! An agent that means harm, and one beside it that does not. What is counted here is work and octets, so a slow machine
+//! changes nothing; `benches/hostile` has the clock.
+
+use std::io::{Read, Write};
+
+use hol_filter::{MOST_SHAPES, footprint};
+use hol_simco::{
+    AddressTuple, Addresses, Capabilities, Config, Enable, Lifetime, Location, Message, Pid, Policy, Refusal,
+    Reply, Request, SharedSecrets, Tid,
+};
+
+use super::world::{Client, Plan, SECRETS, World, per};
+use crate::Limits;
+
+const UDP: u8 = 17;
+/// Turns in which an innocent agent has its answer: one may be under way when it asks.
+const FEW_TURNS: usize = 3;
+/// What one request may cost beyond a turn that is not full: the most elements that a rule can have, exchanged for as many.
+const MOST_ADDED: u64 = 2 * 512 * 10_000 + 1_000_000;
+
+/// A firewall that blocks, measured as nftables are, and two agents who prove who they are.
+fn world_with(quota: &str, limits: Limits) -> World {
+    let mut config = Config::firewall(Lifetime(3600));
+    config.capabilities.middlebox_type |= Capabilities::PDR;
+    let config =
+        Config { measure: Some(footprint), most_elements: 300_000, most_shapes: MOST_SHAPES, ..config };
+    let text = format!(
+        "[agents.attacker]\nmay = ['enable', 'disable', 'lifetime', 'status', 'list']\naccess = 'all'\n{quota}\n\
+         [agents.innocent]\n"
+    );
+    let authentication = Box::new(SharedSecrets::parse(SECRETS, hol_agent::nonces()).unwrap());
+    let policy = Policy::parse(&text).unwrap();
+    Plan { config, policy, authentication, limits, ..Plan::default() }.open()
+}
+
+fn world() -> World {
+    world_with("", Limits::default())
+}
+
+fn host(number: u16) -> [u8; 4] {
+    let [high, low] = number.to_be_bytes();
+    [10, 0, high, low]
+}
+
+fn internal(number: u16, port: u16, ports: u16) -> AddressTuple {
+    with_ports(AddressTuple::of_host(Location::Internal, UDP, (host(number), port).into()), ports)
+}
+
+fn external(port: u16, ports: u16) -> AddressTuple {
+    with_ports(AddressTuple::of_host(Location::External, UDP, ([198, 51, 100, 9], port).into()), ports)
+}
+
+fn with_ports(mut tuple: AddressTuple, ports: u16) -> AddressTuple {
+    if let Addresses::Full { port_range, .. } = &mut tuple.addresses {
+        *port_range = ports;
+    }
+    tuple
+}
+
+fn enable(internal: AddressTuple, external: AddressTuple) -> Request {
+    let Request::Per { enable, gid } = per(1, 3600) else { unreachable!() };
+    Request::Per { enable: Enable { internal, external, ..enable }, gid }
+}
+
+fn disable(internal: AddressTuple, external: AddressTuple) -> Request {
+    Request::Pdr { internal, external, lifetime: Lifetime(3600) }
+}
+
+/// Octets of many requests, as one write.
+fn octets(requests: impl Iterator<Item = Request>) -> Vec<u8> {
+    requests.fold(Vec::new(), |mut octets, request| {
+        Message::request(Tid(7), request).append_to(&mut octets);
+        octets
+    })
+}
+
+/// Goes on attacking while the innocent agent asks now and then: it has its answers in a few turns, and no turn costs more
+/// than it may. Whether the requests of the attacker are granted or not is not the question.
+fn beside(world: &mut World, attacker: &mut Client, octets: &[u8]) {
+    let mut innocent = world.agent_named("innocent");
+    let (mut rest, mut answers) = (octets, vec![0; 1 << 20]);
+    let mut is_over = false;
+    while !is_over {
+        // As much as the kernel takes, and all answers are taken.
+        while let Ok(count @ 1..) = attacker.socket.write(rest) {
+            rest = &rest[count..];
+        }
+        while attacker.socket.read(&mut answers).is_ok_and(|count| count > 0) {}
+        is_over = rest.is_empty() && !world.turn();
+        let request = innocent.agent.ask(per(5004, 1)).unwrap();
+        innocent.write(&request.to_bytes());
+        let turns = innocent.turns_until_answered(world);
+        assert!(turns <= FEW_TURNS, "{turns} turns");
+        let pid = match innocent.answer(world) {
+            Ok(Reply::Per(rule)) => rule.pid,
+            other => panic!("{other:?}"),
+        };
+        innocent.ask(world, Request::Plc { pid, lifetime: Lifetime(0) }).unwrap();
+    }
+    let most = world.daemon.metrics.numbers().most_work;
+    assert!(most <= Limits::TURN_WORK + MOST_ADDED, "a turn of {most}");
+}
+
+#[test]
+fn port_ranges_are_few_elements_and_hold_up_nobody() {
+    let world = &mut world();
+    let mut attacker = world.agent_named("attacker");
+    let rules = (0..960).map(|n| enable(internal(n, 1025, 4096), external(0, 1)));
+    beside(world, &mut attacker, &octets(rules));
+    let elements: usize = all_rules(world).iter().map(|rule| footprint(rule).unwrap().elements).sum();
+    assert!(0 < elements && elements <= 960 * 46, "{elements}");
+}
+
+#[test]
+fn pairs_of_ports_end_at_the_quota() {
+    let world = &mut world();
+    let mut attacker = world.agent_named("attacker");
+    let rules = (0..960).map(|n| enable(internal(n, 1025, 512), external(2049, 512)));
+    beside(world, &mut attacker, &octets(rules));
+    assert_eq!(all_rules(world).len(), 100_000 / 512);
+    let too_many = enable(internal(0, 1025, 513), external(2049, 513));
+    let mut innocent = world.agent_named("innocent");
+    assert_eq!(innocent.ask(world, too_many), Err(Refusal::ConfigurationFailed));
+}
+
+fn all_rules(world: &World) -> Vec<hol_simco::Rule> {
+    world.daemon.middlebox.rules(world.daemon.clock.now()).copied().collect()
+}
+
+#[test]
+fn who_uses_many_prefix_lengths_leaves_some_to_others() {
+    let world = &mut world();
+    let mut attacker = world.agent_named("attacker");
+    let shaped = |n: u8| {
+        let a0 = AddressTuple { prefix_length: 8 + n / 8, ..internal(0, 5004, 1) };
+        enable(a0, AddressTuple { prefix_length: 8 + n % 8, ..external(0, 1) })
+    };
+    beside(world, &mut attacker, &octets((0..64).map(shaped)));
+    assert_eq!(all_rules(world).len(), 16);
+    let mut innocent = world.agent_named("innocent");
+    let a3 = AddressTuple { prefix_length: 24, ..external(0, 1) };
+    assert!(innocent.ask(world, enable(internal(1, 5004, 1), a3)).is_ok());
+}
+
+#[test]
+fn lists_without_a_pause_hold_up_nobody() {
+    let world = &mut world();
+    let mut attacker = world.agent_named("attacker");
+    let rules = octets((0..9000).map(|n| enable(internal(n, 5004, 1), external(0, 1))));
+    beside(world, &mut attacker, &rules);
+    let lists = Message::request(Tid(7), Request::Prl).to_bytes();
+    beside(world, &mut attacker, &lists.repeat(100_000));
+    for pid in 1..1000 {
+        attacker.write(
+            &Message::request(Tid(7), Request::Plc { pid: Pid(pid), lifetime: Lifetime(0) }).to_bytes(),
+        );
+        world.turn();
+    }
+    beside(world, &mut attacker, &lists.repeat(300));
+}
+
+#[test]
+fn wide_rules_beside_many_disable_rules_hold_up_nobody() {
+    let world = &mut world();
+    let mut attacker = world.agent_named("attacker");
+    let blocks = octets((0..20_000).map(|n| disable(internal(n, 9, 1), external(9, 1))));
+    beside(world, &mut attacker, &blocks);
+    let wide = |n: u16| {
+        let a0 = AddressTuple { prefix_length: 8, ..internal(0, 10 + n, 1) };
+        enable(a0, AddressTuple { prefix_length: 0, ..external(0, 1) })
+    };
+    beside(world, &mut attacker, &octets((0..200).map(wide)));
+}
+
+#[test]
+fn a_hundred_sessions_of_one_agent_have_as_many_turns_as_one_of_another() {
+    let world = &mut world_with("quota = { sessions = 200 }", Limits::default());
+    let mut attackers: Vec<Client> = (0..100).map(|_| world.agent_named("attacker")).collect();
+    let rules = octets((0..300).map(|n| enable(internal(n, 1025, 512), external(0, 1))));
+    attackers.iter_mut().for_each(|attacker| attacker.write(&rules));
+    let mut last = attackers.pop().unwrap();
+    beside(world, &mut last, &rules);
+}
+
+/// Half of them listen, and hear of every rule; the others lose their sessions before there is no memory for others.
+#[test]
+fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
+    let limits = Limits { backlog: 1 << 20, ..Limits::default() };
+    let world = &mut world_with("quota = { sessions = 200 }", limits.clone());
+    let mut attacker = world.agent_named("attacker");
+    let rules = octets((0..8000).map(|n| enable(internal(n, 5004, 1), external(0, 1))));
+    beside(world, &mut attacker, &rules);
+    let held = all_rules(world).len();
+    assert!(held > 7900);
+    let mut listeners: Vec<Client> = (0..20).map(|_| world.agent_named("attacker")).collect();
+    let _deaf: Vec<Client> = (0..80).map(|_| world.agent_named("attacker")).collect();
+    let all = AddressTuple { prefix_length: 16, ..internal(0, 0, 1) };
+    attacker.write(&octets([disable(all, AddressTuple { prefix_length: 0, ..external(0, 1) })].into_iter()));
+    let mut innocent = world.agent_named("innocent");
+    let (mut heard, mut most, mut turns) = (vec![0; 20], 0, 0);
+    let mut piece = vec![0; 1 << 16];
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = world.turn() || world.daemon.middlebox.wake_at() == hol_base::Time::ZERO;
+        for (listener, heard) in listeners.iter_mut().zip(&mut heard) {
+            while let Ok(count @ 1..) = listener.socket.read(&mut piece) {
+                *heard += count;
+            }
+        }
+        while attacker.socket.read(&mut piece).is_ok_and(|count| count > 0) {}
+        most = most.max(world.daemon.connections.waiting());
+        turns += 1;
+        if turns % 16 == 0 {
+            let request = innocent.agent.ask(per(5004, 1)).unwrap();
+            innocent.write(&request.to_bytes());
+            assert!(innocent.turns_until_answered(world) <= FEW_TURNS);
+            innocent.answer(world).unwrap();
+        }
+    }
+    assert!(most <= limits.backlog + (1 << 20), "{most} octets waited");
+    // An ARE has 24 octets: RFC 4540 section 5.3.19. Rules of the innocent agent ended beside.
+    let told = held * 24;
+    assert!(heard.iter().all(|heard| *heard >= told), "{heard:?} of {told}");
+}
+
+#[test]
+fn those_who_are_told_of_a_rule_wait_behind_those_who_are_answered() {
+    let world = &mut world_with("quota = { sessions = 2000 }", Limits::default());
+    let listeners: Vec<Client> = (0..600).map(|_| world.agent_named("attacker")).collect();
+    let mut innocent = world.agent_named("innocent");
+    innocent.enable(world, 5004, 60).unwrap();
+    assert_eq!(world.daemon.connections.wake_at(), hol_base::Time::ZERO, "some have not been told yet");
+    world.settle();
+    for listener in &listeners {
+        assert_eq!(listener.socket.peek(&mut [0; 100]).unwrap(), 24, "all have been told in the end");
+    }
+}
+
+#[test]
+fn the_slowest_lose_their_sessions_first() {
+    let limits = Limits { backlog: 100_000, ..Limits::default() };
+    let world = &mut world_with("quota = { sessions = 20 }", limits);
+    let mut busy = world.agent_named("attacker");
+    let mut slow: Vec<Client> = (0..10).map(|_| world.agent_named("attacker")).collect();
+    let pid = busy.enable(world, 5004, 3600).unwrap();
+    let status = octets(std::iter::repeat_n(Request::Prs { pid }, 1000));
+    // They ask and do not read, until what the kernel does not take waits with us.
+    while world.daemon.connections.len() == 11 {
+        slow.iter_mut().for_each(|client| drop(client.socket.write(&status)));
+        world.turn();
+        assert!(world.daemon.connections.waiting() <= 100_000);
+    }
+    assert!(busy.enable(world, 5005, 3600).is_ok(), "who reads keeps its session");
+}

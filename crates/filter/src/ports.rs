@@ -1,0 +1,80 @@
+//! Ranges of ports as blocks, which hash tables can have: a port is a number of four hexadecimal digits, and a block is
+//! what begins with some of them, as a prefix of addresses is.
+//!
+//! A range of 4,096 ports is one block or 76 at most, never 4,096 elements. Blocks of all sixteen sizes would be fewer,
+//! but each size is a table that every packet is looked up in.
+
+/// So many ports as a power of 16, the first of which is a multiple of that: all that have the same first bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Block {
+    first: u16,
+    bits: u8,
+}
+
+/// Ranges up to here are taken port by port: they need no tables of blocks.
+const SHORT: u32 = 16;
+
+impl Block {
+    /// Bits of a port.
+    pub const PORT: u8 = 16;
+
+    pub fn of_port(port: u16) -> Self {
+        Self { first: port, bits: Self::PORT }
+    }
+
+    /// The first port.
+    pub fn first(self) -> u16 {
+        self.first
+    }
+
+    /// Bits that all its ports have in common.
+    pub fn bits(self) -> u8 {
+        self.bits
+    }
+
+    /// What has these ports and no others; the last is 65,535 at most.
+    pub fn cover(first: u16, count: u16) -> Vec<Self> {
+        let (mut next, end) = (u32::from(first), u32::from(first) + u32::from(count));
+        let mut blocks = Vec::new();
+        while next < end {
+            let mut size = 1;
+            while u32::from(count) > SHORT && next % (size * 16) == 0 && next + size * 16 <= end {
+                size *= 16;
+            }
+            blocks.push(Self { first: next as u16, bits: Self::PORT - size.trailing_zeros() as u8 });
+            next += size;
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn blocks_have_the_ports_of_the_range_and_no_others(first: u16, count in 0_u16..=u16::MAX) {
+            let count = count.min(u16::MAX - first);
+            let blocks = Block::cover(first, count);
+            let ports = |block: &Block| {
+                let size = 1_u32 << (Block::PORT - block.bits);
+                u32::from(block.first)..u32::from(block.first) + size
+            };
+            let covered: Vec<u32> = blocks.iter().flat_map(ports).collect();
+            prop_assert_eq!(covered, (u32::from(first)..u32::from(first) + u32::from(count)).collect::<Vec<_>>());
+            prop_assert!(blocks.iter().all(|block| block.first.trailing_zeros() >= u32::from(Block::PORT - block.bits)));
+            prop_assert!(blocks.len() <= 106);
+        }
+    }
+
+    #[test]
+    fn short_ranges_are_ports_and_long_ones_are_few_blocks() {
+        assert_eq!(Block::cover(5004, 2), [5004, 5005].map(Block::of_port));
+        assert_eq!(Block::cover(4096, 4096), [Block { first: 4096, bits: 4 }]);
+        assert_eq!(Block::cover(1025, 4096).len(), 46);
+        assert!((0..16).all(|offset| Block::cover(4095 + offset, 4096).len() <= 76));
+    }
+}

@@ -1,0 +1,35 @@
+//! Which single bit a wrong checksum stands for.
+
+/// The polynomial of CRC-32C, RFC 9260 appendix A, with its bits reversed as in the table of that appendix.
+const POLYNOMIAL: u32 = 0x82F6_3B78;
+
+/// True if a checksum that differs by this much is that of `octets` octets of which one bit is another.
+///
+/// CRCs are linear: what one bit changes depends on its place alone, and each place towards the beginning is one step of the
+/// register further.
+pub(crate) fn is_of_one_bit(difference: u32, octets: usize) -> bool {
+    let mut register = POLYNOMIAL;
+    (0..octets * 8).any(|_| {
+        let is_it = register == difference;
+        register = if register & 1 == 1 { register >> 1 ^ POLYNOMIAL } else { register >> 1 };
+        is_it
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_is_found_and_two_are_not() {
+        let octets: Vec<u8> = (0..200).collect();
+        let whole = crc32c::crc32c(&octets);
+        for bit in 0..octets.len() * 8 {
+            let mut changed = octets.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(is_of_one_bit(whole ^ crc32c::crc32c(&changed), octets.len()), "bit {bit}");
+            changed[(bit / 8 + 50) % 200] ^= 0x10;
+            assert!(!is_of_one_bit(whole ^ crc32c::crc32c(&changed), octets.len()), "bit {bit} and another");
+        }
+    }
+}

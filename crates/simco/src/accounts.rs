@@ -1,0 +1,184 @@
+//! What each agent has of what is there for all.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    AddressTuple, AgentId, Binding, Change, Footprint, Measure, Quota, Refusal, Rule, ShapeId, Shortage,
+};
+
+/// The accounts of all agents. [`apply`](Self::apply) is the only way to change what rules take up, so every change can
+/// be taken back.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    measure: Option<Measure>,
+    most: Most,
+    agents: BTreeMap<AgentId, Account>,
+    elements: usize,
+    /// Rules that have each, of whomever.
+    shapes: BTreeMap<ShapeId, usize>,
+}
+
+/// What there is for all agents together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Most {
+    pub elements: usize,
+    pub shapes: usize,
+}
+
+/// What one agent has.
+#[derive(Debug, Default)]
+struct Account {
+    sessions: usize,
+    rules: usize,
+    elements: usize,
+    shapes: BTreeMap<ShapeId, usize>,
+    addresses: usize,
+    ports: usize,
+}
+
+/// What a rule would take, beside a place in the table.
+#[derive(Debug, Default)]
+pub(crate) struct Claim {
+    pub footprint: Footprint,
+    addresses: usize,
+    ports: usize,
+}
+
+impl Accounts {
+    /// Shapes that an agent gets even when few are left: those are kept for agents that have less.
+    const FEW_SHAPES: usize = 4;
+
+    pub fn new(measure: Option<Measure>, most: Most) -> Self {
+        Self { measure, most, agents: BTreeMap::new(), elements: 0, shapes: BTreeMap::new() }
+    }
+
+    /// What the rule takes; a refusal if it cannot be put in force.
+    pub fn claim(&self, rule: &Rule) -> Result<Claim, Refusal> {
+        let footprint = self.measure.map_or(Ok(Footprint::default()), |measure| measure(rule))?;
+        let Binding { outside, inside } = rule.binding();
+        let (addresses, ports) = [outside, inside].iter().flatten().map(taken).fold((0, 0), add);
+        Ok(Claim { footprint, addresses, ports })
+    }
+
+    /// Says what is short if the agent may not have so much more, in the place of what it gives up.
+    pub fn check(&self, agent: AgentId, quota: &Quota, more: &Claim, less: &Claim) -> Result<(), Shortage> {
+        let nothing = Account::default();
+        let has = self.agents.get(&agent).unwrap_or(&nothing);
+        let is_within =
+            |has: usize, more: usize, less: usize, most: usize| more <= less || has - less + more <= most;
+        let (elements, given) = (more.footprint.elements, less.footprint.elements);
+        if !is_within(has.elements, elements, given, quota.elements)
+            || !is_within(self.elements, elements, given, self.most.elements)
+        {
+            Err(Shortage::Elements)
+        } else if !is_within(has.addresses, more.addresses, less.addresses, quota.addresses) {
+            Err(Shortage::Addresses)
+        } else if !is_within(has.ports, more.ports, less.ports, quota.ports) {
+            Err(Shortage::Ports)
+        } else {
+            self.check_shapes(has, quota, &more.footprint.shapes)
+        }
+    }
+
+    /// A quarter of all shapes is kept for agents that have few.
+    fn check_shapes(&self, has: &Account, quota: &Quota, wanted: &[ShapeId]) -> Result<(), Shortage> {
+        let more = wanted.iter().filter(|shape| !has.shapes.contains_key(shape)).count();
+        let new = wanted.iter().filter(|shape| !self.shapes.contains_key(shape)).count();
+        let after = has.shapes.len() + more;
+        let most = if after <= Self::FEW_SHAPES || quota.shapes == usize::MAX {
+            self.most.shapes
+        } else {
+            self.most.shapes - self.most.shapes / 4
+        };
+        if more > 0 && after > quota.shapes || new > 0 && self.shapes.len() + new > most {
+            Err(Shortage::Shapes)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// True if the agent may have another rule.
+    pub fn has_room_for_rule(&self, agent: AgentId, quota: &Quota) -> bool {
+        self.agents.get(&agent).map_or(0, |account| account.rules) < quota.rules
+    }
+
+    /// True if the agent may have another session.
+    pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
+        self.agents.get(&agent).map_or(0, |account| account.sessions) < quota.sessions
+    }
+
+    pub fn begin_session(&mut self, agent: AgentId) {
+        self.agents.entry(agent).or_default().sessions += 1;
+    }
+
+    pub fn end_session(&mut self, agent: AgentId) {
+        self.agents.entry(agent).or_default().sessions -= 1;
+    }
+
+    /// Gives back what the change ends, and takes what it begins. Returns the elements that a packet filter has to touch.
+    pub fn apply(&mut self, change: &Change) -> usize {
+        let is_same = |before: &Rule, after: &Rule| before.action == after.action;
+        if let (Some(before), Some(after)) = (&change.before, &change.after)
+            && is_same(before, after)
+        {
+            return 2 * self
+                .measure
+                .map_or(0, |measure| measure(after).map_or(0, |footprint| footprint.elements));
+        }
+        let before = change.before.as_ref().map_or(0, |rule| self.give_back(rule));
+        before + change.after.as_ref().map_or(0, |rule| self.take(rule))
+    }
+
+    fn take(&mut self, rule: &Rule) -> usize {
+        // What was restored may be more than can be put in force; it then takes up nothing there.
+        let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
+        let account = self.agents.entry(rule.owner).or_default();
+        account.rules += 1;
+        account.elements += footprint.elements;
+        account.addresses += addresses;
+        account.ports += ports;
+        self.elements += footprint.elements;
+        for shape in footprint.shapes {
+            *account.shapes.entry(shape).or_default() += 1;
+            *self.shapes.entry(shape).or_default() += 1;
+        }
+        footprint.elements
+    }
+
+    fn give_back(&mut self, rule: &Rule) -> usize {
+        let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
+        let account = self.agents.get_mut(&rule.owner).expect("who has a rule has an account");
+        account.rules -= 1;
+        account.elements -= footprint.elements;
+        account.addresses -= addresses;
+        account.ports -= ports;
+        self.elements -= footprint.elements;
+        for shape in footprint.shapes {
+            take_one(&mut account.shapes, shape);
+            take_one(&mut self.shapes, shape);
+        }
+        footprint.elements
+    }
+}
+
+fn take_one(shapes: &mut BTreeMap<ShapeId, usize>, shape: ShapeId) {
+    let count = shapes.get_mut(&shape).expect("it was counted");
+    *count -= 1;
+    if *count == 0 {
+        shapes.remove(&shape);
+    }
+}
+
+fn add(one: (usize, usize), other: (usize, usize)) -> (usize, usize) {
+    (one.0 + other.0, one.1 + other.1)
+}
+
+/// Addresses and ports of a NAT.
+fn taken(tuple: &AddressTuple) -> (usize, usize) {
+    let (first, last) = tuple.ports();
+    if tuple.has_protocol_wildcard() || tuple.has_port_wildcard() {
+        (1, 0)
+    } else {
+        (0, (last - first + 1) as usize)
+    }
+}
