@@ -136,6 +136,17 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// Reads and settles an experiment called `name`, whether or not its world is there.
+    pub fn anywhere(name: &str, source: &Source) -> Result<Self, InputError> {
+        Self::read(name, source).map(|(experiment, _)| experiment)
+    }
+
+    /// Why this machine cannot do it: the first of its points whose world is not there, or cannot do that.
+    pub fn misfit(&self) -> Option<String> {
+        let placed = self.points.iter().map(|point| point.clone().placed(&point.world));
+        placed.filter_map(Result::err).map(|problem| problem.to_string()).next()
+    }
+
     /// Reads an experiment called `name`, whatever its world can do, and where it names the world of each point.
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;

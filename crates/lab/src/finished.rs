@@ -33,6 +33,11 @@ impl Finished {
         self.failed.values()
     }
 
+    /// What came of a run, if it is done.
+    pub fn get(&self, key: RunKey) -> Option<&RunResult> {
+        self.runs.get(&key).map(Arc::as_ref)
+    }
+
     /// Whether a run is done.
     pub fn contains(&self, key: RunKey) -> bool {
         self.runs.contains_key(&key)

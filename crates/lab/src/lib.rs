@@ -2,7 +2,8 @@
 //!
 //! A [`Source`] is the text of an experiment with the command line's overrides; it is settled into the
 //! [`Point`]s of an [`Experiment`]. A [`Plan`] lists the runs of one or several experiments, [`execute`] does
-//! them on all cores, and a [`Store`] keeps each as soon as it is done. [`Results`] is what a directory says,
+//! them on all cores, and a [`Store`] keeps each as soon as it is done. A [`Shard`] of a plan is
+//! for one of several machines; [`merge`] joins what they did. [`Results`] is what a directory says,
 //! now or years later.
 
 mod axes;
@@ -13,10 +14,12 @@ mod experiment;
 mod failed;
 mod figure;
 mod finished;
+mod flags;
 mod flows;
 mod following;
 mod job;
 mod manifest;
+mod merge;
 mod named;
 mod onward;
 mod plan;
@@ -29,6 +32,7 @@ mod results;
 mod run;
 mod run_result;
 mod script;
+mod shard;
 mod source;
 mod stopwatch;
 mod store;
@@ -47,8 +51,10 @@ pub use experiment::{Experiment, Keep};
 pub use failed::FailedRun;
 pub use figure::{FigureWish, METRICS};
 pub use finished::Finished;
+pub use flags::FLAGS;
 pub use job::Job;
 pub use manifest::{FORMAT, Host, Manifest};
+pub use merge::{Merged, merge};
 pub use onward::Onward;
 pub use plan::Plan;
 pub use point::{Point, PointId, RunKey};
@@ -56,6 +62,8 @@ pub use records::Archive;
 pub use repetitions::Repetitions;
 pub use results::{PointResult, Results};
 pub use run_result::{Counts, RunResult, Share};
+pub use script::MARK;
+pub use shard::Shard;
 pub use source::Source;
 pub use stopwatch::Stopwatch;
 pub use store::Store;

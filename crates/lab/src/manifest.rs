@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::{Experiment, Keep};
 use crate::figure::FigureWish;
 use crate::point::Point;
+use crate::shard::Shard;
 
 /// The layout of result directories; a change of it is a new number.
 pub const FORMAT: u32 = 3;
@@ -30,6 +31,9 @@ pub struct Manifest {
     /// What that ran on, as far as results may depend on it; empty where this program decides everything.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provenance: String,
+    /// The part of all runs that it has; `None`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// Which records of single messages are kept.
     pub records: Keep,
     /// The machine that began it.
@@ -75,6 +79,7 @@ impl Manifest {
             title: title.to_owned(),
             world: each_once(experiments, |point| point.world.to_string()),
             provenance: each_once(experiments, |point| point.provenance.clone()),
+            shard: None,
             records: if keep { Keep::All } else { Keep::None },
             host: Host::this(),
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
@@ -87,7 +92,7 @@ impl Manifest {
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
         let ask = |m: &Self| {
             let points = m.points.iter().map(|p| (p.id, p.experiment.clone(), p.repetitions, p.precision));
-            (m.format, m.version.clone(), m.records, points.collect::<Vec<_>>())
+            (m.format, m.version.clone(), m.shard, m.records, points.collect::<Vec<_>>())
         };
         ask(self) == ask(other)
     }

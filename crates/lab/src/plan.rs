@@ -10,25 +10,46 @@ use hol_scenario::World;
 use crate::experiment::Experiment;
 use crate::finished::Finished;
 use crate::job::Job;
+use crate::manifest::Manifest;
 use crate::point::{Point, RunKey};
 use crate::repetitions::Repetitions;
+use crate::shard::{Share, shares};
 use crate::worlds::WorldName;
 
 /// All points of one or several experiments, in order.
 #[derive(Debug, Clone)]
 pub struct Plan {
     points: Vec<Point>,
+    /// The runs that are to be done here, if others are done elsewhere.
+    share: Option<Share>,
 }
 
 impl Plan {
     /// The points of `experiments`, one experiment after the other.
     pub fn new<'e>(experiments: impl IntoIterator<Item = &'e Experiment>) -> Self {
-        Self { points: experiments.into_iter().flat_map(|e| e.points.clone()).collect() }
+        Self::of_points(experiments.into_iter().flat_map(|e| e.points.clone()).collect())
     }
 
     /// A plan of points that are settled.
     pub const fn of_points(points: Vec<Point>) -> Self {
-        Self { points }
+        Self { points, share: None }
+    }
+
+    /// What `manifest` asks for: all of its points, or its part of them.
+    pub fn of_manifest(manifest: &Manifest) -> Self {
+        let points = manifest.points.clone();
+        let share = manifest.shard.map(|shard| shard.share(&points));
+        Self { points, share }
+    }
+
+    /// About the processor time of each of so many parts in µs, with the least number of repetitions.
+    pub fn work_of_parts(&self, of: usize) -> Vec<u64> {
+        shares(&self.points, of).iter().map(Share::work).collect()
+    }
+
+    /// Whether a run is to be done here.
+    pub(crate) fn includes(&self, key: RunKey) -> bool {
+        self.share.as_ref().is_none_or(|share| share.includes(key))
     }
 
     /// All points, in order.
@@ -61,7 +82,7 @@ impl Plan {
             for repetition in 0..repetitions_wanted(point, finished) {
                 let key = RunKey { point: point.id, repetition };
                 // Two experiments may share a point; it is run once.
-                if !finished.contains(key) && seen.insert(key) {
+                if self.includes(key) && !finished.contains(key) && seen.insert(key) {
                     jobs.push(Job { point, repetition });
                 }
             }

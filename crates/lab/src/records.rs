@@ -72,6 +72,24 @@ pub struct Archive {
     files: Option<PathBuf>,
 }
 
+/// Directories of a result directory.
+const RECORDS: &str = "records";
+const FILES: &str = "out";
+
+fn name(key: RunKey) -> String {
+    format!("{}-{}", key.point, key.repetition)
+}
+
+/// The records of a run, in a result directory.
+pub(crate) fn records_of(key: RunKey) -> PathBuf {
+    Path::new(RECORDS).join(format!("{}.parquet", name(key)))
+}
+
+/// The directory of the files that programs left in a run, in a result directory.
+pub(crate) fn files_of(key: RunKey) -> PathBuf {
+    Path::new(FILES).join(name(key))
+}
+
 /// A file that is being written: whole or not at all, and in bounded memory.
 pub(crate) struct RecordsFile {
     path: PathBuf,
@@ -94,8 +112,8 @@ struct Waiting {
 impl Archive {
     /// In a result directory.
     pub(crate) fn of(dir: &Path, keep: Keep) -> Self {
-        let records = (keep == Keep::All).then(|| dir.join("records"));
-        Self { records, ..Self::of_files(&dir.join("out")) }
+        let records = (keep == Keep::All).then(|| dir.join(RECORDS));
+        Self { records, ..Self::of_files(&dir.join(FILES)) }
     }
 
     /// Of files alone, in this directory.
@@ -106,7 +124,7 @@ impl Archive {
     /// Puts the files of a run, a tar archive, into `<point>-<repetition>`, in place of what an earlier try has left there.
     pub(crate) fn unpack(&self, key: RunKey, files: &[u8]) -> Result<(), LabError> {
         let Some(dir) = self.files.as_ref().filter(|_| !files.is_empty()) else { return Ok(()) };
-        let place = dir.join(format!("{}-{}", key.point, key.repetition));
+        let place = dir.join(name(key));
         let failed = |problem| LabError::file("write", &place, problem);
         if place.exists() {
             fs::remove_dir_all(&place).map_err(failed)?;
@@ -125,7 +143,7 @@ impl Archive {
         let Some(dir) = &self.records else { return Ok(None) };
         let key = RunKey { point: point.id, repetition };
         fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
-        let path = dir.join(format!("{}-{}.parquet", key.point, key.repetition));
+        let path = dir.join(format!("{}.parquet", name(key)));
         let part = path.with_extension("parquet.part");
         let file = File::create(&part).map_err(|e| LabError::file("write", &path, e))?;
         let origin = origin(point);

@@ -45,7 +45,8 @@ impl Results {
         let points = manifest.points.iter().map(|point| PointResult::new(point, finished)).collect();
         let wanted = manifest.points.iter().map(|point| (point.id, repetitions_wanted(point, finished)));
         let keys = |(point, count)| (0..count).map(move |repetition| RunKey { point, repetition });
-        let runs: BTreeSet<RunKey> = wanted.flat_map(keys).collect();
+        let plan = Plan::of_manifest(&manifest);
+        let runs: BTreeSet<RunKey> = wanted.flat_map(keys).filter(|key| plan.includes(*key)).collect();
         let missing = runs.iter().filter(|run| !finished.contains(**run)).count() as u64;
         let failed = finished.failed().filter(|run| runs.contains(&run.key)).cloned().collect();
         Self { manifest, points, wanted: runs.len() as u64, missing, failed }
@@ -56,9 +57,9 @@ impl Results {
         self.points.iter().filter(move |result| result.point.experiment == name)
     }
 
-    /// Whether every point has all its repetitions.
-    pub fn complete(&self) -> bool {
-        self.points.iter().all(|point| point.complete)
+    /// Whether all runs are there that are wanted of it.
+    pub const fn complete(&self) -> bool {
+        self.missing == 0
     }
 
     /// One digest over all runs.

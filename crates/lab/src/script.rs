@@ -1,4 +1,7 @@
 //! An ns script as an experiment: its network, its first flow as what is measured, and the others beside it.
+//!
+//! A script may say instead what is sent over its network: lines that begin with `#hol ` are those of an experiment file, and
+//! comments to whoever else reads it.
 
 use hol_network::Topology;
 use hol_testbed::{Flow, FlowLoad, Program, Script};
@@ -10,6 +13,18 @@ const WORLD: &str = "kernel";
 
 /// Octets of a message of FTP, and of a segment of ns with its headers.
 const SEGMENT: [u64; 2] = [1000, 1040];
+
+/// What the lines of an experiment begin with in a script.
+pub const MARK: &str = "#hol ";
+
+/// The experiment in the lines of a script, each at its line and column, so that what is wrong with it is placed in the script.
+pub(crate) fn spoken(text: &str) -> Option<String> {
+    let line = |line: &str| match line.strip_prefix(MARK) {
+        Some(said) => format!("{:width$}{said}\n", "", width = MARK.len()),
+        None => "\n".to_owned(),
+    };
+    text.lines().any(|line| line.starts_with(MARK)).then(|| text.lines().map(line).collect())
+}
 
 /// The experiment that a script is. It says `topology = name`, and can be overridden as if somebody had written it.
 pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputError> {
@@ -141,6 +156,18 @@ mod tests {
         );
         assert_eq!((point.background.len(), point.background[0].messages), (1, Some(200)));
         assert_eq!(point.background[0].workload.start.to_string(), "500ms");
+    }
+
+    #[test]
+    fn a_script_may_say_what_is_sent_in_lines_of_its_own() {
+        let said = "#hol transports = ['tcp', 'sctp']\n#hol messages = 100\n#hol [network.links.link0]\n#hol jitter = '2ms'\n\
+                    #hol [workload]\n#hol kind = 'oneway'\n#hol size = '64B'\n#hol from = 'b'\n#hol to = 'a'\n";
+        let points = parse(&format!("{NETWORK}{said}")).unwrap().points;
+        assert_eq!((points.len(), points[1].workload.from()), (2, "b"));
+        let topology = Topology::new(&points[0].network).unwrap();
+        assert_eq!(topology.lines()[0].settings.jitter.to_string(), "2ms");
+        let error = parse(&format!("{NETWORK}#hol transports = ['tpc']\n")).unwrap_err();
+        assert_eq!(error.place, "a.ns:6:20");
     }
 
     #[test]

@@ -73,11 +73,21 @@ impl Source {
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
     }
 
-    /// The experiment that an ns script is by itself.
+    /// The experiment that an ns script is by itself: what its `#hol` lines say, or else its own traffic.
     pub fn of_script(name: &str, text: String) -> Result<Self, InputError> {
         let script =
             Script::read(name, &text).map_err(|e| InputError { place: e.place, problem: e.problem })?;
-        Ok(Self::new(name, script::experiment(name, &script)?).with_file(name, text))
+        let Some(experiment) = script::spoken(&text) else {
+            return Ok(Self::new(name, script::experiment(name, &script)?).with_file(name, text));
+        };
+        let mut source = Self::new(name, experiment).with_file(name, text);
+        source.set(name, "topology", &toml::Value::from(name).to_string())?;
+        Ok(source)
+    }
+
+    /// The text of the experiment, without what overrides it.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// With a file that the experiment may name, such as the script of its topology.

@@ -138,7 +138,7 @@ impl Results {
 }
 
 /// The manifest and the runs of a directory.
-fn load(dir: &Path) -> Result<(Manifest, Finished), LabError> {
+pub(crate) fn load(dir: &Path) -> Result<(Manifest, Finished), LabError> {
     let manifest = read_manifest(dir)?;
     let (finished, _) = read_journal(&dir.join(JOURNAL))?;
     Ok((manifest, finished))

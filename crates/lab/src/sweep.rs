@@ -58,14 +58,15 @@ struct Step {
 /// Does what `plan` wants beyond `finished` on `threads` threads; `stop` ends it, and with it runs that can be interrupted.
 ///
 /// The records of each run go to the `archive`. `done` gets each result here, in the order in which they finish; results do
-/// not depend on that order. It gets none when a run that goes on has come further. A run that fails is not tried again here.
+/// not depend on that order. It gets none when a run that goes on has come further; and it gets all that were finished before it.
+/// A run that fails is not tried again here.
 pub fn execute(
     plan: &Plan,
     finished: &mut Finished,
     threads: usize,
     stop: &AtomicBool,
     archive: &Archive,
-    mut done: impl FnMut(Option<Ended<'_>>, Progress) -> Result<(), LabError>,
+    mut done: impl FnMut(Option<Ended<'_>>, Progress, &Finished) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let mut progress = Progress::default();
     let mut given_up = BTreeSet::new();
@@ -86,7 +87,7 @@ pub fn execute(
                 News::Interrupted => return Ok(()),
                 News::Further(step) => {
                     progress.add(step);
-                    return done(None, progress);
+                    return done(None, progress, finished);
                 }
                 News::Ended(step, ended) => {
                     progress.add(step);
@@ -95,7 +96,7 @@ pub fn execute(
             };
             progress.runs += 1;
             progress.failed += u64::from(ended.is_err());
-            done(Some(ended.as_deref()), progress)?;
+            done(Some(ended.as_deref()), progress, finished)?;
             match ended {
                 Ok(result) => finished.insert(*result),
                 Err(run) if progress.runs == HOPELESS && progress.failed == HOPELESS => {
@@ -183,7 +184,7 @@ mod tests {
         let (plan, mut finished) = (plan(200_000), Finished::default());
         let mut seen = Vec::new();
         let stop = AtomicBool::new(false);
-        execute(&plan, &mut finished, 1, &stop, &Archive::default(), |ended, now| {
+        execute(&plan, &mut finished, 1, &stop, &Archive::default(), |ended, now, _| {
             seen.push((ended.is_some(), now.messages, now.work));
             Ok(())
         })
@@ -198,7 +199,7 @@ mod tests {
     fn an_interruption_ends_a_run_that_has_begun() {
         let (plan, mut finished) = (plan(1_000_000_000), Finished::default());
         let stop = AtomicBool::new(false);
-        execute(&plan, &mut finished, 1, &stop, &Archive::default(), |ended, _| {
+        execute(&plan, &mut finished, 1, &stop, &Archive::default(), |ended, _, _| {
             assert!(ended.is_none());
             stop.store(true, Ordering::Relaxed);
             Ok(())

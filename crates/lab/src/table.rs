@@ -15,6 +15,11 @@ pub(crate) fn rows(points: &[PointResult]) -> Vec<Row> {
     points.iter().map(row).collect()
 }
 
+/// The row of a point as an object, as points.json has it.
+pub fn object(result: &PointResult) -> Map<String, Value> {
+    row(result).into_iter().collect()
+}
+
 fn row(result: &PointResult) -> Row {
     let PointResult { point, runs, complete } = result;
     let latency = result.latency();

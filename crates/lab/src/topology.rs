@@ -1,7 +1,7 @@
 //! `topology = "testlink.ns"`: an ns script as the network of an experiment.
 //!
 //! The script's network is what the `[network]` table begins with, so that its links can be swept and overridden as any
-//! others: `"network.links.testlink.queue" = ["6p", "32p"]`.
+//! others: `"network.links.testlink.queue" = ["6p", "32p"]`, or `[network.links.testlink] jitter = "2ms"`.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
-use crate::source::Source;
+use crate::source::{Source, assign};
 
 /// What only the script says.
 const OF_SCRIPT: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
@@ -49,6 +49,10 @@ pub(crate) fn merge<'s>(
             return Err(source.error(span, "beside a topology, `network` has to be a table"));
         };
         for (key, value) in own {
+            if let ("links" | "lans", DeValue::Table(_)) = (key.get_ref().as_ref(), value.get_ref()) {
+                refine(&mut network, key.get_ref(), value.into_inner(), source)?;
+                continue;
+            }
             if OF_SCRIPT.contains(&key.get_ref().as_ref()) {
                 let problem = format!("the script says what {:?} are; leave them out here", key.get_ref());
                 return Err(source.error(&key.span(), problem));
@@ -61,6 +65,28 @@ pub(crate) fn merge<'s>(
         Spanned::new(span.clone(), "network".into()),
         Spanned::new(span.clone(), DeValue::Table(network)),
     );
+    Ok(())
+}
+
+/// Puts what is said of single links or LANs, each by its name, into the script's.
+fn refine<'s>(
+    network: &mut DeTable<'s>,
+    list: &str,
+    own: DeValue<'s>,
+    source: &Source,
+) -> Result<(), InputError> {
+    let DeValue::Table(own) = own else { return Ok(()) };
+    for (name, settings) in own {
+        let DeValue::Table(settings) = settings.into_inner() else {
+            let problem = format!("{0:?} is a link or LAN; write [network.{list}.{0}]", name.get_ref());
+            return Err(source.error(&name.span(), problem));
+        };
+        for (key, value) in settings {
+            let path = [list, name.get_ref(), key.get_ref()].map(str::to_owned);
+            assign(network, &path, &key.span(), value)
+                .map_err(|problem| source.error(&name.span(), problem))?;
+        }
+    }
     Ok(())
 }
 
@@ -134,6 +160,16 @@ mod tests {
             ("topology = 'none.ns'", "t.toml:3:12", "beside"),
             ("topology = 3", "t.toml:3:12", "name of an ns script"),
             ("topology = 'link.ns'\n[network]\nnodes = ['a']", "t.toml:5:1", "leave them out"),
+            (
+                "topology = 'link.ns'\n[network.links.none]\nqueue = '6p'\n[network.links.testlink]\nname = 'x'",
+                "t.toml:",
+                "",
+            ),
+            (
+                "topology = 'link.ns'\n[network]\nlinks.testlink = '6p'",
+                "t.toml:5:7",
+                "write [network.links.testlink]",
+            ),
             ("topology = 'link.ns'\n[network]\nrtae = '1Mbit'", "t.toml:5:1", "did you mean"),
             ("topology = 'link.ns'\n[sweep]\ntopology = ['link.ns']", "t.toml:5", "cannot be swept"),
         ] {

@@ -66,12 +66,19 @@ fn again(point: &Point, stored: &RunResult, stop: &AtomicBool) -> Result<Option<
     let mut fields = Vec::new();
     let mut goes_on = |_| !stop.load(Ordering::Relaxed);
     match run::run(Job { point, repetition }, &Archive::default(), &mut goes_on)? {
-        Outcome::Done(now) => compare("", &fixed(stored), &fixed(&now), &mut fields),
+        Outcome::Done(now) => fields = differences(stored, &now),
         Outcome::Failed(run) => fields.push(format!("it failed: {}", run.failed)),
         Outcome::Interrupted => return Ok(None),
     }
     let difference = (!fields.is_empty()).then(|| Difference { point: point.clone(), repetition, fields });
     Ok(Some(difference.into_iter().collect()))
+}
+
+/// What differs between two results of one run, by its keys.
+pub(crate) fn differences(stored: &RunResult, now: &RunResult) -> Vec<String> {
+    let mut fields = Vec::new();
+    compare("", &fixed(stored), &fixed(now), &mut fields);
+    fields
 }
 
 /// What a run measured, without the time that it took, which is never the same.

@@ -189,7 +189,7 @@ proptest! {
         let text = format!("{text}\nmessages = {messages}\nrepetitions = 1\n");
         let Some(point) = plan(&text)?.into_iter().next().filter(is_tiny) else { return Ok(()) };
         let (plan, mut finished) = (Plan::of_points(vec![point]), Finished::default());
-        let done = execute(&plan, &mut finished, 1, &AtomicBool::new(false), &Archive::default(), |_, _| Ok(()));
+        let done = execute(&plan, &mut finished, 1, &AtomicBool::new(false), &Archive::default(), |_, _, _| Ok(()));
         prop_assert!(done.is_ok(), "{done:?}");
         prop_assert!(plan.wanted(&finished).is_empty());
     }

@@ -1,0 +1,57 @@
+//! `hol merge`: what several machines did of one experiment becomes one result directory.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hol_lab::merge;
+
+use crate::failure::Failure;
+use crate::run::conclude;
+use crate::terminal::{grouped, note};
+
+const AFTER: &str = "\
+The result is what `hol run FILE` would have given on one machine: the same digests, tables and report, whatever the order of
+the parts. A run that is in two of them has to be the same in both.
+
+  hol run FILE --shard 1/2 --out one              on one machine
+  hol run FILE --shard 2/2 --out two              on another, or later
+  hol merge one two --out results/all";
+
+/// Join the parts of an experiment that `hol run --shard` has done
+#[derive(Debug, Args)]
+#[command(after_help = AFTER)]
+pub struct Merge {
+    /// The result directories of the parts; a whole one may be among them
+    #[arg(required = true, value_name = "DIR")]
+    parts: Vec<PathBuf>,
+    /// Where the whole goes; what is there already is kept, so that parts may come later
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// One JSON object a line for each point, in the order of the plan
+    #[arg(long)]
+    json: bool,
+}
+
+impl Merge {
+    /// Joins what there is, and fails if that is not all.
+    pub fn run(&self) -> Result<(), Failure> {
+        let merged = merge(&self.parts, &self.out, std::env::args().collect())?;
+        if merged.repeated > 0 {
+            note!("{} runs are in several parts, and are the same there", grouped(merged.repeated));
+        }
+        let results = merged.store.write_tables(&merged.finished)?;
+        conclude(&results, &self.out, self.json)?;
+        if results.complete() {
+            return Ok(());
+        }
+        let of = |(shard, missing): &(_, u64)| format!("{} of part {shard}", grouped(*missing));
+        let of: Vec<String> = merged.lacking.iter().map(of).collect();
+        let whose = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
+        Err(Failure::Failed(format!(
+            "{} of {} runs are missing{whose}: merge what has them as well, or have `hol run FILE --out {}` do them",
+            grouped(results.missing),
+            grouped(results.wanted),
+            self.out.display()
+        )))
+    }
+}

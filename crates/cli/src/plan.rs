@@ -1,0 +1,53 @@
+//! `hol plan`: what an experiment asks for, and how long it takes here and on several machines.
+
+use clap::Args;
+use hol_lab::{Estimate, Plan as Runs};
+
+use crate::failure::Failure;
+use crate::fill::threads;
+use crate::number::positive;
+use crate::progress::patience;
+use crate::run::{Asked, cost};
+use crate::terminal::{note, say};
+
+/// Show the points of an experiment file and how long they take, and run nothing
+#[derive(Debug, Args)]
+pub struct Plan {
+    #[command(flatten)]
+    asked: Asked,
+    /// Runs at the same time [default: all cores]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    jobs: Option<usize>,
+    /// Show what each of N parts for `hol run --shard` would take, too
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    shards: Option<usize>,
+    /// One JSON object a line for each point, in the order of the plan
+    #[arg(long)]
+    json: bool,
+}
+
+impl Plan {
+    /// Says what the experiment comes to.
+    pub fn run(&self) -> Result<(), Failure> {
+        let experiment = self.asked.experiment()?;
+        experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
+        let runs = Runs::new([&experiment]);
+        say(&cost(&runs, self.jobs, self.json));
+        if let Some(shards) = self.shards.filter(|_| !self.json) {
+            say(&parts(&runs, shards, threads(self.jobs)));
+        }
+        Ok(())
+    }
+}
+
+/// A line of the parts: the longest decides when all is done.
+fn parts(runs: &Runs, of: usize, jobs: usize) -> String {
+    let work = runs.work_of_parts(of);
+    let all = work.iter().sum::<u64>().max(1);
+    let Estimate { least, .. } = runs.estimate(1);
+    let time = |work: u64| patience(least * work as f64 / all as f64 / jobs as f64);
+    let (least, most) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
+    let idle = work.iter().filter(|work| **work == 0).count();
+    let idle = if idle > 0 { format!("; {idle} of them have nothing to do") } else { String::new() };
+    format!("{of} parts of {} to {} each with {jobs} jobs{idle}\n", time(least), time(most))
+}

@@ -1,0 +1,182 @@
+//! Joins what several machines have done of one plan: the same as if one had done it all.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::LabError;
+use crate::experiment::Keep;
+use crate::failed::FailedRun;
+use crate::finished::Finished;
+use crate::manifest::Manifest;
+use crate::plan::Plan;
+use crate::point::RunKey;
+use crate::records::{files_of, records_of};
+use crate::run_result::RunResult;
+use crate::shard::{Shard, shares};
+use crate::store::{Store, load};
+use crate::verify::differences;
+
+/// What was joined.
+#[derive(Debug)]
+pub struct Merged {
+    /// Where it is.
+    pub store: Store,
+    /// All runs.
+    pub finished: Finished,
+    /// Runs that were there more than once, with the same result each time.
+    pub repeated: u64,
+    /// The parts that have not done all of theirs, and how many runs are missing; empty if it is not known in which parts the
+    /// plan was done.
+    pub lacking: Vec<(Shard, u64)>,
+}
+
+/// Joins `parts` in `out`, which is new or holds some of it already. Nothing in the parts changes.
+pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merged, LabError> {
+    let read =
+        parts.iter().map(|dir| Ok((dir.as_path(), load(dir)?))).collect::<Result<Vec<_>, LabError>>()?;
+    let Some((first, (manifest, _))) = read.first() else {
+        return Err(LabError::Directory {
+            path: out.to_owned(),
+            problem: "there are no parts to join".into(),
+        });
+    };
+    let manifest = Manifest { shard: None, command, ..manifest.clone() };
+    for (dir, (other, _)) in &read {
+        check_same(first, &manifest, dir, other)?;
+    }
+    let (mut store, mut finished) = Store::open(out, manifest)?;
+    let mut from: BTreeMap<RunKey, &Path> = finished.runs().map(|run| (run.key, out)).collect();
+    let mut repeated = 0;
+    for (dir, (_, part)) in read.iter().filter(|(dir, _)| !is_same(dir, out)) {
+        for run in part.runs() {
+            if let Some(known) = finished.get(run.key) {
+                check_equal(&store, (from[&run.key], known), (dir, run))?;
+                repeated += 1;
+                continue;
+            }
+            bring(dir, out, store.manifest().records, run.key)?;
+            store.append(Ok(run))?;
+            finished.insert(run.clone());
+            from.insert(run.key, dir);
+        }
+    }
+    for (dir, (_, part)) in &read {
+        for run in part.failed().filter(|run| !finished.contains(run.key)).cloned().collect::<Vec<_>>() {
+            let log = fs::read_to_string(dir.join(FailedRun::log_file(run.key))).unwrap_or_default();
+            let run = FailedRun { log, ..run };
+            store.append(Err(&run))?;
+            finished.fail(run);
+        }
+    }
+    let lacking = lacking(read.iter().map(|(_, (manifest, _))| manifest.shard), &store, &finished);
+    Ok(Merged { store, finished, repeated, lacking })
+}
+
+fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -> Result<(), LabError> {
+    let other = Manifest { shard: None, ..other.clone() };
+    if manifest.asks_the_same(&other) {
+        return Ok(());
+    }
+    let what = match (manifest.version == other.version, manifest.provenance == other.provenance) {
+        (false, _) => format!(
+            "was made by version {}, and {} by version {}",
+            other.version,
+            first.display(),
+            manifest.version
+        ),
+        (_, false) => {
+            format!("ran on {}, and {} on {}", other.provenance, first.display(), manifest.provenance)
+        }
+        (true, true) => format!("holds another experiment or other settings than {}", first.display()),
+    };
+    let problem = format!("{what}; leave it out, or run that part again as the others were");
+    Err(LabError::Directory { path: dir.to_owned(), problem })
+}
+
+/// The same settings and seed give the same run, or one of them is wrong.
+fn check_equal(
+    store: &Store,
+    known: (&Path, &RunResult),
+    other: (&Path, &RunResult),
+) -> Result<(), LabError> {
+    let fields = differences(known.1, other.1);
+    if fields.is_empty() {
+        return Ok(());
+    }
+    let RunKey { point, repetition } = other.1.key;
+    let name = store.manifest().points.iter().find(|one| one.id == point).map(ToString::to_string);
+    let problem = format!(
+        "{}, repetition {repetition}: {} (in {}); `hol verify` says of each which of its runs can be repeated",
+        name.unwrap_or_else(|| point.to_string()),
+        fields.join("; "),
+        known.0.display()
+    );
+    Err(LabError::Directory { path: other.0.to_owned(), problem })
+}
+
+/// Brings what is kept of a run beside the journal. It is there before the run counts.
+fn bring(part: &Path, out: &Path, keep: Keep, key: RunKey) -> Result<(), LabError> {
+    let records = records_of(key);
+    if keep == Keep::All {
+        copy(&part.join(&records), &out.join(&records))?;
+    }
+    let files = files_of(key);
+    if part.join(&files).is_dir() { copy_all(&part.join(&files), &out.join(&files)) } else { Ok(()) }
+}
+
+fn copy_all(from: &Path, to: &Path) -> Result<(), LabError> {
+    for entry in fs::read_dir(from).map_err(|e| LabError::file("read", from, e))? {
+        let entry = entry.map_err(|e| LabError::file("read", from, e))?;
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            copy_all(&path, &to)?;
+        } else {
+            copy(&path, &to)?;
+        }
+    }
+    Ok(())
+}
+
+/// A second name where the file system has that, for records are large; else a copy that is there whole or not at all.
+fn copy(from: &Path, to: &Path) -> Result<(), LabError> {
+    let dir = to.parent().unwrap_or(to);
+    fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
+    match fs::hard_link(from, to) {
+        Ok(()) => return Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(LabError::file("read", from, e)),
+        Err(_) => {}
+    }
+    let part = to.with_extension("part");
+    let copied = fs::copy(from, &part).and_then(|_| fs::rename(&part, to));
+    copied.map_err(|e| {
+        let _ = fs::remove_file(&part);
+        LabError::file("write", to, e)
+    })
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Which parts lack runs, if all that were joined are parts of the same division.
+fn lacking(
+    shards: impl Iterator<Item = Option<Shard>>,
+    store: &Store,
+    finished: &Finished,
+) -> Vec<(Shard, u64)> {
+    let divisions: Option<Vec<usize>> = shards.map(|shard| shard.map(Shard::of)).collect();
+    let Some(&[of, ref others @ ..]) = divisions.as_deref() else { return Vec::new() };
+    if others.iter().any(|other| *other != of) {
+        return Vec::new();
+    }
+    let points = &store.manifest().points;
+    let missing = Plan::of_points(points.clone());
+    let missing = missing.wanted(finished);
+    let of_share = shares(points, of)
+        .into_iter()
+        .map(|share| missing.iter().filter(|run| share.includes(run.key())).count() as u64);
+    Shard::all(of).zip(of_share).filter(|(_, missing)| *missing > 0).collect()
+}

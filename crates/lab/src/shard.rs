@@ -1,0 +1,192 @@
+//! A part of a plan, for one of several machines that know nothing of each other.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::Job;
+use crate::point::{Point, PointId, RunKey};
+
+/// `2/4`: the second of four parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Shard {
+    /// How many parts there are.
+    of: usize,
+    /// Which it is, from 1.
+    number: usize,
+}
+
+/// More parts than this are taken for a mistake.
+const MOST: usize = 100_000;
+
+/// The runs of one part.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// Points with all their repetitions: how many they need is known when some are done.
+    points: BTreeSet<PointId>,
+    runs: BTreeSet<RunKey>,
+    /// About the processor time of it, in µs; of the least number of repetitions.
+    work: u64,
+}
+
+/// What one machine does as a whole.
+enum Unit {
+    Point(PointId),
+    Run(RunKey),
+}
+
+impl Shard {
+    /// All parts of so many.
+    pub fn all(of: usize) -> impl Iterator<Item = Self> {
+        (1..=of.min(MOST)).map(move |number| Self { of, number })
+    }
+
+    /// How many parts there are.
+    pub const fn of(self) -> usize {
+        self.of
+    }
+
+    /// Its runs.
+    pub(crate) fn share(self, points: &[Point]) -> Share {
+        shares(points, self.of).swap_remove(self.number - 1)
+    }
+}
+
+impl Share {
+    pub(crate) fn includes(&self, key: RunKey) -> bool {
+        self.points.contains(&key.point) || self.runs.contains(&key)
+    }
+
+    /// About the processor time of it, in µs.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
+    }
+}
+
+/// Every run is in one of the parts. They take about the same time: the longest come first, each to whoever has least.
+/// Only what the points say decides, so that each machine comes to the same parts.
+pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
+    let mut units = units(points);
+    units.sort_by_key(|(work, _)| Reverse(*work));
+    let mut shares = vec![Share::default(); of];
+    let mut least: BinaryHeap<Reverse<(u64, usize)>> = (0..of).map(|place| Reverse((0, place))).collect();
+    for (work, unit) in units {
+        let Some(Reverse((_, place))) = least.pop() else { break };
+        let share = &mut shares[place];
+        match unit {
+            Unit::Point(id) => drop(share.points.insert(id)),
+            Unit::Run(key) => drop(share.runs.insert(key)),
+        }
+        // A run that costs nothing is still one.
+        share.work += work.max(1);
+        least.push(Reverse((share.work, place)));
+    }
+    shares
+}
+
+fn units(points: &[Point]) -> Vec<(u64, Unit)> {
+    // Experiments may share a point, and ask for it more or less often.
+    let mut by_id: BTreeMap<PointId, Vec<&Point>> = BTreeMap::new();
+    points.iter().for_each(|point| by_id.entry(point.id).or_default().push(point));
+    let mut units = Vec::new();
+    for (id, points) in by_id {
+        let Some(most) = points.iter().max_by_key(|point| point.repetitions.least) else { continue };
+        let runs = (0..most.repetitions.least).map(|repetition| Job { point: most, repetition });
+        if points.iter().any(|point| point.precision.is_some()) {
+            units.push((runs.map(|run| run.work()).fold(0, u64::saturating_add), Unit::Point(id)));
+        } else {
+            units.extend(runs.map(|run| (run.work(), Unit::Run(run.key()))));
+        }
+    }
+    units
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts =
+            text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        parts
+            .filter(|(number, of)| (1..=*of).contains(number) && *of <= MOST)
+            .map(|(number, of)| Self { of, number })
+            .ok_or_else(|| {
+                format!("{text:?} is no part; write 1/4 to 4/4 for the parts of four, {MOST} at most")
+            })
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        shard.to_string()
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::finished::Finished;
+    use crate::plan::Plan;
+    use crate::source::Source;
+
+    fn points(text: &str) -> Vec<Point> {
+        let text = format!("transports = ['tcp', 'sctp']\n{text}");
+        Experiment::parse("a", &Source::new("a", text)).unwrap().points
+    }
+
+    #[test]
+    fn a_part_is_read_and_written_and_none_that_is_not_there() {
+        assert_eq!("2/4".parse::<Shard>().unwrap().to_string(), "2/4");
+        assert_eq!(Shard::all(3).map(|shard| shard.to_string()).collect::<Vec<_>>(), ["1/3", "2/3", "3/3"]);
+        for wrong in ["0/4", "5/4", "1/0", "1", "1/", "/4", "a/b", "-1/4", "1/100001", "1/4/4"] {
+            assert!(wrong.parse::<Shard>().unwrap_err().contains("1/4 to 4/4"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_run_is_in_one_part_and_the_parts_take_about_the_same_time() {
+        let points = points("repetitions = 7\n[sweep]\nmessages = [100, 1000, 7000]");
+        let plan = Plan::of_points(points.clone());
+        let all = plan.wanted(&Finished::default());
+        let longest = all.iter().map(Job::work).max().unwrap();
+        for of in [1, 2, 3, 5, 13, 14, 40] {
+            let shares = shares(&points, of);
+            for run in &all {
+                assert_eq!(shares.iter().filter(|share| share.includes(run.key())).count(), 1, "{of}");
+            }
+            let work = || shares.iter().map(Share::work);
+            assert!(work().max().unwrap() - work().min().unwrap() <= longest, "{of}");
+        }
+    }
+
+    #[test]
+    fn a_point_whose_number_of_repetitions_depends_on_the_first_is_done_by_one() {
+        let points = points("messages = 900\nrepetitions = '3..9'\nprecision = '1%'\n[sweep]\nseed = [1, 2]");
+        let shares = shares(&points, 3);
+        for point in &points {
+            let has = |share: &&Share| {
+                (0..9).all(|repetition| share.includes(RunKey { point: point.id, repetition }))
+            };
+            assert_eq!(shares.iter().filter(has).count(), 1);
+        }
+    }
+}
