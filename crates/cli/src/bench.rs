@@ -13,7 +13,7 @@ use crate::row::json;
 use crate::terminal::{grouped, say, table};
 
 const QUESTION: &str = "
-    transports = ['sctp:streams=8', 'tcp']
+    transports = ['sctp:streams=8', 'quic:streams=8', 'tcp']
     messages = 80000
     repetitions = 1
     [network]

@@ -11,7 +11,7 @@ use hol_report::survey::{lead, verdict};
 use crate::failure::Failure;
 use crate::fill::{stop_on_interrupt, threads, warn_of_engine};
 use crate::number::positive;
-use crate::progress::Progress;
+use crate::progress::{Progress, Telling};
 use crate::question::Question;
 use crate::row::{Row, split};
 use crate::terminal::{grouped, say};
@@ -26,7 +26,7 @@ const TEACH: &str = "compare what? Name two or more transports, as in\n  \
 /// Every transport meets the same losses in the same repetition, so that differences are paired.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// tcp, sctp, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; the first is the yardstick
+    /// tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; the first is the yardstick
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
@@ -75,9 +75,9 @@ pub fn measured(
 ) -> Result<(Vec<PointResult>, Finished), Failure> {
     let plan = Plan::new([experiment]);
     let mut finished = Finished::default();
-    let mut progress = Progress::new(is_quiet);
+    let mut progress = Progress::new(if is_quiet { Telling::Quiet } else { Telling::People });
     let stop = stop_on_interrupt()?;
-    execute(&plan, &mut finished, threads(jobs), stop, archive, |_, now| {
+    execute(&plan, &mut finished, threads(jobs), stop, archive, |_, now, _| {
         progress.show(now);
         Ok(())
     })?;

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hol_lab::{Finished, Manifest, Plan, Results, Stopwatch, Store, execute};
 
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::points::Points;
+use crate::progress::{Progress, Telling};
 use crate::terminal::{grouped, note};
 
 /// After runs of so many seconds a reader is told that the work goes on without any: what they left takes its time, too.
@@ -33,24 +34,45 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOP)
 }
 
+/// How a directory is filled.
+#[derive(Debug, Clone, Copy)]
+pub struct Filling {
+    /// Runs at the same time.
+    pub jobs: Option<usize>,
+    /// Who is told how far it is.
+    pub telling: Telling,
+    /// Whether it may have been asked something else before.
+    pub extends: bool,
+}
+
 /// Does what is not done yet of `manifest` in `dir`, and writes the tables. Runs that failed are missing in them:
 /// [`complete`] says so.
-pub fn fill(dir: &Path, manifest: Manifest, jobs: Option<usize>, quiet: bool) -> Result<Results, Failure> {
+pub fn fill(dir: &Path, manifest: Manifest, filling: Filling) -> Result<Results, Failure> {
+    let Filling { jobs, telling, extends } = filling;
     let stop = stop_on_interrupt()?;
-    let (mut store, mut finished) = Store::open(dir, manifest)?;
-    let plan = Plan::of_points(store.manifest().points.clone());
+    let open = if extends { Store::extend } else { Store::open };
+    let (mut store, mut finished) = open(dir, manifest)?;
+    let quiet = telling != Telling::People;
+    let plan = Plan::of_manifest(store.manifest());
     let known = finished.runs().count();
     if known > 0 && !quiet {
         note!("going on in {}: {} runs are there already", dir.display(), grouped(known as u64));
     }
     let watch = Stopwatch::start();
-    carry_out(&plan, &mut store, &mut finished, jobs, quiet)?;
+    carry_out(&plan, &mut store, &mut finished, jobs, telling)?;
     if !quiet && watch.seconds() > PATIENCE {
         note!("the runs are over; reading them for tables, figures and report");
     }
-    let results = store.write_tables(&finished)?;
+    // A part of the runs is no table: it may have the second repetition of a point, and not the first.
+    let results = match store.manifest().shard {
+        Some(_) => Results::new(store.manifest().clone(), &finished),
+        None => store.write_tables(&finished)?,
+    };
     if results.complete() || !stop.load(Ordering::Relaxed) {
         return Ok(results);
+    }
+    if telling == Telling::Programs {
+        note!("{}", serde_json::json!({ "interrupted": true }));
     }
     let missing = plan.wanted(&finished).len();
     Err(Failure::Failed(format!(
@@ -68,13 +90,17 @@ pub fn carry_out(
     store: &mut Store,
     finished: &mut Finished,
     jobs: Option<usize>,
-    quiet: bool,
+    telling: Telling,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::new(quiet);
+    let mut progress = Progress::new(telling);
+    let mut points = (telling == Telling::Programs).then(Points::default);
     let archive = store.archive();
-    let result = execute(plan, finished, threads(jobs), &STOP, &archive, |ended, now| {
+    let result = execute(plan, finished, threads(jobs), &STOP, &archive, |ended, now, finished| {
         progress.show(now);
-        ended.map_or(Ok(()), |ended| store.append(ended))
+        if let Some(ended) = ended {
+            store.append(ended)?;
+        }
+        points.as_mut().map_or(Ok(()), |points| points.show(ended, store, finished))
     });
     progress.finish();
     warn_of_engine(finished);

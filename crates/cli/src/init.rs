@@ -62,7 +62,11 @@ const NETWORK: [Note; 10] = [
         "\"0%\"",
     ),
     ("queue", "What waits before the link: packets, or octets as in \"64KiB\".", "\"1000p\""),
-    ("discipline", "Who is dropped when they queue up; \"red\" drops early.", "\"droptail\""),
+    (
+        "discipline",
+        "Who is dropped when they queue up: \"red\" and \"codel\" drop early, \"fq_codel\" has flows take turns.",
+        "\"droptail\"",
+    ),
     (
         "police",
         "Drops what comes out of the link faster than { rate = \"1Mbit\", burst = \"10kB\" }.",

@@ -2,8 +2,10 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
 
 mod advise;
+mod attended;
 mod bench;
 mod ccdf;
+mod client;
 mod compare;
 mod doctor;
 mod exec;
@@ -12,14 +14,18 @@ mod fill;
 mod init;
 mod kernel;
 mod list;
+mod merge;
 mod ns2;
 mod number;
+mod plan;
+mod points;
 mod progress;
 mod question;
 mod report;
 mod reproduce;
 mod row;
 mod run;
+mod serve;
 mod service;
 mod shell;
 mod simco;
@@ -51,13 +57,14 @@ Examples:
   hol reproduce ikr53 --quick                     a published evaluation, every claim judged
   hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
   hol list                                        transports, stacks, workloads, studies
+  hol serve                                       the lab in the browser: a queue, results as they come
   hol simco serve --filter nftables               a middlebox, and `hol simco enable` is its agent
 ";
 
 const TEMPLATE: &str = "{about}\n\n{before-help}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 const AFTER: &str = "\
-A TRANSPORT is tcp, sctp, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
+A TRANSPORT is tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
 Exit codes: 0 done, 1 failed, 2 usage. `hol COMMAND --help` says more.";
 
 /// What does a transport do to your application? Messages over simulated networks and Linux' own, measured and explained.
@@ -81,6 +88,10 @@ enum Command {
     Init(init::Init),
     /// Run an experiment file
     Run(run::Run),
+    /// Show what an experiment file asks for, and how long it takes
+    Plan(plan::Plan),
+    /// Join the parts of an experiment that several machines have done
+    Merge(merge::Merge),
     /// Search where the better transport changes
     Advise(advise::Advise),
     /// Run a study: a published evaluation with its figures and claims
@@ -103,6 +114,14 @@ enum Command {
     Kernel(kernel::Kernel),
     /// Ask a middlebox to let flows pass, or be one: RFC 4540
     Simco(simco::Simco),
+    /// The lab in the browser
+    Serve(serve::Serve),
+    /// Send an experiment to a server
+    Submit(client::Submit),
+    /// Watch an experiment of a server
+    Watch(client::Watch),
+    /// Fetch the results of an experiment from a server
+    Get(client::Get),
     /// Say what works on this machine
     Doctor(doctor::Doctor),
 }
@@ -121,6 +140,8 @@ pub fn main() -> ExitCode {
         }
         Command::Init(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Plan(command) => command.run(),
+        Command::Merge(command) => command.run(),
         Command::Advise(command) => command.run(),
         Command::Reproduce(command) => command.run(),
         Command::Report(command) => command.run(),
@@ -132,6 +153,10 @@ pub fn main() -> ExitCode {
         Command::List(command) => command.run(),
         Command::Kernel(command) => command.run(),
         Command::Simco(command) => command.run(),
+        Command::Serve(command) => command.run(),
+        Command::Submit(command) => command.run(),
+        Command::Watch(command) => command.run(),
+        Command::Get(command) => command.run(),
         Command::Doctor(command) => command.run(),
     };
     match done {

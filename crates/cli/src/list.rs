@@ -50,7 +50,12 @@ impl List {
         }
         text += "\nstacks (option stack=NAME):\n";
         for stack in stacks() {
-            let default = if stack.name == DEFAULT_STACK { " (default)" } else { "" };
+            let is_of_quic = Kind::Quic.stacks().next().is_some_and(|first| first.name == stack.name);
+            let default = match (stack.name == DEFAULT_STACK, is_of_quic) {
+                (true, _) => " (default)",
+                (false, true) => " (default of quic)",
+                (false, false) => "",
+            };
             text += &format!("  {:<10} {}{default}\n", stack.name, purpose(stack.text));
         }
         for kind in Kind::ALL {

@@ -47,7 +47,7 @@ impl<W: Write> Ns2Trace<W> {
     }
 
     fn line(&mut self, now: Time, crossing: &Crossing, event: char) -> io::Result<()> {
-        let Crossing { from, to, number, packet } = crossing;
+        let Crossing { from, to, number, packet, .. } = crossing;
         let [from, to] = [from, to].map(|interface| self.nodes.of_interface(*interface).0);
         let (nanos, kind, size, flow) = (now.as_nanos(), kind(packet), packet.length(), flow_of(packet));
         let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -70,8 +70,8 @@ impl<W: Write> Ns2Trace<W> {
                 let tsn = packet.chunks.iter().find_map(tsn)?;
                 (tsn, tsn.wrapping_sub(1))
             }
-            // Datagrams have no numbers.
-            Transport::Udp(_) => return None,
+            // Datagrams have no numbers, and those of QUIC's packets are of their connection.
+            Transport::Udp(_) | Transport::Quic(_) => return None,
         };
         Some(number.wrapping_sub(*self.origins.entry(ends).or_insert(origin)))
     }
@@ -99,7 +99,7 @@ fn event(fate: Fate) -> char {
 fn kind(packet: &Packet) -> &'static str {
     match &packet.transport {
         Transport::Sctp(_) => "sctp",
-        Transport::Udp(_) => "udp",
+        Transport::Udp(_) | Transport::Quic(_) => "udp",
         Transport::Tcp(segment) if segment.sequence_length() > 0 || segment.flags.contains(Flags::RST) => {
             "tcp"
         }

@@ -1,4 +1,4 @@
-//! How far it is: a bar with the time left on a terminal, a plain line now and then elsewhere.
+//! How far it is: a bar with the time left on a terminal, a plain line now and then elsewhere, JSON for programs.
 
 use std::io::{self, IsTerminal};
 
@@ -10,11 +10,24 @@ use crate::terminal::grouped;
 
 /// Seconds from line to line where there is no terminal.
 const LINE_EVERY: f64 = 5.0;
+/// The same for programs.
+const OBJECT_EVERY: f64 = 1.0;
 
 /// What is left is told by runs when so much of the estimated work is done and so many runs remain: an estimate counts
 /// messages, and of runs with hardly any it counts hardly anything.
 const NEARLY: f64 = 0.99;
 const MANY: u64 = 50;
+
+/// Who is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Telling {
+    /// Nobody.
+    Quiet,
+    /// Whoever looks at standard error.
+    People,
+    /// Whoever reads it: JSON objects, one a line.
+    Programs,
+}
 
 /// Shows on standard error how far a plan is.
 pub struct Progress {
@@ -30,6 +43,8 @@ enum Display {
     Bar(ProgressBar),
     /// A line every few seconds; when the next is due, in seconds.
     Lines(f64),
+    /// An object every second, the first at once; when the next is due, in seconds.
+    Objects(f64),
 }
 
 /// Where the last runs began.
@@ -43,8 +58,8 @@ struct Last {
 
 impl Progress {
     /// A display that fits standard error.
-    pub fn new(quiet: bool) -> Self {
-        Self { display: Display::new(quiet), watch: Stopwatch::start(), last: None }
+    pub fn new(telling: Telling) -> Self {
+        Self { display: Display::new(telling), watch: Stopwatch::start(), last: None }
     }
 
     /// Shows that it is this far now.
@@ -76,7 +91,11 @@ impl Progress {
                 *next = elapsed + LINE_EVERY;
                 note!("{}", line(&now, &text, elapsed, self.last));
             }
-            Display::Lines(_) | Display::Quiet => (),
+            Display::Objects(next) if elapsed >= *next || now.runs == now.runs_wanted => {
+                *next = elapsed + OBJECT_EVERY;
+                note!("{}", object(&now, elapsed, self.last));
+            }
+            Display::Lines(_) | Display::Objects(_) | Display::Quiet => (),
         }
     }
 
@@ -89,9 +108,11 @@ impl Progress {
 }
 
 impl Display {
-    fn new(quiet: bool) -> Self {
-        if quiet {
-            return Self::Quiet;
+    fn new(telling: Telling) -> Self {
+        match telling {
+            Telling::Quiet => return Self::Quiet,
+            Telling::Programs => return Self::Objects(0.0),
+            Telling::People => (),
         }
         if !io::stderr().is_terminal() {
             return Self::Lines(LINE_EVERY);
@@ -116,22 +137,41 @@ fn share(now: &hol_lab::Progress) -> f64 {
     now.work as f64 / now.work_wanted.max(1) as f64
 }
 
-/// How far it is and how long it may take, in a line.
-fn line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<Last>) -> String {
+/// About how many seconds are left; `None` where nobody knows.
+fn left(now: &hol_lab::Progress, elapsed: f64, last: Option<Last>) -> Option<f64> {
     let Some(last) = last else {
         let share = share(now);
-        // Nothing is done before all of it is.
-        let percent = (100.0 * share).floor().min(99.0);
-        return format!("{percent} % ({text}), about {} left", patience(elapsed * (1.0 / share - 1.0)));
+        return (share > 0.0).then(|| (elapsed * (1.0 / share - 1.0)).max(0.0));
     };
     let [done, left] = [now.runs - last.runs, now.runs_wanted - now.runs].map(|runs| runs as f64);
     // Without one that has ended since, nobody knows their pace.
-    let left = if done > 0.0 {
-        format!(", about {} left", patience((elapsed - last.at) * left / done))
-    } else {
-        String::new()
-    };
-    format!("{text}{left}")
+    (done > 0.0).then(|| (elapsed - last.at) * left / done)
+}
+
+/// How far it is and how long it may take, in a line.
+fn line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<Last>) -> String {
+    let left =
+        left(now, elapsed, last).map_or(String::new(), |left| format!(", about {} left", patience(left)));
+    if last.is_some() {
+        return format!("{text}{left}");
+    }
+    // Nothing is done before all of it is.
+    let percent = (100.0 * share(now)).floor().min(99.0);
+    format!("{percent} % ({text}){left}")
+}
+
+/// The same for programs.
+fn object(now: &hol_lab::Progress, elapsed: f64, last: Option<Last>) -> serde_json::Value {
+    let &hol_lab::Progress { runs, runs_wanted, failed, messages, messages_wanted, .. } = now;
+    serde_json::json!({ "progress": {
+        "runs": runs,
+        "runs_wanted": runs_wanted,
+        "failed": failed,
+        "messages": messages,
+        "messages_wanted": messages_wanted,
+        "share": share(now).min(1.0),
+        "left": left(now, elapsed, last),
+    } })
 }
 
 /// A time in seconds as people say it: `1.5 s`, `40 s`, `12 min`, `3.5 h`.

@@ -1,7 +1,7 @@
 //! The flags that describe one comparison; each stands for a key of an experiment file.
 
 use clap::Args;
-use hol_lab::{Experiment, InputError, Source};
+use hol_lab::{Experiment, FLAGS, InputError, Source};
 use hol_stack::TransportSpec;
 use hol_workloads::Kind;
 
@@ -107,13 +107,13 @@ impl Question {
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
-            ("--count", "messages", self.count.map(|count| count.to_string())),
-            ("--workload", "workload.kind", text(&self.workload)),
-            ("--rate", "workload.rate", text(&self.rate)),
-            ("--arrivals", "workload.arrivals", text(&self.arrivals)),
-            ("--size", "workload.size", text(&self.size)),
-            ("--mix", "workload.mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
-            ("--filter", "hosts.server.filter", text(&self.filter)),
+            ("--count", self.count.map(|count| count.to_string())),
+            ("--workload", text(&self.workload)),
+            ("--rate", text(&self.rate)),
+            ("--arrivals", text(&self.arrivals)),
+            ("--size", text(&self.size)),
+            ("--mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
+            ("--filter", text(&self.filter)),
         ];
         set_flags(source, flags)?;
         self.conditions.apply(source)
@@ -125,13 +125,13 @@ impl Conditions {
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
-            ("--repetitions", "repetitions", self.repetitions.map(|count| count.to_string())),
-            ("--seed", "seed", self.seed.map(|seed| seed.to_string())),
-            ("--delay", "network.delay", text(&self.delay)),
-            ("--loss", "network.loss", text(&self.loss)),
-            ("--bandwidth", "network.rate", text(&self.bandwidth)),
-            ("--queue", "network.queue", text(&self.queue)),
-            ("--world", "world", text(&self.world)),
+            ("--repetitions", self.repetitions.map(|count| count.to_string())),
+            ("--seed", self.seed.map(|seed| seed.to_string())),
+            ("--delay", text(&self.delay)),
+            ("--loss", text(&self.loss)),
+            ("--bandwidth", text(&self.bandwidth)),
+            ("--queue", text(&self.queue)),
+            ("--world", text(&self.world)),
         ];
         set_flags(source, flags)?;
         set_all(source, &self.settings)
@@ -158,13 +158,14 @@ impl Conditions {
     }
 }
 
-/// Sets those that were given: a flag, the key that it stands for, its value as TOML.
+/// Sets those that were given: a flag, its value as TOML.
 fn set_flags<const N: usize>(
     source: &mut Source,
-    flags: [(&str, &str, Option<String>); N],
+    flags: [(&str, Option<String>); N],
 ) -> Result<(), InputError> {
-    for (flag, key, value) in flags {
+    for (flag, value) in flags {
         if let Some(value) = value {
+            let (_, key) = FLAGS.iter().find(|(known, _)| *known == flag).expect("a flag stands for a key");
             set_flag(source, flag, key, &value)?;
         }
     }

@@ -7,8 +7,9 @@ use clap::Args;
 use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, WorldName};
 use hol_report::claims::Verdict;
 
+use crate::attended::Attended;
 use crate::failure::Failure;
-use crate::fill::{complete, fill};
+use crate::fill::{Filling, complete, fill};
 use crate::number::positive;
 use crate::report;
 use crate::row::{SweepRow, json};
@@ -44,11 +45,14 @@ pub struct Reproduce {
     /// One JSON object a line for each point, in the order of the plan
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    attended: Attended,
 }
 
 impl Reproduce {
     /// Runs what is missing, then writes the report.
     pub fn run(&self) -> Result<(), Failure> {
+        self.attended.attend()?;
         let study = Study::load(&self.study, self.quick)?;
         if study.file("claims.toml").is_none() {
             let problem = format!("{0} makes no claims to judge; it is for `hol validate {0}`", study.name);
@@ -62,7 +66,8 @@ impl Reproduce {
         }
         let command = std::env::args().collect();
         let manifest = Manifest::new(study.title, Some(study.name), &experiments, command);
-        let results = fill(&out, manifest, self.jobs, self.json)?;
+        let filling = Filling { jobs: self.jobs, telling: self.attended.telling(self.json), extends: false };
+        let results = fill(&out, manifest, filling)?;
         let (page, report) = report::draw(&results, &out)?;
         if self.json {
             results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));

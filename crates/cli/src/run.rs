@@ -1,14 +1,15 @@
 //! `hol run`: an experiment file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Point, Results, Source};
+use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Point, Results, Shard, Source};
 use serde::Serialize;
 
+use crate::attended::Attended;
 use crate::failure::Failure;
-use crate::fill::{complete, fill, threads};
+use crate::fill::{Filling, complete, fill, threads};
 use crate::number::positive;
 use crate::progress::patience;
 use crate::question::set_all;
@@ -21,63 +22,84 @@ use crate::terminal::{grouped, note, say};
 /// Finished runs are kept as they come. After Ctrl-C, or worse, the same command goes on where it stopped.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The experiment; experiments/hello.toml explains what it may say, `hol init` writes one, and - is standard input
-    file: PathBuf,
-    /// Override a key, as in network.loss=1%; a key that is swept gets this one value
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    asked: Asked,
     /// The result directory [default: results/NAME of the file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs at the same time [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, or kernel:uml
+    /// Go on in a directory that was asked something else: runs that it has count where they are asked again
     #[arg(long)]
-    world: Option<String>,
-    /// Keep the records of all messages of all flows too, as Parquet files: flow 0 is measured, the others are the background
-    #[arg(long)]
-    records: bool,
+    extend: bool,
+    /// Do one part of all runs, as 2/4 for the second of four; `hol merge` joins what several machines did
+    #[arg(long, value_name = "I/N", conflicts_with = "extend")]
+    shard: Option<Shard>,
     /// Show the points and what they cost, and run nothing
     #[arg(long)]
     plan: bool,
     /// One JSON object a line for each point, in the order of the plan
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    attended: Attended,
+}
+
+/// An experiment file, and what the command line has otherwise.
+#[derive(Debug, Args)]
+pub struct Asked {
+    /// The experiment; experiments/hello.toml explains what it may say, `hol init` writes one, and - is standard input
+    file: PathBuf,
+    /// Override a key, as in network.loss=1%; a key that is swept gets this one value
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, or kernel:uml
+    #[arg(long)]
+    world: Option<String>,
+    /// Keep the records of all messages of all flows too, as Parquet files: flow 0 is measured, the others are the background
+    #[arg(long)]
+    records: bool,
 }
 
 impl Run {
     /// Runs what is missing, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
+        self.attended.attend()?;
         let experiment = self.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         if self.plan {
             say(&cost(&Plan::new([&experiment]), self.jobs, self.json));
             return Ok(());
         }
-        let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(&experiment.name));
         let manifest = Manifest::new(
             &experiment.title,
             None,
             std::slice::from_ref(&experiment),
             std::env::args().collect(),
         );
-        let results = fill(&out, manifest, self.jobs, self.json)?;
-        let (page, drawn) = report::draw(&results, &out)?;
-        if self.json {
-            results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
-        } else {
-            say(&points(&results));
-            say(&answers(&drawn));
-            say(&format!(
-                "\n{} has the points (points.csv) and the report: {}\n",
-                out.display(),
-                page.display()
-            ));
+        let manifest = Manifest { shard: self.shard, ..manifest };
+        let name = match self.shard {
+            Some(shard) => format!("{}-{}", experiment.name, shard.to_string().replace('/', "of")),
+            None => experiment.name,
+        };
+        let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(name));
+        let filling =
+            Filling { jobs: self.jobs, telling: self.attended.telling(self.json), extends: self.extend };
+        let results = fill(&out, manifest, filling)?;
+        match self.shard {
+            Some(shard) => part(shard, &results, &out, self.json),
+            None => conclude(&results, &out, self.json),
         }
-        complete(&results, &out)
     }
 
+    /// The experiment with all that the options say.
+    pub fn experiment(&self) -> Result<Experiment, Failure> {
+        self.asked.experiment()
+    }
+}
+
+impl Asked {
     /// The experiment with all that the options say.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         let mut source = Source::read(&self.file)?;
@@ -91,6 +113,35 @@ impl Run {
         }
         Ok(experiment)
     }
+}
+
+/// Says what came out, and draws it.
+pub fn conclude(results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
+    let (page, drawn) = report::draw(results, out)?;
+    if is_json {
+        results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
+    } else {
+        say(&points(results));
+        say(&answers(&drawn));
+        say(&format!("\n{} has the points (points.csv) and the report: {}\n", out.display(), page.display()));
+    }
+    complete(results, out)
+}
+
+/// Says that a part is done, and what joins it with the others.
+fn part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
+    let done = results.wanted - results.missing;
+    if is_json {
+        say(&json(&serde_json::json!({ "shard": shard, "runs": done, "missing": results.missing })));
+    } else {
+        say(&format!(
+            "part {shard} is in {}: {} runs; `hol merge DIR... --out DIR` joins the {} parts\n",
+            out.display(),
+            grouped(done),
+            shard.of()
+        ));
+    }
+    complete(results, out)
 }
 
 /// The list of points, and about how long they take: from what their repetitions need at least to what a precision may ask for.

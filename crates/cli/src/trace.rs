@@ -1,5 +1,6 @@
 //! `hol trace`: the packets of one run, as text or as a capture file.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -8,8 +9,9 @@ use clap::Args;
 use hol_lab::{Experiment, LabError, Point, Source};
 use hol_measure::RecordKind;
 use hol_network::Topology;
-use hol_scenario::{Sighting, Witness};
+use hol_scenario::{Packet, Sighting, Witness};
 use hol_wire::PcapngWriter;
+use hol_wire::quic::CONNECTION_ID;
 
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
@@ -22,7 +24,7 @@ use crate::waterfall;
 /// The run is one of those that `hol compare` with the same flags measures, or one of an experiment file.
 #[derive(Debug, Args)]
 pub struct Trace {
-    /// tcp or sctp, with options as in sctp:streams=8
+    /// tcp, sctp, quic or udp, with options as in sctp:streams=8
     #[arg(value_name = "TRANSPORT", required_unless_present = "experiment", conflicts_with = "experiment")]
     transport: Option<String>,
     #[command(flatten)]
@@ -162,7 +164,8 @@ pub fn write_capture(
     names.push("dropped".to_owned());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let writer = PcapngWriter::new(create(path)?, comment, &names).map_err(wrong)?;
-    let mut capture = Capture { writer, dropped: names.len() as u32 - 1, packets: 0, failed: None };
+    let dropped = names.len() as u32 - 1;
+    let mut capture = Capture { writer, dropped, origins: BTreeSet::new(), packets: 0, failed: None };
     look(&mut capture)?;
     if let Some(error) = capture.failed {
         return Err(wrong(error));
@@ -209,9 +212,22 @@ struct Capture<W: Write> {
     writer: PcapngWriter<W>,
     /// The interface of dropped packets.
     dropped: u32,
+    /// The connections whose secrets are written.
+    origins: BTreeSet<[u8; CONNECTION_ID]>,
     packets: u64,
     /// The first error; nothing is written after it.
     failed: Option<io::Error>,
+}
+
+impl<W: Write> Capture<W> {
+    /// Writes the secrets of a packet before the first that needs them.
+    fn key_log(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+        let Packet::Value(packet) = packet else { return Ok(()) };
+        match packet.secrets() {
+            Some(secrets) if self.origins.insert(secrets.origin) => self.writer.key_log(&secrets.key_log()),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<W: Write> Witness for Capture<W> {
@@ -220,6 +236,7 @@ impl<W: Write> Witness for Capture<W> {
         if self.failed.is_some() {
             return;
         }
+        self.failed = self.key_log(packet).err();
         let written = if fate.is_drop() {
             let comment = format!("{} at {}", fate.name(), point.name);
             self.writer.packet(self.dropped, *time, &packet.octets(), Some(&comment))
@@ -227,7 +244,7 @@ impl<W: Write> Witness for Capture<W> {
             self.packets += 1;
             self.writer.packet(point.interface as u32, *time, &packet.octets(), None)
         };
-        self.failed = written.err();
+        self.failed = self.failed.take().or(written.err());
     }
 }
 

@@ -16,6 +16,7 @@ use hol_report::validation::{Check, Compared, Validation, median_in_words};
 use crate::failure::Failure;
 use crate::fill::{carry_out, complete, stop_on_interrupt};
 use crate::number::positive;
+use crate::progress::Telling;
 use crate::row::{json, short};
 use crate::terminal::{grouped, note, say, table};
 
@@ -166,7 +167,7 @@ impl Validate {
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.wanted(&finished).len() as u64;
         note!("{world}: {} runs to do in {}", grouped(wanted), store.dir().display());
-        carry_out(&plan, &mut store, &mut finished, self.jobs, false)?;
+        carry_out(&plan, &mut store, &mut finished, self.jobs, Telling::People)?;
         Ok(store.write_tables(&finished)?)
     }
 

@@ -248,16 +248,22 @@ fn a_capture_has_the_packets_of_a_run_that_compare_measured() {
 #[test]
 fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
     let dir = here();
-    for transport in ["tcp", "sctp:streams=8"] {
+    for transport in ["tcp", "sctp:streams=8", "quic:streams=8"] {
         let flags = ["--count", "200", "--repetitions", "1", "--loss", "3%"];
         ok(dir.path(), &[&["trace", transport, "--pcap", "run.pcapng"], &flags[..]].concat());
         let mut tshark = Command::new("tshark");
         tshark.current_dir(dir.path()).args(["-n", "-r", "run.pcapng"]);
-        for preference in ["ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "sctp.checksum:CRC 32c"] {
+        for preference in [
+            "ip.check_checksum:TRUE",
+            "tcp.check_checksum:TRUE",
+            "sctp.checksum:CRC 32c",
+            "udp.check_checksum:TRUE",
+        ] {
             tshark.args(["-o", preference]);
         }
         tshark.args(["-T", "fields", "-e", "_ws.malformed", "-e", "ip.checksum.status"]);
         tshark.args(["-e", "tcp.checksum.status", "-e", "sctp.checksum.status"]);
+        tshark.args(["-e", "udp.checksum.status", "-e", "quic.decryption_failed"]);
         let output = match tshark.output() {
             Err(error) if std::env::var_os("HOL_REQUIRE_TSHARK").is_none() => {
                 return eprintln!("SKIPPED: tshark: {error}");
@@ -267,8 +273,9 @@ fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let lines = String::from_utf8(output.stdout).unwrap();
         assert!(lines.lines().count() > 800, "{lines}");
-        // Nothing malformed; IP and one of TCP and SCTP have a good checksum.
-        let bad = lines.lines().find(|line| !["\t1\t1\t", "\t1\t\t1"].contains(line));
+        // Nothing malformed or unreadable; IP and one of TCP, SCTP and UDP have a good checksum.
+        let good = ["\t1\t1\t\t\t", "\t1\t\t1\t\t", "\t1\t\t\t1\t"];
+        let bad = lines.lines().find(|line| !good.contains(line));
         assert_eq!(bad, None, "{transport}");
     }
 }

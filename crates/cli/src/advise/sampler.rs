@@ -152,7 +152,7 @@ impl Sampler<'_> {
             point
         };
         let plan = Plan::of_points(points.iter().map(longer).collect());
-        execute(&plan, &mut self.finished, self.threads, self.stop, &Archive::default(), |_, _| Ok(()))?;
+        execute(&plan, &mut self.finished, self.threads, self.stop, &Archive::default(), |_, _, _| Ok(()))?;
         if self.stop.load(Ordering::Relaxed) {
             return Err(Failure::Failed("interrupted".to_owned()));
         }

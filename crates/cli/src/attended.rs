@@ -1,0 +1,45 @@
+//! What a program that runs this one may want: to read how far it is, and that it does not stay behind.
+
+use clap::{Args, ValueEnum};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use crate::failure::Failure;
+use crate::progress::Telling;
+
+/// For programs.
+#[derive(Debug, Args)]
+pub struct Attended {
+    /// Tell on standard error how far it is and what points say so far, a JSON object a line
+    #[arg(long, value_name = "FORMAT")]
+    progress: Option<Format>,
+    /// End at once when process PID does, which has started this one
+    #[arg(long, value_name = "PID")]
+    with_parent: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Json,
+}
+
+impl Attended {
+    /// Lets this process end with the one that started it.
+    pub fn attend(&self) -> Result<(), Failure> {
+        let Some(parent) = self.with_parent else { return Ok(()) };
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(Failure::failed)?;
+        // It may have ended before the signal was asked for.
+        if getppid() == Pid::from_raw(parent) {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!("--with-parent {parent}: that is not the process that started this one")))
+    }
+
+    /// Who is told how far it is; `is_quiet` is for whoever reads standard output.
+    pub const fn telling(&self, is_quiet: bool) -> Telling {
+        match (self.progress, is_quiet) {
+            (Some(Format::Json), _) => Telling::Programs,
+            (None, true) => Telling::Quiet,
+            (None, false) => Telling::People,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Passwords: argon2id with the library's parameters, which are OWASP's.
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+
+use crate::refusal::Refusal;
+
+/// NIST SP 800-63B, section 5.1.1.2: at least 8 characters, no rules about which.
+const SHORTEST: usize = 8;
+/// More is no password but work for the server.
+const LONGEST: usize = 1024;
+
+/// Nobody's hash, of no known password.
+const NOBODY: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$RdescudvJCsgt3ub+b5dWRWJTmaaJObGjpuQYk1zeDk";
+
+/// The hash to keep of a new password.
+pub fn hash(password: &str) -> Result<String, Refusal> {
+    if password.chars().count() < SHORTEST {
+        return Err(Refusal::bad(
+            format!("a password has at least {SHORTEST} characters"),
+            "choose a longer one",
+        ));
+    }
+    if password.len() > LONGEST {
+        return Err(Refusal::bad(format!("a password has at most {LONGEST} octets"), "choose a shorter one"));
+    }
+    let hash = Argon2::default().hash_password(password.as_bytes()).map_err(Refusal::internal)?;
+    Ok(hash.to_string())
+}
+
+/// Whether `password` is that of `hash`. Without one it takes as long, so that time does not tell who has an account.
+pub fn is_right(password: &str, hash: Option<&str>) -> bool {
+    if password.len() > LONGEST {
+        return false;
+    }
+    let Ok(parsed) = PasswordHash::new(hash.filter(|hash| !hash.is_empty()).unwrap_or(NOBODY)) else {
+        return false;
+    };
+    Argon2::default().verify_password(password.as_bytes(), &parsed).is_ok() && hash.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_right_or_not() {
+        let hash = hash("correct horse").unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert!(is_right("correct horse", Some(&hash)));
+        for wrong in ["", "correct horse ", "Correct horse"] {
+            assert!(!is_right(wrong, Some(&hash)));
+        }
+        assert!(PasswordHash::new(NOBODY).is_ok(), "else it costs no time");
+        assert!(!is_right("correct horse", None) && !is_right("", Some("")));
+        assert!(super::hash("short").is_err() && super::hash(&"x".repeat(2000)).is_err());
+    }
+}

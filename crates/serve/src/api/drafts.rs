@@ -1,0 +1,94 @@
+//! Texts, drawings and questions, turned into one another; and a run as a moving picture.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Sent, Wanted, Which};
+use crate::draft::{self, Ask, Change, Movie, Reading, Written};
+use crate::experiment::Format;
+use crate::leisure::at_cost;
+use crate::reading::{check_size, names_programs, no_programs};
+use crate::refusal::{Problems, Refusal};
+use crate::server::{Server, Shared};
+use crate::viewer::Viewer;
+
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().routes(routes!(read)).routes(routes!(write)).routes(routes!(movie))
+}
+
+/// What a text says: its mistakes, it in the other language, as a drawing and as a form, and what it takes to run it.
+#[utoipa::path(post, path = "/api/read", request_body = Ask, responses(
+    (status = 200, body = Reading), (status = 413, body = Problems), (status = 422, body = Problems)))]
+async fn read(
+    Extract(server): Extract<Shared>,
+    _viewer: Viewer,
+    Sent(ask): Sent<Ask>,
+) -> Result<Json<Reading>, Refusal> {
+    let read = move |server: &Server| {
+        server.may_read(&ask.text, ask.format)?;
+        Ok(draft::read(&ask, server.config.cores as usize))
+    };
+    at_cost(server, read).await.map(Json)
+}
+
+/// A text with a changed drawing or form in it, in both languages.
+#[utoipa::path(post, path = "/api/write", request_body = Change, responses(
+    (status = 200, body = Written), (status = 413, body = Problems), (status = 422, body = Problems)))]
+async fn write(
+    Extract(server): Extract<Shared>,
+    _viewer: Viewer,
+    Sent(change): Sent<Change>,
+) -> Result<Json<Written>, Refusal> {
+    let written = move |server: &Server| {
+        server.may_read(&change.text, change.format)?;
+        draft::write(&change).map_err(|problem| Refusal::bad(problem, "mend the text, then draw on it"))
+    };
+    at_cost(server, written).await.map(Json)
+}
+
+/// Which run.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+struct Run {
+    /// Which point, from 0.
+    point: usize,
+    /// Which of its repetitions, from 0.
+    repetition: u32,
+}
+
+/// A run of an experiment, packet by packet and message by message; it is done again for that.
+#[utoipa::path(get, path = "/api/experiments/{id}/movie", params(("id" = i64, Path), Run), responses(
+    (status = 200, body = Movie), (status = 404, body = Problems),
+    (status = 422, description = "It cannot be shown", body = Problems)))]
+async fn movie(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+    Wanted(Run { point, repetition }): Wanted<Run>,
+) -> Result<Json<Movie>, Refusal> {
+    let shown = move |server: &Server| {
+        let name = server.entry(&viewer, id)?.experiment.name;
+        let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
+        server.may_read(&text.text, text.format)?;
+        let unfit = |problem: String| Refusal::bad(problem, "choose another run");
+        let experiment =
+            draft::experiment(&name, &text.text, text.format).map_err(|e| unfit(e.to_string()))?;
+        draft::movie(&experiment, point, repetition).map_err(unfit)
+    };
+    at_cost(server, shown).await.map(Json)
+}
+
+impl Server {
+    /// Refuses texts that take too long to read, and those that would read files of this machine.
+    fn may_read(&self, text: &str, format: Format) -> Result<(), Refusal> {
+        check_size(text, format)?;
+        match self.config.may_run_programs || !names_programs(text, format) {
+            true => Ok(()),
+            false => Err(no_programs()),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What happens, as server-sent events. HTML standard, section 9.2
+
+use std::collections::{BTreeSet, VecDeque};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State as Extract;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::sync::watch;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Which;
+use crate::events::{Happening, Kind};
+use crate::experiment::Experiment;
+use crate::leisure::at_leisure;
+use crate::refusal::{Problems, Refusal};
+use crate::server::{Server, Shared};
+use crate::viewer::Viewer;
+
+/// Streams at the same time.
+const MOST_WATCHERS: usize = 4096;
+/// A proxy closes a connection that says nothing.
+const ALIVE: Duration = Duration::from_secs(15);
+/// How soon a browser comes back when a stream has ended.
+const RETRY: Duration = Duration::from_secs(2);
+
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().routes(routes!(of_one)).routes(routes!(of_all))
+}
+
+/// What somebody watches.
+struct Watch {
+    server: Shared,
+    receiver: Receiver<Arc<Happening>>,
+    stopping: watch::Receiver<bool>,
+    scope: Scope,
+    /// What goes out before anything else.
+    first: VecDeque<Event>,
+}
+
+enum Scope {
+    /// One experiment, all of it.
+    One(i64),
+    /// Those of these projects: their states, and how far they are.
+    Projects(BTreeSet<i64>),
+}
+
+/// What happens to an experiment: `state` (it), `progress` (how far it is), `point` (a row of points.json), `log` (a line).
+#[utoipa::path(get, path = "/api/experiments/{id}/events", params(("id" = i64, Path)), responses(
+    (status = 200, description = "A stream; it begins with the state", body = String, content_type = "text/event-stream"),
+    (status = 404, body = Problems)))]
+async fn of_one(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    // Watched before it is looked at: what happens between is not missed.
+    let (receiver, stopping) = begin(&server)?;
+    let experiment = at_leisure(server.clone(), move |server| server.experiment(&viewer, id)).await?;
+    let first = VecDeque::from([state(&experiment).retry(RETRY)]);
+    Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first }))
+}
+
+/// What happens to all experiments that the one who asks may see: `state` and `progress`, with the number of the experiment as the event's id.
+#[utoipa::path(get, path = "/api/events", responses(
+    (status = 200, description = "A stream", body = String, content_type = "text/event-stream")))]
+async fn of_all(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    let (receiver, stopping) = begin(&server)?;
+    let projects = at_leisure(server.clone(), move |server| Ok(server.store.projects_of(viewer.id)?)).await?;
+    let first = VecDeque::from([Event::default().comment("").retry(RETRY)]);
+    Ok(stream(Watch { server, receiver, stopping, scope: Scope::Projects(projects), first }))
+}
+
+fn begin(server: &Server) -> Result<(Receiver<Arc<Happening>>, watch::Receiver<bool>), Refusal> {
+    if server.hub.watchers() >= MOST_WATCHERS {
+        return Err(Refusal::busy(format!("{MOST_WATCHERS} streams are open"), 10));
+    }
+    Ok((server.hub.watch(), server.hub.stopping()))
+}
+
+fn stream(watch: Watch) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let events = unfold(watch, async |mut watch| {
+        let event = watch.next().await?;
+        Some((Ok(event), watch))
+    });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE))
+}
+
+impl Watch {
+    /// The next event; `None` ends the stream.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.first.pop_front() {
+                return Some(event);
+            }
+            let received = tokio::select! {
+                biased;
+                _ = self.stopping.wait_for(|stopping| *stopping) => return None,
+                received = self.receiver.recv() => received,
+            };
+            match received {
+                Ok(happening) if self.scope.ends_with(&happening) => return None,
+                Ok(happening) => {
+                    if let Some(event) = self.scope.event(&happening) {
+                        return Some(event);
+                    }
+                }
+                Err(RecvError::Lagged(_)) => self.catch_up().await,
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// One that was too slow is told where things are.
+    async fn catch_up(&mut self) {
+        let Scope::One(id) = self.scope else { return };
+        let entry = at_leisure(self.server.clone(), move |server| Ok(server.store.entry(id)?)).await;
+        if let Ok(Some(entry)) = entry {
+            self.first.push_back(state(&entry.experiment));
+        }
+    }
+}
+
+impl Scope {
+    fn ends_with(&self, happening: &Happening) -> bool {
+        let is_mine = match self {
+            Self::One(id) => happening.experiment == *id,
+            Self::Projects(_) => false,
+        };
+        happening.kind == Kind::Closed && (is_mine || happening.experiment == 0)
+    }
+
+    fn event(&self, happening: &Happening) -> Option<Event> {
+        let event = Event::default().event(happening.kind.word()).data(&happening.data);
+        match self {
+            Self::One(id) => (*id == happening.experiment).then_some(event),
+            Self::Projects(projects) => {
+                let is_short = matches!(happening.kind, Kind::State | Kind::Progress | Kind::Closed);
+                let is_seen = is_short && projects.contains(&happening.project);
+                is_seen.then(|| event.id(happening.experiment.to_string()))
+            }
+        }
+    }
+}
+
+fn state(experiment: &Experiment) -> Event {
+    let data = serde_json::to_string(experiment).expect("an experiment is JSON");
+    Event::default().event(Kind::State.word()).data(data)
+}

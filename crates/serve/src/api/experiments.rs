@@ -1,0 +1,254 @@
+//! Experiments: what there is, new ones, and what people do to them.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Sent, Wanted, Which};
+use crate::accounts::key;
+use crate::experiment::{Experiment, State};
+use crate::leisure::{at_cost, at_leisure};
+use crate::lifecycle::Event;
+use crate::refusal::{Problems, Refusal};
+use crate::server::{Filter, Server, Shared};
+use crate::store::Text;
+use crate::submission::{Again, Change, NewText, Submission};
+use crate::viewer::Viewer;
+
+/// A list is cut here.
+const LONGEST_LIST: usize = 1000;
+
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list, submit))
+        .routes(routes!(one, change, remove))
+        .routes(routes!(text, rewrite))
+        .routes(routes!(versions))
+        .routes(routes!(start))
+        .routes(routes!(swap_out))
+        .routes(routes!(swap_in))
+        .routes(routes!(terminate))
+        .routes(routes!(again))
+        .routes(routes!(share, unshare))
+}
+
+/// Which experiments.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct Selection {
+    /// Only those in this state.
+    state: Option<State>,
+    /// At most so many, 100 if it is not said, 1000 at most.
+    limit: Option<usize>,
+    /// Only those before this one: the last of the list before.
+    before: Option<i64>,
+}
+
+/// The experiments that the one who asks may see, the newest first.
+#[utoipa::path(get, path = "/api/experiments", params(Selection), responses(
+    (status = 200, body = Vec<Experiment>), (status = 400, body = Problems)))]
+async fn list(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Wanted(Selection { state, limit, before }): Wanted<Selection>,
+) -> Result<Json<Vec<Experiment>>, Refusal> {
+    let filter = Filter { state, limit: limit.unwrap_or(100).min(LONGEST_LIST), before };
+    at_leisure(server, move |server| server.experiments(&viewer, &filter)).await.map(Json)
+}
+
+/// Takes a new experiment, which waits for its cores.
+#[utoipa::path(post, path = "/api/experiments", request_body = Submission, responses(
+    (status = 201, body = Experiment), (status = 422, description = "The text has mistakes", body = Problems)))]
+async fn submit(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Sent(submission): Sent<Submission>,
+) -> Result<(StatusCode, Json<Experiment>), Refusal> {
+    let taken = at_cost(server, move |server| server.submit(&viewer, submission)).await?;
+    Ok((StatusCode::CREATED, Json(taken)))
+}
+
+/// An experiment.
+#[utoipa::path(get, path = "/api/experiments/{id}", params(("id" = i64, Path)), responses(
+    (status = 200, body = Experiment), (status = 404, body = Problems)))]
+async fn one(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<Json<Experiment>, Refusal> {
+    at_leisure(server, move |server| server.experiment(&viewer, id)).await.map(Json)
+}
+
+/// Changes its name, its title, or how it waits.
+#[utoipa::path(patch, path = "/api/experiments/{id}", params(("id" = i64, Path)), request_body = Change, responses(
+    (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems)))]
+async fn change(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+    Sent(change): Sent<Change>,
+) -> Result<Json<Experiment>, Refusal> {
+    at_leisure(server, move |server| server.change(&viewer, id, change)).await.map(Json)
+}
+
+/// Forgets it and removes its results. It must not run.
+#[utoipa::path(delete, path = "/api/experiments/{id}", params(("id" = i64, Path)), responses(
+    (status = 204), (status = 404, body = Problems), (status = 409, description = "It runs", body = Problems)))]
+async fn remove(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<StatusCode, Refusal> {
+    at_leisure(server, move |server| server.remove(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Which version of a text.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct Version {
+    /// From 1; the last if it is not said.
+    version: Option<u32>,
+}
+
+/// Its text.
+#[utoipa::path(get, path = "/api/experiments/{id}/text", params(("id" = i64, Path), Version), responses(
+    (status = 200, body = Text), (status = 404, body = Problems)))]
+async fn text(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+    Wanted(Version { version }): Wanted<Version>,
+) -> Result<Json<Text>, Refusal> {
+    let read = move |server: &Server| {
+        server.entry(&viewer, id)?;
+        server.store.text(id, version)?.ok_or_else(Refusal::not_found)
+    };
+    at_leisure(server, read).await.map(Json)
+}
+
+/// Gives it another text; only while it does not run. What was measured and is still asked counts.
+#[utoipa::path(put, path = "/api/experiments/{id}/text", params(("id" = i64, Path)), request_body = NewText, responses(
+    (status = 200, body = Experiment), (status = 409, description = "It runs", body = Problems),
+    (status = 422, body = Problems)))]
+async fn rewrite(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+    Sent(text): Sent<NewText>,
+) -> Result<Json<Experiment>, Refusal> {
+    at_cost(server, move |server| server.rewrite(&viewer, id, &text)).await.map(Json)
+}
+
+/// Every version of its text, the newest first.
+#[utoipa::path(get, path = "/api/experiments/{id}/versions", params(("id" = i64, Path)), responses(
+    (status = 200, body = Vec<Text>), (status = 404, body = Problems)))]
+async fn versions(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<Json<Vec<Text>>, Refusal> {
+    let read = move |server: &Server| {
+        server.entry(&viewer, id)?;
+        Ok(server.store.texts(id)?)
+    };
+    at_leisure(server, read).await.map(Json)
+}
+
+/// A handler for something that a person does to an experiment.
+macro_rules! action {
+    ($name:ident, $path:literal, $event:expr, $about:literal) => {
+        #[doc = $about]
+        #[utoipa::path(post, path = $path, params(("id" = i64, Path)), responses(
+            (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
+            (status = 409, description = "Its state does not allow it", body = Problems)))]
+        async fn $name(
+            Extract(server): Extract<Shared>,
+            viewer: Viewer,
+            Which(id): Which<i64>,
+        ) -> Result<Json<Experiment>, Refusal> {
+            at_leisure(server, move |server| server.act(&viewer, id, $event)).await.map(Json)
+        }
+    };
+}
+
+action!(
+    start,
+    "/api/experiments/{id}/start",
+    Event::Start,
+    "Lets a new one, or one that failed, wait for its cores."
+);
+action!(
+    swap_out,
+    "/api/experiments/{id}/swap-out",
+    Event::SwapOut,
+    "Takes its cores away; it keeps all it has."
+);
+action!(
+    swap_in,
+    "/api/experiments/{id}/swap-in",
+    Event::SwapIn,
+    "Lets one that is swapped out wait for its cores."
+);
+action!(
+    terminate,
+    "/api/experiments/{id}/terminate",
+    Event::Terminate,
+    "Ends it for good; what was measured stays."
+);
+
+/// Takes the same experiment once more, with other values if that is wanted.
+#[utoipa::path(post, path = "/api/experiments/{id}/again", params(("id" = i64, Path)), request_body = Option<Again>,
+    responses((status = 201, body = Experiment), (status = 404, body = Problems), (status = 422, body = Problems)))]
+async fn again(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+    again: Option<Sent<Again>>,
+) -> Result<(StatusCode, Json<Experiment>), Refusal> {
+    let again = again.map_or_else(Again::default, |Sent(again)| again);
+    let taken = at_cost(server, move |server| server.again(&viewer, id, again)).await?;
+    Ok((StatusCode::CREATED, Json(taken)))
+}
+
+/// A link that whoever has it can read.
+#[derive(Debug, Serialize, ToSchema)]
+struct Link {
+    /// The path on this server. It cannot be asked for again; another one ends this.
+    link: String,
+}
+
+/// Makes a link by which anybody can read it; one that was made before ends.
+#[utoipa::path(post, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
+    (status = 201, body = Link), (status = 404, body = Problems)))]
+async fn share(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<(StatusCode, Json<Link>), Refusal> {
+    let made = move |server: &Server| {
+        server.own(&viewer, id)?;
+        let key = key::fresh()?;
+        server.store.share(id, Some(&key::digest(&key)))?;
+        Ok(Link { link: format!("/shared/{key}") })
+    };
+    Ok((StatusCode::CREATED, Json(at_leisure(server, made).await?)))
+}
+
+/// Ends the link.
+#[utoipa::path(delete, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
+    (status = 204), (status = 404, body = Problems)))]
+async fn unshare(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<StatusCode, Refusal> {
+    let ended = move |server: &Server| {
+        server.own(&viewer, id)?;
+        Ok(server.store.share(id, None)?)
+    };
+    at_leisure(server, ended).await.map(|()| StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,142 @@
+//! Files that people keep: their own, and those of their projects.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use axum::response::Response;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Which;
+use super::files::{FileLine, directory, file_of};
+use crate::folders::Folder;
+use crate::leisure::at_leisure;
+use crate::refusal::{Problems, Refusal};
+use crate::server::{Server, Shared};
+use crate::viewer::Viewer;
+
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(mine))
+        .routes(routes!(my_file, keep_mine, discard_mine))
+        .routes(routes!(ours))
+        .routes(routes!(our_file, keep_ours, discard_ours))
+}
+
+/// One's own files.
+#[utoipa::path(get, path = "/api/me/files/", responses((status = 200, body = Vec<FileLine>)))]
+async fn mine(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<FileLine>>, Refusal> {
+    list(server, viewer, Folder::Mine).await
+}
+
+/// One of them.
+#[utoipa::path(get, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
+    (status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+async fn my_file(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(path): Which<String>,
+) -> Result<Response, Refusal> {
+    give(server, viewer, Folder::Mine, path).await
+}
+
+/// Keeps a file.
+#[utoipa::path(put, path = "/api/me/files/{*path}", params(("path" = String, Path)),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 204), (status = 400, body = Problems), (status = 409, body = Problems), (status = 413)))]
+async fn keep_mine(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(path): Which<String>,
+    content: Bytes,
+) -> Result<StatusCode, Refusal> {
+    keep(server, viewer, Folder::Mine, path, content).await
+}
+
+/// Removes a file.
+#[utoipa::path(delete, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
+    (status = 204), (status = 404, body = Problems)))]
+async fn discard_mine(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(path): Which<String>,
+) -> Result<StatusCode, Refusal> {
+    discard(server, viewer, Folder::Mine, path).await
+}
+
+/// The files of a project.
+#[utoipa::path(get, path = "/api/projects/{name}/files/", params(("name" = String, Path)), responses(
+    (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
+async fn ours(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(name): Which<String>,
+) -> Result<Json<Vec<FileLine>>, Refusal> {
+    list(server, viewer, Folder::Project(name)).await
+}
+
+/// One of them.
+#[utoipa::path(get, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+async fn our_file(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which((name, path)): Which<(String, String)>,
+) -> Result<Response, Refusal> {
+    give(server, viewer, Folder::Project(name), path).await
+}
+
+/// Keeps a file for all members.
+#[utoipa::path(put, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 204), (status = 400, body = Problems), (status = 404, body = Problems), (status = 413)))]
+async fn keep_ours(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which((name, path)): Which<(String, String)>,
+    content: Bytes,
+) -> Result<StatusCode, Refusal> {
+    keep(server, viewer, Folder::Project(name), path, content).await
+}
+
+/// Removes a file of a project.
+#[utoipa::path(delete, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
+    responses((status = 204), (status = 404, body = Problems)))]
+async fn discard_ours(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which((name, path)): Which<(String, String)>,
+) -> Result<StatusCode, Refusal> {
+    discard(server, viewer, Folder::Project(name), path).await
+}
+
+async fn list(server: Shared, viewer: Viewer, folder: Folder) -> Result<Json<Vec<FileLine>>, Refusal> {
+    let listed = move |server: &Server| Ok(directory(&server.folder(&viewer, &folder)?)?);
+    at_leisure(server, listed).await.map(Json)
+}
+
+async fn give(server: Shared, viewer: Viewer, folder: Folder, path: String) -> Result<Response, Refusal> {
+    at_leisure(server, move |server| file_of(&server.folder(&viewer, &folder)?, &path)).await
+}
+
+async fn keep(
+    server: Shared,
+    viewer: Viewer,
+    folder: Folder,
+    path: String,
+    content: Bytes,
+) -> Result<StatusCode, Refusal> {
+    let kept = move |server: &Server| server.keep(&viewer, &folder, &path, &content);
+    at_leisure(server, kept).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn discard(
+    server: Shared,
+    viewer: Viewer,
+    folder: Folder,
+    path: String,
+) -> Result<StatusCode, Refusal> {
+    let discarded = move |server: &Server| server.discard(&viewer, &folder, &path);
+    at_leisure(server, discarded).await.map(|()| StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,103 @@
+//! The machine, and the studies that come with the program.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use hol_kernel::Image;
+use hol_lab::{Host, Study};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Sent, Which};
+use crate::experiment::Experiment;
+use crate::leisure::at_leisure;
+use crate::refusal::{Problems, Refusal};
+use crate::server::{Server, Shared};
+use crate::submission::StudyRun;
+use crate::viewer::Viewer;
+
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().routes(routes!(machine)).routes(routes!(studies)).routes(routes!(run))
+}
+
+/// What this machine is and has.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Machine {
+    /// Cores that experiments may have.
+    pub cores: u32,
+    /// Cores that nobody has now.
+    pub free_cores: u32,
+    /// Its processor.
+    pub cpu: String,
+    /// Its system.
+    pub os: String,
+    /// Octets of memory.
+    pub memory: u64,
+    /// Kernels of the kernel world.
+    pub kernels: Vec<String>,
+    /// What runs them, or the cure if nothing does.
+    pub engine: String,
+    /// Whether experiments may have programs.
+    pub may_run_programs: bool,
+    /// The version of the program.
+    pub version: &'static str,
+}
+
+/// A study that comes with the program.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct StudyLine {
+    /// As in `hol reproduce`.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+}
+
+impl Server {
+    /// What this machine is and has.
+    pub fn machine(&self) -> Result<Machine, Refusal> {
+        let Host { cpu, os, memory, .. } = Host::this();
+        let engine = match hol_kernel::provenance() {
+            Ok(provenance) => provenance.warning().unwrap_or_else(|| provenance.to_string()),
+            Err(problem) => problem.to_string(),
+        };
+        Ok(Machine {
+            cores: self.config.cores,
+            free_cores: self.free_cores()?,
+            cpu,
+            os,
+            memory,
+            kernels: Image::list().into_iter().map(|image| image.release).collect(),
+            engine,
+            may_run_programs: self.config.may_run_programs,
+            version: env!("CARGO_PKG_VERSION"),
+        })
+    }
+}
+
+/// What this machine has, and what of it is free.
+#[utoipa::path(get, path = "/api/machine", responses((status = 200, body = Machine)))]
+async fn machine(Extract(server): Extract<Shared>, _viewer: Viewer) -> Result<Json<Machine>, Refusal> {
+    at_leisure(server, Server::machine).await.map(Json)
+}
+
+/// The studies.
+#[utoipa::path(get, path = "/api/studies", responses((status = 200, body = Vec<StudyLine>)))]
+async fn studies(_viewer: Viewer) -> Json<Vec<StudyLine>> {
+    Json(Study::all().map(|(name, title)| StudyLine { name, title }).collect())
+}
+
+/// Takes a study as an experiment.
+#[utoipa::path(post, path = "/api/studies/{name}/run", params(("name" = String, Path)), request_body = Option<StudyRun>,
+    responses((status = 201, body = Experiment), (status = 404, body = Problems)))]
+async fn run(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(name): Which<String>,
+    run: Option<Sent<StudyRun>>,
+) -> Result<(StatusCode, Json<Experiment>), Refusal> {
+    let run = run.map_or_else(StudyRun::default, |Sent(run)| run);
+    let taken = at_leisure(server, move |server| server.run_study(&viewer, &name, run)).await?;
+    Ok((StatusCode::CREATED, Json(taken)))
+}

@@ -1,0 +1,265 @@
+//! Who comes in, who is with whom, and the files that they have together.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::header::SET_COOKIE;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, StatusCode};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Sent, Which};
+use crate::accounts::key;
+use crate::clock::now;
+use crate::leisure::{at_cost, at_leisure};
+use crate::people::{Login, Registration};
+use crate::refusal::{Problems, Refusal};
+use crate::server::{Access, Server, Shared};
+use crate::store::{Key, Member, Project};
+use crate::submission::check_name;
+use crate::viewer::{COOKIE_NAME, Viewer, cookie};
+
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(login))
+        .routes(routes!(logout))
+        .routes(routes!(register))
+        .routes(routes!(me))
+        .routes(routes!(projects, found))
+        .routes(routes!(approve))
+        .routes(routes!(join))
+        .routes(routes!(members))
+        .routes(routes!(admit, dismiss))
+        .routes(routes!(tokens, issue))
+        .routes(routes!(revoke))
+}
+
+/// Who asks.
+#[derive(Debug, Serialize, ToSchema)]
+struct Me {
+    name: String,
+    is_administrator: bool,
+    /// Whether anybody logs in here.
+    has_accounts: bool,
+}
+
+/// A project that is wanted.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Founding {
+    /// Letters, digits, `-`, `_` and `.`.
+    name: String,
+    /// One line for people.
+    title: String,
+}
+
+/// A token that is wanted.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    /// What it is for.
+    name: String,
+    /// Days that it lasts, 1 to 366.
+    days: u32,
+}
+
+/// A token, this once.
+#[derive(Debug, Serialize, ToSchema)]
+struct Issued {
+    /// For `Authorization: Bearer TOKEN`.
+    token: String,
+}
+
+type WithCookie = ([(HeaderName, String); 1], StatusCode);
+
+/// Begins a session, in a cookie.
+#[utoipa::path(post, path = "/api/login", request_body = Login, responses(
+    (status = 204), (status = 401, body = Problems), (status = 429, body = Problems)))]
+async fn login(Extract(server): Extract<Shared>, Sent(login): Sent<Login>) -> Result<WithCookie, Refusal> {
+    let is_secure = server.config.is_secure;
+    let key = at_cost(server, move |server| server.log_in(&login)).await?;
+    Ok((set_cookie(&key, is_secure, crate::people::SESSION), StatusCode::NO_CONTENT))
+}
+
+/// Ends the session.
+#[utoipa::path(post, path = "/api/logout", responses((status = 204)))]
+async fn logout(Extract(server): Extract<Shared>, parts: Parts) -> Result<WithCookie, Refusal> {
+    if let Some(key) = cookie(&parts) {
+        server.store.remove_key(&key::digest(key))?;
+        server.end_streams();
+    }
+    Ok((set_cookie("", server.config.is_secure, 0), StatusCode::NO_CONTENT))
+}
+
+/// RFC 6265bis, section 4.1.2
+fn set_cookie(key: &str, is_secure: bool, seconds: i64) -> [(HeaderName, String); 1] {
+    let secure = if is_secure { "; Secure" } else { "" };
+    let cookie = format!("{COOKIE_NAME}={key}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    [(SET_COOKIE, cookie)]
+}
+
+/// Makes an account, and asks to be in a project if one is named. It sees nothing before it is admitted to one.
+#[utoipa::path(post, path = "/api/users", request_body = Registration, responses(
+    (status = 201), (status = 400, body = Problems), (status = 409, description = "The name is taken", body = Problems)))]
+async fn register(
+    Extract(server): Extract<Shared>,
+    Sent(registration): Sent<Registration>,
+) -> Result<StatusCode, Refusal> {
+    if server.config.access == Access::Open {
+        return Err(Refusal::not_found());
+    }
+    at_cost(server, move |server| server.register(&registration, false)).await?;
+    Ok(StatusCode::CREATED)
+}
+
+/// Who asks.
+#[utoipa::path(get, path = "/api/me", responses((status = 200, body = Me), (status = 401, body = Problems)))]
+async fn me(Extract(server): Extract<Shared>, viewer: Viewer) -> Json<Me> {
+    let has_accounts = server.config.access == Access::Accounts;
+    Json(Me { name: viewer.name, is_administrator: viewer.is_administrator, has_accounts })
+}
+
+/// One's projects; for an administrator, all.
+#[utoipa::path(get, path = "/api/projects", responses((status = 200, body = Vec<Project>)))]
+async fn projects(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<Project>>, Refusal> {
+    let listed = move |server: &Server| Ok(server.store.projects(viewer.id, viewer.is_administrator)?);
+    at_leisure(server, listed).await.map(Json)
+}
+
+/// Founds a project, which an administrator has to approve.
+#[utoipa::path(post, path = "/api/projects", request_body = Founding, responses(
+    (status = 201), (status = 409, description = "The name is taken", body = Problems)))]
+async fn found(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Sent(Founding { name, title }): Sent<Founding>,
+) -> Result<StatusCode, Refusal> {
+    check_name(&name)?;
+    let title: String = title.chars().filter(|c| !c.is_control()).take(200).collect();
+    let made = move |server: &Server| {
+        let approved = viewer.is_administrator;
+        let added = server.store.add_project((&name, &title), viewer.id, approved, now())?;
+        added.ok_or_else(|| Refusal::conflict("there is such a project", "choose another name"))
+    };
+    at_leisure(server, made).await.map(|_| StatusCode::CREATED)
+}
+
+/// Approves a project; for administrators.
+#[utoipa::path(post, path = "/api/projects/{name}/approve", params(("name" = String, Path)), responses(
+    (status = 204), (status = 404, body = Problems)))]
+async fn approve(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(name): Which<String>,
+) -> Result<StatusCode, Refusal> {
+    let approved = move |server: &Server| {
+        // Who is none learns nothing, not even whether there is such a project.
+        if viewer.is_administrator && server.store.approve(&name)? {
+            Ok(())
+        } else {
+            Err(Refusal::not_found())
+        }
+    };
+    at_leisure(server, approved).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Asks to be in a project. The answer is the same whether there is such a one or not.
+#[utoipa::path(post, path = "/api/projects/{name}/join", params(("name" = String, Path)), responses((status = 202)))]
+async fn join(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(name): Which<String>,
+) -> Result<StatusCode, Refusal> {
+    let asked = move |server: &Server| Ok(server.store.ask_to_join(&name, viewer.id)?);
+    at_leisure(server, asked).await.map(|()| StatusCode::ACCEPTED)
+}
+
+/// Who is in a project of one's own.
+#[utoipa::path(get, path = "/api/projects/{name}/members", params(("name" = String, Path)), responses(
+    (status = 200, body = Vec<Member>), (status = 404, body = Problems)))]
+async fn members(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(name): Which<String>,
+) -> Result<Json<Vec<Member>>, Refusal> {
+    let listed = move |server: &Server| {
+        let (project, _) = server.store.project(&name, viewer.id)?.ok_or_else(Refusal::not_found)?;
+        Ok(server.store.members(project)?)
+    };
+    at_leisure(server, listed).await.map(Json)
+}
+
+/// Admits one who asked; for the leader.
+#[utoipa::path(put, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
+    responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
+async fn admit(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which((name, user)): Which<(String, String)>,
+) -> Result<StatusCode, Refusal> {
+    let admitted = move |server: &Server| {
+        let project = server.led(&viewer, &name)?;
+        if server.store.admit(project, &user)? { Ok(()) } else { Err(Refusal::not_found()) }
+    };
+    at_leisure(server, admitted).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Dismisses a member; for the leader.
+#[utoipa::path(delete, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
+    responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
+async fn dismiss(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which((name, user)): Which<(String, String)>,
+) -> Result<StatusCode, Refusal> {
+    let dismissed = move |server: &Server| {
+        let project = server.led(&viewer, &name)?;
+        if !server.store.dismiss(project, &user)? {
+            return Err(Refusal::not_found());
+        }
+        server.end_streams();
+        Ok(())
+    };
+    at_leisure(server, dismissed).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// One's tokens, without what is secret of them.
+#[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = Vec<Key>)))]
+async fn tokens(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<Key>>, Refusal> {
+    at_leisure(server, move |server| Ok(server.store.tokens(viewer.id)?)).await.map(Json)
+}
+
+/// Makes a token for a program. It is told this once.
+#[utoipa::path(post, path = "/api/tokens", request_body = Wish, responses((status = 201, body = Issued)))]
+async fn issue(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Sent(Wish { name, days }): Sent<Wish>,
+) -> Result<(StatusCode, Json<Issued>), Refusal> {
+    check_name(&name)?;
+    if !(1..=366).contains(&days) {
+        return Err(Refusal::bad("days is out of range", "1 to 366"));
+    }
+    let made = move |server: &Server| server.issue(&viewer, &name, days);
+    Ok((StatusCode::CREATED, Json(Issued { token: at_leisure(server, made).await? })))
+}
+
+/// Ends a token.
+#[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = i64, Path)), responses(
+    (status = 204), (status = 404, body = Problems)))]
+async fn revoke(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<StatusCode, Refusal> {
+    let revoked = move |server: &Server| {
+        if !server.store.revoke(viewer.id, id)? {
+            return Err(Refusal::not_found());
+        }
+        server.end_streams();
+        Ok(())
+    };
+    at_leisure(server, revoked).await.map(|()| StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,315 @@
+//! A drawing put into an experiment file: what it shows is changed where it differs, everything else stays as it is written.
+
+use std::collections::BTreeMap;
+
+use hol_network::NetworkSpec;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+use super::graph::{Graph, Lan, Line, Link, Traffic};
+use super::values::{self, set, table_of, tables};
+use super::{File, places};
+
+/// What an experiment has between `client` and `server` if it names no nodes.
+const ENDS: [&str; 2] = ["client", "server"];
+
+/// The file with the drawing in it.
+pub fn put(text: &str, graph: &Graph) -> Result<String, String> {
+    let network = File::read(text.to_owned()).network().unwrap_or_default();
+    let old = Graph::of(&network, text).unwrap_or_default();
+    if *graph == old {
+        return Ok(text.to_owned());
+    }
+    let mut document: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
+    rename(document.as_table_mut(), &renamed(&old, graph));
+    if (&old.nodes.len(), &old.links, &old.lans) != (&graph.nodes.len(), &graph.links, &graph.lans)
+        || !renamed(&old, graph).is_empty()
+    {
+        put_network(&mut document, &network, &old, graph);
+    }
+    if old.traffic != graph.traffic {
+        put_traffic(&mut document, &old, graph);
+    }
+    Ok(places::write(&document.to_string(), &graph.places()))
+}
+
+/// Nodes that have another name now.
+fn renamed(old: &Graph, new: &Graph) -> BTreeMap<String, String> {
+    let pairs =
+        new.nodes.iter().filter_map(|node| Some((old.nodes.get(node.was?)?.name.clone(), node.name.clone())));
+    pairs.filter(|(before, now)| before != now).collect()
+}
+
+/// Calls nodes by their new names wherever an experiment names nodes.
+fn rename(table: &mut dyn TableLike, names: &BTreeMap<String, String>) {
+    if names.is_empty() {
+        return;
+    }
+    for (key, item) in table.iter_mut() {
+        let names_a_node = ["from", "to", "at", "node"].contains(&key.get());
+        if let (true, Some(now)) = (names_a_node, item.as_str().and_then(|name| names.get(name))) {
+            *item = toml_edit::value(now.as_str());
+        } else if let Some(list) = item.as_array_of_tables_mut() {
+            list.iter_mut().for_each(|table| rename(table, names));
+        } else if let Some(inner) = item.as_table_like_mut() {
+            rename(inner, names);
+        }
+    }
+    let Some(hosts) = table.get_mut("hosts").and_then(Item::as_table_like_mut) else { return };
+    for (before, now) in names {
+        if let Some(host) = hosts.remove(before) {
+            hosts.insert(now, host);
+        }
+    }
+}
+
+/// The `[network]` table, which is made if there is none.
+fn network_table(document: &mut DocumentMut) -> &mut dyn TableLike {
+    let item = document.entry("network").or_insert_with(|| Item::Table(Table::new()));
+    if item.as_table_like().is_none() {
+        *item = Item::Table(Table::new());
+    }
+    item.as_table_like_mut().expect("it is a table")
+}
+
+fn put_network(document: &mut DocumentMut, spec: &NetworkSpec, old: &Graph, new: &Graph) {
+    let usual = Line::of_network(spec);
+    let table = network_table(document);
+    if spec.nodes.is_empty() && is_between_ends(old, new) {
+        put_paths(table, old, new);
+        return;
+    }
+    for key in ["paths", "up", "down"] {
+        table.remove(key);
+    }
+    table.insert(
+        "nodes",
+        Item::Value(new.nodes.iter().map(|node| node.name.as_str()).collect::<Array>().into()),
+    );
+    let links = new
+        .links
+        .iter()
+        .map(|link| (link.was, Shown::Link(link, link.was.and_then(|was| old.links.get(was)))));
+    put_list(table, "links", links.collect(), &usual);
+    let lans =
+        new.lans.iter().map(|lan| (lan.was, Shown::Lan(lan, lan.was.and_then(|was| old.lans.get(was)))));
+    put_list(table, "lans", lans.collect(), &usual);
+}
+
+/// Whether the short form can say it: the same links between `client` and `server`.
+fn is_between_ends(old: &Graph, new: &Graph) -> bool {
+    let ends = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).eq(ENDS);
+    let shape = |graph: &Graph| {
+        let links =
+            graph.links.iter().map(|link| (link.was, link.name.clone(), link.from.clone(), link.to.clone()));
+        links.collect::<Vec<_>>()
+    };
+    ends(old) && ends(new) && new.lans.is_empty() && shape(old) == shape(new)
+}
+
+fn put_paths(network: &mut dyn TableLike, old: &Graph, new: &Graph) {
+    let usual = Line::of_network(&NetworkSpec::default());
+    let changed = new.links.iter().zip(&old.links).enumerate().filter(|(_, (link, old))| link != old);
+    for (at, (link, _)) in changed {
+        let path = network.get_mut("paths").and_then(|paths| nth(paths, at));
+        match path {
+            Some(path) => put_line(path, &link.line, link.back.as_ref(), None),
+            None => put_line(network, &link.line, link.back.as_ref(), Some(&usual)),
+        }
+    }
+}
+
+fn nth(list: &mut Item, at: usize) -> Option<&mut dyn TableLike> {
+    match list {
+        Item::ArrayOfTables(tables) => tables.get_mut(at).map(|table| table as &mut dyn TableLike),
+        Item::Value(Value::Array(values)) => {
+            values.get_mut(at)?.as_inline_table_mut().map(|table| table as &mut dyn TableLike)
+        }
+        _ => None,
+    }
+}
+
+/// A link or a LAN, with what it was.
+enum Shown<'g> {
+    Link(&'g Link, Option<&'g Link>),
+    Lan(&'g Lan, Option<&'g Lan>),
+}
+
+impl Shown<'_> {
+    fn put(&self, table: &mut InlineTable, usual: &Line) {
+        match self {
+            Self::Link(link, old) => {
+                set(table, "from", Some(&link.from));
+                set(table, "to", Some(&link.to));
+                put_name(table, &link.name, &format!("{}-{}", link.from, link.to));
+                if table.len() < 4 || old.is_none_or(|old| (&old.line, &old.back) != (&link.line, &link.back))
+                {
+                    put_line(table, &link.line, link.back.as_ref(), Some(usual));
+                }
+            }
+            Self::Lan(lan, old) => {
+                let nodes: Array = lan.nodes.iter().map(String::as_str).collect();
+                if old.is_none_or(|old| old.nodes != lan.nodes) {
+                    table.insert("nodes", nodes.into());
+                    table.remove("addresses");
+                }
+                put_name(table, &lan.name, &lan.nodes.join("-"));
+                if table.len() < 3 || old.is_none_or(|old| old.line != lan.line) {
+                    put_line(table, &lan.line, None, Some(usual));
+                }
+            }
+        }
+    }
+}
+
+/// A name that nobody would give it anyway.
+fn put_name(table: &mut InlineTable, name: &str, usual: &str) {
+    if name != usual || table.contains_key("name") {
+        set(table, "name", Some(name));
+    }
+}
+
+fn put_list(network: &mut dyn TableLike, key: &str, shown: Vec<(Option<usize>, Shown<'_>)>, usual: &Line) {
+    let before: Vec<InlineTable> = tables(network.get(key)).into_iter().map(inline).collect();
+    if shown.is_empty() {
+        network.remove(key);
+        return;
+    }
+    let mut list = Array::new();
+    for (was, shown) in shown {
+        let mut table = was.and_then(|was| before.get(was).cloned()).unwrap_or_default();
+        shown.put(&mut table, usual);
+        let mut value = Value::from(table);
+        value.decor_mut().set_prefix("\n    ");
+        list.push_formatted(value);
+    }
+    list.set_trailing("\n");
+    list.set_trailing_comma(true);
+    network.insert(key, Item::Value(list.into()));
+}
+
+fn inline(table: &dyn TableLike) -> InlineTable {
+    let mut own = InlineTable::new();
+    for (key, item) in table.iter() {
+        if let Ok(value) = item.clone().into_value() {
+            own.insert(key, value.decorated(" ", ""));
+        }
+    }
+    own
+}
+
+/// What a line does, as far as it is not `usual`; what is other in the other direction stands under `down`.
+fn put_line(table: &mut dyn TableLike, line: &Line, back: Option<&Line>, usual: Option<&Line>) {
+    let usual = |at: usize| usual.map(|usual| usual.fields()[at].1);
+    for (at, (key, text)) in line.fields().into_iter().enumerate() {
+        if table.contains_key(key) || usual(at) != Some(text) {
+            set(table, key, Some(text));
+        }
+        if let Some(up) = table.get_mut("up").and_then(Item::as_table_like_mut) {
+            up.remove(key);
+        }
+    }
+    let back = back.unwrap_or(line);
+    let mut down = table.remove("down").and_then(|down| table_of(&down).map(inline)).unwrap_or_default();
+    for ((key, here), (_, there)) in line.fields().into_iter().zip(back.fields()) {
+        set(&mut down, key, Some(there).filter(|there| *there != here));
+    }
+    if !down.is_empty() {
+        table.insert("down", Item::Value(down.into()));
+    }
+    if table.get("up").and_then(table_of).is_some_and(|up| up.is_empty()) {
+        table.remove("up");
+    }
+}
+
+fn put_traffic(document: &mut DocumentMut, old: &Graph, new: &Graph) {
+    let measured = document.get("workload").and_then(table_of).map(standing).unwrap_or_default();
+    let background = tables(document.get("background")).into_iter().map(standing);
+    let before: Vec<Table> = std::iter::once(measured).chain(background).collect();
+    document.remove("background");
+    let Some((measured, beside)) = new.traffic.split_first() else {
+        document.remove("workload");
+        document.remove("transports");
+        return;
+    };
+    put_transports(document, old, &measured.transport);
+    put_measured(document, &before, measured);
+    if !beside.is_empty() {
+        let entries = beside.iter().map(|traffic| entry(&before, traffic)).collect();
+        document.insert("background", Item::ArrayOfTables(entries));
+    }
+}
+
+fn put_measured(document: &mut DocumentMut, before: &[Table], traffic: &Traffic) {
+    let mut workload = own_workload(before, traffic.was);
+    put_workload(&mut workload, traffic);
+    let item = document.entry("workload").or_insert_with(|| Item::Table(Table::new()));
+    match item.as_table_mut() {
+        // The heading keeps its comments.
+        Some(table) => {
+            table.clear();
+            table.extend(workload.iter().map(|(key, item)| (key.to_owned(), item.clone())));
+        }
+        None => *item = Item::Table(workload),
+    }
+}
+
+/// An entry of the background.
+fn entry(before: &[Table], traffic: &Traffic) -> Table {
+    let own = traffic.was.filter(|was| *was > 0).and_then(|was| before.get(was).cloned());
+    let mut entry = own.unwrap_or_default();
+    let mut workload = own_workload(before, traffic.was);
+    put_workload(&mut workload, traffic);
+    set(&mut entry, "transport", Some(&traffic.transport));
+    entry.insert("workload", Item::Value(inline(&workload).into()));
+    entry
+}
+
+/// A table that stands by itself.
+fn standing(table: &dyn TableLike) -> Table {
+    table.iter().map(|(key, item)| (key.to_owned(), item.clone())).collect()
+}
+
+fn own_workload(before: &[Table], was: Option<usize>) -> Table {
+    match was {
+        Some(0) => before[0].clone(),
+        Some(at) => before
+            .get(at)
+            .and_then(|entry| entry.get("workload"))
+            .and_then(table_of)
+            .map(standing)
+            .unwrap_or_default(),
+        None => Table::new(),
+    }
+}
+
+fn put_workload(workload: &mut Table, traffic: &Traffic) {
+    for (key, text) in traffic.fields() {
+        set(workload, key, text);
+    }
+    for (key, name, usual) in [("from", &traffic.from, ENDS[0]), ("to", &traffic.to, ENDS[1])] {
+        if workload.contains_key(key) || name != usual {
+            set(workload, key, Some(name));
+        }
+    }
+}
+
+/// The list of transports; those that stay keep their labels.
+fn put_transports(document: &mut DocumentMut, old: &Graph, specs: &str) {
+    if old.traffic.first().is_some_and(|measured| measured.transport == specs) {
+        return;
+    }
+    let before = document.get("transports").and_then(Item::as_array).cloned().unwrap_or_default();
+    let spec = |value: &Value| {
+        let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
+        spec.as_str().map(str::to_owned)
+    };
+    let kept = |word: &str| before.iter().find(|value| spec(value).as_deref() == Some(word)).cloned();
+    let list: Array =
+        specs.split_whitespace().map(|word| kept(word).unwrap_or_else(|| word.into())).collect();
+    match document.get_mut("transports") {
+        Some(item) => *item = values::list(list),
+        None => {
+            document.insert("transports", values::list(list));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The graph of an experiment, as a drawing shows it: who is there, what connects them, who talks to whom.
+
+use hol_network::{LineId, Medium, NetworkSpec, Segment, Settings, Topology};
+use serde::{Deserialize, Serialize};
+use toml_edit::{DocumentMut, TableLike};
+use utoipa::ToSchema;
+
+use super::places::{self, Places};
+use super::values::{plain, table_of};
+
+/// A drawing. What it does not show stays as the text has it; `was` leads there: the place of the same thing in the graph that
+/// was drawn upon, none for what is new.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Graph {
+    /// Hosts and routers.
+    pub nodes: Vec<Node>,
+    /// Between two nodes each.
+    pub links: Vec<Link>,
+    /// Segments that nodes share.
+    pub lans: Vec<Lan>,
+    /// Who sends to whom: the first is measured, the others go on beside it.
+    pub traffic: Vec<Traffic>,
+    /// Dotted keys that are swept: the graph has their first values.
+    pub swept: Vec<String>,
+}
+
+/// A node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Node {
+    pub was: Option<usize>,
+    pub name: String,
+    /// Where it stands, in pixels; nobody placed it if there is none.
+    pub x: Option<i32>,
+    pub y: Option<i32>,
+}
+
+/// A link.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Link {
+    pub was: Option<usize>,
+    pub name: String,
+    pub from: String,
+    pub to: String,
+    /// What it does from `from` to `to`.
+    pub line: Line,
+    /// What it does in the other direction, where that is different.
+    pub back: Option<Line>,
+}
+
+/// A LAN.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lan {
+    pub was: Option<usize>,
+    pub name: String,
+    pub nodes: Vec<String>,
+    pub line: Line,
+    pub x: Option<i32>,
+    pub y: Option<i32>,
+}
+
+/// What a line does, each as an experiment file says it: text with its unit, or a table.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Line {
+    pub rate: String,
+    pub delay: String,
+    pub loss: String,
+    pub queue: String,
+    pub discipline: String,
+}
+
+/// Who sends what to whom.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Traffic {
+    pub was: Option<usize>,
+    pub from: String,
+    pub to: String,
+    /// What the application does.
+    pub kind: String,
+    /// Over what; of the measured one all that are compared, with blanks between them.
+    pub transport: String,
+    pub size: Option<String>,
+    pub rate: Option<String>,
+    pub interval: Option<String>,
+    pub start: Option<String>,
+}
+
+impl Line {
+    /// Its fields with the keys that they have in an experiment.
+    pub fn fields(&self) -> [(&'static str, &str); 5] {
+        let Self { rate, delay, loss, queue, discipline } = self;
+        [("rate", rate), ("delay", delay), ("loss", loss), ("queue", queue), ("discipline", discipline)]
+    }
+
+    /// What the lines of a network do that nothing else is said of.
+    pub fn of_network(network: &NetworkSpec) -> Self {
+        Self::of(&network.settings())
+    }
+
+    fn of(settings: &Settings) -> Self {
+        let table = toml::Table::try_from(settings).expect("settings are a table");
+        let field = |key: &str| match &table[key] {
+            toml::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let (rate, delay, loss) = (field("rate"), field("delay"), field("loss"));
+        Self { rate, delay, loss, queue: field("queue"), discipline: field("discipline") }
+    }
+}
+
+impl Traffic {
+    /// Its fields of the workload with their keys, apart from its ends.
+    pub fn fields(&self) -> [(&'static str, Option<&str>); 5] {
+        let Self { kind, size, rate, interval, start, .. } = self;
+        let [size, rate, interval, start] = [size, rate, interval, start].map(Option::as_deref);
+        [("kind", Some(kind)), ("size", size), ("rate", rate), ("interval", interval), ("start", start)]
+    }
+
+    fn of(workload: Option<&dyn TableLike>, kind: &str, transport: String) -> Self {
+        let get = |key: &str| plain(workload?.get(key)?);
+        Self {
+            was: None,
+            from: get("from").unwrap_or_else(|| "client".to_owned()),
+            to: get("to").unwrap_or_else(|| "server".to_owned()),
+            kind: get("kind").unwrap_or_else(|| kind.to_owned()),
+            transport,
+            size: get("size"),
+            rate: get("rate"),
+            interval: get("interval"),
+            start: get("start"),
+        }
+    }
+}
+
+impl Graph {
+    /// The graph of a network and of what `text`, an experiment file, sends over it.
+    pub fn of(network: &NetworkSpec, text: &str) -> Option<Self> {
+        let topology = Topology::new(network).ok()?;
+        let document: DocumentMut = text.parse().ok()?;
+        let mut graph = Self { swept: swept(&document), ..Self::default() };
+        graph.nodes = topology.node_names().iter().map(|name| Node::called(name)).collect();
+        for segment in topology.segments() {
+            graph.add(&topology, segment);
+        }
+        graph.traffic = traffic(&document);
+        graph.place(&places::read(text));
+        graph.number();
+        Some(graph)
+    }
+
+    fn add(&mut self, topology: &Topology, segment: &Segment) {
+        let line = |id: LineId| Line::of(&topology.lines()[usize::from(id.0)].settings);
+        let node = |place: usize| {
+            let interface = topology.interfaces()[usize::from(segment.interfaces[place].0)];
+            topology.node_names()[usize::from(interface.node.0)].clone()
+        };
+        let name = segment.label.clone();
+        match segment.medium {
+            Medium::Link { up, down } => {
+                let (line, back) = (line(up), line(down));
+                let back = (back != line).then_some(back);
+                self.links.push(Link { was: None, name, from: node(0), to: node(1), line, back });
+            }
+            Medium::Lan(id) => {
+                let nodes = (0..segment.interfaces.len()).map(node).collect();
+                self.lans.push(Lan { name, nodes, line: line(id), ..Lan::default() });
+            }
+        }
+    }
+
+    /// Places that the text tells; those of LANs are under the name that nodes cannot have.
+    fn place(&mut self, places: &Places) {
+        let at = |name: &str| places.get(name).map_or((None, None), |(x, y)| (Some(*x), Some(*y)));
+        self.nodes.iter_mut().for_each(|node| (node.x, node.y) = at(&node.name));
+        self.lans.iter_mut().for_each(|lan| (lan.x, lan.y) = at(&lan_place(&lan.name)));
+    }
+
+    /// Where everything stands that somebody placed.
+    pub fn places(&self) -> Places {
+        let nodes = self.nodes.iter().map(|node| (node.name.clone(), node.x, node.y));
+        let lans = self.lans.iter().map(|lan| (lan_place(&lan.name), lan.x, lan.y));
+        nodes.chain(lans).filter_map(|(name, x, y)| Some((name, (x?, y?)))).collect()
+    }
+
+    fn number(&mut self) {
+        self.nodes.iter_mut().enumerate().for_each(|(at, node)| node.was = Some(at));
+        self.links.iter_mut().enumerate().for_each(|(at, link)| link.was = Some(at));
+        self.lans.iter_mut().enumerate().for_each(|(at, lan)| lan.was = Some(at));
+        self.traffic.iter_mut().enumerate().for_each(|(at, traffic)| traffic.was = Some(at));
+    }
+}
+
+impl Node {
+    fn called(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+}
+
+fn lan_place(name: &str) -> String {
+    format!("lan {name}")
+}
+
+fn swept(document: &DocumentMut) -> Vec<String> {
+    let axes = document.get("sweep").and_then(table_of);
+    axes.map(|axes| axes.iter().map(|(key, _)| key.to_owned()).collect()).unwrap_or_default()
+}
+
+/// The workload, where somebody speaks of it, and the background.
+fn traffic(document: &DocumentMut) -> Vec<Traffic> {
+    let transports: Vec<String> = (document.get("transports").and_then(|list| list.as_array()))
+        .map(|list| list.iter().filter_map(spec).collect())
+        .unwrap_or_default();
+    let workload = document.get("workload").and_then(table_of);
+    if workload.is_none() && transports.is_empty() {
+        return Vec::new();
+    }
+    let measured = Traffic::of(workload, "simco", transports.join(" "));
+    let beside = super::values::tables(document.get("background")).into_iter().map(|own| {
+        let transport = own.get("transport").and_then(plain).unwrap_or_default();
+        Traffic::of(own.get("workload").and_then(table_of), "bulk", transport)
+    });
+    std::iter::once(measured).chain(beside).collect()
+}
+
+/// A transport of the list, which may have a label.
+fn spec(value: &toml_edit::Value) -> Option<String> {
+    let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
+    spec.as_str().map(str::to_owned)
+}

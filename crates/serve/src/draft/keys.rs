@@ -1,0 +1,84 @@
+//! What may stand in an experiment file, for whoever types one.
+
+use std::collections::BTreeMap;
+
+use hol_network::NetworkSpec;
+use hol_workloads::Kind;
+use serde::Serialize;
+
+/// Words by the place where they may stand.
+#[derive(Debug, Serialize)]
+pub struct Keys {
+    /// Outside tables, and names of tables.
+    pub top: &'static [&'static str],
+    /// In `[network]`.
+    pub network: Vec<String>,
+    /// In `[workload]`, by its kind.
+    pub workload: BTreeMap<&'static str, Vec<String>>,
+    /// Transports to begin with.
+    pub transports: &'static [&'static str],
+    /// What ns scripts say.
+    pub ns: &'static [&'static str],
+}
+
+const TOP: [&str; 17] = [
+    "title",
+    "transports",
+    "messages",
+    "repetitions",
+    "precision",
+    "seed",
+    "world",
+    "records",
+    "timeline",
+    "network",
+    "workload",
+    "hosts",
+    "background",
+    "onward",
+    "program",
+    "sweep",
+    "figure",
+];
+
+const TRANSPORTS: [&str; 9] = [
+    "tcp",
+    "sctp",
+    "sctp:streams=8",
+    "sctp:unordered",
+    "tcp:cc=reno",
+    "tcp:connections=4",
+    "sctp:rto_min=200ms",
+    "sctp:stack=linux-2.6",
+    "udp",
+];
+
+const NS: [&str; 15] = [
+    "set",
+    "new",
+    "Simulator",
+    "node",
+    "duplex-link",
+    "make-lan",
+    "DropTail",
+    "RED",
+    "queue-limit",
+    "rtproto",
+    "attach-agent",
+    "connect",
+    "tb-set-link-loss",
+    "tb-set-lan-loss",
+    "tb-set-ip-link",
+];
+
+/// Tables and lists of the network, which stand beside the settings of its lines.
+const NETWORK: [&str; 7] = ["nodes", "links", "lans", "paths", "up", "down", "events"];
+
+/// All of them.
+pub fn keys() -> Keys {
+    let settings = toml::Table::try_from(NetworkSpec::default()).expect("a network is a table");
+    let network = settings.keys().cloned().chain(NETWORK.map(str::to_owned));
+    let of = |kind: &Kind| kind.keys().into_iter().chain(["kind"]).map(str::to_owned).collect();
+    let workload = Kind::all().iter().map(|kind| (kind.workload().name(), of(kind))).collect();
+    Keys { top: &TOP, network: network.collect(), workload, transports: &TRANSPORTS, ns: &NS }
+}

@@ -1,0 +1,132 @@
+//! Questions, drawings and texts, turned into one another without loss.
+//!
+//! A draft is one text, an experiment file or an ns script. A drawing ([`Graph`]) and a form ([`Question`]) are views of it: what
+//! they show is read from the text, and put back by changing the text where it differs and nowhere else. A view that was not
+//! touched leaves every octet as it is. An ns script holds the whole experiment, what ns cannot say in comments ([`ns`]).
+
+mod drawn;
+mod graph;
+mod keys;
+mod movie;
+mod ns;
+mod places;
+mod question;
+mod reading;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use hol_lab::{Experiment, InputError, Source};
+use hol_network::NetworkSpec;
+use serde::{Deserialize, Serialize};
+use toml_edit::DocumentMut;
+use utoipa::ToSchema;
+
+pub use graph::Graph;
+pub use keys::keys;
+pub use movie::{Movie, movie};
+pub use question::Question;
+pub use reading::{Ask, Reading, read};
+
+use crate::experiment::Format;
+
+/// What texts are called in messages.
+const NAME_TOML: &str = "experiment.toml";
+const NAME_NS: &str = "script.ns";
+
+/// A view of a text that was changed, to be put into it.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(as = DraftChange)]
+pub struct Change {
+    /// The text that the view was read from.
+    pub text: String,
+    /// Its language.
+    pub format: Format,
+    /// The drawing.
+    pub graph: Option<Graph>,
+    /// The form.
+    pub question: Option<Question>,
+}
+
+/// One text in both languages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Written {
+    /// As an experiment file.
+    pub toml: String,
+    /// As an ns script, if ns can say it.
+    pub ns: Option<String>,
+    /// Why not.
+    pub ns_cannot: Option<String>,
+}
+
+/// The text with a changed view in it; or what stands in the way.
+pub fn write(change: &Change) -> Result<Written, String> {
+    let before = match change.format {
+        Format::Toml => change.text.clone(),
+        Format::Ns => ns::toml_of(&change.text).map_err(|e| e.to_string())?,
+    };
+    let mut text = before.clone();
+    if let Some(question) = &change.question {
+        text = question.put(&text)?;
+    }
+    if let Some(graph) = &change.graph {
+        text = drawn::put(&text, graph)?;
+    }
+    let mut written = Written::of(File::read(text));
+    if change.format == Format::Ns && written.toml == before {
+        written.ns = Some(change.text.clone());
+    }
+    Ok(written)
+}
+
+impl Written {
+    fn of(file: File) -> Self {
+        let ns = ns::ns_of(&file);
+        let ns_cannot = ns.as_ref().err().map(|why| format!("ns cannot say {why}"));
+        Self { toml: file.text, ns: ns.ok(), ns_cannot }
+    }
+}
+
+/// An experiment file with what it says: it is read once, for it may have many points.
+struct File {
+    text: String,
+    whole: Result<Experiment, InputError>,
+}
+
+impl File {
+    fn read(text: String) -> Self {
+        Self { whole: experiment("draft", &text, Format::Toml), text }
+    }
+
+    /// The network of its first point, or what its table says while it is not whole.
+    fn network(&self) -> Result<NetworkSpec, String> {
+        #[derive(Deserialize)]
+        struct Alone {
+            network: NetworkSpec,
+        }
+        if let Ok(whole) = &self.whole {
+            return Ok(whole.points[0].network.clone());
+        }
+        let document: DocumentMut = self.text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
+        let network = document.get("network").ok_or("no network")?;
+        let mut alone = DocumentMut::new();
+        alone.insert("network", network.clone());
+        toml::from_str::<Alone>(&alone.to_string())
+            .map(|alone| alone.network)
+            .map_err(|e| e.message().to_owned())
+    }
+}
+
+/// The experiment that a text is, read as far as it is right whatever this machine can do.
+pub fn experiment(name: &str, text: &str, format: Format) -> Result<Experiment, InputError> {
+    Experiment::anywhere(name, &source(text, format)?)
+}
+
+fn source(text: &str, format: Format) -> Result<Source, InputError> {
+    match format {
+        Format::Toml => Ok(Source::new(NAME_TOML, text)),
+        Format::Ns => Source::of_script(NAME_NS, text.to_owned()),
+    }
+}

@@ -1,0 +1,276 @@
+//! Experiment files as ns scripts and back. What ns has no words for stands in the script's `#hol` lines; a file that the
+//! two together cannot say is refused, so nothing is ever lost.
+
+use hol_lab::{Experiment, InputError, MARK, Point, Source};
+use hol_network::{Medium, NetworkSpec, Segment, Settings, Topology};
+use hol_testbed::{Script, write_with_addresses};
+use toml::{Table, Value};
+use toml_edit::{DocumentMut, Item};
+
+use super::{File, NAME_NS, places};
+
+/// What nobody needs to read beside the `#hol` lines, which say it.
+const UNSAID: &str = "# ns has no ";
+
+/// What ns and Emulab give a network that nothing is said of.
+const BLANK: &str = "[network]\nqueue = \"50p\"\noverhead = \"0B\"\n";
+
+/// The experiment file that a script is.
+pub fn toml_of(text: &str) -> Result<String, InputError> {
+    if text.trim().is_empty() {
+        return Ok(BLANK.to_owned());
+    }
+    let script = read(text)?;
+    let source = Source::of_script(NAME_NS, text.to_owned());
+    let (mut rest, network) = match &source {
+        Ok(source) => (said(text).unwrap_or_else(|| source.text().to_owned()), network_table(source)?),
+        // Nothing is sent yet; a drawing has to begin somewhere.
+        Err(_) if script.flows.is_empty() && script.programs.is_empty() => (String::new(), None),
+        Err(error) => return Err(error.clone()),
+    };
+    let mut network =
+        network.unwrap_or_else(|| Table::try_from(&script.network).expect("a network is a table"));
+    tidy(&mut network, &script);
+    if !rest.is_empty() && !rest.ends_with('\n') {
+        rest.push('\n');
+    }
+    let mut document: DocumentMut = rest.parse().map_err(|e: toml_edit::TomlError| InputError {
+        place: NAME_NS.to_owned(),
+        problem: e.message().to_owned(),
+    })?;
+    document.remove("topology");
+    let written: DocumentMut =
+        toml::to_string(&network).expect("a table can be written").parse().expect("as TOML");
+    let comments = document.get("network").and_then(Item::as_table).map(|table| table.decor().clone());
+    let mut network = spread(written);
+    if let (Some(table), Some(comments)) = (network.as_table_mut(), comments) {
+        *table.decor_mut() = comments;
+    }
+    document.insert("network", network);
+    Ok(places::write(&document.to_string(), &places::read(text)))
+}
+
+fn read(text: &str) -> Result<Script, InputError> {
+    Script::read(NAME_NS, text).map_err(|e| InputError { place: e.place, problem: e.problem })
+}
+
+/// What a script says that means nothing here: where, what, why.
+pub fn ignored(text: &str) -> Vec<String> {
+    read(text).map(|script| script.ignored.iter().map(ToString::to_string).collect()).unwrap_or_default()
+}
+
+/// The `#hol` lines of a script without their mark.
+fn said(text: &str) -> Option<String> {
+    let line = |line: &str| match line {
+        "#hol" => Some("\n".to_owned()),
+        _ => line.strip_prefix(MARK).map(|said| format!("{said}\n")),
+    };
+    let lines: String = text.lines().filter_map(line).collect();
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// The script's network with what its `#hol` lines say of it.
+fn network_table(source: &Source) -> Result<Option<Table>, InputError> {
+    Ok(match source.merged()?.remove("network") {
+        Some(Value::Table(network)) => Some(network),
+        _ => None,
+    })
+}
+
+/// Leaves out what would be so anyway: defaults, and addresses that a reader of the script gives out.
+fn tidy(network: &mut Table, script: &Script) {
+    let usual = Table::try_from(NetworkSpec::default()).expect("a network is a table");
+    network.retain(|key, value| usual.get(key) != Some(value));
+    let topology = Topology::new(&script.network).expect("it was read with its script");
+    let given = read(&write_with_addresses(&topology, &|_| false));
+    if given.is_ok_and(|given| addresses(&given.network) == addresses(&script.network)) {
+        for list in ["links", "lans"] {
+            let elements = network.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+            elements.filter_map(Value::as_table_mut).for_each(|element| drop(element.remove("addresses")));
+        }
+    }
+}
+
+fn addresses(network: &NetworkSpec) -> Vec<hol_wire::Address> {
+    let links = network.links.iter().flat_map(|link| link.addresses.clone());
+    links.chain(network.lans.iter().flat_map(|lan| lan.addresses.clone())).collect()
+}
+
+/// A table whose lists of tables are lists with a line for each.
+fn spread(mut network: DocumentMut) -> Item {
+    for key in ["links", "lans"] {
+        if let Some(Item::ArrayOfTables(tables)) = network.remove(key) {
+            let mut list = tables.into_array();
+            list.iter_mut().for_each(|value| value.decor_mut().set_prefix("\n    "));
+            list.set_trailing("\n");
+            list.set_trailing_comma(true);
+            network.insert(key, Item::Value(list.into()));
+        }
+    }
+    Item::Table(network.into_table())
+}
+
+/// The script that an experiment file is, or why ns cannot say it.
+pub fn ns_of(file: &File) -> Result<String, String> {
+    let (text, network) = (&file.text, file.network()?);
+    let topology = Topology::new(&network).map_err(|e| e.to_string())?;
+    let said = addresses(&network);
+    let script = write_with_addresses(&topology, &|address| said.contains(&address));
+    let script: String = script.split_inclusive('\n').filter(|line| !line.starts_with(UNSAID)).collect();
+    let again = read(&script).map_err(|e| e.to_string())?;
+    let beyond = beyond(&topology, &again.network)?;
+    let whole = format!("{script}{}", lines(text, &beyond)?);
+    let whole = places::write(&whole, &places::read(text));
+    same(file, &whole)?;
+    Ok(whole)
+}
+
+/// The rest of the experiment as `#hol` lines.
+fn lines(text: &str, beyond: &Table) -> Result<String, String> {
+    let mut document: DocumentMut =
+        places::without(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
+    let own = document.remove("network");
+    let events = own.as_ref().and_then(|network| network.get("events")).cloned();
+    let mut rest = document.to_string();
+    let mut network = toml_edit::Table::new();
+    if let Some(comments) =
+        own.as_ref().and_then(Item::as_table).and_then(|own| own.decor().prefix()?.as_str())
+    {
+        network.decor_mut().set_prefix(comments);
+    }
+    for (key, value) in beyond {
+        let value: toml_edit::Value =
+            value.to_string().parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
+        network.insert(key, Item::Value(value));
+    }
+    if let Some(events) = events {
+        network.insert("events", events);
+    }
+    if !network.is_empty() {
+        let mut own = DocumentMut::new();
+        own.insert("network", Item::Table(network));
+        rest = format!("{}\n\n{}", rest.trim_end(), own.to_string().trim_start());
+    }
+    let line = |line: &str| if line.is_empty() { "#hol\n".to_owned() } else { format!("{MARK}{line}\n") };
+    Ok(format!("\n{}", rest.trim().lines().map(line).collect::<String>()))
+}
+
+/// What the lines of a network do that a script of it does not say: for all, or for a link or LAN by its name.
+fn beyond(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
+    let again = Topology::new(script).map_err(|e| e.to_string())?;
+    let table = |settings: &Settings| Table::try_from(settings).expect("settings are a table");
+    let unsaid: Vec<Table> = (topology.lines().iter().zip(again.lines()))
+        .map(|(line, again)| {
+            let said = table(&again.settings);
+            let mut own = table(&line.settings);
+            own.retain(|key, value| said.get(key) != Some(value));
+            own
+        })
+        .collect();
+    let mut network = Table::new();
+    for (key, value) in unsaid.first().into_iter().flatten() {
+        if unsaid.iter().all(|line| line.get(key) == Some(value)) {
+            network.insert(key.clone(), value.clone());
+        }
+    }
+    for segment in topology.segments() {
+        let (list, own) = of_segment(segment, &unsaid, &network);
+        if !own.is_empty() {
+            let by_name = network.entry(list).or_insert_with(|| Value::Table(Table::new()));
+            by_name.as_table_mut().expect("it is one").insert(segment.label.clone(), Value::Table(own));
+        }
+    }
+    Ok(network)
+}
+
+fn of_segment(segment: &Segment, unsaid: &[Table], common: &Table) -> (&'static str, Table) {
+    let own = |line: hol_network::LineId| {
+        let mut own = unsaid[usize::from(line.0)].clone();
+        own.retain(|key, _| !common.contains_key(key));
+        own
+    };
+    match segment.medium {
+        Medium::Lan(line) => ("lans", own(line)),
+        Medium::Link { up, down } if own(up) == own(down) => ("links", own(up)),
+        Medium::Link { up, down } => {
+            let both = [("up", own(up)), ("down", own(down))].into_iter().filter(|(_, own)| !own.is_empty());
+            ("links", both.map(|(way, own)| (way.to_owned(), Value::Table(own))).collect())
+        }
+    }
+}
+
+/// Whether file and script ask the same; else what the script cannot say.
+fn same(file: &File, script: &str) -> Result<(), String> {
+    let Ok(whole) = &file.whole else {
+        // What is not whole yet has a network at most.
+        let again = File::read(toml_of(script).map_err(|e| e.to_string())?);
+        return same_network(&file.network()?, &again.network()?);
+    };
+    let source = Source::of_script(NAME_NS, script.to_owned()).map_err(|e| e.to_string())?;
+    let script = Experiment::anywhere("draft", &source).map_err(|e| e.to_string())?;
+    if whole.points.len() != script.points.len() {
+        return Err("its axes; keep it as an experiment file".to_owned());
+    }
+    for (one, other) in whole.points.iter().zip(&script.points) {
+        if asked(one) != asked(other) {
+            return Err(format!("all that {one} asks; keep it as an experiment file"));
+        }
+        let swept: Vec<&str> =
+            one.axes.iter().map(|(key, _)| key.as_str()).filter(|key| key.starts_with("network")).collect();
+        same_network(&one.network, &other.network).map_err(|problem| match swept.is_empty() {
+            true => problem,
+            false => format!(
+                "{} as an axis; sweep it for a link by name, as in network.links.NAME.delay",
+                swept.join(", ")
+            ),
+        })?;
+    }
+    Ok(())
+}
+
+/// Everything that a point asks but its network.
+fn asked(point: &Point) -> serde_json::Value {
+    let mut asked = serde_json::to_value(point).expect("a point can be written");
+    let fields = asked.as_object_mut().expect("it is an object");
+    fields.retain(|key, _| !["id", "network", "provenance"].contains(&key.as_str()));
+    asked
+}
+
+fn same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> {
+    let [one, other] = [file, script].map(Topology::new);
+    let (one, other) = (one.map_err(|e| e.to_string())?, other.map_err(|e| e.to_string())?);
+    let shape = |topology: &Topology| {
+        let members = |segment: &Segment| {
+            segment
+                .interfaces
+                .iter()
+                .map(|id| topology.interfaces()[usize::from(id.0)].node)
+                .collect::<Vec<_>>()
+        };
+        let segments = topology.segments().iter().map(|segment| (segment.label.clone(), members(segment)));
+        (topology.node_names().to_vec(), segments.collect::<Vec<_>>())
+    };
+    if shape(&one) != shape(&other) {
+        return Err("these names of nodes, links or LANs; take letters, digits and hyphens, and none twice"
+            .to_owned());
+    }
+    for (line, again) in one.lines().iter().zip(other.lines()) {
+        if line.settings != again.settings {
+            return Err(format!("what {} does; keep it as an experiment file", line.name));
+        }
+    }
+    let changes = |topology: &Topology| format!("{:?}{:?}", topology.changes(), topology.address_changes());
+    let said = addresses(file);
+    let own = |topology: &Topology| {
+        topology
+            .interfaces()
+            .iter()
+            .map(|interface| interface.address)
+            .filter(|address| said.contains(address))
+            .count()
+    };
+    match changes(&one) == changes(&other) && own(&one) == own(&other) {
+        true => Ok(()),
+        false => Err("what changes during the run; keep it as an experiment file".to_owned()),
+    }
+}

@@ -1,0 +1,157 @@
+//! An experiment as a question: the fields of a form, each a flag of `hol compare` and a key of the file; a field with several
+//! values is an axis.
+
+use std::collections::BTreeMap;
+
+use hol_lab::FLAGS;
+use serde::{Deserialize, Serialize};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+use utoipa::ToSchema;
+
+use super::values::{list, plain, set, table_of, value};
+
+/// A form. What it does not ask stays as the text has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Question {
+    /// What is compared.
+    pub transports: Vec<String>,
+    /// By key, such as `network.loss`; several values with commas between them are an axis.
+    pub fields: BTreeMap<String, String>,
+    /// The command that asks the same.
+    pub line: String,
+}
+
+impl Question {
+    /// The question that a file asks.
+    pub fn of(text: &str) -> Option<Self> {
+        let document: DocumentMut = text.parse().ok()?;
+        let transports: Vec<String> = (document.get("transports").and_then(Item::as_array))
+            .map(|list| list.iter().filter_map(spec).collect())
+            .unwrap_or_default();
+        let fields = FLAGS.into_iter().filter_map(|(_, key)| Some((key.to_owned(), field(&document, key)?)));
+        let mut question = Self { transports, fields: fields.collect(), line: String::new() };
+        question.line = question.command(&document);
+        Some(question)
+    }
+
+    /// The file that asks it.
+    pub fn put(&self, text: &str) -> Result<String, String> {
+        let mut document: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
+        let old = Self::of(text).unwrap_or_default();
+        if self.transports != old.transports {
+            let before = document.get("transports").and_then(Item::as_array).cloned().unwrap_or_default();
+            let kept =
+                |word: &String| before.iter().find(|value| spec(value).as_ref() == Some(word)).cloned();
+            let words = self.transports.iter().map(|word| kept(word).unwrap_or_else(|| word.as_str().into()));
+            document.insert("transports", list(words.collect::<Array>()));
+        }
+        for (_, key) in FLAGS {
+            let (now, before) = (self.fields.get(key), old.fields.get(key));
+            if now != before {
+                put_field(&mut document, key, now.map_or("", String::as_str));
+            }
+        }
+        Ok(document.to_string())
+    }
+
+    /// `hol compare …` if flags can say all of it, else the command that runs the file.
+    fn command(&self, document: &DocumentMut) -> String {
+        let known =
+            |key: &str| key == "transports" || key == "title" || FLAGS.iter().any(|(_, flag)| *flag == key);
+        let mut keys = Vec::new();
+        leaves("", document.as_table(), &mut keys);
+        if keys.iter().any(|(key, value)| !known(key) && value.is_none()) || document.contains_key("sweep") {
+            return "hol run FILE.toml".to_owned();
+        }
+        let mut words = vec!["hol compare".to_owned()];
+        words.extend(self.transports.iter().map(|word| quoted(word)));
+        for (flag, key) in FLAGS {
+            words.extend(self.fields.get(key).map(|text| format!("{flag} {}", quoted(text))));
+        }
+        let beyond = keys.iter().filter(|(key, _)| !known(key));
+        words.extend(beyond.map(|(key, value)| {
+            format!("--set {}", quoted(&format!("{key}={}", value.as_deref().unwrap_or_default())))
+        }));
+        words.join(" ")
+    }
+}
+
+fn spec(value: &Value) -> Option<String> {
+    let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
+    spec.as_str().map(str::to_owned)
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_.,:=/%+-".contains(c));
+    if is_plain && !word.is_empty() { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// Every plain value with its dotted key; none for what no option of a command line says.
+fn leaves(before: &str, table: &dyn TableLike, found: &mut Vec<(String, Option<String>)>) {
+    for (key, item) in table.iter() {
+        let key = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };
+        match item.as_table_like() {
+            Some(inner) => leaves(&key, inner, found),
+            None => found.push((key, plain(item).filter(|_| !item.is_array() && !item.is_array_of_tables()))),
+        }
+    }
+}
+
+/// What a file says of a key: a value, or the values of its axis.
+fn field(document: &DocumentMut, key: &str) -> Option<String> {
+    let axis =
+        document.get("sweep").and_then(table_of).and_then(|axes| axes.get(key)).and_then(Item::as_array);
+    if let Some(axis) = axis {
+        let values: Vec<String> =
+            axis.iter().filter_map(|value| plain(&Item::Value(value.clone()))).collect();
+        return Some(values.join(", "));
+    }
+    let mut table: &dyn TableLike = document.as_table();
+    let (path, last) = key.rsplit_once('.').map_or((None, key), |(path, last)| (Some(path), last));
+    for part in path.into_iter().flat_map(|path| path.split('.')) {
+        table = table_of(table.get(part)?)?;
+    }
+    plain(table.get(last)?)
+}
+
+fn put_field(document: &mut DocumentMut, key: &str, text: &str) {
+    let values: Vec<&str> = if text.contains(['{', '[']) {
+        vec![text]
+    } else {
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
+    };
+    let axis = (values.len() > 1).then(|| values.iter().map(|text| value(text)).collect::<Array>());
+    put_axis(document, key, axis);
+    let one = values.first().copied().filter(|_| values.len() == 1);
+    let (path, last) = key.rsplit_once('.').map_or((None, key), |(path, last)| (Some(path), last));
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for part in path.into_iter().flat_map(|path| path.split('.')) {
+        if one.is_none() && table.get(part).is_none() {
+            return;
+        }
+        let inner = table.entry(part).or_insert_with(|| Item::Table(Table::new()));
+        match inner.as_table_like_mut() {
+            Some(inner) => table = inner,
+            None => return,
+        }
+    }
+    set(table, last, one);
+}
+
+fn put_axis(document: &mut DocumentMut, key: &str, axis: Option<Array>) {
+    match axis {
+        Some(axis) => {
+            let axes = document.entry("sweep").or_insert_with(|| Item::Table(Table::new()));
+            axes.as_table_like_mut().map(|axes| axes.insert(key, list(axis)));
+        }
+        None => {
+            let Some(axes) = document.get_mut("sweep").and_then(Item::as_table_like_mut) else { return };
+            axes.remove(key);
+            if axes.is_empty() {
+                document.remove("sweep");
+            }
+        }
+    }
+}

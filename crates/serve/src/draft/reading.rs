@@ -1,0 +1,193 @@
+//! A text, read: what is wrong with it and where, what it looks like in other languages, and what it would take to run it.
+
+use hol_lab::{Experiment, Finished, InputError, Plan};
+use hol_network::Topology;
+use hol_testbed::mapping;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{File, Graph, Question, Written, experiment, ns};
+use crate::experiment::Format;
+
+/// A plan of more messages than this is not tried to tell how long it takes.
+const MOST_MEASURED: u64 = 10_000_000_000;
+
+/// A text to be read.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ask {
+    /// The whole text.
+    pub text: String,
+    /// Its language.
+    pub format: Format,
+    /// Whether to measure how long it takes to run, which takes up to two seconds.
+    pub estimate: bool,
+}
+
+/// What a text says.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct Reading {
+    /// What is wrong with it; empty if nothing is.
+    pub errors: Vec<Fault>,
+    /// It as an experiment file.
+    pub toml: Option<String>,
+    /// It as an ns script.
+    pub ns: Option<String>,
+    /// Why ns cannot say it.
+    pub ns_cannot: Option<String>,
+    /// It as a drawing.
+    pub graph: Option<Graph>,
+    /// It as a form.
+    pub question: Option<Question>,
+    /// What would be run.
+    pub plan: Option<Planned>,
+    /// What this machine cannot do of it.
+    pub cannot: Vec<Cannot>,
+    /// What a script says that means nothing here: where, what, why.
+    pub ignored: Vec<String>,
+    /// Nodes and lines with their addresses and settings, as in Emulab's mails.
+    pub mapping: Vec<Table>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Fault {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub cure: String,
+}
+
+/// What this machine cannot do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Cannot {
+    /// What.
+    pub what: String,
+    /// What to do.
+    pub cure: String,
+}
+
+/// How much there is to run.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Planned {
+    /// Combinations of the axes.
+    pub points: usize,
+    /// With the least number of repetitions.
+    pub runs: usize,
+    /// The same.
+    pub messages: u64,
+    /// Seconds with the least number of repetitions; none where nobody asked.
+    pub least: Option<f64>,
+    /// Seconds with all that a precision may ask for.
+    pub most: Option<f64>,
+}
+
+/// A table with its title; the first row names the columns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = MappingTable)]
+pub struct Table {
+    /// As Emulab calls it.
+    pub title: &'static str,
+    /// Rows of cells; a row may end early.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Reads a text; `jobs` is how many runs this machine does at a time.
+pub fn read(ask: &Ask, jobs: usize) -> Reading {
+    let file = match ask.format {
+        Format::Toml => Some(File::read(ask.text.clone())),
+        Format::Ns => ns::toml_of(&ask.text).ok().map(File::read),
+    };
+    let mut reading = Reading::default();
+    match (&file, ask.format) {
+        (Some(File { whole: Ok(whole), .. }), _) => reading.tell(whole, ask.estimate.then_some(jobs)),
+        (Some(File { whole: Err(error), .. }), Format::Toml) => reading.errors = faults(error),
+        // What is wrong with a script stands in it, and not in what was made of it.
+        (_, _) => match experiment("draft", &ask.text, ask.format) {
+            Err(error) => reading.errors = faults(&error),
+            Ok(whole) => reading.tell(&whole, ask.estimate.then_some(jobs)),
+        },
+    }
+    if let Some(file) = file {
+        reading.translate(file, ask);
+    }
+    reading
+}
+
+impl Reading {
+    /// What it would take to run it.
+    fn tell(&mut self, experiment: &Experiment, jobs: Option<usize>) {
+        self.plan = Some(planned(experiment, jobs));
+        self.cannot.extend(experiment.misfit().map(|problem| cannot(&problem)));
+    }
+
+    /// The same in the other language, as a drawing, and as a form, as far as it can be read.
+    fn translate(&mut self, file: File, ask: &Ask) {
+        let network = file.network().ok();
+        self.graph = network.as_ref().and_then(|network| Graph::of(network, &file.text));
+        self.question = Question::of(&file.text);
+        let topology = network.and_then(|network| Topology::new(&network).ok());
+        let sections = topology.iter().flat_map(mapping);
+        self.mapping = sections.map(|section| Table { title: section.title, rows: section.rows }).collect();
+        if ask.format == Format::Ns {
+            self.ignored = ns::ignored(&ask.text);
+            (self.toml, self.ns) = (Some(file.text), Some(ask.text.clone()));
+            return;
+        }
+        let Written { toml, ns, ns_cannot } = Written::of(file);
+        (self.toml, self.ns, self.ns_cannot) = (Some(toml), ns, ns_cannot);
+    }
+}
+
+fn planned(experiment: &Experiment, jobs: Option<usize>) -> Planned {
+    let plan = Plan::new([experiment]);
+    let (runs, messages) = (plan.wanted(&Finished::default()).len(), plan.messages());
+    let estimate = jobs.filter(|_| messages <= MOST_MEASURED).map(|jobs| plan.estimate(jobs));
+    let (least, most) = (estimate.map(|estimate| estimate.least), estimate.map(|estimate| estimate.most));
+    Planned { points: experiment.points.len(), runs, messages, least, most }
+}
+
+fn cannot(problem: &str) -> Cannot {
+    let (what, cure) = halves(problem);
+    Cannot { what, cure }
+}
+
+/// What is wrong with a text, each with its place: a script tells several at once, a line each.
+fn faults(error: &InputError) -> Vec<Fault> {
+    let whole = error.to_string();
+    let mut faults: Vec<Fault> = Vec::new();
+    for line in whole.lines() {
+        match fault(line) {
+            Some(fault) => faults.push(fault),
+            None => match faults.last_mut() {
+                Some(last) => last.message += &format!("\n{line}"),
+                None => faults.push(unplaced(line)),
+            },
+        }
+    }
+    faults
+}
+
+/// `name:line:column: problem`.
+fn fault(text: &str) -> Option<Fault> {
+    let (place, problem) = text.split_once(": ")?;
+    let mut parts = place.rsplitn(3, ':');
+    let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let (message, cure) = halves(problem);
+    Some(Fault { line, column, message, cure })
+}
+
+fn unplaced(text: &str) -> Fault {
+    let (message, cure) = halves(text.split_once(": ").map_or(text, |(_, problem)| problem));
+    Fault { line: 1, column: 1, message, cure }
+}
+
+/// What is wrong, and the cure behind it.
+fn halves(problem: &str) -> (String, String) {
+    let (message, cure) = problem.split_once("; ").unwrap_or((problem, ""));
+    (message.to_owned(), cure.to_owned())
+}

@@ -1,0 +1,67 @@
+//! Values of an experiment file as text that people type into fields, and back.
+
+use toml_edit::{Array, Item, TableLike, Value};
+
+/// The text of a value: of a string what is in its quotes.
+pub fn plain(item: &Item) -> Option<String> {
+    match item.as_value()? {
+        Value::String(text) => Some(text.value().clone()),
+        other => Some(other.clone().decorated("", "").to_string()),
+    }
+}
+
+/// The value that a text stands for: a number, a list or a table if it reads as one, else text.
+pub fn value(text: &str) -> Value {
+    let text = text.trim();
+    match text.parse::<Value>() {
+        Ok(value) if !value.is_str() && !value.is_datetime() => value,
+        _ => Value::from(text),
+    }
+}
+
+/// A table of either kind.
+pub fn table_of(item: &Item) -> Option<&dyn TableLike> {
+    item.as_table_like()
+}
+
+/// The tables of a list, however it is written.
+pub fn tables(item: Option<&Item>) -> Vec<&dyn TableLike> {
+    match item {
+        Some(Item::ArrayOfTables(list)) => list.iter().map(|table| table as &dyn TableLike).collect(),
+        Some(Item::Value(Value::Array(list))) => list
+            .iter()
+            .filter_map(|value| value.as_inline_table().map(|table| table as &dyn TableLike))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Sets a key, or removes it; what says the same already stays as it is written.
+pub fn set(table: &mut dyn TableLike, key: &str, text: Option<&str>) {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
+        table.remove(key);
+        return;
+    };
+    let mut value = value(text);
+    match table.get_mut(key) {
+        Some(item) if plain(item).as_deref() == Some(text) => {}
+        Some(Item::Value(old)) => {
+            *value.decor_mut() = old.decor().clone();
+            *old = value;
+        }
+        _ => {
+            table.insert(key, Item::Value(value));
+        }
+    }
+}
+
+/// A list in one line.
+pub fn list(mut values: Array) -> Item {
+    for (at, value) in values.iter_mut().enumerate() {
+        value.decor_mut().set_prefix(if at == 0 { "" } else { " " });
+        value.decor_mut().set_suffix("");
+    }
+    values.set_trailing("");
+    values.set_trailing_comma(false);
+    Item::Value(values.into())
+}

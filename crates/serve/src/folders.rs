@@ -1,0 +1,99 @@
+//! Files that people keep beside their experiments: each user's own, and those that a project has together.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+
+use crate::api::{directory, inside};
+use crate::refusal::Refusal;
+use crate::server::Server;
+use crate::viewer::Viewer;
+
+/// Octets and files of a folder.
+const LARGEST: u64 = 1 << 30;
+const MOST: usize = 5000;
+const LONGEST_PATH: usize = 500;
+
+/// Whose files.
+#[derive(Debug, Clone)]
+pub enum Folder {
+    /// One's own.
+    Mine,
+    /// Those of a project that one is in.
+    Project(String),
+}
+
+impl Server {
+    /// Where a folder is, if `viewer` may see it.
+    pub(crate) fn folder(&self, viewer: &Viewer, folder: &Folder) -> Result<PathBuf, Refusal> {
+        let (kind, id) = match folder {
+            Folder::Mine => ("users", viewer.id),
+            Folder::Project(name) => {
+                let (id, _) = self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)?;
+                ("projects", id)
+            }
+        };
+        Ok(self.config.state.join(kind).join(id.to_string()))
+    }
+
+    /// Keeps a file, whole or not at all; one of the same name before is no more.
+    pub(crate) fn keep(
+        &self,
+        viewer: &Viewer,
+        folder: &Folder,
+        path: &str,
+        content: &[u8],
+    ) -> Result<(), Refusal> {
+        let root = self.folder(viewer, folder)?;
+        let place = root.join(checked(path)?);
+        let files = directory(&root)?;
+        let used: u64 = files.iter().filter(|file| file.path != path).map(|file| file.size).sum();
+        if files.len() >= MOST || used + content.len() as u64 > LARGEST {
+            let most = format!("a folder has at most {MOST} files and {} MiB", LARGEST >> 20);
+            return Err(Refusal::conflict(most, "remove some"));
+        }
+        let parent = place.parent().unwrap_or(&root);
+        let taken = |_| Refusal::conflict("a file has the name of a directory", "choose another name");
+        fs::create_dir_all(parent).map_err(taken)?;
+        let mut file = tempfile::NamedTempFile::new_in(parent)?;
+        file.write_all(content)?;
+        file.persist(&place)
+            .map(drop)
+            .map_err(|_| Refusal::conflict("there is a directory", "choose another name"))
+    }
+
+    /// Removes a file.
+    pub(crate) fn discard(&self, viewer: &Viewer, folder: &Folder, path: &str) -> Result<(), Refusal> {
+        let root = self.folder(viewer, folder)?;
+        let place = inside(&root, path).ok_or_else(Refusal::not_found)?;
+        Ok(fs::remove_file(place)?)
+    }
+}
+
+/// A path that leads down only.
+fn checked(path: &str) -> Result<&Path, Refusal> {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(name) if name.len() <= 255 && !name.as_encoded_bytes()[0].eq(&b'.'));
+    let relative = Path::new(path);
+    let leads_down = !path.is_empty() && path.len() <= LONGEST_PATH && !path.contains(char::is_control);
+    if leads_down && !path.ends_with('/') && relative.components().all(is_plain) {
+        return Ok(relative);
+    }
+    Err(Refusal::bad("this is no path of a file", "names with / between them, none of which begins with a ."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_down() {
+        for bad in
+            ["", "/", "/a", "a/", "..", "a/../b", "./a", ".ssh/x", "a/.b", "a\nb", "a\0", &"x/".repeat(300)]
+        {
+            assert!(checked(bad).is_err(), "{bad:?}");
+        }
+        for good in ["a", "a/b.ns", "é.toml", "a..b"] {
+            assert!(checked(good).is_ok(), "{good:?}");
+        }
+    }
+}

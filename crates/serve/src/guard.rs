@@ -1,0 +1,105 @@
+//! What every request has to keep before anybody looks at it, and what every answer says to browsers.
+
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::refusal::Refusal;
+use crate::server::{Config, Shared};
+
+/// No script but ours, nothing from elsewhere. CSP level 3
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+     connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+);
+const YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// An answer that takes longer is no answer. Streams begin at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Lets a request in, or says why not.
+pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -> Response {
+    let is_private = !request.uri().path().starts_with("/web/");
+    let mut response = match check(&server.config, &request) {
+        Err(refusal) => refusal.into_response(),
+        Ok(()) => match server.turns.request() {
+            Err(refusal) => refusal.into_response(),
+            Ok(_turn) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
+                Ok(response) => response,
+                Err(_) => Refusal::busy("it took too long", 60).into_response(),
+            },
+        },
+    };
+    decorate(response.headers_mut(), is_private, server.config.is_secure);
+    response
+}
+
+fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
+    let headers = request.headers();
+    let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, &HOST));
+    let host: Authority = host
+        .and_then(|host| host.parse().ok())
+        .ok_or_else(|| Refusal::bad("there is no host", "send one Host header"))?;
+    if headers.get_all(HOST).iter().count() > 1 {
+        return Err(Refusal::bad("there are two hosts", "send one Host header"));
+    }
+    check_host(config, &host)?;
+    if [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method()) {
+        return Ok(());
+    }
+    check_origin(headers, &host)
+}
+
+/// A name that somebody lets point here (DNS rebinding) is not ours; an address cannot be made to.
+fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
+    let name = host.host().trim_start_matches('[').trim_end_matches(']');
+    let is_address = name.parse::<std::net::IpAddr>().is_ok();
+    let is_ours = || config.names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    if is_address || name.eq_ignore_ascii_case("localhost") || is_ours() {
+        return Ok(());
+    }
+    let cure = "use its address, or start the server with --name NAME";
+    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "this server has another name", cure))
+}
+
+/// What changes something comes from our own pages or from no browser. Fetch, section 3.2; Fetch Metadata, section 2.1
+fn check_origin(headers: &HeaderMap, host: &Authority) -> Result<(), Refusal> {
+    let origin = text(headers, &ORIGIN).map(|origin| {
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host.as_str()))
+    });
+    let is_undecodable = headers.contains_key(ORIGIN) && origin.is_none();
+    let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
+    let is_foreign = site.is_some_and(|site| !["same-origin", "none"].contains(&site));
+    if origin == Some(false) || is_undecodable || is_foreign {
+        return Err(Refusal::forbidden("the request comes from another site"));
+    }
+    Ok(())
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn decorate(headers: &mut HeaderMap, is_private: bool, is_secure: bool) {
+    // A report has a policy of its own.
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    let same_origin = HeaderValue::from_static("same-origin");
+    headers.insert(HeaderName::from_static("cross-origin-opener-policy"), same_origin.clone());
+    headers.insert(HeaderName::from_static("cross-origin-resource-policy"), same_origin);
+    let cache = if is_private { "no-store" } else { "no-cache" };
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
+    if is_secure {
+        headers.insert(STRICT_TRANSPORT_SECURITY, YEAR);
+    }
+}

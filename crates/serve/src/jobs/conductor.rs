@@ -1,0 +1,314 @@
+//! The one thread that starts and ends processes: it asks the queue who may, and hears of each what becomes of it.
+//!
+//! What an experiment's state is, the database says; this thread only makes it so. If it and the server are killed, their processes
+//! end with them, and at the next start whatever had cores is in the queue again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use hol_lab::Stopwatch;
+
+use super::process::{Running, log};
+use super::stream::{Line, read};
+use crate::events::Kind;
+use crate::lifecycle::{Event, holds_cores};
+use crate::queue::{Verdict, decide};
+use crate::server::Server;
+
+/// How often times are looked at: those of idle experiments, and of processes that do not end.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Seconds that a process has to write down what it has.
+const PATIENCE: f64 = 20.0;
+
+/// So many processes of an experiment that are killed without having done a run are enough.
+const TRIES: u32 = 5;
+
+/// Characters of what a process said last that are kept as the reason of its end.
+const LONGEST_WHY: usize = 300;
+
+/// What the thread is told.
+#[derive(Debug)]
+pub enum Note {
+    /// Something has changed: look who may start and who has to end.
+    Look,
+    /// A process wrote a line.
+    Line(i64, String),
+    /// A process has ended.
+    Exit(i64, io::Result<ExitStatus>),
+    /// End all that runs.
+    Stop,
+}
+
+/// A process and what is known of it.
+struct Job {
+    running: Running,
+    project: i64,
+    cores: u32,
+    watch: Stopwatch,
+    /// When it last told something, by its watch.
+    heard: f64,
+    /// Whether it has told how far it is.
+    tells: bool,
+    /// When it was asked to end.
+    asked: Option<f64>,
+    is_interrupted: bool,
+    /// The last line for people.
+    word: String,
+    runs: u64,
+}
+
+struct Conductor {
+    server: Arc<Server>,
+    notes: Sender<Note>,
+    jobs: BTreeMap<i64, Job>,
+    /// Processes in a row that were killed, and the runs that were done by then.
+    killed: BTreeMap<i64, (u32, u64)>,
+    /// Whether the queue may have another answer than last time.
+    is_stale: bool,
+    /// Why each waits, as was said.
+    said: BTreeMap<i64, String>,
+}
+
+/// Conducts until told to stop, and returns when no process is left.
+pub fn conduct(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>) {
+    let mut conductor = Conductor {
+        server,
+        notes,
+        jobs: BTreeMap::new(),
+        killed: BTreeMap::new(),
+        is_stale: true,
+        said: BTreeMap::new(),
+    };
+    loop {
+        match inbox.recv_timeout(TICK) {
+            Ok(Note::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(note) => conductor.take(note),
+            Err(RecvTimeoutError::Timeout) => (),
+        }
+        // All that is there first: a hundred lines are one look.
+        while let Ok(note) = inbox.try_recv() {
+            match note {
+                Note::Stop => return conductor.stop(inbox),
+                note => conductor.take(note),
+            }
+        }
+        conductor.look();
+    }
+    conductor.stop(inbox);
+}
+
+impl Conductor {
+    fn take(&mut self, note: Note) {
+        match note {
+            Note::Look | Note::Stop => self.is_stale = true,
+            Note::Line(id, line) => self.hear(id, &line),
+            Note::Exit(id, status) => {
+                self.is_stale = true;
+                self.bury(id, status);
+            }
+        }
+    }
+
+    /// Ends what has to end and starts what may start.
+    fn look(&mut self) {
+        self.swap_out_by_time();
+        self.end_the_unwanted();
+        if std::mem::take(&mut self.is_stale)
+            && let Err(problem) = self.start_the_first()
+        {
+            self.is_stale = true;
+            self.server.complain(&problem);
+        }
+    }
+
+    fn swap_out_by_time(&self) {
+        for (id, job) in &self.jobs {
+            let Ok(Some(entry)) = self.server.store.entry(*id) else { continue };
+            let (now, experiment) = (job.watch.seconds(), entry.experiment);
+            let over = |limit: Option<u32>, passed: f64| limit.filter(|limit| passed >= f64::from(*limit));
+            let why = if let Some(limit) = over(experiment.auto_swap, now) {
+                format!("its time was over after {limit} s")
+            } else if let Some(limit) = over(experiment.idle_swap, now - job.heard) {
+                format!("nothing was heard of it for {limit} s")
+            } else {
+                continue;
+            };
+            self.server.happen(*id, Event::SwapOut, &why);
+        }
+    }
+
+    /// A process whose experiment is not to run is asked to end, and then ended.
+    fn end_the_unwanted(&mut self) {
+        for (id, job) in &mut self.jobs {
+            let wanted = self
+                .server
+                .store
+                .entry(*id)
+                .is_ok_and(|entry| entry.is_some_and(|entry| holds_cores(entry.experiment.state)));
+            match job.asked {
+                // The queue may have it again: it starts anew when this process has ended.
+                None if !wanted => {
+                    job.running.ask();
+                    job.asked = Some(job.watch.seconds());
+                }
+                Some(asked) if job.watch.seconds() - asked > PATIENCE => job.running.end(),
+                None | Some(_) => (),
+            }
+        }
+    }
+
+    fn start_the_first(&mut self) -> rusqlite::Result<()> {
+        let mut waiting = self.server.store.waiting()?;
+        for one in &mut waiting {
+            if self.jobs.contains_key(&one.id) {
+                one.obstacle = Some("its process of before has not ended".to_owned());
+            }
+        }
+        let taken = self.jobs.values().map(|job| job.cores).sum();
+        let mut verdicts = decide(waiting.clone(), self.server.config.cores, taken);
+        // Locks of files are looked at for those that would start only.
+        while let Some(busy) =
+            verdicts.iter().find(|(id, verdict)| *verdict == Verdict::Start && self.is_busy(*id))
+        {
+            let one = waiting.iter_mut().find(|one| one.id == busy.0).expect("it waits");
+            one.obstacle = Some("another process fills its results".to_owned());
+            // Nobody tells when that one ends.
+            self.is_stale = true;
+            verdicts = decide(waiting.clone(), self.server.config.cores, taken);
+        }
+        let mut whys = BTreeMap::new();
+        for (id, verdict) in verdicts {
+            match verdict {
+                Verdict::Start => self.launch(id)?,
+                Verdict::Reject(why) => self.server.happen(id, Event::Reject, &why),
+                Verdict::Wait(why) => drop(whys.insert(id, why)),
+            }
+        }
+        let news: Vec<(i64, String)> = whys
+            .iter()
+            .filter(|(id, why)| self.said.get(id) != Some(why))
+            .map(|(id, why)| (*id, why.clone()))
+            .collect();
+        self.said = whys;
+        if news.is_empty() { Ok(()) } else { self.server.explain(&news) }
+    }
+
+    fn is_busy(&self, id: i64) -> bool {
+        self.server.command(id).is_busy()
+    }
+
+    fn launch(&mut self, id: i64) -> rusqlite::Result<()> {
+        self.server.happen(id, Event::Launch, "");
+        let Some(entry) = self.server.store.entry(id)? else { return Ok(()) };
+        if !holds_cores(entry.experiment.state) {
+            return Ok(());
+        }
+        let text = self.server.store.text(id, None)?.map_or(String::new(), |text| text.text);
+        let (lines, exits) = (self.notes.clone(), self.notes.clone());
+        // When the server goes, nobody hears it any more.
+        let line = move |line| drop(lines.send(Note::Line(id, line)));
+        let exit = move |status| drop(exits.send(Note::Exit(id, status)));
+        match self.server.command(id).start(&entry.experiment, &text, line, exit) {
+            Ok(running) => {
+                let job = Job {
+                    running,
+                    project: entry.project,
+                    cores: entry.experiment.cores,
+                    watch: Stopwatch::start(),
+                    heard: 0.0,
+                    tells: false,
+                    asked: None,
+                    is_interrupted: false,
+                    word: String::new(),
+                    runs: 0,
+                };
+                self.jobs.insert(id, job);
+            }
+            Err(error) => self.server.happen(id, Event::Break, &format!("its process cannot begin: {error}")),
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, id: i64, line: &str) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.heard = job.watch.seconds();
+        match read(line) {
+            Line::Progress(progress) => {
+                job.runs = progress.runs;
+                if !std::mem::replace(&mut job.tells, true) && job.asked.is_none() {
+                    self.server.happen(id, Event::Tell, "");
+                }
+                if let Err(problem) = self.server.store.advance(id, &progress) {
+                    self.server.complain(&problem);
+                }
+                self.server.hub.tell(id, job.project, Kind::Progress, &progress);
+            }
+            Line::Point(row) => self.server.hub.tell(id, job.project, Kind::Point, &row),
+            Line::Interrupted => job.is_interrupted = true,
+            Line::Text(text) => {
+                log(&self.server.command(id).dir, &text);
+                self.server.hub.tell(id, job.project, Kind::Log, &text);
+                if !text.trim().is_empty() {
+                    job.word = text;
+                }
+            }
+        }
+    }
+
+    /// A process has ended; what that means depends on whether it was to.
+    fn bury(&mut self, id: i64, status: io::Result<ExitStatus>) {
+        let Some(job) = self.jobs.remove(&id) else { return };
+        if job.asked.is_some() {
+            return;
+        }
+        let (event, why) = match status {
+            Ok(status) if status.success() => (Event::Complete, String::new()),
+            Ok(status) if status.code().is_some() && !job.is_interrupted => {
+                (Event::Break, job.word.trim_start_matches("error: ").chars().take(LONGEST_WHY).collect())
+            }
+            Ok(_) => self.killed(id, job.runs),
+            Err(error) => (Event::Break, format!("nobody knows how its process ended: {error}")),
+        };
+        if event != Event::Vanish {
+            self.killed.remove(&id);
+        }
+        self.server.happen(id, event, &why);
+    }
+
+    /// One that was killed goes on, unless that never comes to anything.
+    fn killed(&mut self, id: i64, runs: u64) -> (Event, String) {
+        let (times, done) = self.killed.entry(id).or_default();
+        *times = if runs > *done { 1 } else { *times + 1 };
+        *done = runs;
+        if *times < TRIES {
+            return (Event::Vanish, "its process was killed, and it goes on where it stopped".to_owned());
+        }
+        (
+            Event::Break,
+            format!(
+                "its process was killed {TRIES} times without having done a run; is there enough memory?"
+            ),
+        )
+    }
+
+    /// Lets processes write down what they have, and waits until all have ended.
+    fn stop(&mut self, inbox: &Receiver<Note>) {
+        let watch = Stopwatch::start();
+        self.jobs.values().for_each(|job| job.running.ask());
+        while !self.jobs.is_empty() {
+            match inbox.recv_timeout(TICK) {
+                Ok(Note::Exit(id, _)) => drop(self.jobs.remove(&id)),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => (),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if watch.seconds() > PATIENCE {
+                self.jobs.values().for_each(|job| job.running.end());
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What the process of an experiment writes to its standard error: JSON for us among lines for people.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+
+use crate::experiment::Progress;
+
+/// A line.
+#[derive(Debug, PartialEq)]
+pub enum Line {
+    /// How far it is.
+    Progress(Progress),
+    /// A point with its numbers so far.
+    Point(Map<String, Value>),
+    /// It was stopped from outside and keeps what it has.
+    Interrupted,
+    /// Something for the log.
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Told {
+    Progress(Progress),
+    Point(Map<String, Value>),
+    Interrupted(IgnoredAny),
+}
+
+/// Reads a line; what is not ours is text.
+pub fn read(line: &str) -> Line {
+    match serde_json::from_str(line) {
+        Ok(Told::Progress(progress)) => Line::Progress(progress),
+        Ok(Told::Point(row)) => Line::Point(row),
+        Ok(Told::Interrupted(_)) => Line::Interrupted,
+        Err(_) => Line::Text(line.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_for_us_and_lines_for_people() {
+        let progress = r#"{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":3,"messages_wanted":6,"share":0.5,"left":null}}"#;
+        assert!(matches!(read(progress), Line::Progress(Progress { runs: 1, left: None, .. })));
+        assert!(matches!(read(r#"{"point":{"mean_ms":20.5}}"#), Line::Point(_)));
+        assert_eq!(read(r#"{"interrupted":true}"#), Line::Interrupted);
+        for text in ["warning: slow", "{\"progress\":", "{\"other\":1}", "", "{}"] {
+            assert_eq!(read(text), Line::Text(text.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What an event does to an experiment: all of it is this table.
+
+use crate::experiment::State;
+
+/// Something that happens to an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Somebody wants it to run.
+    Start,
+    /// Somebody wants it to go on.
+    SwapIn,
+    /// Somebody, or its time, wants it to make room.
+    SwapOut,
+    /// Somebody wants no more of it.
+    Terminate,
+    /// Its text becomes another.
+    Modify,
+    /// It cannot start now and does not wait.
+    Reject,
+    /// Its process begins.
+    Launch,
+    /// Its process has told how far it is.
+    Tell,
+    /// Its process has done all there was to do.
+    Complete,
+    /// Its process says that it cannot go on.
+    Break,
+    /// Its process is gone without a word, or the server was.
+    Vanish,
+}
+
+/// The state after `event`; `None` where it cannot happen, or comes too late to mean anything.
+pub const fn next(state: State, event: Event) -> Option<State> {
+    use Event::{Break, Complete, Launch, Modify, Reject, Start, SwapIn, SwapOut, Tell, Terminate, Vanish};
+    use State::{Active, Done, Failed, New, Queued, Starting, SwappedOut, Terminated};
+    Some(match (state, event) {
+        (New | Failed, Start) | (SwappedOut, SwapIn) | (Starting | Active, Vanish) => Queued,
+        (Queued | Starting | Active, SwapOut) | (Queued, Reject) | (Failed | Done, Modify) => SwappedOut,
+        (New | Queued | SwappedOut, Modify) => state,
+        (New | Queued | Starting | Active | SwappedOut | Failed, Terminate) => Terminated,
+        (Queued, Launch) => Starting,
+        (Starting | Active, Tell) => Active,
+        (Starting | Active, Complete) => Done,
+        (Starting | Active, Break) => Failed,
+        _ => return None,
+    })
+}
+
+/// Whether it has cores of the machine.
+pub const fn holds_cores(state: State) -> bool {
+    matches!(state, State::Starting | State::Active)
+}
+
+/// What can be done instead where [`next`] refuses a person's wish.
+pub const fn cure(state: State) -> &'static str {
+    match state {
+        State::New => "start it first",
+        State::Queued => "it starts by itself when cores are free; swap it out to keep it from that",
+        State::Starting | State::Active => "swap it out first",
+        State::SwappedOut => "swap it in to let it go on",
+        State::Terminated => "it has ended for good; run it again as a new one",
+        State::Failed => "start it to try again, or change its text first",
+        State::Done => "nothing is left to run; run it again as a new one, or change its text",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Event::{Break, Complete, Launch, Modify, Reject, Start, SwapIn, SwapOut, Tell, Terminate, Vanish};
+    use proptest::prelude::*;
+
+    const EVENTS: [Event; 11] =
+        [Start, SwapIn, SwapOut, Terminate, Modify, Reject, Launch, Tell, Complete, Break, Vanish];
+
+    /// Every state by every event, as section 2.2 of the thesis has it, with `done` beside it; `.` is refused.
+    #[test]
+    fn every_state_and_every_event() {
+        let table = "
+            new          queued .      .           terminated new         .           .        .      .    .      .
+            queued       .      .      swapped_out terminated queued      swapped_out starting .      .    .      .
+            starting     .      .      swapped_out terminated .           .           .        active done failed queued
+            active       .      .      swapped_out terminated .           .           .        active done failed queued
+            swapped_out  .      queued .           terminated swapped_out .           .        .      .    .      .
+            terminated   .      .      .           .          .           .           .        .      .    .      .
+            failed       queued .      .           terminated swapped_out .           .        .      .    .      .
+            done         .      .      .           .          swapped_out .           .        .      .    .      .";
+        let rows: Vec<Vec<&str>> =
+            table.trim().lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows.len(), State::ALL.len());
+        for (row, state) in rows.iter().zip(State::ALL) {
+            assert_eq!((row.len(), row[0]), (1 + EVENTS.len(), state.word()));
+            for (wanted, event) in row[1..].iter().zip(EVENTS) {
+                let found = next(state, event).map_or(".", State::word);
+                assert_eq!(found, *wanted, "{state:?} {event:?}");
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever happens, cores are taken by a launch only, and what is terminated stays so.
+        #[test]
+        fn cores_are_taken_by_a_launch_only(events in prop::collection::vec(prop::sample::select(&EVENTS[..]), 0..60)) {
+            let mut state = State::New;
+            for event in events {
+                let Some(after) = next(state, event) else { continue };
+                prop_assert!(!holds_cores(after) || holds_cores(state) || event == Launch);
+                prop_assert!(state != State::Terminated);
+                state = after;
+            }
+        }
+    }
+}

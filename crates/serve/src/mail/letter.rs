@@ -1,0 +1,123 @@
+//! What a mail says.
+
+use hol_network::Topology;
+use hol_testbed::mapping;
+
+use crate::experiment::{Experiment, State};
+use crate::reading::read;
+
+/// A mail without its addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// One line.
+    pub subject: String,
+    /// The rest, plain text.
+    pub body: String,
+}
+
+/// What is told of an experiment that was in state `from` before; with its `text`, what became of its nodes and links, as in
+/// appendix A of the thesis.
+pub fn letter(from: State, experiment: &Experiment, text: Option<&str>) -> Letter {
+    let Experiment { id, name, title, project, state, why, progress, .. } = experiment;
+    let reason = if why.is_empty() { String::new() } else { format!("Why: {why}\n") };
+    let runs = match progress.runs_wanted {
+        0 => String::new(),
+        wanted => format!("Runs: {} of {wanted} are done, {} failed.\n", progress.runs, progress.failed),
+    };
+    let tables = text.map_or(String::new(), |text| tables(text, experiment));
+    Letter {
+        // A title may hold whatever its writer wants; a header may not. RFC 5322, section 2.2
+        subject: format!("[{project}] {name} is {}", words(*state)).replace(['\r', '\n'], " "),
+        body: format!(
+            "Experiment {id}, {title}, of project {project} was {} and is {} since {}.\n{reason}{runs}{tables}",
+            words(from),
+            words(*state),
+            experiment.changed
+        ),
+    }
+}
+
+/// Emulab's tables of the network of the first point; nothing of a text that has none.
+fn tables(text: &str, experiment: &Experiment) -> String {
+    let Ok(asked) = read(&experiment.name, text, experiment.format, true) else { return String::new() };
+    let point = asked.experiment.points.first();
+    let Some(topology) = point.and_then(|point| Topology::new(&point.network).ok()) else {
+        return String::new();
+    };
+    let tables =
+        mapping(&topology).map(|section| format!("\n{}:\n{}", section.title, aligned(&section.rows)));
+    tables.concat()
+}
+
+/// Columns as wide as their widest cell.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|(column, cell)| format!("{cell:<0$}", width(column)));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+fn words(state: State) -> String {
+    state.word().replace('_', " ")
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::experiment::{Format, Links, Progress};
+
+    pub fn experiment() -> Experiment {
+        Experiment {
+            id: 7,
+            name: "loss".to_owned(),
+            title: "What loss does".to_owned(),
+            project: "transport".to_owned(),
+            owner: "ann".to_owned(),
+            state: State::SwappedOut,
+            why: "by ann".to_owned(),
+            priority: 0,
+            batch: true,
+            cores: 2,
+            idle_swap: None,
+            auto_swap: None,
+            study: None,
+            quick: false,
+            version: 1,
+            created: "2026-01-01T00:00:00Z".to_owned(),
+            changed: "2026-01-01T00:01:00Z".to_owned(),
+            format: Format::Toml,
+            progress: Progress { runs: 3, runs_wanted: 10, ..Progress::default() },
+            links: Links::of(7),
+        }
+    }
+
+    #[test]
+    fn a_mail_says_what_changed_and_why() {
+        let letter = letter(State::Active, &experiment(), None);
+        assert_eq!(letter.subject, "[transport] loss is swapped out");
+        let body = "Experiment 7, What loss does, of project transport was active and is swapped out since \
+             2026-01-01T00:01:00Z.\nWhy: by ann\nRuns: 3 of 10 are done, 0 failed.\n";
+        assert_eq!(letter.body, body);
+    }
+
+    #[test]
+    fn what_begins_is_told_with_its_nodes_and_links() {
+        let text = "transports = ['tcp']\n[network]\ndelay = '10ms'\nrate = '1Mbit'\n";
+        let body = letter(State::Starting, &experiment(), Some(text)).body;
+        for wanted in
+            ["Virtual Node Info:\n", "Virtual Lan/Link Info:\n", "  10.00", "Physical Lan/Link Info:\n"]
+        {
+            assert!(body.contains(wanted), "{wanted:?} is not in {body}");
+        }
+    }
+
+    /// RFC 5322, section 2.2: a name is not to add a header.
+    #[test]
+    fn a_subject_is_one_line() {
+        let named = Experiment { name: "x\r\nBcc: all@example.org".to_owned(), ..experiment() };
+        assert_eq!(letter(State::Active, &named, None).subject.lines().count(), 1);
+    }
+}

@@ -1,0 +1,188 @@
+//! Where mail goes. One thread brings it away, so that nobody waits for a mail server.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use lettre::message::Mailbox;
+use lettre::{Message, SmtpTransport, Transport};
+
+use super::letter::{Letter, letter};
+use crate::experiment::{Experiment, State};
+
+/// Mails that may wait for a slow server; more are dropped, which is said.
+const BACKLOG: usize = 1000;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where mail goes.
+#[derive(Debug, Clone, Default)]
+pub enum Post {
+    /// Nowhere.
+    #[default]
+    None,
+    /// Into this directory, a file for each.
+    Directory(PathBuf),
+    /// To a mail server: `smtp://HOST:PORT`, `smtps://USER:PASSWORD@HOST`, and the address of the sender.
+    Smtp(String, String),
+}
+
+/// Why there is no mail.
+#[derive(Debug, thiserror::Error)]
+pub enum PostError {
+    /// The URL of the mail server.
+    #[error("{0}: {1}; write smtp://HOST:PORT or smtps://USER:PASSWORD@HOST")]
+    Url(String, lettre::transport::smtp::Error),
+    /// The address of the sender.
+    #[error("{0}: {1}; write NAME@HOST")]
+    Address(String, lettre::address::AddressError),
+    /// The directory.
+    #[error("{0}: {1}; choose another directory for mail")]
+    Directory(PathBuf, io::Error),
+}
+
+/// Takes mail.
+#[derive(Debug)]
+pub struct Mailer(Option<Mutex<SyncSender<Change>>>);
+
+/// A change to be told.
+#[derive(Debug)]
+pub struct Change {
+    /// The address; empty if there is none.
+    pub to: String,
+    /// The state before.
+    pub from: State,
+    /// The experiment since then.
+    pub experiment: Experiment,
+    /// Its text, if what becomes of its nodes and links is to be told.
+    pub text: Option<String>,
+}
+
+/// How mail is brought away.
+enum Way {
+    Directory(PathBuf, u64),
+    Smtp(Box<SmtpTransport>, Mailbox),
+}
+
+impl Mailer {
+    /// Opens the way, with a thread that lives as long as it.
+    pub fn open(post: &Post) -> Result<Self, PostError> {
+        let way = match post {
+            Post::None => return Ok(Self(None)),
+            Post::Directory(dir) => {
+                std::fs::create_dir_all(dir).map_err(|e| PostError::Directory(dir.clone(), e))?;
+                Way::Directory(dir.clone(), 0)
+            }
+            Post::Smtp(url, sender) => {
+                let transport = SmtpTransport::from_url(url).map_err(|e| PostError::Url(url.clone(), e))?;
+                let sender = sender.parse().map_err(|e| PostError::Address(sender.clone(), e))?;
+                Way::Smtp(Box::new(transport.timeout(Some(PATIENCE)).build()), sender)
+            }
+        };
+        let (sender, inbox) = sync_channel(BACKLOG);
+        std::thread::spawn(move || deliver(way, &inbox));
+        Ok(Self(Some(Mutex::new(sender))))
+    }
+
+    /// Whether mail goes anywhere.
+    pub const fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells of a change. In a directory who has no address gets mail, too.
+    pub fn post(&self, change: Change) {
+        let Some(sender) = &self.0 else { return };
+        let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if sender.try_send(change).is_err() {
+            complain("too many wait; one is dropped");
+        }
+    }
+}
+
+fn deliver(mut way: Way, inbox: &Receiver<Change>) {
+    for Change { to, from, experiment, text } in inbox {
+        if let Err(problem) = way.bring(&to, &letter(from, &experiment, text.as_deref())) {
+            complain(&problem);
+        }
+    }
+}
+
+impl Way {
+    fn bring(&mut self, to: &str, letter: &Letter) -> Result<(), String> {
+        match self {
+            Self::Directory(dir, count) => {
+                *count += 1;
+                // Two servers' lives must not overwrite one another's mail.
+                let path = dir.join(format!("{}-{:06}.eml", crate::clock::now(), count));
+                let Letter { subject, body } = letter;
+                std::fs::write(&path, format!("To: {to}\nSubject: {subject}\n\n{body}"))
+                    .map_err(|e| format!("{}: {e}", path.display()))
+            }
+            Self::Smtp(..) if to.is_empty() => Ok(()),
+            Self::Smtp(transport, sender) => {
+                let message = Message::builder()
+                    .from(sender.clone())
+                    .to(to.parse().map_err(|e| format!("{to}: {e}"))?)
+                    .subject(&letter.subject)
+                    .body(letter.body.clone())
+                    .map_err(|e| e.to_string())?;
+                transport.send(&message).map(drop).map_err(|e| e.to_string())
+            }
+        }
+    }
+}
+
+fn complain(problem: &str) {
+    let _ = writeln!(io::stderr(), "error: mail: {problem}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::letter::tests::experiment;
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::net::TcpListener;
+
+    /// RFC 5321, as far as one mail needs it.
+    #[test]
+    fn a_mail_server_gets_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+            let mut got = Vec::new();
+            stream.write_all(b"220 test\r\n").unwrap();
+            while let Some(line) = lines.next() {
+                let answer: &[u8] = match line.as_str() {
+                    "DATA" => b"354 go on\r\n",
+                    "QUIT" => b"221 bye\r\n",
+                    _ => b"250 ok\r\n",
+                };
+                stream.write_all(answer).unwrap();
+                if line == "DATA" {
+                    got.extend(lines.by_ref().take_while(|line| line != "."));
+                    stream.write_all(b"250 taken\r\n").unwrap();
+                    return got;
+                }
+                got.push(line);
+            }
+            got
+        });
+        let post = Post::Smtp(format!("smtp://{address}"), "lab@example.org".to_owned());
+        let mailer = Mailer::open(&post).unwrap();
+        let to = "ann@example.org".to_owned();
+        mailer.post(Change { to, from: State::Active, experiment: experiment(), text: None });
+        let got = server.join().unwrap();
+        assert!(got.contains(&"RCPT TO:<ann@example.org>".to_owned()), "{got:?}");
+        assert!(got.contains(&"Subject: [transport] loss is swapped out".to_owned()), "{got:?}");
+    }
+
+    #[test]
+    fn what_is_no_mail_server_is_said() {
+        let open = |url: &str, sender: &str| Mailer::open(&Post::Smtp(url.to_owned(), sender.to_owned()));
+        assert!(open("gopher://x", "a@b").unwrap_err().to_string().contains("write smtp://"));
+        assert!(open("smtp://localhost", "nobody").unwrap_err().to_string().contains("write NAME@HOST"));
+    }
+}

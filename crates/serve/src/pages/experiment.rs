@@ -1,0 +1,98 @@
+//! One experiment: its life, and what comes of it.
+
+use axum::extract::State as Extract;
+use maud::{Markup, html};
+
+use super::layout::{Page, given};
+use super::visitor::{Apology, Visitor};
+use crate::api::Which;
+use crate::experiment::Experiment;
+use crate::leisure::at_leisure;
+use crate::server::Shared;
+
+/// What can be done, in the order of the thesis.
+const ACTIONS: [(&str, &str); 5] = [
+    ("start", "Start"),
+    ("swap-in", "Swap in"),
+    ("swap-out", "Swap out"),
+    ("edit", "Change"),
+    ("terminate", "Terminate"),
+];
+
+pub async fn page(
+    Extract(server): Extract<Shared>,
+    Visitor(viewer): Visitor,
+    Which(id): Which<i64>,
+) -> Result<Markup, Apology> {
+    let read = at_leisure(server, move |server| {
+        let own = server.experiment(&viewer, id)?;
+        Ok(Page { title: &own.title, here: "", script: "experiment" }.show(server, &viewer, &body(&own)))
+    });
+    Ok(read.await?)
+}
+
+fn body(own: &Experiment) -> Markup {
+    let Experiment { id, name, title, project, owner, .. } = own;
+    html! {
+        p.eyebrow { (project) " · " (name) }
+        h1 { (title) }
+        p.soft { "Experiment " (id) " of " (owner) ", came " time datetime=(own.created) { (own.created.get(..16).unwrap_or(&own.created).replace('T', " ")) } }
+        div.row { span id="state" class={ "state s-" (own.state.word()) } { (own.state.word().replace('_', " ")) } span.soft id="why" { (own.why) } }
+        progress id="progress" max="1" value=(own.progress.share) aria-label="progress" {}
+        p.soft id="left" {}
+        div.row {
+            @for (action, label) in ACTIONS { button type="button" data-do=(action) hidden { (label) } }
+            a.button.usual id="report" href=(own.links.report) hidden { "Report" }
+            a.button href={ "/new?of=" (id) "#text" } { "Use as a start" }
+            button type="button" id="share" { "Share" }
+            button type="button" id="delete" { "Delete" }
+        }
+        p.unseen id="spoken" role="status" {}
+        p.said id="say" role="status" {}
+        p id="shared" {}
+        section id="results" hidden aria-labelledby="results-heading" {
+            h2 id="results-heading" { "Results so far" }
+            div id="curves" {}
+            details { summary { "All points" } div id="points" {} }
+        }
+        (movie())
+        details id="log-part" hidden { summary { "Log" } pre id="log" tabindex="0" {} }
+        details id="files-part" hidden { summary { "Files" } ul.files id="files" {} }
+        (again())
+        dialog id="sure" aria-labelledby="sure-heading" {
+            form method="dialog" {
+                h2 id="sure-heading" { "Delete it with all its results?" }
+                div.row { button value="yes" { "Delete" } button value="no" autofocus { "Keep" } }
+            }
+        }
+        (given("experiment", own))
+    }
+}
+
+fn movie() -> Markup {
+    html! {
+        details id="movie-part" {
+            summary { "One run as a moving picture" }
+            form.row id="movie-load" {
+                label for="movie-point" { "Point" } input id="movie-point" type="number" min="0" value="0";
+                label for="movie-repetition" { "Repetition" } input id="movie-repetition" type="number" min="0" value="0";
+                button { "Show" }
+            }
+            p.said id="movie-said" role="status" {}
+            div id="movie" {}
+        }
+    }
+}
+
+fn again() -> Markup {
+    html! {
+        details {
+            summary { "Run it again with …" }
+            form id="again" {
+                label for="with" { "Keys and their values, one a line" }
+                textarea id="with" placeholder="network.delay = 40ms" spellcheck="false" {}
+                div.row { button { "Run again" } span.said id="again-said" role="status" {} }
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What people see: pages that read well by themselves, and that scripts make live.
+
+mod account;
+mod compare;
+mod experiment;
+mod home;
+mod layout;
+mod new;
+mod studies;
+mod visitor;
+
+use axum::Router;
+use axum::routing::get;
+
+use crate::server::Shared;
+
+/// The pages.
+pub fn routes() -> Router<Shared> {
+    Router::new()
+        .route("/", get(home::page))
+        .route("/new", get(new::page))
+        .route("/experiments/{id}", get(experiment::page))
+        .route("/compare", get(compare::page))
+        .route("/studies", get(studies::page))
+        .route("/login", get(account::login))
+        .route("/register", get(account::register))
+        .route("/account", get(account::page))
+}

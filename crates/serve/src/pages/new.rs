@@ -1,0 +1,198 @@
+//! A new experiment: a question, a drawing and a text that turn into one another.
+
+use axum::extract::State as Extract;
+use hol_workloads::Kind;
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
+
+use super::layout::{Page, field, given};
+use super::visitor::{Apology, Visitor};
+use crate::api::Wanted;
+use crate::draft;
+use crate::experiment::Format;
+use crate::leisure::at_leisure;
+use crate::refusal::Refusal;
+use crate::server::{Server, Shared};
+use crate::viewer::Viewer;
+
+/// What is asked before anybody asks anything.
+const START: &str = "\
+title = \"TCP and SCTP under loss\"
+transports = [\"tcp\", \"sctp:streams=8\"]
+
+[network]
+rate = \"100Mbit\"
+delay = \"10ms\"
+loss = \"1%\"
+
+[workload]
+kind = \"simco\"
+rate = \"100/s\"
+";
+
+/// The fields of the form: key, label, what it is if it is left out.
+type Field = (&'static str, &'static str, &'static str);
+const PATH: [Field; 4] = [
+    ("network.delay", "Delay, one way", "10ms"),
+    ("network.loss", "Loss", "0%"),
+    ("network.rate", "Rate", "100Mbit"),
+    ("network.queue", "Queue", "1000p"),
+];
+const APPLICATION: [Field; 4] = [
+    ("workload.kind", "What it does", "simco"),
+    ("workload.rate", "Messages a second", "100/s"),
+    ("workload.arrivals", "Spaced", "periodic"),
+    ("workload.size", "Size of a message", "128B"),
+];
+const EFFORT: [Field; 4] = [
+    ("messages", "Messages", "10000"),
+    ("repetitions", "Repetitions", "10"),
+    ("seed", "Seed", "1"),
+    ("world", "World", "model"),
+];
+
+/// What to begin with.
+#[derive(Debug, Deserialize)]
+pub struct Begin {
+    /// The text of this experiment.
+    of: Option<i64>,
+    /// Whether that experiment gets the text back.
+    edit: Option<u8>,
+}
+
+#[derive(Serialize)]
+struct Start {
+    text: String,
+    format: Format,
+    /// The experiment that gets the text back.
+    id: Option<i64>,
+}
+
+pub async fn page(
+    Extract(server): Extract<Shared>,
+    Visitor(viewer): Visitor,
+    Wanted(begin): Wanted<Begin>,
+) -> Result<Markup, Apology> {
+    let read = at_leisure(server, move |server| {
+        let start = start(server, &viewer, &begin)?;
+        let projects = server.store.projects(viewer.id, false)?;
+        let projects =
+            projects.into_iter().filter(|own| own.is_member && own.is_approved).map(|own| own.name);
+        let body = body(&start, &projects.collect::<Vec<_>>());
+        let title = if start.id.is_some() { "Change" } else { "New experiment" };
+        Ok(Page { title, here: "/new", script: "new" }.show(server, &viewer, &body))
+    });
+    Ok(read.await?)
+}
+
+fn start(server: &Server, viewer: &Viewer, begin: &Begin) -> Result<Start, Refusal> {
+    let Some(id) = begin.of else {
+        return Ok(Start { text: START.to_owned(), format: Format::Toml, id: None });
+    };
+    server.entry(viewer, id)?;
+    let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
+    Ok(Start { text: text.text, format: text.format, id: begin.edit.map(|_| id) })
+}
+
+fn body(start: &Start, projects: &[String]) -> Markup {
+    let keys = draft::keys();
+    html! {
+        h1 { @if let Some(id) = start.id { "Change experiment " (id) } @else { "New experiment" } }
+        div role="tablist" aria-label="Three ways to say it" {
+            @for (name, label) in [("question", "Question"), ("drawing", "Drawing"), ("text", "Text")] {
+                button type="button" role="tab" id={ (name) "-tab" } data-tab=(name) aria-controls={ (name) "-panel" } { (label) }
+            }
+        }
+        div role="tabpanel" id="question-panel" aria-labelledby="question-tab" { (question()) }
+        div role="tabpanel" id="drawing-panel" aria-labelledby="drawing-tab" hidden { div id="drawing-view" {} }
+        div role="tabpanel" id="text-panel" aria-labelledby="text-tab" hidden { (text()) }
+        ul id="faults" hidden role="alert" {}
+        p.said id="say" role="status" {}
+        (before())
+        (send(start, projects))
+        datalist id="all-transports" { @for spec in keys.transports { option value=(spec) {} } }
+        datalist id="kinds" { @for kind in Kind::all() { option value=(kind.workload().name()) {} } }
+        (given("keys", &keys))
+        (given("start", start))
+    }
+}
+
+fn question() -> Markup {
+    html! {
+        div id="question-view" {
+            fieldset {
+                legend { "What is compared" }
+                ul id="transports" {}
+                button type="button" class="small" id="add-transport" { "Add a transport" }
+            }
+            @for (legend, fields) in [("Over which path", PATH), ("What the application does", APPLICATION), ("How often", EFFORT)] {
+                fieldset { legend { (legend) } div.fields { @for one in fields { (input(one)) } } }
+            }
+            p.soft { "Several values with commas between them, as in 0%, 1%, 2%, are compared as well." }
+            div.line { pre id="line" tabindex="0" {} button type="button" id="copy" { "Copy" } }
+        }
+    }
+}
+
+fn input((key, label, usual): Field) -> Markup {
+    let id = key.replace('.', "-");
+    let list = match key {
+        "workload.kind" => Some("kinds"),
+        _ => None,
+    };
+    field(
+        label,
+        &html! { input id=(id) data-key=(key) placeholder=(usual) list=[list] autocomplete="off" spellcheck="false"; },
+        &id,
+    )
+}
+
+fn text() -> Markup {
+    html! {
+        div.tools role="toolbar" aria-label="Language" {
+            button type="button" data-format="toml" { "Experiment file" }
+            button type="button" data-format="ns" { "ns script" }
+            span.gap {}
+            input.unseen type="file" id="file" accept=".toml,.ns,.tcl,text/plain";
+            label.button for="file" { "Open a file" }
+        }
+        div id="editor" {}
+    }
+}
+
+/// What it takes to run it.
+fn before() -> Markup {
+    html! {
+        section id="plan" hidden aria-labelledby="plan-heading" {
+            h2 id="plan-heading" { "Before it runs" }
+            p id="sizes" {}
+            ul id="cannot" {}
+            ul id="ignored" {}
+            details id="mapping" { summary { "Nodes, lines and addresses" } div.tables {} }
+        }
+    }
+}
+
+fn send(start: &Start, projects: &[String]) -> Markup {
+    html! {
+        form id="send" {
+            @if start.id.is_none() {
+                div.fields {
+                    (field("Name", &html! { input id="name" name="name" autocomplete="off" placeholder="from the title" pattern="[A-Za-z0-9._\\-]+"; }, "name"))
+                    @if projects.len() > 1 {
+                        (field("Project", &html! { select id="project" name="project" { @for own in projects { option { (own) } } } }, "project"))
+                    }
+                    (field("Priority", &html! { input id="priority" name="priority" type="number" min="-1000" max="1000" value="0"; }, "priority"))
+                }
+            }
+            div.check {
+                input type="checkbox" id="batch" name="batch" checked hidden[start.id.is_some()];
+                @if start.id.is_none() { label for="batch" { "wait for free cores, rather than be rejected" } }
+            }
+            div.row {
+                button.usual type="submit" id="submit" { @if start.id.is_some() { "Save" } @else { "Run" } }
+                button type="button" id="hold" hidden[start.id.is_some()] { "Keep, do not start" }
+            }
+        }
+    }
+}

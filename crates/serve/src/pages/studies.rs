@@ -1,0 +1,23 @@
+//! The studies that come with the program, each one click from running.
+
+use axum::extract::State as Extract;
+use hol_lab::Study;
+use maud::{Markup, html};
+
+use super::layout::Page;
+use super::visitor::Visitor;
+use crate::server::Shared;
+
+pub async fn page(Extract(server): Extract<Shared>, Visitor(viewer): Visitor) -> Markup {
+    let body = html! {
+        h1 { "Studies" }
+        p.soft { "Published evaluations as experiments, figures and claims. A run here does a twentieth of the messages, which is enough for a first look." }
+        p.said id="say" role="status" {}
+        ul.cards {
+            @for (name, title) in Study::all() {
+                li { b { (name) } p { (title) } button type="button" data-study=(name) aria-label={ "run " (name) } { "Run" } }
+            }
+        }
+    };
+    Page { title: "Studies", here: "/studies", script: "home" }.show(&server, &viewer, &body)
+}

@@ -1,0 +1,122 @@
+//! What people do with their accounts.
+
+use std::sync::{MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::accounts::attempts::Attempts;
+use crate::accounts::{key, password};
+use crate::clock::now;
+use crate::events::Kind;
+use crate::refusal::Refusal;
+use crate::server::{LOCAL, Server};
+use crate::store::{KeyKind, User};
+use crate::submission::check_name;
+use crate::viewer::Viewer;
+
+/// Seconds that a session lasts.
+pub const SESSION: i64 = 7 * 86_400;
+/// Tokens of a person.
+const MOST_TOKENS: usize = 50;
+
+/// A name and a password.
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Login {
+    /// Who.
+    pub name: String,
+    /// The password.
+    pub password: String,
+}
+
+/// A new account.
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Registration {
+    /// Letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// Where mail goes.
+    pub mail: String,
+    /// At least 8 characters.
+    pub password: String,
+    /// A project to be in, whose leader decides.
+    pub project: Option<String>,
+}
+
+impl Server {
+    /// Begins a session: its key.
+    pub fn log_in(&self, login: &Login) -> Result<String, Refusal> {
+        let name = login.name.to_lowercase();
+        if let Some(seconds) = self.attempts().wait(&name, now()) {
+            return Err(Refusal::too_many("too many wrong passwords", seconds));
+        }
+        let found = self.store.credentials(&login.name)?;
+        if !password::is_right(&login.password, found.as_ref().map(|found| found.password.as_str())) {
+            self.attempts().wrong(&name, now());
+            return Err(Refusal::unauthorized("the name or the password is wrong"));
+        }
+        self.attempts().right(&name);
+        let found = found.ok_or_else(Refusal::not_found)?;
+        let key = key::fresh()?;
+        self.store.add_key(&key::digest(&key), found.id, (KeyKind::Session, ""), now(), now() + SESSION)?;
+        Ok(key)
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes an account.
+    pub fn register(&self, new: &Registration, is_administrator: bool) -> Result<(), Refusal> {
+        check_name(&new.name)?;
+        check_mail(&new.mail)?;
+        let taken = || Refusal::conflict("the name is taken", "choose another");
+        if new.name.eq_ignore_ascii_case(LOCAL) {
+            return Err(taken());
+        }
+        let hash = password::hash(&new.password)?;
+        let user = User { name: new.name.clone(), mail: new.mail.clone(), is_administrator };
+        let id = self.store.add_user(&user, &hash, now())?.ok_or_else(taken)?;
+        if let Some(project) = &new.project {
+            self.store.ask_to_join(project, id)?;
+        }
+        Ok(())
+    }
+
+    /// A token for a program.
+    pub fn issue(&self, viewer: &Viewer, name: &str, days: u32) -> Result<String, Refusal> {
+        if self.store.tokens(viewer.id)?.len() >= MOST_TOKENS {
+            return Err(Refusal::conflict(format!("there are {MOST_TOKENS} tokens"), "revoke one first"));
+        }
+        let key = key::fresh()?;
+        let expires = now() + i64::from(days) * 86_400;
+        self.store.add_key(&key::digest(&key), viewer.id, (KeyKind::Token, name), now(), expires)?;
+        Ok(key)
+    }
+
+    /// The project called `name`, if `viewer` leads it.
+    pub(crate) fn led(&self, viewer: &Viewer, name: &str) -> Result<i64, Refusal> {
+        let (project, leader) = self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)?;
+        if leader != viewer.id {
+            return Err(Refusal::forbidden(format!("{} does not lead {name}", viewer.name)));
+        }
+        Ok(project)
+    }
+
+    /// Ends all streams: whoever may still watch comes back and is looked at anew.
+    pub(crate) fn end_streams(&self) {
+        self.hub.tell(0, 0, Kind::Closed, &());
+    }
+}
+
+/// Good enough to be given to a mail server, which knows better.
+fn check_mail(mail: &str) -> Result<(), Refusal> {
+    let address: Result<lettre::Address, _> = mail.parse();
+    let cure = "write NAME@HOST, or nothing to get no mail";
+    if mail.is_empty() || (mail.len() <= 254 && address.is_ok()) {
+        Ok(())
+    } else {
+        Err(Refusal::bad("this is no address for mail", cure))
+    }
+}

@@ -1,0 +1,163 @@
+//! Who starts, who waits and why, and who is rejected.
+//!
+//! The line is by priority, then by age, and nobody overtakes: a small one that passes a large one would keep it waiting for ever.
+
+use std::cmp::Reverse;
+
+/// More than this are not counted: else a line of thousands would have other reasons each time that one starts.
+const MANY: u32 = 9;
+
+/// Somebody who wants to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Which experiment.
+    pub id: i64,
+    /// Higher ones come first.
+    pub priority: i64,
+    /// Since when, in seconds of any clock; older ones come first.
+    pub since: i64,
+    /// Whether it waits; if not, it starts now or not at all.
+    pub batch: bool,
+    /// Cores that it asks for.
+    pub cores: u32,
+    /// What else keeps it, such as a process of before that has not ended.
+    pub obstacle: Option<String>,
+}
+
+/// What becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has its cores.
+    Start,
+    /// It waits: why.
+    Wait(String),
+    /// It does not start: why, and the cure.
+    Reject(String),
+}
+
+/// Decides about all that wait on a machine of `cores`, of which `taken` are not free.
+pub fn decide(mut waiting: Vec<Waiting>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
+    waiting.sort_by_key(|one| (Reverse(one.priority), one.since, one.id));
+    let mut free = cores.saturating_sub(taken);
+    let mut ahead = 0_u32;
+    let mut verdicts = Vec::with_capacity(waiting.len());
+    for one in waiting {
+        let verdict = one.verdict(cores, free, ahead);
+        match verdict {
+            Verdict::Start => free -= one.cores,
+            // What is kept by something else does not keep the others.
+            Verdict::Wait(_) if one.obstacle.is_none() => ahead += 1,
+            Verdict::Wait(_) | Verdict::Reject(_) => (),
+        }
+        verdicts.push((one.id, verdict));
+    }
+    verdicts
+}
+
+impl Waiting {
+    fn verdict(&self, cores: u32, free: u32, ahead: u32) -> Verdict {
+        let wanted = self.cores;
+        if wanted > cores {
+            return Verdict::Reject(format!(
+                "it asks for {}, and this machine has {cores}; ask for fewer",
+                counted(wanted)
+            ));
+        }
+        if let Some(obstacle) = &self.obstacle {
+            return Verdict::Wait(obstacle.clone());
+        }
+        let why = match (ahead, wanted > free) {
+            (0, false) => return Verdict::Start,
+            (0, true) => format!("it asks for {}, and {free} of {cores} are free", counted(wanted)),
+            (1, _) => "one experiment is before it".to_owned(),
+            (2..=MANY, _) => format!("{ahead} experiments are before it"),
+            (_, _) => format!("more than {MANY} experiments are before it"),
+        };
+        if self.batch {
+            Verdict::Wait(why)
+        } else {
+            Verdict::Reject(format!("{why}, and it is not to wait; swap it in later, or let it wait"))
+        }
+    }
+}
+
+fn counted(cores: u32) -> String {
+    if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn one(id: i64, priority: i64, cores: u32) -> Waiting {
+        Waiting { id, priority, since: id, batch: true, cores, obstacle: None }
+    }
+
+    fn starts(verdicts: &[(i64, Verdict)]) -> Vec<i64> {
+        verdicts.iter().filter(|(_, v)| *v == Verdict::Start).map(|(id, _)| *id).collect()
+    }
+
+    #[test]
+    fn priority_comes_before_age() {
+        let waiting = vec![one(1, 0, 2), one(2, 5, 2), one(3, 5, 2)];
+        assert_eq!(starts(&decide(waiting, 4, 0)), [2, 3]);
+    }
+
+    #[test]
+    fn nobody_overtakes_one_that_needs_more() {
+        let verdicts = decide(vec![one(1, 0, 4), one(2, 0, 1)], 4, 1);
+        assert_eq!(starts(&verdicts), [0_i64; 0]);
+        assert_eq!(verdicts[0].1, Verdict::Wait("it asks for 4 cores, and 3 of 4 are free".to_owned()));
+        assert_eq!(verdicts[1].1, Verdict::Wait("one experiment is before it".to_owned()));
+    }
+
+    #[test]
+    fn those_far_behind_are_not_told_each_step() {
+        let waiting: Vec<Waiting> = (1..=12).map(|id| one(id, 0, 2)).collect();
+        let whys: Vec<Verdict> = decide(waiting, 2, 1).into_iter().map(|(_, verdict)| verdict).collect();
+        assert_eq!(whys[9], Verdict::Wait("9 experiments are before it".to_owned()));
+        assert_eq!(whys[10], Verdict::Wait("more than 9 experiments are before it".to_owned()));
+        assert_eq!(whys[10], whys[11]);
+    }
+
+    #[test]
+    fn more_than_the_machine_has_is_rejected_and_keeps_nobody() {
+        let verdicts = decide(vec![one(1, 9, 5), one(2, 0, 4)], 4, 0);
+        assert!(matches!(&verdicts[0].1, Verdict::Reject(why) if why.contains("this machine has 4")));
+        assert_eq!(starts(&verdicts), [2]);
+    }
+
+    #[test]
+    fn one_that_is_not_to_wait_starts_or_is_rejected() {
+        let now = |cores| Waiting { batch: false, ..one(1, 0, cores) };
+        assert_eq!(decide(vec![now(2)], 2, 0)[0].1, Verdict::Start);
+        assert!(
+            matches!(&decide(vec![now(2)], 2, 1)[0].1, Verdict::Reject(why) if why.contains("swap it in later"))
+        );
+    }
+
+    #[test]
+    fn an_obstacle_keeps_one_and_nobody_else() {
+        let kept = Waiting { obstacle: Some("busy".to_owned()), ..one(1, 9, 1) };
+        let verdicts = decide(vec![kept, one(2, 0, 1)], 1, 0);
+        assert_eq!(verdicts, [(1, Verdict::Wait("busy".to_owned())), (2, Verdict::Start)]);
+    }
+
+    proptest! {
+        /// What starts fits, and whoever asks for no more than the machine has is first at some time.
+        #[test]
+        fn cores_are_never_given_twice_and_nobody_starves(
+            asks in prop::collection::vec((1_u32..6, -2_i64..3), 1..20), cores in 1_u32..6, taken in 0_u32..6,
+        ) {
+            let waiting: Vec<Waiting> = asks.iter().zip(1..).map(|((cores, p), id)| one(id, *p, *cores)).collect();
+            let of = |id: i64| waiting[id as usize - 1].cores;
+            let verdicts = decide(waiting.clone(), cores, taken);
+            prop_assert_eq!(verdicts.len(), waiting.len());
+            let given: u32 = starts(&verdicts).into_iter().map(of).sum();
+            prop_assert!(given + taken <= cores.max(taken));
+            let able = waiting.iter().filter(|one| one.cores <= cores).count();
+            prop_assert_eq!(starts(&decide(waiting, cores, 0)).is_empty(), able == 0);
+        }
+    }
+}

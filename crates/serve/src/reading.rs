@@ -1,0 +1,166 @@
+//! Reads the text of an experiment that somebody sent: what it asks, or what is wrong with it and where.
+
+use axum::http::StatusCode;
+use hol_lab::{Experiment, InputError, LabError, Source};
+
+use crate::experiment::Format;
+use crate::refusal::{Problem, Refusal};
+
+/// The longest text that is read, in octets.
+pub const LONGEST_TEXT: usize = 1 << 20;
+
+/// Octets that are read at most, over all combinations of a sweep: 10,000 points of a usual text are a third of it.
+const MOST_WORK: usize = 64 << 20;
+
+/// What a text asks.
+#[derive(Debug)]
+pub struct Asked {
+    /// Its points and the rest.
+    pub experiment: Experiment,
+}
+
+/// Reads `text`, which is called `name`. It may name no file: it comes from afar, and the server's disk is none of its business.
+/// Programs need `may_run_programs`.
+pub fn read(name: &str, text: &str, format: Format, may_run_programs: bool) -> Result<Asked, Refusal> {
+    check_size(text, format)?;
+    // Looked at first: to read a [[program]] is to look whether its files are there.
+    if !may_run_programs && names_programs(text, format) {
+        return Err(no_programs());
+    }
+    let experiment = parse(name, text, format).map_err(|error| Refusal::unreadable(vec![problem(&error)]))?;
+    if !may_run_programs && experiment.points.iter().any(|point| point.workload.is_programs()) {
+        return Err(no_programs());
+    }
+    Ok(Asked { experiment })
+}
+
+/// Refuses what takes too long to read: each combination of a sweep is a reading of the whole text.
+pub fn check_size(text: &str, format: Format) -> Result<(), Refusal> {
+    if text.len() > LONGEST_TEXT {
+        return Err(Refusal::too_large(format!("the text is longer than {} MiB", LONGEST_TEXT >> 20)));
+    }
+    let combinations = said(text, format).map_or(1, |said| combinations(&said));
+    if combinations.saturating_mul(text.len()) > MOST_WORK {
+        let problem = format!("{combinations} combinations of a text of {} octets are too many", text.len());
+        return Err(Refusal::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            problem,
+            "sweep fewer values, or use `hol run` on a machine of yours",
+        ));
+    }
+    Ok(())
+}
+
+/// About how many combinations the axes of a text have; 1 if it has none, or is none.
+fn combinations(text: &str) -> usize {
+    let Ok(table) = text.parse::<toml::Table>() else { return 1 };
+    let lengths =
+        |axes: &toml::Table| axes.values().filter_map(|list| Some(list.as_array()?.len())).collect();
+    let of_table = |value: &toml::Value| value.as_table().map_or(Vec::new(), lengths);
+    let mut axes: Vec<usize> = table.get("sweep").map_or(Vec::new(), of_table);
+    let zips = match table.get("zip") {
+        Some(toml::Value::Array(zips)) => zips.iter().collect(),
+        zip => Vec::from_iter(zip),
+    };
+    // Lists of a zip advance together.
+    axes.extend(zips.into_iter().filter_map(|zip| of_table(zip).into_iter().max()));
+    axes.into_iter().fold(1, |all, length| all.saturating_mul(length.max(1)))
+}
+
+fn parse(name: &str, text: &str, format: Format) -> Result<Experiment, LabError> {
+    let file = format!("{name}.{}", format.word());
+    let source = match format {
+        Format::Toml => Source::new(file, text),
+        Format::Ns => Source::of_script(&file, text.to_owned())?,
+    };
+    Ok(Experiment::parse(name, &source)?)
+}
+
+/// The experiment file in a text: of a script what it sends over its network.
+fn said(text: &str, format: Format) -> Option<String> {
+    match format {
+        Format::Toml => Some(text.to_owned()),
+        Format::Ns => Some(Source::of_script("script.ns", text.to_owned()).ok()?.text().to_owned()),
+    }
+}
+
+pub fn names_programs(text: &str, format: Format) -> bool {
+    let keys = said(text, format).and_then(|said| said.parse::<toml::Table>().ok());
+    keys.is_some_and(|keys| keys.contains_key("program") || keys.contains_key("root"))
+}
+
+pub fn no_programs() -> Refusal {
+    let problem = "an experiment with programs would read files of this server's machine";
+    Refusal::unreadable(vec![Problem {
+        line: None,
+        column: None,
+        message: problem.to_owned(),
+        cure: "use a workload, or ask whoever runs the server to start it with --programs".to_owned(),
+    }])
+}
+
+/// A problem with its place, where the error has one: `file:line:column`.
+pub fn problem(error: &LabError) -> Problem {
+    let LabError::Input(InputError { place, problem }) = error else {
+        return Problem { line: None, column: None, message: error.to_string(), cure: String::new() };
+    };
+    let mut parts = place.rsplitn(3, ':').map(str::parse::<u32>);
+    let (line, column) = match (parts.next(), parts.next()) {
+        (Some(Ok(column)), Some(Ok(line))) => (Some(line), Some(column)),
+        (Some(Ok(line)), _) => (Some(line), None),
+        _ => (None, None),
+    };
+    let (message, cure) = problem.split_once("; ").unwrap_or((problem, ""));
+    Problem { line, column, message: message.to_owned(), cure: cure.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str, format: Format) -> Problem {
+        read("test", text, format, false).unwrap_err().problems[0].clone()
+    }
+
+    #[test]
+    fn a_mistake_has_its_place() {
+        let problem = refused("transports = ['tcp']\nmessages = -1\n", Format::Toml);
+        assert_eq!((problem.line, problem.column), (Some(2), Some(12)), "{problem:?}");
+        assert!(refused("set ns [new Simulator]\nnonsense\n", Format::Ns).line.is_some());
+    }
+
+    #[test]
+    fn files_of_the_server_are_not_looked_at() {
+        let texts = [
+            "transports = ['tcp']\ntopology = '/etc/passwd'\n",
+            "transports = ['tcp']\nroot = '/etc'\n",
+            "transports = ['tcp']\n[[program]]\nnode = 'client'\ncommand = 'cat /etc/shadow'\n",
+            "transports = ['tcp']\nprogram = [{node='client', command='x', files={'/x'={from='/nowhere'}}}]\n",
+        ];
+        for text in texts {
+            let problem = refused(text, Format::Toml);
+            assert!(!problem.message.contains("root:"), "{problem:?}");
+            assert!(!problem.message.contains("No such file"), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn combinations_are_counted_before_they_are_made() {
+        assert_eq!(
+            combinations("a = 1\n[sweep]\n'x' = [1, 2, 3]\ny = [1, 2]\n[[zip]]\nb = [1, 2]\nc = [3, 4]\n"),
+            12
+        );
+        assert_eq!(combinations("[zip]\nb = [1, 2, 3]\n"), 3);
+        assert_eq!(combinations("nothing of it"), 1);
+        let list = format!("[{}]", "1,".repeat(40_000));
+        let sweep = format!("transports = ['tcp']\n[sweep]\na = {list}\nb = {list}\n");
+        let refused = read("test", &sweep, Format::Toml, true).unwrap_err();
+        assert!(refused.to_string().contains("1600000000 combinations"), "{refused}");
+    }
+
+    #[test]
+    fn a_long_text_is_refused_before_it_is_read() {
+        let refused = read("test", &"#".repeat(LONGEST_TEXT + 1), Format::Toml, true).unwrap_err();
+        assert_eq!(refused.status, axum::http::StatusCode::PAYLOAD_TOO_LARGE);
+    }
+}

@@ -1,0 +1,31 @@
+//! Every path that the server answers.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+
+use crate::guard::guard;
+use crate::reading::LONGEST_TEXT;
+use crate::refusal::Refusal;
+use crate::server::Shared;
+use crate::{api, bundle, pages, shared};
+
+/// JSON may write an octet of text as six: `\u0000`.
+const LONGEST_BODY: usize = 6 * LONGEST_TEXT + (64 << 10);
+
+/// All of them over one server.
+pub fn router(server: Shared) -> Router {
+    Router::new()
+        .merge(pages::routes())
+        .merge(bundle::routes())
+        .merge(shared::routes())
+        .merge(api::routes().0)
+        .fallback(async || Refusal::not_found())
+        .method_not_allowed_fallback(async || {
+            let status = axum::http::StatusCode::METHOD_NOT_ALLOWED;
+            Refusal::new(status, "this is not done here", "/api/openapi.json says what is")
+        })
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(from_fn_with_state(server.clone(), guard))
+        .with_state(server)
+}

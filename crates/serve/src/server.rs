@@ -1,0 +1,278 @@
+//! What every request sees, and what it can do. All of it is plain code that waits for the disk; the edge calls it where that is allowed.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::accounts::attempts::Attempts;
+use crate::clock::now;
+use crate::events::{Hub, Kind};
+use crate::experiment::{Experiment, State};
+use crate::jobs::{self, Note};
+use crate::lifecycle::{Event, cure};
+use crate::mail::{self, Mailer};
+use crate::refusal::Refusal;
+use crate::store::{Entry, Moved, Store, StoreError, User};
+use crate::turns::Turns;
+use crate::viewer::Viewer;
+
+/// The server, shared by all requests.
+pub type Shared = Arc<Server>;
+
+/// Who comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Whoever reaches it: it listens on loopback.
+    Open,
+    /// Who has an account.
+    Accounts,
+}
+
+/// How the server is set up.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where everything is kept.
+    pub state: PathBuf,
+    /// The `hol` that runs experiments.
+    pub program: PathBuf,
+    /// Cores that experiments may have.
+    pub cores: u32,
+    /// Who comes in.
+    pub access: Access,
+    /// Whether experiments may have programs.
+    pub may_run_programs: bool,
+    /// Names by which it may be called, beside addresses and localhost.
+    pub names: Vec<String>,
+    /// Whether browsers come by TLS.
+    pub is_secure: bool,
+}
+
+/// A state directory and what goes on in it.
+#[derive(Debug)]
+pub struct Server {
+    /// How it is set up.
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) hub: Hub,
+    pub(crate) attempts: Mutex<Attempts>,
+    pub(crate) turns: Turns,
+    /// The one person there is where nobody logs in.
+    pub(crate) local: Option<Viewer>,
+    mailer: Mailer,
+    notes: Sender<Note>,
+    /// One report is drawn at a time.
+    drawing: Mutex<()>,
+    /// Held as long as the server lives: two of them would start everything twice.
+    _lock: File,
+}
+
+/// Which experiments of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Filter {
+    /// Only those in this state.
+    pub state: Option<State>,
+    /// At most so many.
+    pub limit: usize,
+    /// Only those that came before this one.
+    pub before: Option<i64>,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { state: None, limit: 100, before: None }
+    }
+}
+
+/// Why a state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// Its database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The directory.
+    #[error("{0}: {1}; choose another place with --state DIR")]
+    Directory(PathBuf, std::io::Error),
+    /// Another server has it.
+    #[error("{0}: another hol serve has it; stop that one, or choose another place with --state DIR")]
+    Taken(PathBuf),
+    /// What is there cannot be read or changed.
+    #[error("the database: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+impl Server {
+    /// Opens the state directory. What had cores when the last server ended is in the queue again.
+    pub fn open(config: Config, mailer: Mailer, notes: Sender<Note>) -> Result<Self, StateError> {
+        let lock = lock(&config.state)?;
+        let store = Store::open(&config.state.join("lab.db"))?;
+        let local = if config.access == Access::Open { Some(settle_local(&store)?) } else { None };
+        let server = Self {
+            config,
+            store,
+            hub: Hub::default(),
+            attempts: Mutex::default(),
+            turns: Turns::default(),
+            local,
+            mailer,
+            notes,
+            drawing: Mutex::default(),
+            _lock: lock,
+        };
+        for id in server.store.holding()? {
+            server.happen(id, Event::Vanish, "the server was stopped, and it goes on where it was");
+        }
+        Ok(server)
+    }
+
+    /// The experiments that `viewer` may see, the newest first.
+    pub fn experiments(&self, viewer: &Viewer, filter: &Filter) -> Result<Vec<Experiment>, Refusal> {
+        Ok(self.store.list(viewer.id, filter)?)
+    }
+
+    /// How many experiments that `viewer` may see are in each state.
+    pub fn counts(&self, viewer: &Viewer) -> Result<Vec<(State, u64)>, Refusal> {
+        Ok(self.store.counts(viewer.id)?)
+    }
+
+    /// Cores that nobody has now.
+    pub fn free_cores(&self) -> Result<u32, Refusal> {
+        let mut taken = 0;
+        for id in self.store.holding()? {
+            taken += self.store.entry(id)?.map_or(0, |entry| entry.experiment.cores);
+        }
+        Ok(self.config.cores.saturating_sub(taken))
+    }
+
+    /// Experiment `id`, if `viewer` may see it: what is invisible is not there.
+    pub fn experiment(&self, viewer: &Viewer, id: i64) -> Result<Experiment, Refusal> {
+        self.entry(viewer, id).map(|entry| entry.experiment)
+    }
+
+    pub(crate) fn entry(&self, viewer: &Viewer, id: i64) -> Result<Entry, Refusal> {
+        self.store.visible(viewer.id, id)?.ok_or_else(Refusal::not_found)
+    }
+
+    /// The same, if `viewer` may change it: its owner, and who leads its project.
+    pub(crate) fn own(&self, viewer: &Viewer, id: i64) -> Result<Entry, Refusal> {
+        let entry = self.entry(viewer, id)?;
+        if [entry.owner, entry.leader].contains(&viewer.id) {
+            return Ok(entry);
+        }
+        let whose = format!("experiment {id} is {}'s", entry.experiment.owner);
+        Err(Refusal::forbidden(whose))
+    }
+
+    /// Does to an experiment what a person wants.
+    pub fn act(&self, viewer: &Viewer, id: i64, event: Event) -> Result<Experiment, Refusal> {
+        self.own(viewer, id)?;
+        let why = match event {
+            Event::SwapOut | Event::Terminate => format!("by {}", viewer.name),
+            _ => String::new(),
+        };
+        match self.store.apply(id, event, &why, now())? {
+            None => Err(Refusal::not_found()),
+            Some(Err(state)) => {
+                Err(Refusal::conflict(format!("experiment {id} is {}", state.word()), cure(state)))
+            }
+            Some(Ok(moved)) => {
+                self.announce(&moved);
+                Ok(moved.entry.experiment)
+            }
+        }
+    }
+
+    /// Lets something happen that nobody asked for; it may come too late.
+    pub(crate) fn happen(&self, id: i64, event: Event, why: &str) {
+        match self.store.apply(id, event, why, now()) {
+            Ok(Some(Ok(moved))) => self.announce(&moved),
+            Ok(_) => (),
+            Err(problem) => self.complain(&problem),
+        }
+    }
+
+    /// Says why experiments wait.
+    pub(crate) fn explain(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
+        self.store.explain(whys)?;
+        for (id, _) in whys.iter().filter(|_| self.hub.watchers() > 0) {
+            if let Some(entry) = self.store.entry(*id)? {
+                self.hub.tell(*id, entry.project, Kind::State, &entry.experiment);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells watchers, writes mail, and lets the queue look again.
+    pub(crate) fn announce(&self, moved: &Moved) {
+        let experiment = &moved.entry.experiment;
+        self.hub.tell(experiment.id, moved.entry.project, Kind::State, experiment);
+        if moved.from != experiment.state
+            && self.mailer.is_open()
+            && let Err(problem) = self.write_mail(moved)
+        {
+            self.complain(&problem);
+        }
+        self.look();
+    }
+
+    fn write_mail(&self, moved: &Moved) -> rusqlite::Result<()> {
+        let Moved { from, entry } = moved;
+        let to = self.store.mail_of(entry.owner)?.unwrap_or_default();
+        let begins = entry.experiment.state == State::Active;
+        let text = if begins { self.store.text(entry.experiment.id, None)? } else { None };
+        let text = text.map(|text| text.text).filter(|text| !text.is_empty());
+        self.mailer.post(mail::Change { to, from: *from, experiment: entry.experiment.clone(), text });
+        Ok(())
+    }
+
+    /// Lets the queue look again.
+    pub(crate) fn look(&self) {
+        // Without a conductor the server is stopping.
+        let _ = self.notes.send(Note::Look);
+    }
+
+    /// What runs for experiment `id`, and where.
+    pub(crate) fn command(&self, id: i64) -> jobs::Command {
+        let dir = self.config.state.join("experiments").join(id.to_string());
+        jobs::Command { program: self.config.program.clone(), dir }
+    }
+
+    /// Draws the report of an experiment, one at a time.
+    pub(crate) fn draw(&self, id: i64) -> Result<(), Refusal> {
+        let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs::draw(&self.command(id)).map_err(Refusal::internal)
+    }
+
+    /// Says on standard error what nobody asked about.
+    pub(crate) fn complain(&self, problem: &impl fmt::Display) {
+        drop(Refusal::internal(problem));
+    }
+}
+
+fn lock(state: &std::path::Path) -> Result<File, StateError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let failed = |error| StateError::Directory(state.to_owned(), error);
+    // What is in it is its owner's: passwords' hashes, and what experiments measured.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
+    let file = File::create(state.join("lock")).map_err(failed)?;
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Err(StateError::Taken(state.to_owned())),
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Nobody with an account has this name.
+pub const LOCAL: &str = "local";
+
+/// The person and the project of a lab where nobody logs in. Without a password nobody becomes this person elsewhere.
+fn settle_local(store: &Store) -> Result<Viewer, StateError> {
+    let user = User { name: LOCAL.to_owned(), mail: String::new(), is_administrator: true };
+    let id = match store.credentials(LOCAL)? {
+        Some(credentials) => credentials.id,
+        None => store.add_user(&user, "", now())?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,
+    };
+    // It is there already but for the first time.
+    store.add_project((LOCAL, "Everything on this machine"), id, true, now())?;
+    Ok(Viewer { id, name: user.name, is_administrator: true })
+}

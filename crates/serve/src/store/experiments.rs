@@ -1,0 +1,320 @@
+//! Experiments: what they are, and what becomes of them.
+
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use super::Store;
+use crate::experiment::{Experiment, Format, Links, Progress, State};
+use crate::lifecycle::{Event, next};
+use crate::queue::Waiting;
+use crate::server::Filter;
+
+/// An experiment as it is stored: what is told of it, and whose it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What is told of it.
+    pub experiment: Experiment,
+    /// Its project.
+    pub project: i64,
+    /// Who gave it.
+    pub owner: i64,
+    /// Who leads its project.
+    pub leader: i64,
+    /// When its state changed last, in seconds since 1970.
+    pub changed: i64,
+}
+
+/// An experiment that comes.
+#[derive(Debug, Clone)]
+pub struct Fresh {
+    /// Short, as in the name of a file.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Its project.
+    pub project: i64,
+    /// Who gives it.
+    pub owner: i64,
+    /// New or queued.
+    pub state: State,
+    /// Higher ones start first.
+    pub priority: i64,
+    /// Whether it waits.
+    pub batch: bool,
+    /// Cores that it asks for.
+    pub cores: u32,
+    /// See [`Experiment`].
+    pub idle_swap: Option<u32>,
+    /// See [`Experiment`].
+    pub auto_swap: Option<u32>,
+    /// See [`Experiment`].
+    pub study: Option<String>,
+    /// See [`Experiment`].
+    pub quick: bool,
+    /// Its text; empty for a study.
+    pub text: String,
+    /// In which language.
+    pub format: Format,
+    /// Seconds since 1970.
+    pub now: i64,
+}
+
+/// A change of state that has happened.
+#[derive(Debug, Clone)]
+pub struct Moved {
+    /// The state before.
+    pub from: State,
+    /// The experiment since then.
+    pub entry: Entry,
+}
+
+const SELECT: &str = "
+SELECT e.id, e.name, e.title, p.name, u.name, e.state, e.why, e.priority, e.batch, e.cores, e.idle_swap, e.auto_swap,
+    e.study, e.quick, e.version, strftime('%Y-%m-%dT%H:%M:%SZ', e.created, 'unixepoch'),
+    strftime('%Y-%m-%dT%H:%M:%SZ', e.changed, 'unixepoch'), e.format, e.runs, e.runs_wanted, e.failed, e.messages,
+    e.messages_wanted, e.share, e.left, e.project, e.owner, p.leader, e.changed
+FROM experiments e JOIN projects p ON p.id = e.project JOIN users u ON u.id = e.owner ";
+
+/// What member ?1 of a project may see. The + keeps a list from being made project by project and then sorted: it is read from the newest on.
+const VISIBLE: &str = "+e.project IN (SELECT m.project FROM members m JOIN projects q ON q.id = m.project
+    WHERE m.user = ?1 AND m.is_admitted AND q.is_approved)";
+
+impl Store {
+    /// Adds an experiment with the first version of its text, and gives its number.
+    pub fn add(&self, fresh: &Fresh) -> rusqlite::Result<i64> {
+        self.transact(|transaction| {
+            transaction.execute(
+                "INSERT INTO experiments (name, title, project, owner, state, why, priority, batch, cores, idle_swap,
+                    auto_swap, study, quick, format, version, created, changed)
+                 VALUES (?1, ?2, ?3, ?4, ?5, '', ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 1, ?14, ?14)",
+                params![
+                    fresh.name,
+                    fresh.title,
+                    fresh.project,
+                    fresh.owner,
+                    fresh.state.word(),
+                    fresh.priority,
+                    fresh.batch,
+                    fresh.cores,
+                    fresh.idle_swap,
+                    fresh.auto_swap,
+                    fresh.study,
+                    fresh.quick,
+                    fresh.format.word(),
+                    fresh.now
+                ],
+            )?;
+            let id = transaction.last_insert_rowid();
+            super::texts::insert(transaction, id, 1, (&fresh.text, fresh.format), fresh.owner, fresh.now)?;
+            Ok(id)
+        })
+    }
+
+    /// Experiment `id`, whoever asks.
+    pub fn entry(&self, id: i64) -> rusqlite::Result<Option<Entry>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.id = ?1"))?;
+        statement.query_row([id], entry).optional()
+    }
+
+    /// Experiment `id`, if `user` may see it.
+    pub fn visible(&self, user: i64, id: i64) -> rusqlite::Result<Option<Entry>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.id = ?2 AND {VISIBLE}"))?;
+        statement.query_row([user, id], entry).optional()
+    }
+
+    /// The experiments that `user` may see, the newest first.
+    pub fn list(&self, user: i64, filter: &Filter) -> rusqlite::Result<Vec<Experiment>> {
+        let connection = self.connection();
+        let state = if filter.state.is_some() { "e.state = ?2" } else { "?2 IS NULL" };
+        let text = format!("{SELECT} WHERE {state} AND e.id < ?3 AND {VISIBLE} ORDER BY e.id DESC LIMIT ?4");
+        let mut statement = connection.prepare_cached(&text)?;
+        let (state, before) = (filter.state.map(State::word), filter.before.unwrap_or(i64::MAX));
+        let rows = statement.query_map(params![user, state, before, filter.limit as i64], |row| {
+            entry(row).map(|entry| entry.experiment)
+        })?;
+        rows.collect()
+    }
+
+    /// How many experiments that `user` may see are in each state.
+    pub fn counts(&self, user: i64) -> rusqlite::Result<Vec<(State, u64)>> {
+        let connection = self.connection();
+        let visible = VISIBLE.trim_start_matches('+');
+        let text = format!("SELECT e.state, count(*) FROM experiments e WHERE {visible} GROUP BY e.state");
+        let mut statement = connection.prepare_cached(&text)?;
+        let rows = statement.query_map([user], |row| Ok((state(row, 0)?, row.get::<_, i64>(1)? as u64)))?;
+        rows.collect()
+    }
+
+    /// Lets `event` happen to experiment `id`: what it did, or the state that does not allow it; `None` if there is no such one.
+    pub fn apply(
+        &self,
+        id: i64,
+        event: Event,
+        why: &str,
+        now: i64,
+    ) -> rusqlite::Result<Option<Result<Moved, State>>> {
+        self.transact(|transaction| apply(transaction, id, event, why, now))
+    }
+
+    /// All that wait for cores.
+    pub fn waiting(&self) -> rusqlite::Result<Vec<Waiting>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT id, priority, created, batch, cores FROM experiments WHERE state = 'queued'",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(Waiting {
+                id: row.get(0)?,
+                priority: row.get(1)?,
+                since: row.get(2)?,
+                batch: row.get(3)?,
+                cores: row.get(4)?,
+                obstacle: None,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// All whose process should be there.
+    pub fn holding(&self) -> rusqlite::Result<Vec<i64>> {
+        let connection = self.connection();
+        let mut statement = connection
+            .prepare_cached("SELECT id FROM experiments WHERE state IN ('starting', 'active') ORDER BY id")?;
+        statement.query_map([], |row| row.get(0))?.collect()
+    }
+
+    /// Says why experiments wait.
+    pub fn explain(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
+        self.transact(|transaction| {
+            let mut statement = transaction
+                .prepare_cached("UPDATE experiments SET why = ?2 WHERE id = ?1 AND state = 'queued'")?;
+            whys.iter().try_for_each(|(id, why)| statement.execute(params![id, why]).map(drop))
+        })
+    }
+
+    /// Keeps how far an experiment is.
+    pub fn advance(&self, id: i64, progress: &Progress) -> rusqlite::Result<()> {
+        let Progress { runs, runs_wanted, failed, messages, messages_wanted, share, left } = *progress;
+        let counts = [runs, runs_wanted, failed, messages, messages_wanted];
+        let [runs, runs_wanted, failed, messages, messages_wanted] =
+            counts.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        self.connection()
+            .prepare_cached(
+                "UPDATE experiments SET runs = ?2, runs_wanted = ?3, failed = ?4, messages = ?5, messages_wanted = ?6,
+                 share = ?7, left = ?8 WHERE id = ?1",
+            )?
+            .execute(params![id, runs, runs_wanted, failed, messages, messages_wanted, share, left])?;
+        Ok(())
+    }
+
+    /// Changes what a person may change of an experiment at any time.
+    pub fn settle(&self, id: i64, to: &Experiment) -> rusqlite::Result<()> {
+        self.connection().execute(
+            "UPDATE experiments SET name = ?2, title = ?3, priority = ?4, batch = ?5, idle_swap = ?6, auto_swap = ?7,
+             cores = ?8 WHERE id = ?1",
+            params![id, to.name, to.title, to.priority, to.batch, to.idle_swap, to.auto_swap, to.cores],
+        )?;
+        Ok(())
+    }
+
+    /// Forgets an experiment that has no cores; whether it was so.
+    pub fn remove(&self, id: i64) -> rusqlite::Result<bool> {
+        let removed = self
+            .connection()
+            .execute("DELETE FROM experiments WHERE id = ?1 AND state NOT IN ('starting', 'active')", [id])?;
+        Ok(removed > 0)
+    }
+
+    /// Experiments of `user` that have not ended.
+    pub fn unfinished(&self, user: i64) -> rusqlite::Result<u64> {
+        let count: i64 = self.connection().query_row(
+            "SELECT count(*) FROM experiments WHERE owner = ?1
+             AND state IN ('new', 'queued', 'starting', 'active', 'swapped_out')",
+            [user],
+            |row| row.get(0),
+        )?;
+        Ok(count as u64)
+    }
+
+    /// Lets whoever has the key of this `digest` read an experiment; `None` ends that.
+    pub fn share(&self, id: i64, digest: Option<&[u8]>) -> rusqlite::Result<()> {
+        self.connection()
+            .execute("UPDATE experiments SET shared = ?2 WHERE id = ?1", params![id, digest])
+            .map(drop)
+    }
+
+    /// The experiment that is shared by the key of this `digest`.
+    pub fn shared(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.shared = ?1"))?;
+        statement.query_row([digest], entry).optional()
+    }
+}
+
+/// As [`Store::apply`], as a part of something larger.
+pub(super) fn apply(
+    transaction: &Transaction<'_>,
+    id: i64,
+    event: Event,
+    why: &str,
+    now: i64,
+) -> rusqlite::Result<Option<Result<Moved, State>>> {
+    let state = |row: &Row<'_>| state(row, 0);
+    let from =
+        transaction.query_row("SELECT state FROM experiments WHERE id = ?1", [id], state).optional()?;
+    let Some(from) = from else { return Ok(None) };
+    let Some(to) = next(from, event) else { return Ok(Some(Err(from))) };
+    transaction.execute(
+        "UPDATE experiments SET state = ?2, why = ?3, changed = ?4 WHERE id = ?1",
+        params![id, to.word(), why, now],
+    )?;
+    Ok(Some(Ok(Moved { from, entry: whole(transaction, id)? })))
+}
+
+/// Experiment `id`, which is there.
+pub(super) fn whole(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Entry> {
+    transaction.query_row(&format!("{SELECT} WHERE e.id = ?1"), [id], entry)
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let id = row.get(0)?;
+    let count = |column| row.get::<_, i64>(column).map(|count| count as u64);
+    let experiment = Experiment {
+        id,
+        name: row.get(1)?,
+        title: row.get(2)?,
+        project: row.get(3)?,
+        owner: row.get(4)?,
+        state: state(row, 5)?,
+        why: row.get(6)?,
+        priority: row.get(7)?,
+        batch: row.get(8)?,
+        cores: row.get(9)?,
+        idle_swap: row.get(10)?,
+        auto_swap: row.get(11)?,
+        study: row.get(12)?,
+        quick: row.get(13)?,
+        version: row.get(14)?,
+        created: row.get(15)?,
+        changed: row.get(16)?,
+        format: super::texts::format(row, 17)?,
+        progress: Progress {
+            runs: count(18)?,
+            runs_wanted: count(19)?,
+            failed: count(20)?,
+            messages: count(21)?,
+            messages_wanted: count(22)?,
+            share: row.get(23)?,
+            left: row.get(24)?,
+        },
+        links: Links::of(id),
+    };
+    let (project, owner, leader, changed) = (row.get(25)?, row.get(26)?, row.get(27)?, row.get(28)?);
+    Ok(Entry { experiment, project, owner, leader, changed })
+}
+
+fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
+    let word: String = row.get(column)?;
+    State::called(&word).ok_or(rusqlite::Error::InvalidColumnType(column, word, rusqlite::types::Type::Text))
+}

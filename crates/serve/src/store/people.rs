@@ -1,0 +1,282 @@
+//! Users, projects, and who may do what.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{ErrorCode, OptionalExtension, params};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Store;
+use crate::viewer::Viewer;
+
+/// A user as others of a project see one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct User {
+    /// How one logs in.
+    pub name: String,
+    /// Where mail goes.
+    pub mail: String,
+    /// Whether this one approves projects.
+    pub is_administrator: bool,
+}
+
+/// What a login is held against.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    /// The user.
+    pub id: i64,
+    /// The hash of the password, with its salt and parameters.
+    pub password: String,
+}
+
+/// A project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Project {
+    /// Short.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// Who admits members.
+    pub leader: String,
+    /// Whether an administrator has approved it.
+    pub is_approved: bool,
+    /// Whether the one who asks is a member.
+    pub is_member: bool,
+}
+
+/// Who is in a project, or wants to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Member {
+    /// Who.
+    pub name: String,
+    /// Whether the leader has admitted this one.
+    pub is_admitted: bool,
+}
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// A browser's, in a cookie.
+    Session,
+    /// A program's, in a header.
+    Token,
+}
+
+impl KeyKind {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Token => "token",
+        }
+    }
+}
+
+/// A token as its owner sees it later: without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Key {
+    /// To revoke it.
+    pub id: i64,
+    /// What it is for.
+    pub name: String,
+    /// When it was made, RFC 3339.
+    pub created: String,
+    /// When it ends, RFC 3339.
+    pub expires: String,
+}
+
+/// A project by its name, for who is in it.
+const MINE: &str = "SELECT p.id, p.leader FROM projects p JOIN members m ON m.project = p.id
+    WHERE p.name = ?1 AND m.user = ?2 AND m.is_admitted AND p.is_approved";
+
+impl Store {
+    /// Adds a user; `None` if the name is taken.
+    pub fn add_user(&self, user: &User, password: &str, now: i64) -> rusqlite::Result<Option<i64>> {
+        let connection = self.connection();
+        let added = connection.execute(
+            "INSERT INTO users (name, mail, password, is_administrator, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![user.name, user.mail, password, user.is_administrator, now],
+        );
+        unless_taken(added.map(|_| connection.last_insert_rowid()))
+    }
+
+    /// Whether there is anybody.
+    pub fn has_users(&self) -> rusqlite::Result<bool> {
+        self.connection()
+            .query_row("SELECT EXISTS (SELECT 1 FROM users WHERE password <> '')", [], |row| row.get(0))
+    }
+
+    /// The user called `name`.
+    pub fn credentials(&self, name: &str) -> rusqlite::Result<Option<Credentials>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached("SELECT id, password FROM users WHERE name = ?1")?;
+        let found = |row: &rusqlite::Row<'_>| Ok(Credentials { id: row.get(0)?, password: row.get(1)? });
+        statement.query_row([name], found).optional()
+    }
+
+    /// Where mail about an experiment goes: to its owner.
+    pub fn mail_of(&self, user: i64) -> rusqlite::Result<Option<String>> {
+        let found =
+            self.connection().query_row("SELECT mail FROM users WHERE id = ?1", [user], |row| row.get(0));
+        found.optional()
+    }
+
+    /// Lets whoever has the key of this `digest` be `user`.
+    pub fn add_key(
+        &self,
+        digest: &[u8],
+        user: i64,
+        (kind, name): (KeyKind, &str),
+        now: i64,
+        expires: i64,
+    ) -> rusqlite::Result<()> {
+        self.transact(|transaction| {
+            transaction.execute("DELETE FROM keys WHERE expires <= ?1", [now])?;
+            transaction.execute(
+                "INSERT INTO keys (digest, user, kind, name, created, expires) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![digest, user, kind.word(), name, now, expires],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Who has the key of this `digest`.
+    pub fn holder(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Viewer>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT u.id, u.name, u.is_administrator FROM keys k JOIN users u ON u.id = k.user
+             WHERE k.digest = ?1 AND k.kind = ?2 AND k.expires > ?3",
+        )?;
+        let found = |row: &rusqlite::Row<'_>| {
+            Ok(Viewer { id: row.get(0)?, name: row.get(1)?, is_administrator: row.get(2)? })
+        };
+        statement.query_row(params![digest, kind.word(), now], found).optional()
+    }
+
+    /// Ends the key of this `digest`.
+    pub fn remove_key(&self, digest: &[u8]) -> rusqlite::Result<()> {
+        self.connection().execute("DELETE FROM keys WHERE digest = ?1", [digest]).map(drop)
+    }
+
+    /// Ends token `id` of `user`; whether there was one.
+    pub fn revoke(&self, user: i64, id: i64) -> rusqlite::Result<bool> {
+        let removed = "DELETE FROM keys WHERE id = ?1 AND user = ?2 AND kind = 'token'";
+        Ok(self.connection().execute(removed, [id, user])? > 0)
+    }
+
+    /// The tokens of `user`.
+    pub fn tokens(&self, user: i64) -> rusqlite::Result<Vec<Key>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT id, name, strftime('%Y-%m-%dT%H:%M:%SZ', created, 'unixepoch'),
+                strftime('%Y-%m-%dT%H:%M:%SZ', expires, 'unixepoch')
+             FROM keys WHERE user = ?1 AND kind = 'token' ORDER BY id",
+        )?;
+        let rows = statement.query_map([user], |row| {
+            Ok(Key { id: row.get(0)?, name: row.get(1)?, created: row.get(2)?, expires: row.get(3)? })
+        })?;
+        rows.collect()
+    }
+
+    /// Adds a project with its leader as its first member; `None` if the name is taken.
+    pub fn add_project(
+        &self,
+        (name, title): (&str, &str),
+        leader: i64,
+        is_approved: bool,
+        now: i64,
+    ) -> rusqlite::Result<Option<i64>> {
+        unless_taken(self.transact(|transaction| {
+            transaction.execute(
+                "INSERT INTO projects (name, title, leader, is_approved, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![name, title, leader, is_approved, now],
+            )?;
+            let id = transaction.last_insert_rowid();
+            transaction.execute("INSERT INTO members VALUES (?1, ?2, TRUE)", [id, leader])?;
+            Ok(id)
+        }))
+    }
+
+    /// Approves a project; whether there is such a one.
+    pub fn approve(&self, name: &str) -> rusqlite::Result<bool> {
+        Ok(self.connection().execute("UPDATE projects SET is_approved = TRUE WHERE name = ?1", [name])? > 0)
+    }
+
+    /// The project called `name` and its leader, if `user` is in it.
+    pub fn project(&self, name: &str, user: i64) -> rusqlite::Result<Option<(i64, i64)>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(MINE)?;
+        statement.query_row(params![name, user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    }
+
+    /// The projects of `user`, those that are not approved or have not admitted this one too; with `all`, everybody's.
+    pub fn projects(&self, user: i64, all: bool) -> rusqlite::Result<Vec<Project>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT p.name, p.title, u.name, p.is_approved, coalesce(m.is_admitted, FALSE)
+             FROM projects p JOIN users u ON u.id = p.leader
+             LEFT JOIN members m ON m.project = p.id AND m.user = ?1
+             WHERE ?2 OR m.is_admitted ORDER BY p.name",
+        )?;
+        let rows = statement.query_map(params![user, all], |row| {
+            Ok(Project {
+                name: row.get(0)?,
+                title: row.get(1)?,
+                leader: row.get(2)?,
+                is_approved: row.get(3)?,
+                is_member: row.get(4)?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// The projects whose experiments `user` may see.
+    pub fn projects_of(&self, user: i64) -> rusqlite::Result<BTreeSet<i64>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT p.id FROM projects p JOIN members m ON m.project = p.id
+             WHERE m.user = ?1 AND m.is_admitted AND p.is_approved",
+        )?;
+        statement.query_map([user], |row| row.get(0))?.collect()
+    }
+
+    /// Notes that `user` wants to be in a project, if there is such a one: the answer must not tell.
+    pub fn ask_to_join(&self, project: &str, user: i64) -> rusqlite::Result<()> {
+        let ask = "INSERT OR IGNORE INTO members SELECT id, ?2, FALSE FROM projects WHERE name = ?1";
+        self.connection().execute(ask, params![project, user]).map(drop)
+    }
+
+    /// Who is in `project`, and who wants to be.
+    pub fn members(&self, project: i64) -> rusqlite::Result<Vec<Member>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT u.name, m.is_admitted FROM members m JOIN users u ON u.id = m.user
+             WHERE m.project = ?1 ORDER BY u.name",
+        )?;
+        let rows = statement
+            .query_map([project], |row| Ok(Member { name: row.get(0)?, is_admitted: row.get(1)? }))?;
+        rows.collect()
+    }
+
+    /// Admits one who asked; whether there was such a one.
+    pub fn admit(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
+        let admit = "UPDATE members SET is_admitted = TRUE
+            WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)";
+        Ok(self.connection().execute(admit, params![project, name])? > 0)
+    }
+
+    /// Dismisses a member who does not lead it; whether there was such a one.
+    pub fn dismiss(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
+        let dismiss =
+            "DELETE FROM members WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)
+            AND user <> (SELECT leader FROM projects WHERE id = ?1)";
+        Ok(self.connection().execute(dismiss, params![project, name])? > 0)
+    }
+}
+
+fn unless_taken(added: rusqlite::Result<i64>) -> rusqlite::Result<Option<i64>> {
+    match added {
+        Ok(id) => Ok(Some(id)),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

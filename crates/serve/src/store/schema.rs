@@ -1,0 +1,92 @@
+//! The tables, and how an older database becomes one of today.
+
+use rusqlite::Connection;
+
+/// Each brings a database one version further; what has been released is never changed.
+const MIGRATIONS: [&str; 1] = ["
+CREATE TABLE users (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    mail TEXT NOT NULL,
+    password TEXT NOT NULL,
+    is_administrator INTEGER NOT NULL,
+    created INTEGER NOT NULL
+) STRICT;
+CREATE TABLE projects (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+    title TEXT NOT NULL,
+    leader INTEGER NOT NULL REFERENCES users,
+    is_approved INTEGER NOT NULL,
+    created INTEGER NOT NULL
+) STRICT;
+CREATE TABLE members (
+    project INTEGER NOT NULL REFERENCES projects ON DELETE CASCADE,
+    user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+    is_admitted INTEGER NOT NULL,
+    PRIMARY KEY (project, user)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE keys (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    user INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+    kind TEXT NOT NULL CHECK (kind IN ('session', 'token')),
+    name TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    expires INTEGER NOT NULL
+) STRICT;
+CREATE TABLE experiments (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    title TEXT NOT NULL,
+    project INTEGER NOT NULL REFERENCES projects,
+    owner INTEGER NOT NULL REFERENCES users,
+    state TEXT NOT NULL,
+    why TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    batch INTEGER NOT NULL,
+    cores INTEGER NOT NULL,
+    idle_swap INTEGER,
+    auto_swap INTEGER,
+    study TEXT,
+    quick INTEGER NOT NULL,
+    format TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    runs INTEGER NOT NULL DEFAULT 0,
+    runs_wanted INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    messages INTEGER NOT NULL DEFAULT 0,
+    messages_wanted INTEGER NOT NULL DEFAULT 0,
+    share REAL NOT NULL DEFAULT 0,
+    left REAL,
+    shared BLOB UNIQUE
+) STRICT;
+CREATE INDEX experiments_by_state ON experiments (state, id);
+CREATE INDEX experiments_by_project ON experiments (project, state);
+CREATE TABLE texts (
+    experiment INTEGER NOT NULL REFERENCES experiments ON DELETE CASCADE,
+    version INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    format TEXT NOT NULL,
+    author INTEGER NOT NULL REFERENCES users,
+    created INTEGER NOT NULL,
+    PRIMARY KEY (experiment, version)
+) STRICT, WITHOUT ROWID;
+"];
+
+/// Makes the tables, or brings them up to date; `Err` with the version of a database that a later program wrote.
+pub fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), i64>> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let Some(missing) = usize::try_from(version).ok().and_then(|known| MIGRATIONS.get(known..)) else {
+        return Ok(Err(version));
+    };
+    for (step, migration) in (version..).zip(missing) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "user_version", step + 1)?;
+        transaction.commit()?;
+    }
+    Ok(Ok(()))
+}

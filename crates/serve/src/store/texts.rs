@@ -1,0 +1,95 @@
+//! The texts of experiments, every version of them.
+
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Store;
+use super::experiments::{Moved, apply, whole};
+use crate::experiment::{Format, State};
+use crate::lifecycle::Event;
+
+/// One version of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Text {
+    /// From 1.
+    pub version: u32,
+    /// In which language.
+    pub format: Format,
+    /// All of it.
+    pub text: String,
+    /// Who gave it.
+    pub author: String,
+    /// When, RFC 3339.
+    pub created: String,
+}
+
+const SELECT: &str = "
+SELECT t.version, t.format, t.text, u.name, strftime('%Y-%m-%dT%H:%M:%SZ', t.created, 'unixepoch')
+FROM texts t JOIN users u ON u.id = t.author WHERE t.experiment = ?1 ";
+
+impl Store {
+    /// A version of the text of experiment `id`; the last one if none is named.
+    pub fn text(&self, id: i64, version: Option<u32>) -> rusqlite::Result<Option<Text>> {
+        let connection = self.connection();
+        let sql = format!("{SELECT} AND (?2 IS NULL OR t.version = ?2) ORDER BY t.version DESC LIMIT 1");
+        connection.prepare_cached(&sql)?.query_row(params![id, version], text).optional()
+    }
+
+    /// All versions of the text of experiment `id`, the newest first.
+    pub fn texts(&self, id: i64) -> rusqlite::Result<Vec<Text>> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(&format!("{SELECT} ORDER BY t.version DESC"))?;
+        statement.query_map([id], text)?.collect()
+    }
+
+    /// Gives experiment `id` another text, if its state allows that: what it is then, or the state that does not allow it.
+    pub fn write_text(
+        &self,
+        id: i64,
+        (text, format): (&str, Format),
+        title: &str,
+        author: i64,
+        now: i64,
+    ) -> rusqlite::Result<Option<Result<Moved, State>>> {
+        self.transact(|transaction| {
+            let from = match apply(transaction, id, Event::Modify, "its text has changed", now)? {
+                Some(Ok(moved)) => moved.from,
+                refused => return Ok(refused),
+            };
+            let version: u32 = transaction.query_row(
+                "UPDATE experiments SET version = version + 1, format = ?2, title = ?3 WHERE id = ?1 RETURNING version",
+                params![id, format.word(), title],
+                |row| row.get(0),
+            )?;
+            insert(transaction, id, version, (text, format), author, now)?;
+            Ok(Some(Ok(Moved { from, entry: whole(transaction, id)? })))
+        })
+    }
+}
+
+pub(super) fn insert(
+    transaction: &Transaction<'_>,
+    id: i64,
+    version: u32,
+    (text, format): (&str, Format),
+    author: i64,
+    now: i64,
+) -> rusqlite::Result<()> {
+    let values = params![id, version, text, format.word(), author, now];
+    transaction.execute("INSERT INTO texts VALUES (?1, ?2, ?3, ?4, ?5, ?6)", values).map(drop)
+}
+
+pub(super) fn format(row: &Row<'_>, column: usize) -> rusqlite::Result<Format> {
+    Ok(if row.get_ref(column)?.as_str()? == Format::Ns.word() { Format::Ns } else { Format::Toml })
+}
+
+fn text(row: &Row<'_>) -> rusqlite::Result<Text> {
+    Ok(Text {
+        version: row.get(0)?,
+        format: format(row, 1)?,
+        text: row.get(2)?,
+        author: row.get(3)?,
+        created: row.get(4)?,
+    })
+}

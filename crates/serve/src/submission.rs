@@ -1,0 +1,376 @@
+//! What people ask of experiments: new ones, other texts, the same again.
+
+use std::collections::BTreeMap;
+
+use hol_lab::{Source, Study};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::clock::now;
+use crate::events::Kind;
+use crate::experiment::{Experiment, Format, State};
+use crate::lifecycle::{cure, holds_cores};
+use crate::reading::{problem, read};
+use crate::refusal::Refusal;
+use crate::server::Server;
+use crate::store::Fresh;
+use crate::viewer::Viewer;
+
+/// Experiments of one person that have not ended.
+const MOST_UNFINISHED: u64 = 20_000;
+const LONGEST_NAME: usize = 64;
+const LONGEST_TITLE: usize = 200;
+/// Days, in seconds: an `idle_swap` beyond them is none.
+const LONGEST_TIME: u32 = 366 * 86_400;
+const MOST_URGENT: i64 = 1000;
+
+/// A new experiment.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Submission {
+    /// An experiment file or an ns script.
+    pub text: String,
+    /// Which of the two.
+    #[serde(default)]
+    pub format: Format,
+    /// Letters, digits, `-`, `_` and `.`; one is made of the title if there is none.
+    pub name: Option<String>,
+    /// The project that it belongs to; the first of one's own if there is none.
+    pub project: Option<String>,
+    /// Whether it waits for cores (the default), rather than to be rejected without.
+    pub batch: Option<bool>,
+    /// Higher ones start first; -1000 to 1000.
+    pub priority: Option<i64>,
+    /// Seconds without news after which it is swapped out; 0 is never.
+    pub idle_swap: Option<u32>,
+    /// Seconds after which it is swapped out whatever it does; 0 is never.
+    pub auto_swap: Option<u32>,
+    /// Cores that it asks for; all of the machine if it does not say.
+    pub cores: Option<u32>,
+    /// Whether it is kept from starting until somebody starts it.
+    #[serde(default)]
+    pub hold: bool,
+}
+
+/// What is to be changed of an experiment; whatever is absent stays.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// As in a submission.
+    pub name: Option<String>,
+    /// One line for people.
+    pub title: Option<String>,
+    /// As in a submission.
+    pub batch: Option<bool>,
+    /// As in a submission.
+    pub priority: Option<i64>,
+    /// As in a submission.
+    pub idle_swap: Option<u32>,
+    /// As in a submission.
+    pub auto_swap: Option<u32>,
+    /// As in a submission.
+    pub cores: Option<u32>,
+}
+
+/// Another text.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewText {
+    /// An experiment file or an ns script.
+    pub text: String,
+    /// Which of the two.
+    #[serde(default)]
+    pub format: Format,
+}
+
+/// The same again, with other values.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Again {
+    /// Keys of the experiment with their values, as `hol run --set` takes them.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+    /// Another name.
+    pub name: Option<String>,
+    /// Whether it is kept from starting.
+    #[serde(default)]
+    pub hold: bool,
+}
+
+/// How a study is to be run.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudyRun {
+    /// A twentieth of the messages.
+    #[serde(default)]
+    pub quick: bool,
+    /// As in a submission.
+    pub project: Option<String>,
+    /// As in a submission.
+    pub priority: Option<i64>,
+    /// As in a submission.
+    pub cores: Option<u32>,
+    /// As in a submission.
+    #[serde(default)]
+    pub hold: bool,
+}
+
+impl Server {
+    /// Takes a new experiment.
+    pub fn submit(&self, viewer: &Viewer, wanted: Submission) -> Result<Experiment, Refusal> {
+        let called = wanted.name.clone().unwrap_or_else(|| "experiment".to_owned());
+        check_name(&called)?;
+        let asked = read(&called, &wanted.text, wanted.format, self.config.may_run_programs)?;
+        let title = shortened(&asked.experiment.title);
+        let name = wanted.name.clone().unwrap_or_else(|| name_of(&title));
+        self.take(viewer, name, title, None, wanted)
+    }
+
+    /// Takes a study that comes with the program.
+    pub fn run_study(&self, viewer: &Viewer, name: &str, wanted: StudyRun) -> Result<Experiment, Refusal> {
+        let (name, title) = Study::all().find(|(known, _)| *known == name).ok_or_else(Refusal::not_found)?;
+        let StudyRun { quick, project, priority, cores, hold } = wanted;
+        let submission = Submission { project, priority, cores, hold, ..Submission::default() };
+        self.take(viewer, name.to_owned(), title.to_owned(), Some((name, quick)), submission)
+    }
+
+    fn take(
+        &self,
+        viewer: &Viewer,
+        name: String,
+        title: String,
+        study: Option<(&str, bool)>,
+        wanted: Submission,
+    ) -> Result<Experiment, Refusal> {
+        let project = self.project_of(viewer, wanted.project.as_deref())?;
+        if self.store.unfinished(viewer.id)? >= MOST_UNFINISHED {
+            let problem = format!("{} has {MOST_UNFINISHED} experiments that have not ended", viewer.name);
+            return Err(Refusal::too_many(problem, 60));
+        }
+        let fresh = Fresh {
+            name,
+            title,
+            project,
+            owner: viewer.id,
+            state: if wanted.hold { State::New } else { State::Queued },
+            priority: priority(wanted.priority.unwrap_or(0))?,
+            batch: wanted.batch.unwrap_or(true),
+            cores: cores(wanted.cores.unwrap_or(self.config.cores))?,
+            idle_swap: limit(wanted.idle_swap.unwrap_or(0))?,
+            auto_swap: limit(wanted.auto_swap.unwrap_or(0))?,
+            study: study.map(|(name, _)| name.to_owned()),
+            quick: study.is_some_and(|(_, quick)| quick),
+            text: wanted.text,
+            format: wanted.format,
+            now: now(),
+        };
+        let id = self.store.add(&fresh)?;
+        let entry = self.entry(viewer, id)?;
+        self.hub.tell(id, entry.project, Kind::State, &entry.experiment);
+        self.look();
+        Ok(entry.experiment)
+    }
+
+    /// Changes what may be changed at any time.
+    pub fn change(&self, viewer: &Viewer, id: i64, change: Change) -> Result<Experiment, Refusal> {
+        let entry = self.own(viewer, id)?;
+        let mut to = entry.experiment;
+        if let Some(name) = change.name {
+            check_name(&name)?;
+            to.name = name;
+        }
+        if let Some(title) = change.title {
+            to.title = shortened(&title);
+        }
+        if let Some(wanted) = change.cores {
+            if holds_cores(to.state) && wanted != to.cores {
+                return Err(Refusal::conflict("it has its cores", "swap it out first"));
+            }
+            to.cores = cores(wanted)?;
+        }
+        to.batch = change.batch.unwrap_or(to.batch);
+        to.priority = priority(change.priority.unwrap_or(to.priority))?;
+        to.idle_swap = change.idle_swap.map_or(Ok(to.idle_swap), limit)?;
+        to.auto_swap = change.auto_swap.map_or(Ok(to.auto_swap), limit)?;
+        self.store.settle(id, &to)?;
+        self.hub.tell(id, entry.project, Kind::State, &to);
+        self.look();
+        Ok(to)
+    }
+
+    /// Gives an experiment that does not run another text; what was measured and is still asked counts.
+    pub fn rewrite(&self, viewer: &Viewer, id: i64, new: &NewText) -> Result<Experiment, Refusal> {
+        let entry = self.own(viewer, id)?;
+        if entry.experiment.study.is_some() {
+            return Err(Refusal::conflict(
+                "a study has no text of yours",
+                "submit an experiment of your own",
+            ));
+        }
+        let name = &entry.experiment.name;
+        let asked = read(name, &new.text, new.format, self.config.may_run_programs)?;
+        let title = shortened(&asked.experiment.title);
+        let text = (new.text.as_str(), new.format);
+        match self.store.write_text(id, text, &title, viewer.id, now())? {
+            None => Err(Refusal::not_found()),
+            Some(Err(state)) => {
+                Err(Refusal::conflict(format!("experiment {id} is {}", state.word()), cure(state)))
+            }
+            Some(Ok(moved)) => {
+                self.announce(&moved);
+                Ok(moved.entry.experiment)
+            }
+        }
+    }
+
+    /// Takes the same experiment once more, with other values if that is wanted.
+    pub fn again(&self, viewer: &Viewer, id: i64, again: Again) -> Result<Experiment, Refusal> {
+        let old = self.experiment(viewer, id)?;
+        let project = Some(old.project.clone());
+        if let Some(study) = &old.study {
+            let run = StudyRun {
+                quick: old.quick,
+                project,
+                priority: Some(old.priority),
+                cores: Some(old.cores),
+                hold: again.hold,
+            };
+            return self.run_study(viewer, study, run);
+        }
+        let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
+        let (text, format) = with_values(&old.name, text.text, text.format, &again.set)?;
+        let submission = Submission {
+            text,
+            format,
+            name: Some(again.name.unwrap_or(old.name)),
+            project,
+            batch: Some(old.batch),
+            priority: Some(old.priority),
+            idle_swap: old.idle_swap,
+            auto_swap: old.auto_swap,
+            cores: Some(old.cores),
+            hold: again.hold,
+        };
+        self.submit(viewer, submission)
+    }
+
+    /// Forgets an experiment and removes all that it has.
+    pub fn remove(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
+        let entry = self.own(viewer, id)?;
+        if !self.store.remove(id)? {
+            let state = entry.experiment.state;
+            return Err(Refusal::conflict(
+                format!("experiment {id} is {}", state.word()),
+                "swap it out first",
+            ));
+        }
+        self.hub.tell(id, entry.project, Kind::Closed, &id);
+        match std::fs::remove_dir_all(self.command(id).dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn project_of(&self, viewer: &Viewer, name: Option<&str>) -> Result<i64, Refusal> {
+        let own = self.store.projects(viewer.id, false)?;
+        let name = match name {
+            Some(name) => name,
+            None => match own.iter().find(|project| project.is_approved) {
+                Some(project) => &project.name,
+                None => return Err(Refusal::forbidden(format!("{} is in no project yet", viewer.name))),
+            },
+        };
+        self.store.project(name, viewer.id)?.map(|(id, _)| id).ok_or_else(Refusal::not_found)
+    }
+}
+
+/// The text with `set` in it; unchanged if that is empty.
+fn with_values(
+    name: &str,
+    text: String,
+    format: Format,
+    set: &BTreeMap<String, String>,
+) -> Result<(String, Format), Refusal> {
+    if set.is_empty() {
+        return Ok((text, format));
+    }
+    if format == Format::Ns {
+        return Err(Refusal::bad(
+            "a script has no keys to set",
+            "send the changed script as a new experiment",
+        ));
+    }
+    let mut source = Source::new(format!("{name}.toml"), text);
+    let unreadable = |error: hol_lab::InputError| Refusal::unreadable(vec![problem(&error.into())]);
+    for (key, value) in set {
+        source.set(&format!("set {key}"), key, value).map_err(unreadable)?;
+    }
+    let table = source.merged().map_err(unreadable)?;
+    Ok((toml::to_string(&table).map_err(Refusal::internal)?, Format::Toml))
+}
+
+/// A name is part of a file's, and of a subject of mail.
+pub fn check_name(name: &str) -> Result<(), Refusal> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.len() <= LONGEST_NAME
+        && name.chars().all(fits);
+    if is_name {
+        return Ok(());
+    }
+    let cure = format!(
+        "up to {LONGEST_NAME} letters, digits, -, _ and ., of which the first is a letter or a digit"
+    );
+    Err(Refusal::bad("this is no name", cure))
+}
+
+/// A name made of a title: `What loss does` is `what-loss-does`.
+fn name_of(title: &str) -> String {
+    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
+    let name: String = name.chars().take(40).collect();
+    if name.is_empty() { "experiment".to_owned() } else { name }
+}
+
+fn shortened(title: &str) -> String {
+    title.chars().filter(|c| !c.is_control()).take(LONGEST_TITLE).collect()
+}
+
+fn priority(wanted: i64) -> Result<i64, Refusal> {
+    if wanted.abs() <= MOST_URGENT { Ok(wanted) } else { Err(range("priority", -MOST_URGENT, MOST_URGENT)) }
+}
+
+fn limit(wanted: u32) -> Result<Option<u32>, Refusal> {
+    match wanted {
+        0 => Ok(None),
+        1..=LONGEST_TIME => Ok(Some(wanted)),
+        _ => Err(range("a time", 0, LONGEST_TIME.into())),
+    }
+}
+
+/// More than the machine has is the queue's to reject, with what it has.
+fn cores(wanted: u32) -> Result<u32, Refusal> {
+    if (1..=4096).contains(&wanted) { Ok(wanted) } else { Err(range("cores", 1, 4096)) }
+}
+
+fn range(what: &str, from: i64, to: i64) -> Refusal {
+    Refusal::bad(format!("{what} is out of range"), format!("{from} to {to}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_no_paths_and_no_options() {
+        for bad in ["", ".", "..", "../x", "a/b", "-rf", "a b", "a\n", "é", "a\0", &"x".repeat(65)] {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
+        for good in ["a", "loss-1.5", "A_b", "0"] {
+            assert!(check_name(good).is_ok(), "{good:?}");
+            assert!(check_name(&name_of(&format!("../{good}!!"))).is_ok(), "{good:?}");
+        }
+        assert_eq!(name_of("What loss does: 1 %"), "what-loss-does-1");
+        assert_eq!(name_of("…"), "experiment");
+    }
+}

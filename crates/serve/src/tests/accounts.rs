@@ -1,0 +1,203 @@
+//! Users, projects, and what belongs to whom.
+
+use axum::http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{Lab, TEXT};
+use crate::server::Access;
+
+/// Ann leads alpha with an experiment in it, bob leads beta, and root has approved both.
+struct World {
+    lab: Lab,
+    ann: String,
+    bob: String,
+    root: String,
+    id: i64,
+}
+
+impl World {
+    async fn new() -> Self {
+        let lab = Lab::open(Access::Accounts);
+        let [ann, bob, root] =
+            [("ann", false), ("bob", false), ("root", true)].map(|(name, is)| lab.account(name, is));
+        for (key, name) in [(&ann, "alpha"), (&bob, "beta")] {
+            let founding = json!({ "name": name, "title": name });
+            let made = lab.post("/api/projects").by(key).json(&founding).send().await;
+            assert_eq!(made.status, StatusCode::CREATED);
+            // Before it is approved nothing can be done in it.
+            let early = lab
+                .post("/api/experiments")
+                .by(key)
+                .json(&json!({ "text": TEXT, "project": name }))
+                .send()
+                .await;
+            assert_eq!(early.status, StatusCode::NOT_FOUND);
+            let approved = lab.post(&format!("/api/projects/{name}/approve")).by(&root).send().await;
+            assert_eq!(approved.status, StatusCode::NO_CONTENT);
+        }
+        let made = lab.post("/api/experiments").by(&ann).json(&json!({ "text": TEXT })).send().await;
+        let id = made.json()["id"].as_i64().unwrap();
+        assert_eq!(made.json()["project"], "alpha");
+        Self { lab, ann, bob, root, id }
+    }
+
+    async fn status(&self, method: Method, path: &str, key: &str, body: Option<Value>) -> u16 {
+        let ask = self.lab.ask(method, path).by(key);
+        let ask = match body {
+            Some(body) => ask.json(&body),
+            None => ask,
+        };
+        ask.send().await.status.as_u16()
+    }
+}
+
+/// Every path of an experiment is 404 to who is not in its project, as one that is not there; to the administrator, too.
+#[tokio::test]
+async fn what_belongs_to_a_project_is_invisible_to_others() {
+    let world = World::new().await;
+    let text = json!({ "text": TEXT });
+    let requests = [
+        (Method::GET, "", None),
+        (Method::PATCH, "", Some(json!({ "priority": 5 }))),
+        (Method::DELETE, "", None),
+        (Method::GET, "/text", None),
+        (Method::PUT, "/text", Some(text)),
+        (Method::GET, "/versions", None),
+        (Method::POST, "/start", None),
+        (Method::POST, "/swap-out", None),
+        (Method::POST, "/swap-in", None),
+        (Method::POST, "/terminate", None),
+        (Method::POST, "/again", None),
+        (Method::POST, "/share", None),
+        (Method::DELETE, "/share", None),
+        (Method::GET, "/events", None),
+        (Method::GET, "/points", None),
+        (Method::GET, "/report", None),
+        (Method::GET, "/files/", None),
+        (Method::GET, "/files/points.csv", None),
+        (Method::GET, "/log", None),
+        (Method::GET, "/movie", None),
+    ];
+    for key in [&world.bob, &world.root] {
+        for (method, rest, body) in &requests {
+            let ask = |id: i64| {
+                let ask = world.lab.ask(method.clone(), &format!("/api/experiments/{id}{rest}")).by(key);
+                match body {
+                    Some(body) => ask.json(body),
+                    None => ask,
+                }
+            };
+            let [hers, nobodys] = [ask(world.id).send().await, ask(999).send().await];
+            assert_eq!(hers.status, StatusCode::NOT_FOUND, "{method} {rest}");
+            assert_eq!((hers.status, hers.text), (nobodys.status, nobodys.text), "{method} {rest}");
+        }
+    }
+    let list = world.lab.get("/api/experiments").by(&world.bob).send().await.json();
+    assert_eq!(list, json!([]));
+}
+
+#[tokio::test]
+async fn a_leader_admits_and_dismisses() {
+    let world = World::new().await;
+    let path = format!("/api/experiments/{}", world.id);
+    let member = "/api/projects/alpha/members/bob";
+    assert_eq!(world.status(Method::PUT, member, &world.ann, None).await, 404, "he has not asked");
+    assert_eq!(world.status(Method::POST, "/api/projects/alpha/join", &world.bob, None).await, 202);
+    assert_eq!(world.status(Method::POST, "/api/projects/none/join", &world.bob, None).await, 202);
+    assert_eq!(world.status(Method::PUT, member, &world.bob, None).await, 404, "he does not lead it");
+    assert_eq!(world.status(Method::GET, &path, &world.bob, None).await, 404);
+    assert_eq!(world.status(Method::PUT, member, &world.ann, None).await, 204);
+    assert_eq!(world.status(Method::GET, &path, &world.bob, None).await, 200);
+    assert_eq!(world.status(Method::POST, &format!("{path}/terminate"), &world.bob, None).await, 403, "hers");
+    assert_eq!(world.status(Method::POST, &format!("{path}/again"), &world.bob, None).await, 201);
+    let hers = "/api/projects/alpha/members/ann";
+    assert_eq!(world.status(Method::DELETE, hers, &world.bob, None).await, 403);
+    assert_eq!(world.status(Method::DELETE, hers, &world.ann, None).await, 404, "a leader stays");
+    assert_eq!(world.status(Method::DELETE, member, &world.ann, None).await, 204);
+    assert_eq!(world.status(Method::GET, &path, &world.bob, None).await, 404);
+}
+
+#[tokio::test]
+async fn sessions_and_tokens_end() {
+    let world = World::new().await;
+    let lab = &world.lab;
+    let login = json!({ "name": "ann", "password": "password of ann" });
+    let answer = lab.post("/api/login").json(&login).send().await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    for wanted in ["HttpOnly", "SameSite=Strict", "Secure", "Path=/", "Max-Age="] {
+        assert!(cookie.contains(wanted), "{cookie}");
+    }
+    let key = cookie.split(['=', ';']).nth(1).unwrap().to_owned();
+    assert_eq!(world.status(Method::GET, "/api/me", &key, None).await, 200);
+    assert_eq!(world.status(Method::POST, "/api/logout", &key, None).await, 204);
+    assert_eq!(world.status(Method::GET, "/api/me", &key, None).await, 401, "it is no key any more");
+
+    let wish = json!({ "name": "ci", "days": 1 });
+    let token = lab.post("/api/tokens").by(&world.ann).json(&wish).send().await.json()["token"].clone();
+    let token = token.as_str().unwrap();
+    let bearer = format!("Bearer {token}");
+    let me = async || lab.get("/api/me").header("authorization", &bearer).send().await.status;
+    assert_eq!(me().await, StatusCode::OK);
+    assert_eq!(world.status(Method::GET, "/api/me", token, None).await, 401, "a token is no session");
+    let listed = lab.get("/api/tokens").by(&world.ann).send().await;
+    assert!(!listed.text.contains(token), "it is told once");
+    let path = format!("/api/tokens/{}", listed.json()[0]["id"]);
+    assert_eq!(world.status(Method::DELETE, &path, &world.bob, None).await, 404);
+    assert_eq!(world.status(Method::DELETE, &path, &world.ann, None).await, 204);
+    assert_eq!(me().await, StatusCode::UNAUTHORIZED);
+}
+
+/// A link opens the report and the files of one experiment and nothing else, until another is made.
+#[tokio::test]
+async fn a_shared_link_is_for_reading_one_experiment() {
+    let world = World::new().await;
+    let path = format!("/api/experiments/{}/share", world.id);
+    let share = async || {
+        world.lab.post(&path).by(&world.ann).send().await.json()["link"].as_str().unwrap().to_owned()
+    };
+    let link = share().await;
+    let results = world.lab.server.command(world.id).results();
+    std::fs::create_dir_all(&results).unwrap();
+    std::fs::write(results.join("report.html"), "<p>report").unwrap();
+    let get = async |path: &str| world.lab.get(path).send().await.status.as_u16();
+    assert_eq!(get(&link).await, 303);
+    assert_eq!(get(&format!("{link}/report")).await, 200);
+    assert_eq!(get(&format!("{link}/files/report.html")).await, 200);
+    assert_eq!(get(&format!("{link}/files/..%2f..%2f..%2flab.db")).await, 404);
+    assert_eq!(get(&format!("{link}x/report")).await, 404);
+    assert_eq!(get(&format!("/api/experiments/{}", world.id)).await, 401);
+    let second = share().await;
+    assert_eq!((get(&format!("{link}/report")).await, get(&format!("{second}/report")).await), (404, 200));
+    assert_eq!(world.status(Method::DELETE, &path, &world.ann, None).await, 204);
+    assert_eq!(get(&format!("{second}/report")).await, 404);
+}
+
+#[tokio::test]
+async fn files_are_ones_own_or_a_projects() {
+    let world = World::new().await;
+    let put = async |path: &str, key: &str, content: &str| {
+        world.lab.ask(Method::PUT, path).by(key).body(content.to_owned()).send().await.status.as_u16()
+    };
+    let get = async |path: &str, key: &str| {
+        let answer = world.lab.get(path).by(key).send().await;
+        (answer.status.as_u16(), answer.text)
+    };
+    assert_eq!(put("/api/me/files/notes/a.txt", &world.ann, "mine").await, 204);
+    assert_eq!(get("/api/me/files/notes/a.txt", &world.ann).await, (200, "mine".to_owned()));
+    assert_eq!(get("/api/me/files/notes/a.txt", &world.bob).await.0, 404);
+    assert_eq!(put("/api/me/files/notes", &world.ann, "a directory has this name").await, 409);
+    assert_eq!(put("/api/me/files/notes/a.txt/b", &world.ann, "a file has this name").await, 409);
+    for path in ["..%2fx", "%2fetc%2fx", ".hidden", "a%00", "a%2f..%2fb"] {
+        assert_eq!(put(&format!("/api/me/files/{path}"), &world.ann, "x").await, 400, "{path}");
+    }
+    let ours = "/api/projects/alpha/files/link.ns";
+    assert_eq!(put(ours, &world.ann, "ours").await, 204);
+    assert_eq!(get(ours, &world.ann).await, (200, "ours".to_owned()));
+    assert_eq!(put(ours, &world.bob, "x").await, 404);
+    assert_eq!(get("/api/projects/alpha/files/", &world.bob).await.0, 404);
+    assert_eq!(get("/api/projects/alpha/files/", &world.ann).await.1, "[{\"path\":\"link.ns\",\"size\":4}]");
+    assert_eq!(world.status(Method::DELETE, ours, &world.bob, None).await, 404);
+    assert_eq!(world.status(Method::DELETE, ours, &world.ann, None).await, 204);
+    assert_eq!(get(ours, &world.ann).await.0, 404);
+}

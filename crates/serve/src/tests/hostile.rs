@@ -1,0 +1,503 @@
+//! Requests that forge, traverse, inject, repeat, flood, are too large: each with its answer. The server has accounts; mallory has one
+//! and is in no project that matters, ann has an experiment.
+
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use serde_json::json;
+use tower::ServiceExt;
+
+use super::{Lab, TEXT};
+use crate::server::Access;
+
+/// Who sends a request.
+#[derive(Clone, Copy)]
+enum Who {
+    Nobody,
+    Mallory,
+    Ann,
+}
+use Who::{Ann, Mallory, Nobody};
+
+/// What is sent: who, method, path, headers, body.
+type Sent<'s> = (Who, &'s str, &'s str, &'s [(&'s str, &'s str)], &'s str);
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const HERE: (&str, &str) = ("host", "127.0.0.1:4540");
+
+/// What it does, what is sent, and the status of the answer. Ann's experiment is number 1.
+const TABLE: &[(&str, Sent<'_>, u16)] = &[
+    // Forged: somebody else's name, key or page.
+    ("no key", (Nobody, "GET", "/api/experiments", &[HERE], ""), 401),
+    ("an empty key", (Nobody, "GET", "/api/me", &[HERE, ("cookie", "headofline=")], ""), 401),
+    (
+        "a key of zeros",
+        (
+            Nobody,
+            "GET",
+            "/api/me",
+            &[
+                HERE,
+                ("cookie", "headofline=0000000000000000000000000000000000000000000000000000000000000000"),
+            ],
+            "",
+        ),
+        401,
+    ),
+    ("a key in SQL", (Nobody, "GET", "/api/me", &[HERE, ("cookie", "headofline=' OR 1=1 --")], ""), 401),
+    ("an empty token", (Nobody, "GET", "/api/me", &[HERE, ("authorization", "Bearer ")], ""), 401),
+    (
+        "a token of another kind",
+        (Nobody, "GET", "/api/me", &[HERE, ("authorization", "Basic cm9vdDpyb290")], ""),
+        401,
+    ),
+    (
+        "an unsigned JWT",
+        (
+            Nobody,
+            "GET",
+            "/api/me",
+            &[HERE, ("authorization", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJyb290In0.")],
+            "",
+        ),
+        401,
+    ),
+    (
+        "a wrong token beside a right session",
+        (Ann, "GET", "/api/me", &[HERE, ("authorization", "Bearer x")], ""),
+        401,
+    ),
+    ("a login without a password", (Nobody, "POST", "/api/login", &[HERE, JSON], r#"{"name":"ann"}"#), 422),
+    (
+        "a login with a wrong password",
+        (Nobody, "POST", "/api/login", &[HERE, JSON], r#"{"name":"ann","password":"guess"}"#),
+        401,
+    ),
+    (
+        "a login of nobody",
+        (Nobody, "POST", "/api/login", &[HERE, JSON], r#"{"name":"nobody","password":"guess"}"#),
+        401,
+    ),
+    (
+        "a login of the local user",
+        (Nobody, "POST", "/api/login", &[HERE, JSON], r#"{"name":"local","password":""}"#),
+        401,
+    ),
+    (
+        "an account of the local user",
+        (Nobody, "POST", "/api/users", &[HERE, JSON], r#"{"name":"Local","mail":"","password":"12345678"}"#),
+        409,
+    ),
+    (
+        "an account that is taken, in capitals",
+        (Nobody, "POST", "/api/users", &[HERE, JSON], r#"{"name":"ANN","mail":"","password":"12345678"}"#),
+        409,
+    ),
+    (
+        "an account that makes itself administrator",
+        (
+            Nobody,
+            "POST",
+            "/api/users",
+            &[HERE, JSON],
+            r#"{"name":"eve","mail":"","password":"12345678","is_administrator":true}"#,
+        ),
+        422,
+    ),
+    (
+        "an owner that is given",
+        (
+            Mallory,
+            "POST",
+            "/api/experiments",
+            &[HERE, JSON],
+            r#"{"text":"transports=['tcp']","owner":"ann"}"#,
+        ),
+        422,
+    ),
+    (
+        "a state that is given",
+        (Ann, "PATCH", "/api/experiments/1", &[HERE, JSON], r#"{"state":"done"}"#),
+        422,
+    ),
+    (
+        "another's project",
+        (
+            Mallory,
+            "POST",
+            "/api/experiments",
+            &[HERE, JSON],
+            r#"{"text":"transports=['tcp']","project":"alpha"}"#,
+        ),
+        404,
+    ),
+    ("another's experiment", (Mallory, "GET", "/api/experiments/1", &[HERE], ""), 404),
+    (
+        "another's experiment, to be ended",
+        (Mallory, "POST", "/api/experiments/1/terminate", &[HERE], ""),
+        404,
+    ),
+    ("a project approved by its founder", (Mallory, "POST", "/api/projects/gamma/approve", &[HERE], ""), 404),
+    (
+        "a method in a header",
+        (Ann, "POST", "/api/experiments/1", &[HERE, ("x-http-method-override", "DELETE")], ""),
+        405,
+    ),
+    (
+        "a way around in a header",
+        (Nobody, "GET", "/api/me", &[HERE, ("x-forwarded-for", "127.0.0.1"), ("x-real-ip", "127.0.0.1")], ""),
+        401,
+    ),
+    (
+        "another path in a header",
+        (
+            Nobody,
+            "GET",
+            "/api/me",
+            &[HERE, ("x-original-url", "/web/page.css"), ("x-rewrite-url", "/web/page.css")],
+            "",
+        ),
+        401,
+    ),
+    // From another site (CSRF), or by another name (DNS rebinding).
+    (
+        "a form of another site",
+        (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("origin", "https://evil.example")], ""),
+        403,
+    ),
+    (
+        "a page without an origin",
+        (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("origin", "null")], ""),
+        403,
+    ),
+    (
+        "an origin with our name in front",
+        (
+            Ann,
+            "POST",
+            "/api/experiments/1/terminate",
+            &[HERE, ("origin", "http://127.0.0.1:4540.evil.example")],
+            "",
+        ),
+        403,
+    ),
+    (
+        "our address, another port",
+        (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("origin", "http://127.0.0.1:8080")], ""),
+        403,
+    ),
+    (
+        "a browser that says cross-site",
+        (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("sec-fetch-site", "cross-site")], ""),
+        403,
+    ),
+    (
+        "a browser that says same-site",
+        (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("sec-fetch-site", "same-site")], ""),
+        403,
+    ),
+    (
+        "JSON in a plain form",
+        (Ann, "POST", "/api/experiments", &[HERE, ("content-type", "text/plain")], r#"{"text":"x"}"#),
+        415,
+    ),
+    (
+        "a form",
+        (
+            Ann,
+            "POST",
+            "/api/experiments",
+            &[HERE, ("content-type", "application/x-www-form-urlencoded")],
+            "text=x",
+        ),
+        415,
+    ),
+    ("JSON without a type", (Ann, "POST", "/api/experiments", &[HERE], r#"{"text":"x"}"#), 415),
+    ("a name that points here", (Ann, "GET", "/api/me", &[("host", "evil.example")], ""), 421),
+    ("the same with our port", (Ann, "GET", "/", &[("host", "evil.example:4540")], ""), 421),
+    ("localhost in front of a name", (Ann, "GET", "/api/me", &[("host", "localhost.evil.example")], ""), 421),
+    ("an address in a name", (Ann, "GET", "/api/me", &[("host", "127.0.0.1.evil.example")], ""), 421),
+    ("no host", (Ann, "GET", "/api/me", &[], ""), 400),
+    ("two hosts", (Ann, "GET", "/api/me", &[HERE, ("host", "evil.example")], ""), 400),
+    ("a host that is none", (Ann, "GET", "/api/me", &[("host", "a b")], ""), 400),
+    ("a whole URL of elsewhere", (Ann, "GET", "http://evil.example/api/me", &[HERE], ""), 421),
+    // Ways out of a directory.
+    ("dots", (Ann, "GET", "/api/experiments/1/files/../../../lab.db", &[HERE], ""), 404),
+    ("encoded dots", (Ann, "GET", "/api/experiments/1/files/%2e%2e/%2e%2e/%2e%2e/lab.db", &[HERE], ""), 404),
+    ("encoded slashes", (Ann, "GET", "/api/experiments/1/files/..%2f..%2f..%2flab.db", &[HERE], ""), 404),
+    ("twice encoded dots", (Ann, "GET", "/api/experiments/1/files/%252e%252e/lab.db", &[HERE], ""), 404),
+    ("backslashes", (Ann, "GET", "/api/experiments/1/files/..%5c..%5clab.db", &[HERE], ""), 404),
+    ("a path from the root", (Ann, "GET", "/api/experiments/1/files//etc/passwd", &[HERE], ""), 404),
+    (
+        "an encoded path from the root",
+        (Ann, "GET", "/api/experiments/1/files/%2fetc%2fpasswd", &[HERE], ""),
+        404,
+    ),
+    ("a NUL", (Ann, "GET", "/api/experiments/1/files/points.csv%00.html", &[HERE], ""), 404),
+    ("what is no UTF-8", (Ann, "GET", "/api/experiments/1/files/%ff%fe", &[HERE], ""), 404),
+    ("a symbolic link", (Ann, "GET", "/api/experiments/1/files/link", &[HERE], ""), 404),
+    ("through a linked directory", (Ann, "GET", "/api/experiments/1/files/etc/passwd", &[HERE], ""), 404),
+    ("a way out of the bundle", (Nobody, "GET", "/web/../../Cargo.toml", &[HERE], ""), 404),
+    ("an encoded way out of the bundle", (Nobody, "GET", "/web/%2e%2e%2fCargo.toml", &[HERE], ""), 404),
+    ("a way out of a link", (Nobody, "GET", "/shared/../lab.db", &[HERE], ""), 404),
+    // Numbers and names that are none.
+    ("a negative number", (Ann, "GET", "/api/experiments/-1", &[HERE], ""), 404),
+    ("a number beyond 64 bits", (Ann, "GET", "/api/experiments/99999999999999999999", &[HERE], ""), 404),
+    ("SQL for a number", (Ann, "GET", "/api/experiments/1%20OR%201=1", &[HERE], ""), 404),
+    ("SQL for a state", (Ann, "GET", "/api/experiments?state='%20OR%201=1--", &[HERE], ""), 400),
+    ("a negative limit", (Ann, "GET", "/api/experiments?limit=-1", &[HERE], ""), 400),
+    ("a key that nobody knows", (Ann, "GET", "/api/experiments?order=password", &[HERE], ""), 400),
+    ("a key twice", (Ann, "GET", "/api/experiments?limit=1&limit=2", &[HERE], ""), 400),
+    (
+        "a name that is a path",
+        (Ann, "PATCH", "/api/experiments/1", &[HERE, JSON], r#"{"name":"../../x"}"#),
+        400,
+    ),
+    (
+        "a name that is an option",
+        (Ann, "PATCH", "/api/experiments/1", &[HERE, JSON], r#"{"name":"--out=/tmp/x"}"#),
+        400,
+    ),
+    (
+        "a name with a header in it",
+        (Ann, "PATCH", "/api/experiments/1", &[HERE, JSON], "{\"name\":\"x\\r\\nBcc: a\"}"),
+        400,
+    ),
+    ("a study that is a path", (Ann, "POST", "/api/studies/..%2f..%2fetc/run", &[HERE], ""), 404),
+    ("a study that is an option", (Ann, "POST", "/api/studies/--out=x/run", &[HERE], ""), 404),
+    (
+        "a priority beyond all others",
+        (Ann, "PATCH", "/api/experiments/1", &[HERE, JSON], r#"{"priority":9223372036854775807}"#),
+        400,
+    ),
+    ("no cores", (Ann, "PATCH", "/api/experiments/1", &[HERE, JSON], r#"{"cores":0}"#), 400),
+    (
+        "more cores than a number has",
+        (Ann, "PATCH", "/api/experiments/1", &[HERE, JSON], r#"{"cores":4294967296}"#),
+        422,
+    ),
+    (
+        "a time without end",
+        (Ann, "PATCH", "/api/experiments/1", &[HERE, JSON], r#"{"idle_swap":4294967295}"#),
+        400,
+    ),
+    (
+        "mail for somebody else, too",
+        (
+            Nobody,
+            "POST",
+            "/api/users",
+            &[HERE, JSON],
+            "{\"name\":\"eve\",\"mail\":\"a@b\\r\\nBcc: c@d\",\"password\":\"12345678\"}",
+        ),
+        400,
+    ),
+    // Bodies that are none, and texts that want what is not theirs.
+    ("half of a body", (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"#), 400),
+    ("a body of nothing", (Ann, "POST", "/api/experiments", &[HERE, JSON], ""), 400),
+    ("a list for an object", (Ann, "POST", "/api/experiments", &[HERE, JSON], "[]"), 422),
+    ("a number for a text", (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":7}"#), 422),
+    (
+        "another language",
+        (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"","format":"sh"}"#),
+        422,
+    ),
+    ("half of a character", (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"\ud800"}"#), 400),
+    (
+        "a file of the server",
+        (
+            Ann,
+            "POST",
+            "/api/experiments",
+            &[HERE, JSON],
+            r#"{"text":"transports=['tcp']\ntopology='/etc/passwd'"}"#,
+        ),
+        422,
+    ),
+    (
+        "a program",
+        (
+            Ann,
+            "POST",
+            "/api/experiments",
+            &[HERE, JSON],
+            r#"{"text":"transports=['tcp']\n[[program]]\nnode='client'\ncommand='id'"}"#,
+        ),
+        422,
+    ),
+    (
+        "a root of programs",
+        (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"transports=['tcp']\nroot='/'"}"#),
+        422,
+    ),
+    (
+        "a script that runs programs of the server",
+        (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"set x [exec id]","format":"ns"}"#),
+        422,
+    ),
+    (
+        "a script that reads a file",
+        (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"source /etc/passwd","format":"ns"}"#),
+        422,
+    ),
+    (
+        "a script without end",
+        (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"while {1} {}","format":"ns"}"#),
+        422,
+    ),
+    (
+        "a message a picosecond",
+        (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"transports=['tcp']\nmessages=-5"}"#),
+        422,
+    ),
+    // Methods and paths that are not there.
+    ("a method that is not done", (Ann, "PUT", "/api/experiments/1", &[HERE], ""), 405),
+    ("a trace", (Ann, "TRACE", "/api/me", &[HERE], ""), 405),
+    ("a tunnel", (Ann, "CONNECT", "/api/me", &[HERE], ""), 405),
+    ("a method of its own", (Ann, "BREW", "/api/me", &[HERE], ""), 405),
+    ("a path that is not there", (Ann, "GET", "/.git/config", &[HERE], ""), 404),
+    ("somebody else's software", (Ann, "GET", "/wp-login.php", &[HERE], ""), 404),
+    ("the database", (Ann, "GET", "/lab.db", &[HERE], ""), 404),
+    ("the key of a link guessed", (Nobody, "GET", "/shared/0/report", &[HERE], ""), 404),
+    // Repeated.
+    ("a start of what is queued", (Ann, "POST", "/api/experiments/1/start", &[HERE], ""), 409),
+    ("a swap-in of what is queued", (Ann, "POST", "/api/experiments/1/swap-in", &[HERE], ""), 409),
+];
+
+/// Ann's experiment with results beside which there are ways out.
+async fn lab() -> (Lab, String, String) {
+    let lab = Lab::open(Access::Accounts);
+    let [ann, mallory, root] =
+        [("ann", false), ("mallory", false), ("root", true)].map(|(n, is)| lab.account(n, is));
+    for (key, name) in [(&ann, "alpha"), (&mallory, "gamma")] {
+        lab.post("/api/projects").by(key).json(&json!({ "name": name, "title": "" })).send().await;
+    }
+    lab.post("/api/projects/alpha/approve").by(&root).send().await;
+    let made = lab.post("/api/experiments").by(&ann).json(&json!({ "text": TEXT })).send().await;
+    assert_eq!(made.json()["id"], 1);
+    let results = lab.server.command(1).results();
+    std::fs::create_dir_all(&results).unwrap();
+    std::os::unix::fs::symlink(lab.server.config.state.join("lab.db"), results.join("link")).unwrap();
+    std::os::unix::fs::symlink("/etc", results.join("etc")).unwrap();
+    (lab, ann, mallory)
+}
+
+#[tokio::test]
+async fn each_hostile_request_has_its_answer() {
+    let (lab, ann, mallory) = lab().await;
+    assert!(TABLE.len() >= 60);
+    let mut wrong = Vec::new();
+    for (what, (who, method, path, headers, body), wanted) in TABLE {
+        let mut request =
+            Request::builder().method(Method::from_bytes(method.as_bytes()).unwrap()).uri(*path);
+        for (name, value) in *headers {
+            request = request.header(*name, *value);
+        }
+        request = match who {
+            Nobody => request,
+            Mallory => request.header("cookie", format!("headofline={mallory}")),
+            Ann => request.header("cookie", format!("theme=dark; headofline={ann}")),
+        };
+        let response = lab.router.clone().oneshot(request.body(Body::from(*body)).unwrap()).await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let text = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let text = String::from_utf8_lossy(&text);
+        if status.as_u16() != *wanted {
+            wrong.push(format!("{what}: {status}, not {wanted}: {text}"));
+        }
+        // Whatever is answered, it tells nothing of the server's disk, and browsers are told to be careful.
+        assert!(
+            !text.contains("root:x:") && !text.contains("SQLite") && !text.contains("panicked"),
+            "{what}: {text}"
+        );
+        for header in
+            ["content-security-policy", "x-content-type-options", "referrer-policy", "cache-control"]
+        {
+            assert!(headers.contains_key(header), "{what}: no {header}");
+        }
+        assert!(!headers.contains_key("access-control-allow-origin"), "{what}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // None of them did anything.
+    let experiment = lab.get("/api/experiments/1").by(&ann).send().await.json();
+    assert_eq!((&experiment["state"], &experiment["name"]), (&json!("queued"), &json!("a-small-one")));
+    assert_eq!(lab.get("/api/experiments").by(&ann).send().await.json().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused() {
+    let lab = Lab::open(Access::Open);
+    let submit =
+        async |text: String| lab.post("/api/experiments").json(&json!({ "text": text })).send().await.status;
+    let comment = |octets: usize| format!("{TEXT}{}", format!("#{}\n", "x".repeat(98)).repeat(octets / 100));
+    assert_eq!(submit(comment(1_000_000)).await, StatusCode::CREATED);
+    assert_eq!(submit(comment(1_100_000)).await, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(submit("x".repeat(30_000_000)).await, StatusCode::PAYLOAD_TOO_LARGE);
+    let deep = format!("{TEXT}x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(submit(deep).await, StatusCode::UNPROCESSABLE_ENTITY);
+    let objects = format!("{}{}", r#"{"text":"#.repeat(100_000), "}".repeat(100_000));
+    let nested =
+        lab.post("/api/experiments").header("content-type", "application/json").body(objects).send().await;
+    assert!(nested.status.is_client_error(), "{}", nested.status);
+    let many = (0..2_000).map(|n| format!("'{n}ms'")).collect::<Vec<_>>().join(",");
+    let sweep = format!("{TEXT}[sweep]\n'network.delay' = [{many}]\n'network.rate' = [{many}]\n");
+    assert_eq!(submit(sweep).await, StatusCode::PAYLOAD_TOO_LARGE, "4,000,000 points");
+    let braces = format!("set ns [new Simulator]\n{}", "proc a {} {".repeat(80_000));
+    let script = json!({ "text": braces, "format": "ns" });
+    assert_eq!(
+        lab.post("/api/experiments").json(&script).send().await.status,
+        StatusCode::UNPROCESSABLE_ENTITY
+    );
+}
+
+#[tokio::test]
+async fn who_guesses_passwords_has_to_wait() {
+    let lab = Lab::open(Access::Accounts);
+    lab.account("ann", false);
+    let guess = json!({ "name": "ANN", "password": "a wrong guess" });
+    let mut seen = Vec::new();
+    for _ in 0..9 {
+        let answer = lab.post("/api/login").json(&guess).send().await;
+        seen.push((answer.status.as_u16(), answer.headers.contains_key("retry-after")));
+    }
+    assert_eq!(seen[..8], [(401, false); 8]);
+    assert_eq!(seen[8], (429, true));
+    let right = json!({ "name": "ann", "password": "password of ann" });
+    assert_eq!(lab.post("/api/login").json(&right).send().await.status, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn a_flood_is_refused_at_once() {
+    let lab = Lab::open(Access::Open);
+    let turns: Vec<_> = std::iter::from_fn(|| lab.server.turns.costly().ok()).collect();
+    assert_eq!(turns.len(), 16);
+    let answer = lab.post("/api/experiments").json(&json!({ "text": TEXT })).send().await;
+    assert_eq!(
+        (answer.status, answer.headers["retry-after"].to_str().unwrap()),
+        (StatusCode::SERVICE_UNAVAILABLE, "1")
+    );
+    // What costs little is still answered.
+    assert_eq!(lab.get("/api/me").send().await.status, StatusCode::OK);
+    drop(turns);
+    lab.submitted().await;
+    let requests: Vec<_> = std::iter::from_fn(|| lab.server.turns.request().ok()).collect();
+    assert_eq!(lab.get("/api/me").send().await.status, StatusCode::SERVICE_UNAVAILABLE);
+    drop(requests);
+}
+
+/// The page of results has a script of ours in it, and nothing of this server is within its reach; files are for saving.
+#[tokio::test]
+async fn what_experiments_wrote_is_kept_in_a_sandbox() {
+    let lab = Lab::open(Access::Open);
+    let id = lab.submitted().await;
+    let results = lab.server.command(id).results();
+    std::fs::create_dir_all(&results).unwrap();
+    std::fs::write(results.join("report.html"), "<script>steal()</script>").unwrap();
+    let get = async |rest: &str| lab.get(&format!("/api/experiments/{id}{rest}")).send().await;
+    let report = get("/report").await;
+    let policy = report.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("sandbox allow-scripts") && !policy.contains("allow-same-origin"), "{policy}");
+    assert!(policy.contains("default-src 'none'") && !policy.contains("connect-src"), "{policy}");
+    let file = get("/files/report.html").await;
+    assert_eq!(file.headers["content-disposition"], "attachment");
+    assert_eq!(file.headers["content-security-policy"], "sandbox; default-src 'none'");
+}

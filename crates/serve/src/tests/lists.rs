@@ -1,0 +1,104 @@
+//! Long lists, and those who look on.
+
+use axum::http::StatusCode;
+use futures_util::StreamExt;
+use serde_json::json;
+
+use super::{Lab, TEXT};
+use crate::events::Kind;
+use crate::experiment::{Format, State};
+use crate::lifecycle::Event;
+use crate::server::Access;
+use crate::store::Fresh;
+
+/// What is asked of it in a list does not depend on how long that is: a statement reads no more rows than it gives.
+#[tokio::test]
+async fn a_list_is_cut_and_goes_on() {
+    let lab = Lab::open(Access::Open);
+    let local = lab.server.local.clone().unwrap();
+    let (project, _) = lab.server.store.project("local", local.id).unwrap().unwrap();
+    for number in 0..250 {
+        let fresh = Fresh {
+            name: format!("number-{number}"),
+            title: String::new(),
+            project,
+            owner: local.id,
+            state: if number % 5 == 0 { State::New } else { State::Queued },
+            priority: 0,
+            batch: true,
+            cores: 1,
+            idle_swap: None,
+            auto_swap: None,
+            study: None,
+            quick: false,
+            text: TEXT.to_owned(),
+            format: Format::Toml,
+            now: number,
+        };
+        lab.server.store.add(&fresh).unwrap();
+    }
+    let ids = async |query: &str| -> Vec<i64> {
+        let answer = lab.get(&format!("/api/experiments{query}")).send().await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+        answer.json().as_array().unwrap().iter().map(|one| one["id"].as_i64().unwrap()).collect()
+    };
+    assert_eq!(ids("").await, (151..=250).rev().collect::<Vec<_>>());
+    assert_eq!(ids("?limit=3&before=151").await, [150, 149, 148]);
+    assert_eq!(ids("?limit=2&state=new").await, [246, 241]);
+    assert_eq!(ids("?limit=99999").await.len(), 250);
+    assert_eq!(ids("?limit=0").await.len(), 0);
+    assert_eq!(lab.server.counts(&local).unwrap(), [(State::New, 50), (State::Queued, 200)]);
+}
+
+#[tokio::test]
+async fn a_watcher_hears_what_happens_and_is_let_go_when_the_server_stops() {
+    let lab = Lab::open(Access::Open);
+    let id = lab.submitted().await;
+    let response = lab.get(&format!("/api/experiments/{id}/events")).open().await;
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut stream = response.into_body().into_data_stream();
+    let mut next =
+        async || stream.next().await.map(|part| String::from_utf8(part.unwrap().to_vec()).unwrap());
+    let first = next().await.unwrap();
+    assert!(first.contains("event: state") && first.contains("\"state\":\"queued\""), "{first}");
+    lab.post(&format!("/api/experiments/{id}/swap-out")).send().await;
+    let second = next().await.unwrap();
+    assert!(second.contains("event: state") && second.contains("swapped_out"), "{second}");
+    lab.server.hub.tell(id + 1, 1, Kind::Log, &"of another");
+    lab.server.hub.tell(id, 1, Kind::Point, &json!({ "mean_ms": 20.5 }));
+    assert_eq!(next().await.unwrap(), "event: point\ndata: {\"mean_ms\":20.5}\n\n");
+    lab.server.hub.stop();
+    assert_eq!(next().await, None);
+}
+
+/// One that does not read loses events and is told where things are.
+#[tokio::test]
+async fn a_watcher_that_is_too_slow_is_told_the_state() {
+    let lab = Lab::open(Access::Open);
+    let id = lab.submitted().await;
+    let response = lab.get(&format!("/api/experiments/{id}/events")).open().await;
+    for line in 0..5000 {
+        lab.server.hub.tell(id, 1, Kind::Log, &line);
+    }
+    lab.server.act(&lab.server.local.clone().unwrap(), id, Event::Terminate).unwrap();
+    lab.server.hub.tell(id, 1, Kind::Log, &"the last");
+    let mut stream = response.into_body().into_data_stream();
+    let mut heard = Vec::new();
+    while !heard.last().is_some_and(|part: &String| part.contains("the last")) {
+        heard.push(String::from_utf8(stream.next().await.unwrap().unwrap().to_vec()).unwrap());
+    }
+    assert!(heard.len() < 1100, "{}", heard.len());
+    assert!(heard[0].contains("queued") && heard[1].contains("terminated"), "{} {}", heard[0], heard[1]);
+}
+
+/// Who is dismissed, or logs out, watches no longer.
+#[tokio::test]
+async fn streams_end_when_rights_change() {
+    let lab = Lab::open(Access::Open);
+    lab.submitted().await;
+    let response = lab.get("/api/events").open().await;
+    let mut stream = response.into_body().into_data_stream();
+    assert!(stream.next().await.is_some(), "it begins at once");
+    lab.server.end_streams();
+    assert!(stream.next().await.is_none());
+}

@@ -1,0 +1,131 @@
+//! Requests against a whole server, without sockets and without processes.
+
+mod accounts;
+mod api;
+mod hostile;
+mod lists;
+mod processes;
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::mail::{Mailer, Post};
+use crate::people::Registration;
+use crate::router::router;
+use crate::server::{Access, Config, Server, Shared};
+
+/// An experiment that is right.
+pub const TEXT: &str = "title = 'A small one'\ntransports = ['tcp']\nmessages = 100\nrepetitions = 2\n";
+
+/// A server in a directory of its own.
+pub struct Lab {
+    _dir: tempfile::TempDir,
+    pub server: Shared,
+    router: Router,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {}", self.text))
+    }
+}
+
+/// A request that is put together.
+pub struct Ask<'l>(&'l Lab, axum::http::request::Builder, Body);
+
+impl Lab {
+    pub fn open(access: Access) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config {
+            state: dir.path().to_owned(),
+            program: "/nonexistent/hol".into(),
+            cores: 4,
+            access,
+            may_run_programs: access == Access::Open,
+            names: vec!["lab.example.org".to_owned()],
+            is_secure: access == Access::Accounts,
+        };
+        let server = Server::open(config, Mailer::open(&Post::None).unwrap(), channel().0).unwrap();
+        let server = Arc::new(server);
+        Self { _dir: dir, router: router(server.clone()), server }
+    }
+
+    pub fn ask(&self, method: Method, path: &str) -> Ask<'_> {
+        let request = Request::builder().method(method).uri(path).header("host", "127.0.0.1:4540");
+        Ask(self, request, Body::empty())
+    }
+
+    pub fn get(&self, path: &str) -> Ask<'_> {
+        self.ask(Method::GET, path)
+    }
+
+    pub fn post(&self, path: &str) -> Ask<'_> {
+        self.ask(Method::POST, path)
+    }
+
+    /// Submits [`TEXT`], and gives its number.
+    pub async fn submitted(&self) -> i64 {
+        let answer = self.post("/api/experiments").json(&json!({ "text": TEXT })).send().await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+        answer.json()["id"].as_i64().unwrap()
+    }
+
+    /// Makes an account, and gives a token of it.
+    pub fn account(&self, name: &str, is_administrator: bool) -> String {
+        let registration = Registration {
+            name: name.to_owned(),
+            mail: format!("{name}@example.org"),
+            password: format!("password of {name}"),
+            project: None,
+        };
+        self.server.register(&registration, is_administrator).unwrap();
+        let login = crate::people::Login { name: name.to_owned(), password: registration.password };
+        self.server.log_in(&login).unwrap()
+    }
+}
+
+impl Ask<'_> {
+    pub fn header(self, name: &str, value: &str) -> Self {
+        Self(self.0, self.1.header(name, value), self.2)
+    }
+
+    /// With the session of this key.
+    pub fn by(self, key: &str) -> Self {
+        self.header("cookie", &format!("headofline={key}"))
+    }
+
+    pub fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").body(body.to_string())
+    }
+
+    pub fn body(self, body: impl Into<Body>) -> Self {
+        Self(self.0, self.1, body.into())
+    }
+
+    /// The answer as it comes.
+    pub async fn open(self) -> axum::response::Response {
+        let request = self.1.body(self.2).unwrap();
+        self.0.router.clone().oneshot(request).await.unwrap()
+    }
+
+    pub async fn send(self) -> Answer {
+        let response = self.open().await;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let octets = to_bytes(response.into_body(), 1 << 28).await.unwrap();
+        Answer { status, headers, text: String::from_utf8_lossy(&octets).into_owned() }
+    }
+}

@@ -1,0 +1,109 @@
+//! What becomes of experiments whose processes behave in every way, with a script in the place of `hol`.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use serde_json::Value;
+
+use super::TEXT;
+use crate::events::Kind;
+use crate::jobs::{Note, conduct};
+use crate::mail::{Mailer, Post};
+use crate::server::{Access, Config, Server};
+use crate::submission::Submission;
+
+const PROGRESS: &str = r#"echo '{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":1,"messages_wanted":2,"share":0.5,"left":null}}' >&2"#;
+
+/// The states of an experiment whose process is `script`, and the last reason, until it has ended.
+fn life(script: &str) -> (Vec<String>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("hol");
+    // Written by another process: a file that a test beside this one had open while it forks cannot be run.
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\"; chmod 755 \"$0\"";
+    let written = Command::new("sh").args(["-c", write]).arg(&program).arg(script).status().unwrap();
+    assert!(written.success());
+    let config = Config {
+        state: dir.path().join("state"),
+        program,
+        cores: 1,
+        access: Access::Open,
+        may_run_programs: true,
+        names: Vec::new(),
+        is_secure: false,
+    };
+    let (notes, inbox) = channel();
+    let server = Server::open(config, Mailer::open(&Post::None).unwrap(), notes.clone()).unwrap();
+    let server = Arc::new(server);
+    let mut watching = server.hub.watch();
+    let conductor = {
+        let (server, notes) = (server.clone(), notes.clone());
+        std::thread::spawn(move || conduct(server, notes, &inbox))
+    };
+    let viewer = server.local.clone().unwrap();
+    let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
+    server.submit(&viewer, submission).unwrap();
+    let mut states = Vec::new();
+    let why = loop {
+        let happening = watching.blocking_recv().unwrap();
+        if happening.kind != Kind::State {
+            continue;
+        }
+        let experiment: Value = serde_json::from_str(&happening.data).unwrap();
+        states.push(experiment["state"].as_str().unwrap().to_owned());
+        if ["done", "failed"].contains(&states.last().unwrap().as_str()) {
+            break experiment["why"].as_str().unwrap().to_owned();
+        }
+    };
+    notes.send(Note::Stop).unwrap();
+    conductor.join().unwrap();
+    (states, why)
+}
+
+#[test]
+fn one_that_warns_before_it_tells_how_far_it_is() {
+    let (states, why) = life(&format!("echo 'warning: slow' >&2\n{PROGRESS}"));
+    assert_eq!(states, ["queued", "starting", "active", "done"]);
+    assert_eq!(why, "");
+}
+
+#[test]
+fn one_that_says_nothing() {
+    assert_eq!(life("exit 0").0, ["queued", "starting", "done"]);
+}
+
+#[test]
+fn one_that_fails_says_why() {
+    let (states, why) = life(&format!("{PROGRESS}\necho 'error: no space is left' >&2\nexit 1"));
+    assert_eq!(states.last().unwrap(), "failed");
+    assert_eq!(why, "no space is left");
+}
+
+/// The journal has what it did, so it goes on; but not for ever.
+#[test]
+fn one_that_is_always_killed_is_given_up() {
+    let (states, why) = life("kill -9 $$");
+    assert_eq!(states.iter().filter(|state| *state == "starting").count(), 5);
+    assert_eq!(states.last().unwrap(), "failed");
+    assert!(why.starts_with("its process was killed 5 times"), "{why}");
+}
+
+/// It was stopped from outside, with all it has: as if it were killed.
+#[test]
+fn one_that_is_interrupted_goes_on() {
+    let interrupted = "[ -e once ] && exit 0\ntouch once\necho '{\"interrupted\":true}' >&2\nexit 1";
+    assert_eq!(life(interrupted).0, ["queued", "starting", "queued", "starting", "done"]);
+}
+
+/// Else nobody would ever hear that it has ended: what it left holds its standard error open.
+#[test]
+fn what_a_process_leaves_behind_is_ended() {
+    assert_eq!(life("sleep 1000 &\nexit 0").0, ["queued", "starting", "done"]);
+}
+
+#[test]
+fn a_line_without_end_is_cut() {
+    let (states, why) = life("head -c 1000000 /dev/zero | tr '\\000' x >&2\nexit 3");
+    assert_eq!(states.last().unwrap(), "failed");
+    assert_eq!(why, "x".repeat(300));
+}

@@ -1,0 +1,37 @@
+//! How much the server does at the same time: what is beyond is refused at once rather than made to wait.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+
+use crate::refusal::Refusal;
+
+const REQUESTS: usize = 512;
+const COSTLY: usize = 16;
+
+/// Requests, and those that cost much: a text to be read, a password to be tried.
+#[derive(Debug)]
+pub struct Turns {
+    requests: Semaphore,
+    costly: Arc<Semaphore>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { requests: Semaphore::new(REQUESTS), costly: Arc::new(Semaphore::new(COSTLY)) }
+    }
+}
+
+impl Turns {
+    /// A turn for a request.
+    pub fn request(&self) -> Result<SemaphorePermit<'_>, Refusal> {
+        let turn = self.requests.try_acquire();
+        turn.map_err(|_| Refusal::busy(format!("{REQUESTS} requests are under way"), 1))
+    }
+
+    /// A turn for one that costs much.
+    pub fn costly(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let turn = self.costly.clone().try_acquire_owned();
+        turn.map_err(|_| Refusal::busy(format!("{COSTLY} such requests are under way"), 1))
+    }
+}

@@ -1,0 +1,46 @@
+// Bundles src/ into dist/, which is checked in: a clone builds without node. `node build.js --check` tells whether it is up to date.
+import { build } from "esbuild";
+import { readFile, readdir, rm } from "node:fs/promises";
+import { gzipSync } from "node:zlib";
+
+const MOST = 250_000;
+const check = process.argv.includes("--check");
+const outdir = new URL("dist/", import.meta.url);
+
+const { outputFiles } = await build({
+  absWorkingDir: new URL(".", import.meta.url).pathname,
+  entryPoints: ["src/page.css", "src/icon.svg", "src/home.js", "src/new.js", "src/experiment.js", "src/compare.js", "src/forms.js"],
+  outdir: "dist",
+  bundle: true,
+  format: "esm",
+  splitting: true,
+  minify: true,
+  loader: { ".svg": "copy" },
+  target: "es2022",
+  legalComments: "none",
+  write: false,
+  chunkNames: "part-[hash]",
+});
+
+const size = outputFiles.reduce((sum, file) => sum + gzipSync(file.contents).length, 0);
+if (size > MOST) throw new Error(`${size} octets compressed are more than ${MOST}`);
+
+const name = (file) => file.path.split("/").at(-1);
+const there = new Set(await readdir(outdir).catch(() => []));
+const stale = [];
+for (const file of outputFiles) {
+  const old = there.delete(name(file)) ? await readFile(new URL(name(file), outdir)) : Buffer.alloc(0);
+  if (!old.equals(file.contents)) stale.push(file);
+}
+if (check) {
+  if (stale.length || there.size) {
+    console.error(`dist/ is not what build.js makes: ${[...stale.map(name), ...there].join(", ")}; run scripts/build-web`);
+    process.exit(1);
+  }
+} else {
+  const { mkdir, writeFile } = await import("node:fs/promises");
+  await mkdir(outdir, { recursive: true });
+  for (const file of stale) await writeFile(new URL(name(file), outdir), file.contents);
+  for (const old of there) await rm(new URL(old, outdir));
+}
+console.log(`${outputFiles.length} files, ${size} octets compressed`);

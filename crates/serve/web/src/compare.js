@@ -1,0 +1,19 @@
+// Several experiments over one another.
+
+import { $, given } from "./dom.js";
+import { get } from "./api.js";
+import { axes, Curves } from "./curves.js";
+import { Points } from "./table.js";
+
+const experiments = given("experiments");
+const curves = new Curves($("#curves"), { title: "Curves of all experiments" });
+const points = new Points($("#points"));
+
+const lists = await Promise.all(experiments.map(async ({ id, name }) => {
+  const rows = await get(`/api/experiments/${id}/points`).catch(() => []);
+  return rows.map((row) => ({ ...row, of: `${name} (${id})` }));
+}));
+const rows = lists.flat();
+$("#say").textContent = rows.length ? "" : "None of them has a point yet.";
+curves.show(rows);
+points.show(rows, axes(rows));

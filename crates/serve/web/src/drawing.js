@@ -1,0 +1,297 @@
+// The drawing: nodes, links, LANs and who talks to whom, placed by mouse or keyboard.
+//
+// What it shows is a graph (graph.js); it tells of every change by `changed(graph)` and takes another graph by `show(graph)`.
+
+import { h, s } from "./dom.js";
+import * as g from "./graph.js";
+import { arrowhead, frame, picture } from "./picture.js";
+import { properties } from "./properties.js";
+
+const HALF = { node: 22, lan: 16 };
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+export class Drawing {
+  constructor(place, changed) {
+    this.told = changed;
+    this.origin = {};
+    this.history = new g.History(g.empty());
+    this.chosen = null;
+    this.joining = null; // { from, kind: "link" | "traffic" }
+    this.view = { x: 0, y: 0, w: 720, h: 420 };
+    this.canvas = s("svg", { class: "drawing", role: "group", "aria-label": "Network; Tab goes from thing to thing, arrows move it", "aria-describedby": "drawing-help" });
+    this.panel = h("div", { class: "properties" });
+    this.status = h("p", { class: "soft status", role: "status" });
+    place.append(this.tools(), h("div", { class: "board" }, this.canvas, this.panel), this.status, help());
+    this.canvas.addEventListener("pointerdown", (event) => this.press(event));
+    this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    this.canvas.addEventListener("dblclick", (event) => this.doubled(event));
+    place.addEventListener("keydown", (event) => this.key(event));
+    this.draw();
+  }
+
+  get graph() {
+    return this.history.now;
+  }
+
+  tools() {
+    const tool = (label, title, run) => h("button", { type: "button", title, onclick: run }, label);
+    this.undoTool = tool("Undo", "Ctrl+Z", () => this.undo());
+    this.redoTool = tool("Redo", "Ctrl+Y", () => this.redo());
+    this.deleteTool = tool("Delete", "Del", () => this.remove());
+    this.linkTool = tool("Link", "L: from the chosen box to the one that is chosen next", () => this.join("link"));
+    this.trafficTool = tool("Traffic", "T: from the chosen node to the one that is chosen next", () => this.join("traffic"));
+    return h("div", { class: "tools", role: "toolbar", "aria-label": "Drawing" },
+      tool("Node", "N", () => this.add("node")),
+      tool("LAN", "A", () => this.add("lan")),
+      this.linkTool, this.trafficTool, this.deleteTool,
+      h("span", { class: "gap" }), this.undoTool, this.redoTool,
+      h("span", { class: "gap" }),
+      tool("Arrange", "Place everything anew", () => this.do(g.placed(this.graph, true), true)),
+      tool("Fit", "0: show all", () => this.fit()),
+      tool("+", "Nearer", () => this.zoom(0.8)),
+      tool("−", "Further", () => this.zoom(1.25)));
+  }
+
+  // Shows another graph, which nobody undoes; places that it does not have are found.
+  show(graph) {
+    const first = this.graph.nodes.length === 0;
+    this.history = new g.History(g.placed(graph));
+    this.origin = { shown: this.history.now, graph };
+    if (this.chosen && !g.item(this.graph, this.chosen)) this.choose(null);
+    if (first) this.fit();
+    else this.draw();
+  }
+
+  do(graph, refit = false) {
+    if (!graph) return this.tell("That cannot be joined.");
+    this.history.do(g.placed(graph));
+    if (this.chosen && !g.item(this.graph, this.chosen)) this.chosen = null;
+    this.draw();
+    if (refit) this.fit();
+    const silent = this.graph.nodes.length > 1 && !this.graph.traffic.length;
+    this.tell(silent ? "Nobody sends yet: choose a node, press T, then choose the node that it sends to." : "");
+    this.changed();
+  }
+
+  undo() {
+    if (!this.history.undo()) return;
+    this.chosen = null;
+    this.draw();
+    this.changed();
+  }
+
+  redo() {
+    if (!this.history.redo()) return;
+    this.chosen = null;
+    this.draw();
+    this.changed();
+  }
+
+  // Where everything is undone, nothing has changed: nobody placed what was only shown somewhere.
+  changed() {
+    this.told(this.graph === this.origin.shown ? this.origin.graph : this.graph);
+  }
+
+  tell(text) {
+    this.status.textContent = text;
+  }
+
+  // The first place in rows of three where nobody stands.
+  add(kind) {
+    const taken = [...g.places(this.graph).values()];
+    const [left, top] = taken.length ? [0, 1].map((axis) => Math.min(...taken.map((at) => at[axis]))) : [this.view.x + 120, this.view.y + 100];
+    const spot = (at) => [left + 240 * (at % 3), top + 140 * Math.floor(at / 3)];
+    const isFree = ([x, y]) => taken.every(([a, b]) => Math.abs(a - x) >= 180 || Math.abs(b - y) >= 80);
+    let at = 0;
+    while (!isFree(spot(at))) at += 1;
+    this.addAt(kind, ...spot(at));
+  }
+
+  addAt(kind, x, y) {
+    const index = kind === "node" ? this.graph.nodes.length : this.graph.lans.length;
+    this.do(kind === "node" ? g.addNode(this.graph, x, y) : g.addLan(this.graph, x, y));
+    const { x: left, y: top, w, h: high } = this.view;
+    if (x < left + 60 || x > left + w - 60 || y < top + 30 || y > top + high - 30) this.fit();
+    this.choose(g.id(kind, index), true);
+  }
+
+  remove() {
+    if (!this.chosen) return this.tell("Choose something first.");
+    const gone = this.chosen;
+    this.chosen = null;
+    this.do(g.remove(this.graph, gone));
+    this.canvas.querySelector("[tabindex]")?.focus();
+  }
+
+  // The chosen box is one end; the next that is chosen is the other.
+  join(kind) {
+    const from = this.chosen && HALF[g.part(this.chosen)[0]] ? this.chosen : null;
+    this.joining = { kind, from };
+    this.tell(from ? `From ${g.item(this.graph, from).name} to …` : `${kind === "link" ? "Link" : "Traffic"} from …`);
+    this.draw();
+  }
+
+  choose(what, focus = false) {
+    if (this.joining && what && HALF[g.part(what)[0]]) {
+      const { kind, from } = this.joining;
+      if (!from) {
+        this.joining.from = what;
+        this.tell(`From ${g.item(this.graph, what).name} to …`);
+        return this.draw();
+      }
+      this.joining = null;
+      this.tell("");
+      const [list, at] = kind === "link" ? ["link", this.graph.links.length] : ["traffic", this.graph.traffic.length];
+      this.do(kind === "link" ? g.connect(this.graph, from, what) : g.addTraffic(this.graph, from, what));
+      what = g.item(this.graph, g.id(list, at)) ? g.id(list, at) : what;
+    }
+    this.chosen = what;
+    this.draw();
+    if (focus && what) this.element(what)?.focus();
+  }
+
+  element(what) {
+    return this.canvas.querySelector(`[data-id="${what}"]`);
+  }
+
+  // Mouse and touch: a box is dragged, the ground is panned, everything else is chosen.
+  press(event) {
+    if (event.button > 1) return;
+    const what = event.target.closest("[data-id]")?.dataset.id;
+    const start = this.at(event);
+    if (what && (this.joining || !HALF[g.part(what)[0]])) return this.choose(what, true);
+    if (what) this.choose(what);
+    else if (this.chosen || this.joining) {
+      this.joining = null;
+      this.tell("");
+      this.choose(null);
+    }
+    const before = this.graph;
+    const box = what && [g.item(before, what).x, g.item(before, what).y];
+    const origin = { ...this.view };
+    let moved = null;
+    const drag = (next) => {
+      const [x, y] = this.at(next, origin);
+      const [dx, dy] = [x - start[0], y - start[1]];
+      if (!moved && Math.hypot(dx, dy) < 4) return;
+      if (what) {
+        moved = g.move(before, what, box[0] + dx, box[1] + dy);
+        this.history.now = moved;
+      } else {
+        moved = before;
+        this.view = { ...origin, x: origin.x - dx, y: origin.y - dy };
+      }
+      this.draw();
+    };
+    const drop = () => {
+      window.removeEventListener("pointermove", drag);
+      window.removeEventListener("pointerup", drop);
+      window.removeEventListener("pointercancel", drop);
+      if (what && moved) {
+        this.history.now = before;
+        this.do(moved);
+      }
+      if (what) this.element(what)?.focus();
+    };
+    window.addEventListener("pointermove", drag);
+    window.addEventListener("pointerup", drop);
+    window.addEventListener("pointercancel", drop);
+  }
+
+  doubled(event) {
+    if (event.target.closest("[data-id]")) return this.panel.querySelector("input")?.select();
+    this.addAt("node", ...this.at(event));
+  }
+
+  // Where the mouse is in the drawing.
+  at(event, view = this.view) {
+    const frame = this.canvas.getBoundingClientRect();
+    const scale = Math.max(view.w / frame.width, view.h / frame.height);
+    const left = view.x - (frame.width * scale - view.w) / 2;
+    const top = view.y - (frame.height * scale - view.h) / 2;
+    return [left + (event.clientX - frame.left) * scale, top + (event.clientY - frame.top) * scale];
+  }
+
+  wheel(event) {
+    if (!event.ctrlKey && !event.shiftKey) return;
+    event.preventDefault();
+    this.zoom(event.deltaY > 0 ? 1.1 : 0.9, this.at(event));
+  }
+
+  zoom(factor, [x, y] = [this.view.x + this.view.w / 2, this.view.y + this.view.h / 2]) {
+    const w = Math.min(8000, Math.max(120, this.view.w * factor));
+    const own = w / this.view.w;
+    this.view = { x: x - (x - this.view.x) * own, y: y - (y - this.view.y) * own, w, h: this.view.h * own };
+    this.draw();
+  }
+
+  fit() {
+    const at = [...g.places(this.graph).values()];
+    this.view = at.length ? frame(at, 480, 300) : { x: 0, y: 0, w: 720, h: 420 };
+    this.draw();
+  }
+
+  key(event) {
+    const typing = event.target.closest("input, select, textarea");
+    const letter = event.key.toLowerCase();
+    if ((event.ctrlKey || event.metaKey) && (letter === "z" || letter === "y")) {
+      event.preventDefault();
+      return letter === "y" || event.shiftKey ? this.redo() : this.undo();
+    }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const what = event.target.closest("[data-id]")?.dataset.id ?? null;
+    if (what && ARROWS[event.key] && HALF[g.part(what)[0]]) {
+      event.preventDefault();
+      const [dx, dy] = ARROWS[event.key];
+      const own = g.item(this.graph, what);
+      this.chosen = what;
+      this.do(g.move(this.graph, what, own.x + dx * g.GRID, own.y + dy * g.GRID));
+      return this.element(what)?.focus();
+    }
+    const keys = {
+      n: () => this.add("node"),
+      a: () => this.add("lan"),
+      l: () => this.join("link"),
+      t: () => this.join("traffic"),
+      0: () => this.fit(),
+      delete: () => this.remove(),
+      backspace: () => this.remove(),
+      escape: () => {
+        this.joining = null;
+        this.tell("");
+        this.choose(null);
+      },
+      enter: () => what && this.choose(what, true),
+      " ": () => what && this.choose(what, true),
+      f2: () => this.panel.querySelector("input")?.select(),
+    };
+    if (event.target.closest("button") && (letter === "enter" || letter === " ")) return;
+    if (what && ["l", "t", "delete", "backspace", "f2"].includes(letter) && !this.joining) this.chosen = what;
+    if (keys[letter]) {
+      event.preventDefault();
+      keys[letter]();
+    }
+  }
+
+  draw() {
+    const focused = document.activeElement?.dataset?.id;
+    const { x, y, w, h: high } = this.view;
+    this.canvas.setAttribute("viewBox", `${x} ${y} ${w} ${high}`);
+    this.canvas.replaceChildren(arrowhead(), ...picture(this.graph, { chosen: this.chosen, from: this.joining?.from, handles: true }));
+    this.undoTool.disabled = !this.history.past.length;
+    this.redoTool.disabled = !this.history.future.length;
+    this.deleteTool.disabled = !this.chosen;
+    this.linkTool.setAttribute("aria-pressed", this.joining?.kind === "link");
+    this.trafficTool.setAttribute("aria-pressed", this.joining?.kind === "traffic");
+    if (focused) this.element(focused)?.focus();
+    const key = `${this.chosen} ${this.graph.nodes.length > 0} ${JSON.stringify(this.chosen && g.item(this.graph, this.chosen))}`;
+    if (key !== this.shown && !this.panel.contains(document.activeElement)) {
+      this.shown = key;
+      this.panel.replaceChildren(...properties(() => this.graph, this.chosen, (graph) => this.do(graph)));
+    }
+  }
+}
+
+const help = () =>
+  h("details", { class: "help" }, h("summary", {}, "Keys"),
+    h("p", { id: "drawing-help" }, "N node, A LAN, L link and T traffic from the chosen box to the next, arrows move, Delete removes, F2 names, Ctrl+Z undoes, 0 shows all. Drag the ground to pan; Ctrl and the wheel zoom; a double click makes a node."));

@@ -1,0 +1,164 @@
+// One experiment: its life, how far it is, its curves as they come, its log, a moving picture, its files.
+
+import { $, $$, given, h, say, settled } from "./dom.js";
+import { ask, get, post, watch } from "./api.js";
+import { axes, Curves } from "./curves.js";
+import { Points } from "./table.js";
+import { duration, grouped, STATES } from "./words.js";
+
+const experiment = given("experiment");
+const { id } = experiment;
+const path = `/api/experiments/${id}`;
+
+// Which buttons a state has; the first is the usual one.
+const ACTIONS = {
+  new: ["start", "edit", "terminate"], queued: ["swap-out", "terminate"], starting: ["swap-out", "terminate"], active: ["swap-out", "terminate"],
+  swapped_out: ["swap-in", "edit", "terminate"], failed: ["start", "edit"], terminated: [], done: [],
+};
+const OVER = ["terminated", "failed", "done"];
+
+const curves = new Curves($("#curves"), { title: "Curves" });
+const table = new Points($("#points"));
+const rows = new Map();
+
+function draw(now) {
+  const chip = $("#state");
+  chip.textContent = STATES[now.state];
+  chip.className = `state s-${now.state}`;
+  $("#why").textContent = now.why;
+  for (const button of $$("[data-do]")) button.hidden = !ACTIONS[now.state].includes(button.dataset.do);
+  const changed = now.state !== experiment.state;
+  Object.assign(experiment, now);
+  progress(now.progress);
+  const over = OVER.includes(now.state);
+  document.body.classList.toggle("over", over);
+  $("#results-heading").textContent = over ? "Results" : "Results so far";
+  say(`${STATES[now.state]}${now.why ? `: ${now.why}` : ""}`, "#spoken");
+  if (changed) files();
+}
+
+function progress({ share, left, runs, runs_wanted, failed, messages, messages_wanted }) {
+  $("#progress").value = share;
+  const parts = [`${Math.floor(share * 100)} %`, `${grouped(runs)} of ${grouped(runs_wanted)} runs`, failed ? `${grouped(failed)} failed` : "", `${grouped(messages)} of ${grouped(messages_wanted)} messages`, left != null && !OVER.includes(experiment.state) ? `${duration(left)} left` : ""];
+  $("#left").textContent = runs_wanted ? parts.filter(Boolean).join(" · ") : "";
+}
+
+const show = settled(() => {
+  const list = [...rows.values()];
+  $("#results").hidden = !list.length;
+  curves.show(list);
+  table.show(list, axes(list));
+}, 100);
+
+function point(row) {
+  rows.set(row.point ?? `${row.label} ${JSON.stringify(axes([row]))}`, row);
+  show();
+}
+
+function log(line) {
+  const place = $("#log");
+  const text = typeof line === "string" ? line : (line.line ?? line.text ?? "");
+  place.append(`${text}\n`);
+  if (place.textContent.length > 60_000) place.textContent = place.textContent.slice(-40_000);
+  if (place.scrollHeight - place.scrollTop - place.clientHeight < 80) place.scrollTop = place.scrollHeight;
+  $("#log-part").hidden = false;
+}
+
+const octets = (size) => (size < 1024 ? `${size} B` : size < 1 << 20 ? `${(size / 1024).toFixed(1)} KiB` : `${(size / (1 << 20)).toFixed(1)} MiB`);
+
+async function files() {
+  const list = await get(`${path}/files/`).catch(() => []);
+  $("#files-part").hidden = !list.length;
+  $("#report").hidden = !list.some((file) => file.path === "report.html");
+  $("#files").replaceChildren(...list.map(({ path: file, size }) => h("li", {}, h("a", { href: `${path}/files/${file.split("/").map(encodeURIComponent).join("/")}`, download: "" }, file), " ", h("span", { class: "soft" }, octets(size)))));
+}
+
+async function points() {
+  const list = await get(`${path}/points`).catch(() => []);
+  for (const row of list) rows.set(row.point ?? rows.size, row);
+  show();
+}
+
+for (const button of $$("[data-do]")) {
+  const action = button.dataset.do;
+  button.addEventListener("click", async () => {
+    if (action === "edit") return location.assign(`/new?of=${id}&edit=1#text`);
+    button.disabled = true;
+    try {
+      draw(await post(`${path}/${action}`));
+    } catch (error) {
+      say(error.message);
+    }
+    button.disabled = false;
+  });
+}
+
+$("#share").addEventListener("click", async () => {
+  try {
+    const { link } = await post(`${path}/share`);
+    const url = new URL(link, location).href;
+    $("#shared").replaceChildren("Whoever has this link can read it: ", h("a", { href: url }, url));
+    await navigator.clipboard?.writeText(url).catch(() => {});
+  } catch (error) {
+    say(error.message);
+  }
+});
+
+$("#again").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const set = Object.fromEntries($("#with").value.split(/[\n;]/).map((line) => line.split("=").map((part) => part.trim())).filter(([key, value]) => key && value !== undefined));
+  try {
+    const next = await post(`${path}/again`, { set });
+    location.assign(`/experiments/${next.id}`);
+  } catch (error) {
+    $("#again-said").textContent = error.message;
+  }
+});
+
+$("#delete")?.addEventListener("click", async () => {
+  const dialog = $("#sure");
+  dialog.showModal();
+  dialog.onclose = async () => {
+    if (dialog.returnValue !== "yes") return;
+    try {
+      await ask("DELETE", path);
+      location.assign("/");
+    } catch (error) {
+      say(error.message);
+    }
+  };
+});
+
+// The picture is loaded when somebody wants to see it.
+const reel = $("#movie-part");
+let movie = null;
+async function picture() {
+  const said = $("#movie-said");
+  said.textContent = "The run is done again to look at it …";
+  try {
+    const { text, format } = await get(`${path}/text`);
+    const [{ Movie }, reading] = await Promise.all([import("./movie.js"), post("/api/read", { text, format })]);
+    if (!reading.graph) throw new Error("there is no network to draw; is it a study?");
+    movie ??= new Movie($("#movie"), { id, graph: reading.graph });
+    await movie.load(Number($("#movie-point").value || 0), Number($("#movie-repetition").value || 0));
+    said.textContent = movie.run.title;
+  } catch (error) {
+    said.textContent = error.message;
+  }
+}
+$("#movie-load").addEventListener("submit", (event) => {
+  event.preventDefault();
+  picture();
+});
+reel.addEventListener("toggle", () => reel.open && !movie && picture());
+
+draw(experiment);
+points();
+files();
+get(`${path}/log`).then((text) => text && log(text.trimEnd())).catch(() => {});
+// A stream begins with the state; what came before it has to be asked for.
+const state = (now) => {
+  draw(now);
+  points();
+};
+watch(`${path}/events`, { state, progress, point, log });

@@ -1,0 +1,32 @@
+// Forms whose fields go to the API as one JSON object; where they lead, or what is wrong, is said.
+
+import { $$ } from "./dom.js";
+import { ask } from "./api.js";
+
+for (const form of $$("form[data-to]")) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const said = form.querySelector("[role=status]");
+    const body = {};
+    for (const field of form.elements) {
+      if (!field.name) continue;
+      if (field.type === "checkbox") body[field.name] = field.checked;
+      else if (field.type === "number") body[field.name] = Number(field.value);
+      else if (field.value) body[field.name] = field.value;
+    }
+    if ("again" in body) {
+      if (body.again !== body.password) return (said.textContent = "The two passwords differ.");
+      delete body.again;
+    }
+    const button = form.querySelector("button:not([type=button])");
+    button.disabled = true;
+    try {
+      const answer = await ask(form.dataset.method ?? "POST", form.dataset.to, Object.keys(body).length ? body : undefined);
+      if (form.dataset.show) said.textContent = `${form.dataset.show} ${answer?.[form.dataset.field] ?? ""}`;
+      else location.assign(form.dataset.then ?? location.href);
+    } catch (error) {
+      said.textContent = error.message;
+    }
+    button.disabled = false;
+  });
+}

@@ -1,0 +1,192 @@
+// A drawing as a value: every change makes another graph, so that undoing one is going back to the last.
+
+export const GRID = 20;
+const EDGE = 240;
+
+export const empty = () => ({ nodes: [], links: [], lans: [], traffic: [], swept: [] });
+export const snap = (at) => Math.round(at / GRID) * GRID;
+
+const LINE = { rate: "100Mbit", delay: "10ms", loss: "0%", queue: "50p", discipline: "droptail" };
+const LAN = { ...LINE, delay: "0ms" };
+
+// Boxes are nodes and LANs; an id says which: "node 0", "lan 1". Links and traffic have ids too.
+export const id = (kind, index) => `${kind} ${index}`;
+export const part = (what) => {
+  const [kind, index] = what.split(" ");
+  return [kind, Number(index)];
+};
+const LISTS = { node: "nodes", lan: "lans", link: "links", traffic: "traffic" };
+export const item = (graph, what) => {
+  const [kind, index] = part(what);
+  return graph[LISTS[kind]]?.[index];
+};
+
+export function items(graph) {
+  return Object.entries(LISTS).flatMap(([kind, list]) => graph[list].map((_, index) => id(kind, index)));
+}
+
+export function freshName(graph, stem, first = 0) {
+  const taken = new Set([...graph.nodes, ...graph.links, ...graph.lans].map((own) => own.name));
+  let number = first;
+  while (taken.has(`${stem}${number}`)) number += 1;
+  return `${stem}${number}`;
+}
+
+const NAMES = ["client", "server"];
+
+export function addNode(graph, x, y) {
+  const name = NAMES.find((own) => !graph.nodes.some((node) => node.name === own)) ?? freshName(graph, "node", 1);
+  return { ...graph, nodes: [...graph.nodes, { name, x: snap(x), y: snap(y) }] };
+}
+
+export function addLan(graph, x, y) {
+  const lan = { name: freshName(graph, "lan"), nodes: [], line: { ...LAN }, x: snap(x), y: snap(y) };
+  return { ...graph, lans: [...graph.lans, lan] };
+}
+
+// Two nodes get a link; a node and a LAN: it becomes a member. Anything else is refused: null.
+export function connect(graph, one, other) {
+  const kinds = [part(one)[0], part(other)[0]];
+  if (one === other) return null;
+  if (kinds.join() === "lan,node") return connect(graph, other, one);
+  if (kinds.join() === "node,lan") {
+    const [node, index] = [item(graph, one).name, part(other)[1]];
+    if (graph.lans[index].nodes.includes(node)) return null;
+    const lans = graph.lans.map((lan, at) => (at === index ? { ...lan, nodes: [...lan.nodes, node] } : lan));
+    return { ...graph, lans };
+  }
+  if (kinds.join() !== "node,node") return null;
+  const link = { name: freshName(graph, "link"), from: item(graph, one).name, to: item(graph, other).name, line: { ...LINE }, back: null };
+  return { ...graph, links: [...graph.links, link] };
+}
+
+// The first traffic is measured; more goes on beside it.
+export function addTraffic(graph, one, other) {
+  if (one === other || part(one)[0] !== "node" || part(other)[0] !== "node") return null;
+  const ends = { from: item(graph, one).name, to: item(graph, other).name };
+  const own = graph.traffic.length
+    ? { ...ends, kind: "bulk", transport: "tcp" }
+    : { ...ends, kind: "simco", transport: "tcp sctp:streams=8" };
+  return { ...graph, traffic: [...graph.traffic, own] };
+}
+
+export function leave(graph, lan, node) {
+  const lans = graph.lans.map((own, at) => (at === lan ? { ...own, nodes: own.nodes.filter((name) => name !== node) } : own));
+  return { ...graph, lans };
+}
+
+export function remove(graph, what) {
+  const [kind, index] = part(what);
+  const list = LISTS[kind];
+  const gone = graph[list][index];
+  const without = { ...graph, [list]: graph[list].filter((_, at) => at !== index) };
+  if (kind !== "node") return without;
+  const ends = (own) => own.from !== gone.name && own.to !== gone.name;
+  const lans = without.lans.map((lan) => ({ ...lan, nodes: lan.nodes.filter((name) => name !== gone.name) }));
+  return { ...without, links: without.links.filter(ends), traffic: without.traffic.filter(ends), lans };
+}
+
+// Changes fields of a thing; a node's new name goes to everything that names it.
+export function change(graph, what, fields) {
+  const [kind, index] = part(what);
+  const list = LISTS[kind];
+  const before = graph[list][index];
+  const changed = { ...graph, [list]: graph[list].map((own, at) => (at === index ? { ...own, ...fields } : own)) };
+  if (kind !== "node" || !("name" in fields) || fields.name === before.name) return changed;
+  const now = (name) => (name === before.name ? fields.name : name);
+  const ends = (own) => ({ ...own, from: now(own.from), to: now(own.to) });
+  const lans = changed.lans.map((lan) => ({ ...lan, nodes: lan.nodes.map(now) }));
+  return { ...changed, links: changed.links.map(ends), traffic: changed.traffic.map(ends), lans };
+}
+
+export const move = (graph, what, x, y) => change(graph, what, { x: snap(x), y: snap(y) });
+
+// Where every box stands, by its id; those that nobody placed find a place.
+export function places(graph) {
+  const boxes = [...graph.nodes.map((_, at) => id("node", at)), ...graph.lans.map((_, at) => id("lan", at))];
+  const fixed = new Map(boxes.filter((box) => item(graph, box).x != null).map((box) => [box, [item(graph, box).x, item(graph, box).y]]));
+  if (fixed.size === boxes.length) return fixed;
+  return arrange(graph, boxes, fixed);
+}
+
+export function edges(graph) {
+  const node = new Map(graph.nodes.map((own, at) => [own.name, id("node", at)]));
+  const links = graph.links.map((link) => [node.get(link.from), node.get(link.to)]);
+  const members = graph.lans.flatMap((lan, at) => lan.nodes.map((name) => [node.get(name), id("lan", at)]));
+  return [...links, ...members].filter(([one, other]) => one && other);
+}
+
+// Boxes push each other away and edges pull their ends together (Fruchterman and Reingold 1991); the same graph always looks the same.
+function arrange(graph, boxes, fixed) {
+  const middle = [0, 1].map((axis) => [...fixed.values()].reduce((sum, at) => sum + at[axis], 0) / Math.max(1, fixed.size));
+  const radius = EDGE * Math.max(0.5, boxes.length / (2 * Math.PI));
+  const at = new Map(boxes.map((box, index) => {
+    const angle = (2 * Math.PI * index) / boxes.length;
+    return [box, fixed.get(box)?.slice() ?? [middle[0] - radius * Math.cos(angle), middle[1] - radius * Math.sin(angle)]];
+  }));
+  const ways = edges(graph);
+  const turns = boxes.length < 100 ? 300 : 40;
+  for (let turn = 0; turn < turns; turn += 1) {
+    const force = new Map(boxes.map((box) => [box, [0, 0]]));
+    const between = (one, other, strength) => {
+      const [a, b] = [at.get(one), at.get(other)];
+      const [x, y] = [b[0] - a[0], b[1] - a[1]];
+      const far = Math.max(1, Math.hypot(x, y));
+      const push = strength(far) / far;
+      const [f, g] = [force.get(one), force.get(other)];
+      f[0] += x * push;
+      f[1] += y * push;
+      g[0] -= x * push;
+      g[1] -= y * push;
+    };
+    boxes.forEach((one, index) => boxes.slice(index + 1).forEach((other) => between(one, other, (far) => (-EDGE * EDGE) / far)));
+    ways.forEach(([one, other]) => between(one, other, (far) => (far * far) / EDGE));
+    const longest = EDGE * 0.5 * (1 - turn / turns);
+    for (const box of boxes) {
+      if (fixed.has(box)) continue;
+      const [x, y] = force.get(box);
+      const strength = Math.max(1e-9, Math.hypot(x, y));
+      const step = Math.min(strength, longest) / strength;
+      at.get(box)[0] += x * step;
+      at.get(box)[1] += y * step;
+    }
+  }
+  const least = fixed.size ? [0, 0] : [0, 1].map((axis) => Math.min(...[...at.values()].map((own) => own[axis])) - 80);
+  return new Map([...at].map(([box, own]) => [box, own.map((value, axis) => snap(value - least[axis]))]));
+}
+
+// The graph with every box where the layout has it; all anew, or only those without a place.
+export function placed(graph, anew = false) {
+  const bare = anew
+    ? { ...graph, nodes: graph.nodes.map((own) => ({ ...own, x: null, y: null })), lans: graph.lans.map((own) => ({ ...own, x: null, y: null })) }
+    : graph;
+  let whole = bare;
+  for (const [box, [x, y]] of places(bare)) whole = change(whole, box, { x, y });
+  return whole;
+}
+
+// What was done, and what was undone.
+export class History {
+  constructor(now) {
+    this.past = [];
+    this.now = now;
+    this.future = [];
+  }
+  do(next) {
+    this.past.push(this.now);
+    this.now = next;
+    this.future = [];
+  }
+  undo() {
+    if (!this.past.length) return false;
+    this.future.push(this.now);
+    this.now = this.past.pop();
+    return true;
+  }
+  redo() {
+    if (!this.future.length) return false;
+    this.past.push(this.now);
+    this.now = this.future.pop();
+    return true;
+  }
+}

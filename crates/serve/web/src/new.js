@@ -1,0 +1,192 @@
+// A new experiment: a question, a drawing and a text that are one another.
+
+import { $, $$, given, h, settled, say } from "./dom.js";
+import { post } from "./api.js";
+import { Drawing } from "./drawing.js";
+import { Editor } from "./editor.js";
+import { Question } from "./question.js";
+import { duration, grouped } from "./words.js";
+
+const keys = given("keys");
+const start = given("start");
+
+// What is asked: the text, its language, and both languages of what was read last.
+const now = { text: start.text, format: start.format, toml: null, ns: null, errors: [] };
+// What the drawing was read from: everything drawn since is put into it, so that undoing all gives it back.
+let base = { text: now.text, format: now.format };
+let turn = 0;
+
+const question = new Question($("#question-view"), (own) => put({ question: own }, now, "question"));
+const drawing = new Drawing($("#drawing-view"), (graph) => put({ graph }, base, "drawing"));
+const editor = new Editor($("#editor"), { text: now.text, format: now.format, keys, changed: settled(typed, 150) });
+
+async function typed(text) {
+  Object.assign(now, { text, format: editor.format });
+  await read("text");
+}
+
+// Puts a view into the text, and shows that.
+async function put(view, { text, format }, from) {
+  const own = (turn += 1);
+  try {
+    const written = await post("/api/write", { text, format, ...view });
+    if (own !== turn) return;
+    const both = { toml: written.toml, ns: written.ns };
+    const shown = both[now.format] ?? null;
+    if (shown === null) say(written.ns_cannot ?? "");
+    Object.assign(now, shown === null ? { text: written.toml, format: "toml" } : { text: shown });
+    editor.show(now.text, now.format);
+    showFormat();
+    await read(from);
+  } catch (error) {
+    if (own === turn) faults(error.errors?.length ? error.errors : [{ message: error.message, cure: "" }]);
+  }
+}
+
+async function read(from) {
+  const own = (turn += 1);
+  const asked = { text: now.text, format: now.format };
+  try {
+    const reading = await post("/api/read", asked);
+    if (own !== turn) return;
+    Object.assign(now, { toml: reading.toml, ns: reading.ns, cannot: reading.ns_cannot });
+    editor.faults(reading.errors);
+    faults(reading.errors);
+    if (reading.question && from !== "question") question.show(reading.question);
+    if (reading.question) $("#line").textContent = reading.question.line;
+    if (reading.graph && from !== "drawing") {
+      base = asked;
+      drawing.show(reading.graph);
+    }
+    plan(reading);
+    if (reading.plan && !reading.errors.length) estimate();
+  } catch (error) {
+    if (own === turn) faults([{ message: error.message, cure: "" }]);
+  }
+}
+
+const estimate = settled(async () => {
+  const own = turn;
+  const reading = await post("/api/read", { text: now.text, format: now.format, estimate: true }).catch(() => null);
+  if (reading && own === turn) plan(reading);
+}, 1200);
+
+function faults(errors) {
+  now.errors = errors;
+  const list = $("#faults");
+  list.hidden = !errors.length;
+  list.replaceChildren(...errors.slice(0, 20).map(({ line, column, message, cure }) =>
+    h("li", {}, line ? h("button", { type: "button", class: "link", onclick: () => (tab("text"), editor.go(line, column)) }, `line ${line}`) : null, line ? ": " : "", message, cure ? h("span", { class: "soft" }, `; ${cure}`) : "")));
+  $("#submit").disabled = errors.length > 0;
+  $("#hold").disabled = errors.length > 0;
+  say(errors.length ? `${errors.length} to mend` : "");
+}
+
+function plan({ plan, cannot, mapping, ignored, errors }) {
+  const box = $("#plan");
+  box.hidden = !plan;
+  if (plan) {
+    const time = plan.least == null ? "measuring how long it takes" : plan.most > plan.least * 1.05 ? `${duration(plan.least)} to ${duration(plan.most)}` : `about ${duration(plan.least)}`;
+    const one = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
+    $("#sizes").textContent = `${one(plan.points, "point")}, ${one(plan.runs, "run")}, ${one(plan.messages, "message")}; ${time}`;
+  }
+  $("#cannot").replaceChildren(...(cannot ?? []).map(({ what, cure }) => h("li", {}, what, cure ? h("span", { class: "soft" }, `; ${cure}`) : "")));
+  $("#ignored").replaceChildren(...(ignored ?? []).map((line) => h("li", {}, line)));
+  $("#mapping").hidden = !mapping?.length || errors.length > 0;
+  $("#mapping .tables").replaceChildren(...(mapping ?? []).map(table));
+}
+
+function table({ title, rows: [heads, ...rows] }) {
+  const cell = (tag) => (text) => h(tag, {}, text);
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, h("table", {}, h("caption", {}, title),
+    h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
+    h("tbody", {}, ...rows.map((row) => h("tr", {}, ...heads.map((_, at) => cell("td")(row[at] ?? "")))))));
+}
+
+// Three ways, of which one is shown.
+function tab(name) {
+  for (const button of $$("[role=tab]")) {
+    const chosen = button.dataset.tab === name;
+    button.setAttribute("aria-selected", chosen);
+    button.tabIndex = chosen ? 0 : -1;
+    $(`#${button.dataset.tab}-panel`).hidden = !chosen;
+  }
+  history.replaceState(null, "", `#${name}`);
+  if (name === "drawing") drawing.fit();
+  if (name === "text") editor.view.requestMeasure();
+}
+
+for (const button of $$("[role=tab]")) {
+  button.addEventListener("click", () => tab(button.dataset.tab));
+  button.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    const all = $$("[role=tab]");
+    const next = all[(all.indexOf(button) + by + all.length) % all.length];
+    tab(next.dataset.tab);
+    next.focus();
+  });
+}
+
+function showFormat() {
+  for (const button of $$("[data-format]")) button.setAttribute("aria-pressed", button.dataset.format === now.format);
+}
+
+for (const button of $$("[data-format]")) {
+  button.addEventListener("click", () => {
+    const { format } = button.dataset;
+    if (format === now.format) return;
+    const text = now[format];
+    if (text == null) return say(now.cannot ?? "Mend the text first; then it can be translated.");
+    const other = { text: now.text, format: now.format };
+    Object.assign(now, { text, format });
+    now[other.format] = other.text;
+    editor.show(text, format);
+    showFormat();
+    say("");
+  });
+}
+
+async function submit(hold) {
+  const form = $("#send");
+  const value = (name) => form.elements[name]?.value.trim() || undefined;
+  try {
+    const number = Number(value("priority") ?? 0);
+    const asked = { text: now.text, format: now.format, name: value("name"), project: value("project"), priority: number, batch: form.elements.batch.checked, hold };
+    if (start.id) {
+      await fetch(`/api/experiments/${start.id}/text`, { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify({ text: now.text, format: now.format }) }).then(async (answer) => {
+        if (!answer.ok) throw new Error((await answer.text()) || `the server says ${answer.status}`);
+      });
+      location.assign(`/experiments/${start.id}`);
+      return;
+    }
+    const experiment = await post("/api/experiments", asked);
+    location.assign(`/experiments/${experiment.id}`);
+  } catch (error) {
+    faults(error.errors?.length ? error.errors : [{ message: error.message, cure: "" }]);
+  }
+}
+
+$("#send").addEventListener("submit", (event) => {
+  event.preventDefault();
+  submit(false);
+});
+$("#hold").addEventListener("click", () => submit(true));
+$("#file").addEventListener("change", async (event) => {
+  const [file] = event.target.files;
+  if (!file) return;
+  const format = file.name.endsWith(".toml") ? "toml" : "ns";
+  Object.assign(now, { text: await file.text(), format });
+  editor.show(now.text, format);
+  showFormat();
+  tab("text");
+  await read("text");
+});
+$("#copy").addEventListener("click", async () => {
+  await navigator.clipboard?.writeText($("#line").textContent).catch(() => {});
+  say("copied");
+});
+
+showFormat();
+tab(["question", "drawing", "text"].find((name) => location.hash === `#${name}`) ?? "question");
+read("start");

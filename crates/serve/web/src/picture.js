@@ -1,0 +1,116 @@
+// A graph as elements, for the editor and for the moving picture.
+
+import { s } from "./dom.js";
+import * as g from "./graph.js";
+
+const width = (name) => Math.max(40, 12 + 4.2 * name.length);
+
+// A view with all these places in its middle.
+export function frame(at, least, lowest) {
+  const [[left, right], [top, bottom]] = [0, 1].map((axis) => at.map((own) => own[axis])).map((own) => [Math.min(...own), Math.max(...own)]);
+  const [w, h] = [Math.max(least, right - left + 220), Math.max(lowest, bottom - top + 160)];
+  return { x: (left + right - w) / 2, y: (top + bottom - h) / 2, w, h };
+}
+
+export const arrowhead = () =>
+  s("defs", {}, s("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, s("path", { d: "M0 0 8 4 0 8z" })));
+
+// Links and traffic between the same boxes bend apart.
+function bends(ways) {
+  const count = new Map();
+  return ways.map(([one, other]) => {
+    const key = [one, other].sort().join();
+    const before = count.get(key) ?? 0;
+    count.set(key, before + 1);
+    const side = one < other ? 1 : -1;
+    return side * 26 * Math.ceil(before / 2) * (before % 2 ? 1 : -1);
+  });
+}
+
+function bow([x1, y1], end, aside, half) {
+  const far = Math.max(1, Math.hypot(end[0] - x1, end[1] - y1));
+  const [nx, ny] = [(y1 - end[1]) / far, (end[0] - x1) / far];
+  const middle = [(x1 + end[0]) / 2 + 2 * aside * nx, (y1 + end[1]) / 2 + 2 * aside * ny];
+  const [x2, y2] = half ? edge(end, half, middle) : end;
+  return { d: `M${x1} ${y1}Q${middle[0]} ${middle[1]} ${x2} ${y2}`, at: [(x1 + end[0]) / 2 + aside * nx, (y1 + end[1]) / 2 + aside * ny] };
+}
+
+// Where a line from a point to the middle of a box meets the box.
+function edge([x, y], [wide, high], from) {
+  const [dx, dy] = [from[0] - x, from[1] - y];
+  const share = Math.min(wide / Math.max(1e-6, Math.abs(dx)), high / Math.max(1e-6, Math.abs(dy)), 1);
+  return [x + dx * share, y + dy * share];
+}
+
+const told = (line) => {
+  const loss = line.loss && line.loss !== "0%" ? ` · loss ${line.loss.length > 8 ? "in bursts" : line.loss}` : "";
+  return `${line.rate} · ${line.delay}${loss}`;
+};
+
+// What is read aloud begins with what is seen.
+export const spoken = (graph, what) => {
+  const own = g.item(graph, what);
+  switch (g.part(what)[0]) {
+    case "node":
+      return `node ${own.name}`;
+    case "lan":
+      return `LAN ${own.name} ${told(own.line)}: ${own.nodes.join(", ") || "nobody"}`;
+    case "link":
+      return `link ${shownOf(own).join(" ")}, from ${own.from} to ${own.to}`;
+    default:
+      return `traffic ${own.kind} ${own.transport}, from ${own.from} to ${own.to}`;
+  }
+};
+
+const shownOf = (link) => [link.name, told(link.line), ...(link.back ? [`← ${told(link.back)}`] : [])];
+
+// The elements of a graph, for the editor and for the moving picture.
+export function picture(graph, { chosen = null, from = null, handles = false } = {}) {
+  const at = g.places(graph);
+  const box = new Map(graph.nodes.map((node, index) => [node.name, g.id("node", index)]));
+  const links = graph.links.map((link) => [box.get(link.from), box.get(link.to)]);
+  const traffic = graph.traffic.map((own) => [box.get(own.from), box.get(own.to)]);
+  const aside = bends([...links, ...traffic]);
+  const thing = (what, extra, ...children) => {
+    const classes = [extra, what === chosen && "chosen", what === from && "from"].filter(Boolean).join(" ");
+    const focus = handles ? { tabindex: 0, role: "button", "aria-label": spoken(graph, what), "aria-pressed": what === chosen } : {};
+    return s("g", { class: classes, "data-id": what, ...focus }, ...children);
+  };
+  const centred = { "text-anchor": "middle" };
+  // Above a way, or below one that bows down, where nothing crosses it.
+  const label = (x, y, down, lines) => s("text", { x, y: down ? y + 17 : y - 6 - 13 * (lines.length - 1), ...centred },
+    ...lines.flatMap((line, index) => [" ", s("tspan", { x, dy: index ? 13 : 0, class: index ? "note" : "" }, line)]));
+  const parts = [];
+  graph.lans.forEach((lan, index) => {
+    const [x, y] = at.get(g.id("lan", index));
+    for (const name of lan.nodes) {
+      const other = at.get(box.get(name));
+      if (other) parts.push(s("line", { class: "member", x1: x, y1: y, x2: other[0], y2: other[1] }));
+    }
+  });
+  const way = (ends, what, extra, aside, lines, half = null) => {
+    if (!ends[0] || !ends[1]) return;
+    const [one, other] = ends.map((end) => at.get(end));
+    const { d, at: [x, y] } = bow(one, other, aside, half);
+    const down = y > (one[1] + other[1]) / 2 + 8;
+    parts.push(thing(what, extra, s("path", { class: "wide", d }), s("path", { class: "way", d }), label(x, y, down, lines)));
+  };
+  graph.links.forEach((link, index) => way(links[index], g.id("link", index), "link", aside[index], shownOf(link)));
+  graph.traffic.forEach((own, index) => {
+    const bend = aside[links.length + index] + (box.get(own.from) < box.get(own.to) ? 34 : -34);
+    way(traffic[index], g.id("traffic", index), index ? "traffic beside" : "traffic", bend, [own.kind, own.transport], [width(own.to) + 3, 21]);
+  });
+  graph.lans.forEach((lan, index) => {
+    const [x, y] = at.get(g.id("lan", index));
+    const half = Math.max(52, width(told(lan.line)));
+    parts.push(thing(g.id("lan", index), "lan", s("rect", { x: x - half, y: y - 19, width: 2 * half, height: 38, rx: 19 }),
+      s("text", { x, y: y - 3, ...centred }, lan.name), " ", s("text", { x, y: y + 11, ...centred, class: "note" }, told(lan.line))));
+  });
+  graph.nodes.forEach((node, index) => {
+    const [x, y] = at.get(g.id("node", index));
+    const half = width(node.name);
+    parts.push(thing(g.id("node", index), "node", s("rect", { x: x - half, y: y - 18, width: 2 * half, height: 36, rx: 5 }),
+      s("text", { x, y: y + 5, ...centred }, node.name)));
+  });
+  return parts;
+}
