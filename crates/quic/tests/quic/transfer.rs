@@ -38,7 +38,7 @@ fn octets(number: usize, length: usize) -> Vec<u8> {
 /// Sends the messages, closes both sides; the pipe, and what each side sent.
 fn transfer(config: &Config, carriage: Carriage, path: Path, seed: u64, writes: &Writes) -> (Pipe, Sent) {
     let mut pipe = Pipe::connected(config, carriage, path, Seed(seed));
-    pipe.faults_until = Time::from_millis(40_000);
+    pipe.faults_until = pipe.now + Duration::from_secs(40);
     let mut sent = [Vec::new(), Vec::new()];
     for (pause, side, stream, length) in writes {
         pipe.run(Duration::from_millis(*pause));
@@ -47,6 +47,10 @@ fn transfer(config: &Config, carriage: Carriage, path: Path, seed: u64, writes: 
             pipe.send(*side, *stream, message.clone());
             sent[*side].push((*stream, message));
         }
+    }
+    // What RFC 9221 does not send again ends with the connection if that overtakes it.
+    if carriage == Carriage::Datagrams {
+        pipe.run(path.delay + path.jitter);
     }
     pipe.command(0, Command::Close);
     pipe.command(1, Command::Close);
