@@ -29,6 +29,7 @@ mod serve;
 mod service;
 mod shell;
 mod simco;
+mod submit;
 mod terminal;
 mod topology;
 mod trace;
@@ -58,6 +59,7 @@ Examples:
   hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
   hol list                                        transports, stacks, workloads, studies
   hol serve                                       the lab in the browser: a queue, results as they come
+  hol submit experiments/hello.toml --to slurm    a sweep in parts on a cluster
   hol simco serve --filter nftables               a middlebox, and `hol simco enable` is its agent
 ";
 
@@ -116,8 +118,8 @@ enum Command {
     Simco(simco::Simco),
     /// The lab in the browser
     Serve(serve::Serve),
-    /// Send an experiment to a server
-    Submit(client::Submit),
+    /// Send an experiment to a server or a cluster
+    Submit(submit::Submit),
     /// Watch an experiment of a server
     Watch(client::Watch),
     /// Fetch the results of an experiment from a server

@@ -102,16 +102,61 @@ impl Run {
 impl Asked {
     /// The experiment with all that the options say.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
-        let mut source = Source::read(&self.file)?;
-        set_all(&mut source, &self.settings)?;
-        if let Some(world) = &self.world {
-            source.set(&format!("--world {world}"), "world", &format!("{world:?}"))?;
-        }
+        let source = self.source()?;
         let mut experiment = Experiment::parse(&source.stem(), &source)?;
         if self.records {
             experiment.records = Keep::All;
         }
         Ok(experiment)
+    }
+
+    fn source(&self) -> Result<Source, Failure> {
+        let mut source = Source::read(&self.file)?;
+        set_all(&mut source, &self.settings)?;
+        if let Some(world) = &self.world {
+            source.set(&format!("--world {world}"), "world", &format!("{world:?}"))?;
+        }
+        Ok(source)
+    }
+}
+
+/// For who runs it elsewhere.
+impl Asked {
+    /// What `hol run` is given for the same, later.
+    pub fn words(&self) -> Result<Vec<String>, Failure> {
+        if self.file == Path::new("-") {
+            return Err(Failure::Usage("-: what runs later cannot read it; give a file".into()));
+        }
+        let mut words = vec![self.file.to_string_lossy().into_owned()];
+        words.extend(self.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
+        words.extend(self.world.iter().flat_map(|world| ["--world".to_owned(), world.clone()]));
+        words.extend(self.records.then(|| "--records".to_owned()));
+        Ok(words)
+    }
+
+    /// The experiment as one file that names no other.
+    pub fn alone(&self) -> Result<String, Failure> {
+        let mut source = self.source()?;
+        if self.records {
+            source.set("--records", "records", "\"all\"")?;
+        }
+        let text = toml::to_string(&source.merged()?).map_err(Failure::failed)?;
+        Experiment::parse(&source.stem(), &Source::new(source.name(), text.clone()))?;
+        Ok(text)
+    }
+
+    /// The file as it is; for who does not take what the command line says otherwise.
+    pub fn as_written(&self) -> Result<(&Path, String), Failure> {
+        if !self.settings.is_empty() || self.world.is_some() || self.records {
+            return Err(Failure::Usage(
+                "--set, --world and --records: a server takes the file alone; write them into it".into(),
+            ));
+        }
+        let text = std::fs::read_to_string(&self.file);
+        let text = text.map_err(|e| {
+            Failure::Usage(format!("{}: {e}; name a file that is there", self.file.display()))
+        })?;
+        Ok((&self.file, text))
     }
 }
 

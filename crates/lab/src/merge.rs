@@ -15,7 +15,7 @@ use crate::point::RunKey;
 use crate::records::{files_of, records_of};
 use crate::run_result::RunResult;
 use crate::shard::{Shard, shares};
-use crate::store::{Store, load};
+use crate::store::{Store, is_begun, load};
 use crate::verify::differences;
 
 /// What was joined.
@@ -32,8 +32,10 @@ pub struct Merged {
     pub lacking: Vec<(Shard, u64)>,
 }
 
-/// Joins `parts` in `out`, which is new or holds some of it already. Nothing in the parts changes.
+/// Joins `parts` in `out`, which is new or holds some of it already. A directory of parts stands for all of them. Nothing in
+/// the parts changes.
 pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merged, LabError> {
+    let parts = parts.iter().map(|dir| expand(dir)).collect::<Result<Vec<_>, LabError>>()?.concat();
     let read =
         parts.iter().map(|dir| Ok((dir.as_path(), load(dir)?))).collect::<Result<Vec<_>, LabError>>()?;
     let Some((first, (manifest, _))) = read.first() else {
@@ -72,6 +74,23 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
     }
     let lacking = lacking(read.iter().map(|(_, (manifest, _))| manifest.shard), &store, &finished);
     Ok(Merged { store, finished, repeated, lacking })
+}
+
+/// A part, or those that have begun in a directory of them.
+fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
+    if is_begun(dir) {
+        return Ok(vec![dir.to_owned()]);
+    }
+    let entries = fs::read_dir(dir).map_err(|e| LabError::file("read", dir, e))?;
+    let mut parts: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| is_begun(path)).collect();
+    parts.sort();
+    if parts.is_empty() {
+        let problem =
+            "holds no results, and no directory of it does; name what `hol run --shard` wrote".into();
+        return Err(LabError::Directory { path: dir.to_owned(), problem });
+    }
+    Ok(parts)
 }
 
 fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -> Result<(), LabError> {

@@ -137,6 +137,11 @@ impl Results {
     }
 }
 
+/// Whether there is a result directory.
+pub(crate) fn is_begun(dir: &Path) -> bool {
+    dir.join(MANIFEST).is_file()
+}
+
 /// The manifest and the runs of a directory.
 pub(crate) fn load(dir: &Path) -> Result<(Manifest, Finished), LabError> {
     let manifest = read_manifest(dir)?;

@@ -1,11 +1,10 @@
-//! `hol submit`, `hol watch`, `hol get`: what a browser can do with a server, without one.
+//! `hol watch`, `hol get`, and the server that they and `hol submit` ask: what a browser can do, without one.
 
 mod get;
 mod server;
 mod stream;
-mod submit;
 mod watch;
 
 pub use get::Get;
-pub use submit::Submit;
-pub use watch::Watch;
+pub use server::{Credentials, Server};
+pub use watch::{Watch, follow};

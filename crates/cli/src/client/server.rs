@@ -17,6 +17,13 @@ pub struct At {
     /// The server, as in http://127.0.0.1:4540
     #[arg(long = "to", visible_alias = "from", value_name = "URL", default_value = "http://127.0.0.1:4540")]
     url: String,
+    #[command(flatten)]
+    credentials: Credentials,
+}
+
+/// Who asks a server, and how it is known to be the right one.
+#[derive(Debug, Args, Default, PartialEq, Eq)]
+pub struct Credentials {
     /// A file with a token of yours; for servers where people log in
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
@@ -35,6 +42,13 @@ pub struct Server {
 impl At {
     /// The server; it is not asked anything yet.
     pub fn server(&self) -> Result<Server, Failure> {
+        self.credentials.server(&self.url)
+    }
+}
+
+impl Credentials {
+    /// The server at `url`; it is not asked anything yet.
+    pub fn server(&self, url: &str) -> Result<Server, Failure> {
         let mut config = Agent::config_builder().http_status_as_error(false);
         if let Some(file) = &self.certificate {
             let certificate = Certificate::from_pem(&read(file)?)
@@ -47,7 +61,7 @@ impl At {
             Some(file) => Some(String::from_utf8_lossy(&read(file)?).trim().to_owned()),
             None => None,
         };
-        Ok(Server { agent: config.build().into(), base: self.url.trim_end_matches('/').to_owned(), token })
+        Ok(Server { agent: config.build().into(), base: url.trim_end_matches('/').to_owned(), token })
     }
 }
 

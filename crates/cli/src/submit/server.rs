@@ -1,26 +1,16 @@
-//! `hol submit`: an experiment for a server's queue.
-
-use std::path::PathBuf;
+//! For a server: what its queue is told.
 
 use clap::Args;
 use serde_json::json;
 
-use super::server::At;
-use super::watch::follow;
+use crate::client::{Server, follow};
 use crate::failure::Failure;
 use crate::row;
 use crate::terminal::say;
 
-/// Send an experiment to a server, where it waits for its cores.
-#[derive(Debug, Args)]
-pub struct Submit {
-    /// The experiment, or an ns script (FILE.ns)
-    file: PathBuf,
-    #[command(flatten)]
-    at: At,
-    /// What it is called there [default: the file's name without the ending]
-    #[arg(long)]
-    name: Option<String>,
+/// What the queue of a server may be told.
+#[derive(Debug, Args, Default, PartialEq, Eq)]
+pub struct Queued {
     /// The project that it belongs to [default: your first]
     #[arg(long)]
     project: Option<String>,
@@ -42,27 +32,28 @@ pub struct Submit {
     /// Keep it from starting until somebody starts it
     #[arg(long)]
     hold: bool,
-    /// Stay until it has ended
-    #[arg(long)]
-    wait: bool,
     /// The answer as JSON
     #[arg(long)]
     json: bool,
 }
 
-impl Submit {
-    /// Sends it.
-    pub fn run(&self) -> Result<(), Failure> {
-        let server = self.at.server()?;
-        let text = std::fs::read_to_string(&self.file).map_err(|e| {
-            Failure::Usage(format!("{}: {e}; name a file that is there", self.file.display()))
-        })?;
-        let ending = self.file.extension().unwrap_or_default();
-        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+/// An experiment as a server takes it.
+pub struct Sent<'s> {
+    /// What it is called there.
+    pub name: &'s str,
+    /// An experiment file's text, or an ns script's.
+    pub text: &'s str,
+    /// Whether it is a script's.
+    pub is_script: bool,
+}
+
+impl Queued {
+    /// Sends it, and stays until it has ended if it is to wait.
+    pub fn send(&self, server: &Server, sent: &Sent<'_>, waits: bool) -> Result<(), Failure> {
         let submission = json!({
-            "text": text,
-            "format": if ending == "ns" { "ns" } else { "toml" },
-            "name": self.name.as_ref().unwrap_or(&stem),
+            "text": sent.text,
+            "format": if sent.is_script { "ns" } else { "toml" },
+            "name": sent.name,
             "project": self.project,
             "batch": !self.now,
             "priority": self.priority,
@@ -82,6 +73,6 @@ impl Submit {
                 experiment.state.word()
             ));
         }
-        if self.wait { follow(&server, experiment.id, self.json) } else { Ok(()) }
+        if waits { follow(server, experiment.id, self.json) } else { Ok(()) }
     }
 }

@@ -1,0 +1,154 @@
+//! Kubernetes: an Indexed Job, whose pods share a volume, and a job that joins what they leave there.
+
+use serde_json::{Value, json};
+
+use super::work::{SUBMIT, Script, Work, quote_path};
+
+/// Where pods find the volume, and the experiment.
+const VOLUME: &str = "/results";
+const EXPERIMENT: &str = "/experiment";
+
+/// What the pods are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Pods<'w> {
+    pub image: &'w str,
+    /// A claim on a volume that all of them may write.
+    pub volume: &'w str,
+    /// The experiment, which names no other files.
+    pub text: &'w str,
+}
+
+pub fn scripts(work: &Work, pods: Pods<'_>) -> Vec<Script> {
+    let (name, file) = (label(&work.name), format!("{}.toml", label(&work.name)));
+    let inside = Work {
+        program: "hol".into(),
+        asked: vec![format!("{EXPERIMENT}/{file}")],
+        out: format!("{VOLUME}/{name}").into(),
+        ..work.clone()
+    };
+    let written = |value: &Value| serde_json::to_string_pretty(value).expect("a manifest is JSON") + "\n";
+    let experiment = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": name },
+        "data": { file: pods.text },
+    });
+    vec![
+        ("experiment.json", written(&experiment)),
+        ("parts.json", written(&parts(&inside, pods))),
+        ("merge.json", written(&merge(&inside, pods))),
+        (SUBMIT, submit(work)),
+    ]
+}
+
+/// An index fails alone, and is tried again where its pod was taken away.
+fn parts(work: &Work, pods: Pods<'_>) -> Value {
+    let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", work.part());
+    let mut job = job(work, pods, "part", &command, work.jobs);
+    let spec = json!({
+        "completionMode": "Indexed",
+        "completions": work.of,
+        "parallelism": work.of,
+        "backoffLimitPerIndex": 3,
+        "maxFailedIndexes": work.of,
+    });
+    let into = job["spec"].as_object_mut().expect("it is one");
+    into.extend(spec.as_object().expect("it is one").clone());
+    job
+}
+
+fn merge(work: &Work, pods: Pods<'_>) -> Value {
+    let mut job = job(work, pods, "merge", &format!("exec {}", work.merge()), 1);
+    job["spec"]["backoffLimit"] = 0.into();
+    job
+}
+
+fn job(work: &Work, Pods { image, volume, .. }: Pods<'_>, role: &str, command: &str, cpus: usize) -> Value {
+    let name = label(&work.name);
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": { "generateName": format!("{name}-{role}-") },
+        "spec": { "template": { "spec": {
+            "restartPolicy": "Never",
+            "containers": [{
+                "name": "hol",
+                "image": image,
+                "command": ["/bin/sh", "-c", command],
+                "resources": { "requests": { "cpu": cpus.to_string() } },
+                "volumeMounts": [
+                    { "name": "results", "mountPath": VOLUME },
+                    { "name": "experiment", "mountPath": EXPERIMENT },
+                ],
+            }],
+            "volumes": [
+                { "name": "results", "persistentVolumeClaim": { "claimName": volume } },
+                { "name": "experiment", "configMap": { "name": name } },
+            ],
+        } } },
+    })
+}
+
+/// Kubernetes has no job that waits for another.
+fn submit(work: &Work) -> String {
+    let files = quote_path(&work.scripts());
+    let begin = format!(
+        "#!/bin/sh\nset -e\nkubectl apply \"$@\" -f {files}/experiment.json\n\
+         parts=$(kubectl create \"$@\" -o name -f {files}/parts.json)\necho \"$parts does the parts\"\n"
+    );
+    let merge = format!("kubectl create \"$@\" -o name -f {files}/merge.json");
+    if !work.waits {
+        return format!("{begin}echo 'when it has ended: {}'\n", merge.replace("\"$@\" ", ""));
+    }
+    let over = |job| {
+        format!(
+            "until kubectl get \"$@\" \"${job}\" -o jsonpath='{{.status.conditions[*].type}}' | grep -Eq 'Complete|Failed'; do sleep 2; done\n"
+        )
+    };
+    format!(
+        "{begin}{}merge=$({merge})\n{}kubectl logs \"$@\" \"$merge\"\nkubectl wait \"$@\" --for=condition=complete --timeout=0 \"$merge\"\n",
+        over("parts"),
+        over("merge"),
+    )
+}
+
+/// A name as Kubernetes allows it: RFC 1123 section 2.1, short enough for what is put behind it.
+fn label(name: &str) -> String {
+    const MOST: usize = 40;
+    let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let label: String = name.chars().map(allowed).take(MOST).collect();
+    let label = label.trim_matches('-');
+    if label.is_empty() { "experiment".into() } else { label.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::work::tests::work;
+    use super::*;
+
+    const PODS: Pods<'_> = Pods { image: "lab/hol", volume: "claim", text: "messages = 9\n" };
+
+    /// A schema knows neither the words of completionMode nor those of restartPolicy that a job may have.
+    #[test]
+    fn a_part_is_an_index_that_is_tried_again() {
+        let scripts = scripts(&work(), PODS);
+        let job: Value = serde_json::from_str(&scripts[1].1).unwrap();
+        assert_eq!(job["spec"]["completionMode"], "Indexed");
+        assert_eq!(job["spec"]["completions"], 9);
+        assert_eq!(job["spec"]["template"]["spec"]["restartPolicy"], "Never");
+        let command = job["spec"]["template"]["spec"]["containers"][0]["command"][2].as_str().unwrap();
+        assert_eq!(
+            command,
+            "n=$((JOB_COMPLETION_INDEX + 1))\nexec hol run /experiment/hello.toml --shard \"$n\"/9 \
+             --out /results/hello-parts/\"$n\" --jobs 2"
+        );
+        assert_eq!(merge(&work(), PODS)["spec"]["backoffLimit"], 0);
+    }
+
+    #[test]
+    fn names_are_those_that_kubernetes_allows() {
+        assert_eq!(label("My sweep_1.b"), "my-sweep-1-b");
+        assert_eq!(label("-é-"), "experiment");
+        assert_eq!(label(&"a".repeat(100)).len(), 40);
+    }
+}

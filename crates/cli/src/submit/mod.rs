@@ -1,0 +1,90 @@
+//! `hol submit`: an experiment for the queue of a cluster or of a server.
+
+mod executor;
+mod hyperqueue;
+mod kubernetes;
+mod parts;
+mod server;
+mod slurm;
+mod work;
+
+use clap::Args;
+
+use crate::client::Credentials;
+use crate::failure::Failure;
+use crate::run::Asked;
+use executor::Executor;
+use parts::Parts;
+use server::{Queued, Sent};
+
+const AFTER: &str = "\
+A cluster does the experiment in parts, and a last job joins them as `hol merge` does: into what one machine would have given.
+Its nodes have to see this directory and this program, as on a shared file system; in Kubernetes they are a volume and an image.
+The same command again does only what is missing.
+
+  hol submit sweep.toml --to slurm --shards 40
+  hol submit sweep.toml --to slurm --jobs 8 -- --partition=long --time=4:00:00
+  hol submit sweep.toml --to hyperqueue --wait
+  hol submit sweep.toml --to kubernetes --image registry.example.org/hol --volume results --dry-run
+  hol submit sweep.toml --to https://lab.example.org --token TOKENFILE";
+
+/// Send an experiment to a server or a cluster, where it waits for its cores.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER)]
+pub struct Submit {
+    #[command(flatten)]
+    asked: Asked,
+    /// slurm, hyperqueue, kubernetes, or the address of a `hol serve`
+    #[arg(long, value_name = "EXECUTOR", default_value = "http://127.0.0.1:4540")]
+    to: Executor,
+    /// What it is called there [default: the file's name without the ending]
+    #[arg(long)]
+    name: Option<String>,
+    /// Stay until it has ended
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten, next_help_heading = "A cluster")]
+    parts: Parts,
+    #[command(flatten, next_help_heading = "A server")]
+    queued: Queued,
+    #[command(flatten, next_help_heading = "A server")]
+    credentials: Credentials,
+}
+
+impl Submit {
+    /// Sends it.
+    pub fn run(&self) -> Result<(), Failure> {
+        match &self.to {
+            Executor::Server(url) => self.send(url),
+            cluster => {
+                let is_understood =
+                    self.queued == Queued::default() && self.credentials == Credentials::default();
+                self.check(is_understood, "a server")?;
+                self.parts.submit(cluster, &self.asked, self.name.as_deref(), self.wait)
+            }
+        }
+    }
+
+    fn send(&self, url: &str) -> Result<(), Failure> {
+        self.check(self.parts == Parts::default(), "a cluster")?;
+        let (file, text) = self.asked.as_written()?;
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let sent = Sent {
+            name: self.name.as_deref().unwrap_or(&stem),
+            text: &text,
+            is_script: file.extension().is_some_and(|ending| ending == "ns"),
+        };
+        self.queued.send(&self.credentials.server(url)?, &sent, self.wait)
+    }
+
+    /// An option that somebody gave and nobody reads would be a promise.
+    fn check(&self, is_understood: bool, whose: &str) -> Result<(), Failure> {
+        if is_understood {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "--to {}: one of these options is for {whose} only; leave it out: `hol submit --help` says whose each is",
+            self.to
+        )))
+    }
+}

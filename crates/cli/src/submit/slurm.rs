@@ -1,0 +1,72 @@
+//! SLURM: an array of jobs, and one that depends on it.
+
+use super::work::{SUBMIT, Script, Work, quote, quote_path};
+
+/// For the log, which all starts of a job share.
+const STARTED: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
+
+/// SLURM starts again what a node took with it. A job whose process was killed it takes for failed: that asks for another
+/// start itself, unless it was cancelled, which ends this shell too.
+const AGAIN: &str = "\
+code=$?
+if [ $code -eq 137 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 3 ]; then
+    scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && sleep 60
+fi
+exit $code
+";
+
+pub fn scripts(work: &Work) -> Vec<Script> {
+    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{STARTED}{}\n{AGAIN}", work.part());
+    vec![("part.sh", part), ("merge.sh", format!("#!/bin/sh\n{}\n", work.merge())), (SUBMIT, submit(work))]
+}
+
+/// What is missing when all parts have ended, well or not, is told by the job that joins them.
+fn submit(work: &Work) -> String {
+    let Work { name, jobs, waits, here, .. } = work;
+    let scripts = quote_path(&work.scripts());
+    let sbatch = format!("sbatch --parsable --open-mode=append --chdir={}", quote_path(here));
+    let wait = if *waits { " --wait" } else { "" };
+    let (after, parts) = if work.left.is_empty() {
+        ("", String::new())
+    } else {
+        let array = format!(
+            "parts=$({sbatch} --job-name={} --array={} --cpus-per-task={jobs} --requeue \\\n    \
+             --output={scripts}/part-%a.log \"$@\" {scripts}/part.sh)\n\
+             echo \"SLURM job ${{parts%%;*}} does the parts\"\n",
+            quote(name),
+            work.ranges(),
+        );
+        (" --dependency=afterany:\"${parts%%;*}\"", array)
+    };
+    let merge = quote(&format!("{name}-merge"));
+    format!(
+        "#!/bin/sh\nset -e\n{parts}{sbatch} --job-name={merge}{after}{wait} --output={scripts}/merge.log \\\n    \
+         \"$@\" {scripts}/merge.sh >&2\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::work::tests::work;
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_an_array_and_the_merge_waits_for_it() {
+        let scripts = scripts(&work());
+        let names: Vec<_> = scripts.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["part.sh", "merge.sh", "submit.sh"]);
+        let submit = &scripts[2].1;
+        assert!(submit.contains("--array=3,7-9 --cpus-per-task=2"), "{submit}");
+        assert!(submit.contains("--dependency=afterany:\"${parts%%;*}\""), "{submit}");
+        assert!(submit.contains("--output='/home/me/results/my hello-parts/submit'/part-%a.log"), "{submit}");
+    }
+
+    #[test]
+    fn nothing_is_asked_for_twice_when_all_parts_are_done() {
+        let done = submit(&Work { left: vec![], waits: true, ..work() });
+        assert!(
+            !done.contains("--array") && !done.contains("--dependency") && done.contains("--wait"),
+            "{done}"
+        );
+    }
+}
