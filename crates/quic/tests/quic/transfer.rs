@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::pipe::{Path, Pipe, config};
-use hol_base::{Digest, Duration, Seed, Time};
+use hol_base::{Digest, Duration, Seed};
 use hol_quic::{Carriage, Config};
 use hol_transport::{Command, Endpoint as _, Event};
 use proptest::prelude::*;
