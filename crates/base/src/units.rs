@@ -4,9 +4,11 @@
 //! mean one thing (`100mbit`, `10msecs`); where they mean another to `tc` than to most people (`mbps`, `kb`), both readings are
 //! named instead.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -334,7 +336,7 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// serde reads and writes every quantity as its text, and says what it expected where there is none.
+/// serde reads and writes every quantity as its text, and says what it expected where there is none; a schema says the same.
 macro_rules! text_form {
     ($($unit:ty: $expected:expr,)*) => {$(
         impl<'de> Deserialize<'de> for $unit {
@@ -350,6 +352,14 @@ macro_rules! text_form {
                     }
                 }
                 from.deserialize_str(Text)
+            }
+        }
+        impl JsonSchema for $unit {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($unit).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "description": $expected })
             }
         }
         impl From<$unit> for String {

@@ -11,6 +11,7 @@ mod doctor;
 mod exec;
 mod failure;
 mod fill;
+mod help;
 mod init;
 mod kernel;
 mod list;
@@ -58,6 +59,7 @@ Examples:
   hol reproduce ikr53 --quick                     a published evaluation, every claim judged
   hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
   hol list                                        transports, stacks, workloads, studies
+  hol help network                                every key of a table of experiment files, its unit and default
   hol serve                                       the lab in the browser: a queue, results as they come
   hol submit experiments/hello.toml --to slurm    a sweep in parts on a cluster
   hol simco serve --filter nftables               a middlebox, and `hol simco enable` is its agent
@@ -72,7 +74,12 @@ Exit codes: 0 done, 1 failed, 2 usage. `hol COMMAND --help` says more.";
 /// What does a transport do to your application? Messages over simulated networks and Linux' own, measured and explained.
 #[derive(Debug, Parser)]
 #[command(name = "hol", version, before_help = EXAMPLES, help_template = TEMPLATE, after_help = AFTER)]
-#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -126,6 +133,8 @@ enum Command {
     Get(client::Get),
     /// Say what works on this machine
     Doctor(doctor::Doctor),
+    /// Explain a command, or the keys of experiment files: `hol help run`, `hol help network`
+    Help(help::Help),
 }
 
 /// Does what the command line asks for, and gives the exit code.
@@ -160,6 +169,7 @@ pub fn main() -> ExitCode {
         Command::Watch(command) => command.run(),
         Command::Get(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Help(command) => command.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,16 +3,18 @@
 use hol_base::Duration;
 use hol_stack::TransportSpec;
 use hol_workloads::{Bulk, WorkloadSpec};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::point::settled;
 
 /// A number of applications that all do the same beside the workload.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
     /// How their messages travel. Default as those of the workload.
     #[serde(default, with = "settled::if_any", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
     /// What each does. Default `bulk`: a greedy sender.
     #[serde(default = "greedy")]

@@ -7,6 +7,7 @@ use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
 use hol_scenario::{Program, Root, ScenarioError};
 use hol_workloads::{HostSpec, Kind, Simco, WorkloadSpec};
+use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -51,7 +52,7 @@ pub struct Experiment {
 }
 
 /// Which records of single messages are kept beside the summaries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
     /// None: a digest stands for them.
@@ -62,45 +63,92 @@ pub enum Keep {
 }
 
 /// An experiment file as written, one value for each swept key.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct File {
+#[schemars(title = "Experiment", description = "An experiment of headofline, for `hol run`.")]
+pub(crate) struct File {
+    /// What reports are headed by. Default the file's name.
     title: Option<String>,
+    /// All randomness comes of it; with the same one every run is the same. Default 1.
     #[serde(default = "default_seed")]
     seed: u64,
+    /// Messages of a point, over all its repetitions. Default 10,000; programs run once in each.
+    #[schemars(with = "Option<u64>")]
     messages: Option<Spanned<u64>>,
+    /// Runs of a point, each with a seed of its own; `"5..40"`: as many as `precision` asks for. Default 10.
     #[serde(default = "default_repetitions")]
+    #[schemars(with = "Option<Repetitions>")]
     repetitions: Spanned<Repetitions>,
+    /// How wide an interval of the mean may be, as a share of it, before more repetitions follow. Default: no matter how wide.
+    #[schemars(with = "Option<Ratio>")]
     precision: Option<Spanned<Ratio>>,
+    /// Counts what arrives in each so long a part of a run, for figures over time. Default none.
+    #[schemars(with = "Option<Duration>")]
     timeline: Option<Spanned<Duration>>,
+    /// Keeps the records of all messages as Parquet files. Default none.
     #[serde(default)]
     records: Keep,
+    /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, or `"kernel:uml"`. Default `model`.
     #[serde(default = "default_world")]
+    #[schemars(with = "Option<String>")]
     world: Spanned<WorldName>,
+    /// What is compared.
+    #[schemars(with = "Vec<Named>")]
     transports: Spanned<Vec<Named>>,
+    /// Figures of the report, beside those that it draws by itself.
     #[serde(default, rename = "figure")]
     figures: Vec<figure::Written>,
-    /// The script is read before; here only if it is swept.
+    /// An ns script whose network this is, from the directory of this file.
+    // It is read before; here only if it is swept.
+    #[schemars(with = "Option<String>")]
     topology: Option<Spanned<IgnoredAny>>,
+    /// What lies between the endpoints. Default a link of 100 Mbit/s and 10 ms.
     #[serde(default = "default_network")]
+    #[schemars(with = "Option<NetworkSpec>")]
     network: Spanned<NetworkSpec>,
     /// What nodes have beside their links, by name.
     #[serde(default = "no_hosts")]
+    #[schemars(with = "Option<BTreeMap<String, HostSpec>>")]
     hosts: Spanned<BTreeMap<String, HostSpec>>,
+    /// What the application does. Default `simco`.
+    #[schemars(with = "Option<WorkloadSpec>")]
     workload: Option<Spanned<WorkloadSpec>>,
+    /// Applications beside the measured one.
     #[serde(default)]
+    #[schemars(with = "Vec<Background>")]
     background: Vec<Spanned<Background>>,
+    /// What a server asks of others before it answers.
     #[serde(default)]
+    #[schemars(with = "Vec<Onward>")]
     onward: Vec<Spanned<Onward>>,
+    /// Programs of one's own, on nodes, unmodified: in the kernel world.
     #[serde(default, rename = "program")]
+    #[schemars(with = "Vec<Program>")]
     programs: Vec<Spanned<Program>>,
+    /// Where programs and what they need come from: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
     #[serde(default = "host")]
+    #[schemars(with = "Option<String>")]
     root: Spanned<Root>,
-    /// Axes are taken out before; named here so that errors list them as known.
+    /// Axes, by the dotted keys that they set: every value of one meets every value of the others.
+    // Axes are taken out before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
+    #[schemars(with = "Option<Axes>")]
     _sweep: Option<IgnoredAny>,
+    /// The same, but values with the same place in their lists meet.
     #[serde(rename = "zip")]
+    #[schemars(with = "Option<Axes>")]
     _zip: Option<IgnoredAny>,
+}
+
+/// One group of axes, or several: `{ "network.loss" = ["0%", "1%"], seed = [1, 2] }`.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "for the schema")]
+enum Axes {
+    /// Lists of values, by dotted key.
+    One(BTreeMap<String, Vec<serde_json::Value>>),
+    /// Groups of which each is combined with the others.
+    Several(Vec<BTreeMap<String, Vec<serde_json::Value>>>),
 }
 
 const fn default_seed() -> u64 {

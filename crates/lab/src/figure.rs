@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use hol_base::nearest;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -37,11 +38,18 @@ pub struct FigureWish {
 }
 
 /// A figure as written.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Figure")]
 pub(crate) struct Written {
+    /// The swept key along the horizontal axis.
+    #[schemars(with = "String")]
     over: Spanned<String>,
+    /// The swept key that has a panel for each of its values.
+    #[schemars(with = "Option<String>")]
     panels: Option<Spanned<String>>,
+    /// What is drawn; a program's metrics are known by their names, too. Default `response-time`.
+    #[schemars(with = "Option<String>", extend("examples" = METRICS))]
     metric: Option<Spanned<String>>,
 }
 

@@ -1,9 +1,11 @@
 //! The transports of an experiment: each with a name, and with what an application does otherwise over it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use hol_stack::TransportSpec;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -54,6 +56,30 @@ fn own_workload<'t, 's>(
     let own = named.get("workload")?;
     let DeValue::Table(keys) = own.get_ref() else { return None };
     Some((own, keys))
+}
+
+impl JsonSchema for Named {
+    fn schema_name() -> Cow<'static, str> {
+        "Transport".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        const SPEC: &str =
+            "a transport with its options, such as \"sctp:streams=8\"; `hol list` has them all";
+        json_schema!({ "description": "What is compared, with a name, or with an application that does otherwise over it.", "anyOf": [
+            { "type": "string", "description": SPEC },
+            {
+                "type": "object",
+                "properties": {
+                    "spec": { "type": "string", "description": SPEC },
+                    "label": { "type": "string", "description": "What it is called in tables and figures. Default as `spec`." },
+                    "workload": { "type": "object", "description": "Keys of `[workload]` that are otherwise over this transport." },
+                },
+                "required": ["spec"],
+                "additionalProperties": false,
+            },
+        ] })
+    }
 }
 
 impl<'de> Deserialize<'de> for Named {

@@ -2,16 +2,18 @@
 
 use hol_stack::TransportSpec;
 use hol_workloads::WorkloadSpec;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::point::settled;
 
 /// Requests of a server, one for each request that comes to it; those of the same server are made one after another.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Onward {
     /// How they travel. Default as those of the workload.
     #[serde(default, with = "settled::if_any", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
     /// What is asked: `from` is the server that asks, `to` the one that is asked.
     pub workload: WorkloadSpec,

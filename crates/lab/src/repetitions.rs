@@ -1,8 +1,10 @@
 //! How often a point is repeated: a fixed number, or until the mean is precise enough.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +61,19 @@ impl FromStr for Repetitions {
         parsed.filter(|r| 1 <= r.least && r.least <= r.most && r.most <= MOST).ok_or_else(|| {
             format!("{text:?} is not a number of repetitions such as 10 or \"5..40\", from 1 to {MOST}")
         })
+    }
+}
+
+impl JsonSchema for Repetitions {
+    fn schema_name() -> Cow<'static, str> {
+        "Repetitions".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "string", "pattern": r"^\d+(\.\.\d+)?$", "description": "a range such as \"5..40\"" },
+        ] })
     }
 }
 

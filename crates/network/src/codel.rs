@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use hol_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::line::Crossing;
 
 /// The parameters of CoDel; the defaults are those of RFC 8289, 4.2 and 4.3, and of Linux.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodelSpec {
     /// A wait that is well. Default 5 ms.
@@ -220,12 +221,12 @@ mod tests {
 
     #[test]
     fn rfc8289_4_4_who_waits_less_than_the_target_is_never_dropped() {
-        assert_eq!(drops(&mut codel(), 10..5000, 4, 100_000), []);
+        assert!(drops(&mut codel(), 10..5000, 4, 100_000).is_empty());
     }
 
     #[test]
     fn rfc8289_4_4_no_more_than_a_longest_packet_behind_is_no_queue() {
-        assert_eq!(drops(&mut codel(), 10..5000, 300, 1514), []);
+        assert!(drops(&mut codel(), 10..5000, 300, 1514).is_empty());
     }
 
     #[test]
@@ -244,8 +245,8 @@ mod tests {
     fn rfc8289_5_5_a_single_short_wait_ends_it() {
         let mut codel = codel();
         assert!(!drops(&mut codel, 1000..1500, 20, 100_000).is_empty());
-        assert_eq!(drops(&mut codel, 1500..1501, 4, 100_000), []);
-        assert_eq!(drops(&mut codel, 1501..1601, 20, 100_000), []);
+        assert!(drops(&mut codel, 1500..1501, 4, 100_000).is_empty());
+        assert!(drops(&mut codel, 1501..1601, 20, 100_000).is_empty());
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What a queue does with packets that wait: the key `discipline`, a word or a table.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,6 +36,27 @@ impl Discipline {
             Self::Codel(codel) => codel.problem(),
             Self::FairCodel(fair) => fair.problem(),
         }
+    }
+}
+
+impl JsonSchema for Discipline {
+    fn schema_name() -> Cow<'static, str> {
+        "Discipline".into()
+    }
+
+    fn json_schema(of: &mut SchemaGenerator) -> Schema {
+        let (red, codel, fair) =
+            (of.subschema_for::<RedSpec>(), of.subschema_for::<CodelSpec>(), of.subschema_for::<FairSpec>());
+        json_schema!({ "anyOf": [
+            { "enum": ["droptail", "red", "codel", "fq_codel"] },
+            {
+                "type": "object",
+                "properties": { "red": red, "codel": codel, "fq_codel": fair },
+                "additionalProperties": false,
+                "minProperties": 1,
+                "maxProperties": 1,
+            },
+        ] })
     }
 }
 

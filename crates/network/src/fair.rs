@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 
 use hol_base::Time;
 use hol_base::{ByteCount, Duration, QueueLimit, Seed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::codel::{Codel, CodelSpec, Waiting, take};
 use crate::line::Crossing;
 
 /// The parameters of FQ-CoDel; the defaults are those of RFC 8290, 5.2, and of Linux.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FairSpec {
     /// A wait that is well. Default 5 ms.
@@ -287,7 +288,7 @@ mod tests {
     #[test]
     fn rfc8290_4_1_who_finds_no_room_has_the_longest_queue_make_it() {
         let mut queue = queue(100);
-        assert_eq!(fill(&mut queue, 1, 100, 1500), []);
+        assert!(fill(&mut queue, 1, 100, 1500).is_empty());
         let lost = fill(&mut queue, 2, 30, 100);
         assert_eq!(lost, [1; 50], "half of the longest, once");
         assert_eq!(queue.waiting(), (80, 50 * 1500 + 30 * 100));

@@ -4,13 +4,14 @@
 //! it leaves it, and the first is gone, with what was under way on it and with the client's address there.
 
 use hol_base::{Duration, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::NetworkError;
 use crate::spec::{EventSpec, Which};
 
 /// A client that moves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HandoverSpec {
     /// How fast, in m/s. Default 10.

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use hol_base::{Ratio, Rng, Seed};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Which packets are lost.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LossSpec {
     /// Each packet with the same probability, whatever happened to the others: `"1%"`.
@@ -23,20 +24,24 @@ pub enum LossSpec {
 ///
 /// It starts good. Before each packet it may change its state; the packet is then lost with the state's
 /// probability. In the long run it is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct GilbertElliott {
     /// Probability that a good line is bad for the next packet.
     pub good_to_bad: Ratio,
     /// Probability that a bad line is good for the next packet; its inverse is the mean length of a burst.
     pub bad_to_good: Ratio,
     /// Loss while good. Default 0 %.
+    #[schemars(with = "Option<Ratio>")]
     pub loss_good: Ratio,
     /// Loss while bad. Default 100 %.
+    #[schemars(with = "Option<Ratio>")]
     pub loss_bad: Ratio,
 }
 
 /// The packets that are lost, by number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ExplicitLoss {
     /// Numbers of the packets in the order in which the line transmits them, the first being 1.
     pub drop: Vec<u64>,

@@ -1,9 +1,11 @@
 //! Policing: what comes faster than a rate is dropped, and nothing waits. A token bucket (RFC 2697, with one rate and one
 //! burst): tokens come at the rate, up to the burst; a packet takes one for each of its octets, or is dropped.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use hol_base::{BitRate, ByteCount, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct PoliceSpec(pub Option<TokenBucket>);
 
 /// The parameters of a policer, which count octets of IP packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucket {
     /// How fast tokens come, 8 bit/s for each octet a second.
@@ -41,6 +43,16 @@ impl TokenBucket {
     /// After so many nanoseconds an empty bucket is full.
     pub fn filling(self) -> u64 {
         self.most().div_ceil(self.gain())
+    }
+}
+
+impl JsonSchema for PoliceSpec {
+    fn schema_name() -> Cow<'static, str> {
+        "PoliceSpec".into()
+    }
+
+    fn json_schema(of: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "const": "none" }, of.subschema_for::<TokenBucket>()] })
     }
 }
 

@@ -1,12 +1,13 @@
 //! Random early detection: a queue that drops before it is full (Floyd and Jacobson 1993).
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio, Rng, Seed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::Discipline;
 
 /// The parameters of random early detection; the defaults are those of ns-2 without its automatic ones.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedSpec {
     /// Below this average nobody is dropped (ns-2: `thresh_`). Default 5 packets.

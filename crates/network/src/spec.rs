@@ -6,6 +6,7 @@
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_wire::Address;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::Discipline;
@@ -25,14 +26,14 @@ macro_rules! settings {
         }
 
         /// Settings that replace those of the table around them.
-        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct Overrides {
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
         }
 
         /// One of several parallel links between `client` and `server`, each with its own interfaces.
-        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct PathSpec {
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
@@ -45,7 +46,7 @@ macro_rules! settings {
         }
 
         /// A link between two named nodes.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct LinkSpec {
             /// The node at one end.
@@ -57,6 +58,7 @@ macro_rules! settings {
             pub name: Option<String>,
             /// The addresses of `from` and `to`. Default 10.0.i.1 and 10.0.i.2 on the i-th of all links and LANs.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
             /// Overrides for the direction `from` → `to`.
@@ -68,7 +70,7 @@ macro_rules! settings {
         }
 
         /// A shared segment: each of its nodes reaches every other in one hop, one packet at a time.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct LanSpec {
             /// The nodes on the segment.
@@ -78,12 +80,13 @@ macro_rules! settings {
             pub name: Option<String>,
             /// The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, …
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
         }
 
         /// What lies between the endpoints.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct NetworkSpec {
             $($(#[$doc])* pub $field: $kind,)*
@@ -211,7 +214,7 @@ settings! {
 }
 
 /// A change during the run: the link goes down or up, or one of its settings changes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventSpec {
     /// When, since the start of the run.
@@ -240,7 +243,7 @@ pub struct EventSpec {
 }
 
 /// The directions that an event touches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Which {
     /// Both directions.

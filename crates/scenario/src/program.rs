@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use hol_base::{ByteCount, Duration};
 use hol_workloads::WorkloadSpec;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Reading, Scenario, ScenarioError};
 
 /// A program on a node: a service if it has `ready`, else one whose end is awaited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// Where it runs.
@@ -34,6 +35,7 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// Numbers in what it prints, by the names of the metrics that they are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, crate::reading::Written>")]
     pub metrics: BTreeMap<String, Reading>,
     /// What its node has beside the root, by its absolute path there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -41,7 +43,7 @@ pub struct Program {
 }
 
 /// What is run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Command {
     /// `"curl -s http://server/page"`: read by the node's `/bin/sh`.
@@ -51,7 +53,7 @@ pub enum Command {
 }
 
 /// By what a service shows that it can be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
     /// A socket of its node listens at this port, whatever the transport.
@@ -63,7 +65,7 @@ pub enum Ready {
 }
 
 /// What a file, or directory, holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
     /// This text.

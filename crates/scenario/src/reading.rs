@@ -3,6 +3,7 @@
 use std::fmt;
 
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json_path::JsonPath;
@@ -45,7 +46,7 @@ pub enum Origin {
 }
 
 /// Which number, if there are several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Take {
     /// Their mean.
@@ -64,7 +65,7 @@ pub enum Take {
 }
 
 /// Which of two numbers is the better one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     /// The lesser.
@@ -73,20 +74,27 @@ pub enum Better {
     More,
 }
 
-/// Its keys in a file.
-#[derive(Debug, Serialize, Deserialize)]
+/// How a number is found in a text.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Written {
+#[schemars(rename = "Metric")]
+pub(crate) struct Written {
+    /// A regular expression, whose first group is the number, or all of it: `"took ([0-9.]+) ms"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     regex: Option<String>,
+    /// Where the number stands in JSON: `"$.end.seconds"`. RFC 9535
     #[serde(default, skip_serializing_if = "Option::is_none")]
     json: Option<String>,
+    /// `"stdout"`, `"stderr"`, or the absolute path of a file on the node. Default `stdout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<String>,
+    /// Which of several numbers. Default `mean`.
     #[serde(default)]
     take: Take,
+    /// Its unit. Default none.
     #[serde(default)]
     unit: String,
+    /// Which of two numbers is the better one. Default by its unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     better: Option<Better>,
 }

@@ -1,15 +1,16 @@
 //! `bulk`: a greedy sender.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::padded::Padded;
 use crate::{MessageSize, Pace};
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Octets of a message.
+    /// Octets of a message. Default 4,096.
     #[serde(default)]
     pub size: MessageSize<4096>,
 }

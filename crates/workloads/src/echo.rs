@@ -1,18 +1,19 @@
 //! `echo`: each message comes back as it is.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::padded::Padded;
 use crate::{Load, MessageSize, Pace};
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Echo {
     /// When messages are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Octets of a message, and of its reply.
+    /// Octets of a message, and of its reply. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }

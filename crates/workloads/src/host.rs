@@ -4,12 +4,13 @@ use std::fmt;
 
 use hol_base::{Duration, Time};
 use hol_simco::{Change, Rule};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Desk, Processor};
 
 /// The `[hosts.NAME]` table of an experiment: what a node has beside its links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostSpec {
     /// What a middlebox on it puts its rules in force with, before it replies. Default `none`.
@@ -26,7 +27,7 @@ impl HostSpec {
 }
 
 /// What puts the rules of a middlebox in force.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Filter {
     /// Nothing does: it grants them, and that is all.

@@ -1,12 +1,13 @@
 //! When messages are due: open-loop load generation, and the two paces that are none.
 
 use hol_base::{Duration, Frequency, Rng, Seed, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Asker, ENDLESS, WorkloadError};
 
 /// The keys of a workload whose messages come due by time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Load {
     /// Messages a second of each source. Default 100/s.
@@ -28,7 +29,7 @@ pub struct Load {
 }
 
 /// How the messages are spaced in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
     /// All gaps are equal.

@@ -1,18 +1,19 @@
 //! `oneway`: messages without replies.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::padded::Padded;
 use crate::{Load, MessageSize, Pace};
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Oneway {
     /// When messages are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Octets of a message.
+    /// Octets of a message. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }

@@ -3,6 +3,7 @@
 
 use hol_base::{ByteCount, Seed};
 use hol_measure::RecordKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Pacer;
@@ -98,7 +99,7 @@ impl<W: Padded> Workload for W {
 }
 
 /// Octets of a message, `DEFAULT` unless an experiment says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct MessageSize<const DEFAULT: u64>(pub ByteCount);
 

@@ -1,15 +1,16 @@
 //! `pingpong`: as `echo`, but the next message goes out when the reply to the last came back.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::padded::Padded;
 use crate::{MessageSize, Pace};
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pingpong {
-    /// Octets of a message, and of its reply.
+    /// Octets of a message, and of its reply. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }

@@ -2,12 +2,13 @@
 
 use hol_base::{Duration, Seed};
 use hol_measure::RecordKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
     /// What the latency is about.
@@ -26,7 +27,7 @@ impl Programs {
 }
 
 /// What is measured of programs, from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
     /// How long each program takes whose end is awaited.

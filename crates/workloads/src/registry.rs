@@ -1,5 +1,6 @@
 //! Every workload that there is. A new one is a line here, and a file or folder of its own.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Simco, Workload};
@@ -7,7 +8,7 @@ use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Si
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
         /// A workload with its keys; which one it is, the key `kind` says.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "lowercase")]
         pub enum Kind {
             $(#[doc = concat!("See [`", stringify!($workload), "`].")] $workload($workload),)*

@@ -4,13 +4,14 @@ use std::fmt;
 
 use hol_base::{Duration, Frequency, Seed};
 use hol_measure::RecordKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::simco::Mix;
 use crate::{Application, Arrivals, Asker, Host, Kind, Lanes, LengthOf, Load, Pace, Reading};
 
 /// What the application does, between which nodes, and from when on. Beside these keys stand those of its kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSpec {
     /// The application, with its own keys.
     #[serde(flatten)]

@@ -7,6 +7,7 @@ mod store;
 
 use hol_base::{ByteCount, Seed};
 use hol_measure::RecordKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::batches::Batch;
@@ -18,7 +19,7 @@ use script::Script;
 use store::Store;
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Files {
     /// Files of a batch, which is what the messages of an experiment count. Default 100.
@@ -33,7 +34,7 @@ pub struct Files {
 }
 
 /// What is done with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Deed {
     /// Creates it, writes it block by block, and has it stored; the reply to that has the digest of what is there.

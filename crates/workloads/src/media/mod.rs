@@ -13,6 +13,7 @@ mod unwrapped;
 use hol_base::{BitRate, ByteCount, Duration, Seed};
 use hol_measure::RecordKind;
 use hol_rtp::Header;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use fec::Fec;
@@ -23,7 +24,7 @@ use player::Player;
 use streamer::Streamer;
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Media {
     /// Of the MP3, one of MPEG-1 layer III: 32 to 320 kbit/s. Default 192 kbit/s.
@@ -34,6 +35,7 @@ pub struct Media {
     pub interleave: u8,
     /// Packets of parity: `"5/7"` are two for each five, `"ulpfec:5/6"` is one for each five by RFC 5109. Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub fec: Option<Fec>,
     /// From the first packet that comes until what it has is played. Default 200 ms.
     pub buffer: Duration,
@@ -42,7 +44,7 @@ pub struct Media {
 }
 
 /// What a packet carries: one, or a part of one that is too long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
     /// A frame of MP3 as it is, which may need those before it. RFC 2250.

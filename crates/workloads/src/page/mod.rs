@@ -10,6 +10,7 @@ mod tracks;
 
 use hol_base::{ByteCount, Duration, Seed};
 use hol_measure::RecordKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use size::FileSize;
@@ -21,7 +22,7 @@ use server::Server;
 use tracks::Tracks;
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Page {
     /// How requests and responses share the connections. Default `multiplexed`.
@@ -54,7 +55,7 @@ pub struct Page {
 }
 
 /// How requests and responses share the connections, and the streams of a connection: a track is one of those.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
     /// A connection for each file, as many at a time as the transport has. HTTP/1.0, RFC 1945.

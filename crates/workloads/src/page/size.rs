@@ -3,10 +3,11 @@
 use std::fmt;
 
 use hol_base::{ByteCount, Rng};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Octets of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a size such as \"20kB\", or { median = \"10kB\", sigma = 1.5 }")]
 pub enum FileSize {
     /// All are alike.
@@ -16,7 +17,7 @@ pub enum FileSize {
 }
 
 /// A log-normal distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drawn {
     /// Half of the files are shorter.

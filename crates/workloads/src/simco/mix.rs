@@ -3,10 +3,11 @@
 use std::fmt;
 
 use hol_base::Rng;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How often each request is made, as weights: of `{ enable = 2, lifetime = 1, delete = 1 }` half enable a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "weights such as { enable = 2, lifetime = 1, delete = 1 }")]
 pub struct Mix {
     /// A new rule (PER).

@@ -6,6 +6,7 @@ mod mix;
 
 use hol_base::Seed;
 use hol_measure::RecordKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use mix::Mix;
@@ -18,7 +19,7 @@ use agent::Agent;
 use middlebox::Firewall;
 
 /// Its keys.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Simco {
     /// When requests are due.

@@ -1,0 +1,266 @@
+//! What an experiment file may say, as a JSON Schema made of the types that read it.
+
+use hol_workloads::Kind;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::experiment::File;
+
+/// A JSON Schema (draft 7, which editors of TOML know) of an experiment file. Every key has a description, in which its unit and
+/// default are.
+pub fn schema() -> Value {
+    let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<File>().to_value();
+    forbid_null(&mut schema);
+    if let Some(workload) = schema.pointer_mut("/definitions/WorkloadSpec") {
+        join_kinds(workload);
+    }
+    schema
+}
+
+/// TOML has no null: what is not there is left out.
+fn forbid_null(schema: &mut Value) {
+    const NULL: &str = "null";
+    match schema {
+        Value::Array(list) => list.iter_mut().for_each(forbid_null),
+        Value::Object(object) => {
+            object.values_mut().for_each(forbid_null);
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|one| one != NULL);
+            }
+            if let Some([one]) = object.get("type").and_then(Value::as_array).map(Vec::as_slice) {
+                let one = one.clone();
+                object.insert("type".into(), one);
+            }
+            let Some(Value::Array(choices)) = object.get_mut("anyOf") else { return };
+            choices.retain(|choice| choice["type"] != NULL);
+            if choices.len() == 1 {
+                let only = object.remove("anyOf").expect("it is there");
+                object.insert("allOf".into(), only);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The keys of a kind of workload, and those of all of them, and no other. What a kind does is told in its own words. Where a
+/// sweep says which kind it is, the keys are those of any.
+fn join_kinds(workload: &mut Value) {
+    let shared = workload["properties"].take();
+    let shared = shared.as_object().cloned().unwrap_or_default();
+    let all = Kind::all();
+    let mut any = Map::new();
+    for kind in workload["oneOf"].as_array_mut().into_iter().flatten() {
+        let name = kind.pointer("/properties/kind/const").and_then(Value::as_str).unwrap_or_default();
+        let about = all.iter().map(Kind::workload).find(|known| known.name() == name);
+        kind["description"] = about.map(|known| json!(known.about())).unwrap_or_default();
+        if let Some(keys) = kind["properties"].as_object_mut() {
+            keys.extend(shared.clone());
+            any.extend(keys.keys().filter(|key| *key != "kind").map(|key| (key.clone(), true.into())));
+        }
+        kind["additionalProperties"] = false.into();
+    }
+    if let Some(kinds) = workload["oneOf"].as_array_mut() {
+        kinds.push(json!({ "type": "object", "properties": any, "additionalProperties": false }));
+    }
+    if let Some(object) = workload.as_object_mut() {
+        object.remove("properties");
+    }
+}
+
+/// What may stand in one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// How the table is written: `[network]`.
+    pub table: String,
+    /// What it is about.
+    pub about: String,
+    /// Its keys, by name.
+    pub keys: Vec<Key>,
+    /// The names of those that mean what they mean in `[network]`, whose values hold otherwise.
+    pub inherited: Vec<String>,
+}
+
+/// A key of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Its name.
+    pub name: String,
+    /// What its value is: a time, a table, one of several words.
+    pub value: String,
+    /// What it does, and what holds without it.
+    pub about: String,
+    /// Whether the table cannot do without it.
+    pub is_required: bool,
+}
+
+/// What each table is called, by the type that reads it.
+const TABLES: [(&str, &str); 23] = [
+    ("NetworkSpec", "[network]"),
+    ("Overrides", "[network.up], [network.down]: one direction"),
+    ("LossSpec", "network.loss"),
+    ("RedSpec", "network.discipline = { red = … }"),
+    ("CodelSpec", "network.discipline = { codel = … }"),
+    ("FairSpec", "network.discipline = { fq_codel = … }"),
+    ("TokenBucket", "network.police"),
+    ("PathSpec", "[[network.paths]]"),
+    ("LinkSpec", "[[network.links]]"),
+    ("LanSpec", "[[network.lans]]"),
+    ("EventSpec", "[[network.events]]"),
+    ("HandoverSpec", "[network.handover]"),
+    ("HostSpec", "[hosts.NAME]"),
+    ("Background", "[[background]]"),
+    ("Onward", "[[onward]]"),
+    ("Program", "[[program]]"),
+    ("Metric", "[program.metrics.NAME]"),
+    ("Ready", "[program.ready]: one of"),
+    ("Content", "[program.files]: each one of"),
+    ("Figure", "[[figure]]"),
+    ("Transport", "transports = [{ … }]"),
+    ("Mix", "[workload.mix]: of simco"),
+    ("Drawn", "[workload.size]: of page"),
+];
+
+/// All that an experiment file may say, table by table, from the same types.
+pub fn reference() -> Vec<Section> {
+    let schema = schema();
+    let definitions = &schema["definitions"];
+    let experiment = section(&schema, "An experiment file".into(), definitions);
+    let tables = TABLES.iter().map(|(name, table)| section(&definitions[name], (*table).into(), definitions));
+    let kinds = definitions["WorkloadSpec"]["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let kinds = kinds.iter().filter_map(|kind| {
+        let name = kind["properties"]["kind"]["const"].as_str()?;
+        Some(section(kind, format!("[workload] kind = \"{name}\""), definitions))
+    });
+    let mut all: Vec<Section> = [experiment].into_iter().chain(tables).chain(kinds).collect();
+    let network = all[1].keys.clone();
+    for section in all.iter_mut().skip(2).filter(|section| section.table.contains("[network.")) {
+        let (inherited, own) = section.keys.drain(..).partition(|key| network.contains(key));
+        section.keys = own;
+        section.inherited = Vec::into_iter(inherited).map(|key: Key| key.name).collect();
+    }
+    all
+}
+
+/// Of a table that has several forms, the keys of all.
+fn section(schema: &Value, table: String, definitions: &Value) -> Section {
+    let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
+    let forms = [schema].into_iter().chain(choices.map(|form| resolved(form, definitions)));
+    let tables: Vec<&Value> = forms.filter(|form| form.get("properties").is_some()).collect();
+    let mut keys: Vec<Key> = tables.iter().flat_map(|table| keys(table, definitions)).collect();
+    if tables.len() > 1 {
+        keys.iter_mut().for_each(|key| key.is_required = false);
+    }
+    Section { table, about: text(schema), keys, inherited: Vec::new() }
+}
+
+fn keys(table: &Value, definitions: &Value) -> Vec<Key> {
+    let required = table["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let properties = table["properties"].as_object().into_iter().flatten();
+    // Which one of several tables it is stands above its keys.
+    let keys = properties.filter(|(_, key)| key.get("const").is_none());
+    keys.map(|(name, key)| Key {
+        name: name.clone(),
+        value: value(key, definitions),
+        about: Some(text(key)).filter(|about| !about.is_empty()).unwrap_or_else(|| text(table)),
+        is_required: required.iter().any(|one| one == name),
+    })
+    .collect()
+}
+
+/// The first paragraph of a description, on one line.
+fn text(schema: &Value) -> String {
+    let whole = schema["description"].as_str().unwrap_or_default();
+    whole.split("\n\n").next().unwrap_or_default().replace('\n', " ")
+}
+
+/// What a reference leads to, over as many as there are.
+fn resolved<'s>(schema: &'s Value, definitions: &'s Value) -> &'s Value {
+    let only = &schema["allOf"][0];
+    let reference = schema.get("$ref").or_else(|| only.get("$ref")).and_then(Value::as_str);
+    let name = reference.and_then(|path| path.strip_prefix("#/definitions/"));
+    name.map_or(schema, |name| resolved(&definitions[name], definitions))
+}
+
+/// In words, what stands behind the equals sign.
+fn value(schema: &Value, definitions: &Value) -> String {
+    let target = resolved(schema, definitions);
+    let words = words(target);
+    if !words.is_empty() {
+        return words.join(", ");
+    }
+    for choices in ["anyOf", "oneOf"] {
+        if let Some(choices) = target[choices].as_array() {
+            let mut kinds: Vec<String> = choices.iter().map(|choice| value(choice, definitions)).collect();
+            kinds.dedup();
+            return kinds.join(", or ");
+        }
+    }
+    let is_unit = target["type"] == "string" && !std::ptr::eq(target, schema);
+    match target["type"].as_str() {
+        Some("string") if is_unit || target.get("pattern").is_some() => text(target),
+        Some("string") => "text".into(),
+        Some("integer") => number(target),
+        Some("number") => "a number".into(),
+        Some("boolean") => "true or false".into(),
+        Some("array") => format!("a list, each {}", value(&target["items"], definitions)),
+        Some("object") if target.get("properties").is_none() => "a table with names of its own".into(),
+        _ => "a table".into(),
+    }
+}
+
+/// The words that it may be.
+fn words(schema: &Value) -> Vec<String> {
+    let quoted = |word: &Value| word.as_str().map(|word| format!("\"{word}\""));
+    if let Some(words) = schema["enum"].as_array() {
+        return words.iter().filter_map(quoted).collect();
+    }
+    if let Some(word) = schema.get("const") {
+        return quoted(word).into_iter().collect();
+    }
+    let choices = schema["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let all: Option<Vec<String>> = choices.iter().map(|one| quoted(one.get("const")?)).collect();
+    all.unwrap_or_default()
+}
+
+fn number(schema: &Value) -> String {
+    match (schema["minimum"].as_u64(), schema["maximum"].as_u64()) {
+        (Some(least), Some(most)) => format!("a whole number from {least} to {most}"),
+        (Some(least), None) if least > 0 => format!("a whole number from {least} on"),
+        _ => "a whole number".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_every_table_says_what_it_is() {
+        let reference = reference();
+        assert_eq!(reference.len(), 1 + TABLES.len() + Kind::all().len());
+        for section in &reference {
+            let has_keys = !section.keys.is_empty() || !section.inherited.is_empty();
+            assert!(!section.about.is_empty() && has_keys, "{section:?}");
+            for key in &section.keys {
+                assert!(!key.about.is_empty() && !key.value.is_empty(), "{}: {key:?}", section.table);
+            }
+        }
+        let network = &reference[1];
+        let rate = network.keys.iter().find(|key| key.name == "rate").unwrap();
+        assert!(rate.value.contains("\"100Mbit\"") && rate.about.contains("Default 100 Mbit/s"), "{rate:?}");
+    }
+
+    #[test]
+    fn a_kind_of_workload_has_the_keys_that_are_read() {
+        let schema = schema();
+        let kinds = schema["definitions"]["WorkloadSpec"]["oneOf"].as_array().unwrap();
+        assert_eq!(kinds.len(), Kind::all().len() + 1);
+        for kind in &kinds[..Kind::all().len()] {
+            let name = kind["properties"]["kind"]["const"].as_str().unwrap();
+            let known = Kind::all().into_iter().find(|known| known.workload().name() == name).unwrap();
+            let keys = kind["properties"].as_object().unwrap();
+            assert!(known.keys().into_iter().all(|key| keys.contains_key(key)), "{name}");
+            assert_eq!(keys.len(), known.keys().len() + 1, "{name}");
+        }
+    }
+}
