@@ -50,17 +50,22 @@ fn join_kinds(workload: &mut Value) {
     let all = Kind::all();
     let mut any = Map::new();
     for kind in workload["oneOf"].as_array_mut().into_iter().flatten() {
-        let name = kind.pointer("/properties/kind/const").and_then(Value::as_str).unwrap_or_default();
+        let name =
+            kind.pointer("/properties/kind/const").and_then(Value::as_str).unwrap_or_default().to_owned();
         let about = all.iter().map(Kind::workload).find(|known| known.name() == name);
         kind["description"] = about.map(|known| json!(known.about())).unwrap_or_default();
         if let Some(keys) = kind["properties"].as_object_mut() {
             keys.extend(shared.clone());
             any.extend(keys.keys().filter(|key| *key != "kind").map(|key| (key.clone(), true.into())));
         }
+        kind["title"] = format!("{name} workload").into();
         kind["additionalProperties"] = false.into();
     }
     if let Some(kinds) = workload["oneOf"].as_array_mut() {
-        kinds.push(json!({ "type": "object", "properties": any, "additionalProperties": false }));
+        let title = "workload whose kind is swept";
+        kinds.push(
+            json!({ "title": title, "type": "object", "properties": any, "additionalProperties": false }),
+        );
     }
     if let Some(object) = workload.as_object_mut() {
         object.remove("properties");
