@@ -15,6 +15,7 @@ mod help;
 mod init;
 mod kernel;
 mod list;
+mod manual;
 mod merge;
 mod ns2;
 mod number;
@@ -135,6 +136,10 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Explain a command, or the keys of experiment files: `hol help run`, `hol help network`
     Help(help::Help),
+    /// Print what a shell needs to complete commands: `hol completions bash`, zsh, fish
+    Completions(manual::Completions),
+    /// Write the manual pages to a directory
+    Manual(manual::Manual),
 }
 
 /// Does what the command line asks for, and gives the exit code.
@@ -170,6 +175,8 @@ pub fn main() -> ExitCode {
         Command::Get(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Help(command) => command.run(),
+        Command::Completions(command) => command.run(),
+        Command::Manual(command) => command.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

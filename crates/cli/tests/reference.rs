@@ -59,6 +59,18 @@ fn help_explains_commands_tables_and_kinds_of_workload() {
     assert!(code == 2 && said.contains("hol help experiment"), "{said}");
 }
 
+#[test]
+fn shells_and_man_know_every_command() {
+    let dir = tempfile::TempDir::new().unwrap();
+    ok(dir.path(), &["manual", "man"]);
+    let page = fs::read_to_string(dir.path().join("man/hol-run.1")).unwrap();
+    assert!(page.contains("\\-\\-shard") && dir.path().join("man/hol-simco-serve.1").exists(), "{page}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = ok(dir.path(), &["completions", shell]);
+        assert!(script.contains("reproduce") && script.contains("with-parent"), "{shell}: {script}");
+    }
+}
+
 fn experiments(dir: PathBuf, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() {

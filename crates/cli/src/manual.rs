@@ -1,0 +1,44 @@
+//! What shells and `man` know of the commands, made of the commands themselves.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::Cli;
+use crate::failure::Failure;
+use crate::terminal::say;
+
+/// Print what a shell needs to complete commands: hol completions bash >> ~/.bash_completion
+#[derive(Debug, Args)]
+pub struct Completions {
+    shell: Shell,
+}
+
+impl Completions {
+    /// Prints it.
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "hol", &mut script);
+        say(&String::from_utf8(script).map_err(Failure::failed)?);
+        Ok(())
+    }
+}
+
+/// Write the manual, a page for each command: hol manual ~/.local/share/man/man1
+#[derive(Debug, Args)]
+pub struct Manual {
+    /// Where; it is made if it is not there
+    directory: PathBuf,
+}
+
+impl Manual {
+    /// Writes it.
+    pub fn run(&self) -> Result<(), Failure> {
+        let directory = self.directory.as_path();
+        let failed = |error| Failure::failed(format!("{}: {error}", directory.display()));
+        fs::create_dir_all(directory).map_err(failed)?;
+        clap_mangen::generate_to(Cli::command(), directory).map_err(failed)
+    }
+}

@@ -1,0 +1,1278 @@
+"""What an experiment says, as types. Made by scripts/build-python-types of docs/experiment.schema.json."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict
+
+Arrivals: TypeAlias = Literal['periodic', 'poisson']
+"""
+How the messages are spaced in time.
+"""
+
+
+Axes: TypeAlias = dict[str, list[Any]] | list[dict[str, list[Any]]]
+"""
+One group of axes, or several: `{ "network.loss" = ["0%", "1%"], seed = [1, 2] }`.
+"""
+
+
+Better: TypeAlias = Literal['less', 'more']
+"""
+Which of two numbers is the better one.
+"""
+
+
+BitRate: TypeAlias = str
+"""
+a bit rate above zero such as "100Mbit" (units: bit, kbit, Mbit, Gbit)
+"""
+
+
+ByteCount: TypeAlias = str
+"""
+a size such as "128B" (units: B, kB, MB, KiB, MiB)
+"""
+
+
+Command: TypeAlias = str | list[str]
+"""
+What is run.
+"""
+
+
+class Content1(TypedDict, closed=True):
+    """
+    This text.
+    """
+
+    text: str
+
+
+Content2 = TypedDict(
+    'Content2',
+    {
+        'from': str,
+    },
+    closed=True,
+)
+
+
+class Content3(TypedDict, closed=True):
+    """
+    What is in the archive that the host has at this path; it is a directory.
+    """
+
+    tar: str
+
+
+class Content4(TypedDict, closed=True):
+    """
+    So many octets, always the same ones.
+    """
+
+    size: ByteCount
+
+
+Content: TypeAlias = Content1 | Content2 | Content3 | Content4
+"""
+What a file, or directory, holds.
+"""
+
+
+Deed: TypeAlias = Literal['put', 'get', 'remove']
+"""
+What is done with a file.
+"""
+
+
+class Drawn(TypedDict, closed=True):
+    """
+    A log-normal distribution.
+    """
+
+    median: ByteCount
+    """
+    Half of the files are shorter.
+    """
+    sigma: float
+    """
+    The standard deviation of the logarithm.
+    """
+
+
+Duration: TypeAlias = str
+"""
+a time such as "10ms" (units: ns, us, ms, s, min, h, d)
+"""
+
+
+class ExplicitLoss(TypedDict, closed=True):
+    """
+    The packets that are lost, by number.
+    """
+
+    drop: list[int]
+    """
+    Numbers of the packets in the order in which the line transmits them, the first being 1.
+    """
+
+
+class FairSpec(TypedDict, closed=True):
+    """
+    The parameters of FQ-CoDel; the defaults are those of RFC 8290, 5.2, and of Linux.
+    """
+
+    flows: NotRequired[int]
+    """
+    Queues; flows are spread over them by a hash of their addresses and ports. Default 1024.
+    """
+    interval: NotRequired[Duration]
+    """
+    Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
+    """
+    quantum: NotRequired[ByteCount]
+    """
+    Octets that a flow sends in its turn, those beyond IP with them. Default 1514.
+    """
+    target: NotRequired[Duration]
+    """
+    A wait that is well. Default 5 ms.
+    """
+
+
+class Figure(TypedDict, closed=True):
+    """
+    A figure as written.
+    """
+
+    metric: NotRequired[str]
+    """
+    What is drawn; a program's metrics are known by their names, too. Default `response-time`.
+    """
+    over: str
+    """
+    The swept key along the horizontal axis.
+    """
+    panels: NotRequired[str]
+    """
+    The swept key that has a panel for each of its values.
+    """
+
+
+FileSize: TypeAlias = ByteCount | Drawn
+"""
+Octets of a file.
+"""
+
+
+Filter: TypeAlias = Literal['none', 'nftables']
+"""
+What puts the rules of a middlebox in force.
+"""
+
+
+Frequency: TypeAlias = str
+"""
+a rate above zero such as "100/s"
+"""
+
+
+class HandoverSpec(TypedDict, closed=True):
+    """
+    A client that moves.
+    """
+
+    at: NotRequired[Duration]
+    """
+    When the client enters the region, since the start of the run. Default 1 s.
+    """
+    attach: NotRequired[Duration]
+    """
+    From then until it has an address on the second path: association with the cell, and configuration. Default none.
+    """
+    overlap: NotRequired[float]
+    """
+    How long the region is in which both paths work, in m. Default 5.
+    """
+    speed: NotRequired[float]
+    """
+    How fast, in m/s. Default 10.
+    """
+
+
+class HostSpec(TypedDict, closed=True):
+    """
+    The `[hosts.NAME]` table of an experiment: what a node has beside its links.
+    """
+
+    filter: NotRequired[Filter]
+    """
+    What a middlebox on it puts its rules in force with, before it replies. Default `none`.
+    """
+    service: NotRequired[Duration]
+    """
+    The time that it takes for each message that an application on it reads, one after the other. Default none.
+    """
+
+
+Keep: TypeAlias = Literal['none', 'all']
+"""
+Which records of single messages are kept beside the summaries.
+"""
+
+
+Measure: TypeAlias = Literal['program', 'connection', 'transaction']
+"""
+What is measured of programs, from outside.
+"""
+
+
+MessageSize: TypeAlias = ByteCount
+"""
+Octets of a message, `DEFAULT` unless an experiment says otherwise.
+"""
+
+
+MessageSize2: TypeAlias = ByteCount
+"""
+Octets of a message, `DEFAULT` unless an experiment says otherwise.
+"""
+
+
+class Mix(TypedDict, closed=True):
+    """
+    How often each request is made, as weights: of `{ enable = 2, lifetime = 1, delete = 1 }` half enable a rule.
+    """
+
+    delete: NotRequired[int]
+    """
+    The end of a rule (PLC with a lifetime of zero).
+    """
+    enable: int
+    """
+    A new rule (PER).
+    """
+    lifetime: NotRequired[int]
+    """
+    More time for a rule (PLC).
+    """
+
+
+Packing: TypeAlias = Literal['mpa', 'adu']
+"""
+What a packet carries: one, or a part of one that is too long.
+"""
+
+
+QueueLimit: TypeAlias = str
+"""
+a queue limit such as "1000p" (packets) or "64KiB" (octets)
+"""
+
+
+Ratio: TypeAlias = str
+"""
+a percentage from "0%" to "100%"
+"""
+
+
+class Ready1(TypedDict, closed=True):
+    """
+    A socket of its node listens at this port, whatever the transport.
+    """
+
+    listens: int
+
+
+class Ready2(TypedDict, closed=True):
+    """
+    It has printed this.
+    """
+
+    prints: str
+
+
+class Ready3(TypedDict, closed=True):
+    """
+    So long after its start.
+    """
+
+    after: Duration
+
+
+Ready: TypeAlias = Ready1 | Ready2 | Ready3
+"""
+By what a service shows that it can be used.
+"""
+
+
+class RedSpec(TypedDict, closed=True):
+    """
+    The parameters of random early detection; the defaults are those of ns-2 without its automatic ones.
+    """
+
+    drop: NotRequired[Ratio]
+    """
+    Probability with which packets are dropped as the average comes to `max` (ns-2: 1/`linterm_`).
+    Default 10 %.
+    """
+    gentle: NotRequired[bool]
+    """
+    The probability grows on from `drop` at `max` to 1 at twice that, instead of jumping there. Default no.
+    """
+    max: NotRequired[QueueLimit]
+    """
+    From this average on everybody is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    """
+    min: NotRequired[QueueLimit]
+    """
+    Below this average nobody is dropped (ns-2: `thresh_`). Default 5 packets.
+    """
+    packet: NotRequired[ByteCount]
+    """
+    A typical packet: the average of an idle line decays by one step in its transmission time (ns-2:
+    `mean_pktsize_`). Default 500 octets.
+    """
+    weight: NotRequired[float]
+    """
+    The weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
+    """
+
+
+Repetitions: TypeAlias = int | str
+
+
+Take: TypeAlias = Literal['mean', 'sum', 'first', 'last', 'least', 'most']
+"""
+Which number, if there are several.
+"""
+
+
+class TokenBucket(TypedDict, closed=True):
+    """
+    The parameters of a policer, which count octets of IP packets.
+    """
+
+    burst: ByteCount
+    """
+    Tokens that there are in the beginning, and at most.
+    """
+    rate: BitRate
+    """
+    How fast tokens come, 8 bit/s for each octet a second.
+    """
+
+
+class Transport1(TypedDict, closed=True):
+    """
+    What is compared, with a name, or with an application that does otherwise over it.
+    """
+
+    label: NotRequired[str]
+    """
+    What it is called in tables and figures. Default as `spec`.
+    """
+    spec: str
+    """
+    a transport with its options, such as "sctp:streams=8"; `hol list` has them all
+    """
+    workload: NotRequired[dict[str, Any]]
+    """
+    Keys of `[workload]` that are otherwise over this transport.
+    """
+
+
+Transport: TypeAlias = str | Transport1
+"""
+What is compared, with a name, or with an application that does otherwise over it.
+"""
+
+
+Way: TypeAlias = Literal['close', 'keepalive', 'pipelined', 'multiplexed']
+"""
+How requests and responses share the connections, and the streams of a connection: a track is one of those.
+"""
+
+
+Which: TypeAlias = Literal['both', 'up', 'down']
+"""
+The directions that an event touches.
+"""
+
+
+SimcoWorkload = TypedDict(
+    'SimcoWorkload',
+    {
+        'arrivals': NotRequired[Arrivals],
+        'connect_timeout': NotRequired[Duration],
+        'from': NotRequired[str],
+        'interval': NotRequired[Duration],
+        'kind': Literal['simco'],
+        'late_limit': NotRequired[Duration],
+        'listens': NotRequired[bool],
+        'mix': NotRequired[Mix],
+        'rate': NotRequired[Frequency],
+        'sources': NotRequired[int],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+EchoWorkload = TypedDict(
+    'EchoWorkload',
+    {
+        'arrivals': NotRequired[Arrivals],
+        'connect_timeout': NotRequired[Duration],
+        'from': NotRequired[str],
+        'interval': NotRequired[Duration],
+        'kind': Literal['echo'],
+        'late_limit': NotRequired[Duration],
+        'listens': NotRequired[bool],
+        'rate': NotRequired[Frequency],
+        'size': NotRequired[MessageSize],
+        'sources': NotRequired[int],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+PingpongWorkload = TypedDict(
+    'PingpongWorkload',
+    {
+        'connect_timeout': NotRequired[Duration],
+        'from': NotRequired[str],
+        'kind': Literal['pingpong'],
+        'listens': NotRequired[bool],
+        'size': NotRequired[MessageSize],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+OnewayWorkload = TypedDict(
+    'OnewayWorkload',
+    {
+        'arrivals': NotRequired[Arrivals],
+        'connect_timeout': NotRequired[Duration],
+        'from': NotRequired[str],
+        'interval': NotRequired[Duration],
+        'kind': Literal['oneway'],
+        'late_limit': NotRequired[Duration],
+        'listens': NotRequired[bool],
+        'rate': NotRequired[Frequency],
+        'size': NotRequired[MessageSize],
+        'sources': NotRequired[int],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+BulkWorkload = TypedDict(
+    'BulkWorkload',
+    {
+        'connect_timeout': NotRequired[Duration],
+        'from': NotRequired[str],
+        'kind': Literal['bulk'],
+        'listens': NotRequired[bool],
+        'size': NotRequired[MessageSize2],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+PageWorkload = TypedDict(
+    'PageWorkload',
+    {
+        'connect_timeout': NotRequired[Duration],
+        'document': NotRequired[ByteCount],
+        'early': NotRequired[bool],
+        'from': NotRequired[str],
+        'head': NotRequired[ByteCount],
+        'kind': Literal['page'],
+        'listens': NotRequired[bool],
+        'objects': NotRequired[int],
+        'pair': NotRequired[bool],
+        'pause': NotRequired[Duration],
+        'reopen': NotRequired[bool],
+        'request': NotRequired[ByteCount],
+        'size': NotRequired[FileSize],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'think': NotRequired[Duration],
+        'to': NotRequired[str],
+        'waves': NotRequired[int],
+        'way': NotRequired[Way],
+    },
+    closed=True,
+)
+
+
+MediaWorkload = TypedDict(
+    'MediaWorkload',
+    {
+        'bitrate': NotRequired[BitRate],
+        'buffer': NotRequired[Duration],
+        'connect_timeout': NotRequired[Duration],
+        'fec': NotRequired[str],
+        'from': NotRequired[str],
+        'interleave': NotRequired[int],
+        'kind': Literal['media'],
+        'listens': NotRequired[bool],
+        'packet': NotRequired[ByteCount],
+        'packing': NotRequired[Packing],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+FilesWorkload = TypedDict(
+    'FilesWorkload',
+    {
+        'block': NotRequired[ByteCount],
+        'connect_timeout': NotRequired[Duration],
+        'deeds': NotRequired[list[Deed]],
+        'files': NotRequired[int],
+        'from': NotRequired[str],
+        'kind': Literal['files'],
+        'listens': NotRequired[bool],
+        'size': NotRequired[ByteCount],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+ProgramsWorkload = TypedDict(
+    'ProgramsWorkload',
+    {
+        'connect_timeout': NotRequired[Duration],
+        'from': NotRequired[str],
+        'kind': Literal['programs'],
+        'limit': NotRequired[Duration],
+        'listens': NotRequired[bool],
+        'measure': NotRequired[Measure],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+WorkloadWhoseKindIsSwept = TypedDict(
+    'WorkloadWhoseKindIsSwept',
+    {
+        'arrivals': NotRequired[Any],
+        'bitrate': NotRequired[Any],
+        'block': NotRequired[Any],
+        'buffer': NotRequired[Any],
+        'connect_timeout': NotRequired[Any],
+        'deeds': NotRequired[Any],
+        'document': NotRequired[Any],
+        'early': NotRequired[Any],
+        'fec': NotRequired[Any],
+        'files': NotRequired[Any],
+        'from': NotRequired[Any],
+        'head': NotRequired[Any],
+        'interleave': NotRequired[Any],
+        'interval': NotRequired[Any],
+        'late_limit': NotRequired[Any],
+        'limit': NotRequired[Any],
+        'listens': NotRequired[Any],
+        'measure': NotRequired[Any],
+        'mix': NotRequired[Any],
+        'objects': NotRequired[Any],
+        'packet': NotRequired[Any],
+        'packing': NotRequired[Any],
+        'pair': NotRequired[Any],
+        'pause': NotRequired[Any],
+        'rate': NotRequired[Any],
+        'reopen': NotRequired[Any],
+        'request': NotRequired[Any],
+        'size': NotRequired[Any],
+        'sources': NotRequired[Any],
+        'spread': NotRequired[Any],
+        'start': NotRequired[Any],
+        'think': NotRequired[Any],
+        'to': NotRequired[Any],
+        'waves': NotRequired[Any],
+        'way': NotRequired[Any],
+    },
+    closed=True,
+)
+
+
+WorkloadSpec: TypeAlias = (
+    SimcoWorkload
+    | EchoWorkload
+    | PingpongWorkload
+    | OnewayWorkload
+    | BulkWorkload
+    | PageWorkload
+    | MediaWorkload
+    | FilesWorkload
+    | ProgramsWorkload
+    | WorkloadWhoseKindIsSwept
+)
+"""
+What the application does, between which nodes, and from when on. Beside these keys stand those of its kind.
+"""
+
+
+class Background(TypedDict, closed=True):
+    """
+    A number of applications that all do the same beside the workload.
+    """
+
+    count: NotRequired[int]
+    """
+    How many there are. Default 1.
+    """
+    messages: NotRequired[int]
+    """
+    How many messages each sends before it closes its connections. Default: it goes on until the workload has ended.
+    """
+    spread: NotRequired[Duration]
+    """
+    Each starts at random up to this long after the workload's `start`. Default 1 s.
+    """
+    transport: NotRequired[str]
+    """
+    How their messages travel. Default as those of the workload.
+    """
+    workload: NotRequired[WorkloadSpec]
+    """
+    What each does. Default `bulk`: a greedy sender.
+    """
+
+
+class CodelSpec(TypedDict, closed=True):
+    """
+    The parameters of CoDel; the defaults are those of RFC 8289, 4.2 and 4.3, and of Linux.
+    """
+
+    interval: NotRequired[Duration]
+    """
+    Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
+    """
+    target: NotRequired[Duration]
+    """
+    A wait that is well. Default 5 ms.
+    """
+
+
+class Discipline1(TypedDict, closed=True):
+    codel: NotRequired[CodelSpec]
+    fq_codel: NotRequired[FairSpec]
+    red: NotRequired[RedSpec]
+
+
+Discipline: TypeAlias = Literal['droptail', 'red', 'codel', 'fq_codel'] | Discipline1
+
+
+class GilbertElliott(TypedDict, closed=True):
+    """
+    A line that is now good, now bad, with a loss probability for each state (Gilbert 1960, Elliott 1963).
+
+    It starts good. Before each packet it may change its state; the packet is then lost with the state's
+    probability. In the long run it is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
+    """
+
+    bad_to_good: Ratio
+    """
+    Probability that a bad line is good for the next packet; its inverse is the mean length of a burst.
+    """
+    good_to_bad: Ratio
+    """
+    Probability that a good line is bad for the next packet.
+    """
+    loss_bad: NotRequired[Ratio]
+    """
+    Loss while bad. Default 100 %.
+    """
+    loss_good: NotRequired[Ratio]
+    """
+    Loss while good. Default 0 %.
+    """
+
+
+LossSpec: TypeAlias = Ratio | GilbertElliott | ExplicitLoss
+"""
+Which packets are lost.
+"""
+
+
+Metric = TypedDict(
+    'Metric',
+    {
+        'better': NotRequired[Better],
+        'from': NotRequired[str],
+        'json': NotRequired[str],
+        'regex': NotRequired[str],
+        'take': NotRequired[Take],
+        'unit': NotRequired[str],
+    },
+    closed=True,
+)
+
+
+class Onward(TypedDict, closed=True):
+    """
+    Requests of a server, one for each request that comes to it; those of the same server are made one after another.
+    """
+
+    transport: NotRequired[str]
+    """
+    How they travel. Default as those of the workload.
+    """
+    workload: WorkloadSpec
+    """
+    What is asked: `from` is the server that asks, `to` the one that is asked.
+    """
+
+
+PoliceSpec: TypeAlias = Literal['none'] | TokenBucket
+
+
+class Program(TypedDict, closed=True):
+    """
+    A program on a node: a service if it has `ready`, else one whose end is awaited.
+    """
+
+    command: Command
+    """
+    What is run: words, or a line for the shell.
+    """
+    directory: NotRequired[str]
+    """
+    Where it runs: the directory from which the files that its command names are seen. Default /root.
+    """
+    env: NotRequired[dict[str, str]]
+    """
+    Variables of its environment, beside `PATH`, `HOME` and `LANG`.
+    """
+    files: NotRequired[dict[str, Content]]
+    """
+    What its node has beside the root, by its absolute path there.
+    """
+    metrics: NotRequired[dict[str, Metric]]
+    """
+    Numbers in what it prints, by the names of the metrics that they are.
+    """
+    node: str
+    """
+    Where it runs.
+    """
+    ready: NotRequired[Ready]
+    """
+    By what it shows that it can be used: it is a service then.
+    """
+    start: NotRequired[Duration]
+    """
+    When it is started, counted from when all services are ready; a service's, from the start of the run. Default at once.
+    """
+    stop: NotRequired[Duration]
+    """
+    When it is asked to end (SIGTERM), counted as `start`. Default: a service when the others have ended, others never.
+    """
+
+
+class EventSpec(TypedDict, closed=True):
+    """
+    A change during the run: the link goes down or up, or one of its settings changes.
+    """
+
+    at: Duration
+    """
+    When, since the start of the run.
+    """
+    delay: NotRequired[Duration]
+    """
+    The new delay, from the next packet on; order is kept.
+    """
+    direction: NotRequired[Which]
+    """
+    Which direction. Default both.
+    """
+    down: NotRequired[bool]
+    """
+    True: nothing passes any more, and what is under way is lost. False: the link works again.
+    """
+    link: NotRequired[str]
+    """
+    Which link or LAN of the long form, by its name. Default all.
+    """
+    loss: NotRequired[LossSpec]
+    """
+    The new loss, from the next packet on.
+    """
+    path: NotRequired[int]
+    """
+    Which of several paths, counted from 1. Default all.
+    """
+    rate: NotRequired[BitRate]
+    """
+    The new bit rate, from the next packet on.
+    """
+
+
+class LanSpec(TypedDict, closed=True):
+    """
+    A shared segment: each of its nodes reaches every other in one hop, one packet at a time.
+    """
+
+    addresses: NotRequired[list[str]]
+    """
+    The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, …
+    """
+    channel: NotRequired[str]
+    """
+    Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    """
+    corrupt: NotRequired[Ratio]
+    """
+    Probability that a packet arrives with a wrong checksum. Default 0.
+    """
+    delay: NotRequired[Duration]
+    """
+    One-way propagation delay. Default 10 ms.
+    """
+    discipline: NotRequired[Discipline]
+    """
+    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    `{ red = { min = "5p", max = "15p" } }`.
+    """
+    duplicate: NotRequired[Ratio]
+    """
+    Probability that a packet arrives twice. Default 0.
+    """
+    jitter: NotRequired[Duration]
+    """
+    The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    """
+    jitter_correlation: NotRequired[Ratio]
+    """
+    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    """
+    loss: NotRequired[LossSpec]
+    """
+    Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    """
+    mtu: NotRequired[ByteCount]
+    """
+    Longest IP packet; a longer one is dropped. Default 1500 octets.
+    """
+    name: NotRequired[str]
+    """
+    What events and drawings call it. Default the nodes, joined by hyphens.
+    """
+    nodes: list[str]
+    """
+    The nodes on the segment.
+    """
+    overhead: NotRequired[ByteCount]
+    """
+    Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    """
+    police: NotRequired[PoliceSpec]
+    """
+    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    """
+    queue: NotRequired[QueueLimit]
+    """
+    What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    """
+    rate: NotRequired[BitRate]
+    """
+    Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    """
+    reorder: NotRequired[Ratio]
+    """
+    Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    """
+    reorder_by: NotRequired[Duration]
+    """
+    Extra delay of packets that are reordered.
+    """
+
+
+class Overrides(TypedDict, closed=True):
+    """
+    Settings that replace those of the table around them.
+    """
+
+    channel: NotRequired[str]
+    """
+    Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    """
+    corrupt: NotRequired[Ratio]
+    """
+    Probability that a packet arrives with a wrong checksum. Default 0.
+    """
+    delay: NotRequired[Duration]
+    """
+    One-way propagation delay. Default 10 ms.
+    """
+    discipline: NotRequired[Discipline]
+    """
+    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    `{ red = { min = "5p", max = "15p" } }`.
+    """
+    duplicate: NotRequired[Ratio]
+    """
+    Probability that a packet arrives twice. Default 0.
+    """
+    jitter: NotRequired[Duration]
+    """
+    The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    """
+    jitter_correlation: NotRequired[Ratio]
+    """
+    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    """
+    loss: NotRequired[LossSpec]
+    """
+    Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    """
+    mtu: NotRequired[ByteCount]
+    """
+    Longest IP packet; a longer one is dropped. Default 1500 octets.
+    """
+    overhead: NotRequired[ByteCount]
+    """
+    Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    """
+    police: NotRequired[PoliceSpec]
+    """
+    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    """
+    queue: NotRequired[QueueLimit]
+    """
+    What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    """
+    rate: NotRequired[BitRate]
+    """
+    Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    """
+    reorder: NotRequired[Ratio]
+    """
+    Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    """
+    reorder_by: NotRequired[Duration]
+    """
+    Extra delay of packets that are reordered.
+    """
+
+
+class PathSpec(TypedDict, closed=True):
+    """
+    One of several parallel links between `client` and `server`, each with its own interfaces.
+    """
+
+    channel: NotRequired[str]
+    """
+    Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    """
+    corrupt: NotRequired[Ratio]
+    """
+    Probability that a packet arrives with a wrong checksum. Default 0.
+    """
+    delay: NotRequired[Duration]
+    """
+    One-way propagation delay. Default 10 ms.
+    """
+    discipline: NotRequired[Discipline]
+    """
+    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    `{ red = { min = "5p", max = "15p" } }`.
+    """
+    down: NotRequired[Overrides]
+    """
+    Overrides for the direction from server to client.
+    """
+    duplicate: NotRequired[Ratio]
+    """
+    Probability that a packet arrives twice. Default 0.
+    """
+    jitter: NotRequired[Duration]
+    """
+    The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    """
+    jitter_correlation: NotRequired[Ratio]
+    """
+    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    """
+    loss: NotRequired[LossSpec]
+    """
+    Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    """
+    mtu: NotRequired[ByteCount]
+    """
+    Longest IP packet; a longer one is dropped. Default 1500 octets.
+    """
+    overhead: NotRequired[ByteCount]
+    """
+    Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    """
+    police: NotRequired[PoliceSpec]
+    """
+    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    """
+    queue: NotRequired[QueueLimit]
+    """
+    What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    """
+    rate: NotRequired[BitRate]
+    """
+    Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    """
+    reorder: NotRequired[Ratio]
+    """
+    Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    """
+    reorder_by: NotRequired[Duration]
+    """
+    Extra delay of packets that are reordered.
+    """
+    up: NotRequired[Overrides]
+    """
+    Overrides for the direction from client to server.
+    """
+
+
+LinkSpec = TypedDict(
+    'LinkSpec',
+    {
+        'addresses': NotRequired[list[str]],
+        'channel': NotRequired[str],
+        'corrupt': NotRequired[Ratio],
+        'delay': NotRequired[Duration],
+        'discipline': NotRequired[Discipline],
+        'down': NotRequired[Overrides],
+        'duplicate': NotRequired[Ratio],
+        'from': str,
+        'jitter': NotRequired[Duration],
+        'jitter_correlation': NotRequired[Ratio],
+        'loss': NotRequired[LossSpec],
+        'mtu': NotRequired[ByteCount],
+        'name': NotRequired[str],
+        'overhead': NotRequired[ByteCount],
+        'police': NotRequired[PoliceSpec],
+        'queue': NotRequired[QueueLimit],
+        'rate': NotRequired[BitRate],
+        'reorder': NotRequired[Ratio],
+        'reorder_by': NotRequired[Duration],
+        'to': str,
+        'up': NotRequired[Overrides],
+    },
+    closed=True,
+)
+
+
+class NetworkSpec(TypedDict, closed=True):
+    """
+    What lies between the endpoints.
+    """
+
+    channel: NotRequired[str]
+    """
+    Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    """
+    corrupt: NotRequired[Ratio]
+    """
+    Probability that a packet arrives with a wrong checksum. Default 0.
+    """
+    delay: NotRequired[Duration]
+    """
+    One-way propagation delay. Default 10 ms.
+    """
+    discipline: NotRequired[Discipline]
+    """
+    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    `{ red = { min = "5p", max = "15p" } }`.
+    """
+    down: NotRequired[Overrides]
+    """
+    Overrides for the direction from server to client.
+    """
+    duplicate: NotRequired[Ratio]
+    """
+    Probability that a packet arrives twice. Default 0.
+    """
+    events: NotRequired[list[EventSpec]]
+    """
+    What changes during the run.
+    """
+    handover: NotRequired[HandoverSpec]
+    """
+    The client moves from the first of two paths to the second.
+    """
+    jitter: NotRequired[Duration]
+    """
+    The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    """
+    jitter_correlation: NotRequired[Ratio]
+    """
+    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    """
+    lans: NotRequired[list[LanSpec]]
+    """
+    Long form: segments that nodes share.
+    """
+    links: NotRequired[list[LinkSpec]]
+    """
+    Long form: links between nodes.
+    """
+    loss: NotRequired[LossSpec]
+    """
+    Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    """
+    mtu: NotRequired[ByteCount]
+    """
+    Longest IP packet; a longer one is dropped. Default 1500 octets.
+    """
+    nodes: NotRequired[list[str]]
+    """
+    Long form: the names of all nodes, `client` and `server` among them.
+    """
+    overhead: NotRequired[ByteCount]
+    """
+    Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    """
+    paths: NotRequired[list[PathSpec]]
+    """
+    Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2.
+    """
+    police: NotRequired[PoliceSpec]
+    """
+    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    """
+    queue: NotRequired[QueueLimit]
+    """
+    What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    """
+    rate: NotRequired[BitRate]
+    """
+    Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    """
+    reorder: NotRequired[Ratio]
+    """
+    Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    """
+    reorder_by: NotRequired[Duration]
+    """
+    Extra delay of packets that are reordered.
+    """
+    up: NotRequired[Overrides]
+    """
+    Overrides for the direction from client to server.
+    """
+
+
+class Experiment(TypedDict, closed=True):
+    """
+    An experiment of headofline, for `hol run`.
+    """
+
+    background: NotRequired[list[Background]]
+    """
+    Applications beside the measured one.
+    """
+    figure: NotRequired[list[Figure]]
+    """
+    Figures of the report, beside those that it draws by itself.
+    """
+    hosts: NotRequired[dict[str, HostSpec]]
+    """
+    What nodes have beside their links, by name.
+    """
+    messages: NotRequired[int]
+    """
+    Messages of a point, over all its repetitions. Default 10,000; programs run once in each.
+    """
+    network: NotRequired[NetworkSpec]
+    """
+    What lies between the endpoints. Default a link of 100 Mbit/s and 10 ms.
+    """
+    onward: NotRequired[list[Onward]]
+    """
+    What a server asks of others before it answers.
+    """
+    precision: NotRequired[Ratio]
+    """
+    How wide an interval of the mean may be, as a share of it, before more repetitions follow. Default: no matter how wide.
+    """
+    program: NotRequired[list[Program]]
+    """
+    Programs of one's own, on nodes, unmodified: in the kernel world.
+    """
+    records: NotRequired[Keep]
+    """
+    Keeps the records of all messages as Parquet files. Default none.
+    """
+    repetitions: NotRequired[Repetitions]
+    """
+    Runs of a point, each with a seed of its own; `"5..40"`: as many as `precision` asks for. Default 10.
+    """
+    root: NotRequired[str]
+    """
+    Where programs and what they need come from: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
+    """
+    seed: NotRequired[int]
+    """
+    All randomness comes of it; with the same one every run is the same. Default 1.
+    """
+    sweep: NotRequired[Axes]
+    """
+    Axes, by the dotted keys that they set: every value of one meets every value of the others.
+    """
+    timeline: NotRequired[Duration]
+    """
+    Counts what arrives in each so long a part of a run, for figures over time. Default none.
+    """
+    title: NotRequired[str]
+    """
+    What reports are headed by. Default the file's name.
+    """
+    topology: NotRequired[str]
+    """
+    An ns script whose network this is, from the directory of this file.
+    """
+    transports: list[Transport]
+    """
+    What is compared.
+    """
+    workload: NotRequired[WorkloadSpec]
+    """
+    What the application does. Default `simco`.
+    """
+    world: NotRequired[str]
+    """
+    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, or `"kernel:uml"`. Default `model`.
+    """
+    zip: NotRequired[Axes]
+    """
+    The same, but values with the same place in their lists meet.
+    """
