@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import tomli_w
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from headofline import program
 from headofline.errors import UsageError
@@ -78,6 +78,7 @@ def compare(
     dotted key of an experiment, as {"network.jitter": "2ms"}, where a list sweeps as well.
     """
     experiment = conditions_of(transports, conditions, set or {})
+    experiment["title"] = " and ".join(transports)
     for key, value in {"world": world, "seed": seed, "repetitions": repetitions}.items():
         if value is not None:
             experiment[key] = value
@@ -130,14 +131,16 @@ def _run(
         arguments += ["--jobs", str(jobs)]
     for key, value in (set or {}).items():
         arguments += ["--set", f"{key}={value}"]
-    with tqdm(total=1.0, disable=not progress, leave=False, bar_format="{l_bar}{bar}| {postfix}") as bar:
+    # What is over at once needs no bar.
+    with tqdm(total=1.0, disable=not progress, delay=1.0, leave=False, bar_format="{bar} {percentage:.0f} %{postfix}") as bar:
         program.call(arguments, _telling(bar))
     return Result(out)
 
 
 def _telling(bar: tqdm[Any]) -> Callable[[dict[str, Any]], None]:
     def told(progress: dict[str, Any]) -> None:
-        bar.set_postfix_str(f"{progress['runs']} of {progress['runs_wanted']} runs", refresh=False)
+        left = f"about {progress['left']:.0f} s left"
+        bar.set_postfix_str(f"{progress['runs']} of {progress['runs_wanted']} runs, {left}", refresh=False)
         bar.update(progress["share"] - bar.n)
 
     return told
