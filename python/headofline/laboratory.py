@@ -139,8 +139,15 @@ def _run(
 
 def _telling(bar: tqdm[Any]) -> Callable[[dict[str, Any]], None]:
     def told(progress: dict[str, Any]) -> None:
-        left = f"about {progress['left']:.0f} s left"
-        bar.set_postfix_str(f"{progress['runs']} of {progress['runs_wanted']} runs, {left}", refresh=False)
+        bar.set_postfix_str(how_far(progress), refresh=False)
         bar.update(progress["share"] - bar.n)
 
     return told
+
+
+def how_far(progress: Mapping[str, Any]) -> str:
+    """A report of progress, in words."""
+    runs = f"{progress['runs']} of {progress['runs_wanted']} runs"
+    left = progress["left"]
+    # At first nobody knows.
+    return runs if left is None else f"{runs}, about {left:.0f} s left"

@@ -16,7 +16,7 @@ import pandas
 import polars
 import pyarrow.compute
 import pytest
-from headofline.laboratory import conditions_of
+from headofline.laboratory import conditions_of, how_far
 
 EXPERIMENT: hol.Experiment = {
     "transports": ["tcp", {"spec": "sctp:streams=8", "label": "SCTP-8"}],
@@ -91,6 +91,12 @@ def test_compare_is_hol_compare() -> None:
     lines = [json.loads(line) for line in same.stdout.splitlines()]
     by_digest = {row["digest"] for row in result.points.to_pylist() if row["network.loss"] == "1%"}
     assert {line["digest"] for line in lines if "digest" in line} == by_digest
+
+
+def test_progress_is_told_before_anybody_knows_how_long_it_takes() -> None:
+    progress = {"runs": 0, "runs_wanted": 80, "share": 0.0, "left": None}
+    assert how_far(progress) == "0 of 80 runs"
+    assert how_far(progress | {"left": 12.4}) == "0 of 80 runs, about 12 s left"
 
 
 def test_conditions_become_keys_and_lists_become_axes() -> None:
