@@ -1,5 +1,7 @@
 //! The bias-corrected and accelerated bootstrap (Efron 1987): an interval that follows the samples' shape.
 
+use std::cell::RefCell;
+
 use hol_base::Seed;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -21,24 +23,47 @@ pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)
     if acceleration.is_nan() || acceleration.abs() < EVEN {
         return None;
     }
-    let mut rng = Seed(0).derive("bootstrap").rng();
-    let mut draw = || {
-        let drawn = samples.iter().map(|_| samples[rng.below(samples.len() as u64) as usize]);
-        drawn.sum::<f64>() / n
-    };
-    let mut means: Vec<f64> = (0..RESAMPLES).map(|_| draw()).collect();
-    means.sort_unstable_by(f64::total_cmp);
-
+    let mut means = means_of_resamples(samples);
     let normal = Normal::standard();
-    let below = means.partition_point(|other| *other < mean) + means.partition_point(|other| *other <= mean);
-    let bias = normal.inverse_cdf(below as f64 / 2.0 / RESAMPLES as f64);
-    let end = |p: f64| {
+    let (below, equal) = means.iter().fold((0, 0), |(below, equal), other| {
+        (below + usize::from(*other < mean), equal + usize::from(*other == mean))
+    });
+    let bias = normal.inverse_cdf((2 * below + equal) as f64 / 2.0 / RESAMPLES as f64);
+    let mut end = |p: f64| {
         let z = bias + normal.inverse_cdf(p);
         let share = normal.cdf(bias + z / (1.0 - acceleration * z));
+        sort_around(&mut means, share);
         quantile(&means, share).expect("there are resamples")
     };
     let outside = (1.0 - confidence) / 2.0;
     Some((end(outside), end(1.0 - outside)))
+}
+
+thread_local! {
+    /// By resample, which samples it has: the same for all of one number, so they are drawn but once.
+    static DRAWN: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
+
+fn means_of_resamples(samples: &[f64]) -> Vec<f64> {
+    let n = samples.len();
+    DRAWN.with_borrow_mut(|drawn| {
+        if drawn.len() != RESAMPLES * n {
+            let mut rng = Seed(0).derive("bootstrap").rng();
+            drawn.clear();
+            drawn.extend((0..RESAMPLES * n).map(|_| rng.below(n as u64) as u32));
+        }
+        let mean = |one: &[u32]| one.iter().map(|place| samples[*place as usize]).sum::<f64>() / n as f64;
+        drawn.chunks_exact(n).map(mean).collect()
+    })
+}
+
+/// Puts what a quantile asks for to its place, which takes less than to sort everything.
+fn sort_around(means: &mut [f64], share: f64) {
+    let place = (share * (means.len() - 1) as f64).floor() as usize;
+    let (_, _, above) = means.select_nth_unstable_by(place, f64::total_cmp);
+    if !above.is_empty() {
+        above.select_nth_unstable_by(0, f64::total_cmp);
+    }
 }
 
 #[cfg(test)]
