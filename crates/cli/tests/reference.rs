@@ -19,7 +19,8 @@ fn documented(topic: &str) -> String {
             "# Experiment files\n\nEvery key, made of the code by `hol help reference`. `hol help network` prints a part of it; \
              [a JSON Schema](experiment.schema.json) has the\nsame for editors: \
              taplo, and what uses it, completes and checks a file that begins with a line such as\n`#:schema ./experiment.schema.json`. \
-             Transports and their options: `hol list`.\n\n{text}"
+             Transports and their options: `hol list`. \
+             A key means the same\nin every world; one that a world lacks says so.\n\n{text}"
         ),
     }
 }

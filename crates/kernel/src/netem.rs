@@ -114,6 +114,37 @@ mod tests {
         plan(&toml::from_str(text).unwrap())
     }
 
+    /// The reference of experiment files is made of these descriptions.
+    #[test]
+    fn a_key_that_only_the_model_world_has_says_so_and_no_other() {
+        let schema = schemars::schema_for!(NetworkSpec).to_value();
+        let values = [
+            ("rate", "'1Mbit'"),
+            ("delay", "'1ms'"),
+            ("jitter", "'1ms'"),
+            ("jitter_correlation", "'50%'\njitter = '1ms'"),
+            ("loss", "'1%'"),
+            ("duplicate", "'1%'"),
+            ("reorder", "'1%'\nreorder_by = '5ms'"),
+            ("corrupt", "'1%'"),
+            ("queue", "'10p'"),
+            ("discipline", "'codel'"),
+            ("police", "{ rate = '1Mbit', burst = '10kB' }"),
+            ("channel", "'air'"),
+            ("mtu", "'1400B'"),
+            ("overhead", "'20B'"),
+            ("up", "{ rate = '1Mbit' }"),
+            ("paths", "[{}, {}]"),
+            ("events", "[{ at = '1s', rate = '1Mbit' }]"),
+        ];
+        for (key, value) in values {
+            let described = schema["properties"][key]["description"].as_str();
+            let described = described.unwrap_or_else(|| panic!("{key} is described")).replace('\n', " ");
+            let is_refused = of(&format!("{key} = {value}")).is_err();
+            assert_eq!(described.contains("In the model world alone."), is_refused, "{key}: {described}");
+        }
+    }
+
     #[test]
     fn changes_of_rate_and_loss_come_when_packets_have_passed_the_delay() {
         let plan = of("delay = '100ms'\nevents = [{ at = '1s', direction = 'up', rate = '1Mbit', delay = '5ms' },

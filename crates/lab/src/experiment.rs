@@ -121,7 +121,7 @@ pub(crate) struct File {
     #[serde(default)]
     #[schemars(with = "Vec<Onward>")]
     onward: Vec<Spanned<Onward>>,
-    /// Programs of one's own, on nodes, unmodified: in the kernel world.
+    /// Programs of one's own, on nodes, unmodified. In the kernel world alone.
     #[serde(default, rename = "program")]
     #[schemars(with = "Vec<Program>")]
     programs: Vec<Spanned<Program>>,

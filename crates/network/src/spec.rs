@@ -99,7 +99,7 @@ macro_rules! settings {
             /// What changes during the run.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub events: Vec<EventSpec>,
-            /// The client moves from the first of two paths to the second.
+            /// The client moves from the first of two paths to the second. In the kernel world not over UDP.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub handover: Option<HandoverSpec>,
             /// Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2.
@@ -184,9 +184,11 @@ settings! {
     rate: BitRate = mbit(100),
     /// One-way propagation delay. Default 10 ms.
     delay: Duration = Duration::from_millis(10),
-    /// The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    /// The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
+    /// none.
     jitter: Duration = Duration::ZERO,
-    /// How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    /// How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
+    /// world alone. Default 0 %.
     jitter_correlation: Ratio = Ratio::ZERO,
     /// Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
     loss: LossSpec = LossSpec::default(),
@@ -203,11 +205,13 @@ settings! {
     /// Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
     /// `{ red = { min = "5p", max = "15p" } }`.
     discipline: Discipline = Discipline::DropTail,
-    /// Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    /// Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
+    /// not beside `duplicate`. Default `"none"`.
     police: PoliceSpec = PoliceSpec::default(),
-    /// Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    /// Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
+    /// `"own"`: each for itself.
     channel: String = Settings::OWN_CHANNEL.to_owned(),
-    /// Longest IP packet; a longer one is dropped. Default 1500 octets.
+    /// Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     mtu: ByteCount = ByteCount(1500),
     /// Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
     overhead: ByteCount = ByteCount(14),

@@ -13,7 +13,8 @@ use crate::{Desk, Processor};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostSpec {
-    /// What a middlebox on it puts its rules in force with, before it replies. Default `none`.
+    /// What a middlebox on it puts its rules in force with, before it replies; `nftables` in the kernel world alone. Default
+    /// `none`.
     pub filter: Filter,
     /// The time that it takes for each message that an application on it reads, one after the other. Default none.
     pub service: Duration,
