@@ -12,6 +12,13 @@ pub struct Attended {
     /// Tell on standard error how far it is and what points say so far, a JSON object a line
     #[arg(long, value_name = "FORMAT")]
     progress: Option<Format>,
+    #[command(flatten)]
+    parent: Parent,
+}
+
+/// Who started this process.
+#[derive(Debug, Args)]
+pub struct Parent {
     /// End at once when process PID does, which has started this one
     #[arg(long, value_name = "PID")]
     with_parent: Option<i32>,
@@ -22,7 +29,7 @@ enum Format {
     Json,
 }
 
-impl Attended {
+impl Parent {
     /// Lets this process end with the one that started it.
     pub fn attend(&self) -> Result<(), Failure> {
         let Some(parent) = self.with_parent else { return Ok(()) };
@@ -32,6 +39,13 @@ impl Attended {
             return Ok(());
         }
         Err(Failure::Usage(format!("--with-parent {parent}: that is not the process that started this one")))
+    }
+}
+
+impl Attended {
+    /// Lets this process end with the one that started it.
+    pub fn attend(&self) -> Result<(), Failure> {
+        self.parent.attend()
     }
 
     /// Who is told how far it is; `is_quiet` is for whoever reads standard output.

@@ -145,3 +145,26 @@ fn a_mistake_is_named_with_its_line_and_the_cure() {
         assert_eq!(text(&output.stdout), "", "{line}");
     }
 }
+
+/// As `hol serve` talks with it.
+#[test]
+fn a_program_is_told_all_as_json_and_a_mistake_does_not_end_it() {
+    if !has_user_mode("a_program_is_told_all_as_json_and_a_mistake_does_not_end_it") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [":nod server", "echo out; echo err >&2; exit 3", ":pcap ../x", ":pcap x.pcapng", ":quit"];
+    let output = session(dir.path(), &["tcp", "--dialogue", "json"], &lines);
+    assert_eq!(text(&output.stderr), "");
+    let printed = text(&output.stdout);
+    let said: Vec<serde_json::Value> =
+        printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| said.iter().filter_map(|said| said.get(kind).cloned()).collect::<Vec<_>>();
+    assert_eq!((of("out"), of("err")), (vec!["out\n".into()], vec!["err\n".into()]));
+    let codes: Vec<_> = of("prompt").iter().map(|prompt| prompt["code"].clone()).collect();
+    assert_eq!(codes, [0, 0, 3, 3, 3]);
+    assert_eq!(of("prompt")[0]["nodes"], serde_json::json!(["client", "server"]));
+    let notes = format!("{:?}", of("note"));
+    assert!(notes.contains("did you mean `:node`") && notes.contains("no directory"), "{notes}");
+    assert!(dir.path().join("x.pcapng").exists() && !dir.path().join("../x").exists());
+}

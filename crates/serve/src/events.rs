@@ -21,6 +21,8 @@ pub enum Kind {
     Point,
     /// A line of its log.
     Log,
+    /// Something was said in its shell.
+    Shell,
     /// It is no more, or somebody may no longer see it: streams end, and whoever may comes back.
     Closed,
 }
@@ -33,6 +35,7 @@ impl Kind {
             Self::Progress => "progress",
             Self::Point => "point",
             Self::Log => "log",
+            Self::Shell => "shell",
             Self::Closed => "closed",
         }
     }

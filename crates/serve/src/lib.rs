@@ -2,7 +2,7 @@
 //!
 //! A [`Server`] is a state directory, a database in it, and experiments that wait, run in processes of their own, and end. All that
 //! is decided is plain code: `lifecycle` says what an event does to an experiment, `queue` who may start. `jobs` makes it so: one
-//! thread starts and ends processes. `router` is the edge, where axum and tokio are: `guard` before it, `api` for programs, `pages`
+//! thread starts and ends processes. `shell` is a terminal on an experiment's nodes. `router` is the edge, where axum and tokio are: `guard` before it, `api` for programs, `pages`
 //! for people. `draft` turns questions, drawings and texts into one another.
 
 mod accounts;
@@ -27,6 +27,7 @@ mod refusal;
 mod router;
 mod server;
 mod shared;
+mod shell;
 mod store;
 mod submission;
 #[cfg(test)]

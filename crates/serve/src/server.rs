@@ -14,6 +14,7 @@ use crate::jobs::{self, Note};
 use crate::lifecycle::{Event, cure};
 use crate::mail::{self, Mailer};
 use crate::refusal::Refusal;
+use crate::shell::Shells;
 use crate::store::{Entry, Moved, Store, StoreError, User};
 use crate::turns::Turns;
 use crate::viewer::Viewer;
@@ -58,6 +59,7 @@ pub struct Server {
     pub(crate) hub: Hub,
     pub(crate) attempts: Mutex<Attempts>,
     pub(crate) turns: Turns,
+    pub(crate) shells: Shells,
     /// The one person there is where nobody logs in.
     pub(crate) local: Option<Viewer>,
     mailer: Mailer,
@@ -114,6 +116,7 @@ impl Server {
             hub: Hub::default(),
             attempts: Mutex::default(),
             turns: Turns::default(),
+            shells: Shells::default(),
             local,
             mailer,
             notes,

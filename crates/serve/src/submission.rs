@@ -265,6 +265,7 @@ impl Server {
             ));
         }
         self.hub.tell(id, entry.project, Kind::Closed, &id);
+        self.shells.forget(id);
         match std::fs::remove_dir_all(self.command(id).dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),

@@ -1,11 +1,11 @@
 //! Hears what a guest says during a step, and Ctrl-C.
 
-use std::io::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hol_base::{Digest, Digester};
 use hol_kernel::{Letter, Listener, Wish};
 
+use super::voice::Voice;
 use crate::failure::Failure;
 
 /// How often Ctrl-C was pressed.
@@ -23,8 +23,8 @@ pub fn mind_interrupts() -> Result<(), Failure> {
 
 /// Hears one step.
 pub struct Ears {
-    /// Whether it passes on what programs print.
-    is_loud: bool,
+    /// Who is told what programs print.
+    voice: Option<Voice>,
     digester: Digester,
     /// The packets, if they were asked for.
     pub packets: Vec<u8>,
@@ -34,14 +34,14 @@ pub struct Ears {
 
 impl Ears {
     /// For what happens the first time.
-    pub fn loud() -> Self {
-        Self { is_loud: true, ..Self::quiet() }
+    pub fn loud(voice: Voice) -> Self {
+        Self { voice: Some(voice), ..Self::quiet() }
     }
 
     /// For what is done again.
     pub fn quiet() -> Self {
         let pressed = PRESSED.load(Ordering::Relaxed);
-        Self { is_loud: false, digester: Digester::new(), packets: Vec::new(), pressed, interrupts: 0 }
+        Self { voice: None, digester: Digester::new(), packets: Vec::new(), pressed, interrupts: 0 }
     }
 
     /// Stands for all that programs printed.
@@ -55,10 +55,10 @@ impl Listener for Ears {
         match letter {
             Letter::Out(text) | Letter::Err(text) => {
                 self.digester.add_octets(text);
-                match letter {
-                    _ if !self.is_loud => {}
-                    Letter::Out(_) => pass_on(io::stdout(), text),
-                    _ => pass_on(io::stderr(), text),
+                match (self.voice, letter) {
+                    (None, _) => {}
+                    (Some(voice), Letter::Out(_)) => voice.out(text),
+                    (Some(voice), _) => voice.err(text),
                 }
             }
             Letter::Packets(packets) => self.packets.clone_from(packets),
@@ -73,13 +73,6 @@ impl Listener for Ears {
             return Wish::GoOn;
         }
         (self.pressed, self.interrupts) = (pressed, self.interrupts + 1);
-        if self.is_loud && self.interrupts < ENOUGH { Wish::Interrupt } else { Wish::End }
-    }
-}
-
-/// As it is; a reader that went away has had enough.
-fn pass_on(mut to: impl Write, text: &[u8]) {
-    if to.write_all(text).and_then(|()| to.flush()).is_err() {
-        std::process::exit(0);
+        if self.voice.is_some() && self.interrupts < ENOUGH { Wish::Interrupt } else { Wish::End }
     }
 }

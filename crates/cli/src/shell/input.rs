@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Stdin};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
+use super::voice::Voice;
 use crate::failure::Failure;
 
 /// Lines, one after the other.
@@ -27,15 +28,15 @@ pub enum Next {
 
 impl Input {
     /// Standard input.
-    pub fn open() -> Result<Self, Failure> {
+    pub fn open(voice: Voice) -> Result<Self, Failure> {
         let stdin = io::stdin();
-        if !stdin.is_terminal() || !io::stdout().is_terminal() {
+        if voice == Voice::Program || !stdin.is_terminal() || !io::stdout().is_terminal() {
             return Ok(Self::Script(stdin));
         }
         DefaultEditor::new().map(|editor| Self::Terminal(Box::new(editor))).map_err(Failure::failed)
     }
 
-    /// Whether somebody sits there, whom a mistake need not end.
+    /// Whether somebody sits there.
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Terminal(_))
     }

@@ -1,35 +1,37 @@
 //! `hol shell`: a terminal on a node of a simulated network, whose time stands while one types.
 //!
 //! `input` is where lines come from, `command` what they mean, `network` what they are done in, `ears` who hears what comes of
-//! them, `record` what of them becomes an experiment.
+//! them, `voice` who is told, `record` what of them becomes an experiment.
 
 mod command;
 mod ears;
 mod input;
 mod network;
 mod record;
+mod voice;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hol_kernel::{Ended, Kernel, Order, Reply};
 use hol_lab::{Experiment, Point, Source};
 use hol_scenario::Scenario;
 use hol_workloads::{Programs, WorkloadSpec};
 use toml::Value;
 
+use crate::attended::Parent;
 use crate::failure::Failure;
 use crate::question::{Conditions, over};
 use crate::service::{Service, table};
-use crate::terminal::{note, say};
 use crate::trace;
 use command::{Command, HELP};
 use ears::mind_interrupts;
 use input::{Input, Next};
 use network::{Network, Problem, Taken};
 use record::Record;
+use voice::{Prompt, Voice};
 
 /// Only there time stands while somebody types.
 const WORLD: &str = "kernel:uml";
@@ -58,11 +60,22 @@ pub struct Shell {
     /// Write what was done to this experiment file, for hol run
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// For programs: say all on standard output, a JSON object a line; a mistake does not end it, and captures go to this directory
+    #[arg(long, value_name = "FORMAT")]
+    dialogue: Option<Format>,
+    #[command(flatten)]
+    parent: Parent,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Json,
 }
 
 impl Shell {
     /// Takes lines until there are no more; the exit code is that of the last.
     pub fn run(&self) -> Result<ExitCode, Failure> {
+        self.parent.attend()?;
         let (source, point) = self.point()?;
         let record = self.record.as_deref().map(|path| Record::new(path, source, &point)).transpose()?;
         let kernel = kernel(&point)?;
@@ -72,9 +85,10 @@ impl Shell {
         let nodes = network::nodes(&scenario);
         check_node(&nodes, &node).map_err(|problem| Failure::Usage(format!("--node: {problem}")))?;
         let seed = point.seed_of(0);
-        let network = Network::start(kernel, scenario, seed, &node).map_err(Failure::failed)?;
-        let mut terminal =
-            Terminal { input: Input::open()?, network, node, code: 0, places: BTreeMap::new() };
+        let voice = self.dialogue.map_or(Voice::Person, |Format::Json| Voice::Program);
+        let network = Network::start(kernel, scenario, seed, &node, voice).map_err(Failure::failed)?;
+        let (input, places) = (Input::open(voice)?, BTreeMap::new());
+        let mut terminal = Terminal { input, voice, network, nodes, node, code: 0, places };
         let ended = terminal.serve();
         if let Some(record) = record {
             record.write(terminal.network.past())?;
@@ -143,7 +157,10 @@ fn of_programs(point: &Point) -> Scenario {
 /// Somebody who types, and what is typed on.
 struct Terminal {
     input: Input,
+    voice: Voice,
     network: Network,
+    /// Where lines can run.
+    nodes: Vec<String>,
     /// Where lines run.
     node: String,
     /// Of the last line.
@@ -156,7 +173,9 @@ impl Terminal {
     /// Takes lines until there are no more.
     fn serve(&mut self) -> Result<(), Failure> {
         for number in 1.. {
-            let command = match self.input.next(&self.prompt())? {
+            self.voice.prompt(self.prompt());
+            let prompt = self.prompt().words();
+            let command = match self.input.next(&prompt)? {
                 Next::Line(line) => Command::parse(&line),
                 Next::Dropped => continue,
                 Next::End => break,
@@ -168,7 +187,9 @@ impl Terminal {
             };
             match done {
                 Ok(()) => {}
-                Err(Problem::Refused(problem)) if self.input.is_terminal() => note!("error: {problem}"),
+                Err(Problem::Refused(problem)) if self.is_forgiving() => {
+                    self.voice.note(&format!("error: {problem}"));
+                }
                 Err(Problem::Refused(problem)) => {
                     return Err(Failure::Usage(format!("standard input:{number}: {problem}")));
                 }
@@ -178,9 +199,13 @@ impl Terminal {
         Ok(())
     }
 
-    fn prompt(&self) -> String {
-        let code = if self.code == 0 { String::new() } else { format!(" [{}]", self.code) };
-        format!("{} {:.3} s{code}> ", self.node, self.network.now().as_secs_f64())
+    /// Whether somebody is there whom a mistake need not end.
+    fn is_forgiving(&self) -> bool {
+        self.input.is_terminal() || self.voice == Voice::Program
+    }
+
+    fn prompt(&self) -> Prompt<'_> {
+        Prompt { node: &self.node, now: self.network.now(), code: self.code, nodes: &self.nodes }
     }
 
     fn carry_out(&mut self, command: Command) -> Result<(), Problem> {
@@ -202,8 +227,10 @@ impl Terminal {
             }
             Command::Back(name) => self.back(&name)?,
             Command::Pcap(file) => self.capture(&file)?,
-            Command::Time => say(&format!("{:.9} s\n", self.network.now().as_secs_f64())),
-            Command::Help => say(HELP),
+            Command::Time => {
+                self.voice.out(format!("{:.9} s\n", self.network.now().as_secs_f64()).as_bytes());
+            }
+            Command::Help => self.voice.out(HELP.as_bytes()),
             Command::Nothing | Command::Quit => {}
         }
         Ok(())
@@ -214,19 +241,21 @@ impl Terminal {
         if let Some(Ended { code, was_out_of_memory, .. }) = reply.ended {
             self.code = code;
             if was_out_of_memory {
-                note!(
-                    "error: it took more memory than a program has, 640 MB, and was killed; let it do less at a time"
+                self.voice.note(
+                    "error: it took more memory than a program has, 640 MB, and was killed; let it do less at a time",
                 );
             }
             if code == WROTE_TOO_MUCH {
-                note!("error: it wrote more than 256 MB into one file or output; send less, or to /dev/null");
+                self.voice.note(
+                    "error: it wrote more than 256 MB into one file or output; send less, or to /dev/null",
+                );
             }
         }
         done(reply)
     }
 
     fn check(&self, node: &str) -> Result<(), Problem> {
-        check_node(&self.network.nodes(), node).map_err(Problem::Refused)
+        check_node(&self.nodes, node).map_err(Problem::Refused)
     }
 
     fn back(&mut self, name: &str) -> Result<(), Problem> {
@@ -245,6 +274,14 @@ impl Terminal {
     }
 
     fn capture(&mut self, file: &Path) -> Result<(), Problem> {
+        // Whoever has a program type here need not be who may write everywhere.
+        if self.voice == Voice::Program && file.file_name() != Some(file.as_os_str()) {
+            let problem = format!(
+                "{}: here captures have a name and no directory, as in `:pcap run.pcapng`",
+                file.display()
+            );
+            return Err(Problem::Refused(problem));
+        }
         let packets = self.network.packets()?;
         let (network, names) = (&self.network, self.network.interfaces());
         let written = trace::write_capture(file, names, "hol shell", |witness| {

@@ -9,7 +9,7 @@ use hol_network::Topology;
 use hol_scenario::{Command, Program, Scenario, Witness};
 
 use super::ears::Ears;
-use crate::terminal::note;
+use super::voice::Voice;
 
 /// When programs start that only stand for what will be typed.
 pub const NEVER: Duration = Duration::from_secs(36_500 * 86_400);
@@ -48,21 +48,23 @@ pub struct Network {
     directory: PathBuf,
     session: Session,
     past: Vec<Taken>,
+    voice: Voice,
 }
 
 impl Network {
     /// Starts the network with a place on `node`.
-    pub fn start(kernel: Kernel, scenario: Scenario, seed: Seed, node: &str) -> Result<Self, KernelError> {
+    pub fn start(
+        kernel: Kernel,
+        scenario: Scenario,
+        seed: Seed,
+        node: &str,
+        voice: Voice,
+    ) -> Result<Self, KernelError> {
         let directory = std::env::current_dir().unwrap_or(PathBuf::from("/root"));
         let stage = vec![stand_in(node, &directory, "sh")];
         let session = begin(&kernel, &with(&scenario, &stage), seed)?;
         let (named, past) = (BTreeSet::new(), Vec::new());
-        Ok(Self { kernel, scenario, seed, stage, named, directory, session, past })
-    }
-
-    /// The names of its nodes.
-    pub fn nodes(&self) -> Vec<String> {
-        nodes(&self.scenario)
+        Ok(Self { kernel, scenario, seed, stage, named, directory, session, past, voice })
     }
 
     /// The time, counted from when all services were ready.
@@ -113,7 +115,7 @@ impl Network {
 
     /// Takes a step, and hears the packets that come of it.
     fn hear(&mut self, order: Order) -> Result<(Reply, Vec<u8>), Problem> {
-        let (mut ears, mut step) = (Ears::loud(), Step { order, interrupted: Vec::new() });
+        let (mut ears, mut step) = (Ears::loud(self.voice), Step { order, interrupted: Vec::new() });
         match self.session.take(&step, &mut ears) {
             Ok(reply) => {
                 step.interrupted.clone_from(&reply.interrupted);
@@ -141,7 +143,8 @@ impl Network {
             let reply = session.take(&before.step, &mut ears)?;
             let heard = ears.digest();
             if (heard, &reply) != (before.heard, &before.reply) {
-                note!("warning: done again, {} did not do the same", told(&before.step.order));
+                let what = told(&before.step.order);
+                self.voice.note(&format!("warning: done again, {what} did not do the same"));
             }
             done.push(Taken { reply, heard, ..before });
         }

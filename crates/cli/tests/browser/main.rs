@@ -1,8 +1,13 @@
 //! The lab in a real browser: a network is drawn, run, watched and compared.
 
+#[path = "../hol/mod.rs"]
+mod hol;
+#[path = "../hol/kernel.rs"]
+mod kernel;
 mod lab;
 
 use fantoccini::key::Key;
+use hol::BIN;
 use lab::{Lab, has_browser};
 
 /// eklund2004, Figure 2.3, in the units of this program.
@@ -171,6 +176,40 @@ fn figure_2_2_is_drawn_run_watched_swapped_and_compared() {
         lab.until("document.querySelectorAll('#points tbody tr').length === 16 && document.querySelector('#curves canvas')").await;
         lab.accessible("comparison").await;
         lab.picture("compare").await;
+    });
+}
+
+/// A line on a node of an experiment's network, a link that changes, and the record of it.
+#[test]
+fn a_terminal_is_typed_into() {
+    if !kernel::has_user_mode("a_terminal_is_typed_into") {
+        return;
+    }
+    in_browser(async |lab| {
+        lab.go("/new#question").await;
+        lab.until("document.querySelector('#sizes').textContent").await;
+        lab.click("#submit").await;
+        lab.state("done").await;
+        lab.ask("document.querySelector('#shell-part').open = true").await;
+        lab.press("Open").await;
+        let said =
+            |part: &str| format!("document.querySelector('#shell-said').textContent.includes({part:?})");
+        lab.until("document.querySelector('#shell-prompt').textContent.startsWith('client 0.000 s')").await;
+        let enter = Key::Enter;
+        lab.click("#shell-line").await;
+        lab.keys(&format!(":link up delay=70ms{}", char::from(enter))).await;
+        lab.until("!document.querySelector('#shell-line').value && document.querySelector('#shell-interrupt').disabled").await;
+        lab.keys(&format!("ping -c1 server{}", char::from(enter))).await;
+        lab.until(&said("1 received")).await;
+        lab.browser.refresh().await.expect("it can be loaded again");
+        lab.ask("document.querySelector('#shell-part').open = true").await;
+        lab.until(&said("1 received")).await;
+        lab.press("server").await;
+        lab.until("document.querySelector('#shell-prompt').textContent.startsWith('server ')").await;
+        lab.accessible("terminal").await;
+        lab.picture("terminal").await;
+        lab.press("End").await;
+        lab.until("document.querySelector('#shell-files').textContent.includes('recorded.toml')").await;
     });
 }
 

@@ -50,7 +50,7 @@ enum Scope {
     Projects(BTreeSet<i64>),
 }
 
-/// What happens to an experiment: `state` (it), `progress` (how far it is), `point` (a row of points.json), `log` (a line).
+/// What happens to an experiment: `state` (it), `progress` (how far it is), `point` (a row of points.json), `log` (a line), `shell` (an entry of its shell).
 #[utoipa::path(get, path = "/api/experiments/{id}/events", params(("id" = i64, Path)), responses(
     (status = 200, description = "A stream; it begins with the state", body = String, content_type = "text/event-stream"),
     (status = 404, body = Problems)))]

@@ -8,6 +8,7 @@ mod files;
 mod folders;
 mod lab;
 mod people;
+mod shell;
 
 use axum::Json;
 use utoipa::OpenApi;
@@ -36,6 +37,7 @@ pub fn routes() -> (axum::Router<Shared>, utoipa::openapi::OpenApi) {
         .merge(drafts::routes())
         .merge(lab::routes())
         .merge(people::routes())
+        .merge(shell::routes())
         .routes(routes!(description));
     router.split_for_parts()
 }

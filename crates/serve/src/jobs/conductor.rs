@@ -117,6 +117,7 @@ impl Conductor {
     /// Ends what has to end and starts what may start.
     fn look(&mut self) {
         self.swap_out_by_time();
+        self.server.shells.end_the_idle();
         self.end_the_unwanted();
         if std::mem::take(&mut self.is_stale)
             && let Err(problem) = self.start_the_first()

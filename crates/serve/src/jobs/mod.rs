@@ -5,4 +5,4 @@ mod process;
 mod stream;
 
 pub use conductor::{Note, conduct};
-pub use process::{Command, draw};
+pub use process::{Command, Running, draw};

@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, ExitStatus, Stdio};
+use std::process::{self, Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
@@ -12,6 +13,9 @@ use crate::experiment::Experiment;
 
 /// A longer line is cut: a run that writes without end must not fill the memory.
 const LONGEST_LINE: u64 = 64 << 10;
+
+/// What was done in a shell, as an experiment.
+const RECORD: &str = "recorded.toml";
 
 /// Variables that a process of ours gets; whatever else the server has is not its business.
 const VARIABLES: [&str; 10] = [
@@ -62,16 +66,15 @@ impl Command {
         line: impl Fn(String) + Send + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
     ) -> io::Result<Running> {
-        fs::create_dir_all(&self.dir)?;
         let mut command = self.bare();
         match &experiment.study {
             Some(study) => {
+                fs::create_dir_all(&self.dir)?;
                 command.args(["reproduce", study]);
                 command.args(experiment.quick.then_some("--quick"));
             }
             None => {
-                let file = format!("{}.{}", experiment.name, experiment.format.word());
-                fs::write(self.dir.join(&file), text)?;
+                let file = self.write(experiment, text)?;
                 command.args(["run", &file, "--extend"]);
             }
         }
@@ -89,6 +92,61 @@ impl Command {
         Ok(Running { pid })
     }
 
+    /// Where its shell makes files.
+    pub fn shell_files(&self) -> PathBuf {
+        self.dir.join("shell")
+    }
+
+    /// Starts a shell on the network of one of its points. `line` gets what it says, `exit` how it ended when all is read.
+    pub fn shell(
+        &self,
+        experiment: &Experiment,
+        text: &str,
+        point: usize,
+        line: impl Fn(String) + Send + Sync + 'static,
+        exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
+    ) -> io::Result<(Running, ChildStdin)> {
+        let file = Path::new("..").join(self.write(experiment, text)?);
+        let directory = self.shell_files();
+        fs::create_dir_all(&directory)?;
+        // Of before: it is the record of one shell.
+        match fs::remove_file(directory.join(RECORD)) {
+            Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem),
+            _ => {}
+        }
+        let mut command = self.bare();
+        command.current_dir(directory).arg("shell").arg(file);
+        command.args(["--point", &point.to_string(), "--world", "kernel:uml", "--dialogue", "json"]);
+        command.args(["--record", RECORD, "--with-parent", &process::id().to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (sender, started) = sync_channel(1);
+        // It ends with the thread that starts it, so that one stays.
+        thread::spawn(move || {
+            let mut child = match command.spawn() {
+                Ok(child) => child,
+                Err(problem) => return drop(sender.send(Err(problem))),
+            };
+            let pid = Pid::from_child(&child);
+            let stdin = child.stdin.take().expect("it is piped");
+            let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+            let _ = sender.send(Ok((Running { pid }, stdin)));
+            thread::scope(|scope| {
+                scope.spawn(|| lines(stderr.expect("it is piped"), &line));
+                lines(stdout.expect("it is piped"), &line);
+            });
+            exit(reap(child, pid));
+        });
+        started.recv().map_err(io::Error::other)?
+    }
+
+    /// Writes its text, and says the name of the file.
+    fn write(&self, experiment: &Experiment, text: &str) -> io::Result<String> {
+        fs::create_dir_all(&self.dir)?;
+        let file = format!("{}.{}", experiment.name, experiment.format.word());
+        fs::write(self.dir.join(&file), text)?;
+        Ok(file)
+    }
+
     fn bare(&self) -> process::Command {
         use std::os::unix::process::CommandExt;
         let mut command = process::Command::new(&self.program);
@@ -103,6 +161,11 @@ impl Running {
     pub fn ask(&self) {
         // It may have ended by itself.
         let _ = kill_process(self.pid, Signal::TERM);
+    }
+
+    /// Interrupts what it does.
+    pub fn interrupt(&self) {
+        let _ = kill_process(self.pid, Signal::INT);
     }
 
     /// Ends it and all its children.

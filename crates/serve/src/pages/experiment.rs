@@ -26,12 +26,14 @@ pub async fn page(
 ) -> Result<Markup, Apology> {
     let read = at_leisure(server, move |server| {
         let own = server.experiment(&viewer, id)?;
-        Ok(Page { title: &own.title, here: "", script: "experiment" }.show(server, &viewer, &body(&own)))
+        let has_shell = server.config.may_run_programs && own.study.is_none();
+        let page = Page { title: &own.title, here: "", script: "experiment" };
+        Ok(page.show(server, &viewer, &body(&own, has_shell)))
     });
     Ok(read.await?)
 }
 
-fn body(own: &Experiment) -> Markup {
+fn body(own: &Experiment, has_shell: bool) -> Markup {
     let Experiment { id, name, title, project, owner, .. } = own;
     html! {
         p.eyebrow { (project) " · " (name) }
@@ -56,6 +58,7 @@ fn body(own: &Experiment) -> Markup {
             details { summary { "All points" } div id="points" {} }
         }
         (movie())
+        @if has_shell { (shell()) }
         details id="log-part" hidden { summary { "Log" } pre id="log" tabindex="0" {} }
         details id="files-part" hidden { summary { "Files" } ul.files id="files" {} }
         (again())
@@ -80,6 +83,37 @@ fn movie() -> Markup {
             }
             p.said id="movie-said" role="status" {}
             div id="movie" {}
+        }
+    }
+}
+
+fn shell() -> Markup {
+    html! {
+        details id="shell-part" {
+            summary { "A terminal on its nodes" }
+            p.soft {
+                "Linux on the experiment's network, with the programs of this machine. Time stands while nobody types; "
+                code { ":link loss=3%" } " changes the path, " code { ":help" } " says what else there is."
+            }
+            form.row id="shell-open" {
+                label for="shell-point" { "Point" } input id="shell-point" type="number" min="0" value="0";
+                button { "Open" }
+            }
+            pre id="shell-said" role="log" tabindex="0" aria-label="What was said" hidden {}
+            div id="shell-live" hidden {
+                div.row id="shell-nodes" role="group" aria-label="Go to a node" {}
+                form.row id="shell-form" {
+                    label for="shell-line" id="shell-prompt" {}
+                    input id="shell-line" autocomplete="off" autocapitalize="off" spellcheck="false";
+                    button { "Run" }
+                }
+                div.row {
+                    button type="button" id="shell-interrupt" disabled { "Interrupt" }
+                    button type="button" id="shell-end" { "End" }
+                }
+            }
+            p.said id="shell-trouble" role="status" {}
+            ul.files id="shell-files" {}
         }
     }
 }

@@ -136,6 +136,24 @@ const TABLE: &[(&str, Sent<'_>, u16)] = &[
         (Mallory, "POST", "/api/experiments/1/terminate", &[HERE], ""),
         404,
     ),
+    ("another's shell, to be read", (Mallory, "GET", "/api/experiments/1/shell", &[HERE], ""), 404),
+    (
+        "another's shell, to be typed into",
+        (Mallory, "POST", "/api/experiments/1/shell/line", &[HERE, JSON], r#"{"line":"id"}"#),
+        404,
+    ),
+    ("another's shell, to be opened", (Mallory, "POST", "/api/experiments/1/shell", &[HERE], ""), 404),
+    ("a shell where programs may not run", (Ann, "POST", "/api/experiments/1/shell", &[HERE], ""), 403),
+    (
+        "two lines in one",
+        (Ann, "POST", "/api/experiments/1/shell/line", &[HERE, JSON], "{\"line\":\"a\\nb\"}"),
+        400,
+    ),
+    (
+        "a file beside those of a shell",
+        (Ann, "GET", "/api/experiments/1/shell/files/..%2Flab.db", &[HERE], ""),
+        404,
+    ),
     ("a project approved by its founder", (Mallory, "POST", "/api/projects/gamma/approve", &[HERE], ""), 404),
     (
         "a method in a header",

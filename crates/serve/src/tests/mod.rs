@@ -5,6 +5,7 @@ mod api;
 mod hostile;
 mod lists;
 mod processes;
+mod shell;
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;

@@ -1,8 +1,9 @@
 //! What becomes of experiments whose processes behave in every way, with a script in the place of `hol`.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use serde_json::Value;
 
@@ -10,21 +11,20 @@ use super::TEXT;
 use crate::events::Kind;
 use crate::jobs::{Note, conduct};
 use crate::mail::{Mailer, Post};
-use crate::server::{Access, Config, Server};
+use crate::server::{Access, Config, Server, Shared};
 use crate::submission::Submission;
 
 const PROGRESS: &str = r#"echo '{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":1,"messages_wanted":2,"share":0.5,"left":null}}' >&2"#;
 
-/// The states of an experiment whose process is `script`, and the last reason, until it has ended.
-fn life(script: &str) -> (Vec<String>, String) {
-    let dir = tempfile::tempdir().unwrap();
-    let program = dir.path().join("hol");
+/// A server in `dir` for which `script` stands in the place of `hol`, and what its conductor hears.
+pub fn with_script(dir: &Path, script: &str) -> (Shared, Sender<Note>, Receiver<Note>) {
+    let program = dir.join("hol");
     // Written by another process: a file that a test beside this one had open while it forks cannot be run.
     let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\"; chmod 755 \"$0\"";
     let written = Command::new("sh").args(["-c", write]).arg(&program).arg(script).status().unwrap();
     assert!(written.success());
     let config = Config {
-        state: dir.path().join("state"),
+        state: dir.join("state"),
         program,
         cores: 1,
         access: Access::Open,
@@ -34,7 +34,13 @@ fn life(script: &str) -> (Vec<String>, String) {
     };
     let (notes, inbox) = channel();
     let server = Server::open(config, Mailer::open(&Post::None).unwrap(), notes.clone()).unwrap();
-    let server = Arc::new(server);
+    (Arc::new(server), notes, inbox)
+}
+
+/// The states of an experiment whose process is `script`, and the last reason, until it has ended.
+fn life(script: &str) -> (Vec<String>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, notes, inbox) = with_script(dir.path(), script);
     let mut watching = server.hub.watch();
     let conductor = {
         let (server, notes) = (server.clone(), notes.clone());

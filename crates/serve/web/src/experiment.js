@@ -1,9 +1,10 @@
-// One experiment: its life, how far it is, its curves as they come, its log, a moving picture, its files.
+// One experiment: its life, how far it is, its curves as they come, its log, a moving picture, a terminal on its nodes, its files.
 
 import { $, $$, given, h, say, settled } from "./dom.js";
 import { ask, get, post, watch } from "./api.js";
 import { axes, Curves } from "./curves.js";
 import { Points } from "./table.js";
+import { Shell } from "./shell.js";
 import { duration, grouped, STATES } from "./words.js";
 
 const experiment = given("experiment");
@@ -152,6 +153,9 @@ $("#movie-load").addEventListener("submit", (event) => {
 });
 reel.addEventListener("toggle", () => reel.open && !movie && picture());
 
+const shell = $("#shell-part") && new Shell(path);
+$("#shell-part")?.addEventListener("toggle", () => shell.look().then(() => shell.files()).catch((error) => say(error.message, "#shell-trouble")), { once: true });
+
 draw(experiment);
 points();
 files();
@@ -161,4 +165,4 @@ const state = (now) => {
   draw(now);
   points();
 };
-watch(`${path}/events`, { state, progress, point, log });
+watch(`${path}/events`, { state, progress, point, log, shell: (entry) => $("#shell-part")?.open && shell.hear(entry) });

@@ -1,0 +1,112 @@
+//! A terminal on the nodes of an experiment. What is said comes as events `shell` of the experiment, too.
+
+use axum::Json;
+use axum::extract::State as Extract;
+use axum::http::StatusCode;
+use axum::response::Response;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::files::{FileLine, directory, file_of};
+use super::{Sent, Which};
+use crate::leisure::at_leisure;
+use crate::refusal::{Problems, Refusal};
+use crate::server::Shared;
+use crate::shell::{Begin, Line, Shell};
+use crate::viewer::Viewer;
+
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(shell, open, end))
+        .routes(routes!(line))
+        .routes(routes!(interrupt))
+        .routes(routes!(files))
+        .routes(routes!(file))
+}
+
+/// What was said in its shell.
+#[utoipa::path(get, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), responses(
+    (status = 200, body = Shell), (status = 404, body = Problems)))]
+async fn shell(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<Json<Shell>, Refusal> {
+    at_leisure(server, move |server| server.shell(&viewer, id)).await.map(Json)
+}
+
+/// Opens a shell on its network, which is apart from its runs.
+#[utoipa::path(post, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), request_body = Option<Begin>, responses(
+    (status = 201, body = Shell), (status = 404, body = Problems),
+    (status = 409, description = "It has one", body = Problems)))]
+async fn open(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+    begin: Option<Sent<Begin>>,
+) -> Result<(StatusCode, Json<Shell>), Refusal> {
+    let begin = begin.map_or_else(Begin::default, |Sent(begin)| begin);
+    let shared = server.clone();
+    let opened = at_leisure(server, move |_| shared.open_shell(&viewer, id, begin)).await?;
+    Ok((StatusCode::CREATED, Json(opened)))
+}
+
+/// Ends it. What was done is in `recorded.toml` of its files, unless a line still ran.
+#[utoipa::path(delete, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), responses(
+    (status = 204), (status = 404, body = Problems), (status = 409, description = "It has none", body = Problems)))]
+async fn end(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<StatusCode, Refusal> {
+    at_leisure(server, move |server| server.end_shell(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Types a line, when one is waited for.
+#[utoipa::path(post, path = "/api/experiments/{id}/shell/line", params(("id" = i64, Path)), request_body = Line, responses(
+    (status = 204), (status = 404, body = Problems),
+    (status = 409, description = "A line runs, or there is no shell", body = Problems)))]
+async fn line(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+    Sent(Line { line }): Sent<Line>,
+) -> Result<StatusCode, Refusal> {
+    let typed = at_leisure(server, move |server| server.type_line(&viewer, id, &line));
+    typed.await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Interrupts the line that runs, as Ctrl-C does.
+#[utoipa::path(post, path = "/api/experiments/{id}/shell/interrupt", params(("id" = i64, Path)), responses(
+    (status = 204), (status = 404, body = Problems), (status = 409, body = Problems)))]
+async fn interrupt(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<StatusCode, Refusal> {
+    let done = at_leisure(server, move |server| server.interrupt_shell(&viewer, id));
+    done.await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// The files that were made in it: captures, and what was done as an experiment.
+#[utoipa::path(get, path = "/api/experiments/{id}/shell/files/", params(("id" = i64, Path)), responses(
+    (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
+async fn files(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which(id): Which<i64>,
+) -> Result<Json<Vec<FileLine>>, Refusal> {
+    let listed = at_leisure(server, move |server| Ok(directory(&server.shell_files(&viewer, id)?)?));
+    listed.await.map(Json)
+}
+
+/// One of them.
+#[utoipa::path(get, path = "/api/experiments/{id}/shell/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+async fn file(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    Which((id, path)): Which<(i64, String)>,
+) -> Result<Response, Refusal> {
+    at_leisure(server, move |server| file_of(&server.shell_files(&viewer, id)?, &path)).await
+}

@@ -1,0 +1,254 @@
+//! A terminal on the nodes of an experiment: `hol shell` in a process of its own, at most one for each experiment.
+//!
+//! Who may change the experiment types; who may see it sees what is said. Its network is the experiment's, its time stands while
+//! nobody types, and it is apart from the experiment's runs.
+
+mod transcript;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{ChildStdin, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hol_lab::Stopwatch;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+pub use transcript::{Entry, Transcript};
+
+use crate::events::Kind;
+use crate::jobs::Running;
+use crate::refusal::Refusal;
+use crate::server::{Server, Shared};
+use crate::viewer::Viewer;
+
+/// Shells that are open at the same time: each is a Linux kernel in memory.
+const MOST: usize = 8;
+/// Seconds after which one that nobody types into is ended.
+const PATIENCE: f64 = 1800.0;
+/// Characters of a line.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// Which network a shell is opened on.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Begin {
+    /// Of which point of the experiment, from 0.
+    #[serde(default)]
+    pub point: usize,
+}
+
+/// What somebody types.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// As in `hol shell`, which says `:help`.
+    pub line: String,
+}
+
+/// A shell as it is told of.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Shell {
+    /// Whether its process lives.
+    pub is_open: bool,
+    /// What was said, as far back as it is kept.
+    pub entries: Vec<Entry>,
+}
+
+/// All shells, by experiment. Those that ended stay to be read until another begins.
+#[derive(Debug, Default)]
+pub struct Shells(Mutex<BTreeMap<i64, Own>>);
+
+/// One of them.
+#[derive(Debug)]
+struct Own {
+    project: i64,
+    transcript: Transcript,
+    process: Option<Process>,
+}
+
+/// What runs for it.
+#[derive(Debug)]
+struct Process {
+    running: Running,
+    stdin: Option<ChildStdin>,
+    /// Since the last line.
+    idle: Stopwatch,
+}
+
+impl Process {
+    /// Lets it write down what was done, if it waits for a line.
+    fn end(&mut self, is_waiting: bool) {
+        self.stdin = None;
+        if !is_waiting {
+            self.running.end();
+        }
+    }
+}
+
+impl Shells {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<i64, Own>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends those that nobody types into.
+    pub fn end_the_idle(&self) {
+        for own in self.all().values_mut() {
+            let Some(process) = &mut own.process else { continue };
+            if process.stdin.is_some() && process.idle.seconds() > PATIENCE {
+                process.end(own.transcript.is_waiting());
+            }
+        }
+    }
+
+    /// Ends and forgets that of an experiment which is no more.
+    pub fn forget(&self, id: i64) {
+        if let Some(own) = self.all().remove(&id)
+            && let Some(process) = own.process
+        {
+            process.running.end();
+        }
+    }
+}
+
+impl Server {
+    /// Opens a shell on the network of an experiment.
+    pub fn open_shell(self: &Shared, viewer: &Viewer, id: i64, begin: Begin) -> Result<Shell, Refusal> {
+        let entry = self.own(viewer, id)?;
+        if !self.config.may_run_programs {
+            let why = "experiments may not run programs here, and a shell is one";
+            return Err(Refusal::new(
+                axum::http::StatusCode::FORBIDDEN,
+                why,
+                "start the server with --programs",
+            ));
+        }
+        if let Some(study) = &entry.experiment.study {
+            let why = format!("a study has many experiments, {study} too");
+            return Err(Refusal::conflict(why, "take one of them as an experiment of its own"));
+        }
+        let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?.text;
+        {
+            let mut shells = self.shells.all();
+            if shells.get(&id).is_some_and(|own| own.process.is_some()) {
+                return Err(Refusal::conflict("it has a shell", "type into that one, or end it"));
+            }
+            if shells.values().filter(|own| own.process.is_some()).count() >= MOST {
+                return Err(Refusal::busy(format!("{MOST} shells are open"), 60));
+            }
+            let (server, other) = (self.clone(), self.clone());
+            let line = move |line: String| server.hear_shell(id, read(line));
+            let exit = move |status| other.bury_shell(id, status);
+            let (running, stdin) =
+                self.command(id).shell(&entry.experiment, &text, begin.point, line, exit)?;
+            let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start() };
+            let own =
+                Own { project: entry.project, transcript: Transcript::default(), process: Some(process) };
+            shells.insert(id, own);
+        }
+        self.shell(viewer, id)
+    }
+
+    /// What was said in the shell of an experiment.
+    pub fn shell(&self, viewer: &Viewer, id: i64) -> Result<Shell, Refusal> {
+        self.entry(viewer, id)?;
+        let shells = self.shells.all();
+        let own = shells.get(&id);
+        Ok(Shell {
+            is_open: own.is_some_and(|own| own.process.is_some()),
+            entries: own.map_or(Vec::new(), |own| own.transcript.entries()),
+        })
+    }
+
+    /// Types a line.
+    pub fn type_line(&self, viewer: &Viewer, id: i64, line: &str) -> Result<(), Refusal> {
+        self.own(viewer, id)?;
+        if line.contains(['\n', '\r', '\0']) || line.len() > LONGEST_LINE {
+            return Err(Refusal::bad(
+                "that is not a line",
+                format!("send one line of at most {LONGEST_LINE} octets"),
+            ));
+        }
+        let mut shells = self.shells.all();
+        let Some(Own { project, transcript, process: Some(process) }) = shells.get_mut(&id) else {
+            return Err(no_shell());
+        };
+        let Some(stdin) = process.stdin.as_mut().filter(|_| transcript.is_waiting()) else {
+            return Err(Refusal::conflict("the line before has not ended", "wait, or interrupt it"));
+        };
+        // It waits for a line, so the pipe is empty and has room for one.
+        if stdin.write_all(format!("{line}\n").as_bytes()).is_err() {
+            return Err(no_shell());
+        }
+        process.idle = Stopwatch::start();
+        let said = transcript.add(json!({ "line": line }));
+        self.hub.tell(id, *project, Kind::Shell, &said);
+        Ok(())
+    }
+
+    /// Interrupts what runs in it, as Ctrl-C does.
+    pub fn interrupt_shell(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
+        self.with_process(viewer, id, |process, is_waiting| {
+            if !is_waiting {
+                process.running.interrupt();
+            }
+        })
+    }
+
+    /// Ends it: what was done is written down if no line runs.
+    pub fn end_shell(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
+        self.with_process(viewer, id, Process::end)
+    }
+
+    /// Where the files of an experiment's shell are.
+    pub fn shell_files(&self, viewer: &Viewer, id: i64) -> Result<PathBuf, Refusal> {
+        self.entry(viewer, id)?;
+        Ok(self.command(id).shell_files())
+    }
+
+    fn with_process(
+        &self,
+        viewer: &Viewer,
+        id: i64,
+        deed: impl FnOnce(&mut Process, bool),
+    ) -> Result<(), Refusal> {
+        self.own(viewer, id)?;
+        let mut shells = self.shells.all();
+        let own = shells.get_mut(&id).ok_or_else(no_shell)?;
+        let is_waiting = own.transcript.is_waiting();
+        deed(own.process.as_mut().ok_or_else(no_shell)?, is_waiting);
+        Ok(())
+    }
+
+    fn hear_shell(&self, id: i64, said: Value) {
+        if let Some(own) = self.shells.all().get_mut(&id) {
+            let entry = own.transcript.add(said);
+            self.hub.tell(id, own.project, Kind::Shell, &entry);
+        }
+    }
+
+    fn bury_shell(&self, id: i64, status: std::io::Result<ExitStatus>) {
+        // The exit code of a shell is that of its last line.
+        let why = match status {
+            Ok(status) if status.code().is_some() => "it has ended".to_owned(),
+            Ok(_) => "it was killed".to_owned(),
+            Err(error) => format!("nobody knows how it ended: {error}"),
+        };
+        self.hear_shell(id, json!({ "end": why }));
+        if let Some(own) = self.shells.all().get_mut(&id) {
+            own.process = None;
+        }
+    }
+}
+
+/// A line of its output; what is no JSON is what it says at its end.
+fn read(line: String) -> Value {
+    let said: Option<Value> = serde_json::from_str(&line).ok().filter(Value::is_object);
+    said.unwrap_or_else(|| json!({ "note": line }))
+}
+
+fn no_shell() -> Refusal {
+    Refusal::conflict("it has no shell", "open one")
+}

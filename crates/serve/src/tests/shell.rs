@@ -1,0 +1,138 @@
+//! Shells whose process behaves in every way, with a script in the place of `hol`.
+
+use std::sync::mpsc::{Receiver, Sender};
+
+use axum::http::StatusCode;
+use serde_json::Value;
+use tokio::sync::broadcast;
+
+use super::TEXT;
+use super::processes::with_script;
+use crate::events::{Happening, Kind};
+use crate::jobs::Note;
+use crate::refusal::Refusal;
+use crate::server::Shared;
+use crate::shell::Begin;
+use crate::submission::Submission;
+use crate::viewer::Viewer;
+
+/// Says each line again; `sleep` until it is interrupted.
+const ECHO: &str = r#"
+trap 'echo "{\"note\":\"interrupted\"}"' INT
+prompt() { echo '{"prompt":{"node":"client","now":0.5,"code":0,"nodes":["client","server"]}}'; }
+prompt
+while IFS= read -r line; do
+    case $line in
+        sleep) for _ in 1 2 3 4 5 6; do sleep 1; done;;
+        :quit) echo 'error: gone' >&2; exit 3;;
+        *) echo "{\"out\":\"$line\"}";;
+    esac
+    prompt
+done
+echo done > recorded.toml"#;
+
+struct Lab {
+    server: Shared,
+    viewer: Viewer,
+    id: i64,
+    watching: broadcast::Receiver<std::sync::Arc<Happening>>,
+    /// Nobody conducts; whoever tells a conductor something is heard.
+    _notes: (Sender<Note>, Receiver<Note>),
+    _dir: tempfile::TempDir,
+}
+
+impl Lab {
+    /// A server with an experiment that waits to be started.
+    fn with(script: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (server, notes, inbox) = with_script(dir.path(), script);
+        let viewer = server.local.clone().unwrap();
+        let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
+        let id = server.submit(&viewer, submission).unwrap().id;
+        let watching = server.hub.watch();
+        Self { server, viewer, id, watching, _notes: (notes, inbox), _dir: dir }
+    }
+
+    fn open(&self) -> Result<(), Refusal> {
+        self.server.open_shell(&self.viewer, self.id, Begin::default()).map(drop)
+    }
+
+    fn line(&self, line: &str) -> Result<(), Refusal> {
+        self.server.type_line(&self.viewer, self.id, line)
+    }
+
+    /// What is said next, of this kind.
+    fn hears(&mut self, kind: &str) -> Value {
+        loop {
+            let happening = self.watching.blocking_recv().unwrap();
+            if happening.kind != Kind::Shell {
+                continue;
+            }
+            let entry: Value = serde_json::from_str(&happening.data).unwrap();
+            if let Some(what) = entry["said"].get(kind) {
+                return what.clone();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_typed_and_said_is_seen_by_all_who_watch() {
+    let mut lab = Lab::with(ECHO);
+    lab.open().unwrap();
+    assert_eq!(lab.hears("prompt")["nodes"][1], "server");
+    lab.line("ping server").unwrap();
+    assert_eq!((lab.hears("line"), lab.hears("out")), ("ping server".into(), "ping server".into()));
+    lab.hears("prompt");
+    let shell = lab.server.shell(&lab.viewer, lab.id).unwrap();
+    let kinds: Vec<String> = shell
+        .entries
+        .iter()
+        .map(|entry| entry.said.as_object().unwrap().keys().next().unwrap().clone())
+        .collect();
+    assert!(shell.is_open && kinds == ["prompt", "line", "out", "prompt"], "{kinds:?}");
+    lab.server.end_shell(&lab.viewer, lab.id).unwrap();
+    assert_eq!(lab.hears("end"), "it has ended");
+    let files = lab.server.shell_files(&lab.viewer, lab.id).unwrap();
+    assert_eq!(std::fs::read_to_string(files.join("recorded.toml")).unwrap(), "done\n");
+}
+
+#[test]
+fn a_line_waits_for_the_one_before_which_can_be_interrupted() {
+    let mut lab = Lab::with(ECHO);
+    lab.open().unwrap();
+    assert_eq!(lab.open().unwrap_err().status, StatusCode::CONFLICT);
+    lab.hears("prompt");
+    lab.line("sleep").unwrap();
+    let refusal = lab.line("ls").unwrap_err();
+    assert_eq!(refusal.status, StatusCode::CONFLICT, "{refusal}");
+    lab.server.interrupt_shell(&lab.viewer, lab.id).unwrap();
+    assert_eq!(lab.hears("note"), "interrupted");
+    lab.server.end_shell(&lab.viewer, lab.id).unwrap();
+    assert_eq!(lab.hears("end"), "it was killed", "a line still ran");
+}
+
+#[test]
+fn one_that_ends_by_itself_says_why_and_another_can_begin() {
+    let mut lab = Lab::with(ECHO);
+    lab.open().unwrap();
+    lab.hears("prompt");
+    lab.line(":quit").unwrap();
+    assert_eq!(lab.hears("note"), "error: gone");
+    lab.hears("end");
+    while lab.server.shell(&lab.viewer, lab.id).unwrap().is_open {
+        std::thread::yield_now();
+    }
+    assert_eq!(lab.line("ls").unwrap_err().status, StatusCode::CONFLICT);
+    lab.open().unwrap();
+    lab.hears("prompt");
+}
+
+#[test]
+fn an_experiment_that_is_removed_takes_its_shell_with_it() {
+    let mut lab = Lab::with(ECHO);
+    lab.open().unwrap();
+    lab.hears("prompt");
+    lab.server.remove(&lab.viewer, lab.id).unwrap();
+    assert!(lab.line("ls").is_err());
+}

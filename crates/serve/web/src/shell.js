@@ -1,0 +1,123 @@
+// A terminal on an experiment's nodes: what was said, and a line to type. Its network's time stands meanwhile, so a line is what is sent.
+
+import { $, h, say } from "./dom.js";
+import { ask, get, post } from "./api.js";
+
+const LONGEST = 200_000;
+
+export class Shell {
+  constructor(path) {
+    this.path = `${path}/shell`;
+    this.next = 0;
+    this.past = [];
+    this.turn = 0;
+    this.said = $("#shell-said");
+    this.line = $("#shell-line");
+    $("#shell-open").addEventListener("submit", (event) => this.does(event, () => this.open()));
+    $("#shell-form").addEventListener("submit", (event) => this.does(event, () => this.send()));
+    $("#shell-interrupt").addEventListener("click", (event) => this.does(event, () => post(`${this.path}/interrupt`)));
+    $("#shell-end").addEventListener("click", (event) => this.does(event, () => ask("DELETE", this.path)));
+    this.line.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  async does(event, deed) {
+    event.preventDefault();
+    try {
+      say("", "#shell-trouble");
+      await deed();
+    } catch (error) {
+      say(error.message, "#shell-trouble");
+    }
+  }
+
+  async open() {
+    say("A kernel starts …", "#shell-trouble");
+    this.show(await post(this.path, { point: Number($("#shell-point").value || 0) }));
+    say("", "#shell-trouble");
+    this.line.focus();
+  }
+
+  async send() {
+    const line = this.line.value;
+    await post(`${this.path}/line`, { line });
+    if (line.trim() && this.past.at(-1) !== line) this.past.push(line);
+    this.turn = this.past.length;
+    this.line.value = "";
+  }
+
+  // Arrows go through the lines of before; Ctrl+C without a selection interrupts.
+  key(event) {
+    const turn = this.turn + { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (turn >= 0 && turn <= this.past.length) {
+      event.preventDefault();
+      this.turn = turn;
+      this.line.value = this.past[turn] ?? "";
+    }
+    const chosen = this.line.selectionStart !== this.line.selectionEnd;
+    if (event.ctrlKey && event.key === "c" && !chosen && !this.line.value) this.does(event, () => post(`${this.path}/interrupt`));
+  }
+
+  // All that is kept, once; afterwards events bring the rest.
+  async look() {
+    this.show(await get(this.path));
+  }
+
+  show({ is_open: isOpen, entries }) {
+    this.said.replaceChildren();
+    this.next = entries[0]?.at ?? 0;
+    this.tell(isOpen);
+    for (const entry of entries) this.hear(entry);
+  }
+
+  // An entry that does not follow tells that some were missed, or that another shell has begun.
+  hear({ at, said }) {
+    if (at !== this.next) return this.look().catch(() => {});
+    this.next += 1;
+    const [[kind, what]] = Object.entries(said);
+    if (kind === "prompt") this.prompt(what);
+    else if (kind === "end") this.end(what);
+    else if (kind === "line") this.add("line", `${this.where ?? ""}> ${what}\n`);
+    else this.add(kind, kind === "note" ? `${what}\n` : what);
+    if (kind === "line") this.busy(true);
+  }
+
+  prompt({ node, now, code, nodes }) {
+    this.where = `${node} ${now.toFixed(3)} s${code ? ` [${code}]` : ""}`;
+    $("#shell-prompt").textContent = `${this.where}>`;
+    $("#shell-nodes").replaceChildren(...nodes.map((name) => h("button", { type: "button", class: "small", "aria-pressed": String(name === node), onclick: (event) => this.does(event, () => post(`${this.path}/line`, { line: `:node ${name}` })) }, name)));
+    this.tell(true);
+    this.busy(false);
+  }
+
+  end(why) {
+    this.add("note", `${why}\n`);
+    this.tell(false);
+    this.next = 0;
+    this.files();
+  }
+
+  busy(is) {
+    $("#shell-interrupt").disabled = !is;
+    for (const button of $("#shell-nodes").children) button.disabled = is;
+  }
+
+  tell(isOpen) {
+    $("#shell-open").hidden = isOpen;
+    $("#shell-live").hidden = !isOpen;
+    this.said.hidden = !isOpen && !this.said.childNodes.length;
+  }
+
+  add(kind, text) {
+    const atEnd = this.said.scrollHeight - this.said.scrollTop - this.said.clientHeight < 40;
+    this.said.hidden = false;
+    this.said.append(kind === "out" ? text : h("span", { class: `said-${kind}` }, text));
+    while (this.said.textContent.length > LONGEST) this.said.firstChild.remove();
+    if (atEnd) this.said.scrollTop = this.said.scrollHeight;
+    if (kind === "line" && text.includes(":pcap")) setTimeout(() => this.files(), 500);
+  }
+
+  async files() {
+    const list = await get(`${this.path}/files/`).catch(() => []);
+    $("#shell-files").replaceChildren(...list.map(({ path }) => h("li", {}, h("a", { href: `${this.path}/files/${encodeURIComponent(path)}`, download: "" }, path))));
+  }
+}
