@@ -108,7 +108,10 @@ impl Trace {
 
     fn capture(&self, point: &Point, path: &Path) -> Result<(), Failure> {
         let names = point.scenario(self.repetition).interfaces().map_err(Failure::failed)?;
-        write_capture(path, names, &self.which_run(point), |witness| self.look(point, witness))
+        let which = self.which_run(point);
+        let packets = write_capture(path, names, &which, |witness| self.look(point, witness))?;
+        written(path, &format!("{packets} packets of {which}"));
+        Ok(())
     }
 
     fn trace_as_ns2(&self, point: &Point, path: &Path) -> Result<(), Failure> {
@@ -153,13 +156,13 @@ pub fn point_of(experiment: Experiment, number: usize) -> Result<Point, Failure>
     })
 }
 
-/// Writes the packets that `look` shows, at interfaces of these names.
+/// Writes the packets that `look` shows, at interfaces of these names, and tells how many there are.
 pub fn write_capture(
     path: &Path,
     mut names: Vec<String>,
     comment: &str,
     look: impl FnOnce(&mut dyn Witness) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     let wrong = |error| cannot_write(path, &error);
     names.push("dropped".to_owned());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -171,8 +174,7 @@ pub fn write_capture(
         return Err(wrong(error));
     }
     capture.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
-    written(path, &format!("{} packets of {comment}", capture.packets));
-    Ok(())
+    Ok(capture.packets)
 }
 
 /// The file to write to, or standard output if that is its name.
@@ -189,7 +191,7 @@ fn is_standard(path: &Path) -> bool {
 }
 
 /// Says what was written, beside it.
-fn written(path: &Path, what: &str) {
+pub fn written(path: &Path, what: &str) {
     if is_standard(path) {
         note!("standard output: {what}");
     } else {

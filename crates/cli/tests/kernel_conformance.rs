@@ -1,4 +1,5 @@
-//! The cases that every world keeps, in the kernel world, by either engine: all of them where that is required, else a sample.
+//! The cases that every world keeps, in the kernel world, by either engine: in User-Mode Linux all of them where that is required, in QEMU every
+//! third (all with `HOL_REQUIRE_KERNEL=all`, which takes minutes), else a sample.
 //! Without the engine or a kernel for it a test says so and passes.
 
 use std::path::PathBuf;
@@ -17,12 +18,17 @@ fn kernel(wanted: Option<&str>) -> Option<Kernel> {
     Some(Kernel::new(Image::find(wanted).ok()?, Some(PathBuf::from(env!("CARGO_BIN_EXE_hol")))))
 }
 
-/// `kernel` keeps the cases. Where it is required and there is none, that is a failure, which says what it `lacks`.
-fn check(kernel: Option<Kernel>, required: &str, lacks: &str) {
-    let is_required = std::env::var_os(required).is_some();
+/// `kernel` keeps the cases, one in `some` of them where it is required. If there is none then, that is a failure, which says what it `lacks`.
+fn check(kernel: Option<Kernel>, required: &str, some: usize, lacks: &str) {
+    let wanted = std::env::var(required).ok();
+    let is_required = wanted.is_some();
     assert!(kernel.is_some() || !is_required, "{lacks}");
     let Some(kernel) = kernel else { return eprintln!("SKIPPED: {lacks}") };
-    let every = if is_required { 1 } else { SAMPLE };
+    let every = match wanted.as_deref() {
+        Some("all") => 1,
+        Some(_) => some,
+        None => SAMPLE,
+    };
     let cases: Vec<Case> = cases().into_iter().step_by(every).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -50,11 +56,11 @@ fn check(kernel: Option<Kernel>, required: &str, lacks: &str) {
 fn the_kernel_keeps_every_case_that_the_model_keeps() {
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
     let lacks = "there is no QEMU, or no kernel (`hol kernel fetch`)";
-    check(kernel(None).filter(|_| qemu), "HOL_REQUIRE_KERNEL", lacks);
+    check(kernel(None).filter(|_| qemu), "HOL_REQUIRE_KERNEL", 3, lacks);
 }
 
 #[test]
 fn user_mode_linux_keeps_every_case_that_the_model_keeps() {
     let lacks = "there is no kernel for User-Mode Linux (`hol kernel build`)";
-    check(kernel(Some("uml")), "HOL_REQUIRE_UML", lacks);
+    check(kernel(Some("uml")), "HOL_REQUIRE_UML", 1, lacks);
 }

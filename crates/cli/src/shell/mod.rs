@@ -275,7 +275,9 @@ impl Terminal {
 
     fn capture(&mut self, file: &Path) -> Result<(), Problem> {
         // Whoever has a program type here need not be who may write everywhere.
-        if self.voice == Voice::Program && file.file_name() != Some(file.as_os_str()) {
+        if self.voice == Voice::Program
+            && (file.file_name() != Some(file.as_os_str()) || file == Path::new("-"))
+        {
             let problem = format!(
                 "{}: here captures have a name and no directory, as in `:pcap run.pcapng`",
                 file.display()
@@ -287,7 +289,13 @@ impl Terminal {
         let written = trace::write_capture(file, names, "hol shell", |witness| {
             network.show(&packets, witness).map_err(Failure::failed)
         });
-        written.map_err(|problem| Problem::Refused(problem.to_string()))
+        let packets = written.map_err(|problem| Problem::Refused(problem.to_string()))?;
+        let what = format!("{packets} packets of hol shell");
+        match self.voice {
+            Voice::Person => trace::written(file, &what),
+            Voice::Program => self.voice.note(&format!("{}: {what}", file.display())),
+        }
+        Ok(())
     }
 }
 

@@ -198,7 +198,7 @@ fn a_terminal_is_typed_into() {
         let enter = Key::Enter;
         lab.click("#shell-line").await;
         lab.keys(&format!(":link up delay=70ms{}", char::from(enter))).await;
-        lab.until("!document.querySelector('#shell-line').value && document.querySelector('#shell-interrupt').disabled").await;
+        lab.until("document.querySelector('#shell-interrupt').disabled").await;
         lab.keys(&format!("ping -c1 server{}", char::from(enter))).await;
         lab.until(&said("1 received")).await;
         lab.browser.refresh().await.expect("it can be loaded again");
@@ -207,6 +207,7 @@ fn a_terminal_is_typed_into() {
         lab.press("server").await;
         lab.until("document.querySelector('#shell-prompt').textContent.startsWith('server ')").await;
         lab.accessible("terminal").await;
+        lab.ask("document.querySelector('#shell-part').scrollIntoView()").await;
         lab.picture("terminal").await;
         lab.press("End").await;
         lab.until("document.querySelector('#shell-files').textContent.includes('recorded.toml')").await;

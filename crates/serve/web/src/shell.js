@@ -37,12 +37,21 @@ export class Shell {
     this.line.focus();
   }
 
+  // What is said to it may come before the answer, so it is taken for sent until it was not.
   async send() {
     const line = this.line.value;
-    await post(`${this.path}/line`, { line });
+    const was = this.isBusy;
+    this.line.value = "";
+    this.busy(true);
+    try {
+      await post(`${this.path}/line`, { line });
+    } catch (error) {
+      this.line.value = line;
+      this.busy(was);
+      throw error;
+    }
     if (line.trim() && this.past.at(-1) !== line) this.past.push(line);
     this.turn = this.past.length;
-    this.line.value = "";
   }
 
   // Arrows go through the lines of before; Ctrl+C without a selection interrupts.
@@ -97,6 +106,7 @@ export class Shell {
   }
 
   busy(is) {
+    this.isBusy = is;
     $("#shell-interrupt").disabled = !is;
     for (const button of $("#shell-nodes").children) button.disabled = is;
   }
@@ -118,6 +128,7 @@ export class Shell {
 
   async files() {
     const list = await get(`${this.path}/files/`).catch(() => []);
-    $("#shell-files").replaceChildren(...list.map(({ path }) => h("li", {}, h("a", { href: `${this.path}/files/${encodeURIComponent(path)}`, download: "" }, path))));
+    // The record is empty until the end.
+    $("#shell-files").replaceChildren(...list.filter(({ size }) => size).map(({ path }) => h("li", {}, h("a", { href: `${this.path}/files/${encodeURIComponent(path)}`, download: "" }, path))));
   }
 }
