@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::connection::Over;
 use crate::connections::Connections;
 use crate::endpoint::Endpoint;
+use crate::handshakes::Handshakes;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::listen::Listeners;
@@ -38,6 +39,7 @@ pub struct Daemon {
     poller: Poller<Token>,
     listeners: Option<Listeners>,
     connections: Connections,
+    handshakes: Handshakes,
     middlebox: Middlebox,
     ledger: Ledger,
     batch: Batch,
@@ -112,6 +114,7 @@ impl Daemon {
             listeners: Some(listeners),
             poller,
             connections: Connections::default(),
+            handshakes: Handshakes::default(),
             middlebox,
             ledger,
             batch: Batch::with_room(limits.turn()).with_work(Limits::TURN_WORK, Limits::SHARE),
@@ -306,6 +309,7 @@ impl Daemon {
     /// Closes a connection at once. Its session ends, its rules live on. RFC 3989 section 2.2.4.
     fn remove(&mut self, now: Time, id: SessionId, why: &Over) {
         self.middlebox.disconnect(id);
+        self.handshakes.end(id);
         let Some(connection) = self.connections.remove(id) else { return };
         let fields: [Field<'_>; 3] = [("session", &id.0), ("peer", &connection.peer), ("reason", why)];
         self.log.write(now, why.level(), "disconnected", &fields);

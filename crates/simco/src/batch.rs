@@ -254,8 +254,8 @@ impl Batch {
         Some((cause, said))
     }
 
-    /// Counts what has been done.
-    pub(crate) fn count(&mut self, work: u64) {
+    /// Counts work that has been done, here or for it: what the layers below do for a session is work as well.
+    pub fn count(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }
 

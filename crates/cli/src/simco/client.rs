@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use hol_agent::{Answer, RuleEvent, Server, Session, SessionError, Transport, nonces, read_secrets};
+use hol_agent::{Answer, RuleEvent, Server, Session, SessionError, Tls, Transport, nonces, read_secrets};
 use hol_base::{Duration, ParseUnitError};
 use hol_simco::{Credentials, Lifetime, Pid, Reply, Request, SharedSecret, Unauthenticated};
 
@@ -32,6 +32,15 @@ pub struct Client {
     /// Who this agent is: the NAME in that file
     #[arg(long, value_name = "AGENT", requires = "secret")]
     name: Option<String>,
+    /// Protect the session by TLS, with a middlebox that one of the authorities in this file (PEM) has certified
+    #[arg(long, value_name = "FILE")]
+    tls: Option<PathBuf>,
+    /// This agent's certificate (PEM), for --tls: the name in it is who it is
+    #[arg(long, value_name = "FILE", requires = "key", requires = "tls")]
+    certificate: Option<PathBuf>,
+    /// The key of the certificate, which nobody else may access
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
     /// How long to wait for the connection, and for each answer [default: 10s]
     #[arg(long, value_name = "10s", value_parser = patience)]
     timeout: Option<Duration>,
@@ -91,7 +100,14 @@ impl Client {
             None | Some(Over::Tcp) => Transport::Tcp,
             Some(Over::Sctp) => Transport::Sctp,
         };
-        Ok(Server { transport, patience: self.timeout.unwrap_or(server.patience), ..server })
+        if transport == Transport::Sctp && self.tls.is_some() {
+            return Err(Failure::Usage("--tls is over TCP; protect SCTP by WireGuard or IPsec".to_owned()));
+        }
+        let identity = self.certificate.as_deref().zip(self.key.as_deref());
+        let read = |authorities: &PathBuf| Tls::read(authorities, identity);
+        let tls = self.tls.as_ref().map(read).transpose();
+        let tls = tls.map_err(|error| Failure::NoSession(error.to_string()))?;
+        Ok(Server { transport, tls, patience: self.timeout.unwrap_or(server.patience), ..server })
     }
 
     fn credentials(&self) -> Result<Box<dyn Credentials>, Failure> {

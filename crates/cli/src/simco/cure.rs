@@ -14,7 +14,9 @@ fn cure(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::AuthenticationFailed => "give --secret FILE and --name AGENT, as the middlebox knows them",
         Refusal::NoAuthorization => "add the agent to the policy file of the middlebox",
-        Refusal::InsufficientSecurity => "its policy demands TLS or IPsec",
+        Refusal::InsufficientSecurity => {
+            "its policy demands TLS, or WireGuard or IPsec below: give --tls FILE if it listens for TLS"
+        }
         Refusal::LackOfResources => "it has as many sessions as it may have; try again later",
         Refusal::NotAuthorized => "`may` of this agent in the policy file of the middlebox does not have it",
         Refusal::RuleNotAuthorized | Refusal::GroupNotAuthorized => {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use hol_base::Duration;
 use hol_daemon::{
-    Daemon, DaemonError, FilterKind, Log, Settings, SetupError, Signals, drop_privileges, socket_address,
+    Daemon, DaemonError, FilterKind, Log, Settings, SetupError, Signals, TlsSettings, drop_privileges,
+    socket_address,
 };
 use hol_simco::Lifetime;
 
@@ -16,8 +17,8 @@ use crate::terminal::say;
 
 const AFTER: &str = "\
 Says `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, a line an event.
-SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP has it read --policy and
---secrets again.
+SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP has it read --policy, --secrets
+and certificates again.
 
 Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
 docs/simco-service.md has all settings of a --config, docs/simco.md has the --policy.";
@@ -35,6 +36,18 @@ pub struct Serve {
     /// Where to listen for SCTP, if the kernel has it
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_sctp: Vec<SocketAddr>,
+    /// Where to listen for TLS; with --certificate and --key, or [tls] of --config
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
+    listen_tls: Vec<SocketAddr>,
+    /// The middlebox' certificate (PEM), for TLS
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// The key of the certificate, which nobody else may access
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Who certifies agents (PEM): each has to show a certificate with its name over TLS
+    #[arg(long, value_name = "FILE")]
+    agents: Option<PathBuf>,
     /// What puts rules in force
     #[arg(long, value_enum)]
     filter: Option<Filter>,
@@ -95,6 +108,15 @@ impl Serve {
         if !self.listen_sctp.is_empty() {
             settings.listen_sctp.clone_from(&self.listen_sctp);
         }
+        if !self.listen_tls.is_empty() {
+            settings.listen_tls.clone_from(&self.listen_tls);
+        }
+        let TlsSettings { certificate, key, agents } = settings.tls;
+        settings.tls = TlsSettings {
+            certificate: self.certificate.clone().or(certificate),
+            key: self.key.clone().or(key),
+            agents: self.agents.clone().or(agents),
+        };
         match self.filter {
             Some(Filter::None) => settings.filter = FilterKind::None,
             Some(Filter::Nftables) => settings.filter = FilterKind::Nftables,
