@@ -23,6 +23,7 @@ mod listen;
 mod log;
 mod metrics;
 mod outbox;
+mod port_mapping;
 mod privileges;
 mod rules;
 mod sctp;
@@ -44,7 +45,8 @@ pub use log::{Level, Log};
 pub use privileges::{drop_privileges, may_filter};
 pub use rules::recorded_rules;
 pub use settings::{
-    FilterKind, LimitSettings, NatSettings, NftablesSettings, ProtectedSettings, Settings, TlsSettings,
+    FilterKind, LimitSettings, NatSettings, NftablesSettings, PcpSettings, ProtectedSettings, Settings,
+    TlsSettings,
 };
 pub use setup::SetupError;
 pub use signals::Signals;

@@ -55,6 +55,8 @@ pub struct Settings {
     pub nftables: NftablesSettings,
     /// The addresses of a translator.
     pub nat: NatSettings,
+    /// Port mappings for hosts inside.
+    pub pcp: PcpSettings,
     /// How much others may make the daemon hold.
     pub limits: LimitSettings,
 }
@@ -120,6 +122,23 @@ pub struct NatSettings {
     pub ports: (u16, u16),
 }
 
+/// Port mappings by PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that the policy takes for an agent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PcpSettings {
+    /// Where hosts ask: addresses of the inside interface.
+    #[serde(deserialize_with = "socket_addresses")]
+    pub listen: Vec<SocketAddr>,
+    /// Mappings of one host at a time.
+    pub mappings: usize,
+}
+
+impl Default for PcpSettings {
+    fn default() -> Self {
+        Self { listen: Vec::new(), mappings: 128 }
+    }
+}
+
 /// How much others may make the daemon hold.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -158,6 +177,7 @@ impl Default for Settings {
             metrics: None,
             nftables: NftablesSettings::default(),
             nat: NatSettings::default(),
+            pcp: PcpSettings::default(),
             limits: LimitSettings::default(),
         }
     }

@@ -26,9 +26,10 @@ use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
 use crate::listen::Listeners;
+use crate::port_mapping::{PortMapper, public_address};
 use crate::{
     Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NftablesSettings,
-    ProtectedSettings, Settings, TlsSettings,
+    PcpSettings, ProtectedSettings, Settings, TlsSettings,
 };
 
 /// Why settings are no daemon.
@@ -93,6 +94,14 @@ pub enum SetupError {
         "[protected]: set interface = \"NAME\", the one of WireGuard or IPsec that the addresses belong to"
     )]
     NoProtectedInterface,
+    /// Nobody could ask for a port mapping.
+    #[error(
+        "[pcp]: the policy takes no host for an agent; give one of its agents hosts = [\"192.168.1.0/24\"]"
+    )]
+    NoHosts,
+    /// A mapping has one side.
+    #[error("[pcp]: a twice NAT has no port mappings; leave out `inside` of [nat], or `listen` of [pcp]")]
+    MappedTwice,
     /// The middlebox contradicts itself.
     #[error("{0}; see `firewall` and [nat] of the settings")]
     Middlebox(#[from] ConfigError),
@@ -177,7 +186,7 @@ pub(crate) fn read(path: &Path) -> Result<String, SetupError> {
 impl Settings {
     /// The middlebox that is wanted, without rules.
     pub fn middlebox(&self) -> Result<Middlebox, SetupError> {
-        if self.sockets().is_empty() {
+        if self.sockets().is_empty() && self.pcp.listen.is_empty() {
             return Err(SetupError::ListensNowhere);
         }
         self.check_limits()?;
@@ -193,6 +202,7 @@ impl Settings {
         let secrets = self.read_secrets()?;
         let policy = self.read_policy(secrets.as_ref())?;
         self.check_agents(&policy, secrets.as_ref())?;
+        self.check_mappings(&policy)?;
         Ok(match secrets {
             Some(secrets) => (policy, Box::new(secrets)),
             None => (policy, Box::new(Unauthenticated)),
@@ -209,6 +219,7 @@ impl Settings {
         let tls = self.tls()?;
         let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
+        let mapper = self.open_mapper()?;
         let restore = |directory| self.restore(directory, &mut middlebox, clock, &mut log);
         let journal = self.state.as_deref().map(restore).transpose()?;
         let filter: Box<dyn PacketFilter> = match self.filter {
@@ -232,6 +243,9 @@ impl Settings {
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
         if self.audit {
             daemon.audit();
+        }
+        if let Some(mapper) = mapper {
+            daemon.map_ports(mapper)?;
         }
         Ok(daemon)
     }
@@ -271,6 +285,25 @@ impl Settings {
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         Ok(Some(Arc::new(config)))
+    }
+
+    fn open_mapper(&self) -> Result<Option<PortMapper>, DaemonError> {
+        let PcpSettings { listen, mappings } = &self.pcp;
+        if listen.is_empty() {
+            return Ok(None);
+        }
+        let address = public_address(&self.nat.outside);
+        let mapper = PortMapper::open(listen, self.nftables.inside.as_deref(), address, *mappings);
+        mapper.map(Some).map_err(|(at, source)| DaemonError::PortMapper { at, source })
+    }
+
+    fn check_mappings(&self, policy: &Policy) -> Result<(), SetupError> {
+        match self.pcp.listen.is_empty() {
+            true => Ok(()),
+            false if !self.nat.inside.is_empty() => Err(SetupError::MappedTwice),
+            false if !policy.knows_hosts() => Err(SetupError::NoHosts),
+            false => Ok(()),
+        }
     }
 
     fn check_protected(&self) -> Result<(), SetupError> {
@@ -401,7 +434,9 @@ impl Settings {
         let is_known = |name| secrets.is_some_and(|secrets| secrets.knows(name));
         // Whoever has a certificate with the name of an agent is one.
         let are_certified = self.tls.agents.is_some() && policy.names().next().is_some();
-        if policy.anonymous().is_some() || are_certified || policy.names().any(is_known) {
+        // Whoever is an agent by its address needs no session.
+        let are_hosts = !self.pcp.listen.is_empty() && policy.knows_hosts();
+        if policy.anonymous().is_some() || are_certified || are_hosts || policy.names().any(is_known) {
             return Ok(());
         }
         Err(match (self.policy.clone(), self.secrets.clone()) {

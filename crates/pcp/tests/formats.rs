@@ -51,7 +51,7 @@ fn options_are_read_and_written() {
     let filter = Filter { prefix_length: 24, address: "198.51.100.0".parse().unwrap(), port: 80 };
     assert_eq!(hear_pcp(&octets), Ok(map(true, vec![filter])));
     assert_eq!(map(true, vec![filter]).to_bytes(), octets);
-    let mut none = octets.clone();
+    let mut none = octets;
     none[64 + 5] = 0;
     assert_eq!(hear_pcp(&none), Ok(map(true, Vec::new())), "length zero takes the filters away");
     let optional = [&MAP[..], &[200, 0, 0, 5, 1, 2, 3, 4, 5, 0, 0, 0]].concat();

@@ -11,6 +11,7 @@ use crate::connection::{Connection, Over};
 use crate::line::Heard;
 use crate::listen::Arrival;
 use crate::log::{Field, Level};
+use crate::port_mapping::PortMapper;
 
 impl Daemon {
     /// Octets that are heard of a connection in a turn: then it is another's turn.
@@ -87,6 +88,27 @@ impl Daemon {
             }
         }
         to_wait.into_iter().for_each(|id| self.connections.note_ready(id));
+    }
+
+    /// Hears hosts that want port mappings, together as much as an agent in a turn. Datagrams beyond wait in the kernel.
+    pub(super) fn hear_hosts(&mut self, now: Time) -> io::Result<()> {
+        let Some(mapper) = &mut self.mapper else { return Ok(()) };
+        self.batch.begin_share();
+        let mut count = 0;
+        while count < PortMapper::MOST_HEARD
+            && self.batch.has_room()
+            && let Some(&number) = self.asking.first()
+        {
+            count += 1;
+            let heard = mapper.hear(now, number, &mut self.buffer, &mut self.middlebox, &mut self.batch);
+            // That a host could not be reached is told here as well, and is no matter.
+            if !heard.unwrap_or(true) {
+                self.asking.remove(&number);
+            }
+        }
+        // The poller tells of those that have more to say.
+        self.asking.clear();
+        Ok(())
     }
 
     /// Hears what a connection has said before and has to say now.
