@@ -186,7 +186,7 @@ impl Daemon {
     pub(crate) fn map_ports(&mut self, mut mapper: PortMapper) -> io::Result<()> {
         mapper.begin(self.clock.now(), &self.middlebox);
         for (socket, number) in mapper.sockets().zip(0..) {
-            self.poller.add(&socket, Token::PortMapper(number), Interest::Read)?;
+            self.poller.add(socket, Token::PortMapper(number), Interest::Read)?;
         }
         self.mapper = Some(mapper);
         Ok(())

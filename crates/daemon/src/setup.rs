@@ -298,11 +298,14 @@ impl Settings {
     }
 
     fn check_mappings(&self, policy: &Policy) -> Result<(), SetupError> {
-        match self.pcp.listen.is_empty() {
-            true => Ok(()),
-            false if !self.nat.inside.is_empty() => Err(SetupError::MappedTwice),
-            false if !policy.knows_hosts() => Err(SetupError::NoHosts),
-            false => Ok(()),
+        if self.pcp.listen.is_empty() {
+            Ok(())
+        } else if !self.nat.inside.is_empty() {
+            Err(SetupError::MappedTwice)
+        } else if !policy.knows_hosts() {
+            Err(SetupError::NoHosts)
+        } else {
+            Ok(())
         }
     }
 

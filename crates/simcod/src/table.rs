@@ -1,9 +1,9 @@
 //! Rules as a table.
 
-use super::rule::{End, Rule};
-use super::span;
-use crate::row::json;
-use crate::terminal::{aligned, say};
+use crate::rule::{End, Rule};
+use crate::span;
+use hol_terminal::json;
+use hol_terminal::{aligned, say};
 
 /// Prints rules as a table, or each as a JSON object.
 pub fn show(rules: &[Rule], as_json: bool) {

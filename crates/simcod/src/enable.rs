@@ -1,12 +1,12 @@
-//! `hol simco enable`: PER, and PEA after a reservation. RFC 4540 sections 8.3 and 8.4.
+//! `simcod enable`: PER, and PEA after a reservation. RFC 4540 sections 8.3 and 8.4.
 
 use clap::Args;
 use hol_agent::{FlowEnd, tuples};
 use hol_simco::{Direction, Gid, Lifetime, PerParameters, Pid, PortParity, Request};
 
-use super::protocol::Protocol;
-use super::{Order, span};
 use crate::failure::Failure;
+use crate::protocol::Protocol;
+use crate::{Order, span};
 
 /// Let a flow pass for a while.
 #[derive(Debug, Args)]

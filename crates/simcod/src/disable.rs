@@ -1,13 +1,13 @@
-//! `hol simco disable`: PDR. RFC 4540 section 8.8.
+//! `simcod disable`: PDR. RFC 4540 section 8.8.
 
 use clap::Args;
 use hol_agent::{FlowEnd, tuples};
 use hol_simco::{Lifetime, Request};
 
-use super::enable::check_ports;
-use super::protocol::Protocol;
-use super::{Order, span};
+use crate::enable::check_ports;
 use crate::failure::Failure;
+use crate::protocol::Protocol;
+use crate::{Order, span};
 
 /// Block a flow for a while: rules that let it pass end, and new ones are refused.
 #[derive(Debug, Args)]

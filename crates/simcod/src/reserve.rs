@@ -1,11 +1,11 @@
-//! `hol simco reserve`: PRR. RFC 4540 section 8.2.
+//! `simcod reserve`: PRR. RFC 4540 section 8.2.
 
 use clap::{Args, ValueEnum};
 use hol_simco::{Gid, IpChoice, Lifetime, NatMode, PrrParameters, Request, ReservedParity};
 
-use super::protocol::Protocol;
-use super::{Order, span};
 use crate::failure::Failure;
+use crate::protocol::Protocol;
+use crate::{Order, span};
 
 /// Reserve an address and ports of a NAT, to tell them to the other side before data flows.
 ///

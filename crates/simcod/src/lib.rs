@@ -1,4 +1,5 @@
-//! `hol simco`: an agent for people and scripts, and the middlebox that it asks. RFC 4540.
+//! An agent for people and scripts, and the middlebox that it asks: the commands of `simcod`, and of `hol simco`. RFC 4540.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
 
 mod answer;
 mod batch;
@@ -8,6 +9,7 @@ mod cure;
 mod disable;
 mod disallow;
 mod enable;
+mod failure;
 mod lifetime;
 mod list;
 mod protocol;
@@ -20,13 +22,16 @@ mod status;
 mod table;
 mod watch;
 
+use std::sync::OnceLock;
+
 use clap::{Args, Subcommand};
 use hol_simco::Request;
 
-use crate::failure::Failure;
 use client::{Asking, Client};
+pub use failure::Failure;
 
-const EXAMPLES: &str = "\
+/// What stands behind the help, for those who call it by another name than [`NAME`].
+pub const EXAMPLES: &str = "\
 Examples:
   hol simco enable 10.0.0.5:5004 198.51.100.7:6000 --udp --both-ways --lifetime 5m
   hol simco enable 10.0.0.5:5004+2 any --udp             two ports, from anybody
@@ -40,6 +45,21 @@ Examples:
 A host is an address, a prefix, or any; IPv6 stands in brackets. Ports are 5004, 5004-5007, 5004+4, or any.
 
 Exit codes: 0 done, 1 the middlebox refused, 2 usage, 3 no session: no connection, not authenticated, no answer.";
+
+/// How the commands are called, unless the program [says otherwise](call).
+pub const NAME: &str = "hol simco";
+
+static CALLED: OnceLock<&'static str> = OnceLock::new();
+
+/// From now on the commands are called so where they tell what to do next.
+pub fn call(name: &'static str) {
+    CALLED.set(name).unwrap_or_default();
+}
+
+/// A text that calls them by [`NAME`], as they are called.
+fn as_called(text: &str) -> String {
+    text.replace(NAME, CALLED.get().copied().unwrap_or(NAME))
+}
 
 /// Ask a middlebox to let flows pass, and see what it lets pass; or be the middlebox. RFC 4540.
 #[derive(Debug, Args)]

@@ -1,9 +1,9 @@
-//! `hol simco status`: PRS. RFC 4540 section 8.6.
+//! `simcod status`: PRS. RFC 4540 section 8.6.
 
 use clap::Args;
 use hol_simco::{Pid, Request};
 
-use super::Order;
+use crate::Order;
 use crate::failure::Failure;
 
 /// Show rules with their addresses, state, owner and what is left of their lifetimes.

@@ -1,10 +1,10 @@
-//! `hol simco lifetime`: PLC. RFC 4540 section 8.5.
+//! `simcod lifetime`: PLC. RFC 4540 section 8.5.
 
 use clap::Args;
 use hol_simco::{Pid, Request};
 
-use super::{Order, span};
 use crate::failure::Failure;
+use crate::{Order, span};
 
 /// Give a rule another lifetime, from now on.
 #[derive(Debug, Args)]

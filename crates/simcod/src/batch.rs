@@ -1,4 +1,4 @@
-//! `hol simco batch`: many orders in one session, pipelined.
+//! `simcod batch`: many orders in one session, pipelined.
 
 use std::fs;
 use std::io;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
-use super::What;
-use super::answer::Asked;
-use super::client::Client;
+use crate::What;
+use crate::answer::Asked;
+use crate::client::Client;
 use crate::failure::Failure;
 
-/// Do what the lines of a file say: each is an order as behind `hol simco`, as in
+/// Do what the lines of a file say: each is an order as on the command line, as in
 /// `enable 10.0.0.5:5004 any --udp`.
 ///
 /// All go out before the first answer comes, so one must not need the answer to another. Empty lines and those that begin
@@ -64,7 +64,7 @@ fn parse(grammar: &mut Command, line: &str) -> Result<Vec<Asked>, String> {
         return Err("list, rules, watch, batch and serve are no orders; use them alone".to_owned());
     };
     if *client != Client::default() {
-        return Err("how to reach the middlebox, and --json, go behind `hol simco batch FILE`".to_owned());
+        return Err("how to reach the middlebox, and --json, go behind `batch FILE`".to_owned());
     }
     let requests = order.requests().map_err(|failure| failure.to_string())?;
     Ok(requests.into_iter().map(Asked::from).collect())

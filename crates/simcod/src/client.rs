@@ -8,9 +8,9 @@ use hol_agent::{Answer, RuleEvent, Server, Session, SessionError, Tls, Transport
 use hol_base::{Duration, ParseUnitError};
 use hol_simco::{Credentials, Lifetime, Pid, Reply, Request, SharedSecret, Unauthenticated};
 
-use super::Order;
-use super::answer::{Asked, show};
-use super::cure::with_cure;
+use crate::Order;
+use crate::answer::{Asked, show};
+use crate::cure::with_cure;
 use crate::failure::Failure;
 
 /// Names the middlebox where no `--server` does.

@@ -1,4 +1,4 @@
-//! `hol simco watch`: ARE notifications. RFC 4540 section 8.9.
+//! `simcod watch`: ARE notifications. RFC 4540 section 8.9.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -10,12 +10,12 @@ use hol_simco::{Lifetime, Request};
 use hol_system::{Events, Interest, Poller};
 use serde::Serialize;
 
-use super::client::{Client, close};
-use super::rule::Rule;
-use super::span;
+use crate::client::{Client, close};
 use crate::failure::Failure;
-use crate::row::json;
-use crate::terminal::{note, say};
+use crate::rule::Rule;
+use crate::span;
+use hol_terminal::json;
+use hol_terminal::{note, say};
 
 /// Show what other sessions do to rules that this agent may access, and which ones end, until Ctrl-C.
 #[derive(Debug, Args)]

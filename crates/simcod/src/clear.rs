@@ -1,4 +1,4 @@
-//! `hol simco clear`: the packet filter is as if there had been no middlebox.
+//! `simcod clear`: the packet filter is as if there had been no middlebox.
 
 use std::path::PathBuf;
 

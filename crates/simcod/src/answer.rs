@@ -4,12 +4,12 @@ use hol_agent::{Answer, FlowEnd};
 use hol_simco::{AddressTuple, Enable, Pid, Refusal, Request};
 use serde::Serialize;
 
-use super::cure::with_cure;
-use super::rule::{Rule, pid};
-use super::table::table;
+use crate::cure::with_cure;
 use crate::failure::Failure;
-use crate::row::json;
-use crate::terminal::say;
+use crate::rule::{Rule, pid};
+use crate::table::table;
+use hol_terminal::json;
+use hol_terminal::say;
 
 /// A request, and what to call it when it is refused.
 #[derive(Debug)]

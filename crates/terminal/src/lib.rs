@@ -1,18 +1,21 @@
-//! Text for people: aligned tables, grouped numbers, colours if wanted.
+//! Text for people: aligned tables, grouped numbers, colours if wanted; and lines of JSON for programs.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
 
 use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
 
 /// The colours of several series, as ANSI codes.
 const COLOURS: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
 /// A line on standard error, as `eprintln!`; nothing where nobody reads it any more (`2>&1 | head`).
+#[macro_export]
 macro_rules! note {
     ($($text:tt)*) => {{
         use std::io::Write;
         let _ = writeln!(std::io::stderr(), $($text)*);
     }};
 }
-pub(crate) use note;
 
 /// Writes to standard output, or ends the program: quietly if the reader went away (`| head`).
 pub fn say(text: &str) {
@@ -25,6 +28,11 @@ pub fn say(text: &str) {
             std::process::exit(1);
         }
     }
+}
+
+/// A value as one line of JSON.
+pub fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("what is said is JSON") + "\n"
 }
 
 /// Whether standard output shows colours. <https://no-color.org>

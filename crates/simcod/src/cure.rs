@@ -2,11 +2,13 @@
 
 use hol_simco::Refusal;
 
+use crate::as_called;
+
 /// A refusal with its cure, where there is one.
 pub fn with_cure(what: &str, refusal: Refusal) -> String {
     match cure(refusal) {
         "" => format!("{what}: {refusal}"),
-        cure => format!("{what}: {refusal}; {cure}"),
+        cure => format!("{what}: {refusal}; {}", as_called(cure)),
     }
 }
 

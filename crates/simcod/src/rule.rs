@@ -4,7 +4,7 @@ use hol_agent::FlowEnd;
 use hol_simco::{AddressTuple, Addresses, Direction, Granted, Owner, Pid, Reply, Request};
 use serde::Serialize;
 
-use super::protocol;
+use crate::protocol;
 
 /// What is known of a rule; what is not is null.
 #[derive(Debug, Default, Serialize)]

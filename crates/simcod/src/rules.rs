@@ -1,13 +1,13 @@
-//! `hol simco rules`: what a middlebox of this host has recorded, without a session.
+//! `simcod rules`: what a middlebox of this host has recorded, without a session.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use hol_daemon::recorded_rules;
 
-use super::rule::Rule;
-use super::table::show;
 use crate::failure::Failure;
+use crate::rule::Rule;
+use crate::table::show;
 
 /// Show all rules that a middlebox of this host has recorded, however many, whether it runs or not.
 ///

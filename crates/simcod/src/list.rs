@@ -1,12 +1,12 @@
-//! `hol simco list`: PRL, then PRS for each rule. RFC 4540 sections 8.6 and 8.7.
+//! `simcod list`: PRL, then PRS for each rule. RFC 4540 sections 8.6 and 8.7.
 
 use clap::Args;
 use hol_simco::{Pid, Refusal, Reply, Request};
 
-use super::client::{Client, ask_all, close};
-use super::rule::Rule;
-use super::table::show;
+use crate::client::{Client, ask_all, close};
 use crate::failure::Failure;
+use crate::rule::Rule;
+use crate::table::show;
 
 /// Show all rules that this agent may access.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `hol simco serve`: the middlebox.
+//! `simcod serve`: the middlebox.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use hol_daemon::{
 };
 use hol_simco::Lifetime;
 
-use super::span;
 use crate::failure::Failure;
-use crate::terminal::say;
+use crate::span;
+use hol_terminal::say;
 
 const AFTER: &str = "\
 Says `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, a line an event.

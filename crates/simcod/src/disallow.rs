@@ -1,9 +1,9 @@
-//! `hol simco disallow`: PLC with a lifetime of zero. RFC 4540 section 8.5.
+//! `simcod disallow`: PLC with a lifetime of zero. RFC 4540 section 8.5.
 
 use clap::Args;
 use hol_simco::{Lifetime, Pid, Request};
 
-use super::Order;
+use crate::Order;
 use crate::failure::Failure;
 
 /// End rules now, whatever is left of their lifetimes.
