@@ -1,4 +1,4 @@
-//! A blocking connection that carries whole messages, over TCP or SCTP.
+//! A blocking connection that carries whole messages, over TCP, TLS or SCTP.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -10,10 +10,12 @@ use hol_system::Association;
 use hol_transport::{Framer, Passage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustls::ClientConnection;
+use rustls::pki_types::ServerName;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use crate::deadline::{Deadline, standard};
-use crate::{Server, SessionError, Transport};
+use crate::{Server, SessionError, Tls, Transport};
 
 /// Octets that are read at a time.
 const PIECE: usize = 1 << 16;
@@ -33,6 +35,8 @@ pub(crate) struct Connection {
 enum Carrier {
     /// A stream of octets, cut by the messages' own length.
     Tcp { socket: Socket, framer: Framer },
+    /// The same, protected.
+    Tls { socket: Socket, session: Box<ClientConnection>, framer: Framer },
     /// A user message is a message. They take the streams in turn.
     Sctp { association: Association, streams: u16 },
 }
@@ -45,6 +49,8 @@ impl Connection {
             match Carrier::connect(server, address) {
                 Ok(carrier) => return Ok(Self { carrier, piece: vec![0; PIECE] }),
                 Err(error) if is_missing(&error) => return Err(SessionError::NoSctp),
+                // Who is not who he should be is not so at another address either.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.into()),
                 Err(error) => failure = error,
             }
         }
@@ -61,6 +67,13 @@ impl Connection {
         let octets = message.to_bytes();
         match &mut self.carrier {
             Carrier::Tcp { socket, .. } => socket.write_all(&octets),
+            Carrier::Tls { socket, session, .. } => {
+                session.writer().write_all(&octets)?;
+                while session.wants_write() {
+                    session.write_tls(socket)?;
+                }
+                Ok(())
+            }
             Carrier::Sctp { association, streams } => {
                 let stream = message.tid.0 % u32::from(*streams);
                 association.send(&octets, stream as u16, PAYLOAD_PROTOCOL)
@@ -71,7 +84,7 @@ impl Connection {
     /// The next whole message; `None` if there is none by the deadline.
     pub fn receive(&mut self, deadline: Deadline) -> io::Result<Option<Bytes>> {
         loop {
-            if let Carrier::Tcp { framer, .. } = &mut self.carrier
+            if let Carrier::Tcp { framer, .. } | Carrier::Tls { framer, .. } = &mut self.carrier
                 && let Some(framed) = framer.next().map_err(io::Error::other)?
             {
                 return Ok(Some(framed.payload));
@@ -91,6 +104,16 @@ impl Connection {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                     framer.push(Bytes::copy_from_slice(&self.piece[..length]), Passage::default());
+                }
+                Carrier::Tls { socket, session, framer } => {
+                    if session.read_tls(socket)? == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    let length =
+                        session.process_new_packets().map_err(unsafe_line)?.plaintext_bytes_to_read();
+                    let mut octets = vec![0; length];
+                    session.reader().read_exact(&mut octets)?;
+                    framer.push(octets.into(), Passage::default());
                 }
             }
         }
@@ -115,15 +138,38 @@ impl Carrier {
         socket.set_tcp_nodelay(true)?;
         let keepalive = TcpKeepalive::new().with_time(standard(KEEPALIVE));
         socket.set_tcp_keepalive(&keepalive.with_interval(standard(KEEPALIVE_AGAIN)))?;
-        Ok(Self::Tcp { socket, framer: Framer::new(|octets| Ok(length_of(octets))) })
+        let framer = Framer::new(|octets| Ok(length_of(octets)));
+        match &server.tls {
+            None => Ok(Self::Tcp { socket, framer }),
+            Some(tls) => Ok(Self::Tls { session: Box::new(protect(server, tls, &socket)?), socket, framer }),
+        }
     }
 
     fn socket(&self) -> &Socket {
         match self {
-            Self::Tcp { socket, .. } => socket,
+            Self::Tcp { socket, .. } | Self::Tls { socket, .. } => socket,
             Self::Sctp { association, .. } => association.socket(),
         }
     }
+}
+
+/// Shakes hands, and believes that the server is the one that was meant.
+fn protect(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<ClientConnection> {
+    let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
+    let mut session = ClientConnection::new(tls.0.clone(), name).map_err(unsafe_line)?;
+    socket.set_read_timeout(Some(standard(server.patience)))?;
+    while session.is_handshaking() {
+        session.complete_io(&mut socket).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+            _ => error,
+        })?;
+    }
+    socket.set_read_timeout(None)?;
+    Ok(session)
+}
+
+fn unsafe_line(problem: rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
 /// Waits until there is something to read; false if there is nothing by the deadline.

@@ -27,6 +27,9 @@ pub enum SessionError {
         /// What the system says.
         source: io::Error,
     },
+    /// TLS finds that the other side is not who it should be, or the other side finds that of us.
+    #[error("TLS: {0}; {cure}", cure = cure(.0))]
+    Tls(rustls::Error),
     /// The kernel has no such sockets.
     #[error("this kernel has no SCTP; load its module (modprobe sctp), or use TCP")]
     NoSctp,
@@ -44,10 +47,31 @@ pub enum SessionError {
     Ended,
     /// The connection broke.
     #[error("the connection to the middlebox is lost: {0}; rules live on until their lifetimes end")]
-    Lost(#[from] io::Error),
+    Lost(io::Error),
     /// Nothing came in time.
     #[error("the middlebox has not answered for {0}; allow more time, or look after it")]
     Silent(Duration),
+}
+
+impl From<io::Error> for SessionError {
+    fn from(error: io::Error) -> Self {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            Some(problem) => Self::Tls(problem.clone()),
+            None => Self::Lost(error),
+        }
+    }
+}
+
+fn cure(problem: &rustls::Error) -> &'static str {
+    match problem {
+        rustls::Error::InvalidCertificate(_) => {
+            "is that the middlebox, by the name in its certificate, and does the file of authorities have the one that has certified it?"
+        }
+        rustls::Error::AlertReceived(_) => {
+            "the middlebox says so: does it want a certificate, and know who has certified this one?"
+        }
+        _ => "does the middlebox listen for TLS there?",
+    }
 }
 
 impl From<ParseError> for SessionError {

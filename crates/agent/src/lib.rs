@@ -1,4 +1,4 @@
-//! A SIMCO agent for programs: sessions with a middlebox over TCP and SCTP. RFC 4540.
+//! A SIMCO agent for programs: sessions with a middlebox over TCP, with or without TLS, and SCTP. RFC 4540.
 //!
 //! [`Session`] blocks, with a limit to its patience. Requests may be pipelined: [`send`](Session::send) any number, and
 //! take each answer when it is needed. What other agents do to rules that this one may access arrives as [`RuleEvent`].
@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod certificates;
 mod connection;
 mod deadline;
 mod error;
@@ -36,6 +37,7 @@ mod secrets;
 mod server;
 mod session;
 
+pub use certificates::{CertificateError, Tls, cryptography, read_authorities, read_certificates, read_key};
 pub use error::SessionError;
 pub use flow_end::{FlowEnd, FlowEndError, tuples};
 pub use secrets::{SecretFileError, nonces, read_secrets};

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use hol_base::Duration;
 use hol_simco::PORT;
 
-use crate::SessionError;
+use crate::{SessionError, Tls};
 
 /// A middlebox that an agent can connect to, written `HOST`, `HOST:PORT` or `[IPV6]:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Server {
     pub port: u16,
     /// What carries the session.
     pub transport: Transport,
+    /// What protects it, over TCP.
+    pub tls: Option<Tls>,
     /// How long to wait for the connection, and then for each answer.
     pub patience: Duration,
 }
@@ -57,7 +59,7 @@ impl Server {
 
     fn new(host: &str, port: u16) -> Self {
         let patience = Duration::from_secs(10);
-        Self { host: host.to_owned(), port, transport: Transport::Tcp, patience }
+        Self { host: host.to_owned(), port, transport: Transport::Tcp, tls: None, patience }
     }
 
     /// Every address that its name stands for.
@@ -104,8 +106,8 @@ fn ambiguous(text: &str) -> Option<ServerError> {
 
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, transport, .. } = self;
-        let over = transport.name();
+        let Self { host, port, transport, tls, .. } = self;
+        let over = if tls.is_some() { "TLS" } else { transport.name() };
         if host.contains(':') {
             write!(f, "[{host}]:{port} ({over})")
         } else {

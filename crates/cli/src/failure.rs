@@ -13,8 +13,8 @@ pub enum Failure {
     Usage(String),
     /// It did not work: exit code 1.
     Failed(String),
-    /// There is no session with the middlebox that could do it: exit code 3.
-    NoSession(String),
+    /// A command of the middlebox, which has exit codes of its own.
+    Simco(simcod::Failure),
 }
 
 impl Failure {
@@ -25,19 +25,20 @@ impl Failure {
 
     /// Says it, and gives the exit code.
     pub fn report(self) -> ExitCode {
+        if let Self::Simco(failure) = self {
+            return failure.report();
+        }
         note!("error: {self}");
-        ExitCode::from(match self {
-            Self::Failed(_) => 1,
-            Self::Usage(_) => 2,
-            Self::NoSession(_) => 3,
-        })
+        ExitCode::from(if let Self::Usage(_) = self { 2 } else { 1 })
     }
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Usage(problem) | Self::Failed(problem) | Self::NoSession(problem)) = self;
-        f.write_str(problem)
+        match self {
+            Self::Usage(problem) | Self::Failed(problem) => f.write_str(problem),
+            Self::Simco(failure) => failure.fmt(f),
+        }
     }
 }
 

@@ -30,9 +30,7 @@ mod run;
 mod serve;
 mod service;
 mod shell;
-mod simco;
 mod submit;
-mod terminal;
 mod topology;
 mod trace;
 mod validate;
@@ -45,6 +43,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use hol_lab::{Experiment, Finished, Plan};
+use hol_terminal as terminal;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -123,7 +122,7 @@ enum Command {
     /// Get, choose and list the kernels of the kernel world
     Kernel(kernel::Kernel),
     /// Ask a middlebox to let flows pass, or be one: RFC 4540
-    Simco(simco::Simco),
+    Simco(simcod::Simco),
     /// The lab in the browser
     Serve(serve::Serve),
     /// Send an experiment to a server or a cluster
@@ -168,7 +167,7 @@ pub fn main() -> ExitCode {
         Command::Bench(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Kernel(command) => command.run(),
-        Command::Simco(command) => command.run(),
+        Command::Simco(command) => command.run().map_err(Failure::Simco),
         Command::Serve(command) => command.run(),
         Command::Submit(command) => command.run(),
         Command::Watch(command) => command.run(),

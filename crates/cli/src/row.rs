@@ -7,6 +7,7 @@ use hol_measure::{Interval, SplitMean};
 use hol_scenario::Reading;
 use serde::Serialize;
 
+pub use crate::terminal::json;
 use crate::terminal::{grouped, table};
 
 /// One transport under one set of conditions; unknown numbers are null.
@@ -165,11 +166,6 @@ impl<'r> SweepRow<'r> {
         let axes = point.axes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         Self { experiment: &point.experiment, label: &point.label, axes, row: Row::of(result) }
     }
-}
-
-/// A row as one line of JSON.
-pub fn json(row: &impl Serialize) -> String {
-    serde_json::to_string(row).expect("a row is JSON") + "\n"
 }
 
 /// A table of points for people, times in ms, and one of their flows as a whole where there are any. `label` names a

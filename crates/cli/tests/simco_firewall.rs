@@ -297,3 +297,24 @@ fn the_quickstart_does_what_it_says() {
     }
     assert!(output.status.success(), "{output:?}");
 }
+
+/// What is protected below IP is told by its interface: another one does not lead there, whatever it brings.
+#[test]
+fn a_protected_address_is_reached_by_its_interface_alone() {
+    let settings = "listen = ['127.0.0.1:7626']\npolicy = 'policy'\nsecrets = 'secrets'\n
+                    [protected]\ninterface = 'in0'\nlisten = ['10.1.0.1:7626']";
+    let policy = "secure-only = true\n[agents.web]";
+    let files = [("policy", policy), ("secrets", "web = 'a secret of 16 octets'")];
+    let Some(firewall) = Firewall::with_files(settings, &files) else { return };
+    let ask = |from: world::Place, server: &str| {
+        let mut agent = firewall.world.command(from, hol::BIN);
+        agent.args(["simco", "list", "--name", "web", "--secret", "secrets", "--timeout", "5s"]);
+        let output = agent.args(["--server", server]).current_dir(firewall.dir.path()).output().unwrap();
+        (hol::code(&output), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(ask(Inside, "10.1.0.1"), (0, String::new()));
+    let (code, complaint) = ask(Outside, "10.1.0.1");
+    assert!(code == 3 && complaint.contains("cannot connect"), "{complaint}");
+    let (code, complaint) = ask(Middlebox, "127.0.0.1");
+    assert!(code == 3 && complaint.contains("--tls FILE"), "{complaint}");
+}

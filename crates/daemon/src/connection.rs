@@ -61,13 +61,15 @@ pub(crate) enum Over {
     Overdue,
     #[error("it had opened no session, and another wanted its place")]
     Displaced,
+    #[error("no handshake: {0}")]
+    Unproved(io::Error),
 }
 
 impl Over {
     /// How much that matters.
     pub fn level(&self) -> Level {
         match self {
-            Self::Closed | Self::Lost(_) | Self::Displaced => Level::Debug,
+            Self::Closed | Self::Lost(_) | Self::Displaced | Self::Unproved(_) => Level::Debug,
             Self::Flooded(_) | Self::Slowest(_) | Self::Overdue => Level::Warn,
         }
     }
@@ -97,7 +99,7 @@ impl Connection {
             (Stage::Open, heard) => Ok(heard),
             (_, Heard::End) => Ok(Heard::End),
             // It is too late for requests.
-            (_, Heard::Octets(_) | Heard::Nothing) => Ok(Heard::Nothing),
+            (_, _) => Ok(Heard::Nothing),
         }
     }
 
@@ -114,6 +116,16 @@ impl Connection {
 
     pub fn is_open(&self) -> bool {
         self.stage == Stage::Open
+    }
+
+    /// True if it has said something that no socket will tell of again.
+    pub fn has_rest(&self) -> bool {
+        self.is_open() && self.line.has_rest()
+    }
+
+    /// True if the line itself has something to send.
+    pub fn is_to_write(&self) -> bool {
+        self.line.is_to_write()
     }
 
     /// Octets that wait for it.
@@ -136,7 +148,7 @@ impl Connection {
         if waiting > limits.output {
             return Err(Over::Flooded(waiting));
         }
-        self.interest = if waiting > 0 { Interest::Write } else { Interest::Read };
+        self.interest = if self.line.is_to_write() { Interest::Write } else { Interest::Read };
         if waiting == 0 {
             self.deadline = None;
         } else if flushed > 0 || self.deadline.is_none() {

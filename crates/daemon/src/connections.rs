@@ -47,6 +47,13 @@ impl Connections {
         self.all.get_mut(&id)
     }
 
+    /// The connection has something to send that is no message.
+    pub fn note_to_write(&mut self, id: SessionId) {
+        if self.all.get(&id).is_some_and(Connection::is_to_write) {
+            self.touched.insert(id);
+        }
+    }
+
     /// From now on it is known who is there.
     pub fn identify(&mut self, id: SessionId, agent: AgentId) {
         if let Some(connection) = self.all.get_mut(&id) {

@@ -3,6 +3,7 @@
 mod arrivals;
 mod reload;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::AsFd;
 
@@ -16,11 +17,13 @@ use crate::clock::Clock;
 use crate::connection::Over;
 use crate::connections::Connections;
 use crate::endpoint::Endpoint;
+use crate::handshakes::Handshakes;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::listen::Listeners;
 use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
+use crate::port_mapping::PortMapper;
 use crate::systemd::Supervisor;
 use crate::token::Token;
 use crate::{DaemonError, LedgerError, Listen};
@@ -38,6 +41,7 @@ pub struct Daemon {
     poller: Poller<Token>,
     listeners: Option<Listeners>,
     connections: Connections,
+    handshakes: Handshakes,
     middlebox: Middlebox,
     ledger: Ledger,
     batch: Batch,
@@ -47,6 +51,9 @@ pub struct Daemon {
     endpoint: Option<Endpoint>,
     supervisor: Supervisor,
     reload: Option<Reload>,
+    /// Hosts that want port mappings, if they may, and which of its sockets have something to say.
+    mapper: Option<PortMapper>,
+    asking: BTreeSet<u32>,
     /// Who asked for what, if that is to be logged.
     audit: Option<Audit>,
     /// When it ends, whoever has not heard of it; [`Time::MAX`] until it is to stop.
@@ -108,10 +115,13 @@ impl Daemon {
             endpoint,
             supervisor: Supervisor::from_environment()?,
             reload: None,
+            mapper: None,
+            asking: BTreeSet::new(),
             audit: None,
             listeners: Some(listeners),
             poller,
             connections: Connections::default(),
+            handshakes: Handshakes::default(),
             middlebox,
             ledger,
             batch: Batch::with_room(limits.turn()).with_work(Limits::TURN_WORK, Limits::SHARE),
@@ -131,6 +141,9 @@ impl Daemon {
         for at in self.listeners.iter().flat_map(Listeners::addresses) {
             self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
         }
+        for at in self.mapper.iter().flat_map(PortMapper::addresses) {
+            self.log.write(self.clock.now(), Level::Info, "mapping-ports", &[("at", &at)]);
+        }
         if let Some(endpoint) = self.endpoint.take() {
             self.log.write(self.clock.now(), Level::Info, "metrics", &[("at", &endpoint.address()?)]);
             endpoint.serve(self.metrics.clone())?;
@@ -149,11 +162,13 @@ impl Daemon {
                 }
                 Token::Reload => self.reload(now)?,
                 Token::Listener(number) => self.accept(now, number)?,
+                Token::PortMapper(number) => drop(self.asking.insert(number)),
                 Token::Connection(id) => self.connections.note_ready(id),
             }
         }
         self.middlebox.advance(now, &mut self.batch);
         self.hear(now);
+        self.hear_hosts(now)?;
         self.commit(now);
         self.answer(now);
         self.give_up(now);
@@ -165,6 +180,16 @@ impl Daemon {
     /// From now on writes who asked for what.
     pub(crate) fn audit(&mut self) {
         self.audit = Some(Audit::default());
+    }
+
+    /// From now on hosts may ask for port mappings as well.
+    pub(crate) fn map_ports(&mut self, mut mapper: PortMapper) -> io::Result<()> {
+        mapper.begin(self.clock.now(), &self.middlebox);
+        for (socket, number) in mapper.sockets().zip(0..) {
+            self.poller.add(socket, Token::PortMapper(number), Interest::Read)?;
+        }
+        self.mapper = Some(mapper);
+        Ok(())
     }
 
     /// How long nothing has to be done.
@@ -215,7 +240,14 @@ impl Daemon {
         self.count_answers();
         self.take_notice(now);
         for output in self.batch.release() {
+            let mapper = self.mapper.as_mut();
             match output {
+                Output::Send(id, message) if mapper.as_ref().is_some_and(|mapper| mapper.has(id)) => {
+                    mapper.into_iter().for_each(|mapper| mapper.learn(now, message.clone()));
+                }
+                Output::Close(id) if mapper.as_ref().is_some_and(|mapper| mapper.has(id)) => {
+                    mapper.into_iter().for_each(|mapper| mapper.close(id));
+                }
                 Output::Send(id, message) => self.connections.push(id, &message),
                 Output::Close(id) => self.connections.close(id),
             }
@@ -306,6 +338,7 @@ impl Daemon {
     /// Closes a connection at once. Its session ends, its rules live on. RFC 3989 section 2.2.4.
     fn remove(&mut self, now: Time, id: SessionId, why: &Over) {
         self.middlebox.disconnect(id);
+        self.handshakes.end(id);
         let Some(connection) = self.connections.remove(id) else { return };
         let fields: [Field<'_>; 3] = [("session", &id.0), ("peer", &connection.peer), ("reason", why)];
         self.log.write(now, why.level(), "disconnected", &fields);

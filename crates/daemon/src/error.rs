@@ -26,6 +26,14 @@ pub enum DaemonError {
         /// What the system says.
         source: io::Error,
     },
+    /// The socket for port mappings cannot be opened.
+    #[error("cannot hear hosts (PCP) at {at}: {source}{}", cure(.source))]
+    PortMapper {
+        /// Where.
+        at: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
     /// It is told what cannot work.
     #[error(transparent)]
     Setup(#[from] SetupError),

@@ -15,12 +15,15 @@ mod connections;
 mod daemon;
 mod endpoint;
 mod error;
+mod handshakes;
 mod ledger;
 mod limits;
 mod line;
 mod listen;
 mod log;
 mod metrics;
+mod outbox;
+mod port_mapping;
 mod privileges;
 mod rules;
 mod sctp;
@@ -29,6 +32,7 @@ mod setup;
 mod signals;
 mod systemd;
 mod tcp;
+mod tls;
 mod token;
 mod turns;
 
@@ -40,6 +44,9 @@ pub use listen::{Listen, Transport, socket_address};
 pub use log::{Level, Log};
 pub use privileges::{drop_privileges, may_filter};
 pub use rules::recorded_rules;
-pub use settings::{FilterKind, LimitSettings, NatSettings, NftablesSettings, Settings};
+pub use settings::{
+    FilterKind, LimitSettings, NatSettings, NftablesSettings, PcpSettings, ProtectedSettings, Settings,
+    TlsSettings,
+};
 pub use setup::SetupError;
 pub use signals::Signals;

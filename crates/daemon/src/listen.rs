@@ -3,15 +3,18 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use hol_base::{Duration, Time};
 use hol_system::{Interest, Poller};
+use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::DaemonError;
 use crate::line::Line;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
+use crate::tls::Tls;
 use crate::token::Token;
 
 /// Where the daemon listens.
@@ -21,6 +24,8 @@ pub struct Listen {
     pub transport: Transport,
     /// Port 0 is any that is free.
     pub address: SocketAddr,
+    /// True if only that is heard which an interface brings that is protected below IP.
+    pub is_protected: bool,
 }
 
 /// What carries SIMCO.
@@ -28,8 +33,19 @@ pub struct Listen {
 pub enum Transport {
     /// A stream of octets.
     Tcp,
+    /// The same, protected.
+    Tls,
     /// Messages, in streams that do not wait for one another.
     Sctp,
+}
+
+/// An agent that has connected.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    /// Where.
+    pub listen: Listen,
+    pub line: Box<dyn Line>,
+    pub peer: SocketAddr,
 }
 
 /// Reads the address of a socket: `127.0.0.1:7626`, `[::1]:7626`.
@@ -42,6 +58,8 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
 #[derive(Debug)]
 pub(crate) struct Listeners {
     sockets: Vec<(Listen, Socket)>,
+    /// How TLS is spoken, if it is.
+    tls: Option<Arc<ServerConfig>>,
     /// Nobody is accepted until then, or until a connection closes; [`Time::ZERO`] if agents are accepted.
     paused_until: Time,
 }
@@ -52,12 +70,19 @@ impl Listeners {
     /// How long to wait before another attempt when there is no room: the system may find some elsewhere.
     const PAUSE: Duration = Duration::from_secs(1);
 
-    /// Opens all sockets, and watches them.
-    pub fn open(all: &[Listen], poller: &Poller<Token>) -> Result<Self, DaemonError> {
-        let open =
-            |listen: &Listen| listen.open().map_err(|source| DaemonError::Listen { at: *listen, source });
+    /// Opens all sockets, and watches them. Those that are protected are of this interface.
+    pub fn open(
+        all: &[Listen],
+        interface: Option<&str>,
+        tls: Option<Arc<ServerConfig>>,
+        poller: &Poller<Token>,
+    ) -> Result<Self, DaemonError> {
+        let open = |listen: &Listen| {
+            let interface = interface.filter(|_| listen.is_protected);
+            listen.open(interface).map_err(|source| DaemonError::Listen { at: *listen, source })
+        };
         let sockets = all.iter().map(open).collect::<Result<_, _>>()?;
-        let listeners = Self { sockets, paused_until: Time::ZERO };
+        let listeners = Self { sockets, tls, paused_until: Time::ZERO };
         listeners.watch(poller)?;
         Ok(listeners)
     }
@@ -67,15 +92,20 @@ impl Listeners {
         self.sockets.iter().map(|(listen, _)| *listen)
     }
 
+    /// From now on TLS is spoken so.
+    pub fn speak(&mut self, tls: Option<Arc<ServerConfig>>) {
+        self.tls = tls;
+    }
+
     /// Accepts an agent; `None` if nobody waits.
-    pub fn accept(&self, number: u32) -> io::Result<Option<(Box<dyn Line>, SocketAddr)>> {
+    pub fn accept(&self, number: u32) -> io::Result<Option<Arrival>> {
         let (listen, socket) = &self.sockets[number as usize];
         loop {
             match socket.accept() {
                 Ok((socket, peer)) => {
                     // An agent that has gone again is no reason to keep the others waiting.
-                    if let (Some(peer), Ok(line)) = (peer.as_socket(), listen.transport.line(socket)) {
-                        return Ok(Some((line, peer)));
+                    if let (Some(peer), Ok(line)) = (peer.as_socket(), self.line(listen.transport, socket)) {
+                        return Ok(Some(Arrival { listen: *listen, line, peer }));
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
@@ -113,6 +143,16 @@ impl Listeners {
         if self.paused_until == Time::ZERO { Time::MAX } else { self.paused_until }
     }
 
+    fn line(&self, transport: Transport, socket: Socket) -> io::Result<Box<dyn Line>> {
+        socket.set_nonblocking(true)?;
+        Ok(match (transport, &self.tls) {
+            (Transport::Tcp, _) => Box::new(Tcp::new(socket)?),
+            (Transport::Tls, Some(config)) => Box::new(Tls::new(socket, config.clone())?),
+            (Transport::Tls, None) => unreachable!("settings that listen for TLS say how it is spoken"),
+            (Transport::Sctp, _) => Box::new(Sctp::new(socket)?),
+        })
+    }
+
     fn watch(&self, poller: &Poller<Token>) -> io::Result<()> {
         let mut sockets = self.sockets.iter().zip(0..);
         sockets
@@ -122,13 +162,16 @@ impl Listeners {
 
 impl Listen {
     /// A listening socket, and the address that it got.
-    fn open(&self) -> io::Result<(Self, Socket)> {
+    fn open(&self, interface: Option<&str>) -> io::Result<(Self, Socket)> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let socket = Socket::new(Domain::for_address(self.address), kind, Some(self.transport.protocol()))?;
         // Connections of an earlier daemon may be in TIME-WAIT.
         socket.set_reuse_address(true)?;
         if self.address.is_ipv6() {
             socket.set_only_v6(true)?;
+        }
+        if let Some(interface) = interface {
+            socket.bind_device(Some(interface.as_bytes()))?;
         }
         socket.bind(&self.address.into())?;
         socket.listen(Listeners::BACKLOG)?;
@@ -140,17 +183,9 @@ impl Listen {
 impl Transport {
     fn protocol(self) -> Protocol {
         match self {
-            Self::Tcp => Protocol::TCP,
+            Self::Tcp | Self::Tls => Protocol::TCP,
             Self::Sctp => Protocol::SCTP,
         }
-    }
-
-    fn line(self, socket: Socket) -> io::Result<Box<dyn Line>> {
-        socket.set_nonblocking(true)?;
-        Ok(match self {
-            Self::Tcp => Box::new(Tcp::new(socket)?),
-            Self::Sctp => Box::new(Sctp::new(socket)?),
-        })
     }
 }
 
@@ -159,6 +194,7 @@ impl fmt::Display for Listen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let transport = match self.transport {
             Transport::Tcp => "tcp",
+            Transport::Tls => "tls",
             Transport::Sctp => "sctp",
         };
         write!(f, "{transport} {}", self.address)

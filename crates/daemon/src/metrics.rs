@@ -37,6 +37,8 @@ pub(crate) struct Numbers {
     requests: BTreeMap<(&'static str, Option<u8>), u64>,
     /// Sessions that were refused, by the sub-type of the negative reply.
     pub refused_sessions: BTreeMap<u8, u64>,
+    /// TLS handshakes that came to nothing.
+    pub refused_handshakes: u64,
     /// Requests that were refused because an agent has its quota, or all is taken.
     pub shortages: BTreeMap<&'static str, u64>,
     /// Connections that are open.
@@ -68,6 +70,7 @@ impl Default for Numbers {
         Self {
             requests: BTreeMap::new(),
             refused_sessions: BTreeMap::new(),
+            refused_handshakes: 0,
             shortages: BTreeMap::new(),
             connections: 0,
             accepted: 0,

@@ -74,7 +74,7 @@ impl Line for Sctp {
         Ok(before - self.octets)
     }
 
-    fn finish(&self) -> io::Result<()> {
+    fn finish(&mut self) -> io::Result<()> {
         self.association.socket().shutdown(Shutdown::Write)
     }
 }

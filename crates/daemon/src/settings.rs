@@ -22,6 +22,9 @@ pub struct Settings {
     /// Where it listens for SCTP.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
+    /// Where it listens for TLS.
+    #[serde(deserialize_with = "socket_addresses")]
+    pub listen_tls: Vec<SocketAddr>,
     /// What puts rules in force.
     pub filter: FilterKind,
     /// True if data that no rule is about is dropped.
@@ -44,10 +47,16 @@ pub struct Settings {
     /// Where Prometheus reads metrics, by HTTP.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub metrics: Option<SocketAddr>,
+    /// How TLS is spoken.
+    pub tls: TlsSettings,
+    /// Where it listens to what is protected below IP.
+    pub protected: ProtectedSettings,
     /// How nftables are used.
     pub nftables: NftablesSettings,
     /// The addresses of a translator.
     pub nat: NatSettings,
+    /// Port mappings for hosts inside.
+    pub pcp: PcpSettings,
     /// How much others may make the daemon hold.
     pub limits: LimitSettings,
 }
@@ -60,6 +69,33 @@ pub enum FilterKind {
     None,
     /// Linux' own filter.
     Nftables,
+}
+
+/// How TLS is spoken. The files are PEM.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsSettings {
+    /// The middlebox' certificate, and those between it and the authority that agents believe.
+    pub certificate: Option<PathBuf>,
+    /// Its key, which nobody else may access.
+    pub key: Option<PathBuf>,
+    /// Who certifies agents: each then has to show a certificate with its name. Without it agents prove who they are by
+    /// their secrets.
+    pub agents: Option<PathBuf>,
+}
+
+/// Where it listens to what is protected below IP, by WireGuard or IPsec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ProtectedSettings {
+    /// The interface: what another one brings does not reach these sockets.
+    pub interface: Option<String>,
+    /// Where for TCP.
+    #[serde(deserialize_with = "socket_addresses")]
+    pub listen: Vec<SocketAddr>,
+    /// Where for SCTP.
+    #[serde(deserialize_with = "socket_addresses")]
+    pub listen_sctp: Vec<SocketAddr>,
 }
 
 /// How nftables are used.
@@ -86,6 +122,23 @@ pub struct NatSettings {
     pub ports: (u16, u16),
 }
 
+/// Port mappings by PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that the policy takes for an agent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PcpSettings {
+    /// Where hosts ask: addresses of the inside interface.
+    #[serde(deserialize_with = "socket_addresses")]
+    pub listen: Vec<SocketAddr>,
+    /// Mappings of one host at a time.
+    pub mappings: usize,
+}
+
+impl Default for PcpSettings {
+    fn default() -> Self {
+        Self { listen: Vec::new(), mappings: 128 }
+    }
+}
+
 /// How much others may make the daemon hold.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -109,6 +162,9 @@ impl Default for Settings {
         Self {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))],
             listen_sctp: Vec::new(),
+            listen_tls: Vec::new(),
+            tls: TlsSettings::default(),
+            protected: ProtectedSettings::default(),
             filter: FilterKind::None,
             firewall: true,
             state: None,
@@ -121,6 +177,7 @@ impl Default for Settings {
             metrics: None,
             nftables: NftablesSettings::default(),
             nat: NatSettings::default(),
+            pcp: PcpSettings::default(),
             limits: LimitSettings::default(),
         }
     }
@@ -153,7 +210,10 @@ impl Settings {
         let mut settings: Self =
             toml::from_str(&read(path)?).map_err(|error| SetupError::syntax(path, &error))?;
         let directory = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut settings.state, &mut settings.policy, &mut settings.secrets].into_iter().flatten() {
+        let TlsSettings { certificate, key, agents } = &mut settings.tls;
+        let files =
+            [&mut settings.state, &mut settings.policy, &mut settings.secrets, certificate, key, agents];
+        for file in files.into_iter().flatten() {
             *file = directory.join(&*file);
         }
         Ok(settings)
@@ -161,9 +221,19 @@ impl Settings {
 
     /// Every socket that is to be opened.
     pub fn sockets(&self) -> Vec<Listen> {
-        let over = |transport| move |&address| Listen { transport, address };
-        let tcp = self.listen.iter().map(over(Transport::Tcp));
-        tcp.chain(self.listen_sctp.iter().map(over(Transport::Sctp))).collect()
+        let ProtectedSettings { listen, listen_sctp, .. } = &self.protected;
+        let all = [
+            (Transport::Tcp, &self.listen, false),
+            (Transport::Sctp, &self.listen_sctp, false),
+            (Transport::Tls, &self.listen_tls, false),
+            (Transport::Tcp, listen, true),
+            (Transport::Sctp, listen_sctp, true),
+        ];
+        let over = |(transport, addresses, is_protected): (Transport, &Vec<SocketAddr>, bool)| {
+            let listen = |address: &SocketAddr| Listen { transport, address: *address, is_protected };
+            addresses.iter().map(listen).collect::<Vec<_>>()
+        };
+        all.into_iter().flat_map(over).collect()
     }
 }
 

@@ -3,8 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hol_agent::{SecretFileError, nonces, read_secrets};
+use hol_agent::{
+    CertificateError, SecretFileError, cryptography, nonces, read_authorities, read_certificates, read_key,
+    read_secrets,
+};
 use hol_base::{ByteCount, Duration, plain_words};
 use hol_filter::{Interfaces, MOST_SHAPES, Nftables, NullFilter, PacketFilter, Pool, Unmatched, footprint};
 use hol_journal::{Durability, Journal, Recorded};
@@ -14,14 +18,18 @@ use hol_simco::{
 };
 
 use hol_system::Poller;
+use rustls::ServerConfig;
+use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
+use rustls::version::TLS13;
 
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
 use crate::listen::Listeners;
+use crate::port_mapping::{PortMapper, public_address};
 use crate::{
     Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NftablesSettings,
-    Settings,
+    PcpSettings, ProtectedSettings, Settings, TlsSettings,
 };
 
 /// Why settings are no daemon.
@@ -62,6 +70,38 @@ pub enum SetupError {
     /// The secrets may be known to others.
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
+    /// Certificates or keys are of no use.
+    #[error("[tls]: {0}")]
+    Certificate(#[from] CertificateError),
+    /// Half of what TLS takes.
+    #[error("[tls]: listen-tls takes `certificate` and `key`, two files in PEM")]
+    NoCertificate,
+    /// The certificates of agents cannot be checked.
+    #[error("[tls] agents: {}: {problem}", .path.display())]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: VerifierBuilderError,
+    },
+    /// A certificate names agents, but nobody says what they may.
+    #[error(
+        "[tls] agents: names in certificates are agents of a policy; set policy = FILE, with a table [agents.NAME] for each"
+    )]
+    NamesWithoutPolicy,
+    /// Anything would count as protected.
+    #[error(
+        "[protected]: set interface = \"NAME\", the one of WireGuard or IPsec that the addresses belong to"
+    )]
+    NoProtectedInterface,
+    /// Nobody could ask for a port mapping.
+    #[error(
+        "[pcp]: the policy takes no host for an agent; give one of its agents hosts = [\"192.168.1.0/24\"]"
+    )]
+    NoHosts,
+    /// A mapping has one side.
+    #[error("[pcp]: a twice NAT has no port mappings; leave out `inside` of [nat], or `listen` of [pcp]")]
+    MappedTwice,
     /// The middlebox contradicts itself.
     #[error("{0}; see `firewall` and [nat] of the settings")]
     Middlebox(#[from] ConfigError),
@@ -146,11 +186,13 @@ pub(crate) fn read(path: &Path) -> Result<String, SetupError> {
 impl Settings {
     /// The middlebox that is wanted, without rules.
     pub fn middlebox(&self) -> Result<Middlebox, SetupError> {
-        if self.sockets().is_empty() {
+        if self.sockets().is_empty() && self.pcp.listen.is_empty() {
             return Err(SetupError::ListensNowhere);
         }
         self.check_limits()?;
         self.nftables()?;
+        self.tls()?;
+        self.check_protected()?;
         let (policy, authentication) = self.access()?;
         Ok(Middlebox::new(self.config(), policy, authentication)?)
     }
@@ -160,6 +202,7 @@ impl Settings {
         let secrets = self.read_secrets()?;
         let policy = self.read_policy(secrets.as_ref())?;
         self.check_agents(&policy, secrets.as_ref())?;
+        self.check_mappings(&policy)?;
         Ok(match secrets {
             Some(secrets) => (policy, Box::new(secrets)),
             None => (policy, Box::new(Unauthenticated)),
@@ -173,8 +216,10 @@ impl Settings {
         let poller = Poller::new()?;
         // What can fail comes before the packet filter is touched: a firewall that does not start is not to drop everything.
         let limits = self.limits().within_open_files()?;
-        let listeners = Listeners::open(&self.sockets(), &poller)?;
+        let tls = self.tls()?;
+        let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
+        let mapper = self.open_mapper()?;
         let restore = |directory| self.restore(directory, &mut middlebox, clock, &mut log);
         let journal = self.state.as_deref().map(restore).transpose()?;
         let filter: Box<dyn PacketFilter> = match self.filter {
@@ -199,6 +244,9 @@ impl Settings {
         if self.audit {
             daemon.audit();
         }
+        if let Some(mapper) = mapper {
+            daemon.map_ports(mapper)?;
+        }
         Ok(daemon)
     }
 
@@ -207,6 +255,64 @@ impl Settings {
     pub fn clear(&self) -> Result<(), DaemonError> {
         let filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
         Ok(filter.remove().map_err(LedgerError::from)?)
+    }
+
+    /// How TLS is spoken, if it is.
+    pub(crate) fn tls(&self) -> Result<Option<Arc<ServerConfig>>, SetupError> {
+        let TlsSettings { certificate, key, agents } = &self.tls;
+        if self.listen_tls.is_empty() && certificate.is_none() && key.is_none() {
+            return Ok(None);
+        }
+        let (Some(certificate), Some(key)) = (certificate, key) else {
+            return Err(SetupError::NoCertificate);
+        };
+        let builder = ServerConfig::builder_with_provider(cryptography());
+        let builder = builder.with_protocol_versions(&[&TLS13]).expect("ring has TLS 1.3");
+        let builder = match agents {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let roots = Arc::new(read_authorities(path)?);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, cryptography()).build();
+                builder.with_client_cert_verifier(
+                    verifier.map_err(|problem| SetupError::Authorities { path: path.clone(), problem })?,
+                )
+            }
+        };
+        let mut config = builder
+            .with_single_cert(read_certificates(certificate)?, read_key(key)?)
+            .map_err(|problem| CertificateError::Unusable { path: certificate.clone(), problem })?;
+        // Sessions last for days: nothing is kept to take one up again.
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(Some(Arc::new(config)))
+    }
+
+    fn open_mapper(&self) -> Result<Option<PortMapper>, DaemonError> {
+        let PcpSettings { listen, mappings } = &self.pcp;
+        if listen.is_empty() {
+            return Ok(None);
+        }
+        let address = public_address(&self.nat.outside);
+        let mapper = PortMapper::open(listen, self.nftables.inside.as_deref(), address, *mappings);
+        mapper.map(Some).map_err(|(at, source)| DaemonError::PortMapper { at, source })
+    }
+
+    fn check_mappings(&self, policy: &Policy) -> Result<(), SetupError> {
+        if self.pcp.listen.is_empty() {
+            Ok(())
+        } else if !self.nat.inside.is_empty() {
+            Err(SetupError::MappedTwice)
+        } else if !policy.knows_hosts() {
+            Err(SetupError::NoHosts)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check_protected(&self) -> Result<(), SetupError> {
+        let ProtectedSettings { interface, listen, listen_sctp } = &self.protected;
+        let is_open = !listen.is_empty() || !listen_sctp.is_empty();
+        if is_open && interface.is_none() { Err(SetupError::NoProtectedInterface) } else { Ok(()) }
     }
 
     fn limits(&self) -> Limits {
@@ -310,6 +416,7 @@ impl Settings {
     fn read_policy(&self, secrets: Option<&SharedSecrets>) -> Result<Policy, SetupError> {
         let (path, policy) = match (&self.policy, &self.secrets, secrets) {
             (Some(path), ..) => (path, Policy::parse(&read(path)?)),
+            (None, None, None) if self.tls.agents.is_some() => return Err(SetupError::NamesWithoutPolicy),
             (None, Some(path), Some(secrets)) => (path, Policy::of_agents(secrets.names())),
             _ => {
                 let stranger = self.sockets().into_iter().find(|at| !at.address.ip().is_loopback());
@@ -328,7 +435,11 @@ impl Settings {
     /// Refuses a policy under which nobody could open a session.
     fn check_agents(&self, policy: &Policy, secrets: Option<&SharedSecrets>) -> Result<(), SetupError> {
         let is_known = |name| secrets.is_some_and(|secrets| secrets.knows(name));
-        if policy.anonymous().is_some() || policy.names().any(is_known) {
+        // Whoever has a certificate with the name of an agent is one.
+        let are_certified = self.tls.agents.is_some() && policy.names().next().is_some();
+        // Whoever is an agent by its address needs no session.
+        let are_hosts = !self.pcp.listen.is_empty() && policy.knows_hosts();
+        if policy.anonymous().is_some() || are_certified || are_hosts || policy.names().any(is_known) {
             return Ok(());
         }
         Err(match (self.policy.clone(), self.secrets.clone()) {

@@ -9,32 +9,29 @@ use hol_simco::{Framing, Message};
 use socket2::{Socket, TcpKeepalive};
 
 use crate::line::{Heard, Line};
+use crate::outbox::Outbox;
 
 /// A TCP connection.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     socket: Socket,
-    /// Encoded messages; the first `sent` octets are gone.
-    waiting: Vec<u8>,
-    sent: usize,
+    outbox: Outbox,
 }
 
 impl Tcp {
-    /// Room that is kept for the next messages when all are sent: little, for there may be ten thousand connections.
-    const KEPT: usize = 4096;
-
     pub fn new(socket: Socket) -> io::Result<Self> {
-        // Replies to pipelined requests are not held back for one another, and who has vanished is found out.
-        socket.set_tcp_nodelay(true)?;
-        socket.set_tcp_keepalive(&keepalive())?;
-        Ok(Self { socket, waiting: Vec::new(), sent: 0 })
+        prepare(&socket)?;
+        Ok(Self { socket, outbox: Outbox::default() })
     }
 }
 
-/// Who has vanished is found out after four minutes: the kernel's own default is two hours and more.
-fn keepalive() -> TcpKeepalive {
+/// Replies to pipelined requests are not held back for one another, and who has vanished is found out after four minutes:
+/// the kernel's own default is two hours and more.
+pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
     let seconds = std::time::Duration::from_secs;
-    TcpKeepalive::new().with_time(seconds(120)).with_interval(seconds(30)).with_retries(4)
+    socket.set_tcp_nodelay(true)?;
+    let keepalive = TcpKeepalive::new().with_time(seconds(120)).with_interval(seconds(30)).with_retries(4);
+    socket.set_tcp_keepalive(&keepalive)
 }
 
 impl Line for Tcp {
@@ -52,34 +49,26 @@ impl Line for Tcp {
     }
 
     fn push(&mut self, message: &Message) {
-        if self.sent > self.waiting.len() / 2 {
-            self.waiting.drain(..self.sent);
-            self.sent = 0;
-        }
-        message.append_to(&mut self.waiting);
+        self.outbox.push(message);
     }
 
     fn waiting(&self) -> usize {
-        self.waiting.len() - self.sent
+        self.outbox.rest().len()
     }
 
     fn flush(&mut self) -> io::Result<usize> {
-        let before = self.sent;
+        let before = self.waiting();
         while self.waiting() > 0 {
-            match self.socket.write(&self.waiting[self.sent..]) {
-                Ok(octets) => self.sent += octets,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(self.sent - before),
+            match self.socket.write(self.outbox.rest()) {
+                Ok(octets) => self.outbox.take(octets),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
         }
-        let flushed = self.sent - before;
-        self.waiting.clear();
-        self.waiting.shrink_to(Self::KEPT);
-        self.sent = 0;
-        Ok(flushed)
+        Ok(before - self.waiting())
     }
 
-    fn finish(&self) -> io::Result<()> {
+    fn finish(&mut self) -> io::Result<()> {
         self.socket.shutdown(Shutdown::Write)
     }
 }

@@ -11,18 +11,22 @@ pub(crate) enum Token {
     Reload,
     /// A listening socket, by its number.
     Listener(u32),
+    /// A socket for port mappings, by its number.
+    PortMapper(u32),
     Connection(SessionId),
 }
 
 const LISTENERS: u64 = 1 << 32;
 const STOP: u64 = 2 << 32;
 const RELOAD: u64 = 3 << 32;
+const PORT_MAPPERS: u64 = 4 << 32;
 
 impl From<Token> for u64 {
     fn from(token: Token) -> Self {
         match token {
             Token::Connection(id) => id.0.into(),
             Token::Listener(number) => LISTENERS + Self::from(number),
+            Token::PortMapper(number) => PORT_MAPPERS + Self::from(number),
             Token::Stop => STOP,
             Token::Reload => RELOAD,
         }
@@ -34,6 +38,7 @@ impl From<u64> for Token {
         match number {
             STOP => Self::Stop,
             RELOAD => Self::Reload,
+            mapper @ PORT_MAPPERS.. => Self::PortMapper(mapper as u32),
             listener @ LISTENERS.. => Self::Listener(listener as u32),
             connection => Self::Connection(SessionId(connection as u32)),
         }
@@ -48,8 +53,8 @@ mod tests {
     fn a_token_comes_back_as_it_was_given() {
         let numbers = [0, 1, u32::MAX];
         let connections = numbers.map(|number| Token::Connection(SessionId(number)));
-        let listeners = numbers.map(Token::Listener);
-        for token in [Token::Stop, Token::Reload].into_iter().chain(listeners).chain(connections) {
+        let sockets = numbers.map(Token::Listener).into_iter().chain(numbers.map(Token::PortMapper));
+        for token in [Token::Stop, Token::Reload].into_iter().chain(sockets).chain(connections) {
             assert_eq!(Token::from(u64::from(token)), token);
         }
     }

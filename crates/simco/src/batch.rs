@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{AgentId, Body, Message, Pid, Refusal, Request, Rule, Shortage, Tid};
+use crate::{AgentId, Body, Message, Pid, PortMapping, Refusal, Request, Rule, Shortage, Tid};
 
 /// A connection to the middlebox, as long as it lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,6 +133,8 @@ pub(crate) struct Asked {
     pub agent: AgentId,
     pub tid: Tid,
     pub request: Request,
+    /// More than the protocol has words for.
+    pub mapping: Option<PortMapping>,
 }
 
 impl Default for Batch {
@@ -254,8 +256,8 @@ impl Batch {
         Some((cause, said))
     }
 
-    /// Counts what has been done.
-    pub(crate) fn count(&mut self, work: u64) {
+    /// Counts work that has been done, here or for it: what the layers below do for a session is work as well.
+    pub fn count(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }
 

@@ -68,7 +68,7 @@ pub use quota::{Quota, Shortage};
 pub use recorded::Recorded;
 pub use refusal::Refusal;
 pub use reply::{DisabledRule, EnabledRule, Granted, Reply};
-pub use request::{Enable, Request};
+pub use request::{Enable, PortMapping, Request};
 pub use rule::{Action, Binding, Rule};
 pub use secret::{Nonces, Secret, SecretError, SharedSecret, SharedSecrets};
 pub use tuple::{AddressTuple, Addresses, IpVersion, Location};

@@ -152,6 +152,13 @@ impl Middlebox {
         }
     }
 
+    /// The layers below have proved who is at the other end, before the first message: TLS does so after it has begun.
+    pub fn identify(&mut self, id: SessionId, agent: String) {
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.identify(agent);
+        }
+    }
+
     /// The connection is lost. Its session ends, its rules live on. RFC 3989 sections 2.2.3 and 2.2.4.
     pub fn disconnect(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };

@@ -1,10 +1,12 @@
 //! The addresses and ports that a NAT has to give away. RFC 4540 sections 8.2.3 and 8.3.3.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
-use crate::{AddressTuple, Addresses, Binding, Change, IpVersion, Location, Refusal, ReservedParity, Rule};
+use crate::{
+    AddressTuple, Addresses, Binding, Change, IpVersion, Location, PortMapping, Refusal, ReservedParity, Rule,
+};
 
 /// The translator's addresses at both sides.
 #[derive(Debug)]
@@ -111,6 +113,30 @@ impl Pool {
             }
         }
         Err(refusal)
+    }
+
+    /// The address and port that a mapping wants, if they are free; else any, unless it wants no others.
+    pub fn find_for(&self, mapping: Option<PortMapping>, wanted: Wanted) -> Result<AddressTuple, Refusal> {
+        let Some(mapping) = mapping else { return self.find(wanted) };
+        match self.suggested(mapping.outside, wanted) {
+            Some(tuple) => Ok(tuple),
+            None if mapping.is_exact => Err(Refusal::LackOfPorts),
+            None => self.find(wanted),
+        }
+    }
+
+    fn suggested(&self, outside: SocketAddr, wanted: Wanted) -> Option<AddressTuple> {
+        let WantedPorts::Range(1, ReservedParity::Any) = wanted.ports else { return None };
+        let is_wanted = |address: IpAddr| {
+            IpVersion::of(address) == wanted.version
+                && (outside.ip().is_unspecified() || outside.ip() == address)
+        };
+        let addresses =
+            self.addresses.iter().map(|(address, _)| *address).filter(|address| is_wanted(*address));
+        let mut tuples = addresses.map(|address| {
+            AddressTuple::of_host(self.location, wanted.protocol, SocketAddr::new(address, outside.port()))
+        });
+        tuples.find(|tuple| self.ports.contains(&outside.port()) && self.is_free(tuple))
     }
 
     /// True if it has an address of this version, taken or not.

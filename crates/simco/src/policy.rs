@@ -3,12 +3,13 @@
 mod succession;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use hol_base::{nearest, plain_words};
 use serde::Deserialize;
 
 use crate::quota::QuotaTable;
-use crate::{AddressTuple, Owner, Prefix, Quota};
+use crate::{AddressTuple, IpVersion, Owner, Prefix, Quota};
 
 /// An agent that the policy knows, or that owns rules of an earlier time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +51,9 @@ pub enum Right {
 /// may = ["disable", "lifetime", "status", "list"]
 /// access = "all"                  # or a list of agents, beside itself
 ///
+/// [agents.lan]
+/// hosts = ["192.168.1.0/24"]      # who asks by PCP from there is this agent; default: nobody
+///
 /// [agents.guest]
 /// may = ["list"]
 /// quota = { rules = 100 }         # beside what `[quota]` says for every agent, and the defaults of `Quota`
@@ -70,6 +74,8 @@ struct Permit {
     /// Hosts that its rules may be about; `None` is all.
     internal: Option<Vec<Prefix>>,
     external: Option<Vec<Prefix>>,
+    /// Hosts whose requests for port mappings are this agent's.
+    hosts: Vec<Prefix>,
     quota: Quota,
 }
 
@@ -127,6 +133,8 @@ struct AgentTable {
     access: Option<AccessList>,
     internal: Option<Vec<PrefixText>>,
     external: Option<Vec<PrefixText>>,
+    #[serde(default)]
+    hosts: Vec<PrefixText>,
     #[serde(default)]
     quota: QuotaTable,
 }
@@ -212,6 +220,19 @@ impl Policy {
         })
     }
 
+    /// The agent that a host is by its address: that of the longest prefix.
+    pub fn agent_at(&self, host: IpAddr) -> Option<AgentId> {
+        let host = Prefix::new(host, IpVersion::of(host).address_bits())?;
+        let covers = |agent: &AgentId| self.permit(*agent).hosts.iter().filter(|hosts| hosts.covers(&host));
+        let longest = |agent: &AgentId| covers(agent).map(Prefix::length).max();
+        self.ids().filter(|agent| covers(agent).next().is_some()).max_by_key(longest)
+    }
+
+    /// True if some host is an agent by its address.
+    pub fn knows_hosts(&self) -> bool {
+        self.ids().any(|agent| !self.permit(agent).hosts.is_empty())
+    }
+
     /// The agent's name, as an attribute of its rules.
     pub fn name(&self, agent: AgentId) -> Owner {
         Owner::new(self.permit(agent).name.clone())
@@ -288,7 +309,15 @@ impl Permit {
     fn nothing(name: &str) -> Self {
         let accesses = Accesses::Agents(Vec::new());
         let (may, quota) = (Vec::new(), Quota::default());
-        Self { name: name.to_owned(), may, accesses, internal: None, external: None, quota }
+        Self {
+            name: name.to_owned(),
+            may,
+            accesses,
+            internal: None,
+            external: None,
+            hosts: Vec::new(),
+            quota,
+        }
     }
 }
 
@@ -318,6 +347,7 @@ impl AgentTable {
             accesses,
             internal: prefixes(&self.internal),
             external: prefixes(&self.external),
+            hosts: self.hosts.iter().map(|text| text.0).collect(),
             quota: self.quota.over(quota),
         })
     }

@@ -1,9 +1,12 @@
 //! Requests: what an agent sends. RFC 4540 sections 5.2 and 5.3.
 
+use std::net::SocketAddr;
+
 use crate::attribute::{Attributes, Sink};
 use crate::header::sub_type;
 use crate::{
-    AddressTuple, Challenge, Gid, Lifetime, ParseError, PerParameters, Pid, PrrParameters, Token, Version,
+    AddressTuple, Addresses, Challenge, Gid, Lifetime, ParseError, PerParameters, Pid, PrrParameters, Token,
+    Version,
 };
 
 /// A request of the agent.
@@ -82,6 +85,27 @@ pub struct Enable {
     pub external: AddressTuple,
     /// For how long.
     pub lifetime: Lifetime,
+}
+
+/// What an agent within the middlebox asks of a PER request beyond what RFC 4540 has words for: that it is a port mapping as
+/// PCP has them (RFC 6887). Data passes both ways then, also if the external host is a wildcard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortMapping {
+    /// What a NAT is to give to it outside, if that is free; port 0 and the unspecified address are any.
+    pub outside: SocketAddr,
+    /// That or nothing.
+    pub is_exact: bool,
+}
+
+impl PortMapping {
+    /// True if this tuple is what it wants outside, or if it may be any.
+    pub(crate) fn admits(&self, tuple: &AddressTuple) -> bool {
+        let Addresses::Full { address, port, .. } = tuple.addresses else { return false };
+        let (wanted, wanted_port) = (self.outside.ip(), self.outside.port());
+        let is_wanted =
+            (wanted.is_unspecified() || wanted == address) && (wanted_port == 0 || wanted_port == port);
+        is_wanted || !self.is_exact
+    }
 }
 
 impl Enable {

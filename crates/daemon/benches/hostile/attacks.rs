@@ -1,16 +1,18 @@
 //! What an agent that means harm does.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 
 use hol_simco::{AddressTuple, Body, Location, Request};
 
 use crate::peer::{Peer, octets, pdr, per, tuple};
+use crate::server::Server;
 
 /// One of the attacks; its size is divided by the second argument.
 pub struct Attack {
     pub name: &'static str,
-    pub run: fn(SocketAddr, usize) -> String,
+    pub run: fn(&Server, usize) -> String,
 }
 
 pub const ALL: &[Attack] = &[
@@ -21,6 +23,7 @@ pub const ALL: &[Attack] = &[
     Attack { name: "wide-beside-blocks", run: wide_beside_blocks },
     Attack { name: "fan-out", run: fan_out },
     Attack { name: "listeners", run: listeners },
+    Attack { name: "handshakes", run: handshakes },
 ];
 
 /// 10.x.y.z, so that each number is another host.
@@ -50,28 +53,28 @@ fn ask(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
 }
 
 /// 9,600 times 4,096 ports at one end.
-fn port_ranges(address: SocketAddr, scale: usize) -> String {
-    let peer = &mut Peer::connect(address, "attacker");
+fn port_ranges(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
     let granted = ask(peer, (0..9600 / scale).map(|n| per(internal(n, 1025, 4096), external(0, 1))));
     format!("{granted} rules of 4,096 ports")
 }
 
 /// The same at both ends.
-fn parallel_ranges(address: SocketAddr, scale: usize) -> String {
-    let peer = &mut Peer::connect(address, "attacker");
+fn parallel_ranges(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
     let granted = ask(peer, (0..960 / scale).map(|n| per(internal(n, 1025, 512), external(2049, 512))));
     format!("{granted} rules of 512 pairs of ports")
 }
 
 /// A combination of prefix lengths each; then somebody else wants another one.
-fn shapes(address: SocketAddr, _: usize) -> String {
-    let peer = &mut Peer::connect(address, "attacker");
+fn shapes(server: &Server, _: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
     let shaped = |n: usize| {
         let a0 = AddressTuple { prefix_length: 8 + (n / 8) as u8, ..internal(0, 5004, 1) };
         per(a0, AddressTuple { prefix_length: 8 + (n % 8) as u8, ..external(0, 1) })
     };
     let granted = ask(peer, (0..64).map(shaped));
-    let other = &mut Peer::connect(address, "innocent");
+    let other = &mut Peer::connect(server.address, "innocent");
     let a3 = AddressTuple { prefix_length: 24, ..external(0, 1) };
     let gets = ask(other, std::iter::once(per(internal(1, 5004, 1), a3)));
     assert_eq!(gets, 1, "another agent gets no combination of its own");
@@ -79,14 +82,14 @@ fn shapes(address: SocketAddr, _: usize) -> String {
 }
 
 /// 16 MB of PRL, when there are more rules than a list can have.
-fn lists(address: SocketAddr, scale: usize) -> String {
-    let peer = &mut Peer::connect(address, "attacker");
+fn lists(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
     let held = ask(peer, (0..9000).map(|n| per(internal(n, 5004, 1), external(0, 1))));
     let count = 2_000_000 / scale;
     let mut writer = peer.socket.try_clone().expect("a socket");
     let writing = thread::spawn(move || {
         let lists = octets(Request::Prl).repeat(10_000);
-        (0..count / 10_000).for_each(|_| std::io::Write::write_all(&mut writer, &lists).expect("it listens"));
+        (0..count / 10_000).for_each(|_| writer.write_all(&lists).expect("it listens"));
     });
     peer.swallow(count / 10_000 * 10_000 * 8);
     writing.join().expect("all is said");
@@ -94,8 +97,8 @@ fn lists(address: SocketAddr, scale: usize) -> String {
 }
 
 /// Wide PERs, when 49,000 PDRs are about other ports: as many as the quota of elements allows.
-fn wide_beside_blocks(address: SocketAddr, scale: usize) -> String {
-    let peer = &mut Peer::connect(address, "attacker");
+fn wide_beside_blocks(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
     let blocked = ask(peer, (0..49_000 / scale).map(|n| pdr(internal(n, 9, 1), external(9, 1))));
     let wide = |n: usize| {
         let a0 = AddressTuple { prefix_length: 8, ..internal(0, 10 + n as u16, 1) };
@@ -106,10 +109,10 @@ fn wide_beside_blocks(address: SocketAddr, scale: usize) -> String {
 }
 
 /// One PDR that ends 99,000 rules, which 400 sessions are told of; half of them do not listen.
-fn fan_out(address: SocketAddr, scale: usize) -> String {
-    let peer = &mut Peer::connect(address, "attacker");
+fn fan_out(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
     let held = ask(peer, (0..99_000 / scale).map(|n| per(internal(n, 5004, 1), external(0, 1))));
-    let sessions: Vec<Peer> = (0..400 / scale).map(|_| Peer::connect(address, "watcher")).collect();
+    let sessions: Vec<Peer> = (0..400 / scale).map(|_| Peer::connect(server.address, "watcher")).collect();
     let count = sessions.len();
     let reading: Vec<_> =
         sessions.into_iter().enumerate().map(|(n, peer)| listen(peer, n % 2 == 0)).collect();
@@ -129,15 +132,31 @@ fn listen(mut peer: Peer, listens: bool) -> Option<Peer> {
     }
     thread::spawn(move || {
         let mut piece = vec![0; 1 << 16];
-        while std::io::Read::read(&mut peer.socket, &mut piece).is_ok_and(|count| count > 0) {}
+        while peer.socket.read(&mut piece).is_ok_and(|count| count > 0) {}
     });
     None
 }
 
 /// PERs that 4,000 sessions are told of.
-fn listeners(address: SocketAddr, scale: usize) -> String {
-    let sessions: Vec<Peer> = (0..4000 / scale).map(|_| Peer::connect(address, "watcher")).collect();
-    let peer = &mut Peer::connect(address, "attacker");
+fn listeners(server: &Server, scale: usize) -> String {
+    let sessions: Vec<Peer> = (0..4000 / scale).map(|_| Peer::connect(server.address, "watcher")).collect();
+    let peer = &mut Peer::connect(server.address, "attacker");
     let granted = ask(peer, (0..2000 / scale).map(|n| per(internal(n, 5004, 1), external(0, 1))));
     format!("{granted} rules that {} sessions are told of", sessions.len())
+}
+
+/// Handshakes of TLS that the other side begins, 64 at a time, and does not go on with.
+fn handshakes(server: &Server, scale: usize) -> String {
+    let hello = server.client_hello();
+    let (mut open, mut answer) = (Vec::new(), [0; 1 << 14]);
+    for _ in 0..6400 / scale / 64 {
+        let mut some: Vec<TcpStream> =
+            (0..64).map(|_| TcpStream::connect(server.protected).expect("it listens")).collect();
+        some.iter_mut().for_each(|socket| socket.write_all(&hello).expect("it is there"));
+        for socket in &mut some {
+            assert!(socket.read(&mut answer).expect("an answer") > 0);
+        }
+        open.extend(some);
+    }
+    format!("{} handshakes begun", open.len())
 }

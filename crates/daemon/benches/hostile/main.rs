@@ -5,6 +5,8 @@
 //! policy has no quotas but the usual ones.
 
 mod attacks;
+#[path = "../../tests/certificates/mod.rs"]
+mod certificates;
 #[path = "../serve/network.rs"]
 mod network;
 mod peer;
@@ -49,7 +51,7 @@ fn suffer(attack: &Attack, is_test: bool) -> bool {
     let server = Server::start();
     let victim = Victim::start(server.address, server.processor_clock());
     let start = peer::now();
-    let outcome = (attack.run)(server.address, if is_test { 50 } else { 1 });
+    let outcome = (attack.run)(&server, if is_test { 50 } else { 1 });
     let passed = peer::now().since(start);
     let (times, memory) = (victim.stop(), server.peak_memory());
     println!("{}: {outcome}, over after {passed}", attack.name);

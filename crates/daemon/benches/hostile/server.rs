@@ -7,9 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use hol_agent::cryptography;
 use hol_base::Duration;
-use hol_daemon::{Daemon, FilterKind, Level, Log, Settings};
+use hol_daemon::{Daemon, FilterKind, Level, Log, Settings, TlsSettings};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
+use crate::certificates::Authority;
 use crate::peer::SECRETS;
 
 /// The argument that makes this program the daemon.
@@ -36,7 +39,12 @@ pub fn run() {
     fs::write(&policy, POLICY).expect("room");
     fs::write(&secrets, SECRETS).expect("room");
     fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let authority = Authority::new(directory.path(), "authority");
+    let (certificate, key) = authority.certify("localhost");
+    let agents = Some(authority.certificate);
     let settings = Settings {
+        listen_tls: vec!["127.0.0.1:0".parse().expect("an address")],
+        tls: TlsSettings { certificate: Some(certificate), key: Some(key), agents },
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         filter: FilterKind::Nftables,
         policy: Some(policy),
@@ -46,7 +54,7 @@ pub fn run() {
     };
     let log = Log::new(Level::Error, Box::new(std::io::stderr()));
     let mut daemon = settings.open(log).expect("the namespace is ours");
-    let tell = |daemon: &Daemon| println!("{}", daemon.addresses().next().expect("it listens").address);
+    let tell = |daemon: &Daemon| daemon.addresses().for_each(|at| println!("{}", at.address));
     daemon.run(std::io::stdin(), tell).expect("it serves");
 }
 
@@ -54,6 +62,8 @@ pub fn run() {
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
+    /// Where it listens for TLS.
+    pub protected: SocketAddr,
 }
 
 impl Server {
@@ -62,10 +72,23 @@ impl Server {
         let mut command = Command::new(program);
         let command = command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
-        let mut line = String::new();
-        let out = child.stdout.as_mut().expect("it is a pipe");
-        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
-        Self { child, address: line.trim().parse().expect("an address") }
+        let out = BufReader::new(child.stdout.take().expect("it is a pipe"));
+        let mut lines = out.lines().map(|line| line.expect("it says where it listens"));
+        let mut next = || lines.next().expect("two lines").parse().expect("an address");
+        let (address, protected) = (next(), next());
+        Self { child, address, protected }
+    }
+
+    /// What begins a handshake of TLS. It may be said as often as one likes.
+    pub fn client_hello(&self) -> Vec<u8> {
+        let builder =
+            ClientConfig::builder_with_provider(cryptography()).with_safe_default_protocol_versions();
+        let config = builder.expect("ring has them").with_root_certificates(RootCertStore::empty());
+        let name = "localhost".try_into().expect("a name");
+        let client = ClientConnection::new(config.with_no_client_auth().into(), name);
+        let mut octets = Vec::new();
+        client.expect("a client").write_tls(&mut octets).expect("there is room");
+        octets
     }
 
     /// What it has used of a processor, in user and kernel mode: proc(5), `schedstat`.

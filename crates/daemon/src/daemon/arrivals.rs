@@ -1,19 +1,23 @@
 //! What arrives: agents, and what they say.
 
 use std::io;
-use std::net::SocketAddr;
 
 use hol_base::Time;
 use hol_simco::{SessionId, Underlay};
 
 use super::Daemon;
+use crate::Transport;
 use crate::connection::{Connection, Over};
-use crate::line::{Heard, Line};
-use crate::log::Level;
+use crate::line::Heard;
+use crate::listen::Arrival;
+use crate::log::{Field, Level};
+use crate::port_mapping::PortMapper;
 
 impl Daemon {
     /// Octets that are heard of a connection in a turn: then it is another's turn.
     const MOST_HEARD: usize = 16 * Self::PIECE;
+    /// What it costs to find that a handshake is in vain, in units of about a nanosecond.
+    const REFUSED_HANDSHAKE: u64 = 500_000;
     /// Agents that are accepted in a turn.
     const MOST_ACCEPTED: usize = 64;
 
@@ -27,9 +31,9 @@ impl Daemon {
                 return listeners.pause(now, &self.poller);
             }
             match listeners.accept(number) {
-                Ok(Some((line, peer))) => {
+                Ok(Some(arrival)) => {
                     idle.into_iter().for_each(|id| self.remove(now, id, &Over::Displaced));
-                    self.admit(now, line, peer);
+                    self.admit(now, arrival);
                 }
                 Ok(None) => return Ok(()),
                 Err(error) => {
@@ -42,13 +46,18 @@ impl Daemon {
         Ok(())
     }
 
-    fn admit(&mut self, now: Time, line: Box<dyn Line>, peer: SocketAddr) {
+    fn admit(&mut self, now: Time, Arrival { listen, line, peer }: Arrival) {
         self.metrics.numbers().accepted += 1;
-        let id = self.middlebox.connect(now, Underlay::plain(line.framing()));
+        let is_secure = listen.is_protected || listen.transport == Transport::Tls;
+        let id = self.middlebox.connect(now, Underlay { is_secure, ..Underlay::plain(line.framing()) });
         self.log.write(now, Level::Debug, "connected", &[("session", &id.0), ("peer", &peer)]);
         if let Err(error) = self.connections.add(id, Connection::new(line, peer), &self.poller) {
             self.log.write(now, Level::Warn, "not-accepted", &[("reason", &error)]);
             self.middlebox.disconnect(id);
+        } else if listen.transport == Transport::Tls
+            && let Some(oldest) = self.handshakes.begin(id)
+        {
+            self.remove(now, oldest, &Over::Displaced);
         }
     }
 
@@ -65,16 +74,41 @@ impl Daemon {
             }
             self.batch.begin_share();
             self.hear_one(now, id);
+            self.connections.note_to_write(id);
             let is_behind = self.middlebox.is_behind(id);
-            if let Some(connection) = self.connections.get_mut(id) {
-                connection.is_behind = is_behind;
-            }
-            if is_behind && !self.batch.is_full() {
+            let Some(connection) = self.connections.get_mut(id) else { continue };
+            connection.is_behind = is_behind || connection.has_rest();
+            let has_rest = connection.has_rest();
+            if self.batch.is_full() {
+                // What has been asked for is answered first; what no socket tells of is heard then.
+                to_wait.extend(has_rest.then_some(id));
+            } else if is_behind || has_rest {
                 // It has had its share, and may have another one when the others have had theirs.
                 self.connections.note_ready(id);
             }
         }
         to_wait.into_iter().for_each(|id| self.connections.note_ready(id));
+    }
+
+    /// Hears hosts that want port mappings, together as much as an agent in a turn. Datagrams beyond wait in the kernel.
+    pub(super) fn hear_hosts(&mut self, now: Time) -> io::Result<()> {
+        let Some(mapper) = &mut self.mapper else { return Ok(()) };
+        self.batch.begin_share();
+        let mut count = 0;
+        while count < PortMapper::MOST_HEARD
+            && self.batch.has_room()
+            && let Some(&number) = self.asking.first()
+        {
+            count += 1;
+            let heard = mapper.hear(now, number, &mut self.buffer, &mut self.middlebox, &mut self.batch);
+            // That a host could not be reached is told here as well, and is no matter.
+            if !heard.unwrap_or(true) {
+                self.asking.remove(&number);
+            }
+        }
+        // The poller tells of those that have more to say.
+        self.asking.clear();
+        Ok(())
     }
 
     /// Hears what a connection has said before and has to say now.
@@ -89,14 +123,37 @@ impl Daemon {
                     self.metrics.numbers().received += octets.len() as u64;
                     self.middlebox.receive(now, id, octets, &mut self.batch);
                 }
+                Ok(Heard::Work(work)) => self.batch.count(work),
+                Ok(Heard::Names(names)) => self.identify(id, names),
                 Ok(Heard::Nothing) => return,
                 Ok(Heard::End) if connection.is_open() => {
                     self.middlebox.disconnect(id);
                     return self.connections.close(id);
                 }
                 Ok(Heard::End) => return self.remove(now, id, &Over::Closed),
+                Err(error) if self.handshakes.has(id) => return self.refuse_handshake(now, id, error),
                 Err(error) => return self.remove(now, id, &error.into()),
             }
         }
+    }
+
+    /// The handshake is over. Of the names that the other side has proved, the first counts that the policy knows.
+    fn identify(&mut self, id: SessionId, mut names: Vec<String>) {
+        self.handshakes.end(id);
+        let policy = self.middlebox.policy();
+        let known = names.iter().position(|name| policy.agent(name).is_some()).unwrap_or(0);
+        if known < names.len() {
+            self.middlebox.identify(id, names.swap_remove(known));
+        }
+    }
+
+    fn refuse_handshake(&mut self, now: Time, id: SessionId, error: io::Error) {
+        self.batch.count(Self::REFUSED_HANDSHAKE);
+        self.metrics.numbers().refused_handshakes += 1;
+        if let Some(peer) = self.connections.get_mut(id).map(|connection| connection.peer) {
+            let fields: [Field<'_>; 2] = [("peer", &peer.ip()), ("reason", &error)];
+            self.log.write_seldom(now, Level::Warn, "handshake-refused", &fields);
+        }
+        self.remove(now, id, &Over::Unproved(error));
     }
 }

@@ -1,4 +1,4 @@
-//! Policy and secrets are read again, while sessions and rules go on.
+//! Policy, secrets and certificates are read again, while sessions and rules go on.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub(super) struct Reload {
 }
 
 impl Daemon {
-    /// From now on reads the policy and the secrets of these settings again whenever one of the signals comes.
+    /// From now on reads the policy, the secrets and the certificates of these settings again whenever one of the signals comes.
     pub fn reload_on(&mut self, signals: Signals, settings: &Settings) -> io::Result<()> {
         self.poller.add(&signals, Token::Reload, Interest::Read)?;
         self.reload = Some(Reload { signals, settings: settings.clone() });
@@ -29,10 +29,13 @@ impl Daemon {
     pub(super) fn reload(&mut self, now: Time) -> io::Result<()> {
         let Some(Reload { signals, settings }) = &mut self.reload else { return Ok(()) };
         signals.take()?;
-        let read = settings.access().and_then(|(policy, authentication)| {
+        let access = settings.tls().and_then(|tls| Ok((tls, settings.access()?)));
+        let read = access.and_then(|(tls, (policy, authentication))| {
             let path = settings.policy.clone().or(settings.secrets.clone()).unwrap_or_default();
             let ruled = self.middlebox.rule_by(policy, authentication);
-            ruled.map_err(|source| SetupError::Policy { path, source })
+            ruled.map_err(|source| SetupError::Policy { path, source })?;
+            self.listeners.iter_mut().for_each(|listeners| listeners.speak(tls.clone()));
+            Ok(())
         });
         match read {
             Ok(()) => self.log.write(now, Level::Info, "reloaded", &[]),

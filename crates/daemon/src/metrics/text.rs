@@ -22,6 +22,8 @@ pub(super) fn of(numbers: &Numbers) -> String {
     for (sub_type, count) in &numbers.refused_sessions {
         text.value(&format!("simco_refused_sessions_total{{result=\"0x03{sub_type:02X}\"}}"), *count);
     }
+    let handshakes = "TLS handshakes that came to nothing";
+    text.one("simco_refused_handshakes_total", "counter", handshakes, numbers.refused_handshakes);
     text.head("simco_shortages_total", "counter", "Requests beyond a quota, or beyond what there is");
     for (what, count) in &numbers.shortages {
         text.value(&format!("simco_shortages_total{{what=\"{what}\"}}"), *count);

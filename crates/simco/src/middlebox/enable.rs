@@ -7,7 +7,7 @@ use super::tuples::has_wildcard_but_protocol;
 use crate::nat::{Wanted, WantedPorts};
 use crate::{
     Action, AddressTuple, Addresses, AgentId, Batch, Binding, Capabilities, Change, Direction, Enable, Gid,
-    IpVersion, Pid, PortParity, Refusal, Reply, ReservedParity, Right, Rule, work,
+    IpVersion, Pid, PortMapping, PortParity, Refusal, Reply, ReservedParity, Right, Rule, work,
 };
 
 impl Middlebox {
@@ -18,14 +18,18 @@ impl Middlebox {
         agent: AgentId,
         enable: Enable,
         gid: Option<Gid>,
+        mapping: Option<PortMapping>,
         batch: &mut Batch,
     ) -> Result<Reply, Refusal> {
         self.authorize_for(agent, Right::Enable)?;
         self.check_group(agent, gid)?;
+        if mapping.is_none() {
+            check_direction(&enable)?;
+        }
         self.check_enable(now, agent, &enable, batch)?;
         let lifetime = self.grant(enable.lifetime)?;
         self.make_room(agent, batch)?;
-        let binding = self.bind(&enable)?;
+        let binding = self.bind(&enable, mapping)?;
         let pid = self.rules.unused_pid();
         let gid = gid.unwrap_or(Gid(pid.0));
         let action = enable_with(&enable, gid, binding);
@@ -47,6 +51,7 @@ impl Middlebox {
             return Err(Refusal::Inconsistent);
         };
         self.check_access(agent, &reserved)?;
+        check_direction(&enable)?;
         self.check_enable(now, agent, &enable, batch)?;
         if let Some(outside) = binding.outside {
             check_hosts(&enable, binding.inside.is_some())?;
@@ -75,11 +80,8 @@ impl Middlebox {
         enable: &Enable,
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
-        let Enable { parameters, internal, external, lifetime: _ } = enable;
+        let Enable { internal, external, .. } = enable;
         self.check_tuples(agent, internal, external)?;
-        if parameters.direction == Direction::BiDirectional && has_wildcard_but_protocol(internal, external) {
-            return Err(Refusal::Inconsistent);
-        }
         let (is_disabled, looks) = self.rules.are_disabled(now, internal, external);
         batch.count(work::LOOK * looks);
         let is_swept = self.sweeps.iter().any(|(_, sweep)| sweep.is_about(internal, external));
@@ -95,11 +97,12 @@ impl Middlebox {
     }
 
     /// Addresses of a NAT for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
-    fn bind(&self, enable: &Enable) -> Result<Binding, Refusal> {
+    fn bind(&self, enable: &Enable, mapping: Option<PortMapping>) -> Result<Binding, Refusal> {
         let Enable { parameters, internal, external, lifetime: _ } = enable;
         let capabilities = self.config.capabilities;
         if !self.translates(external.ip_version()) {
-            return Ok(Binding::default());
+            let is_possible = mapping.is_none_or(|mapping| mapping.admits(internal));
+            return if is_possible { Ok(Binding::default()) } else { Err(Refusal::LackOfAddresses) };
         }
         let is_twice = capabilities.include(Capabilities::TWICE_NAT);
         check_hosts(enable, is_twice)?;
@@ -108,10 +111,17 @@ impl Middlebox {
         let outside = wanted(external.ip_version(), internal, parameters.parity);
         let inside = wanted(internal.ip_version(), external, parameters.parity);
         Ok(Binding {
-            outside: Some(self.nat.outside.find(outside)?),
+            outside: Some(self.nat.outside.find_for(mapping, outside)?),
             inside: if is_twice { Some(self.nat.inside.find(inside)?) } else { None },
         })
     }
+}
+
+/// RFC 4540 section 8.3.1: what passes both ways names single hosts and ports.
+fn check_direction(Enable { parameters, internal, external, .. }: &Enable) -> Result<(), Refusal> {
+    let is_wide =
+        parameters.direction == Direction::BiDirectional && has_wildcard_but_protocol(internal, external);
+    if is_wide { Err(Refusal::Inconsistent) } else { Ok(()) }
 }
 
 fn enable_with(enable: &Enable, gid: Gid, binding: Binding) -> Action {

@@ -18,7 +18,7 @@ impl Middlebox {
         let tid = header.tid;
         match (check(header, &octets[Header::LENGTH..], session.is_established()), agent) {
             (Ok(request), Some(agent)) if !is_session_control(header.sub_type) => {
-                self.transact(now, Asked { session: id, agent, tid, request }, batch);
+                self.transact(now, Asked { session: id, agent, tid, request, mapping: None }, batch);
             }
             (outcome, agent) => {
                 batch.begin(Cause::Session);

@@ -74,6 +74,11 @@ impl Session {
         Self { state: State::Closed, underlay, framer, notifications: 0, deadline: None }
     }
 
+    /// The layers below say who is there.
+    pub fn identify(&mut self, agent: String) {
+        self.underlay.agent = Some(agent);
+    }
+
     /// The agent, if the session is open.
     pub fn agent(&self) -> Option<AgentId> {
         match self.state {

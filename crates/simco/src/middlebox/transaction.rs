@@ -7,11 +7,28 @@ use crate::accounts::Claim;
 use crate::batch::{Asked, Cause, Step};
 use crate::rules::Rules;
 use crate::{
-    AgentId, Batch, Body, Change, Lifetime, Message, Notice, Notification, Output, Pid, Refusal, Reply,
-    Request, Right, Rule, SessionId, Shortage, work,
+    AgentId, Batch, Body, Change, Lifetime, Message, Notice, Notification, Output, Pid, PortMapping, Refusal,
+    Reply, Request, Right, Rule, SessionId, Shortage, Tid, work,
 };
 
 impl Middlebox {
+    /// Takes a request of an open session whose agent is within this process: as if it had been received, but that PER may be
+    /// a [`PortMapping`].
+    pub fn ask(
+        &mut self,
+        now: Time,
+        session: SessionId,
+        tid: Tid,
+        request: Request,
+        mapping: Option<PortMapping>,
+        batch: &mut Batch,
+    ) {
+        self.end_rules(now, batch);
+        if let Some(agent) = self.agent(session) {
+            self.transact(now, Asked { session, agent, tid, request, mapping }, batch);
+        }
+    }
+
     /// Carries out a request of an open session.
     pub(super) fn transact(&mut self, now: Time, asked: Asked, batch: &mut Batch) {
         let here = batch.here();
@@ -26,14 +43,14 @@ impl Middlebox {
     fn carry_out(
         &mut self,
         now: Time,
-        &Asked { session, agent, ref request, .. }: &Asked,
+        &Asked { session, agent, ref request, mapping, .. }: &Asked,
         batch: &mut Batch,
     ) -> Result<Reply, Refusal> {
         match *request {
             Request::Prr { parameters, lifetime, gid } => {
                 self.reserve(now, agent, parameters, lifetime, gid, batch)
             }
-            Request::Per { enable, gid } => self.enable(now, agent, enable, gid, batch),
+            Request::Per { enable, gid } => self.enable(now, agent, enable, gid, mapping, batch),
             Request::Pea { enable, pid } => self.enable_reserved(now, agent, enable, pid, batch),
             Request::Pdr { internal, external, lifetime } => {
                 let (reply, sweep) = self.disable(now, agent, (internal, external), lifetime, batch)?;

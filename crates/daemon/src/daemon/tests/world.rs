@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use hol_agent::nonces;
 use hol_base::{Duration, Time};
@@ -14,6 +15,7 @@ use hol_simco::{
     Unauthenticated, length_of,
 };
 use hol_system::{Events, Interest, Poller};
+use rustls::ServerConfig;
 
 use super::super::Daemon;
 use crate::clock::Clock;
@@ -40,6 +42,8 @@ pub struct Plan {
     /// Whom it asks who they are, and how it knows.
     pub authentication: Box<dyn Authentication>,
     pub config: Config,
+    /// How TLS is spoken, if `transport` is that.
+    pub tls: Option<Arc<ServerConfig>>,
 }
 
 impl Default for Plan {
@@ -52,6 +56,7 @@ impl Default for Plan {
             journal: None,
             authentication: Box::new(Unauthenticated),
             config: Config::firewall(Lifetime(3600)),
+            tls: None,
         }
     }
 }
@@ -66,12 +71,16 @@ impl Plan {
     /// One that has not begun.
     pub fn daemon(self) -> Daemon {
         let middlebox = Middlebox::new(self.config, self.policy, self.authentication).unwrap();
-        let listen = Listen { transport: self.transport, address: "127.0.0.1:0".parse().unwrap() };
+        let listen = Listen {
+            transport: self.transport,
+            address: "127.0.0.1:0".parse().unwrap(),
+            is_protected: false,
+        };
         let clock = Clock::start();
         let ledger = Ledger::new(clock, self.filter, self.journal);
         let log = Log::new(Level::Error, Box::new(io::sink()));
         let poller = Poller::new().unwrap();
-        let listeners = Listeners::open(&[listen], &poller).unwrap();
+        let listeners = Listeners::open(&[listen], None, self.tls, &poller).unwrap();
         Daemon::new(clock, poller, listeners, None, middlebox, ledger, self.limits, log).unwrap()
     }
 }

@@ -1,0 +1,147 @@
+//! Certificates and keys from files, and TLS with them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::TLS13;
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::secrets::{SecretFileError, read_secrets};
+
+/// Why files are of no use for TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file cannot be read.
+    #[error("{}: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is not PEM, or has no certificate.
+    #[error("{}: there is no certificate in it ({problem}); it has to be PEM: -----BEGIN CERTIFICATE-----", .path.display())]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: pem::Error,
+    },
+    /// It is not PEM, or has no key.
+    #[error("{}: there is no private key in it ({problem}); it has to be PEM: -----BEGIN PRIVATE KEY-----", .path.display())]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: pem::Error,
+    },
+    /// Others may know the key.
+    #[error(transparent)]
+    Key(#[from] SecretFileError),
+    /// The certificate and the key do not belong together, or are of a kind that nobody uses.
+    #[error("{}: {problem}; is the key that of the first certificate?", .path.display())]
+    Unusable {
+        /// The file of the certificates.
+        path: PathBuf,
+        /// What is wrong.
+        problem: rustls::Error,
+    },
+    /// Nobody can be certified by that.
+    #[error("{}: {problem}; it has to have the certificates of those who certify others", .path.display())]
+    NoAuthority {
+        /// The file of the authorities.
+        path: PathBuf,
+        /// What is wrong.
+        problem: rustls::Error,
+    },
+}
+
+/// How TLS is spoken: version 1.3 (RFC 8446), with the cryptography of `ring`.
+pub fn cryptography() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// The certificates of a file, in PEM; the first is that of its owner.
+pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let text =
+        fs::read(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })?;
+    let none = |problem| CertificateError::NoCertificate { path: path.to_owned(), problem };
+    let certificates: Vec<_> =
+        CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(none)?;
+    if certificates.is_empty() { Err(none(pem::Error::NoItemsFound)) } else { Ok(certificates) }
+}
+
+/// The private key of a file, in PEM, that nobody but its owner may access.
+pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
+    let text = read_secrets(path)?;
+    PrivateKeyDer::from_pem_slice(text.as_bytes())
+        .map_err(|problem| CertificateError::NoKey { path: path.to_owned(), problem })
+}
+
+/// Those who certify others, as a file has them.
+pub fn read_authorities(path: &Path) -> Result<RootCertStore, CertificateError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in read_certificates(path)? {
+        roots
+            .add(certificate)
+            .map_err(|problem| CertificateError::NoAuthority { path: path.to_owned(), problem })?;
+    }
+    Ok(roots)
+}
+
+/// What an agent needs for TLS.
+#[derive(Debug, Clone)]
+pub struct Tls(pub(crate) Arc<ClientConfig>);
+
+impl Tls {
+    /// Believes middleboxes that these authorities have certified, and shows a certificate, with its key, if asked who is
+    /// there.
+    pub fn read(authorities: &Path, identity: Option<(&Path, &Path)>) -> Result<Self, CertificateError> {
+        let builder = ClientConfig::builder_with_provider(cryptography());
+        let builder = builder.with_protocol_versions(&[&TLS13]).expect("ring has TLS 1.3");
+        let builder = builder.with_root_certificates(read_authorities(authorities)?);
+        let config = match identity {
+            None => builder.with_no_client_auth(),
+            Some((certificates, key)) => builder
+                .with_client_auth_cert(read_certificates(certificates)?, read_key(key)?)
+                .map_err(|problem| CertificateError::Unusable { path: certificates.to_owned(), problem })?,
+        };
+        Ok(Self(Arc::new(config)))
+    }
+}
+
+impl PartialEq for Tls {
+    /// Only what was read at once is surely the same.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Tls {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_certificate_or_no_key_is_refused_with_the_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nothing.pem");
+        let unreadable = read_authorities(&path).unwrap_err().to_string();
+        assert!(unreadable.contains("nothing.pem: "), "{unreadable}");
+        fs::write(&path, "nothing\n").unwrap();
+        let certificate = read_authorities(&path).unwrap_err().to_string();
+        assert!(certificate.contains("BEGIN CERTIFICATE"), "{certificate}");
+        let key = read_key(&path).unwrap_err().to_string();
+        assert!(key.contains("chmod 600"), "{key}");
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let key = read_key(&path).unwrap_err().to_string();
+        assert!(key.contains("BEGIN PRIVATE KEY"), "{key}");
+    }
+}

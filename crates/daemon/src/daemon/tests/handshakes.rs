@@ -1,0 +1,133 @@
+//! Handshakes of TLS that want to do harm.
+
+#[path = "../../../tests/certificates/mod.rs"]
+mod certificates;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use certificates::Authority;
+use hol_agent::{Tls, cryptography};
+use hol_base::Duration;
+use hol_simco::{Middlebox, Policy};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+
+use super::world::{Plan, World};
+use crate::handshakes::Handshakes;
+use crate::{Limits, Settings, TlsSettings, Transport};
+
+/// A daemon that speaks TLS and wants certificates, and what a client without one needs.
+fn world() -> (World, Arc<ClientConfig>) {
+    let directory = tempfile::tempdir().unwrap();
+    let authority = Authority::new(directory.path(), "authority");
+    let (certificate, key) = authority.certify("localhost");
+    let agents = Some(authority.certificate.clone());
+    let tls = TlsSettings { certificate: Some(certificate), key: Some(key), agents };
+    let tls = Settings { tls, ..Settings::default() }.tls().unwrap();
+    let policy = Policy::parse("[agents.innocent]").unwrap();
+    let world = Plan { tls, policy, transport: Transport::Tls, ..Plan::default() }.open();
+    assert!(Tls::read(&authority.certificate, None).is_ok());
+    let roots = hol_agent::read_authorities(&authority.certificate).unwrap();
+    let builder = ClientConfig::builder_with_provider(cryptography()).with_safe_default_protocol_versions();
+    (world, Arc::new(builder.unwrap().with_root_certificates(roots).with_no_client_auth()))
+}
+
+fn connect(world: &World) -> TcpStream {
+    let socket = TcpStream::connect(world.address).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket
+}
+
+/// The first octets of a handshake.
+fn hello(config: &Arc<ClientConfig>) -> (ClientConnection, Vec<u8>) {
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut client = ClientConnection::new(config.clone(), name).unwrap();
+    let mut octets = Vec::new();
+    client.write_tls(&mut octets).unwrap();
+    (client, octets)
+}
+
+#[test]
+fn many_handshakes_at_once_are_done_a_few_each_turn() {
+    let (mut world, config) = world();
+    let mut sockets: Vec<TcpStream> = (0..100).map(|_| connect(&world)).collect();
+    for socket in &mut sockets {
+        socket.write_all(&hello(&config).1).unwrap();
+    }
+    world.settle();
+    let mut answer = [0; 1 << 14];
+    assert!(sockets.iter_mut().all(|socket| socket.read(&mut answer).unwrap() > 500), "each is answered");
+    let most = world.daemon.metrics.numbers().most_work;
+    assert!((Limits::SHARE..=Limits::TURN_WORK + Limits::SHARE).contains(&most), "a turn of {most}");
+}
+
+#[test]
+fn the_oldest_of_those_who_do_not_go_on_makes_room() {
+    let (mut world, _) = world();
+    let sockets: Vec<TcpStream> = (0..Handshakes::MOST + 10).map(|_| connect(&world)).collect();
+    world.settle();
+    assert_eq!(world.daemon.connections.len(), Handshakes::MOST);
+    let gone = sockets.iter().filter(|socket| socket.peek(&mut [0]).is_ok_and(|count| count == 0)).count();
+    assert_eq!(gone, 10);
+    world.skip(Middlebox::PATIENCE);
+    // They do not hear that it is over.
+    world.skip(Duration::from_secs(2));
+    assert_eq!(world.daemon.connections.len(), 0, "nobody is waited for longer than others");
+}
+
+/// An octet at a time, as slowly as the middlebox' patience allows and no longer.
+#[test]
+fn a_handshake_that_trickles_is_waited_for_a_minute_in_all() {
+    let (mut world, config) = world();
+    let mut socket = connect(&world);
+    for octet in hello(&config).1.iter().take(70) {
+        if socket.write_all(&[*octet]).is_err() {
+            break;
+        }
+        world.skip(Duration::from_secs(1));
+    }
+    assert_eq!(world.daemon.connections.len(), 0);
+}
+
+#[test]
+fn octets_that_are_no_handshake_end_the_connection_and_are_counted() {
+    let (mut world, config) = world();
+    for octets in [b"GET / HTTP/1.1\r\n\r\n".to_vec(), hello(&config).1.repeat(2), vec![0x16; 70_000]] {
+        let mut socket = connect(&world);
+        // The kernel does not take all of it if the daemon has gone before.
+        let _ = socket.write_all(&octets);
+        world.settle();
+        let mut answer = Vec::new();
+        let end = socket.read_to_end(&mut answer);
+        assert!(end.is_ok() || end.is_err_and(|error| error.kind() != ErrorKind::WouldBlock));
+    }
+    assert_eq!(world.daemon.connections.len(), 0);
+    assert_eq!(world.daemon.metrics.numbers().refused_handshakes, 3);
+}
+
+/// TLS 1.3 lets a client finish before the server has seen that there is no certificate.
+#[test]
+fn who_shows_no_certificate_is_refused_before_a_message_is_heard() {
+    let (mut world, config) = world();
+    let (mut client, octets) = hello(&config);
+    let mut socket = connect(&world);
+    socket.write_all(&octets).unwrap();
+    let failure = loop {
+        world.turn();
+        match client.read_tls(&mut socket) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+            Err(error) => panic!("{error}"),
+        }
+        if let Err(failure) = client.process_new_packets() {
+            break failure;
+        }
+        while client.wants_write() {
+            client.write_tls(&mut socket).unwrap();
+        }
+    };
+    assert!(matches!(failure, rustls::Error::AlertReceived(_)), "{failure}");
+    assert_eq!(world.daemon.metrics.numbers().refused_handshakes, 1);
+}

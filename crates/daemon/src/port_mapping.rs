@@ -1,0 +1,434 @@
+//! PCP and NAT-PMP: hosts inside ask for port mappings, and each is a rule. RFC 6887, RFC 6886.
+//!
+//! Here is an agent within the daemon: it has a session as others have, for each agent of the policy that hosts are taken for,
+//! so what they ask for is bounded, recorded and put in force as everything else is. Who a host is, its address says.
+
+mod table;
+mod wanted;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use hol_base::Time;
+use hol_pcp::{Heard, Refusal, hear, nat_pmp, reply};
+use hol_simco::{
+    AgentId, Batch, Body, Framing, Lifetime, Message, Middlebox, Notification, Pid, Reply, Request,
+    SessionId, Tid, Underlay, Version,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use table::{Granted, Key, Table, host_of};
+use wanted::Wanted;
+
+/// Where hosts ask, and what they have.
+#[derive(Debug)]
+pub(crate) struct PortMapper {
+    sockets: Vec<UdpSocket>,
+    /// The gateway's address outside, for NAT-PMP.
+    address: Option<Ipv4Addr>,
+    /// Mappings of one host.
+    most: usize,
+    /// Since when it knows what it knows.
+    start: Time,
+    table: Table,
+    sessions: BTreeMap<AgentId, SessionId>,
+    asked: BTreeMap<Tid, Asked>,
+    last_tid: u32,
+}
+
+/// Somebody to be answered.
+#[derive(Debug, Clone, Copy)]
+struct Host {
+    socket: u32,
+    address: SocketAddr,
+}
+
+/// What the middlebox was asked for.
+#[derive(Debug)]
+struct Asked {
+    /// `None` if nobody waits for it.
+    host: Option<Host>,
+    wanted: Wanted,
+    octets: Vec<u8>,
+    agent: AgentId,
+}
+
+/// What can be said at once.
+enum Outcome {
+    Answer(Vec<u8>),
+    /// The middlebox has been asked.
+    Asked,
+}
+
+impl PortMapper {
+    /// Datagrams that are heard in a turn.
+    pub const MOST_HEARD: usize = 32;
+
+    /// Opens the sockets, of this interface if there is one.
+    pub fn open(
+        addresses: &[SocketAddr],
+        interface: Option<&str>,
+        address: Option<Ipv4Addr>,
+        most: usize,
+    ) -> Result<Self, (SocketAddr, io::Error)> {
+        let open = |at: &SocketAddr| open(*at, interface).map_err(|error| (*at, error));
+        let sockets = addresses.iter().map(open).collect::<Result<_, _>>()?;
+        let (table, sessions, asked) = Default::default();
+        Ok(Self { sockets, address, most, start: Time::ZERO, table, sessions, asked, last_tid: 0 })
+    }
+
+    /// Begins with the mappings that rules of earlier times are.
+    pub fn begin(&mut self, now: Time, middlebox: &Middlebox) {
+        self.start = now;
+        let policy = middlebox.policy();
+        for rule in middlebox.rules(now) {
+            let host = rule.ends().and_then(|(internal, _)| host_of(&internal));
+            if host.and_then(|host| policy.agent_at(host.ip())) == Some(rule.owner) {
+                self.table.restore(rule);
+            }
+        }
+    }
+
+    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sockets.iter().map(UdpSocket::as_fd)
+    }
+
+    /// Where it listens, with the ports that it was given.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.sockets.iter().filter_map(|socket| socket.local_addr().ok())
+    }
+
+    /// Hears a datagram of this socket; false if there is none.
+    pub fn hear(
+        &mut self,
+        now: Time,
+        socket: u32,
+        buffer: &mut [u8],
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) -> io::Result<bool> {
+        let (length, address) = match self.sockets[socket as usize].recv_from(buffer) {
+            Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let ip = address.ip().to_canonical();
+        self.take(now, (Host { socket, address }, ip), &buffer[..length], middlebox, batch);
+        Ok(true)
+    }
+
+    /// Answers what this host has said, or has the middlebox do it.
+    fn take(
+        &mut self,
+        now: Time,
+        (host, ip): (Host, IpAddr),
+        octets: &[u8],
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) {
+        batch.count(Self::DATAGRAM);
+        match self.understand(now, (host, ip), octets, middlebox, batch) {
+            Ok(Some(Outcome::Answer(answer))) => self.say(host, &answer),
+            Ok(Some(Outcome::Asked) | None) => {}
+            Err(refusal) => self.refuse(now, host, octets, refusal),
+        }
+    }
+
+    /// What it costs to read a datagram and to answer it, in units of about a nanosecond.
+    const DATAGRAM: u64 = 10_000;
+
+    fn understand(
+        &mut self,
+        now: Time,
+        (host, ip): (Host, IpAddr),
+        octets: &[u8],
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) -> Result<Option<Outcome>, Refusal> {
+        let epoch = self.epoch(now);
+        let wanted = match hear(octets)? {
+            None => return Ok(None),
+            Some(Heard::NatPmp(nat_pmp::Request::Address)) => {
+                let address = self.address.ok_or(Refusal::NetworkFailure)?;
+                return Ok(Some(Outcome::Answer(nat_pmp::address(address, epoch))));
+            }
+            Some(Heard::NatPmp(nat_pmp::Request::Map { protocol, port, external, lifetime })) => {
+                Wanted::by_nat_pmp(ip, protocol, port, external, lifetime)
+            }
+            Some(Heard::Pcp(request)) => match Wanted::by_pcp(request, ip)? {
+                Some(wanted) => wanted,
+                None => {
+                    return Ok(Some(Outcome::Answer(reply::grant(&hol_pcp::Operation::Announce, 0, epoch))));
+                }
+            },
+        };
+        let agent = middlebox.policy().agent_at(ip).ok_or(Refusal::NotAuthorized)?;
+        if self.asked.values().any(|asked| asked.host.is_some() && asked.wanted.key == wanted.key) {
+            // It is being done: the answer to the first is one to the second.
+            return Ok(None);
+        }
+        let asked = Asked { host: Some(host), wanted, octets: octets.to_vec(), agent };
+        self.want(now, asked, middlebox, batch).map(Some)
+    }
+
+    /// Does what is wanted, or has the middlebox do it.
+    fn want(
+        &mut self,
+        now: Time,
+        asked: Asked,
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) -> Result<Outcome, Refusal> {
+        let (wanted, epoch) = (&asked.wanted, self.epoch(now));
+        let key = wanted.key;
+        if wanted.lifetime == 0 && (key.port == 0 || key.protocol == 0) {
+            let answer = wanted.given_back(epoch);
+            self.give_all_back(now, &asked, middlebox, batch)?;
+            return Ok(Outcome::Answer(answer));
+        }
+        if !wanted.is_one_port() {
+            return Err(Refusal::UnsupportedProtocol);
+        }
+        let had = self.table.get(&key).copied();
+        if had.is_some_and(|had| had.nonce.is_some() && had.nonce != wanted.nonce) {
+            return Err(Refusal::NotAuthorized);
+        }
+        match had {
+            None if wanted.lifetime == 0 => Ok(Outcome::Answer(wanted.given_back(epoch))),
+            None => self.begin_mapping(now, asked, middlebox, batch),
+            Some(Granted { pid, .. }) if wanted.lifetime == 0 => {
+                self.change(now, asked, pid, Lifetime(0), middlebox, batch)
+            }
+            Some(had) if had.filter == wanted.filter => {
+                let outside = wanted.outside.outside;
+                let is_other = outside.port() != had.outside.port()
+                    || !outside.ip().is_unspecified() && outside.ip() != had.outside.ip();
+                if wanted.outside.is_exact && is_other {
+                    return Err(Refusal::CannotProvideExternal);
+                }
+                let lifetime = wanted.seconds();
+                self.change(now, asked, had.pid, lifetime, middlebox, batch)
+            }
+            Some(had) => {
+                // Another rule, for others, with the same port.
+                let gone =
+                    Asked { host: None, wanted: wanted.clone(), octets: Vec::new(), agent: asked.agent };
+                self.change(now, gone, had.pid, Lifetime(0), middlebox, batch)?;
+                let mut asked = asked;
+                asked.wanted.outside.outside = had.outside;
+                self.begin_mapping(now, asked, middlebox, batch)
+            }
+        }
+    }
+
+    fn begin_mapping(
+        &mut self,
+        now: Time,
+        asked: Asked,
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) -> Result<Outcome, Refusal> {
+        let (wanted, key) = (&asked.wanted, asked.wanted.key);
+        // A flow of a port that is mapped for everybody is let pass by that. RFC 6887 section 12.3.
+        if key.remote.is_some()
+            && let Some(mapped) = self.table.get(&Key { remote: None, ..key })
+        {
+            return Ok(Outcome::Answer(wanted.grant(mapped, now, self.epoch(now))));
+        }
+        let under_way = self.asked.values().filter(|other| other.wanted.key.host == key.host).count();
+        if self.table.of(key.host).count() + under_way >= self.most {
+            return Err(Refusal::UserExceedsQuota);
+        }
+        let enable = wanted.enable();
+        if !middlebox.policy().covers(asked.agent, &enable.internal, &enable.external) {
+            return Err(Refusal::NotAuthorized);
+        }
+        let mapping = wanted.outside;
+        let session = self.session(now, asked.agent, middlebox, batch)?;
+        let tid = self.note(asked);
+        middlebox.ask(now, session, tid, Request::Per { enable, gid: None }, Some(mapping), batch);
+        Ok(Outcome::Asked)
+    }
+
+    fn change(
+        &mut self,
+        now: Time,
+        asked: Asked,
+        pid: Pid,
+        lifetime: Lifetime,
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) -> Result<Outcome, Refusal> {
+        let session = self.session(now, asked.agent, middlebox, batch)?;
+        let tid = self.note(asked);
+        middlebox.ask(now, session, tid, Request::Plc { pid, lifetime }, None, batch);
+        Ok(Outcome::Asked)
+    }
+
+    /// All mappings of the host, or those of a protocol, that it may take away. RFC 6887 section 15.1, RFC 6886 section 3.4.
+    fn give_all_back(
+        &mut self,
+        now: Time,
+        asked: &Asked,
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) -> Result<(), Refusal> {
+        let wanted = &asked.wanted;
+        let is_meant = |(key, granted): &(&Key, &Granted)| {
+            key.remote.is_none()
+                && (wanted.key.protocol == 0 || wanted.key.protocol == key.protocol)
+                && (granted.nonce.is_none() || granted.nonce == wanted.nonce)
+        };
+        let meant = self.table.of(wanted.key.host).filter(is_meant);
+        let meant: Vec<(Key, Pid)> = meant.map(|(key, granted)| (*key, granted.pid)).collect();
+        for (key, pid) in meant {
+            let wanted = Wanted { key, ..wanted.clone() };
+            let one = Asked { host: None, wanted, octets: Vec::new(), agent: asked.agent };
+            self.change(now, one, pid, Lifetime(0), middlebox, batch)?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, asked: Asked) -> Tid {
+        self.last_tid = self.last_tid.wrapping_add(1);
+        let tid = Tid(self.last_tid);
+        self.asked.insert(tid, asked);
+        tid
+    }
+
+    /// The session of an agent; it is opened for its first host.
+    fn session(
+        &mut self,
+        now: Time,
+        agent: AgentId,
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) -> Result<SessionId, Refusal> {
+        if let Some(session) = self.sessions.get(&agent) {
+            return Ok(*session);
+        }
+        let name = middlebox.policy().agent_name(agent).to_owned();
+        let underlay = Underlay { is_secure: true, agent: Some(name), ..Underlay::plain(Framing::Messages) };
+        let session = middlebox.connect(now, underlay);
+        let establish = Request::Se { version: Version::SIMCO_3_0, challenge: None };
+        // Before what it is told of that, it is a session of ours.
+        self.sessions.insert(agent, session);
+        middlebox.receive(now, session, Message::request(Tid(0), establish).to_bytes(), batch);
+        if middlebox.agent(session).is_none() {
+            self.close(session);
+            return Err(Refusal::NoResources);
+        }
+        Ok(session)
+    }
+
+    /// True if this is one of its sessions.
+    pub fn has(&self, session: SessionId) -> bool {
+        self.sessions.values().any(|ours| *ours == session)
+    }
+
+    /// The session has ended.
+    pub fn close(&mut self, session: SessionId) {
+        self.sessions.retain(|_, ours| *ours != session);
+    }
+
+    /// Hears what the middlebox says, now that it is true, and tells the host.
+    pub fn learn(&mut self, now: Time, Message { tid, body }: Message) {
+        if let Body::Notification(Notification::Are { pid, lifetime }) = body {
+            return match lifetime {
+                Lifetime(0) => self.table.end(pid),
+                lifetime => self.table.prolong(pid, lifetime.end(now)),
+            };
+        }
+        let Some(Asked { host, wanted, octets, .. }) = self.asked.remove(&tid) else { return };
+        match (self.outcome(now, &wanted, &body), host) {
+            (Ok(answer), Some(host)) => self.say(host, &answer),
+            (Err(refusal), Some(host)) => self.refuse(now, host, &octets, refusal),
+            (_, None) => {}
+        }
+    }
+
+    fn outcome(&mut self, now: Time, wanted: &Wanted, body: &Body) -> Result<Vec<u8>, Refusal> {
+        let (key, epoch) = (wanted.key, self.epoch(now));
+        let granted = match body {
+            Body::Reply(Reply::Per(rule)) => {
+                let outside = host_of(&rule.outside).ok_or(Refusal::NetworkFailure)?;
+                let (nonce, filter, until) = (wanted.nonce, wanted.filter, rule.lifetime.end(now));
+                Granted { pid: rule.pid, nonce, outside, filter, until }
+            }
+            Body::Reply(Reply::Plc { lifetime }) => {
+                let had = self.table.get(&key).ok_or(Refusal::NetworkFailure)?;
+                Granted { nonce: wanted.nonce, until: lifetime.end(now), ..*had }
+            }
+            Body::Reply(_) => {
+                self.table.remove(&key);
+                return Ok(wanted.given_back(epoch));
+            }
+            Body::Refusal(refusal) => {
+                if *refusal == hol_simco::Refusal::NoSuchRule {
+                    self.table.remove(&key);
+                }
+                return Err(in_pcp(*refusal, wanted.outside.is_exact));
+            }
+            _ => return Err(Refusal::NetworkFailure),
+        };
+        self.table.insert(key, granted);
+        Ok(wanted.grant(&granted, now, epoch))
+    }
+
+    fn refuse(&self, now: Time, host: Host, octets: &[u8], refusal: Refusal) {
+        let epoch = self.epoch(now);
+        let answer = match octets.first() {
+            Some(0) => nat_pmp::refusal(octets, refusal, epoch),
+            _ => reply::refusal(octets, refusal, epoch),
+        };
+        self.say(host, &answer);
+    }
+
+    /// Whoever does not hear it asks again.
+    fn say(&self, host: Host, octets: &[u8]) {
+        let _ = self.sockets[host.socket as usize].send_to(octets, host.address);
+    }
+
+    /// Seconds for which it has known what it knows. RFC 6887 section 8.5.
+    fn epoch(&self, now: Time) -> u32 {
+        (now.saturating_since(self.start).as_millis() / 1000) as u32
+    }
+}
+
+fn open(at: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
+    let kind = Type::DGRAM.nonblocking().cloexec();
+    let socket = Socket::new(Domain::for_address(at), kind, Some(Protocol::UDP))?;
+    if at.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    if let Some(interface) = interface {
+        socket.bind_device(Some(interface.as_bytes()))?;
+    }
+    socket.bind(&at.into())?;
+    Ok(socket.into())
+}
+
+/// What a refusal of SIMCO is in PCP.
+fn in_pcp(refusal: hol_simco::Refusal, is_exact: bool) -> Refusal {
+    use hol_simco::Refusal as Simco;
+    match refusal {
+        Simco::LackOfAddresses | Simco::LackOfPorts if is_exact => Refusal::CannotProvideExternal,
+        Simco::LackOfAddresses | Simco::LackOfPorts | Simco::NoResources => Refusal::NoResources,
+        Simco::NotAuthorized | Simco::RuleNotAuthorized | Simco::Conflict => Refusal::NotAuthorized,
+        Simco::ProtocolNotSupported | Simco::IpVersionMismatch => Refusal::UnsupportedProtocol,
+        _ => Refusal::NetworkFailure,
+    }
+}
+
+/// The address that stands for all hosts, if there is one of IPv4.
+pub(crate) fn public_address(outside: &[IpAddr]) -> Option<Ipv4Addr> {
+    outside.iter().find_map(|address| match address {
+        IpAddr::V4(address) => Some(*address),
+        IpAddr::V6(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

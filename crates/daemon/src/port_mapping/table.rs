@@ -1,0 +1,112 @@
+//! Port mappings that hosts have been granted, each a rule.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use hol_base::Time;
+use hol_pcp::Filter;
+use hol_simco::{Action, AddressTuple, Addresses, Pid, Rule};
+
+/// What tells a mapping from others. RFC 6887 sections 11.3 and 12.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub host: IpAddr,
+    pub protocol: u8,
+    pub port: u16,
+    /// Whom it is to, if it was asked for by PEER.
+    pub remote: Option<SocketAddr>,
+}
+
+/// A mapping.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Granted {
+    pub pid: Pid,
+    /// Whoever knows it may change the mapping; `None` until somebody has said one: NAT-PMP has none, and no journal has them.
+    pub nonce: Option<[u8; 12]>,
+    /// What stands for the host's port outside.
+    pub outside: SocketAddr,
+    /// Who may use it, if not everybody.
+    pub filter: Option<Filter>,
+    pub until: Time,
+}
+
+/// The mappings by key and by rule.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    mappings: BTreeMap<Key, Granted>,
+    keys: BTreeMap<Pid, Key>,
+}
+
+impl Table {
+    pub fn get(&self, key: &Key) -> Option<&Granted> {
+        self.mappings.get(key)
+    }
+
+    pub fn insert(&mut self, key: Key, granted: Granted) {
+        self.remove(&key);
+        self.keys.insert(granted.pid, key);
+        self.mappings.insert(key, granted);
+    }
+
+    pub fn remove(&mut self, key: &Key) {
+        if let Some(granted) = self.mappings.remove(key) {
+            self.keys.remove(&granted.pid);
+        }
+    }
+
+    /// The rule has ended.
+    pub fn end(&mut self, pid: Pid) {
+        if let Some(key) = self.keys.remove(&pid) {
+            self.mappings.remove(&key);
+        }
+    }
+
+    /// The rule ends then.
+    pub fn prolong(&mut self, pid: Pid, until: Time) {
+        if let Some(granted) = self.keys.get(&pid).and_then(|key| self.mappings.get_mut(key)) {
+            granted.until = until;
+        }
+    }
+
+    /// The mappings of a host.
+    pub fn of(&self, host: IpAddr) -> impl Iterator<Item = (&Key, &Granted)> {
+        let first = Key { host, protocol: 0, port: 0, remote: None };
+        self.mappings.range(first..).take_while(move |(key, _)| key.host == host)
+    }
+
+    /// Takes a rule of an earlier time for the mapping that it was; others are none.
+    pub fn restore(&mut self, rule: &Rule) {
+        if let Some((key, granted)) = mapping_of(rule) {
+            self.insert(key, granted);
+        }
+    }
+}
+
+fn mapping_of(rule: &Rule) -> Option<(Key, Granted)> {
+    let Action::Enable { internal, external, binding, .. } = rule.action else { return None };
+    let inner = host_of(&internal)?;
+    let outside = host_of(&binding.outside.unwrap_or(internal))?;
+    let remote = host_of(&external);
+    let filter = if remote.is_none() { filter_of(&external) } else { None };
+    let key = Key { host: inner.ip(), protocol: internal.protocol, port: inner.port(), remote };
+    Some((key, Granted { pid: rule.pid, nonce: None, outside, filter, until: rule.expires }))
+}
+
+/// One port of one host.
+pub(crate) fn host_of(tuple: &AddressTuple) -> Option<SocketAddr> {
+    match tuple.addresses {
+        Addresses::Full { address, port: port @ 1.., port_range: 1 } if !tuple.has_address_wildcard() => {
+            Some(SocketAddr::new(address, port))
+        }
+        _ => None,
+    }
+}
+
+fn filter_of(external: &AddressTuple) -> Option<Filter> {
+    match external.addresses {
+        Addresses::Full { address, port, .. } => {
+            Some(Filter { prefix_length: external.prefix_length, address, port })
+        }
+        Addresses::ProtocolsOnly(_) => None,
+    }
+}

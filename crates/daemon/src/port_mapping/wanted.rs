@@ -1,0 +1,151 @@
+//! What a host wants, whichever of the two protocols it speaks, and how it is answered.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use hol_base::Time;
+use hol_pcp::{Filter, Mapping, Operation, Refusal, Request, nat_pmp, reply};
+use hol_simco::{
+    AddressTuple, Addresses, Direction, Enable, IpVersion, Lifetime, Location, PerParameters, PortMapping,
+    PortParity,
+};
+
+use super::table::{Granted, Key};
+
+/// A mapping that a host wants.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub key: Key,
+    /// Seconds; 0 gives it back.
+    pub lifetime: u32,
+    pub nonce: Option<[u8; 12]>,
+    pub outside: PortMapping,
+    pub filter: Option<Filter>,
+    /// What it said: an answer has the same form.
+    pub said: Said,
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(crate) enum Said {
+    Pcp(Operation),
+    NatPmp,
+}
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const DCCP: u8 = 33;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+impl Wanted {
+    /// The shortest time for which anything is granted. RFC 6887 section 15.
+    const SHORTEST: u32 = 120;
+
+    /// What a request of PCP wants, that came from this host; `None` if that is to know whether the gateway is there.
+    pub fn by_pcp(
+        Request { lifetime, client, operation }: Request,
+        host: IpAddr,
+    ) -> Result<Option<Self>, Refusal> {
+        if client != host {
+            return Err(Refusal::AddressMismatch);
+        }
+        let (mapping, remote, filter, is_exact) = match &operation {
+            Operation::Announce => return Ok(None),
+            Operation::Map { mapping, prefer_failure, filters } => {
+                (*mapping, None, only(filters)?, *prefer_failure && mapping.external.port() != 0)
+            }
+            Operation::Peer { mapping, remote } => (*mapping, Some(*remote), None, false),
+        };
+        let Mapping { nonce, protocol, port, external } = mapping;
+        let others = remote.map(|remote| remote.ip()).into_iter().chain(filter.map(|filter| filter.address));
+        if others.into_iter().any(|other| other.is_ipv4() != host.is_ipv4()) {
+            return Err(Refusal::UnsupportedProtocol);
+        }
+        let key = Key { host, protocol, port, remote };
+        let outside = PortMapping { outside: external, is_exact };
+        Ok(Some(Self { key, lifetime, nonce: Some(nonce), outside, filter, said: Said::Pcp(operation) }))
+    }
+
+    /// The same of NAT-PMP; it asks for the gateway's address otherwise.
+    pub fn by_nat_pmp(host: IpAddr, protocol: u8, port: u16, external: u16, lifetime: u32) -> Self {
+        let key = Key { host, protocol, port, remote: None };
+        let outside = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), external);
+        let outside = PortMapping { outside, is_exact: false };
+        Self { key, lifetime, nonce: None, outside, filter: None, said: Said::NatPmp }
+    }
+
+    /// It can be had of a gateway that maps single ports.
+    pub fn is_one_port(&self) -> bool {
+        let Key { protocol, port, remote, .. } = self.key;
+        matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
+            && port > 0
+            && remote.is_none_or(|remote| remote.port() > 0)
+    }
+
+    pub fn seconds(&self) -> Lifetime {
+        Lifetime(self.lifetime.max(Self::SHORTEST))
+    }
+
+    /// As a request of SIMCO: inbound connections, or datagrams both ways. The gateway lets answers to TCP and its like pass.
+    pub fn enable(&self) -> Enable {
+        let Key { host, protocol, port, remote } = self.key;
+        let internal = AddressTuple::of_host(Location::Internal, protocol, SocketAddr::new(host, port));
+        let is_inbound = remote.is_none() && !matches!(protocol, UDP | UDP_LITE);
+        let direction = if is_inbound { Direction::Inbound } else { Direction::BiDirectional };
+        let parameters = PerParameters { parity: PortParity::Any, direction };
+        Enable { parameters, internal, external: self.external(), lifetime: self.seconds() }
+    }
+
+    /// A3: the peer, those whom a filter lets in, or everybody.
+    fn external(&self) -> AddressTuple {
+        let of_host = |host| AddressTuple::of_host(Location::External, self.key.protocol, host);
+        match (self.key.remote, self.filter) {
+            (Some(remote), _) => of_host(remote),
+            (None, Some(Filter { prefix_length, address, port })) => {
+                AddressTuple { prefix_length, ..of_host(SocketAddr::new(address, port)) }
+            }
+            (None, None) => {
+                let anybody = Addresses::ProtocolsOnly(IpVersion::of(self.key.host));
+                let host = SocketAddr::new(self.key.host, 0);
+                AddressTuple { prefix_length: 0, addresses: anybody, ..of_host(host) }
+            }
+        }
+    }
+
+    /// The answer that grants it.
+    pub fn grant(&self, granted: &Granted, now: Time, epoch: u32) -> Vec<u8> {
+        let lifetime = granted.until.saturating_since(now).as_nanos().div_ceil(1_000_000_000);
+        self.answer(granted.outside, u32::try_from(lifetime).unwrap_or(u32::MAX), epoch)
+    }
+
+    /// The answer that it is no more.
+    pub fn given_back(&self, epoch: u32) -> Vec<u8> {
+        let nothing = match self.said {
+            Said::Pcp(_) => self.outside.outside,
+            Said::NatPmp => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        };
+        self.answer(nothing, 0, epoch)
+    }
+
+    fn answer(&self, outside: SocketAddr, lifetime: u32, epoch: u32) -> Vec<u8> {
+        match &self.said {
+            Said::NatPmp => {
+                nat_pmp::mapped(self.key.protocol, self.key.port, outside.port(), lifetime, epoch)
+            }
+            Said::Pcp(operation) => {
+                let mut granted = operation.clone();
+                granted.mapping_mut().into_iter().for_each(|mapping| mapping.external = outside);
+                reply::grant(&granted, lifetime, epoch)
+            }
+        }
+    }
+}
+
+/// A rule has one set of external hosts.
+fn only(filters: &[Filter]) -> Result<Option<Filter>, Refusal> {
+    match filters {
+        [] => Ok(None),
+        [filter] => Ok(Some(*filter)),
+        _ => Err(Refusal::ExcessiveRemotePeers),
+    }
+}

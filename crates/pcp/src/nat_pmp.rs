@@ -1,0 +1,111 @@
+//! NAT-PMP, which came before. RFC 6886 section 3.
+
+use std::net::Ipv4Addr;
+
+use bytes::{Buf, BufMut};
+
+use crate::Refusal;
+
+/// The version that this is.
+pub(crate) const VERSION: u8 = 0;
+/// What is added to an opcode in its answer.
+const ANSWER: u8 = 128;
+const UDP: u8 = 17;
+const TCP: u8 = 6;
+
+/// What a host asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// Which address the gateway has outside.
+    Address,
+    /// That others reach one of its ports.
+    Map {
+        /// TCP or UDP, as an IP protocol number.
+        protocol: u8,
+        /// Its port; 0 with a lifetime of 0 is all of them.
+        port: u16,
+        /// The port that it would like to have outside; 0 is any.
+        external: u16,
+        /// Seconds for which it wants it; 0 gives it back.
+        lifetime: u32,
+    },
+}
+
+impl Request {
+    /// `None` if it is too short to be one: nobody is answered who may not have asked.
+    pub(crate) fn parse(octets: &[u8]) -> Result<Option<Self>, Refusal> {
+        let mut rest = octets;
+        let (_, operation) = (rest.get_u8(), rest.get_u8());
+        let protocol = match operation {
+            0 => return Ok(Some(Self::Address)),
+            1 => UDP,
+            2 => TCP,
+            _ => return Err(Refusal::UnsupportedOpcode),
+        };
+        if rest.len() < 10 {
+            return Ok(None);
+        }
+        rest.advance(2);
+        let (port, external) = (rest.get_u16(), rest.get_u16());
+        Ok(Some(Self::Map { protocol, port, external, lifetime: rest.get_u32() }))
+    }
+
+    /// The datagram.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match *self {
+            Self::Address => vec![VERSION, 0],
+            Self::Map { protocol, port, external, lifetime } => {
+                let mut out = vec![VERSION, operation(protocol), 0, 0];
+                put_mapping(&mut out, port, external, lifetime);
+                out
+            }
+        }
+    }
+}
+
+fn operation(protocol: u8) -> u8 {
+    if protocol == UDP { 1 } else { 2 }
+}
+
+fn put_mapping(out: &mut Vec<u8>, port: u16, external: u16, lifetime: u32) {
+    out.put_u16(port);
+    out.put_u16(external);
+    out.put_u32(lifetime);
+}
+
+/// The gateway's address.
+pub fn address(address: Ipv4Addr, epoch: u32) -> Vec<u8> {
+    let mut out = header(0, 0, epoch);
+    out.put_slice(&address.octets());
+    out
+}
+
+/// A mapping that has been granted, with what stands for it outside; or given back, with port and lifetime 0.
+pub fn mapped(protocol: u8, port: u16, external: u16, lifetime: u32, epoch: u32) -> Vec<u8> {
+    let mut out = header(operation(protocol), 0, epoch);
+    put_mapping(&mut out, port, external, lifetime);
+    out
+}
+
+/// The datagram that asked for it, as refused. It has codes of its own, and fewer. RFC 6886 section 3.5.
+pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
+    let code = match refusal {
+        Refusal::UnsupportedVersion => 1,
+        Refusal::NotAuthorized | Refusal::AddressMismatch => 2,
+        Refusal::NoResources | Refusal::UserExceedsQuota => 4,
+        Refusal::UnsupportedOpcode | Refusal::UnsupportedProtocol => 5,
+        _ => 3,
+    };
+    let mut out = header(request.get(1).copied().unwrap_or_default(), code, epoch);
+    if let Some(mapping) = request.get(4..12) {
+        out.put_slice(mapping);
+    }
+    out
+}
+
+fn header(operation: u8, result: u16, epoch: u32) -> Vec<u8> {
+    let mut out = vec![VERSION, operation | ANSWER];
+    out.put_u16(result);
+    out.put_u32(epoch);
+    out
+}

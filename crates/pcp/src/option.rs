@@ -1,0 +1,103 @@
+//! Options of a request. RFC 6887 sections 7.3 and 13.
+
+use std::net::IpAddr;
+
+use bytes::{Buf, BufMut};
+
+use crate::{Refusal, address};
+
+/// Codes below this one have to be heeded. RFC 6887 section 7.3.
+const FIRST_OPTIONAL: u8 = 128;
+const PREFER_FAILURE: u8 = 2;
+const FILTER: u8 = 3;
+
+/// Remote hosts that may use a mapping: an option FILTER. RFC 6887 section 13.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filter {
+    /// Bits of the address that count.
+    pub prefix_length: u8,
+    /// Their address.
+    pub address: IpAddr,
+    /// Their port; 0 is any.
+    pub port: u16,
+}
+
+/// The options of a MAP request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub prefer_failure: bool,
+    pub filters: Vec<Filter>,
+}
+
+impl Options {
+    /// Reads them; those that may be left out are passed over.
+    pub fn parse(mut rest: &[u8], is_map: bool) -> Result<Self, Refusal> {
+        let mut options = Self::default();
+        while !rest.is_empty() {
+            let (code, value) = take_one(&mut rest)?;
+            match code {
+                PREFER_FAILURE if is_map => {
+                    if !value.is_empty() || std::mem::replace(&mut options.prefer_failure, true) {
+                        return Err(Refusal::MalformedOption);
+                    }
+                }
+                FILTER if is_map => options.filter(value)?,
+                // Others' mappings (THIRD_PARTY) are nobody's to ask for.
+                0..FIRST_OPTIONAL => return Err(Refusal::UnsupportedOption),
+                FIRST_OPTIONAL.. => {}
+            }
+        }
+        Ok(options)
+    }
+
+    /// A filter of length zero takes away those before it.
+    fn filter(&mut self, mut value: &[u8]) -> Result<(), Refusal> {
+        if value.len() != Filter::LENGTH {
+            return Err(Refusal::MalformedOption);
+        }
+        value.advance(1);
+        let (bits, port) = (value.get_u8(), value.get_u16());
+        let mut octets = [0; 16];
+        value.copy_to_slice(&mut octets);
+        let address = address::parse(octets);
+        if bits == 0 {
+            self.filters.clear();
+            return Ok(());
+        }
+        let prefix_length = match address {
+            IpAddr::V4(_) => bits.checked_sub(96).filter(|bits| *bits <= 32),
+            IpAddr::V6(_) => Some(bits).filter(|bits| *bits <= 128),
+        };
+        let prefix_length = prefix_length.ok_or(Refusal::MalformedOption)?;
+        self.filters.push(Filter { prefix_length, address, port });
+        Ok(())
+    }
+
+    pub fn put(&self, out: &mut Vec<u8>) {
+        if self.prefer_failure {
+            out.put_slice(&[PREFER_FAILURE, 0, 0, 0]);
+        }
+        for Filter { prefix_length, address, port } in &self.filters {
+            out.put_slice(&[FILTER, 0, 0, Filter::LENGTH as u8, 0]);
+            out.put_u8(if address.is_ipv4() { 96 + prefix_length } else { *prefix_length });
+            out.put_u16(*port);
+            address::put(out, *address);
+        }
+    }
+}
+
+impl Filter {
+    const LENGTH: usize = 20;
+}
+
+/// The next option's code and value. Its length is without the padding to four octets.
+fn take_one<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8]), Refusal> {
+    let ([code, _, high, low], others) = rest.split_first_chunk().ok_or(Refusal::MalformedOption)?;
+    let length = usize::from(u16::from_be_bytes([*high, *low]));
+    let padded = length.next_multiple_of(4);
+    if padded > others.len() {
+        return Err(Refusal::MalformedOption);
+    }
+    *rest = &others[padded..];
+    Ok((*code, &others[..length]))
+}

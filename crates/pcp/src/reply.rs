@@ -1,0 +1,34 @@
+//! Answers of PCP. RFC 6887 section 7.2.
+
+use bytes::BufMut;
+
+use crate::request::{HEADER, LONGEST, VERSION};
+use crate::{Operation, Refusal};
+
+/// The bit of the opcode that tells an answer.
+const ANSWER: u8 = 0x80;
+
+/// An operation as it has been granted, for so many seconds; `epoch` is for how many the gateway has known what it knows.
+pub fn grant(operation: &Operation, lifetime: u32, epoch: u32) -> Vec<u8> {
+    let mut out = header(operation.code(), 0, lifetime, epoch);
+    operation.put(&mut out);
+    out
+}
+
+/// The datagram that asked for it, sent back as refused: as much of it as a message may have.
+pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
+    let operation = request.get(1).copied().unwrap_or_default();
+    let mut out = header(operation, refusal.code(), refusal.lifetime(), epoch);
+    let rest = request.get(HEADER..).unwrap_or_default();
+    out.put_slice(&rest[..rest.len().min(LONGEST - HEADER)]);
+    out.resize(out.len().next_multiple_of(4), 0);
+    out
+}
+
+fn header(operation: u8, result: u8, lifetime: u32, epoch: u32) -> Vec<u8> {
+    let mut out = vec![VERSION, operation | ANSWER, 0, result];
+    out.put_u32(lifetime);
+    out.put_u32(epoch);
+    out.put_bytes(0, 12);
+    out
+}

@@ -1,0 +1,169 @@
+//! Requests of PCP. RFC 6887 sections 7.1, 11.1, 12.1 and 14.1.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::{Buf, BufMut};
+
+use crate::option::{Filter, Options};
+use crate::{Refusal, address};
+
+/// The version that this is. RFC 6887 section 7.
+pub(crate) const VERSION: u8 = 2;
+/// Octets of the header that every message has.
+pub(crate) const HEADER: usize = 24;
+/// Octets of the longest message.
+pub(crate) const LONGEST: usize = 1100;
+const MAP: usize = 36;
+const PEER: usize = 20;
+
+/// What a host asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Seconds for which it wants it; 0 gives it back.
+    pub lifetime: u32,
+    /// Its address, as it knows it.
+    pub client: IpAddr,
+    /// What.
+    pub operation: Operation,
+}
+
+/// What a host may ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// Whether the gateway still knows what it knew. RFC 6887 section 14.1.
+    Announce,
+    /// That others reach one of its ports. RFC 6887 section 11.
+    Map {
+        /// Which.
+        mapping: Mapping,
+        /// It wants the suggested address and port or none. RFC 6887 section 13.2.
+        prefer_failure: bool,
+        /// Who may use it; everybody if there are none.
+        filters: Vec<Filter>,
+    },
+    /// That a flow to somebody passes, and for how long. RFC 6887 section 12.
+    Peer {
+        /// Which.
+        mapping: Mapping,
+        /// To whom.
+        remote: SocketAddr,
+    },
+}
+
+/// A port of a host, and what is to stand for it outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// Whoever does not know it cannot take the mapping away.
+    pub nonce: [u8; 12],
+    /// IP protocol number; 0 is all of them.
+    pub protocol: u8,
+    /// The host's port; 0 is all of them.
+    pub port: u16,
+    /// What is wanted outside: the unspecified address and port 0 are any.
+    pub external: SocketAddr,
+}
+
+impl Request {
+    /// Reads a datagram of version 2. RFC 6887 section 8.3.
+    pub(crate) fn parse(octets: &[u8]) -> Result<Self, Refusal> {
+        if octets.len() > LONGEST || octets.len() < HEADER || !octets.len().is_multiple_of(4) {
+            return Err(Refusal::MalformedRequest);
+        }
+        let mut rest = octets;
+        let (_, operation) = (rest.get_u8(), rest.get_u8());
+        rest.advance(2);
+        let lifetime = rest.get_u32();
+        let client = take_address(&mut rest);
+        let operation = match operation {
+            0 => Options::parse(rest, false).map(|_| Operation::Announce)?,
+            1 => {
+                let mapping = Mapping::parse(&mut rest, MAP)?;
+                let Options { prefer_failure, filters } = Options::parse(rest, true)?;
+                Operation::Map { mapping, prefer_failure, filters }
+            }
+            2 => {
+                let mapping = Mapping::parse(&mut rest, MAP + PEER)?;
+                let port = rest.get_u16();
+                rest.advance(2);
+                let remote = SocketAddr::new(take_address(&mut rest), port);
+                Options::parse(rest, false)?;
+                Operation::Peer { mapping, remote }
+            }
+            _ => return Err(Refusal::UnsupportedOpcode),
+        };
+        Ok(Self { lifetime, client, operation })
+    }
+
+    /// The datagram.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![VERSION, self.operation.code(), 0, 0];
+        out.put_u32(self.lifetime);
+        address::put(&mut out, self.client);
+        self.operation.put(&mut out);
+        out
+    }
+}
+
+impl Operation {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Announce => 0,
+            Self::Map { .. } => 1,
+            Self::Peer { .. } => 2,
+        }
+    }
+
+    /// What follows the header, in a request as in its answer.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Announce => {}
+            Self::Map { mapping, prefer_failure, filters } => {
+                mapping.put(out);
+                Options { prefer_failure: *prefer_failure, filters: filters.clone() }.put(out);
+            }
+            Self::Peer { mapping, remote } => {
+                mapping.put(out);
+                out.put_u16(remote.port());
+                out.put_u16(0);
+                address::put(out, remote.ip());
+            }
+        }
+    }
+
+    /// What it is about, and what has been granted of that.
+    pub fn mapping_mut(&mut self) -> Option<&mut Mapping> {
+        match self {
+            Self::Announce => None,
+            Self::Map { mapping, .. } | Self::Peer { mapping, .. } => Some(mapping),
+        }
+    }
+}
+
+impl Mapping {
+    /// Of an operation that has so many octets before its options.
+    fn parse(rest: &mut &[u8], length: usize) -> Result<Self, Refusal> {
+        if rest.len() < length {
+            return Err(Refusal::MalformedRequest);
+        }
+        let mut nonce = [0; 12];
+        rest.copy_to_slice(&mut nonce);
+        let protocol = rest.get_u8();
+        rest.advance(3);
+        let (port, external) = (rest.get_u16(), rest.get_u16());
+        Ok(Self { nonce, protocol, port, external: SocketAddr::new(take_address(rest), external) })
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        out.put_slice(&self.nonce);
+        out.put_slice(&[self.protocol, 0, 0, 0]);
+        out.put_u16(self.port);
+        out.put_u16(self.external.port());
+        address::put(out, self.external.ip());
+    }
+}
+
+fn take_address(rest: &mut &[u8]) -> IpAddr {
+    let mut octets = [0; 16];
+    rest.copy_to_slice(&mut octets);
+    address::parse(octets)
+}

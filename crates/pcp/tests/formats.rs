@@ -1,0 +1,133 @@
+//! The figures of RFC 6887 and RFC 6886, filled in by hand, and datagrams that are none.
+
+use hol_pcp::{Filter, Heard, Mapping, Operation, Refusal, Request, hear, nat_pmp, reply};
+use proptest::prelude::*;
+
+/// RFC 6887 figures 2 and 9: MAP for UDP port 5004 of 192.0.2.7, any address and port 40000 outside, for an hour.
+const MAP: [u8; 60] = [
+    2, 1, 0, 0, 0, 0, 0x0e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 7, 1, 2, 3, 4, 5, 6,
+    7, 8, 9, 10, 11, 12, 17, 0, 0, 0, 0x13, 0x8c, 0x9c, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0,
+    0, 0,
+];
+
+fn mapping() -> Mapping {
+    let nonce = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+    Mapping { nonce, protocol: 17, port: 5004, external: "0.0.0.0:40000".parse().unwrap() }
+}
+
+fn map(prefer_failure: bool, filters: Vec<Filter>) -> Request {
+    let operation = Operation::Map { mapping: mapping(), prefer_failure, filters };
+    Request { lifetime: 3600, client: "192.0.2.7".parse().unwrap(), operation }
+}
+
+fn hear_pcp(octets: &[u8]) -> Result<Request, Refusal> {
+    match hear(octets)? {
+        Some(Heard::Pcp(request)) => Ok(request),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_layouts_are_those_of_the_figures() {
+    assert_eq!(hear_pcp(&MAP), Ok(map(false, Vec::new())));
+    assert_eq!(map(false, Vec::new()).to_bytes(), MAP);
+    // Figure 10: the answer has what was assigned in the place of what was suggested.
+    let assigned = Mapping { external: "203.0.113.9:40001".parse().unwrap(), ..mapping() };
+    let operation = Operation::Map { mapping: assigned, prefer_failure: false, filters: Vec::new() };
+    let answer = reply::grant(&operation, 1800, 77);
+    assert_eq!(answer[..24], [2, 129, 0, 0, 0, 0, 7, 8, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(answer[24..42], MAP[24..42]);
+    assert_eq!(answer[42..44], [0x9c, 0x41]);
+    assert_eq!(answer[54..], [0xff, 0xff, 203, 0, 113, 9]);
+}
+
+/// RFC 6887 sections 13.2 and 13.3: for IPv4 a prefix has the 96 bits of the mapping as well.
+#[test]
+fn options_are_read_and_written() {
+    let filter = [
+        3, 0, 0, 20, 0, 120, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 198, 51, 100, 0, //
+    ];
+    let octets = [&MAP[..], &[2, 0, 0, 0], &filter].concat();
+    let filter = Filter { prefix_length: 24, address: "198.51.100.0".parse().unwrap(), port: 80 };
+    assert_eq!(hear_pcp(&octets), Ok(map(true, vec![filter])));
+    assert_eq!(map(true, vec![filter]).to_bytes(), octets);
+    let mut none = octets;
+    none[64 + 5] = 0;
+    assert_eq!(hear_pcp(&none), Ok(map(true, Vec::new())), "length zero takes the filters away");
+    let optional = [&MAP[..], &[200, 0, 0, 5, 1, 2, 3, 4, 5, 0, 0, 0]].concat();
+    assert_eq!(hear_pcp(&optional), Ok(map(false, Vec::new())), "what may be left out is passed over");
+}
+
+/// RFC 6887 sections 7.3, 7.4 and 8.3.
+#[test]
+fn what_is_no_request_is_refused_by_its_code() {
+    let with = |option: &[u8]| hear_pcp(&[&MAP[..], option].concat()).unwrap_err();
+    let third_party = [&[1, 0, 0, 16][..], &[0; 16]].concat();
+    assert_eq!(with(&third_party), Refusal::UnsupportedOption);
+    assert_eq!(with(&[127, 0, 0, 0]), Refusal::UnsupportedOption);
+    assert_eq!(with(&[2, 0, 0, 0, 2, 0, 0, 0]), Refusal::MalformedOption);
+    assert_eq!(with(&[2, 0, 0, 4, 0, 0, 0, 0]), Refusal::MalformedOption);
+    assert_eq!(with(&[3, 0, 0, 4, 0, 0, 0, 0]), Refusal::MalformedOption);
+    assert_eq!(with(&[2, 0, 0xff, 0xff]), Refusal::MalformedOption);
+    let mut few_bits = [&[3, 0, 0, 20, 0, 95, 0, 0][..], &[0; 16]].concat();
+    few_bits[18..20].fill(0xff);
+    assert_eq!(with(&few_bits), Refusal::MalformedOption);
+    assert_eq!(with(&vec![0x80; 1041]), Refusal::MalformedRequest);
+    assert_eq!(hear_pcp(&MAP[..56]), Err(Refusal::MalformedRequest));
+    assert_eq!(hear_pcp(&MAP[..20]), Err(Refusal::MalformedRequest));
+    let changed = |at: usize, octet: u8| {
+        let mut octets = MAP;
+        octets[at] = octet;
+        hear(&octets)
+    };
+    assert_eq!(changed(1, 3), Err(Refusal::UnsupportedOpcode));
+    assert_eq!(changed(0, 1), Err(Refusal::UnsupportedVersion));
+    assert_eq!(changed(1, 0x81), Ok(None), "an answer is not answered");
+    assert_eq!(hear(&[2]), Ok(None));
+    let mut peer = MAP;
+    peer[1] = 2;
+    assert_eq!(hear(&peer), Err(Refusal::MalformedRequest), "PEER has 20 octets more");
+}
+
+/// RFC 6887 section 7.2: the request comes back, as far as there is room, and its version is ours.
+#[test]
+fn a_refusal_has_the_request_in_it() {
+    let refused = reply::refusal(&MAP, Refusal::NoResources, 5);
+    assert_eq!(refused[..12], [2, 129, 0, 8, 0, 0, 0, 30, 0, 0, 0, 5]);
+    assert_eq!(refused[24..], MAP[24..]);
+    assert_eq!(reply::refusal(&[1, 1, 2, 3, 4], Refusal::UnsupportedVersion, 5).len(), 24);
+    assert_eq!(reply::refusal(&[2; 5000], Refusal::MalformedRequest, 5).len(), 1100);
+    assert_eq!(reply::refusal(&[2; 27], Refusal::MalformedRequest, 5).len(), 28);
+}
+
+/// RFC 6886 section 3.
+#[test]
+fn the_layouts_of_nat_pmp() {
+    assert_eq!(hear(&[0, 0]), Ok(Some(Heard::NatPmp(nat_pmp::Request::Address))));
+    let octets = [0, 1, 0, 0, 0x13, 0x8c, 0x9c, 0x40, 0, 0, 0x1c, 0x20];
+    let map = nat_pmp::Request::Map { protocol: 17, port: 5004, external: 40000, lifetime: 7200 };
+    assert_eq!(hear(&octets), Ok(Some(Heard::NatPmp(map))));
+    assert_eq!(map.to_bytes(), octets);
+    assert_eq!(nat_pmp::address([192, 0, 2, 1].into(), 9), [0, 128, 0, 0, 0, 0, 0, 9, 192, 0, 2, 1]);
+    let mapped = [0, 130, 0, 0, 0, 0, 0, 9, 0, 80, 0, 81, 0, 0, 0, 60];
+    assert_eq!(nat_pmp::mapped(6, 80, 81, 60, 9), mapped);
+    assert_eq!(hear(&octets[..11]), Ok(None));
+    assert_eq!(hear(&[0, 7, 0, 0]), Err(Refusal::UnsupportedOpcode));
+    assert_eq!(nat_pmp::refusal(&[0, 7, 0, 0], Refusal::UnsupportedOpcode, 9), [0, 135, 0, 5, 0, 0, 0, 9]);
+}
+
+proptest! {
+    /// What is taken is written so that it is taken for the same.
+    #[test]
+    fn what_is_heard_can_be_said(octets in prop::collection::vec(any::<u8>(), 0..120), version in 0_u8..3, operation in 0_u8..4) {
+        let mut octets = octets;
+        octets.splice(..octets.len().min(2), [version, operation]);
+        if let Ok(Some(heard)) = hear(&octets) {
+            let said = match &heard {
+                Heard::Pcp(request) => request.to_bytes(),
+                Heard::NatPmp(request) => request.to_bytes(),
+            };
+            prop_assert_eq!(hear(&said), Ok(Some(heard)));
+        }
+    }
+}

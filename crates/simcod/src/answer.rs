@@ -1,0 +1,87 @@
+//! What the middlebox answered, shown: what it granted, and what it refused and why.
+
+use hol_agent::{Answer, FlowEnd};
+use hol_simco::{AddressTuple, Enable, Pid, Refusal, Request};
+use serde::Serialize;
+
+use crate::cure::with_cure;
+use crate::failure::Failure;
+use crate::rule::{Rule, pid};
+use crate::table::table;
+use hol_terminal::json;
+use hol_terminal::say;
+
+/// A request, and what to call it when it is refused.
+#[derive(Debug)]
+pub struct Asked {
+    about: String,
+    /// The request.
+    pub request: Request,
+}
+
+/// A refused request.
+#[derive(Debug, Serialize)]
+struct Refused {
+    /// The rule that it was about.
+    pid: Option<u32>,
+    /// As RFC 4540 section 4.2.3 has it: 0x0343.
+    refused: String,
+    meaning: &'static str,
+}
+
+impl Asked {
+    /// The same, asked for in this place of a file.
+    pub fn at(self, place: &str) -> Self {
+        Self { about: format!("{place}: {}", self.about), ..self }
+    }
+}
+
+impl From<Request> for Asked {
+    fn from(request: Request) -> Self {
+        let flow = |a0: &AddressTuple, a3: &AddressTuple| format!("{} {}", FlowEnd::of(a0), FlowEnd::of(a3));
+        let about = match &request {
+            Request::Per { enable: Enable { internal, external, .. }, .. }
+            | Request::Pdr { internal, external, .. } => flow(internal, external),
+            request => pid(request).map_or("reserve".to_owned(), |pid| format!("rule {}", pid.0)),
+        };
+        Self { about, request }
+    }
+}
+
+/// Shows what was granted and which rules ended for it, and fails if anything was refused.
+pub fn show(
+    answers: impl Iterator<Item = (Asked, Answer)>,
+    overruled: &[Pid],
+    as_json: bool,
+) -> Result<(), Failure> {
+    let (mut rules, mut problems) = (Vec::new(), Vec::new());
+    for (Asked { about, request }, answer) in answers {
+        match answer {
+            Ok(reply) => {
+                let rule = Rule::of(&request, &reply);
+                if as_json { say(&json(&rule)) } else { rules.push(rule) }
+            }
+            Err(refusal) => {
+                if as_json {
+                    say(&json(&Refused::of(&request, refusal)));
+                }
+                problems.push(with_cure(&format!("{about}: the middlebox refuses"), refusal));
+            }
+        }
+    }
+    let overruled: Vec<Rule> = overruled.iter().map(|pid| Rule::ended(*pid)).collect();
+    if as_json {
+        overruled.iter().for_each(|rule| say(&json(rule)));
+    } else {
+        rules.extend(overruled);
+    }
+    table(&rules);
+    if problems.is_empty() { Ok(()) } else { Err(Failure::Failed(problems.join("\nerror: "))) }
+}
+
+impl Refused {
+    fn of(request: &Request, refusal: Refusal) -> Self {
+        let pid = pid(request).map(|pid| pid.0);
+        Self { pid, refused: format!("0x03{:02X}", refusal.code()), meaning: refusal.meaning() }
+    }
+}

@@ -1,0 +1,79 @@
+//! `simcod batch`: many orders in one session, pipelined.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
+
+use crate::What;
+use crate::answer::Asked;
+use crate::client::Client;
+use crate::failure::Failure;
+
+/// Do what the lines of a file say: each is an order as on the command line, as in
+/// `enable 10.0.0.5:5004 any --udp`.
+///
+/// All go out before the first answer comes, so one must not need the answer to another. Empty lines and those that begin
+/// with # are left out. If one line is wrong, nothing is sent.
+#[derive(Debug, Args)]
+pub struct Batch {
+    /// The file; - is standard input
+    file: PathBuf,
+    #[command(flatten)]
+    client: Client,
+}
+
+/// A line of the file.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
+struct Line {
+    #[command(subcommand)]
+    what: What,
+}
+
+impl Batch {
+    /// Reads every line, then sends everything.
+    pub fn run(&self) -> Result<(), Failure> {
+        let text =
+            read(&self.file).map_err(|error| Failure::failed(format!("{}: {error}", self.file.display())))?;
+        let (mut grammar, mut asked) = (Line::command(), Vec::new());
+        for (index, line) in text.lines().enumerate() {
+            let place = format!("{}:{}", self.file.display(), index + 1);
+            let line = line.trim();
+            if !line.is_empty() && !line.starts_with('#') {
+                let requests = parse(&mut grammar, line)
+                    .map_err(|problem| Failure::Usage(format!("{place}: {problem}")))?;
+                asked.extend(requests.into_iter().map(|asked| asked.at(&place)));
+            }
+        }
+        self.client.ask(asked)
+    }
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    if file == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) }
+}
+
+/// The grammar is that of [`Line`], which takes longer to build than to use.
+fn parse(grammar: &mut Command, line: &str) -> Result<Vec<Asked>, String> {
+    let parsed = grammar.try_get_matches_from_mut(line.split_whitespace());
+    let Line { what } =
+        parsed.and_then(|words| Line::from_arg_matches(&words)).map_err(|error| problem(&error))?;
+    let Some((order, client)) = what.order() else {
+        return Err("list, rules, watch, batch and serve are no orders; use them alone".to_owned());
+    };
+    if *client != Client::default() {
+        return Err("how to reach the middlebox, and --json, go behind `batch FILE`".to_owned());
+    }
+    let requests = order.requests().map_err(|failure| failure.to_string())?;
+    Ok(requests.into_iter().map(Asked::from).collect())
+}
+
+/// What clap says, without how to use the whole program.
+fn problem(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let words: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with("For more")).collect();
+    words.join(" ").trim_start_matches("error: ").to_owned()
+}

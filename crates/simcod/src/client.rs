@@ -1,0 +1,184 @@
+//! How a command reaches its middlebox, asks, and shows the answers.
+
+use std::env;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hol_agent::{Answer, RuleEvent, Server, Session, SessionError, Tls, Transport, nonces, read_secrets};
+use hol_base::{Duration, ParseUnitError};
+use hol_simco::{Credentials, Lifetime, Pid, Reply, Request, SharedSecret, Unauthenticated};
+
+use crate::Order;
+use crate::answer::{Asked, show};
+use crate::cure::with_cure;
+use crate::failure::Failure;
+
+/// Names the middlebox where no `--server` does.
+const SERVER_VARIABLE: &str = "HOL_SIMCO";
+
+/// Which middlebox, and who asks.
+#[derive(Debug, Default, PartialEq, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct Client {
+    /// The middlebox: HOST or HOST:PORT, IPv6 in brackets; else $HOL_SIMCO, else 127.0.0.1:7626
+    #[arg(long, value_name = "SERVER")]
+    server: Option<String>,
+    /// What carries the session [default: tcp]
+    #[arg(long, value_name = "PROTOCOL")]
+    over: Option<Over>,
+    /// A file with a line NAME = "SECRET", which nobody else may access
+    #[arg(long, value_name = "FILE", requires = "name")]
+    secret: Option<PathBuf>,
+    /// Who this agent is: the NAME in that file
+    #[arg(long, value_name = "AGENT", requires = "secret")]
+    name: Option<String>,
+    /// Protect the session by TLS, with a middlebox that one of the authorities in this file (PEM) has certified
+    #[arg(long, value_name = "FILE")]
+    tls: Option<PathBuf>,
+    /// This agent's certificate (PEM), for --tls: the name in it is who it is
+    #[arg(long, value_name = "FILE", requires = "key", requires = "tls")]
+    certificate: Option<PathBuf>,
+    /// The key of the certificate, which nobody else may access
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// How long to wait for the connection, and for each answer [default: 10s]
+    #[arg(long, value_name = "10s", value_parser = patience)]
+    timeout: Option<Duration>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+enum Over {
+    Tcp,
+    Sctp,
+}
+
+/// An order, and where it goes.
+#[derive(Debug, Args)]
+pub struct Asking<A: Args> {
+    #[command(flatten)]
+    order: A,
+    #[command(flatten)]
+    client: Client,
+}
+
+impl<A: Args + Order> Asking<A> {
+    /// The order, and how it reaches the middlebox.
+    pub fn parts(&self) -> (&dyn Order, &Client) {
+        (&self.order, &self.client)
+    }
+}
+
+impl Client {
+    /// Opens a session.
+    pub fn open(&self) -> Result<Session, Failure> {
+        Ok(Session::open(&self.server()?, self.credentials()?)?)
+    }
+
+    /// Asks, all in one go, and shows the answers.
+    pub fn ask(&self, asked: Vec<Asked>) -> Result<(), Failure> {
+        let mut session = self.open()?;
+        let (answers, ended) = ask_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
+        let overruled = overruled(&mut session, &answers).unwrap_or_default();
+        show(asked.into_iter().zip(answers), &overruled, self.json).and(ended.map_err(Failure::from))?;
+        close(session);
+        Ok(())
+    }
+
+    /// The middlebox.
+    pub fn server(&self) -> Result<Server, Failure> {
+        let variable = env::var(SERVER_VARIABLE).ok().filter(|value| !value.is_empty());
+        let (text, origin) = match (&self.server, &variable) {
+            (Some(text), _) => (Some(text), "--server"),
+            (None, variable) => (variable.as_ref(), SERVER_VARIABLE),
+        };
+        let server = text.map_or(Ok(Server::here()), |text| text.parse());
+        let server = server.map_err(|error| Failure::Usage(format!("{origin}: {error}")))?;
+        let transport = match self.over {
+            None | Some(Over::Tcp) => Transport::Tcp,
+            Some(Over::Sctp) => Transport::Sctp,
+        };
+        if transport == Transport::Sctp && self.tls.is_some() {
+            return Err(Failure::Usage("--tls is over TCP; protect SCTP by WireGuard or IPsec".to_owned()));
+        }
+        let identity = self.certificate.as_deref().zip(self.key.as_deref());
+        let read = |authorities: &PathBuf| Tls::read(authorities, identity);
+        let tls = self.tls.as_ref().map(read).transpose();
+        let tls = tls.map_err(|error| Failure::NoSession(error.to_string()))?;
+        Ok(Server { transport, tls, patience: self.timeout.unwrap_or(server.patience), ..server })
+    }
+
+    fn credentials(&self) -> Result<Box<dyn Credentials>, Failure> {
+        let (Some(path), Some(name)) = (&self.secret, &self.name) else {
+            return Ok(Box::new(Unauthenticated));
+        };
+        let text = read_secrets(path).map_err(|error| Failure::NoSession(error.to_string()))?;
+        let secret = SharedSecret::parse(name, &text, nonces());
+        let secret = secret.map_err(|error| Failure::NoSession(format!("{}: {error}", path.display())))?;
+        Ok(Box::new(secret))
+    }
+}
+
+/// Reads how long to wait.
+fn patience(text: &str) -> Result<Duration, String> {
+    let patience: Duration = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    if patience == Duration::ZERO {
+        Err("nobody answers in no time; write 10s".to_owned())
+    } else {
+        Ok(patience)
+    }
+}
+
+/// Sends everything before it waits. What was answered before the session broke is not lost.
+pub fn ask_all(
+    session: &mut Session,
+    requests: impl Iterator<Item = Request>,
+) -> (Vec<Answer>, Result<(), SessionError>) {
+    let (mut tids, mut answers) = (Vec::new(), Vec::new());
+    let mut requests = requests;
+    let sent = requests.try_for_each(|request| {
+        tids.push(session.send(request)?);
+        Ok(())
+    });
+    let answered = tids.into_iter().try_for_each(|tid| {
+        answers.push(session.answer(tid)?);
+        Ok(())
+    });
+    (answers, sent.and(answered))
+}
+
+/// Rules that a PDR has ended: the asking session is told of them behind the reply. RFC 4540 section 8.9.
+fn overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pid>, SessionError> {
+    let blocks = |answer: &Answer| match answer {
+        Ok(Reply::Pdr { pid, .. }) => Some(*pid),
+        _ => None,
+    };
+    let Some(pid) = answers.iter().find_map(blocks) else { return Ok(Vec::new()) };
+    // What was told before its answer has come when that has, be it a refusal.
+    let tid = session.send(Request::Prs { pid })?;
+    drop(session.answer(tid)?);
+    let mut ended = Vec::new();
+    while let Some(RuleEvent { pid, lifetime }) = session.next_event(Some(Duration::ZERO))? {
+        ended.extend((lifetime == Lifetime(0)).then_some(pid));
+    }
+    Ok(ended)
+}
+
+/// Ends a session that has done its work, so that nothing that goes wrong now matters.
+pub fn close(session: Session) {
+    drop(session.close());
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Refused(refusal) => Self::Failed(with_cure("the middlebox refuses", refusal)),
+            SessionError::Protocol(hol_simco::AgentError::Refused(refusal)) => {
+                Self::NoSession(with_cure("the middlebox refuses the session", refusal))
+            }
+            error => Self::NoSession(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! `simcod disable`: PDR. RFC 4540 section 8.8.
+
+use clap::Args;
+use hol_agent::{FlowEnd, tuples};
+use hol_simco::{Lifetime, Request};
+
+use crate::enable::check_ports;
+use crate::failure::Failure;
+use crate::protocol::Protocol;
+use crate::{Order, span};
+
+/// Block a flow for a while: rules that let it pass end, and new ones are refused.
+#[derive(Debug, Args)]
+pub struct Disable {
+    /// The internal hosts and ports, as in 10.0.0.5 or any
+    internal: FlowEnd,
+    /// The external hosts and ports, as in 203.0.113.66
+    external: FlowEnd,
+    #[command(flatten)]
+    protocol: Protocol,
+    /// For how long; the middlebox may grant less
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
+    lifetime: Lifetime,
+}
+
+impl Order for Disable {
+    fn requests(&self) -> Result<Vec<Request>, Failure> {
+        check_ports(&self.internal, &self.external)?;
+        let has_ports = self.internal.port_count().or(self.external.port_count()).is_some();
+        let (internal, external) = tuples(&self.internal, &self.external, self.protocol.number(has_ports)?);
+        Ok(vec![Request::Pdr { internal, external, lifetime: self.lifetime }])
+    }
+}

@@ -1,0 +1,21 @@
+//! `simcod disallow`: PLC with a lifetime of zero. RFC 4540 section 8.5.
+
+use clap::Args;
+use hol_simco::{Lifetime, Pid, Request};
+
+use crate::Order;
+use crate::failure::Failure;
+
+/// End rules now, whatever is left of their lifetimes.
+#[derive(Debug, Args)]
+pub struct Disallow {
+    /// The numbers of the rules
+    #[arg(required = true)]
+    pids: Vec<u32>,
+}
+
+impl Order for Disallow {
+    fn requests(&self) -> Result<Vec<Request>, Failure> {
+        Ok(self.pids.iter().map(|pid| Request::Plc { pid: Pid(*pid), lifetime: Lifetime(0) }).collect())
+    }
+}

@@ -1,0 +1,85 @@
+//! `simcod enable`: PER, and PEA after a reservation. RFC 4540 sections 8.3 and 8.4.
+
+use clap::Args;
+use hol_agent::{FlowEnd, tuples};
+use hol_simco::{Direction, Gid, Lifetime, PerParameters, Pid, PortParity, Request};
+
+use crate::failure::Failure;
+use crate::protocol::Protocol;
+use crate::{Order, span};
+
+/// Let a flow pass for a while.
+#[derive(Debug, Args)]
+pub struct Enable {
+    /// The internal hosts and ports, as in 10.0.0.5:5004
+    internal: FlowEnd,
+    /// The external hosts and ports, as in 198.51.100.7:6000, 198.51.100.0/24 or any
+    external: FlowEnd,
+    #[command(flatten)]
+    protocol: Protocol,
+    #[command(flatten)]
+    way: Way,
+    /// For how long; the middlebox may grant less
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
+    lifetime: Lifetime,
+    /// At a NAT: an odd port stays odd, an even one even
+    #[arg(long)]
+    same_parity: bool,
+    /// Join the group with this number
+    #[arg(long, value_name = "GID", conflicts_with = "reservation")]
+    group: Option<u32>,
+    /// Use what the rule with this number has reserved
+    #[arg(long, value_name = "PID")]
+    reservation: Option<u32>,
+}
+
+/// Which way data may flow.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Way {
+    /// From outside to inside: the default
+    #[arg(long)]
+    inbound: bool,
+    /// From inside to outside
+    #[arg(long)]
+    outbound: bool,
+    /// Either way; of single hosts and ports
+    #[arg(long)]
+    both_ways: bool,
+}
+
+impl Order for Enable {
+    fn requests(&self) -> Result<Vec<Request>, Failure> {
+        check_ports(&self.internal, &self.external)?;
+        let has_ports = self.internal.port_count().or(self.external.port_count()).is_some();
+        let (internal, external) = tuples(&self.internal, &self.external, self.protocol.number(has_ports)?);
+        let parity = if self.same_parity { PortParity::Same } else { PortParity::Any };
+        let parameters = PerParameters { parity, direction: self.way.direction() };
+        let enable = hol_simco::Enable { parameters, internal, external, lifetime: self.lifetime };
+        Ok(vec![match self.reservation {
+            Some(pid) => Request::Pea { enable, pid: Pid(pid) },
+            None => Request::Per { enable, gid: self.group.map(Gid) },
+        }])
+    }
+}
+
+impl Way {
+    fn direction(&self) -> Direction {
+        match self {
+            Self { both_ways: true, .. } => Direction::BiDirectional,
+            Self { outbound: true, .. } => Direction::Outbound,
+            _ => Direction::Inbound,
+        }
+    }
+}
+
+/// RFC 4540 section 8.3.1: each internal port has its external one, unless one side is any port.
+pub fn check_ports(internal: &FlowEnd, external: &FlowEnd) -> Result<(), Failure> {
+    match (internal.port_count(), external.port_count()) {
+        (Some(inside), Some(outside)) if inside != outside => {
+            let cure = "give both ends as many, or any at one of them";
+            Err(Failure::Usage(format!("{internal} has {inside} ports, {external} has {outside}; {cure}")))
+        }
+        _ => Ok(()),
+    }
+}

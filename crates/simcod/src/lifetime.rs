@@ -1,0 +1,23 @@
+//! `simcod lifetime`: PLC. RFC 4540 section 8.5.
+
+use clap::Args;
+use hol_simco::{Pid, Request};
+
+use crate::failure::Failure;
+use crate::{Order, span};
+
+/// Give a rule another lifetime, from now on.
+#[derive(Debug, Args)]
+pub struct Lifetime {
+    /// The number of the rule
+    pid: u32,
+    /// How long from now on, as in 5m; the middlebox may grant less
+    #[arg(value_parser = span::parse)]
+    lifetime: hol_simco::Lifetime,
+}
+
+impl Order for Lifetime {
+    fn requests(&self) -> Result<Vec<Request>, Failure> {
+        Ok(vec![Request::Plc { pid: Pid(self.pid), lifetime: self.lifetime }])
+    }
+}

@@ -1,0 +1,44 @@
+//! `simcod list`: PRL, then PRS for each rule. RFC 4540 sections 8.6 and 8.7.
+
+use clap::Args;
+use hol_simco::{Pid, Refusal, Reply, Request};
+
+use crate::client::{Client, ask_all, close};
+use crate::failure::Failure;
+use crate::rule::Rule;
+use crate::table::show;
+
+/// Show all rules that this agent may access.
+#[derive(Debug, Args)]
+pub struct List {
+    #[command(flatten)]
+    client: Client,
+}
+
+impl List {
+    /// Asks for the list, then for all of its rules in one go.
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut session = self.client.open()?;
+        let Reply::Prl(mut pids) = session.ask(Request::Prl)? else {
+            unreachable!("a session hands out answers that fit")
+        };
+        pids.sort();
+        let (answers, ended) = ask_all(&mut session, pids.iter().map(|pid| Request::Prs { pid: *pid }));
+        ended?;
+        let rules: Vec<Rule> =
+            pids.into_iter().zip(answers).filter_map(|(pid, answer)| rule(pid, answer)).collect();
+        show(&rules, self.client.json);
+        close(session);
+        Ok(())
+    }
+}
+
+/// What there is to know of a rule; nothing if it has ended since it was listed.
+fn rule(pid: Pid, answer: Result<Reply, Refusal>) -> Option<Rule> {
+    match answer {
+        Ok(status) => Some(Rule::of(&Request::Prs { pid }, &status)),
+        Err(Refusal::NoSuchRule) => None,
+        // An agent may be allowed to list, but not to ask.
+        Err(_) => Some(Rule::numbered(pid)),
+    }
+}

@@ -1,0 +1,74 @@
+//! `simcod reserve`: PRR. RFC 4540 section 8.2.
+
+use clap::{Args, ValueEnum};
+use hol_simco::{Gid, IpChoice, Lifetime, NatMode, PrrParameters, Request, ReservedParity};
+
+use crate::failure::Failure;
+use crate::protocol::Protocol;
+use crate::{Order, span};
+
+/// Reserve an address and ports of a NAT, to tell them to the other side before data flows.
+///
+/// `enable --reservation PID` uses them.
+#[derive(Debug, Args)]
+pub struct Reserve {
+    #[command(flatten)]
+    protocol: Protocol,
+    /// How many consecutive ports; 65535 is all of an address
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    ports: u16,
+    /// The first port is even
+    #[arg(long, conflicts_with = "odd")]
+    even: bool,
+    /// The first port is odd
+    #[arg(long)]
+    odd: bool,
+    /// At a twice NAT: reserve at the inside as well
+    #[arg(long)]
+    twice: bool,
+    /// The IP version inside [default: either]
+    #[arg(long, value_name = "VERSION")]
+    inside: Option<Version>,
+    /// The IP version outside [default: either]
+    #[arg(long, value_name = "VERSION")]
+    outside: Option<Version>,
+    /// For how long; the middlebox may grant less
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
+    lifetime: Lifetime,
+    /// Join the group with this number
+    #[arg(long, value_name = "GID")]
+    group: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Version {
+    Ipv4,
+    Ipv6,
+}
+
+impl Order for Reserve {
+    fn requests(&self) -> Result<Vec<Request>, Failure> {
+        let parity = match self {
+            Self { even: true, .. } => ReservedParity::Even,
+            Self { odd: true, .. } => ReservedParity::Odd,
+            _ => ReservedParity::Any,
+        };
+        let parameters = PrrParameters {
+            nat_mode: if self.twice { NatMode::Twice } else { NatMode::Traditional },
+            parity,
+            inside: choice(self.inside),
+            outside: choice(self.outside),
+            protocol: self.protocol.number(self.ports > 1)?,
+            port_range: self.ports,
+        };
+        Ok(vec![Request::Prr { parameters, lifetime: self.lifetime, gid: self.group.map(Gid) }])
+    }
+}
+
+fn choice(version: Option<Version>) -> IpChoice {
+    match version {
+        None => IpChoice::Any,
+        Some(Version::Ipv4) => IpChoice::V4,
+        Some(Version::Ipv6) => IpChoice::V6,
+    }
+}

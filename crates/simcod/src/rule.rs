@@ -1,0 +1,157 @@
+//! What is known of a rule, as a JSON object.
+
+use hol_agent::FlowEnd;
+use hol_simco::{AddressTuple, Addresses, Direction, Granted, Owner, Pid, Reply, Request};
+use serde::Serialize;
+
+use crate::protocol;
+
+/// What is known of a rule; what is not is null.
+#[derive(Debug, Default, Serialize)]
+pub struct Rule {
+    pub(super) pid: u32,
+    pub(super) gid: Option<u32>,
+    /// reserved, enabled, disabled or ended.
+    pub(super) state: Option<&'static str>,
+    pub(super) protocol: Option<String>,
+    /// inbound, outbound or both.
+    pub(super) direction: Option<&'static str>,
+    /// A0 to A3.
+    pub(super) internal: Option<End>,
+    pub(super) inside: Option<End>,
+    pub(super) outside: Option<End>,
+    pub(super) external: Option<End>,
+    pub(super) lifetime_s: Option<u32>,
+    pub(super) owner: Option<String>,
+}
+
+/// One end of a flow. RFC 4540 section 4.3.8.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct End {
+    /// As people write it.
+    #[serde(skip)]
+    pub(super) text: String,
+    pub(super) address: String,
+    pub(super) prefix_length: u8,
+    /// Null: any.
+    pub(super) port: Option<u16>,
+    /// How many from there on.
+    pub(super) ports: u16,
+}
+
+/// The rule that a request is about.
+pub fn pid(request: &Request) -> Option<Pid> {
+    match request {
+        Request::Pea { pid, .. } | Request::Plc { pid, .. } | Request::Prs { pid } => Some(*pid),
+        _ => None,
+    }
+}
+
+impl Rule {
+    /// A rule of which nothing else is known.
+    pub fn numbered(pid: Pid) -> Self {
+        Self { pid: pid.0, ..Self::default() }
+    }
+
+    /// A rule that is no more.
+    pub fn ended(pid: Pid) -> Self {
+        Self { state: Some("ended"), ..Self::numbered(pid) }
+    }
+
+    /// What request and reply say together.
+    pub fn of(request: &Request, reply: &Reply) -> Self {
+        match reply {
+            Reply::Prr(rule) => Self::granted("reserved", rule),
+            Reply::Per(rule) => Self::granted("enabled", rule).enabled_by(request),
+            Reply::Plc { lifetime } => Self { lifetime_s: Some(lifetime.0), ..Self::asked_for(request) },
+            Reply::Prd => Self { state: Some("ended"), ..Self::asked_for(request) },
+            Reply::Pdr { pid, lifetime } => {
+                let rule =
+                    Self { state: Some("disabled"), lifetime_s: Some(lifetime.0), ..Self::numbered(*pid) };
+                rule.enabled_by(request)
+            }
+            status => Self::of_status(status),
+        }
+    }
+
+    /// What the reply to PRS says, which needs no request.
+    pub fn of_status(status: &Reply) -> Self {
+        match status {
+            Reply::Prs { rule, owner } => Self::granted("reserved", rule).owned_by(owner),
+            Reply::Pes(rule) => {
+                let enabled = Self {
+                    gid: Some(rule.gid.0),
+                    state: Some("enabled"),
+                    direction: Some(direction(rule.parameters.direction)),
+                    inside: Some(End::of(&rule.inside)),
+                    outside: Some(End::of(&rule.outside)),
+                    lifetime_s: Some(rule.lifetime.0),
+                    ..Self::numbered(rule.pid)
+                };
+                enabled.between(&rule.internal, &rule.external).owned_by(&rule.owner)
+            }
+            Reply::Pds(rule) => {
+                let (state, lifetime_s) = (Some("disabled"), Some(rule.lifetime.0));
+                let disabled = Self { state, lifetime_s, ..Self::numbered(rule.pid) };
+                disabled.between(&rule.internal, &rule.external).owned_by(&rule.owner)
+            }
+            reply => unreachable!("{reply:?} is no status of a rule"),
+        }
+    }
+
+    fn asked_for(request: &Request) -> Self {
+        Self::numbered(pid(request).expect("PLC is about a rule"))
+    }
+
+    fn granted(state: &'static str, rule: &Granted) -> Self {
+        Self {
+            gid: Some(rule.gid.0),
+            state: Some(state),
+            protocol: Some(protocol::name(rule.outside.protocol)),
+            inside: rule.inside.as_ref().map(End::of),
+            outside: Some(End::of(&rule.outside)),
+            lifetime_s: Some(rule.lifetime.0),
+            ..Self::numbered(rule.pid)
+        }
+    }
+
+    /// Adds what the request said, for the reply does not repeat it.
+    fn enabled_by(self, request: &Request) -> Self {
+        match request {
+            Request::Per { enable, .. } | Request::Pea { enable, .. } => {
+                let direction = Some(direction(enable.parameters.direction));
+                Self { direction, ..self }.between(&enable.internal, &enable.external)
+            }
+            Request::Pdr { internal, external, .. } => self.between(internal, external),
+            _ => self,
+        }
+    }
+
+    fn between(self, internal: &AddressTuple, external: &AddressTuple) -> Self {
+        let protocol = Some(protocol::name(internal.protocol));
+        Self { protocol, internal: Some(End::of(internal)), external: Some(End::of(external)), ..self }
+    }
+
+    fn owned_by(self, owner: &Owner) -> Self {
+        Self { owner: Some(String::from_utf8_lossy(owner.octets()).into_owned()), ..self }
+    }
+}
+
+impl End {
+    fn of(tuple: &AddressTuple) -> Self {
+        let (port, ports) = match tuple.addresses {
+            Addresses::Full { port, port_range, .. } => (Some(port).filter(|port| *port != 0), port_range),
+            Addresses::ProtocolsOnly(_) => (None, 1),
+        };
+        let (address, prefix_length) = (tuple.prefix().address().to_string(), tuple.prefix().length());
+        Self { text: FlowEnd::of(tuple).to_string(), address, prefix_length, port, ports }
+    }
+}
+
+fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Inbound => "inbound",
+        Direction::Outbound => "outbound",
+        Direction::BiDirectional => "both",
+    }
+}

@@ -1,0 +1,144 @@
+//! `simcod serve`: the middlebox.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use hol_base::Duration;
+use hol_daemon::{
+    Daemon, DaemonError, FilterKind, Log, Settings, SetupError, Signals, TlsSettings, drop_privileges,
+    socket_address,
+};
+use hol_simco::Lifetime;
+
+use crate::failure::Failure;
+use crate::span;
+use hol_terminal::say;
+
+const AFTER: &str = "\
+Says `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, a line an event.
+SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP has it read --policy, --secrets
+and certificates again.
+
+Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
+docs/simco-service.md has all settings of a --config, docs/simco.md has the --policy.";
+
+/// Be the middlebox: agents open and close the packet filter of this host.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER)]
+pub struct Serve {
+    /// Settings; flags override them
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to listen for TCP, several times if wanted; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
+    listen: Vec<SocketAddr>,
+    /// Where to listen for SCTP, if the kernel has it
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
+    listen_sctp: Vec<SocketAddr>,
+    /// Where to listen for TLS; with --certificate and --key, or [tls] of --config
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
+    listen_tls: Vec<SocketAddr>,
+    /// The middlebox' certificate (PEM), for TLS
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// The key of the certificate, which nobody else may access
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Who certifies agents (PEM): each has to show a certificate with its name over TLS
+    #[arg(long, value_name = "FILE")]
+    agents: Option<PathBuf>,
+    /// What puts rules in force
+    #[arg(long, value_enum)]
+    filter: Option<Filter>,
+    /// The interface towards internal hosts, for --filter nftables; with --outside
+    #[arg(long, value_name = "INTERFACE")]
+    inside: Option<String>,
+    /// The interface towards external hosts; what does not pass between the two is not filtered
+    #[arg(long, value_name = "INTERFACE")]
+    outside: Option<String>,
+    /// Where rules are recorded, so that they survive; without it they do not
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Who may do what; without it, agents that have a secret may do everything
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// The agents' secrets, a line each: name = "secret"; agents have to prove that they know theirs
+    #[arg(long, value_name = "FILE")]
+    secrets: Option<PathBuf>,
+    /// The longest lifetime that a rule is granted, as in 24h
+    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    max_lifetime: Option<Lifetime>,
+    /// Read and check the settings, and do nothing
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Filter {
+    /// Nothing: for measurements
+    None,
+    /// Linux' own packet filter, in a table of our own
+    Nftables,
+}
+
+impl Serve {
+    /// Serves until a signal comes.
+    pub fn run(&self) -> Result<(), Failure> {
+        let settings = self.settings().map_err(DaemonError::from)?;
+        if self.check {
+            settings.middlebox().map_err(DaemonError::from)?;
+            say("the settings are fine\n");
+            return Ok(());
+        }
+        let stop = Signals::stop().map_err(Failure::failed)?;
+        let reload = Signals::reload().map_err(Failure::failed)?;
+        let mut daemon = settings.open(Log::new(settings.log, Box::new(std::io::stderr())))?;
+        daemon.reload_on(reload, &settings).map_err(Failure::failed)?;
+        drop_privileges(settings.filter != FilterKind::None).map_err(Failure::failed)?;
+        let tell = |daemon: &Daemon| daemon.addresses().for_each(|at| say(&format!("listening on {at}\n")));
+        Ok(daemon.run(stop, tell)?)
+    }
+
+    fn settings(&self) -> Result<Settings, SetupError> {
+        let mut settings = self.config.as_deref().map_or_else(|| Ok(Settings::default()), Settings::read)?;
+        if !self.listen.is_empty() {
+            settings.listen.clone_from(&self.listen);
+        }
+        if !self.listen_sctp.is_empty() {
+            settings.listen_sctp.clone_from(&self.listen_sctp);
+        }
+        if !self.listen_tls.is_empty() {
+            settings.listen_tls.clone_from(&self.listen_tls);
+        }
+        let TlsSettings { certificate, key, agents } = settings.tls;
+        settings.tls = TlsSettings {
+            certificate: self.certificate.clone().or(certificate),
+            key: self.key.clone().or(key),
+            agents: self.agents.clone().or(agents),
+        };
+        match self.filter {
+            Some(Filter::None) => settings.filter = FilterKind::None,
+            Some(Filter::Nftables) => settings.filter = FilterKind::Nftables,
+            None => {}
+        }
+        settings.nftables.inside = self.inside.clone().or(settings.nftables.inside);
+        settings.nftables.outside = self.outside.clone().or(settings.nftables.outside);
+        settings.state = self.state.clone().or(settings.state);
+        settings.policy = self.policy.clone().or(settings.policy);
+        settings.secrets = self.secrets.clone().or(settings.secrets);
+        if let Some(Lifetime(seconds)) = self.max_lifetime {
+            settings.max_lifetime = Duration::from_secs(seconds.into());
+        }
+        Ok(settings)
+    }
+}
+
+impl From<DaemonError> for Failure {
+    fn from(error: DaemonError) -> Self {
+        match error {
+            DaemonError::Setup(error) => Self::Usage(error.to_string()),
+            error => Self::failed(error),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! `simcod status`: PRS. RFC 4540 section 8.6.
+
+use clap::Args;
+use hol_simco::{Pid, Request};
+
+use crate::Order;
+use crate::failure::Failure;
+
+/// Show rules with their addresses, state, owner and what is left of their lifetimes.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// The numbers of the rules
+    #[arg(required = true)]
+    pids: Vec<u32>,
+}
+
+impl Order for Status {
+    fn requests(&self) -> Result<Vec<Request>, Failure> {
+        Ok(self.pids.iter().map(|pid| Request::Prs { pid: Pid(*pid) }).collect())
+    }
+}

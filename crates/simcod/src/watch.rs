@@ -1,0 +1,129 @@
+//! `simcod watch`: ARE notifications. RFC 4540 section 8.9.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+
+use clap::Args;
+use hol_agent::{RuleEvent, Session, SessionError};
+use hol_base::Duration;
+use hol_simco::{Lifetime, Request};
+use hol_system::{Events, Interest, Poller};
+use serde::Serialize;
+
+use crate::client::{Client, close};
+use crate::failure::Failure;
+use crate::rule::Rule;
+use crate::span;
+use hol_terminal::json;
+use hol_terminal::{note, say};
+
+/// Show what other sessions do to rules that this agent may access, and which ones end, until Ctrl-C.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// Stop after this many events
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// Stop when nothing happens for so long
+    #[arg(long, value_name = "30s")]
+    quiet: Option<Duration>,
+    #[command(flatten)]
+    client: Client,
+}
+
+/// An event, and what the rule is like after it.
+#[derive(Debug, Serialize)]
+struct Event {
+    pid: u32,
+    /// Zero: it has ended.
+    lifetime_s: u32,
+    /// Null if it has ended, or may not be asked for.
+    rule: Option<Rule>,
+}
+
+impl Watch {
+    /// Watches until the middlebox ends the session, or enough was seen, or somebody interrupts.
+    pub fn run(&self) -> Result<(), Failure> {
+        let mut session = self.client.open()?;
+        let attention = Attention::to(&session).map_err(Failure::failed)?;
+        note!("watching {}", self.client.server()?);
+        let mut seen = 0;
+        while self.count.is_none_or(|count| seen < count)
+            && let Some(event) = self.next(&mut session, &attention)?
+        {
+            seen += 1;
+            let event = describe(&mut session, event)?;
+            say(&if self.client.json { json(&event) } else { event.line() });
+        }
+        close(session);
+        Ok(())
+    }
+
+    /// The next event; `None` if there is to be none.
+    fn next(&self, session: &mut Session, attention: &Attention) -> Result<Option<RuleEvent>, Failure> {
+        loop {
+            if let Some(event) = session.next_event(Some(Duration::ZERO))? {
+                return Ok(Some(event));
+            }
+            if !attention.is_called(self.quiet).map_err(Failure::failed)? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Waits for the middlebox and for Ctrl-C at a time.
+struct Attention {
+    poller: Poller<u64>,
+    /// Readable when somebody has interrupted.
+    _interrupted: UnixStream,
+}
+
+impl Attention {
+    const SESSION: u64 = 0;
+    const INTERRUPT: u64 = 1;
+
+    fn to(session: &Session) -> io::Result<Self> {
+        let (interrupted, mut interrupt) = UnixStream::pair()?;
+        // Whoever has ended needs no interruption.
+        let tell = move || drop(interrupt.write_all(b"!"));
+        ctrlc::set_handler(tell).map_err(io::Error::other)?;
+        let poller = Poller::new()?;
+        poller.add(session, Self::SESSION, Interest::Read)?;
+        poller.add(&interrupted, Self::INTERRUPT, Interest::Read)?;
+        Ok(Self { poller, _interrupted: interrupted })
+    }
+
+    /// True if the middlebox says something, false if somebody interrupts, or nothing happens for so long.
+    fn is_called(&self, quiet: Option<Duration>) -> io::Result<bool> {
+        let mut events = Events::with_capacity(2);
+        self.poller.wait(quiet, &mut events)?;
+        let is_interrupted = events.iter().any(|one| one.token == Self::INTERRUPT);
+        // Without a limit only a signal of no concern ends the wait without an event.
+        Ok(!is_interrupted && (!events.is_empty() || quiet.is_none()))
+    }
+}
+
+fn describe(session: &mut Session, event: RuleEvent) -> Result<Event, Failure> {
+    let RuleEvent { pid, lifetime } = event;
+    let request = Request::Prs { pid };
+    let rule = if lifetime == Lifetime(0) {
+        None
+    } else {
+        match session.ask(request.clone()) {
+            Ok(status) => Some(Rule::of(&request, &status)),
+            Err(SessionError::Refused(_)) => None,
+            Err(error) => return Err(error.into()),
+        }
+    };
+    Ok(Event { pid: pid.0, lifetime_s: lifetime.0, rule })
+}
+
+impl Event {
+    fn line(&self) -> String {
+        let flow = self.rule.as_ref().map_or(String::new(), |rule| format!("  {}", rule.summary()));
+        match self.lifetime_s {
+            0 => format!("rule {} has ended\n", self.pid),
+            seconds => format!("rule {} has {}{flow}\n", self.pid, span::show(seconds)),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Octets as a datagram of PCP or NAT-PMP; what is heard is said so that it is heard again, and a refusal is a message.
+#![no_main]
+
+use hol_pcp::{Heard, hear, nat_pmp, reply};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|octets: &[u8]| match hear(octets) {
+    Ok(None) => {}
+    Ok(Some(heard)) => {
+        let said = match &heard {
+            Heard::Pcp(request) => request.to_bytes(),
+            Heard::NatPmp(request) => request.to_bytes(),
+        };
+        assert_eq!(hear(&said), Ok(Some(heard)));
+    }
+    Err(refusal) => {
+        let refused = reply::refusal(octets, refusal, 7);
+        assert!((24..=1100).contains(&refused.len()) && refused.len().is_multiple_of(4));
+        assert!(nat_pmp::refusal(octets, refusal, 7).len() <= 16);
+    }
+});
