@@ -4,6 +4,7 @@
 mod advise;
 mod attended;
 mod bench;
+mod captured;
 mod ccdf;
 mod client;
 mod compare;
@@ -19,10 +20,12 @@ mod manual;
 mod merge;
 mod ns2;
 mod number;
+mod path;
 mod plan;
 mod points;
 mod progress;
 mod question;
+mod replay;
 mod report;
 mod reproduce;
 mod row;
@@ -58,6 +61,8 @@ Examples:
   hol advise experiments/hello.toml               from where on which transport is better
   hol reproduce ikr53 --quick                     a published evaluation, every claim judged
   hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
+  hol path learn capture.pcapng                   the [network] of an experiment from packets of a real one
+  hol replay capture.pcapng mine.toml             the sizes and times of its messages, for hol run over any transport
   hol list                                        transports, stacks, workloads, studies
   hol help network                                every key of a table of experiment files, its unit and default
   hol serve                                       the lab in the browser: a queue, results as they come
@@ -115,6 +120,10 @@ enum Command {
     Trace(trace::Trace),
     /// Draw the network of an ns script or an experiment
     Topology(topology::Topology),
+    /// Learn the network of an experiment from a capture
+    Path(path::Path),
+    /// Make an experiment of a capture: the sizes and times of its messages
+    Replay(replay::Replay),
     /// Measure this program's own speed
     Bench(bench::Bench),
     /// List studies, stacks, transports with their options, and workloads
@@ -164,6 +173,8 @@ pub fn main() -> ExitCode {
         Command::Validate(command) => command.run(),
         Command::Trace(command) => command.run(),
         Command::Topology(command) => command.run(),
+        Command::Path(command) => command.run(),
+        Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Kernel(command) => command.run(),

@@ -9,6 +9,7 @@ use clap::Args;
 use hol_lab::{Experiment, LabError, Point, Source};
 use hol_measure::RecordKind;
 use hol_network::Topology;
+use hol_report::sequence::{self, Trace as Sequence, Watch};
 use hol_scenario::{Packet, Sighting, Witness};
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID;
@@ -50,6 +51,9 @@ pub struct Trace {
     /// Show a page of a run of pages file by file instead: its number from 1, or nothing for the one of the median time
     #[arg(long, value_name = "PAGE", conflicts_with_all = ["pcap", "ns2"])]
     waterfall: Option<Option<u64>>,
+    /// Draw the packets between client and server as a sequence diagram instead; - is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "ns2"])]
+    svg: Option<PathBuf>,
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
     ns2: Option<PathBuf>,
@@ -65,6 +69,9 @@ impl Trace {
         }
         if let Some(page) = self.waterfall {
             return self.show_page(&point, page);
+        }
+        if let Some(path) = &self.svg {
+            return self.draw(&point, path);
         }
         match (&self.pcap, &self.ns2) {
             (Some(path), _) => self.capture(&point, path),
@@ -111,6 +118,33 @@ impl Trace {
         let which = self.which_run(point);
         let packets = write_capture(path, names, &which, |witness| self.look(point, witness))?;
         written(path, &format!("{packets} packets of {which}"));
+        Ok(())
+    }
+
+    fn draw(&self, point: &Point, path: &Path) -> Result<(), Failure> {
+        let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
+        let world = point.world.open().map_err(LabError::from)?;
+        let workload = &scenario.workload;
+        let mut watch = Watch::between([workload.from(), workload.to()]);
+        let run = world.trace(&scenario, seed, &mut watch).map_err(LabError::from)?;
+        let size = workload.size().and_then(|size| u32::try_from(size).ok());
+        let sequence = Sequence::new(&watch, &run.records, size);
+        if sequence.arrows.is_empty() {
+            let problem = "no message was sent between the two ends, so there is nothing to draw";
+            return Err(Failure::failed(format!("--svg: {problem}")));
+        }
+        if watch.left_out > 0 {
+            note!(
+                "note: {} packets that were sent later are not drawn; ask for fewer messages",
+                watch.left_out
+            );
+        }
+        let picture = sequence::draw("sequence", &point.to_string(), &sequence).standalone();
+        let mut file = create(path)?;
+        file.write_all(picture.as_bytes())
+            .and_then(|()| file.flush())
+            .map_err(|error| cannot_write(path, &error))?;
+        written(path, &format!("{}, of {}", sequence.counts(), self.which_run(point)));
         Ok(())
     }
 

@@ -23,6 +23,7 @@ use crate::point::{Point, PointId};
 use crate::programs;
 use crate::repetitions::Repetitions;
 use crate::source::Source;
+use crate::traces;
 use crate::worlds::WorldName;
 
 /// Messages over all repetitions, unless the file says otherwise.
@@ -430,6 +431,7 @@ impl File {
     fn beside(mut self, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
+        traces::play(&mut self.network, source)?;
         Ok(self)
     }
 

@@ -41,6 +41,7 @@ mod study;
 mod sweep;
 pub mod table;
 mod topology;
+mod traces;
 mod validate;
 mod verify;
 mod worlds;

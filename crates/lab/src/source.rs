@@ -18,6 +18,9 @@ use crate::topology;
 /// What standard input is called in messages.
 const STDIN: &str = "<stdin>";
 
+/// Octets of a file that an experiment names.
+const LONGEST_FILE: u64 = 64 << 20;
+
 /// An experiment file and what overrides it.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -199,7 +202,7 @@ impl Source {
     }
 
     /// The text of a file that the experiment names.
-    fn file(&self, name: &str) -> Result<String, String> {
+    pub(crate) fn file(&self, name: &str) -> Result<String, String> {
         if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(text.clone());
         }
@@ -207,6 +210,11 @@ impl Source {
             return Err(format!("there is no {name:?} beside {}; name a file that is there", self.name));
         };
         let path = directory.join(name);
+        let octets = std::fs::metadata(&path).map_or(0, |file| file.len());
+        if octets > LONGEST_FILE {
+            let problem = "an experiment names files of 64 MiB at most; cut it";
+            return Err(format!("{} has {octets} octets: {problem}", path.display()));
+        }
         std::fs::read_to_string(&path).map_err(|e| {
             format!("cannot read {}: {e}; it is looked for beside the experiment", path.display())
         })

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use statrs::distribution::{Binomial, DiscreteCDF};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 use crate::bootstrap::bca_of_mean;
 use crate::interval::Interval;
+use crate::quantile::wilson;
 
 /// Fewer repetitions than this show no shape: Student's t has to do, which knows how little they say.
 const SHAPELESS: usize = 8;
@@ -45,6 +46,14 @@ impl Bounds {
         let ends = below.checked_sub(1).map(|at| (sorted[at], sorted[n - 1 - at]));
         let (low, high) = ends.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         Some(Self { value, low, high })
+    }
+
+    /// A share of independent trials, by the score interval; `None` without any.
+    pub fn of_share(have: u64, of: f64, confidence: f64) -> Option<Self> {
+        let value = have as f64 / of;
+        let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
+        let (low, high) = wilson(value, of, z);
+        (of > 0.0).then_some(Self { value, low, high })
     }
 
     /// One end is much farther than the other.

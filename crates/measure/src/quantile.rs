@@ -69,7 +69,7 @@ impl Distribution {
 }
 
 /// The score interval of a share of `n` (Wilson 1927): never empty, never outside 0 to 1.
-fn wilson(share: f64, n: f64, z: f64) -> (f64, f64) {
+pub(crate) fn wilson(share: f64, n: f64, z: f64) -> (f64, f64) {
     let centre = share + z * z / (2.0 * n);
     let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;

@@ -3,7 +3,7 @@
 //! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means (`build` and `check` see to that), [`Network`]
 //! the thing in operation.
 //! One physical effect a file: `transmitter` (rate), `queue`, `red`, `codel`, `fair` (flows in turns), `propagation` (delay, jitter), `loss`, `chance`
-//! (duplication, corruption, reordering), `police`; `line` puts them in a row, `channel` has lines take turns.
+//! (duplication, corruption, reordering), `police`; `trace` makes events of files; `line` puts them in a row, `channel` has lines take turns.
 
 mod agenda;
 mod build;
@@ -27,6 +27,7 @@ mod routes;
 mod spec;
 mod tap;
 mod topology;
+mod trace;
 mod transmitter;
 
 pub use agenda::Agenda;
@@ -46,3 +47,4 @@ pub use topology::{
     AddressChange, Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, Route, ScheduledChange, Segment,
     Topology,
 };
+pub use trace::{TraceError, TraceSpec, events as trace_events};

@@ -13,6 +13,7 @@ use crate::discipline::Discipline;
 use crate::handover::HandoverSpec;
 use crate::loss::LossSpec;
 use crate::police::PoliceSpec;
+use crate::trace::TraceSpec;
 
 /// Makes every table that may hold the settings of a line from the one list of them.
 ///
@@ -99,6 +100,10 @@ macro_rules! settings {
             /// What changes during the run.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub events: Vec<EventSpec>,
+            /// A file beside the experiment of which more events are made: a table with `time` and some of `rate`, `delay`, `loss`
+            /// (CSV), or mahimahi's times at which a packet may leave. One for each direction: `{ up = "a.csv", down = "b.csv" }`.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub trace: Option<TraceSpec>,
             /// The client moves from the first of two paths to the second. In the kernel world not over UDP.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub handover: Option<HandoverSpec>,
@@ -123,6 +128,7 @@ macro_rules! settings {
                     up: None,
                     down: None,
                     events: Vec::new(),
+                    trace: None,
                     handover: None,
                     paths: Vec::new(),
                     nodes: Vec::new(),

@@ -33,8 +33,8 @@ impl<T: Copy> Spans<T> {
         parts
     }
 
-    /// Each span meets the range in one place at least, so this takes no more steps than the range has.
-    fn gaps(&self, range: Range<u64>) -> Parts {
+    /// The parts of a range that have no value. Each span meets the range in one place at least, so this takes no more steps than the range has.
+    pub fn gaps(&self, range: Range<u64>) -> Parts {
         let mut gaps = Parts::new();
         // Most come behind all others.
         let end = self.spans.last_key_value().map_or(0, |(_, (end, _))| *end);

@@ -1,8 +1,9 @@
-//! Typed packets, their bytes, and pcapng.
+//! Typed packets, their bytes, and captures: pcapng written, pcap and pcapng read.
 //!
 //! In the model world packets travel as these values; `to_bytes` and `parse` turn them into bytes for captures,
 //! real networks and fuzzing, and a property test holds the two equal. One header or chunk a file.
 
+pub mod capture;
 mod checksum;
 mod error;
 mod ipv4;

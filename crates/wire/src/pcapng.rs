@@ -21,21 +21,27 @@ const EPOCH: u64 = 1_577_836_800 * 1_000_000_000;
 /// LINKTYPE_RAW: packets start with their IP header.
 const LINKTYPE_RAW: u16 = 101;
 
-/// Block types, sections 4.1 to 4.3 and 4.7.
-mod block_type {
+/// Block types, sections 4.1 to 4.4, 4.7 and appendix A.
+pub(crate) mod block_type {
     pub const SECTION_HEADER: u32 = 0x0A0D_0D0A;
     pub const INTERFACE_DESCRIPTION: u32 = 1;
+    pub const OBSOLETE_PACKET: u32 = 2;
+    pub const SIMPLE_PACKET: u32 = 3;
     pub const ENHANCED_PACKET: u32 = 6;
     pub const DECRYPTION_SECRETS: u32 = 10;
 }
 
+/// What a section starts with, in its own order of octets. Section 4.1.
+pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
+
 /// Option codes, sections 3.5, 4.1 and 4.2.
-mod option {
+pub(crate) mod option {
     pub const END: u16 = 0;
     pub const COMMENT: u16 = 1;
     pub const USER_APPLICATION: u16 = 4;
     pub const INTERFACE_NAME: u16 = 2;
     pub const TIME_RESOLUTION: u16 = 9;
+    pub const TIME_OFFSET: u16 = 14;
 }
 
 impl<W: Write> PcapngWriter<W> {
@@ -43,7 +49,6 @@ impl<W: Write> PcapngWriter<W> {
     pub fn new(out: W, comment: &str, interfaces: &[&str]) -> io::Result<Self> {
         let mut writer = Self { out, block: Vec::new() };
         writer.write_block(block_type::SECTION_HEADER, |block| {
-            const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
             const LENGTH_UNKNOWN: u64 = u64::MAX;
             block.put_u32_le(BYTE_ORDER_MAGIC);
             block.put_u16_le(1);

@@ -4,7 +4,7 @@ use hol_base::{Duration, Frequency, Rng, Seed, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Asker, ENDLESS, WorkloadError};
+use crate::{Asker, ENDLESS, Exchanges, WorkloadError};
 
 /// The keys of a workload whose messages come due by time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -149,6 +149,11 @@ enum Gaps {
     UntilReply,
     /// A request waits for it.
     UntilAsked(Asker),
+    /// Times that are given; so many messages of them have come due.
+    Scripted {
+        exchanges: Exchanges,
+        done: u64,
+    },
 }
 
 impl Pacer {
@@ -161,6 +166,11 @@ impl Pacer {
     /// A message is due whenever a request waits for somebody to ask.
     pub(crate) fn asked(asker: Asker) -> Self {
         Self::new(Gaps::UntilAsked(asker), 1, ENDLESS)
+    }
+
+    /// Messages are due at given times.
+    pub(crate) fn scripted(exchanges: Exchanges, messages: u64) -> Self {
+        Self::new(Gaps::Scripted { exchanges, done: 0 }, 1, messages)
     }
 
     /// Of `messages` messages none is due before the start.
@@ -235,6 +245,11 @@ impl Pacer {
         match &mut self.gaps {
             Gaps::Constant(gap) => *gap,
             Gaps::Exponential { mean, rng } => Duration::from_secs_f64(rng.exponential(mean.as_secs_f64())),
+            Gaps::Scripted { exchanges, done } => {
+                let before = done.checked_sub(1).map_or(Duration::ZERO, |last| exchanges.due(last));
+                *done += 1;
+                exchanges.due(*done - 1).saturating_sub(before)
+            }
             Gaps::UntilTaken | Gaps::UntilReply | Gaps::UntilAsked(_) => Duration::ZERO,
         }
     }

@@ -41,11 +41,16 @@ impl Padding {
     }
 
     pub(crate) fn message(&mut self, number: u32) -> Bytes {
-        let mut message = self.zeros.cut(self.size);
-        message[..4].copy_from_slice(&(self.size as u32).to_be_bytes());
-        message[4..8].copy_from_slice(&(number ^ MARK).to_be_bytes());
-        message.freeze()
+        message(&mut self.zeros, self.size, number)
     }
+}
+
+/// A message of any size.
+pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
+    let mut message = zeros.cut(octets);
+    message[..4].copy_from_slice(&(octets as u32).to_be_bytes());
+    message[4..8].copy_from_slice(&(number ^ MARK).to_be_bytes());
+    message.freeze()
 }
 
 /// The number of a message.

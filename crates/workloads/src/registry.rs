@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Simco, Workload};
+use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Replay, Simco, Workload};
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
@@ -59,6 +59,7 @@ registry! {
     Page,
     Media,
     Files,
+    Replay,
     Programs,
 }
 

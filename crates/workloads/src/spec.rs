@@ -69,6 +69,9 @@ pub enum WorkloadError {
     /// A medium that cannot be.
     #[error("{0}")]
     Media(String),
+    /// Exchanges that cannot be.
+    #[error("{0}")]
+    Replay(String),
     /// Files that cannot be.
     #[error("{0}")]
     Files(&'static str),
@@ -299,7 +302,7 @@ mod tests {
             assert_eq!((settled.check(), settled.kind.workload().name()), (Ok(()), name));
             let json = serde_json::to_value(&settled).unwrap();
             assert_eq!(json.get("rate").is_some(), workload.load().is_some(), "{json}");
-            let sized = !["simco", "media", "programs"].contains(&name);
+            let sized = !["simco", "media", "replay", "programs"].contains(&name);
             assert_eq!(json.get("size").is_some(), sized, "{json}");
         }
     }

@@ -18,6 +18,9 @@ pub(super) struct PathManager {
 const NAME: &[u8] = b"mptcp_pm\0";
 const ADD_ADDR: u8 = 1;
 const DEL_ADDR: u8 = 2;
+const SET_LIMITS: u8 = 5;
+/// Of an endpoint.
+const FLAGS: u16 = 6;
 
 impl PathManager {
     /// Of the namespace of this thread.
@@ -35,13 +38,30 @@ impl PathManager {
 
     /// Each connection gets a subflow from this address.
     pub(super) fn add(&self, address: Ipv4Addr, interface: u32) -> Result<(), Trouble> {
-        const FLAGS: u16 = 6;
         const IF_IDX: u16 = 7;
         const SUBFLOW: u32 = 2;
         let endpoint = |attributes: Message| {
             about(attributes, address).with_number(FLAGS, SUBFLOW).with_number(IF_IDX, interface)
         };
         self.tell(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
+    }
+
+    /// Each connection tells its peer of this address (ADD_ADDR, RFC 8684 section 3.4.1), which joins it by the link that leads there.
+    pub(super) fn signal(&self, address: Ipv4Addr) -> Result<(), Trouble> {
+        const SIGNAL: u32 = 1;
+        let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS, SIGNAL);
+        self.tell(ADD_ADDR, endpoint, &format!("tell of {address}"))
+    }
+
+    /// A connection has so many subflows beside its first, and heeds as many addresses that it is told of. Linux' own limit is none
+    /// of them, so that a connection stays on one path.
+    pub(super) fn allow(&self, subflows: u32) -> Result<(), Trouble> {
+        const RCV_ADD_ADDRS: u16 = 2;
+        const SUBFLOWS: u16 = 3;
+        let message = Message::new(self.family, 0, &[SET_LIMITS, 1, 0, 0])
+            .with_number(RCV_ADD_ADDRS, subflows)
+            .with_number(SUBFLOWS, subflows);
+        self.socket.tell(message).map_err(|error| format!("cannot allow {subflows} subflows: {error}").into())
     }
 
     /// The subflow that a connection began with ends, if it was from this address; its data goes to the others.

@@ -109,6 +109,17 @@ impl Topology {
         moves.collect()
     }
 
+    /// Lets MPTCP connections from and to a node have a subflow for each link that leads there; a node that is `asked` tells its
+    /// peers of its other addresses. The kernel takes eight subflows at most.
+    pub(super) fn join_paths(&self, node: NodeId, is_asked: bool) -> Result<(), Trouble> {
+        const MOST: u32 = 8;
+        self.node(node).enter()?;
+        let path_manager = PathManager::here()?;
+        path_manager.allow(MOST)?;
+        let others = self.addresses(node).into_iter().skip(1).take(MOST as usize - 1);
+        others.filter(|_| is_asked).try_for_each(|address| path_manager.signal(address))
+    }
+
     /// Where the node of `change` has its address. Through that link it reaches all addresses of the node at the other end,
     /// as it would any host of the Internet: an association goes on to the one that it was set up with. A link that it comes to
     /// is preferred, as the model prefers it.

@@ -1,6 +1,6 @@
 //! One job, from the seed to the records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::Seed;
 use hol_network::NodeId;
@@ -94,7 +94,7 @@ fn settle(
 ) -> Result<BTreeMap<String, String>, Trouble> {
     let background = scenario.background.iter().filter(|entry| entry.count > 0);
     let background = background.map(|entry| (&entry.transport, &entry.workload));
-    let mut settled = BTreeMap::new();
+    let (mut settled, mut asked) = (BTreeMap::new(), BTreeSet::new());
     let onward = scenario.onward.iter().map(|entry| (&entry.transport, &entry.workload));
     // The measured flow last, so that its settings are what is told.
     for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
@@ -105,6 +105,12 @@ fn settle(
                 namespace::set(name, &value)?;
             }
             settled.insert(name.to_owned(), namespace::get(name).unwrap_or_default());
+        }
+        // A client that moves has its addresses come and go instead.
+        if transport.kind() == Kind::Mptcp && scenario.network.handover.is_none() {
+            topology.join_paths(node(plan, workload.from()), false)?;
+            let server = node(plan, workload.to());
+            topology.join_paths(server, asked.insert(server))?;
         }
     }
     Ok(settled)

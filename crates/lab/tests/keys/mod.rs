@@ -84,6 +84,7 @@ workload.files = 2
 workload.block = '1kB'
 workload.deeds = ['put']
 workload.reopen = true
+workload.exchanges = ['1ms 100B 100B']
 workload.mix.enable = 1
 workload.mix.lifetime = 1
 background = [{ count = 1 }]

@@ -3,6 +3,7 @@
 mod arbitrary;
 mod captures;
 mod mptcp;
+mod path;
 mod sctp;
 mod seen;
 mod tcp;

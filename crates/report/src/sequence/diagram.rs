@@ -9,8 +9,8 @@ const WIDTH: f64 = 880.0;
 const CLIENT: f64 = 190.0;
 const SERVER: f64 = 530.0;
 const TOP: f64 = 56.0;
-/// Pixels a millisecond.
-const SCALE: f64 = 9.0;
+/// Pixels that the way of a packet takes, down the picture.
+const RISE: f64 = 90.0;
 /// Where the bars of waiting begin, and the room that each takes.
 const BARS: f64 = SERVER + 14.0;
 const BAR: f64 = 11.0;
@@ -19,17 +19,20 @@ const NAMES: f64 = SERVER + 140.0;
 /// Least distance of two names.
 const LINE: f64 = 12.0;
 
+/// Draws a trace under its heading.
 pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
     let start = trace.arrows.first().map_or(Time::ZERO, |arrow| arrow.sent);
     let end = trace.deliveries.iter().map(|d| d.delivered).max().unwrap_or(start);
-    let y = |time: Time| TOP + 12.0 + SCALE * time.saturating_since(start).as_millis_f64();
+    let way = way_ms(trace);
+    let scale = RISE / way;
+    let y = |time: Time| TOP + 12.0 + scale * time.saturating_since(start).as_millis_f64();
     let bottom = y(end) + 24.0;
     // Deliveries at the same time are named below each other, the last of them below the end.
     let together = trace.deliveries.iter().filter(|d| d.delivered == end).count().max(1);
     let names = y(end) + LINE * together as f64;
     let mut svg = Svg::new(id, WIDTH, bottom.max(names) + 14.0, heading);
     frame(&mut svg, bottom);
-    ticks(&mut svg, bottom);
+    ticks(&mut svg, bottom, way);
     let mut names = f64::NEG_INFINITY;
     for arrow in trace.arrows.iter().filter(|arrow| arrow.sent <= end) {
         draw_arrow(&mut svg, arrow, y, bottom);
@@ -57,13 +60,29 @@ fn frame(svg: &mut Svg, bottom: f64) {
     svg.text("note", (BARS + 15.0, 38.0), Anchor::Start, "arrived, but waiting: head-of-line blocking");
 }
 
-fn ticks(svg: &mut Svg, bottom: f64) {
-    let mut ms = 0.0;
-    while TOP + 12.0 + SCALE * ms <= bottom - 10.0 {
-        let y = TOP + 12.0 + SCALE * ms;
+/// The shortest way of a packet in ms, in whole tenths of its order of magnitude: the scale of time.
+fn way_ms(trace: &Trace) -> f64 {
+    let ways = trace.arrows.iter().filter_map(|arrow| Some(arrow.arrived?.since(arrow.sent).as_millis_f64()));
+    let shortest = ways.fold(f64::INFINITY, f64::min);
+    if !shortest.is_finite() || shortest <= 0.0 {
+        return 10.0;
+    }
+    let tenth = 10f64.powf(shortest.log10().floor() - 1.0);
+    (shortest / tenth).floor() * tenth
+}
+
+/// A mark for each way of a packet.
+fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
+    let digits = (1.0 - way.log10().floor()).max(0.0) as usize;
+    let digits = if way.fract() < 1e-9 { 0 } else { digits };
+    for count in 0.. {
+        let y = TOP + 12.0 + RISE * f64::from(count);
+        if y > bottom - 10.0 {
+            break;
+        }
         svg.line("tick-mark", (52.0, y), (58.0, y));
-        svg.text("tick", (46.0, y + 3.5), Anchor::End, &format!("{ms:.0}"));
-        ms += 10.0;
+        let ms = way * f64::from(count);
+        svg.text("tick", (46.0, y + 3.5), Anchor::End, &format!("{ms:.digits$}"));
     }
     svg.line("tick-mark", (58.0, TOP + 12.0), (58.0, bottom - 10.0));
 }
@@ -86,10 +105,9 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
             None => lost(svg, start, to),
         }
         if !arrow.forward && start.1 + 20.0 < bottom {
-            let rise = SCALE * 10.0;
-            let slope = -(rise / (SERVER - CLIENT)).atan().to_degrees();
+            let slope = -(RISE / (SERVER - CLIENT)).atan().to_degrees();
             let share = 0.3;
-            let at = (from + (to - from) * share, start.1 + rise * share - 3.0);
+            let at = (from + (to - from) * share, start.1 + RISE * share - 3.0);
             svg.text_sloped("message", at, slope, &arrow.label);
         }
     });
@@ -106,7 +124,7 @@ const fn colour(arrow: &Arrow) -> &'static str {
 
 /// A packet that does not arrive: it ends half way, crossed out.
 fn lost(svg: &mut Svg, start: (f64, f64), to: f64) {
-    let end = (start.0 + (to - start.0) * 0.55, start.1 + SCALE * 10.0 * 0.55);
+    let end = (start.0 + (to - start.0) * 0.55, start.1 + RISE * 0.55);
     svg.line("arrow", start, end);
     for (dx, dy) in [(6.0, 6.0), (6.0, -6.0)] {
         svg.line("lost", (end.0 - dx, end.1 - dy), (end.0 + dx, end.1 + dy));

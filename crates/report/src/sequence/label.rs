@@ -9,13 +9,13 @@ use hol_wire::{Packet, Transport, sctp, tcp};
 pub struct Origin {
     tsn: Option<Tsn>,
     seq: Option<SeqNum>,
-    /// Octets of a message, so that a TCP segment can be named by its messages.
-    size: u32,
+    /// Octets of a message, so that a TCP segment can be named by its messages; else it is by its octets.
+    size: Option<u32>,
 }
 
 impl Origin {
-    /// Counts from the first user data that is sent; messages have `size` octets.
-    pub fn new(size: u32) -> Self {
+    /// Counts from the first user data that is sent; messages have `size` octets, if all have the same.
+    pub fn new(size: Option<u32>) -> Self {
         Self { size, ..Self::default() }
     }
 
@@ -40,11 +40,11 @@ impl Origin {
         }
     }
 
-    /// The packet in a few words.
-    pub fn label(&self, packet: &Packet) -> String {
+    /// The packet in a few words; what it acknowledges is counted from another origin.
+    pub fn label(&self, acknowledged: &Self, packet: &Packet) -> String {
         match &packet.transport {
-            Transport::Sctp(packet) => self.sctp(packet),
-            Transport::Tcp(segment) => self.tcp(segment),
+            Transport::Sctp(packet) => self.sctp(acknowledged, packet),
+            Transport::Tcp(segment) => self.tcp(acknowledged, segment),
             Transport::Udp(datagram) => datagram.to_string(),
             Transport::Quic(datagram) => datagram.to_string(),
         }
@@ -54,15 +54,15 @@ impl Origin {
         self.tsn.map_or(0, |first| i64::from(tsn.distance_from(first)) + 1)
     }
 
-    fn sctp(&self, packet: &sctp::Packet) -> String {
-        let words: Vec<String> = packet.chunks.iter().map(|chunk| self.chunk(chunk)).collect();
+    fn sctp(&self, acknowledged: &Self, packet: &sctp::Packet) -> String {
+        let words: Vec<String> = packet.chunks.iter().map(|chunk| self.chunk(acknowledged, chunk)).collect();
         words.join(" + ")
     }
 
-    fn chunk(&self, chunk: &Chunk) -> String {
+    fn chunk(&self, acknowledged: &Self, chunk: &Chunk) -> String {
         match chunk {
             Chunk::Data(data) => format!("DATA {} · stream {}", self.tsn(data.tsn), data.stream),
-            Chunk::Sack(sack) => self.sack(sack),
+            Chunk::Sack(sack) => acknowledged.sack(sack),
             Chunk::Heartbeat(_) => "HEARTBEAT".into(),
             Chunk::HeartbeatAck(_) => "HEARTBEAT ACK".into(),
             _ => "control".into(),
@@ -83,28 +83,29 @@ impl Origin {
         }
     }
 
-    /// The message in which a sequence number lies, counted from 1.
+    /// The message in which a sequence number lies, or else the octet, counted from 1.
     fn message(&self, seq: SeqNum) -> i64 {
         let octets = self.seq.map_or(0, |first| i64::from(seq.distance_from(first)));
-        octets.div_euclid(i64::from(self.size.max(1))) + 1
+        octets.div_euclid(i64::from(self.size.unwrap_or(1).max(1))) + 1
     }
 
-    fn tcp(&self, segment: &tcp::Segment) -> String {
+    fn tcp(&self, acknowledged: &Self, segment: &tcp::Segment) -> String {
         if !segment.payload.is_empty() {
             let last = segment.seq + (segment.payload.len() as u32 - 1);
-            return format!("data {}", range(self.message(segment.seq), self.message(last)));
+            let what = if self.size.is_some() { "data" } else { "octets" };
+            return format!("{what} {}", range(self.message(segment.seq), self.message(last)));
         }
-        let acknowledged = self.message(segment.ack) - 1;
+        let next = acknowledged.message(segment.ack) - 1;
         let blocks: Vec<String> = segment
             .options
             .sack
             .iter()
-            .map(|block| range(self.message(block.left), self.message(block.right) - 1))
+            .map(|block| range(acknowledged.message(block.left), acknowledged.message(block.right) - 1))
             .collect();
         if blocks.is_empty() {
-            format!("ACK {acknowledged}")
+            format!("ACK {next}")
         } else {
-            format!("ACK {acknowledged}, SACK {}", blocks.join(", "))
+            format!("ACK {next}, SACK {}", blocks.join(", "))
         }
     }
 }

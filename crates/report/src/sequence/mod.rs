@@ -1,4 +1,4 @@
-//! Time-sequence diagrams: one lost message, packet by packet, and who waits for it.
+//! Time-sequence diagrams: a run packet by packet, and who waits for whom; those of the report have one lost message.
 
 mod diagram;
 mod label;
@@ -9,7 +9,8 @@ use hol_stack::TransportSpec;
 
 use crate::plot::Svg;
 
-pub use trace::{Arrow, Delivery, Trace};
+pub use diagram::draw;
+pub use trace::{Arrow, Delivery, Trace, Watch};
 
 /// The diagrams of the report: file name, heading, transport.
 const DIAGRAMS: [(&str, &str, &str); 3] = [

@@ -1,11 +1,10 @@
-//! A run with one loss, seen through a tap.
+//! A run between two hosts as a witness sees it.
 
 use hol_base::{Duration, Seed, Time};
 use hol_measure::Record;
-use hol_model::run;
-use hol_network::NetworkSpec;
-use hol_network::{Crossing, Fate, Tap, TapPoint};
-use hol_scenario::{RunError, Scenario};
+use hol_model::Model;
+use hol_network::{Fate, NetworkSpec};
+use hol_scenario::{self as scenario, RunError, Scenario, Sighting, Witness, World};
 use hol_stack::TransportSpec;
 use hol_wire::Packet;
 use hol_workloads::WorkloadSpec;
@@ -76,16 +75,16 @@ pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
         MESSAGES,
     );
     // A first run tells which packet carries the message.
-    let mut watch = Watch::default();
-    let undisturbed = run(&scenario, Seed(1), Some(&mut watch))?;
+    let mut watch = Watch::between(["client", "server"]);
+    let undisturbed = Model.trace(&scenario, Seed(1), &mut watch)?;
     let left = undisturbed.records[LOST as usize - 1].request.map(|leg| leg.first_sent);
     let position = watch.seen.iter().filter(|seen| seen.forward).position(|seen| Some(seen.sent) == left);
     let number = position.expect("an undisturbed message is sent") + 1;
     scenario.network = losing(number);
 
-    let mut watch = Watch::default();
-    let disturbed = run(&scenario, Seed(1), Some(&mut watch))?;
-    Ok(Trace::new(&watch, &disturbed.records))
+    let mut watch = Watch::between(["client", "server"]);
+    let disturbed = Model.trace(&scenario, Seed(1), &mut watch)?;
+    Ok(Trace::new(&watch, &disturbed.records, Some(SIZE)))
 }
 
 fn losing(packet: usize) -> NetworkSpec {
@@ -93,59 +92,128 @@ fn losing(packet: usize) -> NetworkSpec {
     toml::from_str(&text).expect("a network of ours")
 }
 
-/// Collects what leaves and what arrives.
-#[derive(Default)]
-struct Watch {
+/// Collects what leaves two hosts and what arrives there, as far as a picture has room for it.
+#[derive(Debug)]
+pub struct Watch {
+    /// The host that opens connections, and the other.
+    hosts: [String; 2],
     seen: Vec<Seen>,
+    /// Packets that were sent when there was no more room.
+    pub left_out: u64,
 }
 
+#[derive(Debug)]
 struct Seen {
     packet: Packet,
+    /// What tells it from others when it arrives.
+    print: Vec<u8>,
     forward: bool,
     sent: Time,
     arrived: Option<Time>,
 }
 
-impl Tap for Watch {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
+impl Watch {
+    /// Packets in a picture at most.
+    const MOST: usize = 600;
+
+    /// Of the packets between a host that opens connections and another one.
+    pub fn between(hosts: [&str; 2]) -> Self {
+        Self { hosts: hosts.map(str::to_owned), seen: Vec::new(), left_out: 0 }
+    }
+
+    fn send(&mut self, now: Time, forward: bool, packet: &scenario::Packet<'_>) {
+        if self.seen.len() >= Self::MOST {
+            self.left_out += 1;
+            return;
+        }
+        let octets = packet.octets();
+        let value = match packet {
+            scenario::Packet::Value(packet) => Ok((*packet).clone()),
+            scenario::Packet::Octets(octets) => Packet::parse(octets.to_vec().into()),
+        };
+        let Ok(value) = value else { return };
+        self.seen.push(Seen { packet: value, print: print(&octets), forward, sent: now, arrived: None });
+    }
+
+    /// Lines keep the order of what nothing tells apart.
+    fn receive(&mut self, now: Time, forward: bool, packet: &scenario::Packet<'_>) {
+        let print = print(&packet.octets());
+        let is_it =
+            |seen: &&mut Seen| seen.arrived.is_none() && seen.forward == forward && seen.print == print;
+        if let Some(seen) = self.seen.iter_mut().find(is_it) {
+            seen.arrived = Some(now);
+        }
+    }
+}
+
+/// The octets without those that a router changes: time to live and header checksum. RFC 791 section 3.1.
+fn print(octets: &[u8]) -> Vec<u8> {
+    let mut print = octets.to_vec();
+    for at in [8, 10, 11] {
+        print.get_mut(at).into_iter().for_each(|octet| *octet = 0);
+    }
+    print
+}
+
+impl Witness for Watch {
+    fn see(&mut self, sighting: &Sighting<'_>) {
+        let Sighting { time, point, fate, packet } = sighting;
+        let node = point.name.rsplit_once(':').map_or(point.name, |(node, _)| node);
+        let Some(host) = self.hosts.iter().position(|host| host == node) else { return };
         match fate {
-            Fate::Sent => {
-                let (packet, forward) = (crossing.packet.clone(), point.name.starts_with("client"));
-                self.seen.push(Seen { packet, forward, sent: now, arrived: None });
-            }
-            // One link and nothing sent before it: a packet's number is its place.
-            Fate::Received => self.seen[crossing.number as usize].arrived = Some(now),
+            Fate::Sent => self.send(*time, host == 0, packet),
+            Fate::Received => self.receive(*time, host == 1, packet),
             _ => (),
         }
     }
 }
 
 impl Trace {
-    fn new(watch: &Watch, records: &[Record]) -> Self {
-        let deliveries: Vec<Delivery> = records.iter().filter_map(delivery).collect();
+    /// What was seen from the first message to the last, in a run with these records whose messages have `size` octets, if all have
+    /// the same.
+    pub fn new(watch: &Watch, records: &[Record], size: Option<u32>) -> Self {
         let first =
             records.first().and_then(|record| record.request).map_or(Time::ZERO, |leg| leg.first_sent);
+        // Behind the last packet that had room nothing is known.
+        let seen_last = watch.seen.last().filter(|_| watch.left_out > 0).map(|seen| seen.sent);
+        let deliveries = records.iter().filter_map(delivery);
+        let deliveries: Vec<Delivery> =
+            deliveries.filter(|delivery| seen_last.is_none_or(|last| delivery.delivered <= last)).collect();
         let last = deliveries.iter().map(|d| d.delivered).max().unwrap_or(first);
-        let mut origin = Origin::new(SIZE);
+        let mut origins = [Origin::new(size), Origin::new(size)];
         let mut arrows: Vec<Arrow> = Vec::new();
         for seen in &watch.seen {
             // The handshake before and the closing after are left out.
             if seen.sent < first || seen.sent > last {
                 continue;
             }
+            let side = usize::from(!seen.forward);
+            let has_data = origins[side].see(&seen.packet);
             // What the client sends without user data only confirms or closes.
-            if seen.forward && !origin.see(&seen.packet) {
+            if seen.forward && !has_data {
                 continue;
             }
             let (forward, sent, arrived) = (seen.forward, seen.sent, seen.arrived);
-            let mut label = origin.label(&seen.packet);
-            let again = forward && arrows.iter().any(|arrow| arrow.forward && arrow.label == label);
+            let mut label = origins[side].label(&origins[1 - side], &seen.packet);
+            let is_it = |arrow: &Arrow| arrow.forward == forward && arrow.label == label;
+            let again = has_data && arrows.iter().any(is_it);
             if again {
                 label += ", again";
             }
             arrows.push(Arrow { forward, sent, arrived, again, label });
         }
         Self { arrows, deliveries }
+    }
+
+    /// How many packets it shows, how many of them do not arrive, and who waits for them.
+    pub fn counts(&self) -> String {
+        let lost = self.arrows.iter().filter(|arrow| arrow.arrived.is_none()).count();
+        let waits: Vec<f64> = self.deliveries.iter().filter_map(Delivery::waited_ms).collect();
+        let longest = waits.iter().copied().fold(0.0, f64::max);
+        let (packets, messages, waiting) = (self.arrows.len(), self.deliveries.len(), waits.len());
+        format!(
+            "{packets} packets, {lost} of them lost; {messages} messages, {waiting} of which waited for others, {longest:.1} ms at most"
+        )
     }
 
     /// How many messages waited at the receiver for another, and how long.

@@ -72,7 +72,7 @@ const NS: [&str; 15] = [
 ];
 
 /// Tables and lists of the network, which stand beside the settings of its lines.
-const NETWORK: [&str; 7] = ["nodes", "links", "lans", "paths", "up", "down", "events"];
+const NETWORK: [&str; 8] = ["nodes", "links", "lans", "paths", "up", "down", "events", "trace"];
 
 /// All of them.
 pub fn keys() -> Keys {

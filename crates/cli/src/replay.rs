@@ -1,0 +1,137 @@
+//! `hol replay`: a capture as an experiment, whose messages have the sizes and times of those that were captured.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use hol_base::{ByteCount, Duration};
+use hol_lab::LabError;
+use hol_passive::{Exchanged, Heard, Listener, PathLearner};
+use hol_workloads::{Exchange, WorkloadError};
+
+use crate::captured::{self, Captured};
+use crate::failure::Failure;
+use crate::terminal::{note, say};
+
+/// Make an experiment of a capture: the sizes and times of its messages, and the network that it shows.
+///
+/// The messages of all connections become those of one workload, due at the times at which they were sent, over whichever transports
+/// the experiment names. SCTP and UDP mark messages; of TCP a segment with PSH ends one.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// A capture (pcap or pcapng) of TCP, SCTP or UDP; - is standard input
+    #[arg(value_name = "CAPTURE")]
+    capture: PathBuf,
+    /// The experiment to write, NAME.toml [default: standard output]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// As seen at this of its interfaces [default: the one with the most packets]
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// Only what this host says and is told
+    #[arg(long, value_name = "ADDRESS")]
+    host: Option<IpAddr>,
+    /// How many messages are taken at most, from the first on
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    most: usize,
+}
+
+/// Repetitions of the experiment, each with all messages.
+const REPETITIONS: usize = 10;
+
+impl Replay {
+    /// Reads the capture, and writes the experiment.
+    pub fn run(&self) -> Result<(), Failure> {
+        let take = |(learner, listener): &mut (PathLearner, Listener), at, ip: &[u8]| {
+            learner.see(at, ip);
+            listener.see(at, ip);
+        };
+        let Captured { of: (learner, listener), mut notes } =
+            captured::read(&self.capture, self.interface.as_deref(), take)?;
+        let place = self.capture.display();
+        let nothing =
+            |_| Failure::failed(format!("{place}: nobody says anything in it over TCP, SCTP or UDP"));
+        let heard = listener.finish(self.host).map_err(nothing)?;
+        let exchanges = self.settle(&heard, &mut notes);
+        notes.iter().for_each(|words| note!("note: {words}"));
+        let notes: String = notes.iter().map(|words| format!("# Note: {words}.\n")).collect();
+        let head = format!("# Made by `hol replay` from {place}: {} messages.\n{notes}", exchanges.len());
+        // The path of those that are heard; with other hosts' packets beside them it is that of the busiest pair.
+        let network =
+            learner.finish(self.host).map_or_else(|_| String::new(), |learned| format!("\n{learned}"));
+        self.write(&format!("{head}{}{network}", table(&heard, &exchanges)))
+    }
+
+    /// The exchanges as a workload can have them.
+    fn settle(&self, heard: &Heard, notes: &mut Vec<String>) -> Vec<Exchange> {
+        let all = heard.exchanges.len();
+        if all > self.most {
+            notes.push(format!(
+                "{all} messages are in it, of which the first {} are taken: --most N",
+                self.most
+            ));
+        }
+        if heard.unasked > 0 {
+            notes.push(format!("{} messages that nobody had asked for are left out", heard.unasked));
+        }
+        let taken = &heard.exchanges[..all.min(self.most)];
+        let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
+        let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
+        if silent > 0 {
+            notes.push(format!("{silent} messages had no reply, and have one of 8 octets here"));
+        }
+        let is_possible = |octets: u64| (WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE).contains(&octets);
+        let unfit =
+            taken.iter().filter(|e| !is_possible(e.octets) || e.reply > 0 && !is_possible(e.reply)).count();
+        if unfit > 0 {
+            notes.push(format!(
+                "{unfit} messages are shorter or longer than a message here can be (8 octets, 16 MiB)"
+            ));
+        }
+        let size = |octets: u64| ByteCount(octets.clamp(WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE));
+        let exchange = |exchange: &Exchanged| Exchange {
+            at: Duration::from_micros(exchange.at / 1000),
+            octets: size(exchange.octets),
+            reply: are_answered.then(|| size(exchange.reply)),
+        };
+        taken.iter().map(exchange).collect()
+    }
+
+    fn write(&self, text: &str) -> Result<(), Failure> {
+        let Some(path) = &self.file else {
+            say(text);
+            return Ok(());
+        };
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        match file.and_then(|mut file| file.write_all(text.as_bytes())) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::Usage(format!(
+                "{}: is there already; name another file, or remove it",
+                path.display()
+            ))),
+            Err(error) => Err(LabError::file("write", path, error).into()),
+            Ok(()) => {
+                say(&format!("{0} written; hol run {0}\n", path.display()));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The experiment but for its network.
+fn table(heard: &Heard, exchanges: &[Exchange]) -> String {
+    let messages = exchanges.len() * REPETITIONS;
+    let mut text = format!(
+        "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Over all repetitions together: each has all messages.\n\
+         messages = {messages}\nrepetitions = {REPETITIONS}\n\n[workload]\nkind = \"replay\"\n"
+    );
+    if heard.is_turned {
+        text += "# Only the side to which connections were opened said something.\nfrom = \"server\"\nto = \"client\"\n";
+    }
+    text += "# When it is sent, its octets, and those of the reply.\nexchanges = [\n";
+    for exchange in exchanges {
+        text += &format!("  \"{exchange}\",\n");
+    }
+    text + "]\n"
+}

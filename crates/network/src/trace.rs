@@ -1,0 +1,444 @@
+//! Paths that change, from a file: a table of times and values, or the times at which a packet may leave.
+//!
+//! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; a quantity has its unit in the cell, or for all cells in
+//! the header, `rate_Mbit`. The other format is mahimahi's: each line is the millisecond at which a packet of MTU size may leave.
+//! Either becomes events, so that it is the same in every world.
+
+use std::fmt;
+
+use hol_base::{BitRate, Duration, Ratio};
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::loss::LossSpec;
+use crate::spec::{EventSpec, Which};
+
+/// The files of a path that changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct TraceSpec(Traces);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Traces {
+    /// One for both directions: `"lte.csv"`.
+    Both(String),
+    /// One for each: `{ up = "lte.up", down = "lte.down" }`.
+    Each(Pair),
+}
+
+/// The files of the two directions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Pair {
+    /// From client to server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    up: Option<String>,
+    /// From server to client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    down: Option<String>,
+}
+
+impl TraceSpec {
+    /// The files, and the directions in which they hold.
+    pub fn files(&self) -> Vec<(&str, Which)> {
+        match &self.0 {
+            Traces::Both(name) => vec![(name, Which::Both)],
+            Traces::Each(Pair { up, down }) => {
+                let named = [(up, Which::Up), (down, Which::Down)].into_iter();
+                named.filter_map(|(name, direction)| Some((name.as_deref()?, direction))).collect()
+            }
+        }
+    }
+}
+
+impl JsonSchema for TraceSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TraceSpec".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Traces::json_schema(generator)
+    }
+}
+
+impl<'de> Deserialize<'de> for TraceSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrTable;
+        impl<'de> Visitor<'de> for NameOrTable {
+            type Value = TraceSpec;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a file, or { up = \"a.csv\", down = \"b.csv\" }")
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<TraceSpec, E> {
+                Ok(TraceSpec(Traces::Both(name.to_owned())))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TraceSpec, A::Error> {
+                Pair::deserialize(MapAccessDeserializer::new(map)).map(|pair| TraceSpec(Traces::Each(pair)))
+            }
+        }
+        deserializer.deserialize_any(NameOrTable)
+    }
+}
+
+/// What is wrong with a trace, and in which of its lines.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct TraceError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong, and the cure.
+    pub problem: String,
+}
+
+/// A trace makes so many events at most: beyond, a run would spend its time on them.
+const MOST_EVENTS: usize = 100_000;
+/// More lines are not read.
+const MOST_LINES: usize = 2_000_000;
+
+/// The events of a trace, in one direction or both.
+pub fn events(text: &str, direction: Which) -> Result<Vec<EventSpec>, TraceError> {
+    let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty"))?;
+    let steps = match first.1.parse::<u64>() {
+        Ok(_) => opportunities(text)?,
+        Err(_) => table(text)?,
+    };
+    let mut last = Step::default();
+    let mut events = Vec::new();
+    for step in steps {
+        let changed = step.changed_since(&last);
+        last = Step { at: step.at, line: step.line, ..step.or(&last) };
+        if let Some(Step { at, rate, delay, loss, line }) = changed {
+            if events.len() == MOST_EVENTS {
+                let problem = format!("more than {MOST_EVENTS} changes; make the steps of the trace longer");
+                return Err(refuse(line, &problem));
+            }
+            let loss = loss.map(LossSpec::Independent);
+            events.push(EventSpec { at, direction, path: None, link: None, down: None, rate, loss, delay });
+        }
+    }
+    Ok(events)
+}
+
+/// What a line says, `None` where it says nothing.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Step {
+    line: usize,
+    at: Duration,
+    rate: Option<BitRate>,
+    delay: Option<Duration>,
+    loss: Option<Ratio>,
+}
+
+impl Step {
+    fn changed_since(&self, last: &Self) -> Option<Self> {
+        fn new<T: PartialEq + Clone>(own: &Option<T>, last: &Option<T>) -> Option<T> {
+            own.clone().filter(|own| last.as_ref() != Some(own))
+        }
+        let rate = new(&self.rate, &last.rate);
+        let (delay, loss) = (new(&self.delay, &last.delay), new(&self.loss, &last.loss));
+        let changes = rate.is_some() || delay.is_some() || loss.is_some();
+        changes.then_some(Self { rate, delay, loss, ..*self })
+    }
+
+    fn or(&self, last: &Self) -> Self {
+        let (rate, delay) = (self.rate.or(last.rate), self.delay.or(last.delay));
+        Self { rate, delay, loss: self.loss.or(last.loss), ..*self }
+    }
+}
+
+fn refuse(line: usize, problem: &str) -> TraceError {
+    TraceError { line, problem: problem.to_owned() }
+}
+
+/// Lines that say something, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = (1..).zip(text.lines()).map(|(line, words)| (line, words.trim()));
+    numbered.filter(|(_, words)| !words.is_empty() && !words.starts_with('#'))
+}
+
+/// Octets of the packet that an opportunity lets pass, with what it takes on the line beyond IP.
+const OPPORTUNITY: u64 = 1500 + 14;
+/// Opportunities within this time make a rate.
+const BIN: Duration = Duration::from_millis(100);
+/// A trace of opportunities begins again until it has lasted so long.
+const LASTS: Duration = Duration::from_secs(600);
+
+/// mahimahi's format: what passes within a tenth of a second is a rate. Where nothing does, one packet passes until there is an
+/// opportunity again.
+fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
+    let mut counts: Vec<(u64, usize)> = Vec::new();
+    let bin = BIN.as_millis_f64() as u64;
+    let (mut last, mut end) = (0, 0);
+    for (count, (line, words)) in lines(text).enumerate() {
+        let ms: u64 = words.parse().map_err(|_| {
+            refuse(line, &format!("{words:?} is no whole number of milliseconds, as the lines before have"))
+        })?;
+        if count == MOST_LINES {
+            return Err(refuse(line, &format!("more than {MOST_LINES} lines; cut the trace")));
+        }
+        if ms < last {
+            return Err(refuse(
+                line,
+                &format!("{ms} ms is before {last} ms in the line before; sort the lines"),
+            ));
+        }
+        (last, end) = (ms, end.max(ms));
+        match counts.last_mut() {
+            Some((slot, count)) if *slot == ms / bin => *count += 1,
+            _ => counts.push((ms / bin, 1)),
+        }
+    }
+    if end == 0 {
+        return Err(refuse(1, "a trace that ends at 0 ms lasts no time; give it times above"));
+    }
+    Ok(repeated(&rates(&counts, end.div_ceil(bin).max(1)), BIN.saturating_mul(end.div_ceil(bin).max(1))))
+}
+
+/// The rate of each slot of a tenth of a second, and of those between two opportunities.
+fn rates(counts: &[(u64, usize)], slots: u64) -> Vec<Step> {
+    let bits = |packets: u64, slots: u64| {
+        let rate = packets * OPPORTUNITY * 8 * 1000 / (slots * BIN.as_millis_f64() as u64);
+        BitRate::from_bits_per_second(rate.max(1))
+    };
+    let step = |slot: u64, rate| Step { at: BIN.saturating_mul(slot), rate, ..Step::default() };
+    let mut steps = Vec::new();
+    let mut next = 0;
+    for (slot, count) in counts {
+        // The last opportunity of all may lie on the end.
+        let slot = (*slot).min(slots - 1);
+        if slot > next {
+            steps.push(step(next, bits(1, slot - next)));
+        }
+        steps.push(step(slot, bits(*count as u64, 1)));
+        next = slot + 1;
+    }
+    steps
+}
+
+/// The steps as often as it takes to last, as mahimahi begins again at the end.
+fn repeated(steps: &[Step], period: Duration) -> Vec<Step> {
+    let rounds = (LASTS.as_nanos().div_ceil(period.as_nanos())).max(1);
+    let rounds = rounds.min((MOST_EVENTS / steps.len()).max(1) as u64);
+    let round = |round: u64| {
+        steps.iter().map(move |step| Step { at: step.at + period.saturating_mul(round), ..step.clone() })
+    };
+    (0..rounds).flat_map(round).collect()
+}
+
+/// The columns of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Time,
+    Rate,
+    Delay,
+    Loss,
+}
+
+/// A table's header: what each column is, and the unit of its numbers.
+fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
+    let column = |cell: &'_ str| -> Result<Column, TraceError> {
+        match cell {
+            "time" => Ok(Column::Time),
+            "rate" => Ok(Column::Rate),
+            "delay" => Ok(Column::Delay),
+            "loss" => Ok(Column::Loss),
+            _ => {
+                let cure = "a table begins with time,rate,delay,loss, or some of these";
+                Err(refuse(line, &format!("{cell:?} is no column; {cure}")))
+            }
+        }
+    };
+    let columns: Vec<(Column, &str)> = words
+        .split(',')
+        .map(|cell| cell.trim().split_once('_').unwrap_or((cell.trim(), "")))
+        .map(|(cell, unit)| Ok((column(cell)?, if unit == "percent" { "%" } else { unit })))
+        .collect::<Result<_, TraceError>>()?;
+    let count = |wanted| columns.iter().filter(|(column, _)| *column == wanted).count();
+    if count(Column::Time) != 1 || columns.len() < 2 {
+        return Err(refuse(line, "a table has one column `time` and at least one of rate, delay and loss"));
+    }
+    if [Column::Rate, Column::Delay, Column::Loss].into_iter().any(|column| count(column) > 1) {
+        return Err(refuse(line, "a column stands twice; leave one out"));
+    }
+    Ok(columns)
+}
+
+fn table(text: &str) -> Result<Vec<Step>, TraceError> {
+    let mut lines = lines(text);
+    let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty"))?;
+    let columns = header(line, words)?;
+    let mut steps: Vec<Step> = Vec::new();
+    // Since when nothing has passed, and the line that says so.
+    let mut still: Option<usize> = None;
+    for (line, words) in lines {
+        if steps.len() == MOST_LINES {
+            return Err(refuse(line, &format!("more than {MOST_LINES} lines; cut the table")));
+        }
+        let (step, stands_still) = row(line, words, &columns)?;
+        if let Some(last) = steps.last().filter(|last| last.at > step.at) {
+            let (own, before) = (step.at, last.at);
+            return Err(refuse(
+                line,
+                &format!("{own} is before {before} in line {}; sort the lines", last.line),
+            ));
+        }
+        let gap = step.at.saturating_sub(steps.last().map_or(Duration::ZERO, |last| last.at));
+        if is_gap(&steps, gap) {
+            let problem = "after the line before, a hundred times as long as between the others: a gap; give it a line of its own";
+            return Err(refuse(line, &format!("{gap} {problem}")));
+        }
+        if let Some(stopped) = still.filter(|_| step.rate.is_some()) {
+            release(&mut steps[stopped..], step.at);
+            still = None;
+        }
+        still = still.or(stands_still.then_some(steps.len()));
+        steps.push(step);
+    }
+    if let Some(stopped) = still {
+        return Err(refuse(
+            steps[stopped].line,
+            "a rate of 0 for ever: nothing passes from here on; give a later line a rate",
+        ));
+    }
+    if steps.is_empty() {
+        return Err(refuse(line, "no line follows the header"));
+    }
+    Ok(steps)
+}
+
+/// At a rate of 0 one packet passes until there is a rate again.
+fn release(steps: &mut [Step], until: Duration) {
+    if let Some(stopped) = steps.first_mut() {
+        let nanos = until.saturating_sub(stopped.at).as_nanos().max(1);
+        let rate = u128::from(OPPORTUNITY) * 8_000_000_000 / u128::from(nanos);
+        stopped.rate = BitRate::from_bits_per_second(u64::try_from(rate).unwrap_or(u64::MAX).max(1));
+    }
+}
+
+/// Lines come at equal distances, and one does not.
+fn is_gap(steps: &[Step], gap: Duration) -> bool {
+    const LEAST: usize = 20;
+    let [first, .., last] = steps else { return false };
+    let mean = last.at.saturating_sub(first.at).as_nanos() / (steps.len() as u64 - 1);
+    steps.len() >= LEAST && gap.as_nanos() > mean.saturating_mul(100)
+}
+
+/// What a row says, and whether its rate is 0.
+fn row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bool), TraceError> {
+    let cells: Vec<&str> = words.split(',').map(str::trim).collect();
+    if cells.len() != columns.len() {
+        let problem = format!("{} cells where the header has {}", cells.len(), columns.len());
+        return Err(refuse(line, &problem));
+    }
+    let mut step = Step { line, ..Step::default() };
+    let mut stands_still = false;
+    for (cell, (column, unit)) in cells.into_iter().zip(columns) {
+        if cell.is_empty() && *column != Column::Time {
+            continue;
+        }
+        let is_bare = cell.parse::<f64>().is_ok();
+        let cell = if is_bare { format!("{cell}{unit}") } else { cell.to_owned() };
+        let cure = if is_bare && unit.is_empty() {
+            ", or name the unit in the header, as in time_s,rate_Mbit,delay_ms,loss_%"
+        } else {
+            ""
+        };
+        let wrong = |problem: &dyn std::fmt::Display| refuse(line, &format!("{problem}{cure}"));
+        match column {
+            Column::Time => step.at = cell.parse().map_err(|e| wrong(&e))?,
+            Column::Delay => step.delay = Some(cell.parse().map_err(|e| wrong(&e))?),
+            Column::Loss => step.loss = Some(cell.parse().map_err(|e| wrong(&e))?),
+            Column::Rate if is_zero(&cell) => stands_still = true,
+            Column::Rate => step.rate = Some(cell.parse().map_err(|e| wrong(&e))?),
+        }
+    }
+    Ok((step, stands_still))
+}
+
+fn is_zero(cell: &str) -> bool {
+    let digits = cell.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/');
+    digits.trim().parse::<f64>() == Ok(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<(u64, Option<String>, Option<u64>)>, String> {
+        let events = events(text, Which::Both).map_err(|problem| problem.to_string())?;
+        let event = |event: EventSpec| {
+            (
+                event.at.as_nanos() / 1_000_000,
+                event.rate.map(|rate| rate.to_string()),
+                event.delay.map(|d| d.as_nanos() / 1_000_000),
+            )
+        };
+        Ok(events.into_iter().map(event).collect())
+    }
+
+    fn bits(rate: &str) -> Option<String> {
+        Some(rate.to_owned())
+    }
+
+    #[test]
+    fn a_table_is_read_with_units_in_its_cells_or_its_header() {
+        let cells = "time,rate,delay\n0s,10Mbit,20ms\n# a comment\n1s,10Mbit,\n2500ms,1Mbit,40ms\n";
+        let head = "time_s, delay_ms, rate_Mbit\n0,20,10\n1,20,10\n2.5,40,1\n";
+        let expected = vec![(0, bits("10Mbit"), Some(20)), (2500, bits("1Mbit"), Some(40))];
+        assert_eq!(read(cells), Ok(expected.clone()));
+        assert_eq!(read(head), Ok(expected));
+    }
+
+    /// Each line is a packet of 1500 octets and 14 around it: ten in a tenth of a second are 1.2112 Mbit/s, and where there is none
+    /// for 200 ms one passes in these. <https://github.com/ravinet/mahimahi>: the trace begins again at its end.
+    #[test]
+    fn mahimahis_opportunities_are_rates() {
+        let lines: String = (1..=10)
+            .map(|k| format!("{}\n", k * 10 - 1))
+            .chain((30..40).map(|k| format!("{k}5\n")))
+            .collect();
+        let events = read(&lines).unwrap();
+        let expected =
+            [(0, bits("1211200bit"), None), (100, bits("60560bit"), None), (300, bits("1211200bit"), None)];
+        assert_eq!(events[..3], expected);
+        assert_eq!(
+            events[3],
+            (500, bits("60560bit"), None),
+            "the next round, whose first tenth has the same rate"
+        );
+        assert!(events.last().unwrap().0 > 599_000);
+    }
+
+    #[test]
+    fn a_rate_of_zero_lets_one_packet_pass_until_there_is_one_again() {
+        let events = read("time,rate\n0s,10Mbit\n1s,0Mbit\n2s,10Mbit\n").unwrap();
+        assert_eq!(events[1], (1000, bits("12112bit"), None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let many: String = (0..=100_000).map(|k| format!("{k}ms,{}Mbit\n", 1 + k % 2)).collect();
+        let even: String = (0..30).map(|k| format!("{k}s,1Mbit\n")).collect();
+        for (text, words) in [
+            ("", "line 1: the trace is empty"),
+            ("time,rate\n", "line 1: no line follows"),
+            ("time,speed\n0s,1\n", "line 1: \"speed\" is no column"),
+            ("rate,delay\n", "line 1: a table has one column `time`"),
+            ("time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "line 4: 1s is before 2s in line 3; sort"),
+            ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: a rate of 0 for ever"),
+            ("time,rate\n0,1\n", "or name the unit in the header"),
+            ("time,rate\n0s,1Mbit,3\n", "line 2: 3 cells where the header has 2"),
+            ("time,rate\n0s,-1Mbit\n", "line 2: "),
+            ("5\n3\n", "line 2: 3 ms is before 5 ms"),
+            ("5\nx\n", "line 2: \"x\" is no whole number"),
+            ("0\n0\n", "lasts no time"),
+            (&format!("time,rate\n{many}"), "line 100002: more than 100000 changes"),
+            (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the line before"),
+        ] {
+            let problem = read(text).unwrap_err();
+            assert!(problem.contains(words), "{words}: {problem}");
+        }
+    }
+}

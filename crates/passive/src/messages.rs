@@ -1,0 +1,273 @@
+//! What applications said, as packets show it: messages with their sizes and times.
+//!
+//! SCTP marks where a message begins and ends (RFC 9260 section 3.3.1), UDP's datagrams are messages. TCP has none; a segment with PSH
+//! stands where a program stopped to write (RFC 9293 section 3.9.1.2), and is taken for a message's end.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use crate::path::{Conversation, NoPackets, Says, Sight};
+use crate::places::Places;
+use crate::spans::Spans;
+
+/// Hears what applications say to each other.
+#[derive(Debug, Default)]
+pub struct Listener {
+    /// The latest between two sockets, the lower one first.
+    by_sockets: BTreeMap<[SocketAddr; 2], usize>,
+    talks: Vec<Talk>,
+    now: u64,
+}
+
+/// A conversation with what was said in it.
+#[derive(Debug)]
+struct Talk {
+    conversation: Conversation,
+    said: [Said; 2],
+}
+
+/// What one side said.
+#[derive(Debug, Default)]
+struct Said {
+    places: Places,
+    pieces: Spans<Piece>,
+    /// Datagrams, which have no places.
+    datagrams: Vec<Message>,
+}
+
+/// What was in a segment, or in a chunk.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    at: u64,
+    octets: u64,
+    ends: bool,
+}
+
+/// Octets that were said at one time, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Message {
+    at: u64,
+    octets: u64,
+}
+
+/// A message and what was said in reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchanged {
+    /// In ns since the first.
+    pub at: u64,
+    /// Octets of the message.
+    pub octets: u64,
+    /// Octets of the reply; 0: there was none.
+    pub reply: u64,
+}
+
+/// What applications said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// Those who opened the conversations, and whom they opened them to: the first two.
+    pub hosts: [IpAddr; 2],
+    /// In the order of their times.
+    pub exchanges: Vec<Exchanged>,
+    /// Only the side said something to which conversations were opened: the messages are its own.
+    pub is_turned: bool,
+    /// Messages of that side before anybody had asked it for something.
+    pub unasked: u64,
+    /// Conversations in which something was said.
+    pub conversations: u64,
+}
+
+impl Listener {
+    /// A packet was seen at this time, in ns, from its IP header on.
+    pub fn see(&mut self, at: u64, ip: &[u8]) {
+        let Some(sight) = Sight::of(ip) else { return };
+        // A clock that steps back would make times that do not ascend.
+        self.now = self.now.max(at);
+        let now = self.now;
+        let [from, to] = [0, 1].map(|side| SocketAddr::new(sight.hosts[side], sight.ports[side]));
+        if sight.says == Says::Nothing {
+            return;
+        }
+        let talk = self.find([from, to], &sight.says);
+        let side = usize::from(talk.conversation.sides[0] != (from.ip(), from.port()));
+        talk.hear(now, side, &sight);
+    }
+
+    fn find(&mut self, [from, to]: [SocketAddr; 2], says: &Says) -> &mut Talk {
+        let key = if from <= to { [from, to] } else { [to, from] };
+        let is_over = |talk: &Talk| matches!(says, Says::Numbered(says) if talk.conversation.is_over(says));
+        let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.talks[*index]));
+        let index = known.unwrap_or(self.talks.len());
+        if known.is_none() {
+            let sides = [from, to].map(|socket| (socket.ip(), socket.port()));
+            self.talks.push(Talk { conversation: Conversation::new(sides), said: Default::default() });
+            self.by_sockets.insert(key, index);
+        }
+        &mut self.talks[index]
+    }
+
+    /// What was said between all hosts, or to and by one of them.
+    pub fn finish(self, host: Option<IpAddr>) -> Result<Heard, NoPackets> {
+        let belongs = |talk: &&Talk| {
+            host.is_none_or(|host| talk.conversation.sides.iter().any(|(address, _)| *address == host))
+        };
+        let talks: Vec<&Talk> =
+            self.talks.iter().filter(belongs).filter(|talk| talk.has_said([0, 1])).collect();
+        let first = talks.first().ok_or(NoPackets)?;
+        let hosts = first.conversation.sides.map(|(address, _)| address);
+        let is_turned = !talks.iter().any(|talk| talk.has_said([0]));
+        let (mut exchanges, mut unasked) = (Vec::new(), 0);
+        for talk in &talks {
+            unasked += talk.exchanges(is_turned, &mut exchanges);
+        }
+        exchanges.sort_by_key(|exchange| exchange.at);
+        let origin = exchanges.first().map_or(0, |exchange| exchange.at);
+        exchanges.iter_mut().for_each(|exchange| exchange.at -= origin);
+        Ok(Heard { hosts, exchanges, is_turned, unasked, conversations: talks.len() as u64 })
+    }
+}
+
+impl Talk {
+    fn has_said<const N: usize>(&self, sides: [usize; N]) -> bool {
+        sides.iter().any(|side| self.said[*side].pieces.total() > 0 || !self.said[*side].datagrams.is_empty())
+    }
+
+    fn hear(&mut self, at: u64, side: usize, sight: &Sight) {
+        match &sight.says {
+            Says::Nothing => {}
+            Says::Datagram(octets) => {
+                self.said[side].datagrams.push(Message { at, octets: (*octets).into() })
+            }
+            Says::Numbered(says) => {
+                self.conversation.pass(at, side, sight.length, says);
+                says.first.into_iter().for_each(|first| self.said[side].places.begin(first));
+                for (datum, (octets, ends)) in says.data.iter().zip(&says.carries) {
+                    self.said[side].hear(at, *datum, says.is_sctp.then_some(*octets), *ends);
+                }
+            }
+        }
+    }
+
+    /// Adds each message of the side that asks, with all that the other side said from the time on at which it can have known of it.
+    /// Tells how many messages came before any.
+    fn exchanges(&self, is_turned: bool, all: &mut Vec<Exchanged>) -> u64 {
+        let asks = usize::from(is_turned);
+        let begin = all.len();
+        let asked = self.said[asks].messages().into_iter();
+        all.extend(asked.map(|Message { at, octets }| Exchanged { at, octets, reply: 0 }));
+        // A little less, for the way may be shorter than it was ever seen to be.
+        let way = self.conversation.half(asks).unwrap_or(0) / 10 * 9;
+        let (mut unasked, own) = (0, &mut all[begin..]);
+        for reply in self.said[1 - asks].messages() {
+            let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
+            match known.checked_sub(1) {
+                Some(last) => own[last].reply += reply.octets,
+                None => unasked += 1,
+            }
+        }
+        unasked
+    }
+}
+
+impl Said {
+    fn hear(&mut self, at: u64, (first, count): (u32, u32), octets: Option<u32>, ends: bool) {
+        let Ok(begin) = u64::try_from(self.places.of(first)) else { return };
+        let range = begin..begin + u64::from(count);
+        for part in self.pieces.gaps(range.clone()) {
+            let octets = octets.map_or(part.end - part.start, u64::from);
+            self.pieces.fill(part.clone(), Piece { at, octets, ends: ends && part.end == range.end });
+        }
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let pieces: Vec<Piece> = self.pieces.meeting(0..u64::MAX).map(|(_, piece)| piece).collect();
+        let mut messages = Vec::new();
+        let mut open: Option<Message> = None;
+        for piece in &pieces {
+            let message = open.get_or_insert(Message { at: piece.at, octets: 0 });
+            message.octets += piece.octets;
+            if piece.ends {
+                messages.extend(open.take());
+            }
+        }
+        messages.extend(open);
+        messages.extend(&self.datagrams);
+        // What was lost before it came here was said before what followed it.
+        let mut latest = u64::MAX;
+        for message in messages.iter_mut().rev() {
+            latest = latest.min(message.at);
+            message.at = latest;
+        }
+        messages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A segment of so many octets from `from` (1 or 2) with a sequence number; `flags` as on the wire.
+    fn segment(from: u8, seq: u32, flags: u8, octets: u16) -> Vec<u8> {
+        let to = 3 - from;
+        let ports = |host: u8| if host == 1 { [0x9c, 0x40] } else { [0, 80] };
+        let mut packet = vec![0x45, 0];
+        packet.extend((40 + octets).to_be_bytes());
+        packet.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, from, 10, 0, 0, to]);
+        packet.extend([ports(from), ports(to)].concat());
+        packet.extend(seq.to_be_bytes());
+        packet.extend([0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
+        packet.resize(40 + usize::from(octets), 0);
+        packet
+    }
+
+    const SYN: u8 = 2;
+    const PSH: u8 = 8;
+    const ACK: u8 = 16;
+
+    fn heard(packets: &[(u64, Vec<u8>)]) -> Heard {
+        let mut listener = Listener::default();
+        packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
+        listener.finish(None).unwrap()
+    }
+
+    #[test]
+    fn requests_get_what_was_said_a_round_trip_later() {
+        let Heard { exchanges, unasked, .. } = heard(&[
+            (0, segment(1, 0, SYN, 0)),
+            (20, segment(2, 0, SYN | ACK, 0)),
+            (20, segment(1, 1, ACK, 0)),
+            (30, segment(1, 1, ACK, 100)),
+            (30, segment(1, 101, ACK | PSH, 50)),
+            (40, segment(1, 151, ACK | PSH, 10)),
+            (51, segment(2, 1, ACK | PSH, 500)),
+            (61, segment(2, 501, ACK | PSH, 7)),
+        ]);
+        let exchange = |at: u64, octets, reply| Exchanged { at: at * MS, octets, reply };
+        assert_eq!((exchanges, unasked), (vec![exchange(0, 150, 500), exchange(10, 10, 7)], 0));
+    }
+
+    #[test]
+    fn what_is_sent_again_is_said_once_and_at_its_time() {
+        let Heard { exchanges, .. } = heard(&[
+            (10, segment(1, 101, ACK | PSH, 100)),
+            (12, segment(1, 201, ACK | PSH, 100)),
+            (40, segment(1, 101, ACK | PSH, 100)),
+            (40, segment(1, 301, ACK | PSH, 10)),
+        ]);
+        let sizes: Vec<_> = exchanges.iter().map(|exchange| (exchange.at / MS, exchange.octets)).collect();
+        assert_eq!(sizes, [(0, 100), (2, 100), (30, 10)]);
+        let unheard = Listener::default().finish(None);
+        assert_eq!(unheard, Err(NoPackets));
+    }
+
+    #[test]
+    fn who_is_only_spoken_to_does_not_ask() {
+        let Heard { exchanges, is_turned, .. } = heard(&[
+            (0, segment(1, 0, SYN, 0)),
+            (9, segment(2, 1, ACK | PSH, 300)),
+            (29, segment(2, 301, ACK | PSH, 300)),
+        ]);
+        assert!(is_turned && exchanges.len() == 2 && exchanges[1].reply == 0);
+    }
+}

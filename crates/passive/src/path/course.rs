@@ -1,0 +1,404 @@
+//! What one side of a conversation sends, as it passes the place of the capture, and what becomes of it.
+//!
+//! Towards the sender of the place a packet that was lost shows as a hole that is filled late; behind the place as data that are
+//! sent again though nobody had acknowledged them. Where the capture is made at an end, one of the two never happens.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::sight::Numbered;
+use crate::places::Places;
+
+/// One direction of a conversation. Times are in ns.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    places: Places,
+    /// Where data begin that have not passed.
+    frontier: Option<u64>,
+    /// What passed and is not acknowledged: end and pass, by begin.
+    in_flight: BTreeMap<u64, (u64, usize)>,
+    /// What has been passed over: end and place among the passes, by begin.
+    holes: BTreeMap<u64, (u64, usize)>,
+    /// Passes that were taken for lost, by their begin.
+    given_up: BTreeMap<u64, usize>,
+    passes: Vec<Pass>,
+    /// Anything has been acknowledged.
+    pub is_answered: bool,
+    /// What has been delivered, as it became known here.
+    pub acknowledged: Vec<Delivery>,
+    /// What arrived here.
+    pub arrived: Vec<Delivery>,
+    /// The times to acknowledgements that did not wait for anything.
+    pub prompt: Vec<Prompt>,
+    /// The shortest time to an acknowledgement.
+    pub shortest: Option<u64>,
+}
+
+/// A packet with data, or a hole in their numbers.
+#[derive(Debug)]
+struct Pass {
+    at: u64,
+    octets: u32,
+    fate: Fate,
+    /// It carries what passed before.
+    is_repeated: bool,
+    /// Nothing was under way when it passed.
+    is_quiet: bool,
+    /// When it was known that something sent behind it had arrived, and what arrived before that.
+    overtaken: Option<Overtaken>,
+}
+
+/// The arrival of a packet whose predecessor is not there, and the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Overtaken {
+    at: u64,
+    before: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Unknown,
+    Arrived,
+    /// It arrived after others that had been sent behind it.
+    Late(Lag),
+    Lost,
+    /// It says nothing: the receiver had its data, or the capture missed it.
+    Silent,
+    /// A hole, filled by these passes.
+    Hole(Vec<usize>),
+}
+
+/// The time to an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    pub delay: u64,
+    /// Nothing else was under way in its direction.
+    pub is_alone: bool,
+}
+
+/// How long a packet was held back while others overtook it, in ns: it was due between the packet before the hole and the one
+/// behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lag {
+    pub least: u64,
+    pub most: u64,
+}
+
+/// Octets that have come through, and how long that took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    pub at: u64,
+    /// Of the IP packet.
+    pub octets: u32,
+    pub delay: Option<u64>,
+}
+
+/// What became of a packet, by the time at which it passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Arrived,
+    /// Later than one that was sent behind it.
+    Late(Lag),
+    Lost,
+}
+
+impl Course {
+    /// Says which number comes first.
+    pub fn begin(&mut self, number: u32) {
+        self.places.begin(number);
+        self.frontier.get_or_insert(0);
+    }
+
+    /// A packet passes that carries these numbers; `delay` is what its echo tells.
+    pub fn pass(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
+        let is_quiet = self.in_flight.is_empty() && self.holes.is_empty();
+        let (mut is_repeated, mut is_new) = (false, false);
+        let (mut ranges, mut filled) = (SmallVec::<[Range<u64>; 2]>::new(), Vec::new());
+        for (first, count) in data {
+            let Ok(begin) = u64::try_from(self.places.of(*first)) else { continue };
+            let range = begin..begin + u64::from(*count);
+            let frontier = *self.frontier.get_or_insert(begin);
+            let (is_resent, fills) = (self.take_for_lost(&range), self.fill(&range));
+            is_new |= is_resent || !fills.is_empty() || range.end > frontier;
+            is_repeated |= is_resent;
+            filled.extend(fills);
+            if range.start > frontier {
+                let before = self.arrived.last().map_or(at, |arrival| arrival.at);
+                self.passes.push(Pass::of_hole(at, before));
+                self.holes.insert(frontier, (range.start, self.passes.len() - 1));
+            }
+            self.frontier = Some(frontier.max(range.end));
+            ranges.push(range);
+        }
+        let own = self.passes.len();
+        let fate = if is_new { Fate::Unknown } else { Fate::Silent };
+        if is_new {
+            self.in_flight.extend(ranges.into_iter().map(|range| (range.start, (range.end, own))));
+        }
+        for hole in filled {
+            if let Fate::Hole(fillers) = &mut self.passes[hole].fate {
+                fillers.push(own);
+            }
+        }
+        self.passes.push(Pass { at, octets, fate, is_repeated, is_quiet, overtaken: None });
+        self.arrived.push(Delivery { at, octets, delay });
+    }
+
+    /// What is under way of a range is sent again: the earlier packets are taken for lost. Tells whether there were any.
+    fn take_for_lost(&mut self, range: &Range<u64>) -> bool {
+        let mut any = false;
+        while let Some((begin, pass)) = self.in_flight_in(range) {
+            self.in_flight.remove(&begin);
+            if self.passes[pass].fate == Fate::Unknown {
+                self.passes[pass].fate = Fate::Lost;
+                self.given_up.insert(begin, pass);
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn in_flight_in(&self, range: &Range<u64>) -> Option<(u64, usize)> {
+        let (begin, (end, pass)) = self.in_flight.range(..range.end).next_back()?;
+        (*end > range.start).then_some((*begin, *pass))
+    }
+
+    /// The holes that a range fills, which keep what is left of them.
+    fn fill(&mut self, range: &Range<u64>) -> Vec<usize> {
+        let mut filled = Vec::new();
+        while let Some((&begin, &(end, hole))) = self.holes.range(..range.end).next_back() {
+            if end <= range.start {
+                break;
+            }
+            self.holes.remove(&begin);
+            if begin < range.start {
+                self.holes.insert(begin, (range.start, hole));
+            }
+            if end > range.end {
+                self.holes.insert(range.end, (end, hole));
+            }
+            filled.push(hole);
+            if begin < range.start {
+                break;
+            }
+        }
+        filled
+    }
+
+    /// The other side says what it has: everything below `next`, these blocks, and these more than once. What comes with data of
+    /// its own did not wait for a timer.
+    pub fn acknowledge(&mut self, at: u64, says: &Numbered) {
+        let Some(next) = says.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
+            return;
+        };
+        self.is_answered = true;
+        for (first, _) in &says.duplicates {
+            self.arrived_after_all(*first);
+        }
+        let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
+        let known = self.acknowledged.len();
+        let mut newest = self.deliver(0..next, at);
+        self.frontier = self.frontier.max(Some(next));
+        self.forget_holes(next);
+        for (left, right) in &says.blocks {
+            let [Ok(left), Ok(right)] = [*left, *right].map(|number| u64::try_from(self.places.of(number)))
+            else {
+                continue;
+            };
+            let latest = self.deliver(left..right, at);
+            if let Some(latest) = latest {
+                self.overtake(left, latest, Overtaken { at, before });
+            }
+            newest = newest.max(latest);
+        }
+        // RFC 9293 section 3.8.6.3: of the second packet at the latest an acknowledgement is sent at once.
+        let is_prompt = !says.data.is_empty() || self.acknowledged.len() - known >= 2;
+        if let Some(pass) = newest.filter(|_| is_prompt).map(|newest| &self.passes[newest])
+            && pass.tells_time()
+        {
+            self.prompt.push(Prompt { delay: at.saturating_sub(pass.at), is_alone: pass.is_quiet });
+        }
+    }
+
+    /// The receiver has what never passed: the capture missed it.
+    fn forget_holes(&mut self, next: u64) {
+        while let Some((&begin, &(end, hole))) = self.holes.first_key_value() {
+            if begin >= next {
+                break;
+            }
+            self.holes.remove(&begin);
+            if end > next {
+                self.holes.insert(next, (end, hole));
+            }
+            self.passes[hole].fate = Fate::Silent;
+        }
+    }
+
+    /// What is under way of a range has arrived; tells the latest of it.
+    fn deliver(&mut self, range: Range<u64>, at: u64) -> Option<usize> {
+        let mut latest = None;
+        while let Some((begin, index)) = self.in_flight_in(&range) {
+            self.in_flight.remove(&begin);
+            let pass = &mut self.passes[index];
+            if pass.fate != Fate::Unknown {
+                continue;
+            }
+            latest = latest.max(Some(index));
+            let delay = pass.tells_time().then_some(at.saturating_sub(pass.at));
+            pass.fate = pass.overtaken.map_or(Fate::Arrived, |since| Fate::Late(since.lag(at)));
+            self.acknowledged.push(Delivery { at, octets: pass.octets, delay });
+            self.shortest = [self.shortest, delay].into_iter().flatten().min();
+        }
+        latest
+    }
+
+    /// The pass `latest` has arrived before what was sent earlier and is still under way below `place`.
+    fn overtake(&mut self, place: u64, latest: usize, since: Overtaken) {
+        for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
+            let pass = &mut self.passes[index];
+            if pass.overtaken.is_some() {
+                break;
+            }
+            pass.overtaken = (index < latest).then_some(since);
+        }
+    }
+
+    /// RFC 2883: what was sent twice arrived twice, so that the first was not lost.
+    fn arrived_after_all(&mut self, number: u32) {
+        let Ok(place) = u64::try_from(self.places.of(number)) else { return };
+        if let Some(pass) = self.given_up.remove(&place) {
+            let pass = &mut self.passes[pass];
+            // When it arrived is not told.
+            pass.fate = Fate::Arrived;
+        }
+    }
+
+    /// What became of each packet, in the order in which they passed or should have. Holes that are filled within `patience`
+    /// are of packets that came late, others of lost ones.
+    pub fn outcomes(&self, patience: Option<u64>) -> Vec<(u64, Outcome)> {
+        let mut outcomes = Vec::new();
+        let mut came_late = vec![false; self.passes.len()];
+        for (index, pass) in self.passes.iter().enumerate() {
+            match &pass.fate {
+                Fate::Hole(fillers) => {
+                    for filler in fillers {
+                        let since = pass.overtaken.expect("somebody made the hole");
+                        let lag = since.lag(self.passes[*filler].at);
+                        let is_late = patience.is_some_and(|patience| lag.least < patience);
+                        came_late[*filler] |= is_late;
+                        let outcome = if is_late { Outcome::Late(lag) } else { Outcome::Lost };
+                        outcomes.push((pass.at, outcome));
+                    }
+                }
+                _ if came_late[index] => {}
+                Fate::Arrived => outcomes.push((pass.at, Outcome::Arrived)),
+                Fate::Late(lag) => outcomes.push((pass.at, Outcome::Late(*lag))),
+                Fate::Lost => outcomes.push((pass.at, Outcome::Lost)),
+                // Nobody answers in a capture of one direction.
+                Fate::Unknown if !self.is_answered => outcomes.push((pass.at, Outcome::Arrived)),
+                Fate::Unknown | Fate::Silent => {}
+            }
+        }
+        outcomes
+    }
+}
+
+impl Pass {
+    fn of_hole(at: u64, before: u64) -> Self {
+        let (fate, overtaken) = (Fate::Hole(Vec::new()), Some(Overtaken { at, before }));
+        Self { at, octets: 0, fate, is_repeated: false, is_quiet: false, overtaken }
+    }
+
+    /// RFC 6298 section 3: an acknowledgement of what was sent twice tells no time; nor does one that a hole held up.
+    const fn tells_time(&self) -> bool {
+        !self.is_repeated && self.overtaken.is_none()
+    }
+}
+
+impl Overtaken {
+    const fn lag(self, at: u64) -> Lag {
+        Lag { least: at.saturating_sub(self.at), most: at.saturating_sub(self.before) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn answer(course: &mut Course, at: u64, next: u32, blocks: &[(u32, u32)], duplicates: &[(u32, u32)]) {
+        let (blocks, duplicates) = (blocks.into(), duplicates.into());
+        course.acknowledge(
+            at,
+            &Numbered { acknowledged: Some(next), blocks, duplicates, ..Numbered::default() },
+        );
+    }
+
+    fn outcomes(course: &Course) -> Vec<Outcome> {
+        course.outcomes(Some(10 * MS)).into_iter().map(|(_, outcome)| outcome).collect()
+    }
+
+    /// At the sender: what is sent again before anybody acknowledged it was lost. RFC 2018 section 4.
+    #[test]
+    fn data_that_pass_again_unacknowledged_were_lost() {
+        let mut course = Course::default();
+        course.begin(1000);
+        (0..4).for_each(|k| course.pass(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
+        answer(&mut course, 20 * MS, 1000, &[(1100, 1400)], &[]);
+        course.pass(21 * MS, &[(1000, 100)], 140, None);
+        answer(&mut course, 41 * MS, 1400, &[], &[]);
+        use Outcome::{Arrived, Lost};
+        assert_eq!(outcomes(&course), [Lost, Arrived, Arrived, Arrived, Arrived]);
+        assert_eq!(course.shortest, Some(17 * MS));
+        assert!(
+            course.prompt.iter().all(|prompt| !prompt.is_alone),
+            "the first was lost, the others were not alone"
+        );
+    }
+
+    /// RFC 2883 section 4: the receiver tells of a duplicate, so that the first copy had not been lost.
+    #[test]
+    fn a_duplicate_that_is_told_was_no_loss() {
+        let mut course = Course::default();
+        course.begin(0);
+        course.pass(0, &[(0, 100)], 140, None);
+        course.pass(MS, &[(0, 100)], 140, None);
+        answer(&mut course, 20 * MS, 100, &[], &[]);
+        answer(&mut course, 21 * MS, 100, &[], &[(0, 100)]);
+        assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
+    }
+
+    /// At the receiver: a hole that is filled at once is a packet that was overtaken, one that takes a round trip a loss.
+    #[test]
+    fn holes_are_losses_or_packets_that_were_overtaken() {
+        let mut course = Course::default();
+        course.begin(0);
+        course.pass(0, &[(0, 1)], 140, None);
+        course.pass(MS, &[(3, 1)], 140, None);
+        course.pass(3 * MS, &[(1, 1)], 140, None);
+        answer(&mut course, 3 * MS, 2, &[(3, 4)], &[]);
+        course.pass(40 * MS, &[(2, 1)], 140, None);
+        answer(&mut course, 40 * MS, 4, &[], &[]);
+        use Outcome::{Arrived, Late, Lost};
+        // The packet before came at 0, the one behind at 1 ms, this one at 3.
+        assert_eq!(
+            outcomes(&course),
+            [Arrived, Late(Lag { least: 2 * MS, most: 3 * MS }), Lost, Arrived, Arrived]
+        );
+    }
+
+    #[test]
+    fn what_the_capture_missed_is_no_loss() {
+        let mut course = Course::default();
+        course.begin(0);
+        course.pass(0, &[(5, 5)], 140, None);
+        answer(&mut course, MS, 10, &[], &[]);
+        answer(&mut course, MS, 30, &[], &[]);
+        course.pass(2 * MS, &[(30, 5)], 140, None);
+        answer(&mut course, 3 * MS, 35, &[], &[]);
+        assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
+    }
+}

@@ -1,0 +1,286 @@
+//! What was learnt of a path, and the same as a table of an experiment.
+
+use std::fmt::{self, Display, Formatter};
+use std::net::IpAddr;
+
+use hol_base::{BitRate, Duration, Ratio};
+use hol_measure::Bounds;
+
+use super::loss::{Bursts, Fates};
+use super::rate::{OVERHEAD, Rate};
+
+/// A path as a capture shows it. Direction 0, up, is from the host that opened the first conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Learned {
+    /// The two hosts; the first one opened the first conversation.
+    pub hosts: [IpAddr; 2],
+    /// Packets between them.
+    pub packets: u64,
+    /// Packets between others.
+    pub others: u64,
+    /// Packets that could not be read.
+    pub unread: u64,
+    /// TCP connections and SCTP associations between them.
+    pub conversations: usize,
+    /// The openings of all of them were seen.
+    pub is_whole: bool,
+    /// From the first packet to the last, in ns.
+    pub ns: u64,
+    /// How long a packet and its answer take.
+    pub round_trip: Option<RoundTrip>,
+    /// Of each direction.
+    pub rates: [Option<Rate>; 2],
+    /// What became of the packets of each direction.
+    pub fates: [Option<Fates>; 2],
+    /// Whether acknowledgements of what was sent in each direction were seen.
+    pub answered: [bool; 2],
+    /// The longest packet.
+    pub mtu: Mtu,
+}
+
+/// How long a packet and its answer take, in ns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundTrip {
+    /// The shortest.
+    pub shortest: u64,
+    /// Its parts: from the place of the capture to the second host and back, to the first and back.
+    pub halves: [u64; 2],
+    /// Packets that were acknowledged at once and tell of no queue.
+    pub samples: usize,
+    /// The median of what these took.
+    pub median: Option<Bounds>,
+    /// Their quartiles.
+    pub quartiles: Option<(Bounds, Bounds)>,
+}
+
+/// The longest packet, in octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mtu {
+    /// That was seen.
+    pub longest: u32,
+    /// That both hosts of TCP say they take.
+    pub agreed: Option<u32>,
+}
+
+/// Fewer round trips than this tell no jitter.
+const LEAST_SAMPLES: usize = 20;
+/// Quartiles that are closer, as a share of the median, are of a path without jitter.
+const STEADY: f64 = 0.02;
+const DIRECTIONS: [&str; 2] = ["up", "down"];
+
+impl RoundTrip {
+    /// By how much the delay varies either way, in ns, if each way's does so uniformly and alike: the quartiles of the sum of
+    /// two such ways are (2 − √2) · 2 of that apart.
+    pub fn jitter(&self) -> Option<Bounds> {
+        const APART: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
+        let (first, third) = self.quartiles.filter(|_| self.samples >= LEAST_SAMPLES)?;
+        let value = (third.value - first.value) / APART;
+        let is_steady = third.value - first.value < STEADY * self.median?.value;
+        let (low, high) = ((third.low - first.high).max(0.0) / APART, (third.high - first.low) / APART);
+        (!is_steady).then_some(Bounds { value, low, high })
+    }
+}
+
+impl Learned {
+    /// The rate of a direction, if the line showed it.
+    fn rate(&self, direction: usize) -> Option<Bounds> {
+        match self.rates[direction] {
+            Some(Rate::Seen { rate, .. }) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// What two packets of a handshake take on the lines whose rates are known, in ns.
+    fn serialization(&self) -> f64 {
+        const HANDSHAKE: u32 = 60;
+        let bits = f64::from((HANDSHAKE + OVERHEAD) * 8);
+        [0, 1].iter().filter_map(|direction| self.rate(*direction)).map(|rate| bits * 1e9 / rate.value).sum()
+    }
+
+    fn write_head(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let [client, server] = self.hosts;
+        let Self { packets, conversations, .. } = self;
+        writeln!(
+            f,
+            "# {packets} packets of {conversations} connections within {:.3} s.",
+            self.ns as f64 / 1e9
+        )?;
+        writeln!(f, "# Up is from {client}, which opened the first, to {server}.")?;
+        if self.others > 0 {
+            let others = self.others;
+            writeln!(
+                f,
+                "# {others} packets between other hosts are left out: --host ADDRESS chooses another pair."
+            )?;
+        }
+        if self.unread > 0 {
+            writeln!(f, "# {} packets are fragments, or too short to be read.", self.unread)?;
+        }
+        if !self.is_whole {
+            writeln!(f, "# Some connections had begun before the capture.")?;
+        }
+        for (direction, name) in DIRECTIONS.iter().enumerate() {
+            if self.fates[direction].is_some() && !self.answered[direction] {
+                let problem = "the capture has no answers to what went";
+                writeln!(
+                    f,
+                    "# {problem} {name}: it is of one direction, and what it says of losses a guess."
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_delay(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some(round_trip) = &self.round_trip else {
+            return writeln!(f, "# delay: not seen; it takes packets of both directions.");
+        };
+        let serialization = self.serialization();
+        let one_way = |ns: f64| ((ns - serialization) / 2.0).max(0.0);
+        let RoundTrip { samples, shortest, .. } = *round_trip;
+        match round_trip.jitter().zip(round_trip.median) {
+            None => {
+                let (value, most) = (one_way(shortest as f64), shortest as f64 / 2.0);
+                writeln!(
+                    f,
+                    "# At most {}: half of the shortest round trip; how long hosts take is in it.",
+                    ms(most)
+                )?;
+                writeln!(f, "delay = \"{}\"", time(value))?;
+                if samples < LEAST_SAMPLES {
+                    return writeln!(
+                        f,
+                        "# jitter: not seen; {samples} packets were answered at once and met no queue."
+                    );
+                }
+                writeln!(f, "# jitter: none; {samples} packets were answered at once and met no queue.")
+            }
+            Some((jitter, median)) => {
+                // What waited for others, or for hosts, makes the median longer; the shortest is without.
+                let low = one_way(median.low).min(one_way(shortest as f64) + jitter.low);
+                let [low, high] = [low, one_way(median.high)].map(ms);
+                let what = format!("half of the median of {samples} round trips without queue");
+                writeln!(f, "# {low} to {high}: {what}; how long hosts take is in it.")?;
+                writeln!(f, "delay = \"{}\"", time(one_way(median.value)))?;
+                let [low, high] = [jitter.low, jitter.high].map(ms);
+                writeln!(f, "# {low} to {high}, if it is uniform and the same each way.")?;
+                writeln!(f, "jitter = \"{}\"", time(jitter.value.min(one_way(median.value))))
+            }
+        }
+    }
+
+    fn write_mtu(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Mtu { longest, agreed } = self.mtu;
+        // Networks of experiments have no smaller one than 576; hosts of today take 1280 at least.
+        const LEAST: u32 = 1280;
+        if agreed.is_none() && longest < LEAST {
+            return writeln!(f, "# mtu: not seen; the longest packet has {longest} octets.");
+        }
+        let (value, why) = match agreed {
+            Some(agreed) if longest > agreed => (
+                agreed,
+                format!("What the hosts agreed to; packets of {longest} octets were cut later, by the card"),
+            ),
+            Some(agreed) => {
+                (agreed, format!("What the hosts agreed to; the longest packet has {longest} octets"))
+            }
+            None => (longest, "At least: the longest packet".to_owned()),
+        };
+        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(576))
+    }
+
+    fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
+        match self.rates[direction] {
+            Some(Rate::Seen { rate: Bounds { value, low, high }, trains }) => {
+                writeln!(f, "# {} to {}: {trains} trains of packets that waited.", bits(low), bits(high))?;
+                writeln!(f, "rate = \"{}\"", bits(value))?;
+            }
+            Some(Rate::AtLeast(rate)) => {
+                writeln!(
+                    f,
+                    "# rate: at least {}, the fastest train; none waited long enough to tell it.",
+                    bits(rate)
+                )?;
+            }
+            None => writeln!(f, "# rate: not seen; too few packets carried data.")?,
+        }
+        match &self.fates[direction] {
+            Some(fates) => write_fates(f, fates),
+            None => writeln!(f, "# loss: not seen; nothing went here but acknowledgements."),
+        }
+    }
+}
+
+fn write_fates(f: &mut Formatter<'_>, fates: &Fates) -> fmt::Result {
+    let Fates { packets, lost, loss, bursts, reordering } = fates;
+    let range = |bounds: &Bounds| format!("{} to {}", percent(bounds.low), percent(bounds.high));
+    writeln!(
+        f,
+        "# {}: {lost} of {packets} packets with data, those of a full queue among them.",
+        range(loss)
+    )?;
+    match bursts {
+        Some(Bursts { good_to_bad, bad_to_good }) => {
+            let [begin, end] = [good_to_bad, bad_to_good].map(range);
+            writeln!(
+                f,
+                "# In bursts: they begin behind {begin} of the packets that arrive, end behind {end} of the lost."
+            )?;
+            let [begin, end] = [good_to_bad, bad_to_good].map(|bounds| percent(bounds.value));
+            writeln!(f, "loss = {{ good_to_bad = \"{begin}\", bad_to_good = \"{end}\" }}")?;
+        }
+        None => writeln!(f, "loss = \"{}\"", percent(loss.value))?,
+    }
+    if let Some(reordering) = reordering {
+        writeln!(
+            f,
+            "# {} are overtaken, and late by {} to {}.",
+            range(&reordering.share),
+            ms(reordering.by.low),
+            ms(reordering.by.high)
+        )?;
+        writeln!(f, "reorder = \"{}\"", percent(reordering.share.value))?;
+        writeln!(f, "reorder_by = \"{}\"", time(reordering.by.value.max(1000.0)))?;
+    }
+    Ok(())
+}
+
+/// The path as the `[network]` of an experiment; comments say how sure each value is.
+impl Display for Learned {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.write_head(f)?;
+        writeln!(f, "# Intervals are of 95 %.\n\n[network]")?;
+        self.write_delay(f)?;
+        self.write_mtu(f)?;
+        for (direction, name) in DIRECTIONS.iter().enumerate() {
+            writeln!(f, "\n[network.{name}]")?;
+            self.write_direction(f, direction)?;
+        }
+        Ok(())
+    }
+}
+
+/// Four digits of a number.
+fn rounded(value: f64) -> f64 {
+    let scale = 10f64.powi(3 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+fn bits(rate: f64) -> String {
+    let rate = BitRate::from_bits_per_second(rounded(rate) as u64);
+    rate.map_or("0bit".to_owned(), |rate| rate.to_string())
+}
+
+fn percent(share: f64) -> String {
+    let percent = if share <= 0.0 { 0.0 } else { rounded(share * 100.0).min(100.0) };
+    Ratio::new(percent / 100.0).map_or("0%".to_owned(), |ratio| ratio.to_string())
+}
+
+/// In whole microseconds.
+fn time(ns: f64) -> String {
+    Duration::from_micros((ns.max(0.0) / 1e3) as u64).to_string()
+}
+
+fn ms(ns: f64) -> String {
+    format!("{:.3} ms", ns / 1e6)
+}

@@ -1,0 +1,131 @@
+//! How often packets are lost, and whether in bursts.
+
+use hol_measure::{Bounds, CONFIDENCE, fisher_exact};
+
+use super::course::{Lag, Outcome};
+
+/// What became of the packets of a direction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fates {
+    /// Packets of which it is known.
+    pub packets: u64,
+    /// Of these, lost ones.
+    pub lost: u64,
+    /// The share that is lost.
+    pub loss: Bounds,
+    /// A Gilbert–Elliott line, where a loss makes the next one likelier.
+    pub bursts: Option<Bursts>,
+    /// Packets that others overtook, if there are any.
+    pub reordering: Option<Reordering>,
+}
+
+/// The parameters of a Gilbert–Elliott line that loses everything while it is bad.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bursts {
+    /// Probability of a loss behind a packet that arrived.
+    pub good_to_bad: Bounds,
+    /// Probability that a packet behind a loss arrives.
+    pub bad_to_good: Bounds,
+}
+
+/// Packets that others overtook.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reordering {
+    /// Their share.
+    pub share: Bounds,
+    /// How long they were held back, in ns: the medians of what it was at least and at most, and what lies between.
+    pub by: Bounds,
+}
+
+/// What is less likely by chance is taken for a burst.
+const SIGNIFICANT: f64 = 0.01;
+
+/// Sums up a direction's outcomes, in the order of the line; `None` without any.
+pub(super) fn fates(outcomes: &[Outcome]) -> Option<Fates> {
+    let packets = outcomes.len() as u64;
+    let is_lost = |outcome: &&Outcome| **outcome == Outcome::Lost;
+    let lost = outcomes.iter().filter(is_lost).count() as u64;
+    let bursts = bursts(outcomes);
+    // Losses that come together say less than as many that come alone.
+    let memory =
+        bursts.map_or(0.0, |bursts| (1.0 - bursts.bad_to_good.value - bursts.good_to_bad.value).max(0.0));
+    let independent = packets as f64 * (1.0 - memory) / (1.0 + memory);
+    let share = Bounds::of_share(lost, packets as f64, CONFIDENCE)?;
+    let effective = (share.value * independent).round() as u64;
+    let wide = Bounds::of_share(effective, independent, CONFIDENCE)?;
+    let loss = Bounds { value: share.value, low: wide.low.min(share.low), high: wide.high.max(share.high) };
+    Some(Fates { packets, lost, loss, bursts, reordering: reordering(outcomes) })
+}
+
+fn bursts(outcomes: &[Outcome]) -> Option<Bursts> {
+    let (mut behind_loss, mut behind_arrival) = ((0, 0), (0, 0));
+    for pair in outcomes.windows(2) {
+        let behind = if pair[0] == Outcome::Lost { &mut behind_loss } else { &mut behind_arrival };
+        behind.0 += u64::from(pair[1] == Outcome::Lost);
+        behind.1 += 1;
+    }
+    let share = |(lost, of): (u64, u64)| lost as f64 / of as f64;
+    let is_likelier = behind_loss.0 > 0 && share(behind_loss) > share(behind_arrival);
+    if !is_likelier || fisher_exact(behind_loss, behind_arrival) >= SIGNIFICANT {
+        return None;
+    }
+    let ends = (behind_loss.1 - behind_loss.0, behind_loss.1);
+    let bounds = |(have, of): (u64, u64)| Bounds::of_share(have, of as f64, CONFIDENCE);
+    Some(Bursts { good_to_bad: bounds(behind_arrival)?, bad_to_good: bounds(ends)? })
+}
+
+/// Fewer packets than this that others overtook tell of no path that reorders.
+const LEAST_LATE: usize = 3;
+
+fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
+    let lags = || {
+        outcomes.iter().filter_map(|outcome| if let Outcome::Late(lag) = outcome { Some(*lag) } else { None })
+    };
+    let late = lags().count();
+    let median = |of: fn(Lag) -> u64| {
+        let mut all: Vec<u64> = lags().map(of).collect();
+        all.sort_unstable();
+        all.get(late / 2).map(|ns| *ns as f64)
+    };
+    let (low, high) = (median(|lag| lag.least)?, median(|lag| lag.most)?);
+    let share = Bounds::of_share(late as u64, outcomes.len() as f64, CONFIDENCE)?;
+    (late >= LEAST_LATE)
+        .then_some(Reordering { share, by: Bounds { value: f64::midpoint(low, high), low, high } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Seed;
+
+    /// A two-state line with known parameters.
+    fn gilbert(n: usize, good_to_bad: f64, bad_to_good: f64) -> Vec<Outcome> {
+        let mut rng = Seed(7).rng();
+        let mut bad = false;
+        let mut step = || {
+            bad = if bad { !rng.chance(bad_to_good) } else { rng.chance(good_to_bad) };
+            if bad { Outcome::Lost } else { Outcome::Arrived }
+        };
+        (0..n).map(|_| step()).collect()
+    }
+
+    #[test]
+    fn the_parameters_of_a_line_with_bursts_come_back() {
+        let Fates { loss, bursts, .. } = fates(&gilbert(50_000, 0.01, 0.25)).unwrap();
+        let within = |bounds: Bounds, truth: f64| bounds.low <= truth && truth <= bounds.high;
+        let Bursts { good_to_bad, bad_to_good } = bursts.unwrap();
+        assert!(within(good_to_bad, 0.01) && within(bad_to_good, 0.25), "{bursts:?}");
+        assert!(within(loss, 0.01 / 0.26), "{loss:?}");
+        assert!(good_to_bad.high < 0.012 && bad_to_good.high < 0.30, "{bursts:?}");
+    }
+
+    #[test]
+    fn independent_losses_are_no_bursts() {
+        let independent = fates(&gilbert(50_000, 0.02, 0.98)).unwrap();
+        assert_eq!(independent.bursts, None);
+        assert!(independent.loss.low <= 0.02 && 0.02 <= independent.loss.high);
+        assert_eq!(fates(&[]), None);
+        let none = fates(&[Outcome::Arrived; 100]).unwrap();
+        assert!(none.lost == 0 && none.loss.high < 0.04 && none.reordering.is_none());
+    }
+}

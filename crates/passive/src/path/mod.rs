@@ -1,0 +1,202 @@
+//! What a capture tells of the path: rate, delay, jitter, loss and its bursts, reordering, MTU, and how sure that is.
+//!
+//! `sight` reads a packet, `conversation` puts the two directions side by side, `course` follows one of them; `rate` and `loss` sum
+//! up; `learned` is what comes out, as the `[network]` of an experiment.
+//!
+//! One capture at one place is enough, at either end or between. What it cannot tell: a path's share in what a host takes to
+//! answer, which of the two ways is longer, a loss at the end of what was sent (seen at the receiver), and why a packet was
+//! lost: a queue that was full and a bad line look alike.
+
+mod conversation;
+mod course;
+mod learned;
+mod loss;
+mod rate;
+mod sight;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use hol_measure::{Bounds, CONFIDENCE, quantile};
+
+pub(crate) use conversation::Conversation;
+use course::{Delivery, Outcome};
+pub use learned::{Learned, Mtu, RoundTrip};
+pub use loss::{Bursts, Fates, Reordering};
+pub use rate::Rate;
+pub(crate) use sight::{Says, Sight};
+
+/// Learns of the paths between hosts from their packets.
+#[derive(Debug, Default)]
+pub struct PathLearner {
+    /// The latest between two sockets, the lower one first.
+    by_sockets: BTreeMap<[(IpAddr, u16); 2], usize>,
+    conversations: Vec<Conversation>,
+    /// Packets and their longest, by the two hosts, the lower one first.
+    pairs: BTreeMap<[IpAddr; 2], (u64, u32)>,
+    span: Option<[u64; 2]>,
+    unread: u64,
+}
+
+/// No packet of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there is no IP packet in it")]
+pub struct NoPackets;
+
+impl PathLearner {
+    /// A packet was seen at this time, in ns, from its IP header on.
+    pub fn see(&mut self, at: u64, ip: &[u8]) {
+        let Some(sight) = Sight::of(ip) else {
+            self.unread += 1;
+            return;
+        };
+        // A clock that steps back would make times that do not ascend.
+        let [first, last] = self.span.unwrap_or([at; 2]);
+        let at = at.max(last);
+        self.span = Some([first, at]);
+        let (packets, longest) = self.pairs.entry(ascending(sight.hosts)).or_default();
+        *packets += 1;
+        *longest = (*longest).max(sight.length);
+        if let Says::Numbered(says) = &sight.says {
+            let sockets = [(sight.hosts[0], sight.ports[0]), (sight.hosts[1], sight.ports[1])];
+            let index = self.find(sockets, says);
+            let conversation = &mut self.conversations[index];
+            let side = usize::from(conversation.sides[0] != sockets[0]);
+            conversation.pass(at, side, sight.length, says);
+        }
+    }
+
+    fn find(&mut self, sockets: [(IpAddr, u16); 2], says: &sight::Numbered) -> usize {
+        let key = ascending(sockets);
+        let known = self.by_sockets.get(&key).copied();
+        known.filter(|index| !self.conversations[*index].is_over(says)).unwrap_or_else(|| {
+            self.conversations.push(Conversation::new(sockets));
+            self.by_sockets.insert(key, self.conversations.len() - 1);
+            self.conversations.len() - 1
+        })
+    }
+
+    /// What was seen of the path between the two hosts that exchanged the most packets, or of those of which one is `host`.
+    pub fn finish(self, host: Option<IpAddr>) -> Result<Learned, NoPackets> {
+        let span = self.span.ok_or(NoPackets)?;
+        let pairs = self.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
+        let (pair, (packets, longest)) = pairs.max_by_key(|(_, (packets, _))| *packets).ok_or(NoPackets)?;
+        let belongs =
+            |conversation: &&Conversation| ascending(conversation.sides.map(|side| side.0)) == *pair;
+        let conversations: Vec<&Conversation> = self.conversations.iter().filter(belongs).collect();
+        let client = conversations.first().map_or(pair[0], |conversation| conversation.sides[0].0);
+        let server = if pair[0] == client { pair[1] } else { pair[0] };
+        let flows = Flows { conversations: &conversations, client };
+        let rates = [0, 1].map(|direction| rate::rate(&flows.deliveries(direction)));
+        let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Seen { .. })));
+        let round_trip = flows.round_trip(is_busy);
+        let patience = round_trip.as_ref().map(|round_trip| round_trip.shortest * 4 / 5);
+        Ok(Learned {
+            hosts: [client, server],
+            packets: *packets,
+            others: self.pairs.values().map(|(packets, _)| packets).sum::<u64>() - packets,
+            unread: self.unread,
+            conversations: conversations.len(),
+            is_whole: conversations.iter().all(|conversation| conversation.is_whole),
+            ns: span[1] - span[0],
+            rates,
+            fates: [0, 1].map(|direction| loss::fates(&flows.outcomes(direction, patience))),
+            answered: [0, 1].map(|direction| flows.is_answered(direction)),
+            mtu: Mtu { longest: *longest, agreed: flows.agreed_mtu(client) },
+            round_trip,
+        })
+    }
+}
+
+fn ascending<T: Ord + Copy>([one, other]: [T; 2]) -> [T; 2] {
+    if one <= other { [one, other] } else { [other, one] }
+}
+
+/// The conversations of two hosts; direction 0 is from the one that opened the first.
+struct Flows<'c> {
+    conversations: &'c [&'c Conversation],
+    client: IpAddr,
+}
+
+impl Flows<'_> {
+    /// Each conversation, and the side of it that sends in this direction.
+    fn sides(&self, direction: usize) -> impl Iterator<Item = (&Conversation, usize)> {
+        let side = move |conversation: &Conversation| {
+            direction ^ usize::from(conversation.sides[0].0 != self.client)
+        };
+        self.conversations.iter().map(move |conversation| (*conversation, side(conversation)))
+    }
+
+    /// The shortest time from when a packet of a direction passes until its answer does.
+    fn half(&self, direction: usize) -> Option<u64> {
+        self.sides(direction).filter_map(|(conversation, side)| conversation.half(side)).min()
+    }
+
+    fn is_answered(&self, direction: usize) -> bool {
+        self.sides(direction).any(|(conversation, side)| conversation.courses[side].is_answered)
+    }
+
+    /// Where packets wait for the line, only those that had it to themselves tell how long the way is.
+    fn round_trip(&self, is_busy: bool) -> Option<RoundTrip> {
+        let halves = [self.half(0)?, self.half(1)?];
+        // Most of the path lies on this side of the place.
+        let far = usize::from(halves[1] > halves[0]);
+        let mut samples: Vec<f64> = Vec::new();
+        for (conversation, side) in self.sides(far) {
+            let prompt =
+                conversation.courses[side].prompt.iter().filter(|prompt| prompt.is_alone || !is_busy);
+            let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side));
+            samples.extend(delays.map(|ns| (ns + halves[1 - far]) as f64));
+        }
+        samples.sort_by(f64::total_cmp);
+        Some(RoundTrip {
+            shortest: halves[0] + halves[1],
+            halves,
+            samples: samples.len(),
+            median: Bounds::of_median(&samples, CONFIDENCE),
+            quartiles: quartile(&samples, 0.25).zip(quartile(&samples, 0.75)),
+        })
+    }
+
+    /// What came through in a direction: seen by its answers, where the path lies behind the place of the capture.
+    fn deliveries(&self, direction: usize) -> Vec<Delivery> {
+        let is_behind = self.half(direction) >= self.half(1 - direction) && self.is_answered(direction);
+        let mut deliveries: Vec<Delivery> = self
+            .sides(direction)
+            .flat_map(|(conversation, side)| {
+                let course = &conversation.courses[side];
+                if is_behind { &course.acknowledged } else { &course.arrived }
+            })
+            .copied()
+            .collect();
+        deliveries.sort_by_key(|delivery| delivery.at);
+        deliveries
+    }
+
+    fn outcomes(&self, direction: usize, patience: Option<u64>) -> Vec<Outcome> {
+        let mut outcomes: Vec<(u64, Outcome)> = self
+            .sides(direction)
+            .flat_map(|(conversation, side)| conversation.courses[side].outcomes(patience))
+            .collect();
+        outcomes.sort_by_key(|(at, _)| *at);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+
+    /// The longest packet of TCP that both sides take: with headers of 40 octets over IPv4, of 60 over IPv6.
+    fn agreed_mtu(&self, client: IpAddr) -> Option<u32> {
+        let headers = if client.is_ipv4() { 40 } else { 60 };
+        self.conversations
+            .iter()
+            .filter_map(|conversation| conversation.mss)
+            .max()
+            .map(|mss| u32::from(mss) + headers)
+    }
+}
+
+/// A quartile of sorted samples between two of them, by the binomial law's normal limit.
+fn quartile(sorted: &[f64], p: f64) -> Option<Bounds> {
+    let n = sorted.len() as f64;
+    let around = 1.96 * (n * p * (1.0 - p)).sqrt() / n;
+    let at = |p: f64| quantile(sorted, p.clamp(0.0, 1.0));
+    Some(Bounds { value: at(p)?, low: at(p - around)?, high: at(p + around)? })
+}

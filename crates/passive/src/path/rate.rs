@@ -1,0 +1,127 @@
+//! The rate of a line by trains of packets that it spaced.
+//!
+//! What an application sends evenly comes evenly, and looks like a slow line. So trains count only if their packets waited: the
+//! way took each longer than the shortest by two packets' time on a line of that rate at least.
+
+use hol_measure::Bounds;
+
+use super::course::Delivery;
+
+/// Packets of a train, or acknowledgements.
+const TRAIN: usize = 16;
+/// Trains whose rates differ by less are of one rate.
+const BAND: f64 = 1.02;
+/// So many trains of one rate, and so large a share of all that waited, are taken for the line's.
+const LEAST_TRAINS: usize = 8;
+const LEAST_SHARE: f64 = 0.1;
+
+/// What trains tell of a line, in bit/s; a packet counts with what it takes on the line beyond IP.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// The line spaced them.
+    Seen {
+        /// The rate of the trains in the densest band of 2 %.
+        rate: Bounds,
+        /// Trains in the band.
+        trains: usize,
+    },
+    /// Nobody waited for the line, or too few: it may be faster.
+    AtLeast(f64),
+}
+
+/// Octets that a packet takes on the line beyond IP: the default of `overhead`.
+pub(super) const OVERHEAD: u32 = 14;
+
+/// So many trains that are faster than a line by so much are no mistake: it was no line.
+const FASTER: f64 = 1.1;
+const MOST_FASTER: f64 = 0.01;
+
+/// What became known at one time: octets on the line, and how long the latest of them took.
+#[derive(Debug, Clone, Copy)]
+struct Batch {
+    at: u64,
+    octets: u64,
+    delay: Option<u64>,
+}
+
+/// The rate of a line by what it delivered, in the order of time; `None` with less than a train.
+pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
+    let together = deliveries.chunk_by(|one, next| one.at == next.at);
+    let batches: Vec<Batch> = together.map(Batch::of).collect();
+    let shortest = batches.iter().filter_map(|batch| batch.delay).min();
+    let trains = || batches.windows(TRAIN).map(|train| (train, rate_of(train)));
+    let has_waited =
+        |train: &&[Batch], rate| shortest.is_some_and(|shortest| has_waited(train, rate, shortest));
+    let waited = trains().filter(|(train, rate)| has_waited(train, *rate));
+    let mut waited: Vec<f64> = waited.map(|(_, rate)| rate).collect();
+    waited.sort_by(f64::total_cmp);
+    let fastest = trains().map(|(_, rate)| rate).max_by(f64::total_cmp)?;
+    let dense = densest(&waited);
+    if dense.len() < LEAST_TRAINS || (dense.len() as f64) < LEAST_SHARE * waited.len() as f64 {
+        return Some(Rate::AtLeast(fastest));
+    }
+    let (low, high) = (dense[0], dense[dense.len() - 1]);
+    let faster = trains().filter(|(_, rate)| *rate > FASTER * high).count();
+    if faster as f64 > MOST_FASTER * batches.len() as f64 {
+        return Some(Rate::AtLeast(fastest));
+    }
+    Some(Rate::Seen { rate: Bounds { value: dense[dense.len() / 2], low, high }, trains: dense.len() })
+}
+
+impl Batch {
+    fn of(together: &[Delivery]) -> Self {
+        let octets = together.iter().map(|delivery| u64::from(delivery.octets + OVERHEAD)).sum();
+        let delay = together.iter().filter_map(|delivery| delivery.delay).min();
+        Self { at: together[0].at, octets, delay }
+    }
+}
+
+/// What came behind the first, by the time since it came.
+fn rate_of(train: &[Batch]) -> f64 {
+    let octets: u64 = train[1..].iter().map(|batch| batch.octets).sum();
+    octets as f64 * 8e9 / (train[train.len() - 1].at - train[0].at) as f64
+}
+
+/// Whether most of the train took longer than the shortest way by the time of two of its parts.
+fn has_waited(train: &[Batch], rate: f64, shortest: u64) -> bool {
+    let octets: u64 = train.iter().map(|batch| batch.octets).sum();
+    let two = 2.0 * octets as f64 / train.len() as f64 * 8e9 / rate;
+    let delays = || train.iter().filter_map(|batch| batch.delay);
+    let waited = delays().filter(|delay| (delay - shortest) as f64 >= two).count();
+    waited > 0 && 2 * waited >= delays().count()
+}
+
+/// The most of the sorted rates that lie within a band.
+fn densest(sorted: &[f64]) -> &[f64] {
+    let mut best = 0..0;
+    let mut begin = 0;
+    for end in 1..=sorted.len() {
+        while sorted[begin] * BAND < sorted[end - 1] {
+            begin += 1;
+        }
+        if end - begin > best.len() {
+            best = begin..end;
+        }
+    }
+    &sorted[best]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deliveries(gap: u64, delay: impl Fn(u64) -> u64) -> Vec<Delivery> {
+        (0..200).map(|k| Delivery { at: k * gap, octets: 1486, delay: Some(delay(k)) }).collect()
+    }
+
+    #[test]
+    fn packets_that_waited_tell_the_rate_and_others_a_lower_bound() {
+        // 12,000 bits each ms.
+        let queued = rate(&deliveries(1_000_000, |k| 20_000_000 + 1_000_000 * k));
+        let Some(Rate::Seen { rate: seen, .. }) = queued else { panic!("{queued:?}") };
+        assert!((seen.value - 12e6).abs() < 1.0, "{seen:?}");
+        let even = rate(&deliveries(1_000_000, |_| 20_000_000));
+        assert!(matches!(even, Some(Rate::AtLeast(bits)) if (bits - 12e6).abs() < 1.0), "{even:?}");
+        assert_eq!(rate(&deliveries(1, |_| 1)[..10]), None);
+    }
+}

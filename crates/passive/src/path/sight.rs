@@ -1,0 +1,210 @@
+//! What a captured packet tells of the path, though its end may be cut off and its checksum left to hardware.
+//!
+//! `hol_wire::Packet` refuses such packets, as a receiver has to; captures at a sender are full of them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use smallvec::SmallVec;
+
+/// A packet of TCP, SCTP or another protocol over IP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sight {
+    pub hosts: [IpAddr; 2],
+    pub ports: [u16; 2],
+    /// Octets of the IP packet, whole.
+    pub length: u32,
+    pub says: Says,
+}
+
+/// What its transport says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Says {
+    /// TCP or SCTP: both count what they send, and acknowledge it.
+    Numbered(Numbered),
+    /// A UDP datagram of so many octets: nothing tells whether it arrives.
+    Datagram(u32),
+    /// Anything else.
+    Nothing,
+}
+
+/// Numbers are octets of TCP, chunks of SCTP.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Numbered {
+    pub is_sctp: bool,
+    pub opening: Option<Opening>,
+    /// The number of its sender's first data.
+    pub first: Option<u32>,
+    /// The data that it carries: first number and how many.
+    pub data: SmallVec<[(u32, u32); 2]>,
+    /// Of each of these its octets, and whether a message may end there.
+    pub carries: SmallVec<[(u32, bool); 2]>,
+    /// The next number that its sender waits for.
+    pub acknowledged: Option<u32>,
+    /// What its sender has beyond: first number and the one behind the last.
+    pub blocks: SmallVec<[(u32, u32); 4]>,
+    /// What its sender got more than once.
+    pub duplicates: SmallVec<[(u32, u32); 2]>,
+    /// The sender's clock and the echo of the peer's. RFC 7323 section 3.2.
+    pub timestamps: Option<(u32, u32)>,
+    /// The longest segment that its sender takes, in octets of payload. RFC 9293 section 3.7.1.
+    pub mss: Option<u16>,
+}
+
+/// How a conversation begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// SYN, INIT.
+    Asks,
+    /// SYN with ACK, INIT ACK.
+    Agrees,
+}
+
+impl Sight {
+    /// Reads a packet from its IP header on; `None` if that is not there, or it is a fragment behind the first.
+    pub fn of(ip: &[u8]) -> Option<Self> {
+        let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
+            4 => ipv4(ip)?,
+            6 => ipv6(ip)?,
+            _ => return None,
+        };
+        let payload = (length as usize).checked_sub(ip.len() - rest.len())?;
+        let rest = &rest[..payload.min(rest.len())];
+        let ports = [half(rest, 0).unwrap_or(0), half(rest, 2).unwrap_or(0)];
+        let says = match protocol {
+            17 => Says::Datagram(payload.saturating_sub(8) as u32),
+            6 => tcp(rest, payload).map_or(Says::Nothing, Says::Numbered),
+            132 => sctp(rest).map_or(Says::Nothing, Says::Numbered),
+            _ => Says::Nothing,
+        };
+        Some(Self { hosts, ports, length, says })
+    }
+}
+
+type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);
+
+/// RFC 791 section 3.1.
+fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
+    let header = usize::from(ip[0] & 0x0f) * 4;
+    let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(word(ip, at)?)));
+    let is_first = half(ip, 6)? & 0x1fff == 0;
+    let rest = ip.get(header.max(20)..).filter(|_| is_first)?;
+    // Where the card cuts segments, the length may not be filled in yet.
+    let length = match half(ip, 2)? {
+        0 => ip.len() as u32,
+        length => length.into(),
+    };
+    Some(([address(12)?, address(16)?], ip[9], length, rest))
+}
+
+/// RFC 8200 section 3; without extension headers.
+fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
+    let address = |at: usize| {
+        let octets: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
+        Some(IpAddr::from(Ipv6Addr::from(octets)))
+    };
+    let rest = ip.get(40..)?;
+    Some(([address(8)?, address(24)?], ip[6], 40 + u32::from(half(ip, 4)?), rest))
+}
+
+/// RFC 9293 section 3.1.
+fn tcp(segment: &[u8], length: usize) -> Option<Numbered> {
+    const SYN: u8 = 0x02;
+    const PSH: u8 = 0x08;
+    const ACK: u8 = 0x10;
+    let (seq, ack) = (word(segment, 4)?, word(segment, 8)?);
+    let (header, flags) = (usize::from(*segment.get(12)? >> 4) * 4, *segment.get(13)?);
+    let mut says = Numbered::default();
+    let payload = length.checked_sub(header.max(20))? as u32;
+    if flags & SYN != 0 {
+        says.opening = Some(if flags & ACK == 0 { Opening::Asks } else { Opening::Agrees });
+        says.first = Some(seq.wrapping_add(1));
+    } else if payload > 0 {
+        says.data.push((seq, payload));
+        says.carries.push((payload, flags & PSH != 0));
+    }
+    says.acknowledged = (flags & ACK != 0).then_some(ack);
+    options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut says);
+    // RFC 2883 section 4: the first block is of a duplicate if it lies below the acknowledgement or in the second block.
+    if let Some(&(left, right)) = says.blocks.first() {
+        let below = ack.wrapping_sub(right) as i32 >= 0;
+        let inside = says.blocks.get(1).is_some_and(|&(low, high)| {
+            left.wrapping_sub(low) as i32 >= 0 && high.wrapping_sub(right) as i32 >= 0
+        });
+        if below || inside {
+            says.duplicates.push(says.blocks.remove(0));
+        }
+    }
+    Some(says)
+}
+
+/// Options as far as they are whole. RFC 9293 section 3.2, RFC 2018 section 3, RFC 7323 section 3.2.
+fn options(mut options: &[u8], says: &mut Numbered) {
+    while let Some((&kind, rest)) = options.split_first() {
+        let length = match kind {
+            0 => return,
+            1 => 1,
+            _ => rest.first().map_or(0, |length| usize::from(*length)),
+        };
+        let Some(option) = options.get(..length).filter(|option| !option.is_empty()) else { return };
+        options = &options[length..];
+        match (kind, length) {
+            (2, 4) => says.mss = half(option, 2),
+            (5, 10..) => {
+                let blocks = option[2..].chunks_exact(8);
+                says.blocks = blocks.filter_map(|block| Some((word(block, 0)?, word(block, 4)?))).collect();
+            }
+            (8, 10) => says.timestamps = word(option, 2).zip(word(option, 6)),
+            _ => {}
+        }
+    }
+}
+
+/// RFC 9260 sections 3.1 to 3.3.4.
+fn sctp(packet: &[u8]) -> Option<Numbered> {
+    let mut says = Numbered { is_sctp: true, ..Numbered::default() };
+    let mut chunks = packet.get(12..)?;
+    while let Some(length) = half(chunks, 2) {
+        match chunks[0] {
+            0 => {
+                const END: u8 = 0x01;
+                says.data.extend(word(chunks, 4).map(|tsn| (tsn, 1)));
+                says.carries.push((u32::from(length).saturating_sub(16), chunks[1] & END != 0));
+            }
+            1 => {
+                says.opening = Some(Opening::Asks);
+                says.first = word(chunks, 16);
+            }
+            // Each INIT gets an INIT ACK of its own, and only one of them counts: its first number is not taken.
+            2 => says.opening = Some(Opening::Agrees),
+            3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut says),
+            _ => {}
+        }
+        let next = usize::from(length).max(4).next_multiple_of(4);
+        chunks = chunks.get(next..).unwrap_or_default();
+    }
+    Some(says)
+}
+
+fn sack(chunk: &[u8], says: &mut Numbered) {
+    let Some(next) = word(chunk, 4).map(|tsn| tsn.wrapping_add(1)) else { return };
+    says.acknowledged = Some(next);
+    let [gaps, duplicates] = [12, 14].map(|at| usize::from(half(chunk, at).unwrap_or(0)));
+    let lists = chunk.get(16..).unwrap_or_default();
+    let (blocks, rest) = lists.split_at((gaps * 4).min(lists.len()));
+    // Offsets from the cumulative number, both ends belonging to the block.
+    says.blocks = blocks
+        .chunks_exact(4)
+        .filter_map(|block| Some([half(block, 0)?, half(block, 2)?].map(u32::from)))
+        .map(|[start, end]| (next.wrapping_add(start).wrapping_sub(1), next.wrapping_add(end)))
+        .collect();
+    let tsns = rest.chunks_exact(4).take(duplicates).filter_map(|tsn| word(tsn, 0));
+    says.duplicates = tsns.map(|tsn| (tsn, tsn.wrapping_add(1))).collect();
+}
+
+fn half(octets: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn word(octets: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))
+}

@@ -1,0 +1,272 @@
+//! Captures that others have made: pcap and pcapng, of any order of octets.
+//!
+//! `pcap` and `pcapng` are the two layouts (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng), `link` takes off what a packet
+//! has before its IP header, `input` counts octets.
+
+mod input;
+mod link;
+mod pcap;
+mod pcapng;
+
+use std::io::{self, Read};
+
+use input::{Input, Order};
+pub use link::{LinkType, UnknownLink};
+use pcap::Pcap;
+use pcapng::Pcapng;
+
+/// A packet as it stands in a capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturedPacket {
+    /// When it was seen, in ns since 1970.
+    pub time: u64,
+    /// At which of the capture's interfaces.
+    pub interface: usize,
+    /// What it begins with.
+    pub link: LinkType,
+    /// Its octets, as many as were kept.
+    pub octets: Vec<u8>,
+}
+
+/// Where packets were seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureInterface {
+    /// Its name, if the capture tells it.
+    pub name: Option<String>,
+    /// What its packets begin with.
+    pub link: LinkType,
+}
+
+/// Why a capture cannot be read, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// No octets at all.
+    #[error("is empty")]
+    Empty,
+    /// The first octets are not those of a capture.
+    #[error("is no capture: it begins with {0:02x?}, neither pcap's nor pcapng's magic number{hint}", hint = hint(.0))]
+    NotACapture([u8; 4]),
+    /// The octets end inside a packet or block.
+    #[error("is cut off at octet {offset}, behind packet {packets}")]
+    Cut {
+        /// Octets that there are.
+        offset: u64,
+        /// Whole packets before.
+        packets: u64,
+    },
+    /// What stands there is no packet or block.
+    #[error("is broken at octet {offset}, behind packet {packets}: {problem}")]
+    Broken {
+        /// Where the packet or block begins.
+        offset: u64,
+        /// Whole packets before.
+        packets: u64,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// Octets do not come.
+    #[error("cannot be read: {0}")]
+    Read(#[from] io::Error),
+}
+
+/// What files with other magic numbers are, if that is known.
+const fn hint(magic: &[u8; 4]) -> &'static str {
+    match magic {
+        [0x1f, 0x8b, ..] => "; it is compressed: gunzip it first",
+        [0x28, 0xb5, 0x2f, 0xfd] => "; it is compressed: unzstd it first",
+        [b'P', b'K', ..] => "; it is an archive: unzip it first",
+        _ => "",
+    }
+}
+
+/// Reads the packets of a capture, one after the other; behind an error there are none.
+#[derive(Debug)]
+pub struct CaptureReader<R> {
+    input: Input<R>,
+    layout: Layout,
+    packets: u64,
+    is_over: bool,
+}
+
+#[derive(Debug)]
+enum Layout {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+/// Why there is no further packet; what is missing is where.
+enum Halt {
+    /// The capture ends in order.
+    End,
+    /// The octets end too early.
+    Cut,
+    Broken(u64, &'static str),
+    Read(io::Error),
+}
+
+impl<R: Read> CaptureReader<R> {
+    /// Reads the beginning, which tells the layout.
+    pub fn new(input: R) -> Result<Self, CaptureError> {
+        let mut input = Input::new(input);
+        let magic = match input.take::<4>() {
+            Ok(magic) => magic,
+            Err(Halt::End) => return Err(CaptureError::Empty),
+            Err(halt) => return Err(explain(halt, input.offset(), 0)),
+        };
+        let layout = match magic {
+            [0x0a, 0x0d, 0x0d, 0x0a] => Pcapng::begin(&mut input).map(Layout::Pcapng),
+            _ => match Pcap::order(magic) {
+                Some((order, ticks)) => Pcap::begin(&mut input, order, ticks).map(Layout::Pcap),
+                None => return Err(CaptureError::NotACapture(magic)),
+            },
+        };
+        let layout = layout.map_err(|halt| explain(halt, input.offset(), 0))?;
+        Ok(Self { input, layout, packets: 0, is_over: false })
+    }
+
+    /// The interfaces that have been named so far.
+    pub fn interfaces(&self) -> &[CaptureInterface] {
+        match &self.layout {
+            Layout::Pcap(pcap) => pcap.interfaces(),
+            Layout::Pcapng(pcapng) => pcapng.interfaces(),
+        }
+    }
+}
+
+impl<R: Read> Iterator for CaptureReader<R> {
+    type Item = Result<CapturedPacket, CaptureError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let packet = match &mut self.layout {
+            Layout::Pcap(pcap) => pcap.packet(&mut self.input),
+            Layout::Pcapng(pcapng) => pcapng.packet(&mut self.input),
+        };
+        match packet {
+            Ok(packet) => {
+                self.packets += 1;
+                Some(Ok(packet))
+            }
+            Err(halt) => {
+                self.is_over = true;
+                let is_end = matches!(halt, Halt::End);
+                (!is_end).then(|| Err(explain(halt, self.input.offset(), self.packets)))
+            }
+        }
+    }
+}
+
+fn explain(halt: Halt, offset: u64, packets: u64) -> CaptureError {
+    match halt {
+        Halt::End | Halt::Cut => CaptureError::Cut { offset, packets },
+        Halt::Broken(offset, problem) => CaptureError::Broken { offset, packets, problem },
+        Halt::Read(error) => CaptureError::Read(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PcapngWriter;
+    use hol_base::Time;
+
+    fn read(octets: &[u8]) -> (Vec<CapturedPacket>, Option<String>) {
+        let mut packets = Vec::new();
+        let reader = match CaptureReader::new(octets) {
+            Ok(reader) => reader,
+            Err(error) => return (packets, Some(error.to_string())),
+        };
+        for packet in reader {
+            match packet {
+                Ok(packet) => packets.push(packet),
+                Err(error) => return (packets, Some(error.to_string())),
+            }
+        }
+        (packets, None)
+    }
+
+    fn written() -> Vec<u8> {
+        let mut writer = PcapngWriter::new(Vec::new(), "a run", &["client:1", "server:1"]).unwrap();
+        writer.packet(1, Time::from_nanos(5), b"first", None).unwrap();
+        writer.key_log("CLIENT_RANDOM 1 2").unwrap();
+        writer.packet(0, Time::from_millis(7), b"second one", Some("lost")).unwrap();
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let (packets, problem) = read(&written());
+        assert_eq!(problem, None);
+        let seen: Vec<_> =
+            packets.iter().map(|p| (p.time % 1_000_000_000, p.interface, &p.octets[..])).collect();
+        assert_eq!(seen, [(5, 1, &b"first"[..]), (7_000_000, 0, b"second one")]);
+        let octets = written();
+        let mut reader = CaptureReader::new(&octets[..]).unwrap();
+        assert!(reader.by_ref().all(|packet| packet.is_ok()));
+        let names: Vec<_> = reader.interfaces().iter().map(|i| i.name.as_deref()).collect();
+        assert_eq!(names, [Some("client:1"), Some("server:1")]);
+    }
+
+    /// draft-ietf-opsawg-pcap section 4, laid out by hand: microseconds and nanoseconds, both orders.
+    #[test]
+    fn pcap_is_read_in_either_order_and_resolution() {
+        let words = |words: &[u32], swap: bool| -> Vec<u8> {
+            words.iter().flat_map(|w| if swap { w.to_be_bytes() } else { w.to_le_bytes() }).collect()
+        };
+        for (magic, nanos) in [(0xa1b2_c3d4_u32, 1000), (0xa1b2_3c4d, 1)] {
+            for swap in [false, true] {
+                let mut octets = words(&[magic, 0, 0, 0, 0, 1], swap);
+                octets.extend(words(&[2, 3, 4, 60], swap));
+                octets.extend(b"abcd");
+                let (packets, problem) = read(&octets);
+                assert_eq!((packets.len(), problem), (1, None));
+                assert_eq!((packets[0].time, packets[0].link), (2_000_000_000 + 3 * nanos, LinkType(1)));
+                assert_eq!(packets[0].octets, b"abcd");
+            }
+        }
+    }
+
+    #[test]
+    fn every_cut_is_named_and_leaves_what_was_before() {
+        let octets = written();
+        let (mut seen, all) = (0, 2);
+        for cut in 0..octets.len() {
+            let (packets, problem) = read(&octets[..cut]);
+            assert!(packets.len() >= seen && packets.len() <= all);
+            seen = packets.len();
+            // A capture may end between two blocks.
+            let problem = problem.unwrap_or("between blocks".to_owned());
+            let words = ["is empty", "is cut off at octet", "between blocks"];
+            assert!(words.iter().any(|words| problem.starts_with(words)), "{cut}: {problem}");
+        }
+        assert_eq!(seen, 2 - 1);
+    }
+
+    #[test]
+    fn what_is_no_capture_is_told_what_it_may_be() {
+        for (octets, words) in [
+            (&b""[..], "is empty"),
+            (b"transports = ['tcp']", "is no capture"),
+            (&[0x1f, 0x8b, 8, 0, 0], "gunzip"),
+            (&[0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 1, 2, 3, 4], "broken at octet 8"),
+        ] {
+            let (packets, problem) = read(octets);
+            assert!(packets.is_empty() && problem.clone().unwrap().contains(words), "{problem:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn octets_from_nowhere_make_no_harm(mut octets: Vec<u8>, at: usize, flip: u8) {
+            let _ = read(&octets);
+            let whole = written();
+            let at = at % whole.len();
+            let mut broken = whole;
+            broken[at] ^= flip;
+            broken.append(&mut octets);
+            let _ = read(&broken);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The classic layout: a header, then packets. draft-ietf-opsawg-pcap section 4.
+
+use std::io::Read;
+
+use super::{CaptureInterface, CapturedPacket, Halt, Input, LinkType, Order};
+
+/// Longer records are none: libpcap's own limit.
+pub(super) const LONGEST: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(super) struct Pcap {
+    order: Order,
+    /// Nanoseconds of a tick.
+    tick: u64,
+    interface: [CaptureInterface; 1],
+}
+
+impl Pcap {
+    /// What the magic number tells: the order of octets, and the nanoseconds of a tick.
+    pub fn order(magic: [u8; 4]) -> Option<(Order, u64)> {
+        const MICROSECONDS: u32 = 0xa1b2_c3d4;
+        const NANOSECONDS: u32 = 0xa1b2_3c4d;
+        [Order::Little, Order::Big].into_iter().find_map(|order| match order.word(magic) {
+            MICROSECONDS => Some((order, 1000)),
+            NANOSECONDS => Some((order, 1)),
+            _ => None,
+        })
+    }
+
+    /// Reads what is left of the header.
+    pub fn begin(input: &mut Input<impl Read>, order: Order, tick: u64) -> Result<Self, Halt> {
+        let header = input.rest(20)?;
+        let [.., a, b, c, d] = header[..] else { unreachable!("20 octets") };
+        // Above the link type stand the length of a frame check sequence and reserved bits.
+        let link = LinkType(order.word([a, b, c, d]) & 0xffff);
+        Ok(Self { order, tick, interface: [CaptureInterface { name: None, link }] })
+    }
+
+    pub const fn interfaces(&self) -> &[CaptureInterface] {
+        &self.interface
+    }
+
+    pub fn packet(&self, input: &mut Input<impl Read>) -> Result<CapturedPacket, Halt> {
+        let begin = input.offset();
+        let header = input.take::<16>()?;
+        let (fields, _) = header.as_chunks::<4>();
+        let [seconds, ticks, length, _] = [0, 1, 2, 3].map(|at| self.order.word(fields[at]));
+        if length as usize > LONGEST {
+            return Err(Halt::Broken(begin, "a packet of more than 256 KiB"));
+        }
+        let time = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.tick;
+        let octets = input.rest(length as usize)?;
+        Ok(CapturedPacket { time, interface: 0, link: self.interface[0].link, octets })
+    }
+}

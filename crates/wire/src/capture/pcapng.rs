@@ -1,0 +1,171 @@
+//! Blocks: sections, interfaces, packets. draft-ietf-opsawg-pcapng.
+
+use std::io::Read;
+
+use super::pcap::LONGEST;
+use super::{CaptureInterface, CapturedPacket, Halt, Input, LinkType, Order};
+use crate::pcapng::{BYTE_ORDER_MAGIC, block_type, option};
+
+#[derive(Debug)]
+pub(super) struct Pcapng {
+    order: Order,
+    interfaces: Vec<CaptureInterface>,
+    clocks: Vec<Clock>,
+    /// Where the interfaces of the section begin among all.
+    section: usize,
+}
+
+/// How an interface counts time.
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    /// Ticks of a second.
+    ticks: u64,
+    /// Seconds to add.
+    offset: u64,
+}
+
+/// Longer blocks are none.
+const LONGEST_BLOCK: usize = 16 << 20;
+
+impl Pcapng {
+    /// Reads the first section's header behind its type.
+    pub fn begin(input: &mut Input<impl Read>) -> Result<Self, Halt> {
+        let mut pcapng =
+            Self { order: Order::Little, interfaces: Vec::new(), clocks: Vec::new(), section: 0 };
+        pcapng.section_header(input)?;
+        Ok(pcapng)
+    }
+
+    pub fn interfaces(&self) -> &[CaptureInterface] {
+        &self.interfaces
+    }
+
+    /// The next packet. Blocks of other kinds are passed over, and packets without a time.
+    pub fn packet(&mut self, input: &mut Input<impl Read>) -> Result<CapturedPacket, Halt> {
+        loop {
+            let begin = input.offset();
+            let kind = self.order.word(input.take()?);
+            if kind == block_type::SECTION_HEADER {
+                self.section = self.interfaces.len();
+                self.section_header(input)?;
+                continue;
+            }
+            let body = self.body(input, begin)?;
+            let broken = Halt::Broken(begin, "a block that is shorter than its fields");
+            match kind {
+                block_type::INTERFACE_DESCRIPTION => self.interface(&body).ok_or(broken)?,
+                block_type::ENHANCED_PACKET => return self.enhanced(&body, 4).ok_or(broken),
+                // Appendix A: the interface takes two octets, and drops the other two.
+                block_type::OBSOLETE_PACKET => return self.enhanced(&body, 2).ok_or(broken),
+                block_type::SIMPLE_PACKET => {
+                    return Err(Halt::Broken(begin, "a packet without a time (a Simple Packet Block)"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Section 4.1: the type reads the same in both orders, the magic number behind the length tells which.
+    fn section_header(&mut self, input: &mut Input<impl Read>) -> Result<(), Halt> {
+        let length = take_rest(input)?;
+        let begin = input.offset();
+        let magic = take_rest(input)?;
+        let order =
+            [Order::Little, Order::Big].into_iter().find(|order| order.word(magic) == BYTE_ORDER_MAGIC);
+        self.order = order.ok_or(Halt::Broken(begin, "no byte-order magic of a section"))?;
+        let left = block_length(self.order.word(length), begin)?.checked_sub(12);
+        input.rest(left.ok_or(Halt::Broken(begin, "a section header that is too short"))?)?;
+        Ok(())
+    }
+
+    /// A block's body behind its type. Section 3.1.
+    fn body(&self, input: &mut Input<impl Read>, begin: u64) -> Result<Vec<u8>, Halt> {
+        let length = block_length(self.order.word(take_rest(input)?), begin)?;
+        let mut body = input.rest(length - 8)?;
+        body.truncate(length - 12);
+        Ok(body)
+    }
+
+    /// Section 4.2.
+    fn interface(&mut self, body: &[u8]) -> Option<()> {
+        let (fields, options) = body.split_first_chunk::<8>()?;
+        let link = LinkType(self.order.half([fields[0], fields[1]]).into());
+        let (mut name, mut clock) = (None, Clock { ticks: 1_000_000, offset: 0 });
+        for (code, value) in self.options(options) {
+            match (code, value) {
+                (option::INTERFACE_NAME, name_octets) => {
+                    name = Some(String::from_utf8_lossy(name_octets).into_owned());
+                }
+                (option::TIME_RESOLUTION, [resolution, ..]) => clock.ticks = ticks(*resolution)?,
+                (option::TIME_OFFSET, &[a, b, c, d, e, f, g, h]) => {
+                    clock.offset = self.long([a, b, c, d, e, f, g, h])
+                }
+                _ => {}
+            }
+        }
+        self.interfaces.push(CaptureInterface { name, link });
+        self.clocks.push(clock);
+        Some(())
+    }
+
+    fn long(&self, octets: [u8; 8]) -> u64 {
+        match self.order {
+            Order::Little => u64::from_le_bytes(octets),
+            Order::Big => u64::from_be_bytes(octets),
+        }
+    }
+
+    /// Section 3.5.
+    fn options<'o>(&self, mut octets: &'o [u8]) -> impl Iterator<Item = (u16, &'o [u8])> {
+        let order = self.order;
+        std::iter::from_fn(move || {
+            let (head, rest) = octets.split_first_chunk::<4>()?;
+            let (code, length) = (order.half([head[0], head[1]]), order.half([head[2], head[3]]).into());
+            let value = rest.get(..length)?;
+            octets = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            (code != option::END).then_some((code, value))
+        })
+    }
+
+    /// Section 4.3; the interface's number is `width` octets wide.
+    fn enhanced(&self, body: &[u8], width: usize) -> Option<CapturedPacket> {
+        let (head, rest) = body.split_first_chunk::<20>()?;
+        let (fields, _) = head.as_chunks::<4>();
+        let number = match width {
+            2 => self.order.half([head[0], head[1]]).into(),
+            _ => self.order.word(fields[0]),
+        };
+        let interface = self.section.checked_add(number as usize)?;
+        let [high, low, length] = [1, 2, 3].map(|at| self.order.word(fields[at]));
+        let length = (length as usize).min(LONGEST);
+        let time = self.clocks.get(interface)?.nanoseconds(u64::from(high) << 32 | u64::from(low));
+        let link = self.interfaces[interface].link;
+        Some(CapturedPacket { time, interface, link, octets: rest.get(..length)?.to_vec() })
+    }
+}
+
+impl Clock {
+    fn nanoseconds(self, ticks: u64) -> u64 {
+        let within = u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks);
+        u64::try_from(within).unwrap_or(u64::MAX).saturating_add(self.offset.saturating_mul(1_000_000_000))
+    }
+}
+
+/// Ticks of a second: a power of ten, or of two where the highest bit says so. Section 4.2.
+const fn ticks(resolution: u8) -> Option<u64> {
+    let exponent = (resolution & 0x7f) as u32;
+    if resolution & 0x80 == 0 { 10u64.checked_pow(exponent) } else { 2u64.checked_pow(exponent) }
+}
+
+fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], Halt> {
+    Ok(input.rest(4)?.try_into().expect("as many as were asked for"))
+}
+
+/// A length that a block can have: itself, its type and twice its length, in words.
+fn block_length(length: u32, begin: u64) -> Result<usize, Halt> {
+    let length = length as usize;
+    match length {
+        12..=LONGEST_BLOCK if length.is_multiple_of(4) => Ok(length),
+        _ => Err(Halt::Broken(begin, "a block of an impossible length")),
+    }
+}

@@ -1,0 +1,297 @@
+//! `replay`: messages of the sizes and at the times that somebody wrote down, such as those of a capture.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hol_base::{ByteCount, Duration, Seed, Time};
+use hol_measure::RecordKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::load::Pacer;
+use crate::padding::{self, Zeros};
+use crate::receiver::{Answers, Receiver};
+use crate::sender::{Answered, Requests, Sender};
+use crate::{
+    Application, Asker, ConnectionId, ENDLESS, Host, Lanes, LengthOf, Pace, Workload, WorkloadError,
+};
+
+/// Its keys.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// When each message is due, its octets, and those of its reply: `"12ms 200B 5kB"`, in ascending order. Without the third number
+    /// none is answered. A run of more messages begins again behind the last. Default one of 128 octets each way.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub exchanges: Exchanges,
+}
+
+/// A message and its reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// When the message is due, since the first one could be.
+    pub at: Duration,
+    /// Its octets.
+    pub octets: ByteCount,
+    /// Octets of its reply.
+    pub reply: Option<ByteCount>,
+}
+
+/// One exchange after the other; a copy costs nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Exchange>", into = "Vec<Exchange>")]
+pub struct Exchanges(Arc<[Exchange]>);
+
+impl Default for Exchanges {
+    fn default() -> Self {
+        let octets = ByteCount(128);
+        vec![Exchange { at: Duration::ZERO, octets, reply: Some(octets) }].into()
+    }
+}
+
+impl From<Vec<Exchange>> for Exchanges {
+    fn from(exchanges: Vec<Exchange>) -> Self {
+        Self(exchanges.into())
+    }
+}
+
+impl From<Exchanges> for Vec<Exchange> {
+    fn from(exchanges: Exchanges) -> Self {
+        exchanges.0.to_vec()
+    }
+}
+
+impl fmt::Display for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, octets, reply } = self;
+        write!(f, "{at} {octets}")?;
+        reply.map_or(Ok(()), |reply| write!(f, " {reply}"))
+    }
+}
+
+impl FromStr for Exchange {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let size = |text: &str| text.parse::<ByteCount>().map_err(|problem| problem.to_string());
+        let (at, octets, reply) = match words[..] {
+            [at, octets] => (at, octets, None),
+            [at, octets, reply] => (at, octets, Some(size(reply)?)),
+            _ => {
+                return Err(format!("{text:?} is not a time and one size or two, such as \"12ms 200B 5kB\""));
+            }
+        };
+        let at = at.parse::<Duration>().map_err(|problem| problem.to_string())?;
+        Ok(Self { at, octets: size(octets)?, reply })
+    }
+}
+
+impl Serialize for Exchange {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Exchange {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Exchanges {
+    /// Behind the last exchange the first one follows after the mean time between two; after 10 ms if there is one only.
+    pub fn period(&self) -> Duration {
+        const ALONE: Duration = Duration::from_millis(10);
+        let (count, last) = (self.0.len() as u64, self.0.last().map_or(Duration::ZERO, |last| last.at));
+        match count.saturating_sub(1) {
+            0 => ALONE,
+            gaps => last + Duration::from_nanos((last.as_nanos() / gaps).max(1)),
+        }
+    }
+
+    /// When the message of this number is due.
+    pub(crate) fn due(&self, number: u64) -> Duration {
+        let (round, place) = (number / self.0.len() as u64, number % self.0.len() as u64);
+        self.period().saturating_mul(round) + self.0[place as usize].at
+    }
+
+    fn of(&self, number: u32) -> &Exchange {
+        &self.0[number as usize % self.0.len()]
+    }
+
+    fn are_answered(&self) -> bool {
+        self.0.iter().all(|exchange| exchange.reply.is_some())
+    }
+}
+
+impl Workload for Replay {
+    fn name(&self) -> &'static str {
+        "replay"
+    }
+
+    fn about(&self) -> &'static str {
+        "messages of given sizes at given times, as `hol replay` takes them from a capture"
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["exchanges"]
+    }
+
+    fn check_own(&self) -> Result<(), WorkloadError> {
+        let exchanges = &self.exchanges.0;
+        let sizes = exchanges.iter().flat_map(|exchange| [Some(exchange.octets), exchange.reply]);
+        let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
+        if let Some(size) = sizes.flatten().find(|size| !possible.contains(&size.0)) {
+            return Err(WorkloadError::Size { size: size.0 });
+        }
+        let is_mixed =
+            !self.exchanges.are_answered() && exchanges.iter().any(|exchange| exchange.reply.is_some());
+        match exchanges.windows(2).position(|pair| pair[0].at > pair[1].at) {
+            _ if exchanges.is_empty() => {
+                Err(WorkloadError::Replay("`exchanges` is empty; give it one".to_owned()))
+            }
+            _ if is_mixed => {
+                let problem =
+                    "some of `exchanges` have a reply and some have none; give those \"8B\", the shortest";
+                Err(WorkloadError::Replay(problem.to_owned()))
+            }
+            Some(at) => {
+                let problem =
+                    "is due before the one in front of it; put `exchanges` in the order of their times";
+                Err(WorkloadError::Replay(format!(
+                    "exchange {}, \"{}\", {problem}",
+                    at + 2,
+                    exchanges[at + 1]
+                )))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Every(self.exchanges.period() / self.exchanges.0.len() as u64)
+    }
+
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    fn longest(&self) -> Option<u64> {
+        let sizes = self
+            .exchanges
+            .0
+            .iter()
+            .flat_map(|exchange| [Some(exchange.octets.0), exchange.reply.map(|r| r.0)]);
+        sizes.flatten().max()
+    }
+
+    fn record_kind(&self) -> RecordKind {
+        if self.exchanges.are_answered() { RecordKind::Transaction } else { RecordKind::Message }
+    }
+
+    fn length_of(&self) -> LengthOf {
+        padding::length_of
+    }
+
+    fn client(&self, lanes: Lanes, messages: u64, _: Seed) -> Box<dyn Application> {
+        let pacer = Pacer::scripted(self.exchanges.clone(), messages);
+        Box::new(Sender::new(Script::of(self), lanes, pacer, messages, None))
+    }
+
+    fn asking(&self, lanes: Lanes, asker: Asker, _: Seed) -> Option<Box<dyn Application>> {
+        let sender = Sender::new(Script::of(self), lanes, Pacer::asked(asker), ENDLESS, None);
+        self.exchanges.are_answered().then(|| Box::new(sender) as Box<dyn Application>)
+    }
+
+    fn server(&self, _: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+        Box::new(Receiver::new(Script::of(self), messages).asking(host.desk))
+    }
+
+    fn describe(&self) -> String {
+        format!("replay of {} messages", self.exchanges.0.len())
+    }
+}
+
+/// Either side: both know the sizes.
+#[derive(Debug)]
+struct Script {
+    exchanges: Exchanges,
+    zeros: Zeros,
+    kind: RecordKind,
+}
+
+impl Script {
+    fn of(replay: &Replay) -> Self {
+        let (exchanges, kind) = (replay.exchanges.clone(), replay.record_kind());
+        Self { exchanges, zeros: Zeros::default(), kind }
+    }
+}
+
+impl Requests for Script {
+    fn kind(&self) -> RecordKind {
+        self.kind
+    }
+
+    fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
+        let octets = self.exchanges.of(number).octets.0 as usize;
+        (number, padding::message(&mut self.zeros, octets, number))
+    }
+
+    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
+        padding::number(payload).map(Answered::Message).ok_or("a message without a number")
+    }
+}
+
+impl Answers for Script {
+    fn number(&self, request: &Bytes) -> Option<u32> {
+        padding::number(request)
+    }
+
+    fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
+        let number = padding::number(&request).ok_or("a message without a number")?;
+        let reply = self.exchanges.of(number).reply;
+        Ok(reply.map(|octets| padding::message(&mut self.zeros, octets.0 as usize, number)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WorkloadSpec;
+
+    fn read(exchanges: &str) -> Result<WorkloadSpec, String> {
+        let json = format!("{{\"kind\":\"replay\",\"exchanges\":{exchanges}}}");
+        serde_json::from_str(&json).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn exchanges_are_written_as_they_are_read_and_begin_again_behind_the_last() {
+        let spec = read("[\"0s 100B 8B\",\"30ms 2kB 9B\"]").unwrap();
+        assert_eq!(
+            serde_json::from_value::<WorkloadSpec>(serde_json::to_value(&spec).unwrap()).unwrap(),
+            spec
+        );
+        assert_eq!((spec.check(), spec.longest(), spec.has_replies()), (Ok(()), Some(2000), true));
+        let crate::Kind::Replay(replay) = &spec.kind else { panic!("{spec:?}") };
+        let due: Vec<u64> = (0..5).map(|number| replay.exchanges.due(number).as_millis()).collect();
+        assert_eq!(due, [0, 30, 60, 90, 120]);
+    }
+
+    #[test]
+    fn exchanges_that_cannot_be_are_refused_with_the_cure() {
+        for (exchanges, cure) in [
+            ("[]", "give it one"),
+            ("[\"2ms 9B\",\"1ms 9B\"]", "exchange 2, \"1ms 9B\", is due before"),
+            ("[\"2ms 9B\",\"3ms 9B 9B\"]", "give those \"8B\""),
+            ("[\"2ms 7B\"]", "at least 8"),
+        ] {
+            let problem = read(exchanges).unwrap().check().unwrap_err().to_string();
+            assert!(problem.contains(cure), "{problem}");
+        }
+        assert!(read("[\"2ms\"]").unwrap_err().contains("a time and one size or two"));
+        assert!(read("[\"2 9B\"]").unwrap_err().contains("a time such as"));
+    }
+}
