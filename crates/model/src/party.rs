@@ -73,9 +73,8 @@ impl Party {
         self.closed == self.sockets.len()
     }
 
-    /// The command that sends a message; the payload is shared, not copied.
-    pub(crate) fn command(&self, outgoing: &Outgoing) -> Command {
-        let payload = outgoing.payload.clone();
+    /// The command that sends a message.
+    pub(crate) fn command(&self, outgoing: Outgoing) -> Command {
         let (stream, unordered, reliability) = match (&self.framing, outgoing.terms) {
             (Framing::Octets { .. }, _) => (outgoing.stream, false, Reliability::Full),
             (Framing::Messages { .. }, Some(terms)) => (outgoing.stream, terms.unordered, terms.reliability),
@@ -83,7 +82,7 @@ impl Party {
                 (outgoing.stream, *unordered, *reliability)
             }
         };
-        Command::Send(Message { stream, unordered, reliability, ppid: 0, payload })
+        Command::Send(Message { stream, unordered, reliability, ppid: 0, payload: outgoing.payload })
     }
 
     /// Something came on a connection: gives the application every message that is whole now.
