@@ -224,13 +224,19 @@ impl Attribute for AddressTuple {
             Addresses::ProtocolsOnly(_) => PROTOCOLS_ONLY,
         };
         let kind_and_version = kind << 4 | self.addresses.ip_version().code();
-        out.put_slice(&[kind_and_version, self.prefix_length, self.protocol, self.location.code()]);
-        if let Addresses::Full { address, port, port_range } = self.addresses {
-            out.put_u16(port);
-            out.put_u16(port_range);
-            match address {
-                IpAddr::V4(address) => out.put_slice(&address.octets()),
-                IpAddr::V6(address) => out.put_slice(&address.octets()),
+        let head = [kind_and_version, self.prefix_length, self.protocol, self.location.code()];
+        let Addresses::Full { address, port, port_range } = self.addresses else {
+            return out.put_slice(&head);
+        };
+        // In one piece: each that is appended costs as much.
+        let (head, ports) = (u32::from_be_bytes(head), u32::from(port) << 16 | u32::from(port_range));
+        match address {
+            IpAddr::V4(address) => {
+                out.put_slice([head, ports, address.to_bits()].map(u32::to_be_bytes).as_flattened());
+            }
+            IpAddr::V6(address) => {
+                out.put_u64(u64::from(head) << 32 | u64::from(ports));
+                out.put_slice(&address.octets());
             }
         }
     }
