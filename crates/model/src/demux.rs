@@ -1,11 +1,13 @@
 //! Which endpoint of a host a packet is for.
 
-/// The endpoints of one host by local and remote port. Ports alone tell them apart, also for a multihomed
-/// peer, because the world gives every connection a client port of its own.
+use hol_scenario::FIRST_CLIENT_PORT;
+
+/// The endpoints of one host by the port of their client. It alone tells them apart, also for a multihomed peer, because
+/// the world gives every connection a client port of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Demux {
-    /// Ascending by local, then remote port.
-    bound: Vec<((u16, u16), usize)>,
+    /// From the first client port on: local and remote port, and the endpoint.
+    bound: Vec<Option<((u16, u16), usize)>>,
     /// Local port and the flow whose server accepts there.
     listening: Vec<(u16, usize)>,
 }
@@ -24,8 +26,11 @@ pub(crate) enum Taker {
 impl Demux {
     /// `endpoint` speaks from `local` to `remote`.
     pub(crate) fn bind(&mut self, local: u16, remote: u16, endpoint: usize) {
-        let at = self.bound.partition_point(|(ports, _)| *ports < (local, remote));
-        self.bound.insert(at, ((local, remote), endpoint));
+        let place = place_of(local, remote).expect("one of the ends is a client");
+        if place >= self.bound.len() {
+            self.bound.resize(place + 1, None);
+        }
+        self.bound[place] = Some(((local, remote), endpoint));
     }
 
     /// The server of `flow` accepts whoever comes to `local`.
@@ -35,12 +40,20 @@ impl Demux {
 
     /// Who takes a packet to `local` from `remote`.
     pub(crate) fn taker(&self, local: u16, remote: u16) -> Taker {
-        if let Ok(at) = self.bound.binary_search_by_key(&(local, remote), |(ports, _)| *ports) {
-            return Taker::Endpoint(self.bound[at].1);
+        let bound = place_of(local, remote).and_then(|place| *self.bound.get(place)?);
+        if let Some((ports, endpoint)) = bound
+            && ports == (local, remote)
+        {
+            return Taker::Endpoint(endpoint);
         }
         let flow = self.listening.iter().find(|(port, _)| *port == local);
         flow.map_or(Taker::Nobody, |(_, flow)| Taker::Server(*flow))
     }
+}
+
+/// Where an endpoint stands: all ports of servers are below those of clients.
+fn place_of(local: u16, remote: u16) -> Option<usize> {
+    local.max(remote).checked_sub(FIRST_CLIENT_PORT).map(usize::from)
 }
 
 #[cfg(test)]
@@ -51,12 +64,12 @@ mod tests {
     fn each_new_peer_is_the_servers_until_an_endpoint_is_bound_to_it() {
         let mut demux = Demux::default();
         demux.listen(80, 7);
-        demux.bind(5000, 80, 3);
-        assert_eq!(demux.taker(80, 6002), Taker::Server(7));
-        demux.bind(80, 6002, 4);
-        assert_eq!(demux.taker(80, 6002), Taker::Endpoint(4));
-        assert_eq!(demux.taker(80, 6001), Taker::Server(7));
-        assert_eq!(demux.taker(5000, 80), Taker::Endpoint(3));
-        assert_eq!(demux.taker(81, 6002), Taker::Nobody);
+        demux.bind(50000, 80, 3);
+        assert_eq!(demux.taker(80, 50002), Taker::Server(7));
+        demux.bind(80, 50002, 4);
+        assert_eq!(demux.taker(80, 50002), Taker::Endpoint(4));
+        assert_eq!(demux.taker(80, 50001), Taker::Server(7));
+        assert_eq!(demux.taker(50000, 80), Taker::Endpoint(3));
+        assert_eq!([demux.taker(81, 50002), demux.taker(81, 82)], [Taker::Nobody; 2]);
     }
 }

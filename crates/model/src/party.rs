@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use hol_base::Time;
 use hol_transport::{Command, Framer, FramingError, Message, Received, Reliability};
 use hol_workloads::{Application, ConnectionId, Delivery, Input, LengthOf, Outgoing};
+use smallvec::SmallVec;
 
 /// An application with its connections.
 #[derive(Debug)]
@@ -19,11 +20,14 @@ pub(crate) struct Party {
     framing: Framing,
 }
 
+/// Those of a connection, by stream: TCP has but one, which stands with its neighbours.
+type Framers = SmallVec<[Framer; 1]>;
+
 /// How messages are laid upon a connection.
 #[derive(Debug)]
 pub(crate) enum Framing {
     /// Byte streams; a framer for each, by connection and stream, cuts it into messages.
-    Octets { length_of: LengthOf, framers: Vec<Vec<Framer>> },
+    Octets { length_of: LengthOf, framers: Vec<Framers> },
     /// Messages stay whole; how they go unless they say otherwise.
     Messages { unordered: bool, reliability: Reliability },
 }
@@ -43,7 +47,7 @@ impl Party {
     pub(crate) fn add(&mut self, socket: usize) -> ConnectionId {
         self.sockets.push(socket);
         if let Framing::Octets { framers, .. } = &mut self.framing {
-            framers.push(Vec::new());
+            framers.push(Framers::new());
         }
         ConnectionId(self.sockets.len() as u32 - 1)
     }
@@ -73,9 +77,8 @@ impl Party {
         self.closed == self.sockets.len()
     }
 
-    /// The command that sends a message; the payload is shared, not copied.
-    pub(crate) fn command(&self, outgoing: &Outgoing) -> Command {
-        let payload = outgoing.payload.clone();
+    /// The command that sends a message.
+    pub(crate) fn command(&self, outgoing: Outgoing) -> Command {
         let (stream, unordered, reliability) = match (&self.framing, outgoing.terms) {
             (Framing::Octets { .. }, _) => (outgoing.stream, false, Reliability::Full),
             (Framing::Messages { .. }, Some(terms)) => (outgoing.stream, terms.unordered, terms.reliability),
@@ -83,7 +86,7 @@ impl Party {
                 (outgoing.stream, *unordered, *reliability)
             }
         };
-        Command::Send(Message { stream, unordered, reliability, ppid: 0, payload })
+        Command::Send(Message { stream, unordered, reliability, ppid: 0, payload: outgoing.payload })
     }
 
     /// Something came on a connection: gives the application every message that is whole now.

@@ -181,7 +181,7 @@ impl<'t> Simulation<'t> {
                 self.receive(arrival);
             }
         } else if timer_at == next {
-            self.serve(socket, None);
+            self.serve(socket);
         } else if entry == ENTRIES * self.dialogues.len() {
             self.change_address();
         } else {
@@ -197,7 +197,8 @@ impl<'t> Simulation<'t> {
         for socket in 0..self.sockets.len() {
             if self.sockets[socket].node == node {
                 let told = if comes { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
-                self.serve(socket, Some(told));
+                self.tell(socket, told);
+                self.serve(socket);
             }
         }
         if comes {
@@ -232,7 +233,8 @@ impl<'t> Simulation<'t> {
                 return;
             }
         };
-        self.serve(socket, Some(Input::Packet(arrival.packet)));
+        self.tell(socket, Input::Packet(arrival.packet));
+        self.serve(socket);
     }
 
     /// Makes an endpoint for a new peer of a flow's server.
@@ -257,7 +259,8 @@ impl<'t> Simulation<'t> {
         if is_homeless {
             return self.homeless.push(socket);
         }
-        self.drive(socket, Some(Input::Command(Command::Connect)));
+        self.tell(socket, Input::Command(Command::Connect));
+        self.drive(socket);
     }
 
     fn next_port(&mut self) -> Option<u16> {
@@ -296,26 +299,30 @@ impl<'t> Simulation<'t> {
     }
 
     fn command(&mut self, socket: usize, command: Command) {
-        self.serve(socket, Some(Input::Command(command)));
+        self.tell(socket, Input::Command(command));
+        self.serve(socket);
     }
 
-    /// Gives a socket an input, or the time it waited for, and its application what follows from it.
-    fn serve(&mut self, socket: usize, input: Option<Input>) {
-        if self.drive(socket, input) {
+    /// Gives an endpoint an input; what follows from it comes with the next [`drive`](Self::drive).
+    #[inline]
+    fn tell(&mut self, socket: usize, input: Input) {
+        self.sockets[socket].connection.handle(self.now, input);
+    }
+
+    /// Lets an endpoint do what it has to do now, and its application what follows from it.
+    fn serve(&mut self, socket: usize) {
+        if self.drive(socket) {
             let Socket { dialogue, role, .. } = self.sockets[socket];
             self.run_application(dialogue, role);
         }
     }
 
     /// Lets an endpoint do all that it has to do now; true if it had something to tell.
-    fn drive(&mut self, index: usize, input: Option<Input>) -> bool {
+    fn drive(&mut self, index: usize) -> bool {
         let Self { network, sockets, dialogues, timers, agenda, now, .. } = self;
         let Socket { connection, id, node, dialogue, role } = &mut sockets[index];
         let (number, dialogue) = (*dialogue, &mut dialogues[*dialogue]);
         let was_connected = dialogue.flow.connected().is_some();
-        if let Some(input) = input {
-            connection.handle(*now, input);
-        }
         let mut told = false;
         let deadline = drain(connection, *now, |connection, output| match output {
             Output::Transmit(packet) => network.send(*now, *node, packet),
@@ -373,9 +380,10 @@ impl<'t> Simulation<'t> {
                     }
                     let party = dialogue.party(role);
                     let socket = party.socket(outgoing.connection);
-                    let command = party.command(&outgoing);
                     if self.sockets[socket].connection.can_send(outgoing.payload.len()) {
-                        self.drive(socket, Some(Input::Command(command)));
+                        let command = party.command(outgoing);
+                        self.tell(socket, Input::Command(command));
+                        self.drive(socket);
                     } else {
                         party.application.handle(now, hol_workloads::Input::Full(outgoing));
                     }
@@ -383,7 +391,8 @@ impl<'t> Simulation<'t> {
                 Answer::Open(id) => self.open(index, id),
                 Answer::Close(connection) => {
                     let socket = dialogue.party(role).socket(connection);
-                    self.drive(socket, Some(Input::Command(Command::Close)));
+                    self.tell(socket, Input::Command(Command::Close));
+                    self.drive(socket);
                 }
                 Answer::Took => {
                     let tally = dialogue.tally();
@@ -392,7 +401,8 @@ impl<'t> Simulation<'t> {
                 Answer::Wait(until) => {
                     if let Some(socket) = dialogue.party(role).next_to_read() {
                         // It may have something to read, and then to do.
-                        self.drive(socket, Some(Input::Command(Command::Read(true))));
+                        self.tell(socket, Input::Command(Command::Read(true)));
+                        self.drive(socket);
                         continue;
                     }
                     self.agenda.set(entry(index, role), until);

@@ -187,12 +187,23 @@ impl Line {
     pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Crossing> {
         while self.in_flight.front()?.arrives <= now {
             let Flight { crossing, .. } = self.in_flight.pop_front()?;
+            self.forget_burst();
             if self.police.as_mut().is_none_or(|police| police.admits(now, crossing.length())) {
                 return Some(crossing);
             }
             observer.lose(now, &crossing, Fate::Policed);
         }
         None
+    }
+
+    /// The ring that a burst has left is gone through place by place, each another line of the processor's cache.
+    #[inline]
+    fn forget_burst(&mut self) {
+        const SMALL: usize = 64;
+        let (length, room) = (self.in_flight.len(), self.in_flight.capacity());
+        if room > SMALL && length < room / 8 {
+            self.in_flight.shrink_to((2 * length).max(SMALL));
+        }
     }
 
     /// Something about the line changes.

@@ -214,7 +214,7 @@ impl Endpoint {
     fn on_command(&mut self, now: Time, command: Command) {
         match command {
             Command::Connect => self.send_init(now),
-            Command::Send(message) => self.on_send(now, &message),
+            Command::Send(message) => self.on_send(now, message),
             Command::Close => self.close(),
             Command::Read(reads) => self.reader.set_reading(reads),
             Command::Abort => {
@@ -224,7 +224,7 @@ impl Endpoint {
     }
 
     /// A stream that the peer does not serve takes nothing: the message is given up at once.
-    fn on_send(&mut self, now: Time, message: &Message) {
+    fn on_send(&mut self, now: Time, message: Message) {
         assert!(!message.payload.is_empty(), "a message without user data");
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
             return self.event(Event::Abandoned { stream: message.stream });

@@ -95,10 +95,8 @@ impl Header {
     }
 
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {
-        out.put_u8(self.basic_type);
-        out.put_u8(self.sub_type);
-        out.put_u16(self.body_length);
-        out.put_u32(self.tid.0);
+        let [length, tid] = [u64::from(self.body_length), u64::from(self.tid.0)];
+        out.put_u64(u64::from(self.basic_type) << 56 | u64::from(self.sub_type) << 48 | length << 32 | tid);
     }
 }
 

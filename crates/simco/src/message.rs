@@ -115,6 +115,9 @@ impl Message {
         Ok(Self { tid: header.tid, body })
     }
 
+    /// Few messages have more octets.
+    const USUAL: usize = 64;
+
     /// Octets on the wire.
     pub fn length(&self) -> usize {
         Header::LENGTH + self.body.length()
@@ -125,7 +128,7 @@ impl Message {
     /// # Panics
     /// If the body is longer than its length field can say: 65,535 octets.
     pub fn to_bytes(&self) -> Bytes {
-        let mut out = Vec::with_capacity(self.length());
+        let mut out = Vec::with_capacity(Self::USUAL);
         self.append_to(&mut out);
         out.into()
     }

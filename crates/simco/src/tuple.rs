@@ -8,19 +8,44 @@ use crate::Prefix;
 use crate::attribute::Attribute;
 use crate::codes::codes;
 
-codes!(
-    /// On which side of the middlebox an address is seen. RFC 4540 section 4.3.8.
-    Location {
-        /// A0: the host on the internal side.
-        Internal = 0x00,
-        /// A1: the middlebox as the internal host sees it.
-        Inside = 0x01,
-        /// A2: the middlebox as the external host sees it.
-        Outside = 0x02,
-        /// A3: the host on the external side.
-        External = 0x03,
+/// On which side of the middlebox an address is seen. RFC 4540 section 4.3.8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Location {
+    /// A0: the host on the internal side.
+    Internal,
+    /// A1: the middlebox as the internal host sees it.
+    Inside,
+    /// A2: the middlebox as the external host sees it.
+    Outside,
+    /// A3: the host on the external side.
+    External,
+    /// None of them, by its code: well formed, and no side of any rule (section 8.3.1).
+    Undefined(u8),
+}
+
+impl Location {
+    /// The number on the wire.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Internal => 0x00,
+            Self::Inside => 0x01,
+            Self::Outside => 0x02,
+            Self::External => 0x03,
+            Self::Undefined(code) => code,
+        }
     }
-);
+
+    /// The side with this number on the wire.
+    pub const fn from_code(code: u8) -> Self {
+        match code {
+            0x00 => Self::Internal,
+            0x01 => Self::Inside,
+            0x02 => Self::Outside,
+            0x03 => Self::External,
+            code => Self::Undefined(code),
+        }
+    }
+}
 
 codes!(
     /// IP version of a tuple.
@@ -199,7 +224,7 @@ impl Attribute for AddressTuple {
         let version = IpVersion::from_code(kind_and_version & 0x0f)?;
         let addresses = parse_addresses(kind_and_version >> 4, version, rest)?;
         let tuple = Self {
-            location: Location::from_code(*location)?,
+            location: Location::from_code(*location),
             protocol: *protocol,
             prefix_length: *prefix_length,
             addresses,
@@ -224,13 +249,19 @@ impl Attribute for AddressTuple {
             Addresses::ProtocolsOnly(_) => PROTOCOLS_ONLY,
         };
         let kind_and_version = kind << 4 | self.addresses.ip_version().code();
-        out.put_slice(&[kind_and_version, self.prefix_length, self.protocol, self.location.code()]);
-        if let Addresses::Full { address, port, port_range } = self.addresses {
-            out.put_u16(port);
-            out.put_u16(port_range);
-            match address {
-                IpAddr::V4(address) => out.put_slice(&address.octets()),
-                IpAddr::V6(address) => out.put_slice(&address.octets()),
+        let head = [kind_and_version, self.prefix_length, self.protocol, self.location.code()];
+        let Addresses::Full { address, port, port_range } = self.addresses else {
+            return out.put_slice(&head);
+        };
+        // In one piece: each that is appended costs as much.
+        let (head, ports) = (u32::from_be_bytes(head), u32::from(port) << 16 | u32::from(port_range));
+        match address {
+            IpAddr::V4(address) => {
+                out.put_slice([head, ports, address.to_bits()].map(u32::to_be_bytes).as_flattened());
+            }
+            IpAddr::V6(address) => {
+                out.put_u64(u64::from(head) << 32 | u64::from(ports));
+                out.put_slice(&address.octets());
             }
         }
     }
@@ -270,7 +301,7 @@ mod tests {
     fn undefined_values_are_refused() {
         let good = [0x01, 32, 17, 0, 0x13, 0x8c, 0, 1, 192, 0, 2, 1];
         assert!(AddressTuple::parse(&good).is_some());
-        for (at, bad) in [(0, 0x21), (0, 0x03), (1, 33), (3, 4), (7, 0)] {
+        for (at, bad) in [(0, 0x21), (0, 0x03), (1, 33), (7, 0)] {
             let mut octets = good;
             octets[at] = bad;
             assert_eq!(AddressTuple::parse(&octets), None, "octet {at} = {bad:#x}");

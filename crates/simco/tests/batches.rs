@@ -162,6 +162,18 @@ fn rules_come_back_after_a_restart() {
     assert!(granted.iter().all(|old| old.pid != third.pid && old.gid != third.gid));
 }
 
+/// The end of a rule was told by a clock that has been set back since: it would last for decades.
+#[test]
+fn no_rule_lasts_longer_after_a_restart_than_one_that_begins() {
+    let (mut before, agent) = World::firewall();
+    before.granted(START, agent, per(60));
+    let rule = *before.middlebox.rules(START).next().unwrap();
+    let (mut world, _) = World::firewall();
+    let longest = world.middlebox.capabilities().max_lifetime;
+    world.middlebox.restore(START, Rule { expires: at(1_766_019_600), ..rule }, "").unwrap();
+    assert_eq!(world.middlebox.rules(START).next().unwrap().remaining(START), longest);
+}
+
 #[derive(Debug, Clone)]
 enum Act {
     Ask(usize, Request),

@@ -103,7 +103,7 @@ fn tuple() -> impl Strategy<Value = AddressTuple> {
         .prop_map(|(address, port, port_range)| Addresses::Full { address, port, port_range });
     let protocols_only =
         (1u8..=2).prop_filter_map("no code", IpVersion::from_code).prop_map(Addresses::ProtocolsOnly);
-    let location = (0u8..4).prop_filter_map("no code", Location::from_code);
+    let location = any::<u8>().prop_map(Location::from_code);
     (location, any::<u8>(), 0u8..=32, prop_oneof![3 => full, 1 => protocols_only]).prop_map(
         |(location, protocol, prefix_length, addresses)| AddressTuple {
             location,

@@ -70,6 +70,7 @@ fn an_inconsistent_per_is_refused() {
     let refused = |change: fn(&mut Enable)| refused(Config::firewall(HOUR), change);
     assert_eq!(refused(|e| e.internal.location = Location::Inside), Refusal::Inconsistent);
     assert_eq!(refused(|e| e.external.location = Location::Outside), Refusal::Inconsistent);
+    assert_eq!(refused(|e| e.internal.location = Location::Undefined(4)), Refusal::Inconsistent);
     assert_eq!(refused(|e| e.external.protocol = TCP), Refusal::Inconsistent);
     assert_eq!(refused(|e| e.parameters.direction = Direction::BiDirectional), Refusal::Inconsistent);
     let one_and_two_ports = |e: &mut Enable| {
@@ -147,7 +148,7 @@ fn a_firewall_reserves_protocols_only() {
     let AddressTuple { location, protocol, prefix_length, addresses } = rule.outside;
     assert_eq!((location, protocol, prefix_length), (Location::Outside, UDP, 0));
     assert_eq!(addresses, Addresses::ProtocolsOnly(IpVersion::V4));
-    let v6 = PrrParameters { outside: IpChoice::V6, ..two_even_ports() };
+    let v6 = PrrParameters { inside: IpChoice::V6, outside: IpChoice::V6, ..two_even_ports() };
     let v6 = Request::Prr { parameters: v6, lifetime: HOUR, gid: None };
     assert_eq!(world.refused(agent, v6), Refusal::IpVersionMismatch);
 }

@@ -122,7 +122,8 @@ fn whole_addresses_and_all_ports_can_be_reserved() {
     assert_eq!(world.granted(START, agent, all_udp).outside, outside("203.0.113.1:0"));
     assert_eq!(world.refused(agent, address.clone()), Refusal::LackOfAddresses);
     assert_eq!(world.refused(agent, request(|_| {})), Refusal::LackOfPorts);
-    let v6 = world.granted(START, agent, request(|p| (p.outside, p.port_range) = (IpChoice::V6, 1)));
+    let v6 = request(|p| (p.inside, p.outside, p.port_range) = (IpChoice::V6, IpChoice::V6, 1));
+    let v6 = world.granted(START, agent, v6);
     assert_eq!(v6.outside, outside("[2001:db8:2::1]:40000"));
     world.granted(at(60), agent, address);
 }
@@ -133,6 +134,11 @@ fn only_protocol_translation_joins_ip_versions() {
     let enable = Enable { internal: internal(UDP, "[fd00::5]:5004"), ..rtp(PortParity::Any) };
     let (mut world, agent) = alice(0);
     assert_eq!(world.refused(agent, per_of(enable)), Refusal::IpVersionMismatch);
+    let mismatch = PrrParameters { inside: IpChoice::V6, outside: IpChoice::V4, ..two_even_ports() };
+    let reserve = |parameters| Request::Prr { parameters, lifetime: HOUR, gid: None };
+    assert_eq!(world.refused(agent, reserve(mismatch)), Refusal::IpVersionMismatch);
+    let either = PrrParameters { outside: IpChoice::Any, ..mismatch };
+    assert_eq!(world.granted(START, agent, reserve(either)).outside.ip_version(), IpVersion::V6);
     let (mut world, agent) = alice(Capabilities::PROTOCOL_TRANSLATION);
     assert_eq!(world.granted(START, agent, per_of(enable)).outside, outside("203.0.113.1:40000"));
 }

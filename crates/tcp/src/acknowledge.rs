@@ -40,6 +40,27 @@ pub(crate) struct Acknowledging {
     compression: Compression,
 }
 
+/// What a segment's data say of when to acknowledge it; the octets themselves have gone on to the application.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text {
+    /// Octets.
+    length: u32,
+    /// PSH is set.
+    pushed: bool,
+}
+
+impl Text {
+    /// The data of a segment.
+    pub(crate) fn of(segment: &Segment) -> Self {
+        Self { length: segment.payload.len() as u32, pushed: segment.flags.contains(Flags::PSH) }
+    }
+
+    /// There are none.
+    pub(crate) fn is_empty(self) -> bool {
+        self.length == 0
+    }
+}
+
 impl Acknowledging {
     /// Nothing has been received.
     pub(crate) fn new(config: &Config) -> Self {
@@ -134,10 +155,8 @@ impl Acknowledging {
     }
 
     /// Learns how large the peer's full-sized segments are, which decides what every second one is.
-    pub(crate) fn measure(&mut self, segment: &Segment, mss: u32) {
-        let length = segment.payload.len() as u32;
+    pub(crate) fn measure(&mut self, Text { length, pushed }: Text, mss: u32) {
         let previous = std::mem::take(&mut self.last_size);
-        let pushed = segment.flags.contains(Flags::PSH);
         if length >= self.segment_size {
             self.segment_size = length.min(mss);
             self.pushed |= pushed;
@@ -204,9 +223,9 @@ impl Acknowledging {
 
 impl Endpoint {
     /// Data arrived in order.
-    pub(crate) fn data_received(&mut self, now: Time, segment: &Segment) {
-        if !segment.payload.is_empty() {
-            self.acks.measure(segment, self.config.mss.into());
+    pub(crate) fn data_received(&mut self, now: Time, text: Text) {
+        if !text.is_empty() {
+            self.acks.measure(text, self.config.mss.into());
             self.acks.on_data(now, self.rtt.rto(), self.rcv.offered());
         } else {
             self.acks.owe();

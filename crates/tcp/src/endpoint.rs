@@ -216,8 +216,8 @@ impl hol_transport::Endpoint for Endpoint {
             Input::AddressRemoved(address) => self.on_address_removed(address),
             Input::Packet(packet) if packet.corrupted => {}
             Input::Packet(packet) => {
-                if let Transport::Tcp(segment) = packet.transport {
-                    self.segment_arrives(now, packet.source, &segment);
+                if let Transport::Tcp(mut segment) = packet.transport {
+                    self.segment_arrives(now, packet.source, &mut segment);
                 }
             }
         }

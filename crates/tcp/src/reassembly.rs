@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_transport::Passage;
-use hol_wire::tcp::{SackBlock, SeqNum};
-use smallvec::SmallVec;
+use hol_wire::tcp::{SackBlock, SackBlocks, SeqNum};
 
 /// SACK blocks remembered, the most that fit into a header.
 const BLOCKS: usize = 4;
@@ -25,7 +24,7 @@ pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
     octets: usize,
     /// The block that changed last comes first. RFC 2018 section 4.
-    blocks: SmallVec<[SackBlock; BLOCKS]>,
+    blocks: SackBlocks,
     /// What arrived twice, for the next acknowledgment. RFC 2883.
     duplicate: Option<SackBlock>,
 }
@@ -73,9 +72,9 @@ impl Reassembly {
     }
 
     /// The first `count` blocks of a segment that leaves: a duplicate comes first, once. RFC 2883 section 4.
-    pub(crate) fn take_reports(&mut self, count: usize) -> SmallVec<[SackBlock; BLOCKS]> {
+    pub(crate) fn take_reports(&mut self, count: usize) -> SackBlocks {
         if count == 0 {
-            return SmallVec::new();
+            return SackBlocks::new();
         }
         self.duplicate.take().iter().chain(&self.blocks).take(count).copied().collect()
     }

@@ -5,6 +5,7 @@ use hol_transport::{Event, Passage, Received};
 use hol_wire::Address;
 use hol_wire::tcp::{Flags, SackBlock, Segment};
 
+use crate::acknowledge::Text;
 use crate::reassembly::Piece;
 use crate::{Endpoint, State};
 
@@ -31,7 +32,7 @@ impl Challenges {
 
 impl Endpoint {
     /// Takes a segment addressed to this endpoint.
-    pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
+    pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, segment: &mut Segment) {
         self.statistics.packets_received += 1;
         match self.machine.state() {
             State::Closed => self.reject(source, segment),
@@ -43,8 +44,9 @@ impl Endpoint {
     }
 
     /// The steps of RFC 9293 section 3.10.7.4.
-    fn synchronized_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
-        let has = |flag| segment.flags.contains(flag);
+    fn synchronized_arrives(&mut self, now: Time, source: Address, segment: &mut Segment) {
+        let flags = segment.flags;
+        let has = |flag| flags.contains(flag);
         self.timestamps.on_segment(segment.options.timestamps);
         if !self.is_acceptable(segment) {
             if !has(Flags::RST) {
@@ -169,17 +171,18 @@ impl Endpoint {
     }
 
     /// The segment's data and FIN. RFC 9293 section 3.10.7.4, seventh and eighth.
-    fn text_arrives(&mut self, now: Time, segment: &Segment) {
+    fn text_arrives(&mut self, now: Time, segment: &mut Segment) {
         if segment.sequence_length() == 0 {
             return;
         }
+        self.measure_round_trip(now, segment);
+        let text = Text::of(segment);
         let piece = Piece {
             seq: segment.seq,
-            payload: segment.payload.clone(),
+            payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
             passage: Passage::new(segment.stamp, now),
         };
-        self.measure_round_trip(now, segment);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());
         self.reassembly.forget_duplicate();
         if end.at_or_before(nxt) {
@@ -196,14 +199,14 @@ impl Endpoint {
             return self.answer_at_once();
         }
         if start.after(nxt) {
-            return self.hold(segment, &piece);
+            return self.hold(text, &piece);
         }
         if start.before(nxt) {
             self.note_duplicate(SackBlock { left: start, right: nxt });
         }
         let waiting = !self.reassembly.is_empty();
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
-        self.data_received(now, segment);
+        self.data_received(now, text);
         if waiting {
             if let Some(duplicate) = self.reassembly.unreported_below(self.rcv.nxt()) {
                 self.note_duplicate(duplicate);
@@ -218,9 +221,9 @@ impl Endpoint {
     }
 
     /// Keeps what came too early.
-    fn hold(&mut self, segment: &Segment, piece: &Piece) {
-        if !piece.payload.is_empty() {
-            self.acks.measure(segment, self.config.mss.into());
+    fn hold(&mut self, text: Text, piece: &Piece) {
+        if !text.is_empty() {
+            self.acks.measure(text, self.config.mss.into());
         }
         self.acks.owe();
         if let Some(duplicate) = self.reassembly.insert(piece) {

@@ -23,9 +23,7 @@ impl Middlebox {
     ) -> Result<Reply, Refusal> {
         self.authorize_for(agent, Right::Reserve)?;
         self.check_group(agent, gid)?;
-        let capabilities = self.config.capabilities;
-        let inside = choose(parameters.inside, |version| capabilities.serve_inside(version))?;
-        let outside = choose(parameters.outside, |version| capabilities.serve_outside(version))?;
+        let (inside, outside) = self.choose(&parameters)?;
         let is_nat = self.translates(outside);
         if is_nat {
             check_translatable(parameters.protocol)?;
@@ -38,6 +36,21 @@ impl Middlebox {
         let gid = gid.unwrap_or(Gid(pid.0));
         let action = Action::Reserve { gid, parameters, binding };
         self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
+    }
+
+    /// IP versions inside and outside that were asked for and are served, of either IPv4 first. They are one version, unless
+    /// protocols are translated. RFC 3989 section 2.3.6.
+    fn choose(&self, parameters: &PrrParameters) -> Result<(IpVersion, IpVersion), Refusal> {
+        let capabilities = self.config.capabilities;
+        let are_served = |&(inside, outside): &(IpVersion, IpVersion)| {
+            capabilities.serve_inside(inside)
+                && capabilities.serve_outside(outside)
+                && (inside == outside || capabilities.include(Capabilities::PROTOCOL_TRANSLATION))
+        };
+        let with_outside =
+            |inside| versions(parameters.outside).iter().map(move |outside| (inside, *outside));
+        let mut pairs = versions(parameters.inside).iter().copied().flat_map(with_outside);
+        pairs.find(are_served).ok_or(Refusal::IpVersionMismatch)
     }
 
     /// A twice NAT can be asked for either kind of service. RFC 3989 section 2.3.8.
@@ -67,12 +80,10 @@ impl Middlebox {
     }
 }
 
-/// The IP version that was asked for, if it is served; of either, IPv4 first.
-fn choose(choice: IpChoice, is_served: impl Fn(IpVersion) -> bool) -> Result<IpVersion, Refusal> {
-    let choices: &[IpVersion] = match choice {
+fn versions(choice: IpChoice) -> &'static [IpVersion] {
+    match choice {
         IpChoice::Any => &[IpVersion::V4, IpVersion::V6],
         IpChoice::V4 => &[IpVersion::V4],
         IpChoice::V6 => &[IpVersion::V6],
-    };
-    choices.iter().copied().find(|version| is_served(*version)).ok_or(Refusal::IpVersionMismatch)
+    }
 }

@@ -5,5 +5,5 @@ mod options;
 mod segment;
 
 pub use mptcp::{DataSeq, Mapping, Mptcp};
-pub use options::{Options, SackBlock, Timestamps};
+pub use options::{Options, SackBlock, SackBlocks, Timestamps};
 pub use segment::{Flags, Segment, SeqNum};

@@ -20,10 +20,13 @@ pub struct Options {
     /// Timestamps. RFC 7323 section 3.
     pub timestamps: Option<Timestamps>,
     /// SACK blocks, at most 4 (3 beside timestamps); the first may be a D-SACK. RFC 2018, RFC 2883.
-    pub sack: SmallVec<[SackBlock; 4]>,
+    pub sack: SackBlocks,
     /// Multipath TCP; our endpoints neither send nor heed it. RFC 8684.
     pub mptcp: Option<Box<Mptcp>>,
 }
+
+/// Most segments have none: room in the segment is for as many as take no more of it than a pointer to more.
+pub type SackBlocks = SmallVec<[SackBlock; 2]>;
 
 /// The timestamps option. RFC 7323 section 3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
