@@ -209,7 +209,8 @@ class HostSpec(TypedDict, closed=True):
 
     filter: NotRequired[Filter]
     """
-    What a middlebox on it puts its rules in force with, before it replies. Default `none`.
+    What a middlebox on it puts its rules in force with, before it replies; `nftables` in the kernel world alone. Default
+    `none`.
     """
     service: NotRequired[Duration]
     """
@@ -264,6 +265,21 @@ Packing: TypeAlias = Literal['mpa', 'adu']
 """
 What a packet carries: one, or a part of one that is too long.
 """
+
+
+class Pair(TypedDict, closed=True):
+    """
+    The files of the two directions.
+    """
+
+    down: NotRequired[str]
+    """
+    From server to client.
+    """
+    up: NotRequired[str]
+    """
+    From client to server.
+    """
 
 
 QueueLimit: TypeAlias = str
@@ -363,6 +379,9 @@ class TokenBucket(TypedDict, closed=True):
     """
     How fast tokens come, 8 bit/s for each octet a second.
     """
+
+
+TraceSpec: TypeAlias = str | Pair
 
 
 class Transport1(TypedDict, closed=True):
@@ -564,6 +583,22 @@ FilesWorkload = TypedDict(
 )
 
 
+ReplayWorkload = TypedDict(
+    'ReplayWorkload',
+    {
+        'connect_timeout': NotRequired[Duration],
+        'exchanges': NotRequired[list[str]],
+        'from': NotRequired[str],
+        'kind': Literal['replay'],
+        'listens': NotRequired[bool],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'to': NotRequired[str],
+    },
+    closed=True,
+)
+
+
 ProgramsWorkload = TypedDict(
     'ProgramsWorkload',
     {
@@ -592,6 +627,7 @@ WorkloadWhoseKindIsSwept = TypedDict(
         'deeds': NotRequired[Any],
         'document': NotRequired[Any],
         'early': NotRequired[Any],
+        'exchanges': NotRequired[Any],
         'fec': NotRequired[Any],
         'files': NotRequired[Any],
         'from': NotRequired[Any],
@@ -633,6 +669,7 @@ WorkloadSpec: TypeAlias = (
     | PageWorkload
     | MediaWorkload
     | FilesWorkload
+    | ReplayWorkload
     | ProgramsWorkload
     | WorkloadWhoseKindIsSwept
 )
@@ -849,7 +886,8 @@ class LanSpec(TypedDict, closed=True):
     """
     channel: NotRequired[str]
     """
-    Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
+    `"own"`: each for itself.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -870,11 +908,13 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
+    none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
+    world alone. Default 0 %.
     """
     loss: NotRequired[LossSpec]
     """
@@ -882,7 +922,7 @@ class LanSpec(TypedDict, closed=True):
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; a longer one is dropped. Default 1500 octets.
+    Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     """
     name: NotRequired[str]
     """
@@ -898,7 +938,8 @@ class LanSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
+    not beside `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -925,7 +966,8 @@ class Overrides(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
+    `"own"`: each for itself.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -946,11 +988,13 @@ class Overrides(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
+    none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
+    world alone. Default 0 %.
     """
     loss: NotRequired[LossSpec]
     """
@@ -958,7 +1002,7 @@ class Overrides(TypedDict, closed=True):
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; a longer one is dropped. Default 1500 octets.
+    Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     """
     overhead: NotRequired[ByteCount]
     """
@@ -966,7 +1010,8 @@ class Overrides(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
+    not beside `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -993,7 +1038,8 @@ class PathSpec(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
+    `"own"`: each for itself.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1018,11 +1064,13 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
+    none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
+    world alone. Default 0 %.
     """
     loss: NotRequired[LossSpec]
     """
@@ -1030,7 +1078,7 @@ class PathSpec(TypedDict, closed=True):
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; a longer one is dropped. Default 1500 octets.
+    Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     """
     overhead: NotRequired[ByteCount]
     """
@@ -1038,7 +1086,8 @@ class PathSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
+    not beside `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1098,7 +1147,8 @@ class NetworkSpec(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Lines that name the same channel transmit one packet at a time over all of them, in turns. Default `"own"`: each for itself.
+    Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
+    `"own"`: each for itself.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1127,15 +1177,17 @@ class NetworkSpec(TypedDict, closed=True):
     """
     handover: NotRequired[HandoverSpec]
     """
-    The client moves from the first of two paths to the second.
+    The client moves from the first of two paths to the second. In the kernel world not over UDP.
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way; packets keep their order. Default none.
+    The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
+    none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. Default 0 %.
+    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
+    world alone. Default 0 %.
     """
     lans: NotRequired[list[LanSpec]]
     """
@@ -1151,7 +1203,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; a longer one is dropped. Default 1500 octets.
+    Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     """
     nodes: NotRequired[list[str]]
     """
@@ -1167,7 +1219,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     police: NotRequired[PoliceSpec]
     """
-    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. Default `"none"`.
+    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
+    not beside `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
@@ -1184,6 +1237,11 @@ class NetworkSpec(TypedDict, closed=True):
     reorder_by: NotRequired[Duration]
     """
     Extra delay of packets that are reordered.
+    """
+    trace: NotRequired[TraceSpec]
+    """
+    A file beside the experiment of which more events are made: a table with `time` and some of `rate`, `delay`, `loss`
+    (CSV), or mahimahi's times at which a packet may leave. One for each direction: `{ up = "a.csv", down = "b.csv" }`.
     """
     up: NotRequired[Overrides]
     """
@@ -1226,7 +1284,7 @@ class Experiment(TypedDict, closed=True):
     """
     program: NotRequired[list[Program]]
     """
-    Programs of one's own, on nodes, unmodified: in the kernel world.
+    Programs of one's own, on nodes, unmodified. In the kernel world alone.
     """
     records: NotRequired[Keep]
     """

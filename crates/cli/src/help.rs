@@ -29,6 +29,11 @@ impl Help {
             of = of.find_subcommand_mut(word).expect("it is there");
         }
         say(&of.render_long_help().to_string());
+        // A word may be a command and a table.
+        let also = reference();
+        let also: Vec<&Section> =
+            also.iter().filter(|section| matches!(words[..], [topic] if is_about(section, topic))).collect();
+        say(&also.into_iter().map(|section| format!("\n{}", written(section))).collect::<String>());
         Ok(())
     }
 }

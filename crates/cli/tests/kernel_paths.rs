@@ -2,11 +2,13 @@
 //! User-Mode Linux, for that is quickest; without it these tests say so and pass, unless `HOL_REQUIRE_UML` is set.
 
 mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
 
 use std::path::Path;
 
-use hol::kernel::has_user_mode;
-use hol::ok;
+use hol::{BIN, ok};
+use kernel::has_user_mode;
 
 const PATHS: [&str; 2] = ["--set", "network.paths=[{}, {}]"];
 const WORLD: [&str; 2] = ["--world", "kernel:uml"];

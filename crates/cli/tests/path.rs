@@ -60,7 +60,8 @@ fn a_transfer_tells_rate_delay_loss_and_mtu_at_either_end() {
         for interface in ["client:1", "server:1"] {
             let (text, network) = learn(dir.path(), interface);
             is_within(&text, "network", "delay", 30.0);
-            assert!((number(&network["delay"]) - 0.030).abs() < 0.0003, "{text}");
+            // Where the handshake was lost, a packet of 1.2 ms is in the shortest round trip.
+            assert!((number(&network["delay"]) - 0.030).abs() < 0.0007, "{text}");
             is_within(&text, "network.up", "loss", 1.0);
             let up = network["up"].as_table().unwrap();
             assert!(!up.contains_key("reorder"), "{text}");

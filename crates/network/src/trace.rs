@@ -193,11 +193,19 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
     if end == 0 {
         return Err(refuse(1, "a trace that ends at 0 ms lasts no time; give it times above"));
     }
-    Ok(repeated(&rates(&counts, end.div_ceil(bin).max(1)), BIN.saturating_mul(end.div_ceil(bin).max(1))))
+    let slots = end.div_ceil(bin);
+    // The last opportunity may lie on the end, behind the last slot.
+    if let Some((_, late)) = counts.pop_if(|(slot, _)| *slot == slots) {
+        match counts.last_mut() {
+            Some((slot, count)) if *slot == slots - 1 => *count += late,
+            _ => counts.push((slots - 1, late)),
+        }
+    }
+    Ok(repeated(&rates(&counts), BIN.saturating_mul(slots)))
 }
 
 /// The rate of each slot of a tenth of a second, and of those between two opportunities.
-fn rates(counts: &[(u64, usize)], slots: u64) -> Vec<Step> {
+fn rates(counts: &[(u64, usize)]) -> Vec<Step> {
     let bits = |packets: u64, slots: u64| {
         let rate = packets * OPPORTUNITY * 8 * 1000 / (slots * BIN.as_millis_f64() as u64);
         BitRate::from_bits_per_second(rate.max(1))
@@ -205,13 +213,11 @@ fn rates(counts: &[(u64, usize)], slots: u64) -> Vec<Step> {
     let step = |slot: u64, rate| Step { at: BIN.saturating_mul(slot), rate, ..Step::default() };
     let mut steps = Vec::new();
     let mut next = 0;
-    for (slot, count) in counts {
-        // The last opportunity of all may lie on the end.
-        let slot = (*slot).min(slots - 1);
+    for &(slot, count) in counts {
         if slot > next {
             steps.push(step(next, bits(1, slot - next)));
         }
-        steps.push(step(slot, bits(*count as u64, 1)));
+        steps.push(step(slot, bits(count as u64, 1)));
         next = slot + 1;
     }
     steps
@@ -395,6 +401,12 @@ mod tests {
     /// for 200 ms one passes in these. <https://github.com/ravinet/mahimahi>: the trace begins again at its end.
     #[test]
     fn mahimahis_opportunities_are_rates() {
+        let even: String = (1..=250).map(|k| format!("{}\n", 4 * k)).collect();
+        let rates: Vec<_> =
+            read(&even).unwrap().into_iter().take(3).map(|(at, rate, _)| (at, rate.unwrap())).collect();
+        // 24 in the first tenth, then 25, and in the last one with that at its end.
+        let expected = [(0, "2906880bit"), (100, "3028kbit"), (900, "3149120bit")];
+        assert_eq!(rates, expected.map(|(at, rate)| (at, rate.to_owned())));
         let lines: String = (1..=10)
             .map(|k| format!("{}\n", k * 10 - 1))
             .chain((30..40).map(|k| format!("{k}5\n")))

@@ -154,10 +154,13 @@ impl Talk {
         let begin = all.len();
         let asked = self.said[asks].messages().into_iter();
         all.extend(asked.map(|Message { at, octets }| Exchanged { at, octets, reply: 0 }));
+        let (mut unasked, own, replies) = (0, &mut all[begin..], self.said[1 - asks].messages());
+        // Datagrams tell no round trip; the first answer does, if it is one.
+        let first =
+            own.first().zip(replies.first()).and_then(|(asked, reply)| reply.at.checked_sub(asked.at));
         // A little less, for the way may be shorter than it was ever seen to be.
-        let way = self.conversation.half(asks).unwrap_or(0) / 10 * 9;
-        let (mut unasked, own) = (0, &mut all[begin..]);
-        for reply in self.said[1 - asks].messages() {
+        let way = self.conversation.half(asks).or(first).unwrap_or(0) / 10 * 9;
+        for reply in replies {
             let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
             match known.checked_sub(1) {
                 Some(last) => own[last].reply += reply.octets,

@@ -62,7 +62,9 @@ pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
     }
     let (low, high) = (dense[0], dense[dense.len() - 1]);
     let faster = trains().filter(|(_, rate)| *rate > FASTER * high).count();
-    if faster as f64 > MOST_FASTER * batches.len() as f64 {
+    // What a line spaces has waited for it: as many that have not are an application's.
+    let alike = trains().filter(|(_, rate)| (low..=high).contains(rate)).count();
+    if faster as f64 > MOST_FASTER * batches.len() as f64 || 2 * dense.len() < alike {
         return Some(Rate::AtLeast(fastest));
     }
     Some(Rate::Seen { rate: Bounds { value: dense[dense.len() / 2], low, high }, trains: dense.len() })

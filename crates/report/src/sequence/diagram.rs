@@ -5,7 +5,7 @@ use hol_base::Time;
 use super::{Arrow, Delivery, Trace};
 use crate::plot::{Anchor, Svg};
 
-const WIDTH: f64 = 880.0;
+const WIDTH: f64 = 910.0;
 const CLIENT: f64 = 190.0;
 const SERVER: f64 = 530.0;
 const TOP: f64 = 56.0;
@@ -33,9 +33,14 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
     let mut svg = Svg::new(id, WIDTH, bottom.max(names) + 14.0, heading);
     frame(&mut svg, bottom);
     ticks(&mut svg, bottom, way);
-    let mut names = f64::NEG_INFINITY;
+    let (mut names, mut answered) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for arrow in trace.arrows.iter().filter(|arrow| arrow.sent <= end) {
-        draw_arrow(&mut svg, arrow, y, bottom);
+        // The names of two that come back together stand behind each other.
+        let share = if y(arrow.sent) < answered + LINE { 0.68 } else { 0.3 };
+        draw_arrow(&mut svg, arrow, y, bottom, share);
+        if !arrow.forward {
+            answered = if share < 0.5 { y(arrow.sent) } else { f64::NEG_INFINITY };
+        }
         // Two packets that leave together are named below each other.
         if arrow.forward {
             let name = y(arrow.sent).max(names);
@@ -87,7 +92,8 @@ fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
     svg.line("tick-mark", (58.0, TOP + 12.0), (58.0, bottom - 10.0));
 }
 
-fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64) {
+/// `share` of its way back is where its name stands.
+fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64, share: f64) {
     let (from, to) = if arrow.forward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
     let start = (from, y(arrow.sent));
     svg.group(colour(arrow), &arrow.label, |svg| {
@@ -106,7 +112,6 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
         }
         if !arrow.forward && start.1 + 20.0 < bottom {
             let slope = -(RISE / (SERVER - CLIENT)).atan().to_degrees();
-            let share = 0.3;
             let at = (from + (to - from) * share, start.1 + RISE * share - 3.0);
             svg.text_sloped("message", at, slope, &arrow.label);
         }

@@ -110,6 +110,8 @@ struct Seen {
     forward: bool,
     sent: Time,
     arrived: Option<Time>,
+    /// It ended on the way.
+    is_lost: bool,
 }
 
 impl Watch {
@@ -132,17 +134,36 @@ impl Watch {
             scenario::Packet::Octets(octets) => Packet::parse(octets.to_vec().into()),
         };
         let Ok(value) = value else { return };
-        self.seen.push(Seen { packet: value, print: print(&octets), forward, sent: now, arrived: None });
+        self.seen.push(Seen {
+            packet: value,
+            print: print(&octets),
+            forward,
+            sent: now,
+            arrived: None,
+            is_lost: false,
+        });
     }
 
     /// Lines keep the order of what nothing tells apart.
     fn receive(&mut self, now: Time, forward: bool, packet: &scenario::Packet<'_>) {
         let print = print(&packet.octets());
-        let is_it =
-            |seen: &&mut Seen| seen.arrived.is_none() && seen.forward == forward && seen.print == print;
-        if let Some(seen) = self.seen.iter_mut().find(is_it) {
+        if let Some(seen) = self.seen.iter_mut().find(|seen| seen.is_under_way(forward, &print)) {
             seen.arrived = Some(now);
         }
+    }
+
+    /// That a packet ends is noted where and when it is sent.
+    fn lose(&mut self, forward: bool, packet: &scenario::Packet<'_>) {
+        let print = print(&packet.octets());
+        if let Some(seen) = self.seen.iter_mut().rfind(|seen| seen.is_under_way(forward, &print)) {
+            seen.is_lost = true;
+        }
+    }
+}
+
+impl Seen {
+    fn is_under_way(&self, forward: bool, print: &[u8]) -> bool {
+        self.forward == forward && self.print == print && self.arrived.is_none() && !self.is_lost
     }
 }
 
@@ -163,7 +184,8 @@ impl Witness for Watch {
         match fate {
             Fate::Sent => self.send(*time, host == 0, packet),
             Fate::Received => self.receive(*time, host == 1, packet),
-            _ => (),
+            Fate::Dequeued | Fate::Corrupted => (),
+            _ => self.lose(host == 0, packet),
         }
     }
 }
