@@ -372,7 +372,10 @@ fn is_zero(cell: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<(u64, Option<String>, Option<u64>)>, String> {
+    /// When, rate, and delay of an event.
+    type Seen = (u64, Option<String>, Option<u64>);
+
+    fn read(text: &str) -> Result<Vec<Seen>, String> {
         let events = events(text, Which::Both).map_err(|problem| problem.to_string())?;
         let event = |event: EventSpec| {
             (

@@ -10,6 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 pub struct Authority {
     directory: PathBuf,
     /// The file with its own certificate.
+    #[allow(dead_code, reason = "not every test asks for it")]
     pub certificate: PathBuf,
     issuer: Issuer<'static, KeyPair>,
 }

@@ -139,7 +139,7 @@ impl Server {
                 return Err(Refusal::busy(format!("{MOST} shells are open"), 60));
             }
             let (server, other) = (self.clone(), self.clone());
-            let line = move |line: String| server.hear_shell(id, read(line));
+            let line = move |line: String| server.hear_shell(id, read(&line));
             let exit = move |status| other.bury_shell(id, status);
             let (running, stdin) =
                 self.command(id).shell(&entry.experiment, &text, begin.point, line, exit)?;
@@ -244,8 +244,8 @@ impl Server {
 }
 
 /// A line of its output; what is no JSON is what it says at its end.
-fn read(line: String) -> Value {
-    let said: Option<Value> = serde_json::from_str(&line).ok().filter(Value::is_object);
+fn read(line: &str) -> Value {
+    let said: Option<Value> = serde_json::from_str(line).ok().filter(Value::is_object);
     said.unwrap_or_else(|| json!({ "note": line }))
 }
 
