@@ -77,7 +77,7 @@ impl Lan {
         for output in outputs {
             match output {
                 Output::Send(session, message) if self.mapper.has(session) => {
-                    self.mapper.learn(self.now, message)
+                    self.mapper.learn(self.now, message);
                 }
                 Output::Close(session) => self.mapper.close(session),
                 Output::Send(..) => {}
