@@ -1,6 +1,7 @@
 //! The middlebox and its agent over TLS, as people start them.
 
 #[path = "../../daemon/tests/certificates/mod.rs"]
+#[allow(dead_code, reason = "not every test needs all of it")]
 mod certificates;
 
 use std::fs;
