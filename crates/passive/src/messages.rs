@@ -135,7 +135,7 @@ impl Talk {
         match &sight.says {
             Says::Nothing => {}
             Says::Datagram(octets) => {
-                self.said[side].datagrams.push(Message { at, octets: (*octets).into() })
+                self.said[side].datagrams.push(Message { at, octets: (*octets).into() });
             }
             Says::Numbered(says) => {
                 self.conversation.pass(at, side, sight.length, says);

@@ -259,7 +259,6 @@ impl Answers for Script {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::WorkloadSpec;
 
     fn read(exchanges: &str) -> Result<WorkloadSpec, String> {

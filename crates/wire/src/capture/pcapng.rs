@@ -98,7 +98,7 @@ impl Pcapng {
                 }
                 (option::TIME_RESOLUTION, [resolution, ..]) => clock.ticks = ticks(*resolution)?,
                 (option::TIME_OFFSET, &[a, b, c, d, e, f, g, h]) => {
-                    clock.offset = self.long([a, b, c, d, e, f, g, h])
+                    clock.offset = self.long([a, b, c, d, e, f, g, h]);
                 }
                 _ => {}
             }
