@@ -54,22 +54,23 @@ fn is_within(text: &str, table: &str, key: &str, truth: f64) {
 #[test]
 fn a_transfer_tells_rate_delay_loss_and_mtu_at_either_end() {
     let dir = tempfile::tempdir().unwrap();
-    let network = ["--bandwidth", "10Mbit", "--delay", "30ms", "--loss", "1%"];
+    // A run whose handshakes are not lost: SCTP's server has no other round trip.
+    let network = ["--bandwidth", "10Mbit", "--delay", "30ms", "--loss", "1%", "--seed", "3"];
     for transport in ["tcp", "sctp"] {
         capture(dir.path(), &[&[transport, "--workload", "bulk", "--count", "1500"][..], &network].concat());
         for interface in ["client:1", "server:1"] {
             let (text, network) = learn(dir.path(), interface);
             is_within(&text, "network", "delay", 30.0);
-            // Where the handshake was lost, a packet of 1.2 ms is in the shortest round trip.
-            assert!((number(&network["delay"]) - 0.030).abs() < 0.0007, "{text}");
+            assert!((number(&network["delay"]) - 0.030).abs() < 0.0003, "{text}");
             is_within(&text, "network.up", "loss", 1.0);
             let up = network["up"].as_table().unwrap();
             assert!(!up.contains_key("reorder"), "{text}");
             assert_eq!(network["mtu"].as_str(), Some("1500B"), "{text}");
-            // At the receiver SCTP has no clocks whose echo would tell who waited.
+            // At the receiver only the echoes of TCP's clocks tell who waited, and with losses few do.
+            let may_be_unseen = transport == "sctp" || interface == "server:1";
             match up.get("rate") {
                 Some(rate) => assert!((number(rate) / 10e6 - 1.0).abs() < 0.005, "{text}"),
-                None => assert!(transport == "sctp" && text.contains("rate: at least 10Mbit"), "{text}"),
+                None => assert!(may_be_unseen && text.contains("rate: at least 10Mbit"), "{text}"),
             }
             assert!(text.contains("nothing went here but acknowledgements"), "{text}");
         }

@@ -372,10 +372,10 @@ fn is_zero(cell: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// When, rate, and delay of an event.
-    type Seen = (u64, Option<String>, Option<u64>);
+    /// Milliseconds, the rate, and the delay in milliseconds.
+    type Event = (u64, Option<String>, Option<u64>);
 
-    fn read(text: &str) -> Result<Vec<Seen>, String> {
+    fn read(text: &str) -> Result<Vec<Event>, String> {
         let events = events(text, Which::Both).map_err(|problem| problem.to_string())?;
         let event = |event: EventSpec| {
             (

@@ -52,7 +52,8 @@ impl Conversation {
     pub fn pass(&mut self, at: u64, side: usize, octets: u32, says: &Numbered) {
         self.open(at, side, says);
         let delay = says.timestamps.and_then(|(value, echo)| self.read_clock(at, side, value, echo));
-        self.courses[1 - side].acknowledge(at, says);
+        // Who was asked for the conversation is who answers in it.
+        self.courses[1 - side].acknowledge(at, says, side == 1);
         match (&says.data[..], self.mss.map(u32::from)) {
             ([], _) => {}
             // What the network card cuts into segments later is on the path as many packets.

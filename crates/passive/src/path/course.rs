@@ -187,9 +187,9 @@ impl Course {
         filled
     }
 
-    /// The other side says what it has: everything below `next`, these blocks, and these more than once. What comes with data of
-    /// its own did not wait for a timer.
-    pub fn acknowledge(&mut self, at: u64, says: &Numbered) {
+    /// The other side says what it has: everything below `next`, these blocks, and these more than once. Where it `answers`, what comes
+    /// with data of its own did not wait for a timer; who asks sends its next question when it likes.
+    pub fn acknowledge(&mut self, at: u64, says: &Numbered, answers: bool) {
         let Some(next) = says.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
             return;
         };
@@ -214,7 +214,7 @@ impl Course {
             newest = newest.max(latest);
         }
         // RFC 9293 section 3.8.6.3: of the second packet at the latest an acknowledgement is sent at once.
-        let is_prompt = !says.data.is_empty() || self.acknowledged.len() - known >= 2;
+        let is_prompt = answers && !says.data.is_empty() || self.acknowledged.len() - known >= 2;
         if let Some(pass) = newest.filter(|_| is_prompt).map(|newest| &self.passes[newest])
             && pass.tells_time()
         {
@@ -334,6 +334,7 @@ mod tests {
         course.acknowledge(
             at,
             &Numbered { acknowledged: Some(next), blocks, duplicates, ..Numbered::default() },
+            true,
         );
     }
 

@@ -148,9 +148,10 @@ impl Learned {
                 )?;
                 writeln!(f, "delay = \"{}\"", time(value))?;
                 if samples < LEAST_SAMPLES {
+                    let problem = "so that the delay may be longer in the mean";
                     return writeln!(
                         f,
-                        "# jitter: not seen; {samples} packets were answered at once and met no queue."
+                        "# jitter: not seen; {samples} packets were answered at once and met no queue, {problem}."
                     );
                 }
                 writeln!(f, "# jitter: none; {samples} packets were answered at once and met no queue.")
