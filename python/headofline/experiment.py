@@ -1328,7 +1328,7 @@ class Experiment(TypedDict, closed=True):
     """
     world: NotRequired[str]
     """
-    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, or `"kernel:uml"`. Default `model`.
+    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, or `"live"`. Default `model`.
     """
     zip: NotRequired[Axes]
     """

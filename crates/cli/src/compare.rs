@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 use hol_lab::{Archive, Experiment, Finished, Plan, PointResult, execute};
 use hol_measure::Distribution;
+use hol_network::NetworkSpec;
 use hol_report::data::Cell;
 use hol_report::survey::{lead, verdict};
 
@@ -142,14 +143,11 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
         1 => "one repetition".to_owned(),
         n => format!("{n} repetitions"),
     };
-    format!(
-        "{}{rate}{world}, {} each way, loss {}, {}, queue {}{overrides}; {} messages in {repetitions}, seed {}",
-        point.workload,
-        network.delay,
-        serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss)),
-        network.rate,
-        network.queue,
-        grouped(result.offered()),
-        point.seed
-    )
+    let path = point.world.open().ok().and_then(|world| world.given_path()).unwrap_or_else(|| {
+        let NetworkSpec { delay, loss, rate, queue, .. } = network;
+        let loss = serde_json::to_value(loss).map_or(String::new(), |loss| row::text(&loss));
+        format!("{delay} each way, loss {loss}, {rate}, queue {queue}{overrides}")
+    });
+    let (messages, seed) = (grouped(result.offered()), point.seed);
+    format!("{}{rate}{world}, {path}; {messages} messages in {repetitions}, seed {seed}", point.workload)
 }

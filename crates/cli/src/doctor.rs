@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use hol_kernel::Image;
 use hol_lab::Host;
+use hol_lab::WorldName;
 
 use crate::failure::Failure;
 use crate::row::json;
@@ -64,7 +65,7 @@ impl Doctor {
     }
 }
 
-fn examine() -> [Finding; 9] {
+fn examine() -> [Finding; 10] {
     let host = Host::this();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
@@ -93,6 +94,7 @@ fn examine() -> [Finding; 9] {
         Finding { name: "kernel engine", found: engine(), needed: false },
         optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
         Finding { name: "kernels", found: kernels().into(), needed: false },
+        Finding { name: "live", found: live(), needed: false },
         Finding { name: "packet filter", found: filter, needed: false },
     ]
 }
@@ -101,6 +103,12 @@ impl From<Result<String, &str>> for Found {
     fn from(found: Result<String, &str>) -> Self {
         found.map_or_else(|cure| Self::Nothing(cure.to_owned()), Self::Whole)
     }
+}
+
+/// What an experiment has on this machine itself.
+fn live() -> Found {
+    let host = WorldName::of("live", "").open().and_then(|world| world.provenance());
+    host.map_or_else(|problem| Found::Nothing(problem.to_string()), Found::Whole)
 }
 
 /// What runs the kernels, and in which mode.

@@ -100,7 +100,7 @@ fn purpose(text: &str) -> &str {
 fn transport(kind: Kind) -> String {
     let mut text = format!("\ntransport {}", kind.name());
     if kind == Kind::Mptcp {
-        return text + ", in the kernel world only, options as in tcp\n";
+        return text + ", in the kernel world and live only, options as in tcp\n";
     }
     text += &format!(", options as in {}:KEY=VALUE,KEY=VALUE:\n", kind.name());
     for (name, meaning) in kind.uses() {

@@ -36,7 +36,7 @@ pub struct Reproduce {
     /// Show the points and what they cost, and run nothing
     #[arg(long)]
     plan: bool,
-    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, or kernel:uml
+    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback)
     #[arg(long, default_value = "model")]
     world: WorldName,
     /// Only this experiment of the study, as in exp1; may be repeated

@@ -54,7 +54,7 @@ pub struct Asked {
     /// Override a key, as in network.loss=1%; a key that is swept gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, or kernel:uml
+    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback)
     #[arg(long)]
     world: Option<String>,
     /// Keep the records of all messages of all flows too, as Parquet files: flow 0 is measured, the others are the background

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hol_lab::{Results, verify};
+use hol_lab::{Results, repeatable, verify};
 
 use crate::failure::Failure;
 use crate::fill::{stop_on_interrupt, threads};
@@ -63,6 +63,7 @@ impl Verify {
 
     /// Whether there is something to repeat, and this program can.
     fn check(&self, results: &Results) -> Result<(), Failure> {
+        repeatable(results)?;
         let dir = self.dir.display();
         if results.points.iter().all(|point| point.runs.is_empty()) {
             let problem = format!("{dir}: nothing to verify, no runs are there; run the experiment first");

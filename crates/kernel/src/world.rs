@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hol_base::{ParseUnitError, Seed, Time};
-use hol_measure::{Meanwhile, Record, RecordKind, Transfer};
+use hol_measure::{Record, RecordKind, Transfer};
 use hol_scenario::{BackgroundRun, Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
 use serde_json::{Value, json};
 
@@ -189,11 +189,8 @@ impl FlowReport {
 
     /// What became of a flow of the background, whose `records` these are, during the measured `transfer`.
     fn beside(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
-        let mut meanwhile = Meanwhile::new(Time::ZERO);
-        records.iter().for_each(|record| meanwhile.add(record));
-        transfer.into_iter().for_each(|transfer| meanwhile.count(transfer));
-        let (connect_time, octets) = (self.connect_time(), meanwhile.octets());
-        BackgroundRun { connect_time, octets, stopped: (!self.was_stopped).then_some(self.stopped) }
+        let connect_time = self.connect_time();
+        BackgroundRun::during(transfer, records, connect_time, (!self.was_stopped).then_some(self.stopped))
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use hol_scenario::RunError;
 
+use crate::worlds::WorldName;
+
 /// Something the user wrote is wrong: where, what, and the cure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
@@ -59,6 +61,12 @@ pub enum LabError {
         /// What the world says.
         problem: String,
     },
+    /// A world in which no run is like another.
+    #[error(
+        "world {0} has a real clock and whatever else goes on there, so no run of it is like another and there is nothing to verify; \
+         run the experiment again and compare the intervals, or take --world model"
+    )]
+    NotRepeatable(WorldName),
     /// A world cannot run anything.
     #[error(transparent)]
     World(#[from] RunError),
@@ -82,7 +90,13 @@ pub enum LabError {
 impl LabError {
     /// The user has to change what he wrote, rather than the machine its state.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::World(RunError::Refused(_)) | Self::Input(_) | Self::Scenario { .. })
+        matches!(
+            self,
+            Self::World(RunError::Refused(_))
+                | Self::Input(_)
+                | Self::Scenario { .. }
+                | Self::NotRepeatable(_)
+        )
     }
 
     /// A file that could not be read or written (`action`), with the cure.

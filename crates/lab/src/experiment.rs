@@ -89,7 +89,7 @@ pub(crate) struct File {
     /// Keeps the records of all messages as Parquet files. Default none.
     #[serde(default)]
     records: Keep,
-    /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, or `"kernel:uml"`. Default `model`.
+    /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, or `"live"`. Default `model`.
     #[serde(default = "default_world")]
     #[schemars(with = "Option<String>")]
     world: Spanned<WorldName>,

@@ -73,5 +73,5 @@ pub use store::Store;
 pub use study::Study;
 pub use sweep::{Ended, Progress, execute};
 pub use validate::BothWorlds;
-pub use verify::{Difference, verify};
+pub use verify::{Difference, repeatable, verify};
 pub use worlds::WorldName;

@@ -31,7 +31,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Repeats `sample` runs, spread evenly over the directory, or all: how many were done, and which differ.
+/// Repeats `sample` runs of worlds that are [`repeatable`], spread evenly over the directory, or all: how many were done, and which differ.
 pub fn verify(
     results: &Results,
     sample: Option<usize>,
@@ -58,6 +58,15 @@ pub fn verify(
     pool::for_each(&chosen, threads, stop, work, take)?;
     differences.sort_by_key(|d| (d.point.id, d.repetition));
     Ok((done, differences))
+}
+
+/// Refuses runs of a world in which none is like another.
+pub fn repeatable(results: &Results) -> Result<(), LabError> {
+    let mut points = results.points.iter().map(|result| &result.point);
+    match points.find(|point| point.world.open().is_ok_and(|world| !world.is_repeatable())) {
+        None => Ok(()),
+        Some(point) => Err(LabError::NotRepeatable(point.world.clone())),
+    }
 }
 
 /// Repeats one run: what differs, if anything; `None` if it was not to go on.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_kernel::Kernel;
+use hol_live::Live;
 use hol_model::Model;
 use hol_scenario::{RunError, World};
 use serde::{Deserialize, Serialize};
@@ -14,13 +15,22 @@ use serde::{Deserialize, Serialize};
 type Make = fn(&str) -> Result<Arc<dyn World>, RunError>;
 
 /// Every family of worlds; the first is what experiments run in that name none. A new one is a line here.
-const FAMILIES: [(&str, Make); 2] = [("model", |_| Ok(Arc::new(Model))), ("kernel", kernel)];
+const FAMILIES: [(&str, Make); 3] = [("model", |_| Ok(Arc::new(Model))), ("kernel", kernel), ("live", live)];
 
 fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
     Ok(Arc::new(Kernel::find(release)?))
 }
 
-/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux.
+fn live(variant: &str) -> Result<Arc<dyn World>, RunError> {
+    match variant {
+        "" => Ok(Arc::new(Live::new())),
+        _ => Err(RunError::Refused(format!(
+            "unknown world \"live:{variant}\"; both ends of \"live\" are on this machine: leave out {variant:?}"
+        ))),
+    }
+}
+
+/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorldName(String);
@@ -72,7 +82,7 @@ impl WorldName {
             Some((_, make)) if !self.0.ends_with(':') => make(variant),
             _ => {
                 let known: Vec<String> = FAMILIES.iter().map(|(name, _)| format!("{name:?}")).collect();
-                let problem = format!("unknown world {:?}; there are {}", self.0, known.join(" and "));
+                let problem = format!("unknown world {:?}; there are {}", self.0, known.join(", "));
                 Err(RunError::Refused(problem))
             }
         }
@@ -106,7 +116,9 @@ mod tests {
 
     #[test]
     fn an_unknown_world_is_refused_with_those_there_are() {
-        for name in ["matrix", "kernel:", ""] {
+        let problem = WorldName::of("live", "10.0.0.1").open().unwrap_err().to_string();
+        assert!(problem.contains("live:10.0.0.1") && problem.contains("leave out"), "{problem}");
+        for name in ["matrix", "kernel:", "live:", ""] {
             let problem = WorldName(name.to_owned()).open().unwrap_err().to_string();
             assert!(problem.contains(&format!("{name:?}")) && problem.contains("\"kernel\""), "{problem}");
         }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use hol_base::{Digest, Digester, Duration, Time};
-use hol_measure::Record;
+use hol_measure::{Meanwhile, Record, Transfer};
 use hol_network::Drops;
 use hol_transport::Statistics;
 
@@ -47,6 +47,21 @@ pub struct BackgroundRun {
     pub octets: u64,
     /// Why it ended, if it did before the measured workload.
     pub stopped: Option<Stopped>,
+}
+
+impl BackgroundRun {
+    /// What became of a flow whose `records` are known, during the measured `transfer`.
+    pub fn during(
+        transfer: Option<Transfer>,
+        records: &[Record],
+        connect_time: Option<Duration>,
+        stopped: Option<Stopped>,
+    ) -> Self {
+        let mut meanwhile = Meanwhile::new(Time::ZERO);
+        records.iter().for_each(|record| meanwhile.add(record));
+        transfer.into_iter().for_each(|transfer| meanwhile.count(transfer));
+        Self { connect_time, octets: meanwhile.octets(), stopped }
+    }
 }
 
 /// A run with all its records: for runs that are short.

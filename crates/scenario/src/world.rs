@@ -34,7 +34,17 @@ pub trait World: fmt::Debug + Send + Sync {
     /// About what a run takes.
     fn cost(&self) -> Cost;
 
-    /// Runs a scenario; the same scenario and seed give the same run. May be called from several threads.
+    /// Whether the same scenario and seed give the same run. Where time is real they do not.
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    /// What lies between the hosts, in words, where it is there already and no `[network]` makes it.
+    fn given_path(&self) -> Option<String> {
+        None
+    }
+
+    /// Runs a scenario. May be called from several threads.
     fn follow(
         &self,
         scenario: &Scenario,

@@ -153,6 +153,9 @@ pub enum SocketsError {
     /// The workload's table contradicts itself.
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
+    /// The kernel refused what ties a run to others.
+    #[error("cannot tie a run to others: {0}")]
+    Tie(#[from] io::Error),
     /// The kernel refused a call.
     #[error("cannot {doing}: {source}")]
     Refused {

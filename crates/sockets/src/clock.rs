@@ -36,7 +36,7 @@ impl Clock {
     const SECOND: u64 = 1_000_000_000;
 
     pub(crate) fn start() -> Self {
-        let stands_still = fs::read_to_string(SOURCE).is_ok_and(|name| name.trim() == STANDING);
+        let stands_still = clocksource() == STANDING;
         let start = monotonic();
         Self { start, standing: stands_still.then(|| Cell::new(start)) }
     }
@@ -70,6 +70,11 @@ impl Clock {
         let nanos = self.start.saturating_add(at.as_nanos());
         Timespec { tv_sec: (nanos / Self::SECOND) as i64, tv_nsec: (nanos % Self::SECOND) as i64 }
     }
+}
+
+/// What the kernel's clock counts, by the kernel's name for it; empty where it has none.
+pub fn clocksource() -> String {
+    fs::read_to_string(SOURCE).unwrap_or_default().trim().to_owned()
 }
 
 pub(crate) fn monotonic() -> u64 {

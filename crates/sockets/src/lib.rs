@@ -1,6 +1,6 @@
 //! The workloads on the operating system's own sockets: TCP, MPTCP, SCTP, UDP, and those of UNIX.
 //!
-//! [`run`] drives both ends of one flow from one thread and one event loop. Each end's sockets are made in the
+//! [`run`] drives both ends of one flow from one thread and one event loop; [`FlowRuns`] all flows of a scenario. Each end's sockets are made in the
 //! network that the caller's `enter` moves the thread to, so the two ends may live in two network namespaces.
 //! What a transport's options need of those namespaces, [`sysctls`] says; what the kernel cannot do at all is
 //! refused before anything is opened. A client whose addresses come and go hears of it from the kernel's routing (`presence`),
@@ -15,6 +15,7 @@ mod bell;
 mod clock;
 mod event_loop;
 mod filter;
+mod flows;
 mod moving;
 mod mptcp;
 mod one_to_many;
@@ -22,6 +23,7 @@ mod open;
 mod presence;
 mod sctp;
 mod sctp_structures;
+mod setting;
 mod side;
 mod stop;
 mod tcp;
@@ -37,6 +39,9 @@ use std::io;
 pub use assignment::{Assignment, Counts, End, Ending, FlowRun, PathChange, Site, SocketsError};
 pub use beginning::Beginning;
 pub use bell::Bell;
+pub use clock::clocksource;
+pub use flows::{FlowRuns, assignments};
+pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
 pub use ties::Ties;
 pub use tuning::{Sysctl, Unsupported, sysctls};
@@ -63,6 +68,11 @@ pub fn run_tied(
 }
 
 impl Assignment {
+    /// Whether this kernel has the protocol.
+    pub fn probe(&self) -> Result<(), SocketsError> {
+        open::probe(self)
+    }
+
     /// Refuses what contradicts itself or the kernel cannot honour.
     pub fn check(&self) -> Result<(), SocketsError> {
         for (end, site) in [("client", &self.client), ("server", &self.server)] {

@@ -41,11 +41,12 @@ pub(crate) fn event_loop<'p>(
         FilterKind::None => None,
     };
     let lent = filter.clone().map(|filter| Box::new(filter) as Box<dyn Enforce>);
-    let listener = opener.listen(server)?;
+    let server = opener.place(server);
+    let listener = opener.listen(&server)?;
     let server_site = match transport.kind() {
         // Named by the port that it was given.
-        Kind::Unix => server.clone(),
-        _ => Site { port: own_port(&listener)?, ..server.clone() },
+        Kind::Unix => server,
+        _ => Site { port: own_port(&listener)?, ..server },
     };
     // Of who does not listen only the port is wanted.
     let listener = workload.listens.then_some(listener);
@@ -98,6 +99,12 @@ pub(crate) fn event_loop<'p>(
         buffer: vec![0; EventLoop::BUFFER].into_boxed_slice(),
         clock,
     })
+}
+
+/// Listens for a moment where the kernel finds a place.
+pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
+    let anywhere = Site { port: 0, ..assignment.server.clone() };
+    opener(assignment).listen(&anywhere).map(drop)
 }
 
 /// An application that takes time for its messages, if its host does.

@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::{EventfdFlags, eventfd};
+use hol_base::Duration;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 /// Readable, once raised, by every run that it was given to.
 #[derive(Debug)]
@@ -18,6 +19,15 @@ impl Stop {
     /// Ends the runs that it was given to, also those that have not begun.
     pub fn raise(&self) -> io::Result<()> {
         rustix::io::write(&self.0, &1u64.to_ne_bytes())?;
+        Ok(())
+    }
+
+    /// Waits until the time has passed, or it is raised.
+    pub fn wait(&self, time: Duration) -> io::Result<()> {
+        const SECOND: u64 = 1_000_000_000;
+        let nanos = time.as_nanos();
+        let time = Timespec { tv_sec: (nanos / SECOND) as i64, tv_nsec: (nanos % SECOND) as i64 };
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&time))?;
         Ok(())
     }
 }

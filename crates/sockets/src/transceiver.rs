@@ -13,6 +13,11 @@ use crate::presence::Change;
 
 /// How the sockets of a protocol are opened.
 pub(crate) trait Opener {
+    /// Where the server is to be, if the kernel cannot choose a port for it.
+    fn place(&self, server: &Site) -> Site {
+        server.clone()
+    }
+
     /// A socket that waits for the client at an address of the server.
     fn listen(&self, server: &Site) -> Result<Socket, SocketsError>;
 

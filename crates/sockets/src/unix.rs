@@ -1,6 +1,7 @@
 //! UNIX sockets between two programs of one host: one stream of octets, framed as TCP's, and no network under it.
 
-use std::io;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::{io, process};
 
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -15,9 +16,10 @@ pub(crate) struct Unix {
     pub(crate) length_of: LengthOf,
 }
 
-/// A name of no file, which ends with its socket: unix(7), abstract. Each network namespace has its own.
+/// A name of no file, which ends with its socket: unix(7), abstract. Each network namespace has its own, and in one of them each
+/// process, for both ends are in it.
 fn name(server: &Site) -> io::Result<SockAddr> {
-    SockAddr::unix(format!("\0headofline-{}", server.port))
+    SockAddr::unix(format!("\0headofline-{}-{}", process::id(), server.port))
 }
 
 fn socket() -> io::Result<Socket> {
@@ -25,6 +27,14 @@ fn socket() -> io::Result<Socket> {
 }
 
 impl Opener for Unix {
+    fn place(&self, server: &Site) -> Site {
+        static NEXT: AtomicU16 = AtomicU16::new(1);
+        match server.port {
+            0 => Site { port: NEXT.fetch_add(1, Ordering::Relaxed), ..server.clone() },
+            _ => server.clone(),
+        }
+    }
+
     fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
         let listening = socket().and_then(|socket| {
             socket.bind(&name(server)?)?;

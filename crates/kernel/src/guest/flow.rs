@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{FIRST_CLIENT_PORT, Scenario, Stopped, Tied, server_port};
-use hol_sockets::{Assignment, Beginning, Bell, End, Ending, FlowRun, Site, SocketsError, Stop, Ties};
-use hol_stack::TransportSpec;
-use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
+use hol_scenario::{Scenario, Stopped};
+use hol_sockets::{Assignment, Beginning, End, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
 use nix::sched::{CloneFlags, setns};
 
 use super::Trouble;
@@ -17,21 +15,11 @@ use super::programs::{Left, Programs};
 use super::topology::Topology;
 use crate::job::FlowReport;
 
-/// A workload and the namespaces of its client and its server.
+/// The flows, and the namespaces of the client and the server of each.
 #[derive(Debug)]
-pub(super) struct Flow<'t> {
-    pub(super) assignment: Assignment,
-    pub(super) networks: [&'t File; 2],
-}
-
-/// What makes a flow another one than its neighbours.
-struct Own<'s> {
-    transport: &'s TransportSpec,
-    workload: WorkloadSpec,
-    messages: u64,
-    seed: Seed,
-    ending: Ending,
-    host: HostSpec,
+pub(super) struct Flows<'t> {
+    assignments: Vec<Assignment>,
+    networks: Vec<[&'t File; 2]>,
 }
 
 /// The flow that is measured, those of the background, then those on which servers ask; each has ports of its own.
@@ -40,156 +28,79 @@ pub(super) fn all<'t>(
     network: &hol_network::Topology,
     scenario: &Scenario,
     seed: Seed,
-) -> Vec<Flow<'t>> {
-    let Scenario { transport, messages, .. } = scenario;
-    let background = scenario.background_flows(seed).map(|flow| Own {
-        transport: flow.transport,
-        workload: flow.workload,
-        messages: flow.messages,
-        seed: flow.seed,
-        ending: if flow.messages == ENDLESS { Ending::Abort } else { Ending::Close },
-        host: HostSpec::default(),
+) -> Flows<'t> {
+    let node = |name: &str| network.node(name).expect("the host has checked the scenario");
+    let assignments = hol_sockets::assignments(scenario, seed, |name, port| Site {
+        addresses: topology.addresses(node(name)),
+        port,
     });
-    let onward = scenario.onward_flows(seed).map(|flow| Own {
-        transport: flow.transport,
-        workload: flow.workload,
-        messages: ENDLESS,
-        seed: flow.seed,
-        ending: Ending::Abort,
-        host: HostSpec::default(),
+    let networks = assignments.iter().map(|Assignment { workload, .. }| {
+        [workload.from(), workload.to()].map(|name| &topology.node(node(name)).file)
     });
-    let measured = Own {
-        transport,
-        workload: scenario.measured(seed),
-        messages: *messages,
-        seed,
-        ending: Ending::Abort,
-        host: scenario.host(scenario.workload.to()),
-    };
-    let mut client_port = FIRST_CLIENT_PORT;
-    let processors = scenario.processors();
-    let flow = |(index, own): (usize, Own<'_>)| {
-        let Own { transport, workload, messages, seed, ending, host } = own;
-        let ends = [workload.from(), workload.to()];
-        let processors = ends.map(|name| processors.get(name).cloned());
-        let ends = ends.map(|name| network.node(name).expect("the host has checked the scenario"));
-        let [client, server] = [(ends[0], client_port), (ends[1], server_port(index))]
-            .map(|(end, port)| Site { addresses: topology.addresses(end), port });
-        client_port = client_port.saturating_add(transport.connections());
-        let (transport, server_host) = (transport.clone(), host);
-        let assignment = Assignment {
-            transport,
-            workload,
-            messages,
-            seed,
-            client,
-            client_moves: scenario.network.handover.is_some(),
-            server,
-            server_host,
-            processors,
-            ending,
-        };
-        Flow { assignment, networks: ends.map(|end| &topology.node(end).file) }
-    };
-    [measured].into_iter().chain(background).chain(onward).enumerate().map(flow).collect()
+    Flows { networks: networks.collect(), assignments }
 }
 
-impl Flow<'_> {
-    fn run(&self, ties: Ties<'_>) -> Result<FlowRun, SocketsError> {
-        wait(Duration::from_nanos(self.assignment.workload.start.as_nanos()));
-        let [client, server] = self.networks;
-        hol_sockets::run_tied(&self.assignment, ties, &mut |end| {
+impl Flows<'_> {
+    fn run(&self, flow: usize, ties: Ties<'_>) -> Result<FlowRun, SocketsError> {
+        let (assignment, [client, server]) = (&self.assignments[flow], self.networks[flow]);
+        wait(Duration::from_nanos(assignment.workload.start.as_nanos()));
+        hol_sockets::run_tied(assignment, ties, &mut |end| {
             let network = if end == End::Client { client } else { server };
             Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
         })
     }
 }
 
-/// What came of all flows; the times of their records count from the beginning of the run.
+/// What came of all flows.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// When the run began, in ns since 1970.
-    pub(super) epoch: u64,
-    /// The measured flow, those of the background, then those on which servers ask.
-    pub(super) flows: Vec<FlowRun>,
+    pub(super) runs: FlowRuns,
     /// What the user's programs left behind.
     pub(super) left: Left,
 }
 
-/// What ties each flow to others.
-fn ties<'s>(
-    scenario: &Scenario,
-    flows: usize,
-    stop: &'s Stop,
-    beginning: &'s Beginning,
-) -> Result<Vec<Ties<'s>>, Trouble> {
-    let bells = (0..flows).map(|_| Bell::new()).collect::<Result<Vec<Bell>, _>>()?;
-    let background = flows - 1 - scenario.onward.len();
-    let tied = scenario.tied(background, |flow| bells[flow].ringer()).into_iter().zip(&bells).enumerate();
-    let ties = tied.map(|(flow, (Tied { asker, desk }, bell))| {
-        let bell = (asker.is_some() || desk.is_some()).then(|| bell.clone());
-        Ties { stop: (flow > 0).then_some(stop), asker, desk, bell, beginning: Some(beginning) }
-    });
-    Ok(ties.collect())
-}
-
 /// Runs the measured flow, which is the first, or programs in its place, and all others until that has ended.
 pub(super) fn run(
-    flows: &[Flow<'_>],
+    flows: &Flows<'_>,
     scenario: &Scenario,
     programs: Option<Programs<'_>>,
     beginning: &Beginning,
 ) -> Result<Outcome, Trouble> {
-    let (measured, others) = flows.split_first().ok_or("nothing to run")?;
     let stop = Stop::new()?;
-    let mut ties = ties(scenario, flows.len(), &stop, beginning)?.into_iter();
-    let own = ties.next().unwrap_or_default();
-    let (mut programs, mut beside) = (programs, None);
-    if !scenario.runs_programs() {
-        beside = programs.take();
-    }
-    let (run, beside, others, raised) = thread::scope(|scope| {
-        let others = others.iter().zip(ties).map(|(flow, ties)| scope.spawn(|| flow.run(ties)));
-        let others: Vec<_> = others.collect();
-        let beside =
-            beside.map(|programs| scope.spawn(|| programs.run(Some(&stop)).map_err(|e| e.to_string())));
-        let run = match programs {
-            Some(programs) => programs.run(None),
-            None => measured.run(own).map(|run| (run, Left::default())).map_err(Trouble::from),
-        };
+    let measured = |own: Ties<'_>| match programs {
+        Some(programs) if scenario.runs_programs() => programs.run(None),
+        Some(programs) => beside(programs, &stop, || flows.run(0, own)),
+        None => Ok((flows.run(0, own)?, Left::default())),
+    };
+    let other = |flow, ties: Ties<'_>| flows.run(flow, ties);
+    let (runs, left) = FlowRuns::of(scenario, &flows.assignments, (beginning, &stop), other, measured)?;
+    Ok(Outcome { runs, left })
+}
+
+/// Has `programs` run until what is measured has ended, which has failed if they did.
+fn beside(
+    programs: Programs<'_>,
+    stop: &Stop,
+    measured: impl FnOnce() -> Result<FlowRun, SocketsError>,
+) -> Result<(FlowRun, Left), Trouble> {
+    let (run, raised, told) = thread::scope(|scope| {
+        let beside = scope.spawn(|| programs.run(Some(stop)).map_err(|e| e.to_string()));
+        let run = measured();
         let raised = stop.raise();
-        let ended: Vec<_> =
-            others.into_iter().map(|other| other.join().expect("a run does not panic")).collect();
-        let beside = beside.map(|beside| beside.join().expect("programs do not panic"));
-        (run, beside, ended, raised)
+        (run, raised, beside.join().expect("programs do not panic"))
     });
-    let (mut run, mut left) = run?;
-    if let Some(beside) = beside {
-        let (told, own) = beside?;
-        left = own;
-        if run.stopped == Stopped::Finished && told.stopped != Stopped::Finished {
-            run.stopped = told.stopped;
-        }
-    }
+    let (mut run, (told, left)) = (run?, told?);
     raised?;
-    let mut runs = vec![run];
-    runs.extend(others.into_iter().collect::<Result<Vec<_>, SocketsError>>()?);
-    // No flow connects before its time has come, and each counts from its own first attempt.
-    let due = flows.iter().map(|flow| flow.assignment.workload.start.as_nanos());
-    let epoch = runs.iter().zip(due).map(|(run, due)| run.epoch - due).min().unwrap_or_default();
-    for run in &mut runs {
-        let late = hol_base::Duration::from_nanos(run.epoch - epoch);
-        run.records.iter_mut().for_each(|record| *record = record.later(late));
-        run.ended += late;
-        run.stopped = run.stopped.clone().later(late);
+    if run.stopped == Stopped::Finished && told.stopped != Stopped::Finished {
+        run.stopped = told.stopped;
     }
-    Ok(Outcome { epoch, flows: runs, left })
+    Ok((run, left))
 }
 
 impl Outcome {
     /// The flow that is measured.
     pub(super) fn measured(&self) -> &FlowRun {
-        &self.flows[0]
+        &self.runs.flows[0]
     }
 
     /// What the guest tells of each.
@@ -200,12 +111,12 @@ impl Outcome {
             stopped: run.stopped.clone(),
             was_stopped: run.was_stopped,
         };
-        self.flows.iter().map(report).collect()
+        self.runs.flows.iter().map(report).collect()
     }
 
     /// The records by flow.
     pub(super) fn take_records(&mut self) -> Vec<Vec<Record>> {
-        self.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()
+        self.runs.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 
+use hol_sockets::setting_path;
 use nix::sched::{CloneFlags, setns, unshare};
 
 use super::Trouble;
@@ -44,18 +45,7 @@ impl Namespace {
 
 /// Sets a kernel setting of the namespace that this thread is in.
 pub(super) fn set(name: &str, value: &str) -> Result<(), Trouble> {
-    fs::write(path(name), value).map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
-}
-
-/// What a kernel setting is in the namespace that this thread is in.
-pub(super) fn get(name: &str) -> Option<String> {
-    let text = fs::read_to_string(path(name)).ok()?;
-    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-/// Where a setting is: those of modules are not among the namespace's.
-fn path(name: &str) -> String {
-    if name.starts_with("module/") { format!("/sys/{name}") } else { format!("/proc/sys/{name}") }
+    fs::write(setting_path(name), value).map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
 }
 
 /// Packets that an interface of this namespace received and sent.

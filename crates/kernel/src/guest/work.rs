@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hol_base::Seed;
 use hol_network::NodeId;
 use hol_scenario::{Facts, Scenario};
-use hol_sockets::{Beginning, Sysctl, sysctls};
+use hol_sockets::{Beginning, Sysctl, clocksource, kernel_version, setting, sysctls};
 use hol_stack::Kind;
 
 use super::capture::Capture;
@@ -49,7 +49,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     }
     schedule.follow()?;
     let mut outcome = flow::run(&flows, &job.scenario, programs, &beginning)?;
-    let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.epoch)) {
+    let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; let less pass").into()),
         // The programs have run, and tell of themselves.
         Some(Err(problem)) => {
@@ -61,9 +61,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let left = std::mem::take(&mut outcome.left);
     let run = outcome.measured();
     let mut facts = Facts {
-        kernel: namespace::get("kernel/osrelease").unwrap_or_default()
-            + " "
-            + &namespace::get("kernel/version").unwrap_or_default(),
+        kernel: kernel_version(),
         // The host knows what runs us.
         provenance: String::new(),
         caution,
@@ -104,7 +102,7 @@ fn settle(
                 topology.node(node(plan, end)).enter()?;
                 namespace::set(name, &value)?;
             }
-            settled.insert(name.to_owned(), namespace::get(name).unwrap_or_default());
+            settled.insert(name.to_owned(), setting(name).unwrap_or_default());
         }
         // A client that moves has its addresses come and go instead.
         if transport.kind() == Kind::Mptcp && scenario.network.handover.is_none() {
@@ -124,9 +122,4 @@ fn has_mptcp(scenario: &Scenario) -> bool {
 
 fn node(plan: &netem::BuildableNetwork, name: &str) -> NodeId {
     plan.network.node(name).expect("the host has checked the scenario")
-}
-
-fn clocksource() -> String {
-    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }

@@ -1,0 +1,136 @@
+//! Before a run: is the machine what is asked for?
+
+use hol_base::Seed;
+use hol_network::NetworkSpec;
+use hol_scenario::{RunError, Scenario};
+use hol_sockets::{Sysctl, assignments, setting};
+use hol_workloads::Filter;
+
+use crate::host;
+use crate::world::loopback;
+
+/// Refuses by name what this machine cannot do, or would have to be changed for.
+pub(crate) fn possible(scenario: &Scenario) -> Result<(), RunError> {
+    scenario.check().map_err(|problem| refused("scenario", problem))?;
+    network(&scenario.network)?;
+    if let Some(program) = scenario.programs.first() {
+        let what = format!("[[program]] on {:?}", program.node);
+        return Err(refused(&what, "it would run unconfined on this machine; take --world kernel"));
+    }
+    if let Some((name, _)) = scenario.hosts.iter().find(|(_, host)| host.filter != Filter::None) {
+        let what = format!("hosts.{name}.filter");
+        return Err(refused(&what, "it would change this machine's packet filter; take --world kernel"));
+    }
+    flows(scenario)
+}
+
+/// The path is what it is: an experiment that says what it is to be wants another world.
+fn network(spec: &NetworkSpec) -> Result<(), RunError> {
+    let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
+    let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
+    let mut keys = asked.as_object().into_iter().flatten();
+    match keys.find(|(key, value)| usual.get(key) != Some(value)) {
+        None => Ok(()),
+        Some((key, _)) => {
+            let why = "the path is this machine's loopback as it is; remove the key, or take --world model or kernel";
+            Err(refused(&format!("network.{key}"), why))
+        }
+    }
+}
+
+/// Every flow's protocol is here, and behaves as its options say.
+fn flows(scenario: &Scenario) -> Result<(), RunError> {
+    let assignments = assignments(scenario, Seed(0), loopback);
+    for assignment in &assignments {
+        let transport = &assignment.transport;
+        let asked = host::asked(transport).map_err(|problem| refused(&transport.to_string(), problem))?;
+        for Sysctl { name, value } in asked {
+            let here = setting(name).unwrap_or_else(|| "none".to_owned());
+            if here != value {
+                let name = host::dotted(name);
+                let why = format!(
+                    "it needs {name} = {value}, and this machine has {here}, which is not ours to change; \
+                     set it (`sysctl -w {name}='{value}'`), or take --world kernel"
+                );
+                return Err(refused(&transport.to_string(), why));
+            }
+        }
+        assignment
+            .check()
+            .and_then(|()| assignment.probe())
+            .map_err(|problem| refused(&transport.to_string(), problem))?;
+    }
+    Ok(())
+}
+
+fn refused(what: &str, why: impl std::fmt::Display) -> RunError {
+    RunError::Refused(format!("the live world cannot do `{what}`: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_stack::TransportSpec;
+
+    use super::*;
+
+    fn scenario(transport: &str, network: &str) -> Scenario {
+        let transport: TransportSpec = transport.parse().unwrap();
+        let workload = toml::from_str("kind = 'echo'").unwrap();
+        Scenario::alone(toml::from_str(network).unwrap(), transport, workload, 10)
+    }
+
+    fn refusal(scenario: &Scenario) -> String {
+        possible(scenario).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_path_as_it_is_is_one_of_which_nothing_is_said() {
+        for transport in ["tcp", "tcp:connections=3,nagle=off", "udp"] {
+            possible(&scenario(transport, "")).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_would_make_another_path_is_refused_by_its_key() {
+        for (network, key) in [
+            ("rate = '1Mbit'", "network.rate"),
+            ("delay = '0s'", "network.delay"),
+            ("loss = '1%'", "network.loss"),
+            ("queue = '10p'", "network.queue"),
+            ("up = { delay = '1ms' }", "network.up"),
+            ("paths = [{}, {}]", "network.paths"),
+            ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server' }]", "network.links"),
+            ("events = [{ at = '1s', down = true }]", "network.events"),
+        ] {
+            let problem = refusal(&scenario("tcp", network));
+            assert!(problem.contains(&format!("`{key}`")) && problem.contains("--world model"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_be_told_is_refused_by_the_option() {
+        for (transport, words) in [
+            ("quic", "quic"),
+            ("tcp:hystart=false", "hystart=false"),
+            ("tcp:stack=rfc", "stack=rfc"),
+            ("tcp:max_retries=7", "sysctl -w net.ipv4.tcp_retries2='7'"),
+        ] {
+            let problem = refusal(&scenario(transport, ""));
+            assert!(problem.contains(words) && problem.contains(transport), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_would_change_the_machine_is_refused() {
+        let mut filtered = scenario("tcp", "");
+        filtered.workload = toml::from_str("kind = 'simco'").unwrap();
+        filtered.hosts.insert("server".to_owned(), toml::from_str("filter = 'nftables'").unwrap());
+        assert!(refusal(&filtered).contains("`hosts.server.filter`"));
+    }
+
+    #[test]
+    fn a_scenario_that_contradicts_itself_is_refused() {
+        let none = Scenario { messages: 0, ..scenario("tcp", "") };
+        assert!(refusal(&none).contains("`scenario`"), "{}", refusal(&none));
+    }
+}

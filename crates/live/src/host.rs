@@ -1,0 +1,111 @@
+//! This machine, as far as results depend on it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hol_scenario::Scenario;
+use hol_sockets::{Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
+use hol_stack::{DEFAULT_STACK, TransportSpec};
+
+/// What runs on both ends, and what tells the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// The kernel's release and version.
+    pub kernel: String,
+    /// What its clock counts.
+    pub clocksource: String,
+}
+
+impl Host {
+    /// The one that this program runs on.
+    pub fn this() -> Self {
+        Self { kernel: kernel_version(), clocksource: clocksource() }
+    }
+}
+
+/// `Linux 6.12.1 #1 SMP, loopback, clock tsc`.
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, clocksource } = self;
+        write!(f, "Linux {kernel}, loopback, clock {clocksource}")
+    }
+}
+
+/// What each socket is told for itself, whatever the machine has.
+const BY_SOCKET: &str = "net/ipv4/tcp_congestion_control";
+
+/// The settings of the machine that a transport needs.
+fn needed(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+    let all = sysctls(transport)?;
+    Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
+}
+
+/// The settings that matter to what is measured, as they are here.
+pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
+    let wanted = needed(&scenario.transport).unwrap_or_default();
+    wanted.into_iter().filter_map(|Sysctl { name, .. }| Some((name.to_owned(), setting(name)?))).collect()
+}
+
+/// The settings that a transport was told to have: those that it would not have if nobody had said so.
+pub(crate) fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+    let usual: TransportSpec = transport.kind().name().parse().expect("a protocol alone is a transport");
+    let usual = needed(&usual)?;
+    let all = needed(transport)?;
+    Ok(all.into_iter().filter(|setting| !usual.contains(setting)).collect())
+}
+
+/// Where this machine is not what the default stack says of Linux, which nobody asked for.
+pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
+    let wanted = needed(&scenario.transport).unwrap_or_default();
+    let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
+        let own = here.get(*name)?;
+        (own != value).then(|| format!("{} = {own}, not {value}", dotted(name)))
+    });
+    let differs: Vec<String> = differs.collect();
+    (!differs.is_empty()).then(|| {
+        format!(
+            "this machine is left as it is, and stack {DEFAULT_STACK} says otherwise: {}; for equal conditions take --world kernel",
+            differs.join(", ")
+        )
+    })
+}
+
+/// A setting's name as sysctl(8) has it.
+pub(crate) fn dotted(name: &str) -> String {
+    name.replace('/', ".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_its_kernel_and_its_clock() {
+        let host = Host { kernel: "6.12.1 #1 SMP".to_owned(), clocksource: "tsc".to_owned() };
+        assert_eq!(host.to_string(), "Linux 6.12.1 #1 SMP, loopback, clock tsc");
+        assert!(!Host::this().kernel.trim().is_empty());
+    }
+
+    #[test]
+    fn only_what_an_option_says_is_asked_of_the_machine() {
+        let asked = |text: &str| asked(&text.parse().unwrap()).unwrap();
+        assert_eq!(asked("tcp"), []);
+        assert_eq!(asked("udp"), []);
+        // An option of a socket is none of the machine.
+        assert_eq!(asked("tcp:nagle=off"), []);
+        assert_eq!(asked("tcp:congestion=reno"), []);
+        let sack = Sysctl { name: "net/ipv4/tcp_sack", value: "0".to_owned() };
+        assert_eq!(asked("tcp:sack=false,dsack=true"), [sack]);
+    }
+
+    #[test]
+    fn a_setting_that_is_not_what_the_stack_says_is_told() {
+        let network = hol_network::NetworkSpec::default();
+        let scenario =
+            Scenario::alone(network, "tcp".parse().unwrap(), toml::from_str("kind = 'echo'").unwrap(), 1);
+        let here = |value: &str| BTreeMap::from([("net/ipv4/tcp_sack".to_owned(), value.to_owned())]);
+        assert_eq!(otherwise(&scenario, &here("1")), None);
+        let told = otherwise(&scenario, &here("0")).unwrap();
+        assert!(told.contains("net.ipv4.tcp_sack = 0, not 1") && told.contains("--world kernel"), "{told}");
+    }
+}

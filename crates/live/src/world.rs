@@ -1,0 +1,195 @@
+//! The live world: scenarios in, records out, as in every world.
+
+use std::net::Ipv4Addr;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use hol_base::Seed;
+use hol_measure::Transfer;
+use hol_scenario::{
+    BackgroundRun, Cost, Course, Facts, Observer, Run, RunError, Scenario, Stopped, Witness, World,
+};
+use hol_sockets::{
+    Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties, assignments, run_tied,
+};
+use serde_json::{Value, json};
+
+use crate::check;
+use crate::host::{self, Host};
+
+/// How often an observer is asked whether a run goes on.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Both ends on this machine. Runs take turns: two at a time would measure each other.
+#[derive(Debug, Default)]
+pub struct Live {
+    turn: Mutex<()>,
+}
+
+/// Where both ends are. The kernel chooses the ports, for it knows which are free.
+pub(crate) fn loopback(_node: &str, _port: u16) -> Site {
+    Site { addresses: vec![Ipv4Addr::LOCALHOST], port: 0 }
+}
+
+impl Live {
+    /// This machine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn perform(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Run, RunError> {
+        check::possible(scenario)?;
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let assignments = assignments(scenario, seed, loopback);
+        let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
+        let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop));
+        let runs = runs.map_err(|problem| failed(&problem))?;
+        if went_on { Ok(measured(runs, scenario)) } else { Err(RunError::Interrupted) }
+    }
+}
+
+impl World for Live {
+    fn name(&self) -> String {
+        "live".to_owned()
+    }
+
+    fn provenance(&self) -> Result<String, RunError> {
+        Ok(Host::this().to_string())
+    }
+
+    /// What this machine is told, and what it has without being told.
+    fn decides(&self, scenario: &Scenario) -> Value {
+        json!([scenario.transport.to_string(), host::settings(scenario)])
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
+        check::possible(scenario)
+    }
+
+    /// What passes by the clock, at 100 messages a second.
+    fn cost(&self) -> Cost {
+        Cost { run: 20_000, message: 10_000 }
+    }
+
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+
+    fn given_path(&self) -> Option<String> {
+        Some("over this machine's loopback as it is".to_owned())
+    }
+
+    /// Records are shown when all is over: to show them takes time, which is being measured.
+    fn follow(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        observer: &mut dyn Observer,
+    ) -> Result<Course, RunError> {
+        let run = self.perform(scenario, seed, &mut || observer.goes_on())?;
+        Ok(run.show(observer))
+    }
+
+    fn trace(&self, _: &Scenario, _: Seed, _: &mut dyn Witness) -> Result<Run, RunError> {
+        Err(RunError::Refused(
+            "the live world does not see packets; take --world model or kernel, or let tcpdump look at interface lo"
+                .to_owned(),
+        ))
+    }
+}
+
+/// Does `work` on a thread, and raises `stop` when it is not to go on; whether it was.
+fn while_it<T: Send>(
+    goes_on: &mut dyn FnMut() -> bool,
+    stop: &Stop,
+    work: impl FnOnce() -> T + Send,
+) -> (T, bool) {
+    let (done, ended) = channel::<()>();
+    thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            let _done = done;
+            work()
+        });
+        let mut went_on = true;
+        while went_on && ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            went_on = goes_on();
+        }
+        // Without descriptors left it could not be made; once made it can be raised.
+        let raised = if went_on { Ok(()) } else { stop.raise() };
+        raised.expect("an eventfd takes a number");
+        (worker.join().expect("a run does not panic"), went_on)
+    })
+}
+
+/// Every flow from its start on.
+fn run_all(scenario: &Scenario, assignments: &[Assignment], stop: &Stop) -> Result<FlowRuns, SocketsError> {
+    let run = |flow: usize, ties: Ties<'_>| {
+        let assignment: &Assignment = &assignments[flow];
+        stop.wait(assignment.workload.start)?;
+        run_tied(assignment, ties, &mut |_| Ok(()))
+    };
+    let measured = |ties: Ties<'_>| Ok((run(0, Ties { stop: Some(stop), ..ties })?, ()));
+    FlowRuns::of(scenario, assignments, (&Beginning::default(), stop), run, measured).map(|(runs, ())| runs)
+}
+
+/// What was measured, in the words of every world.
+fn measured(FlowRuns { flows, .. }: FlowRuns, scenario: &Scenario) -> Run {
+    let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
+    let packets = counts().map(|counts| counts.packets_sent).sum();
+    let facts = facts(scenario, &flows[0]);
+    let mut flows = flows.into_iter();
+    let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one is measured");
+    let transfer = Transfer::of(&records);
+    let beside = flows.map(|flow| (beside(transfer, &flow), flow.records));
+    let (mut background, background_records): (Vec<_>, _) = beside.unzip();
+    let onward = background.split_off(background.len() - scenario.onward.len());
+    let course = Course {
+        // Sockets tell when a message was written and when it was delivered.
+        sees_passage: false,
+        packets,
+        drops: None,
+        endpoints: None,
+        connect_time: connected.map(since_start),
+        ended,
+        closed: None,
+        stopped: scenario.cause(stopped, onward.into_iter().map(|flow| flow.stopped)),
+        background,
+        facts: Some(Box::new(facts)),
+        files: Vec::new(),
+    };
+    Run { course, records, background_records }
+}
+
+fn since_start(time: hol_base::Time) -> hol_base::Duration {
+    hol_base::Duration::from_nanos(time.as_nanos())
+}
+
+fn beside(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
+    let stopped: Option<Stopped> = (!flow.was_stopped).then(|| flow.stopped.clone());
+    BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), stopped)
+}
+
+fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
+    let (host, sysctls) = (Host::this(), host::settings(scenario));
+    Facts {
+        provenance: host.to_string(),
+        caution: host::otherwise(scenario, &sysctls),
+        kernel: host.kernel,
+        clocksource: host.clocksource,
+        sysctls,
+        retransmissions: measured.client.retransmissions + measured.server.retransmissions,
+        ..Facts::default()
+    }
+}
+
+/// It came to one run only; what no machine can do has been refused before.
+fn failed(problem: &SocketsError) -> RunError {
+    RunError::Failed { problem: problem.to_string(), log: String::new() }
+}

@@ -1,0 +1,61 @@
+//! The cases that every world keeps, over this machine's loopback: those in which nothing is asked of the path. Their times are real,
+//! and nothing is said of them.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use hol_live::Live;
+use hol_network::NetworkSpec;
+use hol_scenario::World;
+use hol_scenario::conformance::{Case, Verdict, cases};
+use hol_stack::Kind;
+
+/// Mostly they wait for each other.
+const SIDE_BY_SIDE: usize = 16;
+
+/// The cases that are about no path, on the path as it is.
+fn of_any_path() -> Vec<Case> {
+    let plain: NetworkSpec = toml::from_str("rate = '10Mbit'").unwrap();
+    let mut cases = cases();
+    cases.retain(|case| [&plain, &NetworkSpec::default()].contains(&&case.scenario.network));
+    // Whoever sends datagrams to nobody waits for minutes, here real ones.
+    cases.retain(|case| case.scenario.transport.kind() != Kind::Udp || case.scenario.workload.listens);
+    cases.iter_mut().for_each(|case| case.scenario.network = NetworkSpec::default());
+    cases
+}
+
+/// What no machine has, or not each.
+fn may_be_refused(case: &Case, why: &str) -> bool {
+    let is_of = |kind: &str, words: &str| case.name.starts_with(kind) && why.contains(words);
+    is_of("quic", "quic")
+        || is_of("sctp", "this kernel has no SCTP")
+        || is_of("mptcp", "this kernel has no MPTCP")
+}
+
+#[test]
+fn live_keeps_every_case_that_the_model_keeps_and_asks_nothing_of_the_path() {
+    let (cases, next) = (of_any_path(), AtomicUsize::new(0));
+    let (kept, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                // One of its own: no turns.
+                let live = Live::new();
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match case.verdict(&live) {
+                        Verdict::Kept => drop(kept.fetch_add(1, Ordering::Relaxed)),
+                        Verdict::Refused(why) if may_be_refused(case, &why) => {}
+                        Verdict::Refused(what) | Verdict::Differs(what) => {
+                            wrong.lock().unwrap().push(format!("{case}: {what}"));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (wrong, kept) = (wrong.into_inner().unwrap(), kept.into_inner());
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(kept > 60, "{kept} of {}", cases.len());
+    assert!(!Live::new().is_repeatable());
+}
