@@ -2,11 +2,11 @@
 
 use hol_base::{Duration, Time};
 
+use crate::ticks;
+
 /// beta_cubic = 0.7 as a fraction of 1024, the way kernels have it. RFC 9438 section 4.6.
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
-/// What kernels count time in: HZ=250, the distributions' choice.
-const TICK: Duration = Duration::from_millis(4);
 /// While the window stays, the window function is evaluated again after more than 1/32 s of whole ticks.
 const EVALUATION: u64 = 7;
 /// Windows are capped in time here: beyond 1000 s the curve has long passed any window.
@@ -44,8 +44,7 @@ impl Cubic {
     /// How many acknowledged segments one more segment of window costs, now that `acked` more arrived.
     pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
-        let tick = |time: Time| time.as_nanos() / TICK.as_nanos();
-        let age = self.evaluated.map(|(at, window)| (tick(now) - tick(at), window));
+        let age = self.evaluated.map(|(at, window)| (ticks(now) - ticks(at), window));
         if age.is_some_and(|(ticks, window)| window == cwnd && ticks <= EVALUATION) {
             return self.price;
         }
@@ -159,6 +158,7 @@ fn cube_root(value: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TICK;
 
     #[test]
     fn the_cube_root_is_exact() {

@@ -3,8 +3,11 @@
 use hol_base::{Duration, Time};
 use serde::Deserialize;
 
+use crate::bbr::{Acknowledged, Bbr, Beginning};
 use crate::cubic::Cubic;
+use crate::delivery::Departure;
 use crate::hystart::{Hystart, Round};
+use crate::pacing::Pacing;
 use crate::reno::{self, Credit};
 
 /// How the window grows in congestion avoidance and shrinks on loss.
@@ -15,6 +18,16 @@ pub enum Algorithm {
     Reno,
     /// RFC 9438.
     Cubic,
+    /// By bandwidth and round trip, with a pace: version 1, as Linux has it.
+    Bbr,
+}
+
+/// The state of an algorithm.
+#[derive(Debug, Clone)]
+enum Control {
+    Reno,
+    Cubic(Cubic),
+    Bbr(Box<Bbr>),
 }
 
 /// cwnd and ssthresh, in units: segments if the quantum is 1, octets if it is the SMSS.
@@ -24,8 +37,7 @@ pub struct CongestionWindow {
     ssthresh: u32,
     quantum: u32,
     credit: Credit,
-    /// `None` is Reno.
-    cubic: Option<Cubic>,
+    control: Control,
     hystart: Option<Hystart>,
 }
 
@@ -35,9 +47,13 @@ impl CongestionWindow {
 
     /// A window of `initial` units, in slow start.
     pub fn new(algorithm: Algorithm, quantum: u32, initial: u32, hystart: bool) -> Self {
-        let cubic = (algorithm == Algorithm::Cubic).then(Cubic::default);
-        let hystart = (hystart && cubic.is_some()).then(Hystart::default);
-        Self { cwnd: initial, ssthresh: Self::INFINITE, quantum, credit: Credit::default(), cubic, hystart }
+        let control = match algorithm {
+            Algorithm::Reno => Control::Reno,
+            Algorithm::Cubic => Control::Cubic(Cubic::default()),
+            Algorithm::Bbr => Control::Bbr(Box::new(Bbr::new(quantum))),
+        };
+        let hystart = (hystart && algorithm == Algorithm::Cubic).then(Hystart::default);
+        Self { cwnd: initial, ssthresh: Self::INFINITE, quantum, credit: Credit::default(), control, hystart }
     }
 
     /// The window in units.
@@ -71,16 +87,19 @@ impl CongestionWindow {
                 return;
             }
         }
-        let price = match &mut self.cubic {
-            None => self.cwnd,
-            Some(cubic) => cubic.price(now, self.cwnd / self.quantum, acked / self.quantum) * self.quantum,
+        let price = match &mut self.control {
+            Control::Reno => self.cwnd,
+            Control::Bbr(_) => return,
+            Control::Cubic(cubic) => {
+                cubic.price(now, self.cwnd / self.quantum, acked / self.quantum) * self.quantum
+            }
         };
         self.cwnd = self.cwnd.saturating_add(self.credit.earn(acked, price.max(1)) * self.quantum);
     }
 
     /// A round-trip sample, the latest that an acknowledgment gave.
     pub fn on_rtt(&mut self, round: Round) {
-        let Some(cubic) = &mut self.cubic else { return };
+        let Control::Cubic(cubic) = &mut self.control else { return };
         if !cubic.on_rtt(round.now, round.rtt) || self.cwnd >= self.ssthresh {
             return;
         }
@@ -97,19 +116,23 @@ impl CongestionWindow {
     /// Octets are counted from what was in `flight` (RFC 5681 section 3.1), segments from cwnd, as kernels do.
     pub fn on_congestion(&mut self, flight: u32) {
         let in_use = if self.quantum == 1 { self.cwnd } else { flight };
-        self.ssthresh = match &mut self.cubic {
-            None => reno::ssthresh(in_use, self.quantum),
-            Some(cubic) => cubic.ssthresh(in_use / self.quantum) * self.quantum,
+        self.ssthresh = match &mut self.control {
+            Control::Reno => reno::ssthresh(in_use, self.quantum),
+            Control::Cubic(cubic) => cubic.ssthresh(in_use / self.quantum) * self.quantum,
+            Control::Bbr(bbr) => return bbr.on_congestion(self.cwnd),
         };
         self.credit.clear();
     }
 
-    /// A retransmission timeout: `loss_window` units may leave. RFC 5681 section 3.1.
-    pub fn on_timeout(&mut self, loss_window: u32) {
+    /// A retransmission timeout: `loss_window` units may leave (RFC 5681 section 3.1); `losses` segments were ever taken for
+    /// lost.
+    pub fn on_timeout(&mut self, loss_window: u32, losses: u32) {
         self.set_cwnd(loss_window);
         self.credit.clear();
-        if let Some(cubic) = &mut self.cubic {
-            cubic.on_timeout();
+        match &mut self.control {
+            Control::Reno => {}
+            Control::Cubic(cubic) => cubic.on_timeout(),
+            Control::Bbr(bbr) => bbr.on_timeout(losses.wrapping_mul(self.quantum)),
         }
         if let Some(hystart) = &mut self.hystart {
             *hystart = Hystart::default();
@@ -118,8 +141,19 @@ impl CongestionWindow {
 
     /// The first segment after `idle` without any in flight.
     pub fn on_idle(&mut self, idle: Duration, now: Time) {
-        if let Some(cubic) = &mut self.cubic {
-            cubic.on_idle(idle, now);
+        match &mut self.control {
+            Control::Reno => {}
+            Control::Cubic(cubic) => cubic.on_idle(idle, now),
+            Control::Bbr(bbr) => bbr.on_restart(now, &mut self.cwnd),
+        }
+    }
+
+    /// A reduction was needless: back to the windows from before. RFC 4015 section 3.2.
+    pub fn restore(&mut self, cwnd: u32, ssthresh: u32, losses: u32) {
+        self.ssthresh = self.ssthresh.max(ssthresh);
+        match &mut self.control {
+            Control::Bbr(bbr) => bbr.on_undo(losses.wrapping_mul(self.quantum)),
+            Control::Reno | Control::Cubic(_) => self.set_cwnd(self.cwnd.max(cwnd)),
         }
     }
 
@@ -131,6 +165,67 @@ impl CongestionWindow {
     /// Sets the slow start threshold.
     pub fn set_ssthresh(&mut self, ssthresh: u32) {
         self.ssthresh = ssthresh;
+    }
+
+    /// The controller goes by rates: it wants to hear of departures, deliveries and acknowledgments, sets the window itself
+    /// whatever becomes of losses and of idle times, and has a pace.
+    #[inline]
+    pub fn is_rate_based(&self) -> bool {
+        matches!(self.control, Control::Bbr(_))
+    }
+
+    /// How fast segments may leave, if not as fast as they can.
+    #[inline]
+    pub fn pacing(&self) -> Option<Pacing> {
+        match &self.control {
+            Control::Bbr(bbr) => Some(bbr.pacing()),
+            Control::Reno | Control::Cubic(_) => None,
+        }
+    }
+
+    /// The connection opens, as a controller by rates has to know.
+    pub fn begin(&mut self, beginning: Beginning) {
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.begin(beginning, self.cwnd);
+        }
+    }
+
+    /// A segment leaves, while others are `outstanding` or not: what it is to remember.
+    #[inline]
+    pub fn depart(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
+        match &mut self.control {
+            Control::Bbr(bbr) => Some(Box::new(bbr.deliveries.depart(now, outstanding))),
+            Control::Reno | Control::Cubic(_) => None,
+        }
+    }
+
+    /// A segment that left at `sent` is delivered.
+    #[inline]
+    pub fn deliver(&mut self, departure: Option<&Departure>, sent: Time) {
+        if let (Control::Bbr(bbr), Some(departure)) = (&mut self.control, departure) {
+            bbr.deliveries.deliver(*departure, sent);
+        }
+    }
+
+    /// `units` were delivered by an acknowledgment that tells nothing else.
+    pub fn count_delivered(&mut self, units: u32) {
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.deliveries.count(units);
+        }
+    }
+
+    /// There is no more to send than is `in_flight`.
+    pub fn limit_by_application(&mut self, in_flight: u32) {
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.deliveries.limit_by_application(in_flight);
+        }
+    }
+
+    /// All that an acknowledgment tells has been taken in.
+    pub fn on_acknowledged(&mut self, ack: &Acknowledged) {
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh);
+        }
     }
 
     /// What is worth remembering of the window while it is not used: 3/4 of it, or ssthresh. RFC 2861 section 3.

@@ -13,7 +13,7 @@ struct Wanted {
 }
 
 /// Each after those it depends on.
-const WANTED: [Wanted; 15] = [
+const WANTED: [Wanted; 16] = [
     Wanted { name: "crc32c_generic", needed: false },
     Wanted { name: "libcrc32c", needed: false },
     Wanted { name: "udp_tunnel", needed: false },
@@ -31,6 +31,8 @@ const WANTED: [Wanted; 15] = [
     Wanted { name: "sch_red", needed: false },
     Wanted { name: "sch_codel", needed: false },
     Wanted { name: "sch_fq_codel", needed: false },
+    // For `tcp:cc=bbr`.
+    Wanted { name: "tcp_bbr", needed: false },
     // Loaded last, when the job is there: it looks only once.
     Wanted { name: MAILBOX, needed: true },
 ];

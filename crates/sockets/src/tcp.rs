@@ -34,6 +34,7 @@ impl Tcp {
         let congestion = match self.config.congestion {
             Algorithm::Reno => "reno",
             Algorithm::Cubic => "cubic",
+            Algorithm::Bbr => "bbr",
         };
         socket
             .set_tcp_congestion(congestion.as_bytes())

@@ -42,6 +42,10 @@ pub(crate) struct News {
     pub(crate) acked_segments: u32,
     /// What is newly taken for lost, in segments.
     pub(crate) newly_lost: u32,
+    /// What was in flight before it, where the congestion controller wants to know.
+    pub(crate) prior_in_flight: u32,
+    /// The latest round trip that it gives.
+    pub(crate) rtt: Option<Duration>,
     first_acked: Option<Time>,
     last_acked: Option<Time>,
     pub(crate) first_sacked: Option<Time>,
@@ -56,6 +60,12 @@ impl News {
 
     pub(crate) fn acked(&self) -> bool {
         self.data_acked || self.syn_acked
+    }
+
+    /// It acknowledges up to `una` one segment below `mss`, once sent, and nothing else: it may have been delayed.
+    pub(crate) fn is_runt(&self, una: SeqNum, mss: u32) -> bool {
+        let alone = self.acked_segments == 1 && self.data_acked && !self.data_sacked;
+        alone && !self.resent_acked && una.distance_from(self.prior_una) < mss
     }
 
     fn is_dubious(&self) -> bool {
@@ -80,6 +90,9 @@ impl Endpoint {
             carried_data: segment.sequence_length() > 0,
             ..News::default()
         };
+        if self.cwnd.is_rate_based() {
+            news.prior_in_flight = self.in_flight();
+        }
         if ack.before(self.snd.una()) {
             return self.old_ack(now, segment, news);
         }
@@ -121,6 +134,7 @@ impl Endpoint {
         if self.agreed.sack() && !segment.options.sack.is_empty() {
             news.carried_data = true;
             self.tag(now, segment, &mut news);
+            self.cwnd.count_delivered(news.delivered);
             let resend = self.alert(now, &mut news);
             self.resend_by(now, resend);
         }
@@ -157,6 +171,9 @@ impl Endpoint {
                 reordered = if segment.seq.before(reordered) { segment.seq } else { reordered };
                 news.original_arrived |= segment.end().at_or_before(self.episode.recover());
             }
+            if !segment.sacked {
+                self.cwnd.deliver(segment.departure.as_deref(), segment.sent);
+            }
             if self.agreed.sack() && !segment.sacked {
                 news.delivered += weight(&segment, unit);
                 let spurious = segment.ever_resent && self.timestamps.echo_before(segment.sent);
@@ -186,7 +203,7 @@ impl Endpoint {
     }
 
     /// RTTM: from data never retransmitted (Karn), from SACK, or from the echo. RFC 7323 section 4.1.
-    fn sample_round_trip(&mut self, now: Time, news: &News) -> bool {
+    fn sample_round_trip(&mut self, now: Time, news: &mut News) -> bool {
         let since = |at: Time| now.since(at);
         let mut sample = news.first_acked.filter(|_| !news.resent_acked).map(since);
         let mut latest = news.last_acked.filter(|_| !news.resent_acked).map(since);
@@ -200,6 +217,7 @@ impl Endpoint {
         }
         let Some(sample) = sample else { return false };
         let latest: Duration = latest.unwrap_or(sample);
+        news.rtt = Some(latest);
         self.rtt.observe_min(latest);
         self.rtt.sample(sample, self.snd.una(), self.snd.nxt());
         let (acknowledged, sent) = self.snd.progress();
@@ -209,6 +227,9 @@ impl Endpoint {
 
     /// The window grows, or is on its way down. RFC 5681 section 3.1, RFC 6937.
     fn control_window(&mut self, now: Time, news: &News) {
+        if self.cwnd.is_rate_based() {
+            return self.report_delivery(now, news);
+        }
         if self.episode.phase().is_reducing() {
             self.reduce_window(news.delivered, news.newly_lost, news.advanced);
             return;

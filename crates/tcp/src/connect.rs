@@ -180,6 +180,7 @@ impl Endpoint {
             // RFC 5681 section 3.1: a lost SYN tells of congestion; one loss is pardoned (RFC 6928 section 2).
             self.cwnd.set_cwnd(self.cwnd.quantum());
         }
+        self.begin_pace(now);
         self.rtt.established();
         self.acks.established(now);
         self.sizing.established(now, self.rcv.nxt(), self.rcv.offered(), self.config.mss.into());

@@ -13,6 +13,7 @@ use crate::acknowledge::Acknowledging;
 use crate::connect::Agreed;
 use crate::episode::Episode;
 use crate::nagle::SmallSegments;
+use crate::pacing::Pacer;
 use crate::reassembly::Reassembly;
 use crate::receive::Challenges;
 use crate::receive_sequence::ReceiveSequence;
@@ -48,6 +49,7 @@ pub struct Endpoint {
     pub(crate) board: Scoreboard,
     pub(crate) cwnd: CongestionWindow,
     pub(crate) usage: Usage,
+    pub(crate) pacer: Pacer,
     pub(crate) episode: Episode,
     pub(crate) rtt: Rtt,
     pub(crate) timestamps: Timestamps,
@@ -101,6 +103,7 @@ impl Endpoint {
             board: Scoreboard::default(),
             cwnd: initial_window(&config, config.mss.into()),
             usage: Usage::default(),
+            pacer: Pacer::default(),
             episode: Episode::new(&config),
             rtt: Rtt::new(&config),
             timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
@@ -168,6 +171,7 @@ impl Endpoint {
         match timer {
             Expired::DelayedAck => self.delayed_ack_expired(now),
             Expired::CompressedAck => self.send_ack(now),
+            Expired::Departure => self.departure_due(now),
             Expired::TimeWait => self.machine.end(),
             Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
             Expired::Sender(Purpose::LossProbe) => self.send_loss_probe(now),

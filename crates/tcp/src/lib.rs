@@ -14,6 +14,7 @@ mod duplicates;
 mod endpoint;
 mod episode;
 mod nagle;
+mod pacing;
 mod persist;
 mod prr;
 mod rack;

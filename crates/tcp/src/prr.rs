@@ -72,7 +72,10 @@ impl Endpoint {
     /// The reduction is complete: cwnd is ssthresh, unless it was taken back. RFC 9937 section 6.
     pub(crate) fn finish_reduction(&mut self) {
         let due = self.episode.phase() == Phase::Reduced || self.reduction_stands();
-        if due && self.cwnd.ssthresh() < hol_congestion::CongestionWindow::INFINITE {
+        if due
+            && !self.cwnd.is_rate_based()
+            && self.cwnd.ssthresh() < hol_congestion::CongestionWindow::INFINITE
+        {
             self.cwnd.set_cwnd(self.cwnd.ssthresh());
         }
     }

@@ -144,7 +144,9 @@ impl Endpoint {
         if newly_lost > 0 {
             if self.episode.phase() != Phase::Recovery {
                 self.enter_recovery();
-                self.reduce_window(self.cwnd.quantum(), newly_lost, false);
+                if !self.cwnd.is_rate_based() {
+                    self.reduce_window(self.cwnd.quantum(), newly_lost, false);
+                }
             }
             self.resend_lost(now);
         }

@@ -196,7 +196,7 @@ impl Endpoint {
                 if self.in_flight() >= self.cwnd.cwnd() {
                     break;
                 }
-                if !self.retransmit(now, index) {
+                if self.train(now, Push::Normal) == 0 || !self.retransmit(now, index) {
                     break;
                 }
                 restart |= index == 0 && !self.timers.waits_for(Purpose::Reordering);

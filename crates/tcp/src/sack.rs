@@ -69,6 +69,7 @@ impl Endpoint {
         }
         if !segment.sacked {
             self.advance_rack(now, &segment);
+            self.cwnd.deliver(segment.departure.as_deref(), segment.sent);
             if !segment.ever_resent {
                 let highest = self.board.highest_sacked(self.snd.una());
                 if segment.seq.before(highest) && segment.seq.before(*reordered) {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use hol_base::Time;
+use hol_congestion::Departure;
 use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
@@ -27,6 +28,8 @@ pub(crate) struct SentSegment {
     pub(crate) resent: bool,
     /// It was retransmitted at some time, so its round trip means nothing (Karn).
     pub(crate) ever_resent: bool,
+    /// What the congestion controller wants to be told of its latest copy, if it goes by rates.
+    pub(crate) departure: Option<Box<Departure>>,
 }
 
 /// How much there is of something.
@@ -63,6 +66,7 @@ impl SentSegment {
             lost: false,
             resent: false,
             ever_resent: false,
+            departure: None,
         }
     }
 
@@ -226,9 +230,10 @@ impl Scoreboard {
 
     /// The segment was sent once more. A probe is not counted as a retransmission in flight, for the
     /// original is not taken for lost.
-    pub(crate) fn resend(&mut self, index: usize, now: Time, probe: bool) {
+    pub(crate) fn resend(&mut self, index: usize, now: Time, probe: bool, departure: Option<Box<Departure>>) {
         let segment = &mut self.segments[index];
         segment.sent = now;
+        segment.departure = departure;
         segment.ever_resent = true;
         if !probe && !segment.resent {
             segment.resent = true;
@@ -386,7 +391,7 @@ mod tests {
         board.sack(2);
         board.mark_lost(0);
         assert_eq!(flight(&board), (2, 200));
-        board.resend(0, Time::from_millis(1), false);
+        board.resend(0, Time::from_millis(1), false, None);
         assert_eq!(flight(&board), (3, 300));
         board.mark_lost(0);
         assert_eq!(board.losses(), 2, "the retransmission is lost, too");
@@ -399,7 +404,7 @@ mod tests {
     fn what_went_again_as_a_part_gives_no_round_trip_as_a_whole() {
         // RFC 6298 section 3, Karn's algorithm.
         let mut board = four();
-        board.resend(1, Time::from_millis(1), false);
+        board.resend(1, Time::from_millis(1), false, None);
         board.collapse(0, 1000, SeqNum(10_000));
         assert_eq!((board.len(), board.get(0).ever_resent, board.get(0).payload.len()), (1, true, 400));
     }
@@ -408,7 +413,7 @@ mod tests {
     fn everything_acknowledged_leaves_nothing_counted() {
         let mut board = four();
         board.mark_lost(0);
-        board.resend(0, Time::from_millis(1), false);
+        board.resend(0, Time::from_millis(1), false, None);
         board.sack(1);
         while board.pop_acknowledged(SeqNum(u32::MAX - 149) + 400).is_some() {}
         let none = Tally::default();

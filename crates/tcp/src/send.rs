@@ -42,6 +42,9 @@ impl Endpoint {
         if octets.is_empty() || !self.machine.state().may_send() || !self.queue.is_open() {
             return;
         }
+        if self.cwnd.is_rate_based() {
+            self.look_for_application_limit();
+        }
         self.restart_after_idle(now);
         self.queue.push(octets);
         self.push_pending(now);
@@ -61,11 +64,18 @@ impl Endpoint {
     /// Sends new segments while the windows allow it.
     pub(crate) fn send_new(&mut self, now: Time, push: Push) {
         let mut sent = 0;
-        while let Some(next) = self.next_segment(push) {
+        let mut train = self.train(now, push);
+        while train > 0
+            && let Some(next) = self.next_segment(push)
+        {
             sent += next.weight(self.config.congestion_unit);
             self.send_segment(now, next);
             if push == Push::Probe {
                 break;
+            }
+            train -= 1;
+            if train == 0 {
+                train = self.train(now, push);
             }
         }
         let limited = self.room() == 0;
@@ -148,7 +158,8 @@ impl Endpoint {
         self.statistics.data_sent += u64::from(size > 0);
         self.transmit(now, seq, flags, payload.clone(), now);
         let first = self.board.len() == 0;
-        self.board.push(SentSegment::new(now, seq, flags, payload));
+        let departure = self.cwnd.depart(now, !first);
+        self.board.push(SentSegment { departure, ..SentSegment::new(now, seq, flags, payload) });
         self.snd.on_sent(size as u32 + u32::from(fin));
         if size < self.agreed.mss() as usize {
             self.small.on_sent(self.snd.nxt());
@@ -179,7 +190,7 @@ impl Endpoint {
             let edge = if self.snd.window_is_closed() { self.snd.nxt() } else { self.snd.window_end() };
             self.board.collapse(index, limit, edge);
         }
-        self.board.resend(index, now, probe);
+        self.board.resend(index, now, probe, self.cwnd.depart(now, true));
         let segment = self.board.get(index);
         let (seq, flags, first_sent) = (segment.seq, segment.flags, segment.first_sent);
         let payload = segment.payload.clone();
@@ -212,6 +223,7 @@ impl Endpoint {
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
             self.usage.on_data_sent(now);
+            self.charge_pace(now, payload.len());
             stamp = Stamp { first_sent, sent: now };
         }
         let ack = if flags.contains(Flags::ACK) { self.rcv.nxt() } else { SeqNum::default() };

@@ -71,7 +71,7 @@ impl Endpoint {
             self.begin_undo();
         }
         self.episode.begin(Phase::Loss, self.snd.nxt());
-        self.cwnd.on_timeout(self.in_flight() + self.cwnd.quantum());
+        self.cwnd.on_timeout(self.in_flight() + self.cwnd.quantum(), self.board.losses());
         self.usage.on_window_changed(now);
         if prior <= Phase::Disorder && self.board.sacked().segments >= self.config.dupthresh {
             self.episode.reordering.doubt(self.config.dupthresh);

@@ -28,6 +28,16 @@ pub(crate) enum Expired {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
+    Departure,
+    TimeWait,
+}
+
+/// What comes at most once at a time: when everything is sent and acknowledged, nothing waits for its departure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// The pace lets a segment leave. Exact.
+    Departure,
+    /// 2 MSL have passed. RFC 9293 section 3.6.1.
     TimeWait,
 }
 
@@ -48,7 +58,7 @@ pub(crate) struct Timers {
     delayed_ack: Option<Time>,
     /// Exact, unlike the others.
     compressed_ack: Option<Time>,
-    time_wait: Option<Time>,
+    last: Option<(Time, Last)>,
 }
 
 impl Clock {
@@ -86,7 +96,7 @@ impl Clock {
 impl Timers {
     /// No timer runs.
     pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, sender: None, delayed_ack: None, compressed_ack: None, time_wait: None }
+        Self { clock, sender: None, delayed_ack: None, compressed_ack: None, last: None }
     }
 
     /// Starts the sender's timer over.
@@ -128,6 +138,11 @@ impl Timers {
         self.compressed_ack.get_or_insert(now + delay);
     }
 
+    /// The pace lets the next segment leave at `departure`.
+    pub(crate) fn pace(&mut self, departure: Time) {
+        self.last = Some((departure, Last::Departure));
+    }
+
     /// An acknowledgment left: none waits any more.
     pub(crate) fn on_ack_sent(&mut self) {
         self.delayed_ack = None;
@@ -137,13 +152,14 @@ impl Timers {
     /// Both directions are closed: only TIME-WAIT runs for the sender. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
         self.sender = None;
-        self.time_wait = Some(self.clock.deadline(now, delay));
+        self.last = Some((self.clock.deadline(now, delay), Last::TimeWait));
     }
 
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.at);
-        Time::earliest([self.delayed_ack, self.compressed_ack, self.time_wait, sender])
+        let last = self.last.map(|(at, _)| at);
+        Time::earliest([self.delayed_ack, self.compressed_ack, last, sender])
     }
 
     /// Takes a timer that has expired, if there is one.
@@ -158,7 +174,10 @@ impl Timers {
         if let Some(armed) = self.sender.take_if(|armed| due(&armed.at)) {
             return Some(Expired::Sender(armed.purpose));
         }
-        self.time_wait.take_if(|at| due(at)).map(|_| Expired::TimeWait)
+        self.last.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
+            Last::Departure => Expired::Departure,
+            Last::TimeWait => Expired::TimeWait,
+        })
     }
 
     /// Stops everything.

@@ -99,8 +99,7 @@ impl Endpoint {
             self.board.clear_lost();
         }
         if let Some(ssthresh) = self.episode.undo.ssthresh {
-            self.cwnd.set_cwnd(self.cwnd.cwnd().max(self.episode.undo.cwnd));
-            self.cwnd.set_ssthresh(self.cwnd.ssthresh().max(ssthresh));
+            self.cwnd.restore(self.episode.undo.cwnd, ssthresh, self.board.losses());
         }
         self.episode.undo.marker = None;
         self.episode.rack.look_again();

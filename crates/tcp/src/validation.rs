@@ -90,7 +90,7 @@ impl Endpoint {
 
     /// The window was not full for an RTO: it goes half of the way down to what was used. RFC 2861 section 3.
     fn shrink_unused_window(&mut self, now: Time) {
-        if self.episode.phase() == Phase::Open {
+        if self.episode.phase() == Phase::Open && !self.cwnd.is_rate_based() {
             let used = self.usage.used.max(self.config.initial_window * self.cwnd.quantum());
             if used < self.cwnd.cwnd() {
                 self.remember_ssthresh();
@@ -106,7 +106,8 @@ impl Endpoint {
     pub(crate) fn restart_after_idle(&mut self, now: Time) {
         let mut idle = self.usage.idle(now);
         let rto = self.rtt.rto();
-        if !self.config.slow_start_after_idle || self.board.len() > 0 || idle <= rto {
+        let keeps = !self.config.slow_start_after_idle || self.cwnd.is_rate_based();
+        if keeps || self.board.len() > 0 || idle <= rto {
             return;
         }
         self.remember_ssthresh();

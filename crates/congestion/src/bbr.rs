@@ -1,0 +1,464 @@
+//! BBR, congestion control by the bottleneck's bandwidth and the round trip: Cardwell et al., "BBR: Congestion-Based Congestion
+//! Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00 ("draft" below); version 1, with what
+//! Linux 6.12's tcp_bbr.c has beyond them.
+
+mod aggregation;
+mod bandwidth;
+mod policer;
+mod window;
+
+use hol_base::{Duration, Rng, Seed, Time};
+
+use crate::delivery::{Deliveries, Sample, is_beyond};
+use crate::pacing::Pacing;
+use crate::ticks;
+use aggregation::Aggregation;
+use bandwidth::{Bandwidth, MaxFilter, UNIT};
+use policer::{Policer, Tally, Turn};
+use window::Memory;
+
+/// 2/ln 2: the least gain with which the rate doubles each round. Draft, section 4.1.1.2: BBRHighGain.
+const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
+/// Its reverse empties in one round the queue that startup filled. Draft, section 4.3.3.
+const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
+/// What may be in flight, in the product of bandwidth and delay: room for delayed ACKs. Draft, section 4.2.3.2.
+const CWND_GAIN: u32 = 2 * UNIT;
+/// One phase probes, the next makes good for it, six cruise. Draft, section 4.3.4.1.
+const CYCLE: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// The phase in which it begins is random, but never the one that makes good. Draft, section 4.3.4.2; bbr_cycle_rand.
+const FIRST_PHASES: u64 = 7;
+/// Rounds over which the greatest bandwidth counts. Draft, section 4.1.2.3: BtlBwFilterLen.
+const BANDWIDTH_ROUNDS: u32 = 10;
+/// For how long the least round trip counts. Draft, section 4.1.2.4: RTpropFilterLen.
+const RTT_LIFETIME: Duration = Duration::from_secs(10);
+/// How long little is in flight to see it. Draft, section 4.3.5: ProbeRTTDuration.
+const PROBE_RTT: Duration = Duration::from_millis(200);
+/// Growth of the bandwidth that tells that there is more, and rounds without it that tell that there is not. Draft, section
+/// 4.3.2.2.
+const FULL_GROWTH: u32 = UNIT * 5 / 4;
+const FULL_ROUNDS: u32 = 3;
+/// Paced this much below the bandwidth, in per cent, so that queues shrink: bbr_pacing_margin_percent (Linux 5.1).
+const MARGIN: u64 = 1;
+/// Octets a second below which segments leave one by one: 1.2 Mbit/s, bbr_min_tso_rate.
+const SLOW: u64 = 1_200_000 / 8;
+/// The round trip taken before there is one: bbr_init_pacing_rate_from_rtt.
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
+
+/// Whether losses are being repaired; later ones are worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Recovery {
+    /// None are.
+    None,
+    /// By fast retransmission.
+    Fast,
+    /// After a timeout.
+    Timeout,
+}
+
+/// What is known as a connection opens.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning {
+    /// The time.
+    pub now: Time,
+    /// The least round trip of the handshake.
+    pub least_rtt: Option<Duration>,
+    /// The smoothed one.
+    pub smoothed_rtt: Option<Duration>,
+    /// Octets of a full-sized segment.
+    pub segment: u32,
+    /// Of what the controller leaves to chance.
+    pub seed: Seed,
+}
+
+/// What an acknowledgment tells, counted in units of the window.
+#[derive(Debug, Clone, Copy)]
+pub struct Acknowledged {
+    /// The time.
+    pub now: Time,
+    /// What left the network with it.
+    pub delivered: u32,
+    /// What is newly taken for lost.
+    pub newly_lost: u32,
+    /// What ever was.
+    pub lost: u32,
+    /// The peer has forgotten what it had reported.
+    pub reneged: bool,
+    /// It acknowledges one short segment and nothing else, so that it may have been delayed.
+    pub runt: bool,
+    /// The latest round trip that it gives.
+    pub rtt: Option<Duration>,
+    /// The least of the connection.
+    pub least_rtt: Option<Duration>,
+    /// The smoothed one.
+    pub smoothed_rtt: Option<Duration>,
+    /// What was in flight before it.
+    pub prior_in_flight: u32,
+    /// What is now.
+    pub in_flight: u32,
+    /// Whether losses are being repaired.
+    pub recovery: Recovery,
+    /// When the pace lets the next segment leave; it may be past.
+    pub departure: Time,
+}
+
+/// What it is about. Draft, section 4.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Finds the bandwidth, doubling the rate each round.
+    Startup,
+    /// Empties the queue that startup filled.
+    Drain,
+    /// Looks for more bandwidth now and then, and shares it.
+    ProbeBandwidth,
+    /// Has little in flight for a while, so that queues are empty and the round trip is the least.
+    ProbeRoundTrip,
+}
+
+/// Rounds, counted by what is delivered. Draft, section 4.1.1.3.
+#[derive(Debug, Clone, Default)]
+struct Rounds {
+    count: u32,
+    /// Who left when this was delivered begins the next.
+    next: u32,
+    /// This acknowledgment began one.
+    began: bool,
+}
+
+/// Whether the pipe is full. Draft, section 4.3.2.2.
+#[derive(Debug, Clone, Default)]
+struct Full {
+    bandwidth: Bandwidth,
+    rounds: u32,
+    reached: bool,
+}
+
+/// The least round trip lately. Draft, section 4.1.2.4 and 4.3.5.
+#[derive(Debug, Clone, Default)]
+struct LeastRtt {
+    rtt: Option<Duration>,
+    at: Time,
+    /// While it is probed, and little enough is in flight: from when on; and a round has passed since.
+    little_since: Option<Time>,
+    round_passed: bool,
+}
+
+/// The state of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Bbr {
+    /// Units of a segment, and octets of one.
+    quantum: u32,
+    segment: u32,
+    chance: Rng,
+    pub(crate) deliveries: Deliveries,
+    mode: Mode,
+    bandwidth: MaxFilter,
+    rounds: Rounds,
+    full: Full,
+    least_rtt: LeastRtt,
+    policer: Policer,
+    aggregation: Aggregation,
+    /// The phase of the cycle of gains, and since when.
+    phase: usize,
+    phase_since: Time,
+    /// It begins again after the application was silent.
+    restarts: bool,
+    memory: Memory,
+    pacing_gain: u32,
+    cwnd_gain: u32,
+    pacing: Pacing,
+    /// The pace goes by a round trip that was measured.
+    rtt_known: bool,
+}
+
+impl Bbr {
+    /// Before the connection is open: of no use until [`begin`](Self::begin).
+    pub(crate) fn new(quantum: u32) -> Self {
+        Self {
+            quantum,
+            segment: quantum,
+            chance: Seed(0).rng(),
+            deliveries: Deliveries::default(),
+            mode: Mode::Startup,
+            bandwidth: MaxFilter::default(),
+            rounds: Rounds::default(),
+            full: Full::default(),
+            least_rtt: LeastRtt::default(),
+            policer: Policer::default(),
+            aggregation: Aggregation::default(),
+            phase: 0,
+            phase_since: Time::ZERO,
+            restarts: false,
+            memory: Memory::default(),
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            pacing: Pacing { rate: 0, burst: 1 },
+            rtt_known: false,
+        }
+    }
+
+    /// The connection opens with a window of `cwnd`. Draft, section 4.3.1.
+    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
+        let Beginning { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
+        *self = Self { segment, chance: seed.rng(), ..Self::new(self.quantum) };
+        self.deliveries = Deliveries::begin(now, self.quantum);
+        self.rounds.next = self.deliveries.delivered();
+        self.least_rtt = LeastRtt { rtt: least_rtt, at: now, ..LeastRtt::default() };
+        self.aggregation.begin(now);
+        self.policer.reset(self.tally(0));
+        self.pace_by_round_trip(cwnd, smoothed_rtt, least_rtt);
+    }
+
+    /// How fast segments may leave.
+    pub(crate) fn pacing(&self) -> Pacing {
+        self.pacing
+    }
+
+    /// An acknowledgment: the model of the path, then pace and window. Draft, section 3.5.
+    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: &mut u32) {
+        let least = ack.least_rtt.unwrap_or_default();
+        let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
+        self.update_bandwidth(ack, sample);
+        if sample.is_some() && ack.delivered > 0 {
+            self.update_aggregation(ack, *cwnd);
+        }
+        if self.mode == Mode::ProbeBandwidth && self.phase_is_over(ack) {
+            self.next_phase();
+        }
+        self.look_whether_full(sample);
+        self.drain(ack, ssthresh);
+        self.update_round_trip(ack, sample, cwnd);
+        self.set_gains();
+        self.set_pace(ack, *cwnd);
+        self.set_window(ack, cwnd);
+    }
+
+    /// The application sends again, and nothing is in flight. Draft, section 4.3.4.4: restarting from idle.
+    pub(crate) fn on_restart(&mut self, now: Time, cwnd: &mut u32) {
+        if !self.deliveries.is_application_limited() {
+            return;
+        }
+        self.restarts = true;
+        self.aggregation.begin(now);
+        match self.mode {
+            Mode::ProbeBandwidth => self.pace(self.estimate(), UNIT, None),
+            Mode::ProbeRoundTrip => self.end_probe(now, cwnd),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// A retransmission timeout; `lost` units were ever taken for lost. It counts as the end of a round: bbr_set_state.
+    pub(crate) fn on_timeout(&mut self, lost: u32) {
+        self.memory.on_timeout();
+        self.full.bandwidth = Bandwidth::default();
+        self.rounds.began = true;
+        self.look_for_policer(true, false, lost);
+    }
+
+    /// What was taken for congestion was none: bbr_undo_cwnd.
+    pub(crate) fn on_undo(&mut self, lost: u32) {
+        (self.full.bandwidth, self.full.rounds) = (Bandwidth::default(), 0);
+        self.policer.reset(self.tally(lost));
+    }
+
+    /// What is lost begins to be repaired: bbr_ssthresh.
+    pub(crate) fn on_congestion(&mut self, cwnd: u32) {
+        self.remember(cwnd);
+    }
+
+    /// The bandwidth to go by.
+    fn estimate(&self) -> Bandwidth {
+        self.policer.bandwidth().unwrap_or_else(|| self.bandwidth.greatest())
+    }
+
+    fn tally(&self, lost: u32) -> Tally {
+        Tally { at: self.deliveries.delivered_at(), delivered: self.deliveries.delivered(), lost }
+    }
+
+    /// Octets of a unit of the window.
+    fn octets(&self) -> u32 {
+        self.segment / self.quantum
+    }
+
+    /// The greatest bandwidth of ten rounds. A sample of the application counts only if it is greater. Draft, section 4.1.2.
+    fn update_bandwidth(&mut self, ack: &Acknowledged, sample: Option<Sample>) {
+        self.rounds.began = false;
+        let Some(sample) = sample else { return };
+        if !is_beyond(self.rounds.next, sample.prior_delivered) {
+            self.rounds =
+                Rounds { count: self.rounds.count + 1, next: self.deliveries.delivered(), began: true };
+            self.memory.end_conservation();
+        }
+        self.look_for_policer(ack.newly_lost > 0, sample.application_limited, ack.lost);
+        let bandwidth = Bandwidth::of(sample.delivered, sample.interval);
+        if !sample.application_limited || bandwidth >= self.bandwidth.greatest() {
+            self.bandwidth.see(BANDWIDTH_ROUNDS, self.rounds.count, bandwidth);
+        }
+    }
+
+    fn look_for_policer(&mut self, losses: bool, application_limited: bool, lost: u32) {
+        let turn = Turn {
+            tally: self.tally(lost),
+            losses,
+            application_limited,
+            round_began: self.rounds.began,
+            octets: self.octets(),
+        };
+        if self.policer.observe(turn, self.mode == Mode::ProbeBandwidth) {
+            self.begin_cycle();
+        }
+    }
+
+    fn update_aggregation(&mut self, ack: &Acknowledged, cwnd: u32) {
+        if self.rounds.began {
+            self.aggregation.on_round();
+        }
+        self.aggregation.on_acked(self.deliveries.delivered_at(), ack.delivered, self.estimate(), cwnd);
+    }
+
+    /// A phase lasts a round trip; one that probes until it has had its effect, one that makes good no longer than it needs.
+    /// Draft, section 4.3.4.3.
+    fn phase_is_over(&self, ack: &Acknowledged) -> bool {
+        let lasted = self.deliveries.delivered_at().saturating_since(self.phase_since);
+        let full_length = self.least_rtt.rtt.is_some_and(|least| lasted > least);
+        let in_network = || self.in_network(ack.prior_in_flight, ack);
+        let target = |gain| self.in_flight_target(self.bandwidth.greatest(), gain);
+        match self.pacing_gain {
+            UNIT => full_length,
+            probing if probing > UNIT => {
+                full_length && (ack.newly_lost > 0 || in_network() >= target(probing))
+            }
+            _ => full_length || in_network() <= target(UNIT),
+        }
+    }
+
+    fn next_phase(&mut self) {
+        self.phase = (self.phase + 1) % CYCLE.len();
+        self.phase_since = self.deliveries.delivered_at();
+    }
+
+    fn begin_cycle(&mut self) {
+        self.mode = Mode::ProbeBandwidth;
+        self.phase = CYCLE.len() - 1 - self.chance.below(FIRST_PHASES) as usize;
+        self.next_phase();
+    }
+
+    /// Three rounds without a quarter more: the pipe is full. Draft, section 4.3.2.2.
+    fn look_whether_full(&mut self, sample: Option<Sample>) {
+        let limited = sample.is_some_and(|sample| sample.application_limited);
+        if self.full.reached || !self.rounds.began || limited {
+            return;
+        }
+        let bandwidth = self.bandwidth.greatest();
+        if bandwidth >= self.full.bandwidth.times(FULL_GROWTH) {
+            self.full = Full { bandwidth, ..Full::default() };
+            return;
+        }
+        self.full.rounds += 1;
+        self.full.reached = self.full.rounds >= FULL_ROUNDS;
+    }
+
+    /// The pipe is full: what startup put too much into it drains. Draft, section 4.3.3.
+    fn drain(&mut self, ack: &Acknowledged, ssthresh: &mut u32) {
+        if self.mode == Mode::Startup && self.full.reached {
+            self.mode = Mode::Drain;
+            *ssthresh = self.in_flight_target(self.bandwidth.greatest(), UNIT);
+        }
+        if self.mode == Mode::Drain {
+            let target = self.in_flight_target(self.bandwidth.greatest(), UNIT);
+            if self.in_network(ack.in_flight, ack) <= target {
+                self.begin_cycle();
+            }
+        }
+    }
+
+    /// The least round trip of ten seconds, or a probe for it. Draft, section 4.1.2.4 and 4.3.5.
+    fn update_round_trip(&mut self, ack: &Acknowledged, sample: Option<Sample>, cwnd: &mut u32) {
+        let expired = ticks(ack.now) > ticks(self.least_rtt.at + RTT_LIFETIME);
+        let alone = sample.is_some_and(|sample| sample.delivered <= self.quantum);
+        let delayed = ack.runt && alone;
+        if let Some(rtt) = ack.rtt
+            && (self.least_rtt.rtt.is_none_or(|least| rtt < least) || (expired && !delayed))
+        {
+            (self.least_rtt.rtt, self.least_rtt.at) = (Some(rtt), ack.now);
+        }
+        if expired && !self.restarts && self.mode != Mode::ProbeRoundTrip {
+            self.mode = Mode::ProbeRoundTrip;
+            self.remember(*cwnd);
+            self.least_rtt.little_since = None;
+        }
+        if self.mode == Mode::ProbeRoundTrip {
+            self.probe_round_trip(ack, cwnd);
+        }
+        if ack.delivered > 0 {
+            self.restarts = false;
+        }
+    }
+
+    /// Little is in flight for 200 ms and a round at least. Draft, section 4.3.5.
+    fn probe_round_trip(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+        // What is sent meanwhile tells nothing of the bandwidth.
+        self.deliveries.limit_by_application(ack.in_flight);
+        if self.least_rtt.little_since.is_none() {
+            if ack.in_flight <= self.least_window() {
+                self.least_rtt.little_since = Some(ack.now);
+                self.least_rtt.round_passed = false;
+                self.rounds.next = self.deliveries.delivered();
+            }
+            return;
+        }
+        self.least_rtt.round_passed |= self.rounds.began;
+        if self.least_rtt.round_passed {
+            self.end_probe(ack.now, cwnd);
+        }
+    }
+
+    /// The probe ends, if it has lasted long enough.
+    fn end_probe(&mut self, now: Time, cwnd: &mut u32) {
+        let since = self.least_rtt.little_since;
+        if !since.is_some_and(|since| ticks(now) > ticks(since) + ticks(Time::ZERO + PROBE_RTT)) {
+            return;
+        }
+        self.least_rtt.at = now;
+        *cwnd = self.memory.restored(*cwnd);
+        if self.full.reached { self.begin_cycle() } else { self.mode = Mode::Startup }
+    }
+
+    fn set_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBandwidth if self.policer.bandwidth().is_some() => (UNIT, CWND_GAIN),
+            Mode::ProbeBandwidth => (CYCLE[self.phase], CWND_GAIN),
+            Mode::ProbeRoundTrip => (UNIT, UNIT),
+        };
+    }
+
+    /// The pace follows the bandwidth; until the pipe is full it only rises. Draft, section 4.2.1.
+    fn set_pace(&mut self, ack: &Acknowledged, cwnd: u32) {
+        if !self.rtt_known && ack.smoothed_rtt.is_some() {
+            self.pace_by_round_trip(cwnd, ack.smoothed_rtt, ack.least_rtt);
+        }
+        self.pace(self.estimate(), self.pacing_gain, ack.least_rtt);
+    }
+
+    /// The first pace: the window in a round trip, and as much more as startup wants. Draft, section 4.2.1.
+    fn pace_by_round_trip(&mut self, cwnd: u32, rtt: Option<Duration>, least_rtt: Option<Duration>) {
+        self.rtt_known = rtt.is_some();
+        let bandwidth = Bandwidth::of(cwnd, rtt.unwrap_or(NOMINAL_RTT));
+        self.pacing.rate = 0;
+        self.pace(bandwidth, HIGH_GAIN, least_rtt);
+    }
+
+    fn pace(&mut self, bandwidth: Bandwidth, gain: u32, least_rtt: Option<Duration>) {
+        let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - MARGIN) / 100;
+        if self.full.reached || rate > self.pacing.rate {
+            let least_rtt = least_rtt.or(self.least_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
+            self.pacing = Pacing::new(rate, least_rtt / 1000, self.segment, least_train(rate));
+        }
+    }
+}
+
+/// Segments that leave back to back at the least: bbr_min_tso_segs.
+fn least_train(rate: u64) -> u32 {
+    if rate < SLOW { 1 } else { 2 }
+}

@@ -1,0 +1,89 @@
+//! How many acknowledgments come at once where the path gathers them: what is acknowledged beyond what the bandwidth tells.
+//! tcp_bbr.c, bbr_update_ack_aggregation (Linux 5.1).
+
+use hol_base::Time;
+
+use super::bandwidth::Bandwidth;
+
+/// The window of the maximum in rounds: bbr_extra_acked_win_rtts. There are two of them.
+const ROUNDS: u32 = 5;
+/// An epoch in which so much was acknowledged is an old one: bbr_ack_epoch_acked_reset_thresh.
+const OLD: u32 = 1 << 20;
+
+/// The excess of the last five to ten rounds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Aggregation {
+    epoch: Time,
+    acked: u32,
+    /// The most of this window, and of the one before it.
+    most: [u32; 2],
+    rounds: u32,
+}
+
+impl Aggregation {
+    /// The most that came beyond what was expected.
+    pub(crate) fn excess(&self) -> u32 {
+        self.most[0].max(self.most[1])
+    }
+
+    /// An epoch begins.
+    pub(crate) fn begin(&mut self, now: Time) {
+        (self.epoch, self.acked) = (now, 0);
+    }
+
+    /// A round trip begins.
+    pub(crate) fn on_round(&mut self) {
+        self.rounds += 1;
+        if self.rounds >= ROUNDS {
+            self.rounds = 0;
+            self.most = [0, self.most[0]];
+        }
+    }
+
+    /// `acked` more, while `bandwidth` is what is expected; the window bounds what it can tell.
+    pub(crate) fn on_acked(&mut self, now: Time, acked: u32, bandwidth: Bandwidth, cwnd: u32) {
+        let mut expected = bandwidth.delivers(now.saturating_since(self.epoch));
+        if self.acked <= expected || self.acked + acked >= OLD {
+            self.begin(now);
+            expected = 0;
+        }
+        self.acked += acked;
+        self.most[0] = self.most[0].max((self.acked - expected).min(cwnd));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+
+    use super::*;
+
+    /// Bandwidths are kept in 2⁻²⁴ units a µs: that of one unit in this time has no remainder.
+    const STEP: Duration = Duration::from_micros(1024);
+
+    #[test]
+    fn what_comes_at_once_is_an_excess_for_five_to_ten_rounds() {
+        let bandwidth = Bandwidth::of(1, STEP);
+        let mut aggregation = Aggregation::default();
+        for burst in 1..=10 {
+            aggregation.on_acked(Time::ZERO + STEP * (20 * burst), 20, bandwidth, 100);
+        }
+        assert_eq!(aggregation.excess(), 20);
+        for _ in 0..9 {
+            aggregation.on_round();
+        }
+        assert_eq!(aggregation.excess(), 20);
+        aggregation.on_round();
+        assert_eq!(aggregation.excess(), 0);
+    }
+
+    #[test]
+    fn acknowledgments_one_by_one_are_no_more_than_one_beyond() {
+        let bandwidth = Bandwidth::of(1, STEP);
+        let mut aggregation = Aggregation::default();
+        for at in 1..=100 {
+            aggregation.on_acked(Time::ZERO + STEP * at, 1, bandwidth, 100);
+        }
+        assert!(aggregation.excess() <= 1, "{}", aggregation.excess());
+    }
+}

@@ -1,0 +1,142 @@
+//! Bandwidths, and the greatest of the last rounds.
+
+use hol_base::Duration;
+
+/// A bandwidth in units of the congestion window per 2^24 µs, and a gain in 256ths: tcp_bbr.c, BW_SCALE and BBR_SCALE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Bandwidth(u64);
+
+/// A gain of 1.
+pub(crate) const UNIT: u32 = 256;
+const SCALE: u32 = 24;
+
+impl Bandwidth {
+    /// What was delivered in a time that is not zero.
+    pub(crate) fn of(delivered: u32, interval: Duration) -> Self {
+        let scaled = (u128::from(delivered) * 1000) << SCALE;
+        Self((scaled / u128::from(interval.as_nanos().max(1))) as u64)
+    }
+
+    /// What it delivers in `time` with a gain, in units, rounded up or down.
+    fn in_time(self, time: Duration, gain: u32, round_up: bool) -> u32 {
+        let scaled = (u128::from(self.0) * u128::from(time.as_nanos()) * u128::from(gain)) >> 8;
+        let one = 1000u128 << SCALE;
+        let units = if round_up { scaled.div_ceil(one) } else { scaled / one };
+        units.min(u128::from(u32::MAX)) as u32
+    }
+
+    /// Whole units that it delivers in `time`.
+    pub(crate) fn delivers(self, time: Duration) -> u32 {
+        self.in_time(time, UNIT, false)
+    }
+
+    /// The units that fill a path of that round trip `gain` times over, rounded up lest it feed back.
+    pub(crate) fn fills(self, round_trip: Duration, gain: u32) -> u32 {
+        self.in_time(round_trip, gain, true)
+    }
+
+    /// Octets a second with a gain, where a unit has `octets`.
+    pub(crate) fn octets_per_second(self, octets: u32, gain: u32) -> u64 {
+        let scaled = (u128::from(self.0) * u128::from(octets) * u128::from(gain)) >> 8;
+        ((scaled * 1_000_000) >> SCALE) as u64
+    }
+
+    /// It `gain` times.
+    pub(crate) fn times(self, gain: u32) -> Self {
+        Self((self.0 * u64::from(gain)) >> 8)
+    }
+
+    pub(crate) fn abs_diff(self, other: Self) -> Self {
+        Self(self.0.abs_diff(other.0))
+    }
+
+    pub(crate) fn midpoint(self, other: Self) -> Self {
+        Self(self.0.midpoint(other.0))
+    }
+}
+
+/// A bandwidth and the round in which it was seen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    round: u32,
+    bandwidth: Bandwidth,
+}
+
+/// The greatest bandwidth of the last rounds: the best three, each younger than the one before it. Kathleen Nichols'
+/// algorithm, as win_minmax.c has it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MaxFilter([Seen; 3]);
+
+impl MaxFilter {
+    pub(crate) fn greatest(&self) -> Bandwidth {
+        self.0[0].bandwidth
+    }
+
+    /// Takes a bandwidth seen in `round`; what is older than `window` rounds counts no more.
+    pub(crate) fn see(&mut self, window: u32, round: u32, bandwidth: Bandwidth) {
+        let seen = Seen { round, bandwidth };
+        let best = &mut self.0;
+        if bandwidth >= best[0].bandwidth || round - best[2].round > window {
+            *best = [seen; 3];
+            return;
+        }
+        if bandwidth >= best[1].bandwidth {
+            (best[1], best[2]) = (seen, seen);
+        } else if bandwidth >= best[2].bandwidth {
+            best[2] = seen;
+        }
+        self.age(window, seen);
+    }
+
+    /// Rounds have passed: who is too old makes room, and a new quarter (or half) of the window gets its own best.
+    fn age(&mut self, window: u32, seen: Seen) {
+        let best = &mut self.0;
+        let age = seen.round - best[0].round;
+        if age > window {
+            for _ in 0..2 {
+                if seen.round - best[0].round > window {
+                    *best = [best[1], best[2], seen];
+                }
+            }
+        } else if best[1].round == best[0].round && age > window / 4 {
+            (best[1], best[2]) = (seen, seen);
+        } else if best[2].round == best[1].round && age > window / 2 {
+            best[2] = seen;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn units(delivered: u32) -> Bandwidth {
+        Bandwidth::of(delivered, Duration::from_millis(1))
+    }
+
+    #[test]
+    fn a_bandwidth_fills_its_product_with_the_delay() {
+        // 833 segments a second over 40 ms are 33.3 segments, and 66.7 with a gain of 2.
+        let bandwidth = Bandwidth::of(833, Duration::from_secs(1));
+        let round_trip = Duration::from_millis(40);
+        assert_eq!((bandwidth.fills(round_trip, UNIT), bandwidth.fills(round_trip, 2 * UNIT)), (34, 67));
+        assert_eq!(bandwidth.delivers(round_trip), 33);
+        let rate = bandwidth.octets_per_second(1448, UNIT);
+        assert!((rate as i64 - 833 * 1448).abs() < 100, "{rate}");
+    }
+
+    #[test]
+    fn the_greatest_of_the_window_counts_and_no_older_one() {
+        let mut filter = MaxFilter::default();
+        filter.see(10, 0, units(100));
+        for round in 1..=10 {
+            filter.see(10, round, units(50 - round));
+            assert_eq!(filter.greatest(), units(100), "round {round}");
+        }
+        filter.see(10, 11, units(30));
+        assert!(filter.greatest() < units(100));
+        assert!(filter.greatest() >= units(40), "the best of those that came later");
+        filter.see(10, 12, units(200));
+        assert_eq!(filter.greatest(), units(200));
+    }
+}

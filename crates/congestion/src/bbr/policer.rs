@@ -1,0 +1,167 @@
+//! The bandwidth of a path on which something polices: two long intervals with much loss that delivered at the same rate.
+//! tcp_bbr.c, "long-term"; draft-cardwell-iccrg-bbr-congestion-control-00 leaves it to the implementation (section 4.1.2.5).
+
+use hol_base::{Duration, Time};
+
+use super::bandwidth::{Bandwidth, UNIT};
+
+/// Rounds of an interval at the least, bbr_lt_intvl_min_rtts; four times as many are too many.
+const LEAST_ROUNDS: u32 = 4;
+/// Lost for each delivered, in 256ths, from which on an interval is lossy: 20 %, bbr_lt_loss_thresh.
+const LOSSY: u64 = 50;
+/// The part of a bandwidth by which another may differ and be the same: 1/8, bbr_lt_bw_ratio.
+const SAME_RATIO: u32 = UNIT / 8;
+/// Or the octets a second: 4 kbit/s, bbr_lt_bw_diff.
+const SAME_DIFFERENCE: u64 = 4000 / 8;
+/// Rounds for which the bandwidth found is used: bbr_lt_bw_max_rtts.
+const ROUNDS_OF_USE: u32 = 48;
+
+/// How much was delivered and lost by a time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) at: Time,
+    pub(crate) delivered: u32,
+    pub(crate) lost: u32,
+}
+
+/// What one acknowledgment, or a timeout, tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    pub(crate) tally: Tally,
+    /// Something is newly taken for lost.
+    pub(crate) losses: bool,
+    pub(crate) application_limited: bool,
+    /// A round trip begins.
+    pub(crate) round_began: bool,
+    /// Octets of a unit.
+    pub(crate) octets: u32,
+}
+
+/// Whether the path is policed, as far as is known.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Policer {
+    sampling: bool,
+    /// That of the interval before, or the one in use.
+    bandwidth: Option<Bandwidth>,
+    in_use: bool,
+    rounds: u32,
+    start: Tally,
+}
+
+impl Policer {
+    /// The bandwidth that is let through, where that is known.
+    pub(crate) fn bandwidth(&self) -> Option<Bandwidth> {
+        self.bandwidth.filter(|_| self.in_use)
+    }
+
+    /// Nothing is known any more.
+    pub(crate) fn reset(&mut self, tally: Tally) {
+        *self = Self { start: tally, ..Self::default() };
+    }
+
+    /// A new interval begins.
+    fn restart(&mut self, tally: Tally) {
+        (self.start, self.rounds) = (tally, 0);
+    }
+
+    /// Takes an acknowledgment, where `cruising` tells that the gains are cycled; `true` if what was found is too old to go by.
+    pub(crate) fn observe(&mut self, turn: Turn, cruising: bool) -> bool {
+        if self.in_use {
+            self.rounds += u32::from(cruising && turn.round_began);
+            let is_old = self.rounds >= ROUNDS_OF_USE;
+            if is_old {
+                self.reset(turn.tally);
+            }
+            return is_old;
+        }
+        // From the first loss on, when the tokens are used up.
+        if !self.sampling {
+            if !turn.losses {
+                return false;
+            }
+            self.restart(turn.tally);
+            self.sampling = true;
+        }
+        if turn.application_limited {
+            self.reset(turn.tally);
+            return false;
+        }
+        self.rounds += u32::from(turn.round_began);
+        if self.rounds > 4 * LEAST_ROUNDS {
+            self.reset(turn.tally);
+        }
+        if self.rounds >= LEAST_ROUNDS && turn.losses {
+            self.end_interval(turn);
+        }
+        false
+    }
+
+    /// An interval ends with a loss, if it has had enough of them.
+    fn end_interval(&mut self, turn: Turn) {
+        let delivered = turn.tally.delivered.wrapping_sub(self.start.delivered);
+        let lost = turn.tally.lost.wrapping_sub(self.start.lost);
+        let time = turn.tally.at.saturating_since(self.start.at);
+        let is_lossy = delivered > 0 && u64::from(lost) * 256 >= LOSSY * u64::from(delivered);
+        if !is_lossy || time < Duration::from_millis(1) {
+            return;
+        }
+        let bandwidth = Bandwidth::of(delivered, time);
+        if let Some(before) = self.bandwidth {
+            let difference = bandwidth.abs_diff(before);
+            let is_same = difference <= before.times(SAME_RATIO)
+                || difference.octets_per_second(turn.octets, UNIT) <= SAME_DIFFERENCE;
+            if is_same {
+                self.bandwidth = Some(bandwidth.midpoint(before));
+                (self.in_use, self.rounds) = (true, 0);
+                return;
+            }
+        }
+        self.bandwidth = Some(bandwidth);
+        self.restart(turn.tally);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of 20 ms each, in which `lost` of 100 are lost: after which the bandwidth in use changed.
+    fn changes(policer: &mut Policer, rounds: std::ops::Range<u32>, lost: u32) -> Vec<u32> {
+        let turn = |round: u32| Turn {
+            tally: Tally {
+                at: Time::from_millis(u64::from(20 * round)),
+                delivered: (100 - lost) * round,
+                lost: lost * round,
+            },
+            losses: lost > 0,
+            application_limited: false,
+            round_began: true,
+            octets: 1448,
+        };
+        let mut changes = Vec::new();
+        for round in rounds {
+            let before = policer.bandwidth();
+            let is_old = policer.observe(turn(round), true);
+            assert_eq!(is_old, before.is_some() && policer.bandwidth().is_none());
+            if before != policer.bandwidth() {
+                changes.push(round);
+            }
+        }
+        changes
+    }
+
+    #[test]
+    fn two_lossy_intervals_at_one_rate_are_a_policer_and_its_rate_is_used_for_48_rounds() {
+        // tcp_bbr.c: bbr_lt_bw_sampling, bbr_lt_bw_interval_done.
+        let mut policer = Policer::default();
+        assert_eq!(changes(&mut policer, 1..13, 25), [8]);
+        assert_eq!(policer.bandwidth(), Some(Bandwidth::of(75, Duration::from_millis(20))));
+        assert_eq!(changes(&mut policer, 13..61, 0), [8 + 48]);
+    }
+
+    #[test]
+    fn a_path_that_loses_less_than_a_fifth_is_not_policed() {
+        let mut policer = Policer::default();
+        assert!(changes(&mut policer, 1..61, 15).is_empty());
+    }
+}

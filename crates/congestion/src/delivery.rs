@@ -1,0 +1,188 @@
+//! How fast the network delivers, sampled with each acknowledgment: draft-cheng-iccrg-delivery-rate-estimation-00, as
+//! Linux's tcp_rate.c has it.
+
+use hol_base::{Duration, Time};
+
+/// What was known of the connection's deliveries as a segment left: the draft's P, section 3.1.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// What had been delivered in all.
+    delivered: u32,
+    /// When the latest of that was.
+    delivered_at: Time,
+    /// When that had been sent, or what left first of a flight.
+    first_sent: Time,
+    /// The application, not the network, held data back.
+    application_limited: bool,
+}
+
+/// A sample: what was delivered between the departure of a segment and its acknowledgment, section 3.1.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sample {
+    /// What had been delivered when the segment left.
+    pub(crate) prior_delivered: u32,
+    /// And since.
+    pub(crate) delivered: u32,
+    /// In what time: that of sending or that of the acknowledgments, whichever is longer.
+    pub(crate) interval: Duration,
+    pub(crate) application_limited: bool,
+}
+
+/// The connection's deliveries: the draft's C, section 3.1.1. Counts are in units of the congestion window.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Deliveries {
+    delivered: u32,
+    delivered_at: Time,
+    first_sent: Time,
+    /// While no more than this is delivered, samples tell of the application.
+    limited_until: Option<u32>,
+    /// Of the segments that this acknowledgment delivers, the one that left last.
+    latest: Option<Departure>,
+}
+
+impl Deliveries {
+    /// A connection whose handshake has delivered a SYN of one `quantum`.
+    pub(crate) fn begin(now: Time, quantum: u32) -> Self {
+        Self { delivered: quantum, delivered_at: now, first_sent: now, ..Self::default() }
+    }
+
+    /// What was delivered in all.
+    pub(crate) fn delivered(&self) -> u32 {
+        self.delivered
+    }
+
+    /// When the latest of it was.
+    pub(crate) fn delivered_at(&self) -> Time {
+        self.delivered_at
+    }
+
+    /// The application holds data back.
+    pub(crate) fn is_application_limited(&self) -> bool {
+        self.limited_until.is_some()
+    }
+
+    /// A segment leaves; with nothing outstanding the time in which the network was idle does not count. Section 3.2.
+    pub(crate) fn depart(&mut self, now: Time, outstanding: bool) -> Departure {
+        if !outstanding {
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        Departure {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            application_limited: self.limited_until.is_some(),
+        }
+    }
+
+    /// A segment that left at `sent` is delivered; the latest of those of one acknowledgment makes the sample. Section 3.3.
+    pub(crate) fn deliver(&mut self, departure: Departure, sent: Time) {
+        if self.latest.is_none() || sent > self.first_sent {
+            self.first_sent = sent;
+            self.latest = Some(departure);
+        }
+    }
+
+    /// `units` more are delivered, though no sample comes of it.
+    pub(crate) fn count(&mut self, units: u32) {
+        self.delivered = self.delivered.wrapping_add(units);
+    }
+
+    /// The sample of an acknowledgment that delivered `units`, if it is one: not where the peer has forgotten what it had, nor
+    /// from what took less than the least round trip, which is a retransmission taken for its original. Section 3.3.
+    pub(crate) fn sample(&mut self, now: Time, units: u32, reneged: bool, least: Duration) -> Option<Sample> {
+        self.count(units);
+        if self.limited_until.is_some_and(|until| is_beyond(self.delivered, until)) {
+            self.limited_until = None;
+        }
+        if units > 0 {
+            self.delivered_at = now;
+        }
+        let latest = self.latest.take().filter(|_| !reneged)?;
+        let sending = self.first_sent.saturating_since(latest.first_sent);
+        let interval = sending.max(now.saturating_since(latest.delivered_at));
+        (interval >= least && !interval.is_zero()).then_some(Sample {
+            prior_delivered: latest.delivered,
+            delivered: self.delivered.wrapping_sub(latest.delivered),
+            interval,
+            application_limited: latest.application_limited,
+        })
+    }
+
+    /// What is in flight and what was delivered is all that there was to send: samples of it tell of the application.
+    /// Section 3.4.
+    pub(crate) fn limit_by_application(&mut self, in_flight: u32) {
+        self.limited_until = Some(self.delivered.wrapping_add(in_flight));
+    }
+}
+
+/// Counts wrap.
+pub(crate) fn is_beyond(count: u32, other: u32) -> bool {
+    count.wrapping_sub(other) as i32 > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    #[test]
+    fn a_flight_is_sampled_over_the_time_of_its_acknowledgments() {
+        // Section 3.1.3: ten segments at once, acknowledged one each ms after 20 ms.
+        let mut deliveries = Deliveries::begin(MS(0), 1);
+        let flight: Vec<Departure> = (0..10).map(|i| deliveries.depart(MS(100), i > 0)).collect();
+        let mut samples = flight.iter().zip(0..).map(|(departure, i)| {
+            deliveries.deliver(*departure, MS(100));
+            deliveries.sample(MS(120 + i), 1, false, Duration::ZERO).unwrap()
+        });
+        let last = samples.by_ref().last().unwrap();
+        assert_eq!((last.prior_delivered, last.delivered), (1, 10));
+        assert_eq!(last.interval, Duration::from_millis(29));
+    }
+
+    #[test]
+    fn acknowledgments_that_come_together_do_not_make_it_faster_than_it_was_sent() {
+        // Section 3.1.3: the send rate bounds the sample. 10 segments, one each ms, all acknowledged at once.
+        let mut deliveries = Deliveries::begin(MS(0), 1);
+        let early = deliveries.depart(MS(0), false);
+        deliveries.deliver(early, MS(0));
+        deliveries.sample(MS(10), 1, false, Duration::ZERO).unwrap();
+        let flight: Vec<(Departure, u64)> =
+            (11..21).map(|at| (deliveries.depart(MS(at), true), at)).collect();
+        for (departure, at) in &flight {
+            deliveries.deliver(*departure, MS(*at));
+        }
+        let sample = deliveries.sample(MS(25), 10, false, Duration::ZERO).unwrap();
+        assert_eq!(
+            (sample.delivered, sample.interval),
+            (10, Duration::from_millis(20)),
+            "from 0 ms to 20 ms"
+        );
+    }
+
+    #[test]
+    fn what_the_application_held_back_is_marked_until_it_is_delivered() {
+        // Section 3.4.
+        let mut deliveries = Deliveries::begin(MS(0), 1);
+        deliveries.limit_by_application(2);
+        let departure = deliveries.depart(MS(0), false);
+        for (units, limited) in [(2, true), (1, false)] {
+            deliveries.deliver(departure, MS(0));
+            assert!(deliveries.sample(MS(20), units, false, Duration::ZERO).unwrap().application_limited);
+            assert_eq!(deliveries.is_application_limited(), limited);
+        }
+        assert!(!deliveries.depart(MS(21), false).application_limited);
+    }
+
+    #[test]
+    fn a_forgetful_peer_and_a_copy_taken_for_its_original_give_no_sample() {
+        // Section 3.3.
+        let mut deliveries = Deliveries::begin(MS(0), 1);
+        let departure = deliveries.depart(MS(0), false);
+        deliveries.deliver(departure, MS(0));
+        assert_eq!(deliveries.sample(MS(20), 1, true, Duration::ZERO), None);
+        deliveries.deliver(departure, MS(0));
+        assert_eq!(deliveries.sample(MS(20), 1, false, Duration::from_millis(21)), None);
+        assert_eq!(deliveries.delivered(), 3, "it is counted all the same");
+    }
+}

@@ -1,0 +1,43 @@
+//! How fast segments may leave: what a controller says beside the window.
+
+/// The pace of departures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pacing {
+    /// Octets of payload a second.
+    pub rate: u64,
+    /// Segments that leave back to back.
+    pub burst: u32,
+}
+
+/// The longest train that leaves as one: GSO_LEGACY_MAX_SIZE less the largest header, include/linux/netdevice.h.
+const LONGEST_TRAIN: u64 = 65_536 - 1 - 320;
+
+impl Pacing {
+    /// What leaves back to back at `rate`: a ms' worth (sk_pacing_shift is 10), and more where the round trip is short, as
+    /// tcp_tso_autosize has it; `least` segments of `segment` octets at the least.
+    pub(crate) fn new(rate: u64, least_rtt_us: u64, segment: u32, least: u32) -> Self {
+        let allowance = LONGEST_TRAIN.checked_shr((least_rtt_us >> 9).min(64) as u32).unwrap_or(0);
+        let octets = ((rate >> 10) + allowance).min(LONGEST_TRAIN);
+        Self { rate, burst: ((octets / u64::from(segment)) as u32).max(least) }
+    }
+
+    /// The segments of a train as the window is to allow for it.
+    pub(crate) fn train(rate: u64, segment: u32, least: u32) -> u32 {
+        let octets = (rate >> 10).min(LONGEST_TRAIN);
+        ((octets / u64::from(segment)) as u32).clamp(least, 127)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_train_is_a_millisecond_long_and_longer_where_the_round_trip_is_short() {
+        // tcp_tso_autosize: 100 Mbit/s are 12 kB a ms; at 1 ms of round trip there are 16 kB more.
+        assert_eq!(Pacing::new(12_500_000, 40_000, 1448, 2).burst, 8);
+        assert_eq!(Pacing::new(12_500_000, 1000, 1448, 2).burst, 30);
+        assert_eq!(Pacing::new(100_000, 40_000, 1448, 1).burst, 1);
+        assert_eq!(Pacing::train(u64::MAX, 88, 2), 127);
+    }
+}

@@ -1,0 +1,149 @@
+//! Departures at a pace, where the congestion controller has one, by a timer of the connection's own: what Linux does where the
+//! queue is not `fq` (tcp_internal_pacing). Where it has none, this costs a look.
+
+use hol_base::{Duration, Time};
+use hol_congestion::{Acknowledged, Beginning, Recovery};
+
+use crate::Endpoint;
+use crate::ack::News;
+use crate::episode::Phase;
+use crate::send::Push;
+
+/// Segments of a connection that leave as fast as they can. Linux: tcp_update_skb_after_send.
+const UNPACED: u32 = 10;
+
+/// When the next segment may leave.
+#[derive(Debug, Default)]
+pub(crate) struct Pacer {
+    departure: Time,
+    segments: u32,
+}
+
+impl Pacer {
+    /// Data of so many octets leaves at `rate` octets a second; as late as it is, the next may come earlier, by half of its time at
+    /// most. Linux: tcp_update_skb_after_send.
+    fn on_sent(&mut self, now: Time, octets: usize, rate: u64) {
+        let late = now.saturating_since(self.departure);
+        self.departure = self.departure.max(now);
+        self.segments = self.segments.saturating_add(1);
+        if self.segments < UNPACED || rate == 0 {
+            return;
+        }
+        let time = Duration::from_nanos(octets as u64 * 1_000_000_000 / rate);
+        self.departure += time - late.min(time / 2);
+    }
+}
+
+impl Endpoint {
+    /// How many segments may leave now; if none may, a timer runs until one may.
+    #[inline]
+    pub(crate) fn train(&mut self, now: Time, push: Push) -> u32 {
+        match self.cwnd.pacing() {
+            Some(pacing) if push != Push::Probe => self.paced_train(now, pacing.burst),
+            _ => u32::MAX,
+        }
+    }
+
+    fn paced_train(&mut self, now: Time, burst: u32) -> u32 {
+        if self.pacer.departure > now {
+            self.timers.pace(self.pacer.departure);
+            return 0;
+        }
+        // Half a window at most leaves at once. Linux: tcp_cwnd_test.
+        burst.min(self.cwnd.cwnd() / 2 / self.cwnd.quantum()).max(1)
+    }
+
+    /// Data leaves.
+    #[inline]
+    pub(crate) fn charge_pace(&mut self, now: Time, octets: usize) {
+        if let Some(pacing) = self.cwnd.pacing() {
+            self.pacer.on_sent(now, octets, pacing.rate);
+        }
+    }
+
+    /// The next segment may leave. Linux: tcp_tsq_write.
+    pub(crate) fn departure_due(&mut self, now: Time) {
+        if self.board.lost().segments > self.board.resent().segments {
+            self.resend_lost(now);
+        }
+        self.push_pending(now);
+    }
+
+    /// The connection opens.
+    pub(crate) fn begin_pace(&mut self, now: Time) {
+        if self.cwnd.is_rate_based() {
+            self.cwnd.begin(Beginning {
+                now,
+                least_rtt: self.rtt.min(),
+                smoothed_rtt: self.rtt.srtt(),
+                segment: self.agreed.mss(),
+                seed: hol_base::Seed(self.rng.next_u64()),
+            });
+        }
+    }
+
+    /// The application is about to write, and nothing else waits: what was sent so far was all that there was.
+    /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
+    pub(crate) fn look_for_application_limit(&mut self) {
+        let in_flight = self.in_flight();
+        if self.queue.length() < self.agreed.mss() as usize
+            && in_flight < self.cwnd.cwnd()
+            && self.board.lost().segments <= self.board.resent().segments
+        {
+            self.cwnd.limit_by_application(in_flight);
+        }
+    }
+
+    /// Tells a controller by rates what an acknowledgment told.
+    pub(crate) fn report_delivery(&mut self, now: Time, news: &News) {
+        let quantum = self.cwnd.quantum();
+        let recovery = match self.episode.phase() {
+            Phase::Open | Phase::Disorder | Phase::Reduced => Recovery::None,
+            Phase::Recovery => Recovery::Fast,
+            Phase::Loss => Recovery::Timeout,
+        };
+        self.cwnd.on_acknowledged(&Acknowledged {
+            now,
+            delivered: news.delivered,
+            newly_lost: news.newly_lost * quantum,
+            lost: self.board.losses().wrapping_mul(quantum),
+            reneged: news.reneged,
+            runt: news.is_runt(self.snd.una(), self.agreed.mss()),
+            rtt: news.rtt,
+            least_rtt: self.rtt.min(),
+            smoothed_rtt: self.rtt.srtt(),
+            prior_in_flight: news.prior_in_flight,
+            in_flight: self.in_flight(),
+            recovery,
+            departure: self.pacer.departure,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_ten_segments_each_waits_for_the_one_before_it() {
+        let mut pacer = Pacer::default();
+        let now = Time::from_millis(100);
+        for _ in 0..9 {
+            pacer.on_sent(now, 1000, 1_000_000);
+        }
+        assert_eq!(pacer.departure, now);
+        for sent in 1..=3 {
+            pacer.on_sent(now, 1000, 1_000_000);
+            assert_eq!(pacer.departure, now + Duration::from_millis(sent));
+        }
+    }
+
+    #[test]
+    fn who_leaves_late_lets_the_next_leave_earlier() {
+        let mut pacer = Pacer { departure: Time::from_millis(10), segments: 20, ..Pacer::default() };
+        pacer.on_sent(Time::from_millis(10), 1000, 100_000);
+        assert_eq!(pacer.departure, Time::from_millis(20));
+        pacer.on_sent(Time::from_millis(23), 1000, 100_000);
+        assert_eq!(pacer.departure, Time::from_millis(30));
+    }
+}
