@@ -415,7 +415,7 @@ impl Bbr {
     /// The probe ends, if it has lasted long enough.
     fn end_probe(&mut self, now: Time, cwnd: &mut u32) {
         let since = self.least_rtt.little_since;
-        if !since.is_some_and(|since| ticks(now) > ticks(since) + ticks(Time::ZERO + PROBE_RTT)) {
+        if since.is_none_or(|since| ticks(now) <= ticks(since) + ticks(Time::ZERO + PROBE_RTT)) {
             return;
         }
         self.least_rtt.at = now;

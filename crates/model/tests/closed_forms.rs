@@ -71,3 +71,23 @@ fn the_rate_of_reno_falls_with_the_root_of_the_loss() {
         assert!((exponent + 0.5).abs() < 0.15, "{exponent}: {rates:?}");
     }
 }
+
+/// BBR sends at the rate of the bottleneck whatever is lost, as long as it is less than a fifth; CUBIC halves at losses. Cardwell et
+/// al.: BBR, ACM Queue 14(5), 2016, figure 8.
+#[test]
+fn bbr_keeps_the_rate_of_the_bottleneck() {
+    let share = |transport: &str, loss: &str| {
+        let network = format!("delay = '20ms'\nrate = '20Mbit'\nqueue = '2000p'\nup = {{ loss = '{loss}' }}");
+        let asked = scenario(transport, &network, "kind = 'bulk'\nsize = '1448B'", 20_000);
+        let mut timed = Timed::default();
+        follow(&asked, Seed(1), None, &mut timed).unwrap();
+        let span = timed.0.transfer().expect("it is delivered").span().as_secs_f64();
+        20_000.0 * 1448.0 * 8.0 / span / 20e6
+    };
+    for loss in ["0%", "1%", "5%"] {
+        let share = share("tcp:cc=bbr", loss);
+        assert!((0.85..1.0).contains(&share), "{loss}: {share} of the rate");
+    }
+    let share = share("tcp", "1%");
+    assert!(share < 0.5, "{share}");
+}

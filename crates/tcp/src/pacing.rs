@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn who_leaves_late_lets_the_next_leave_earlier() {
-        let mut pacer = Pacer { departure: Time::from_millis(10), segments: 20, ..Pacer::default() };
+        let mut pacer = Pacer { departure: Time::from_millis(10), segments: 20 };
         pacer.on_sent(Time::from_millis(10), 1000, 100_000);
         assert_eq!(pacer.departure, Time::from_millis(20));
         pacer.on_sent(Time::from_millis(23), 1000, 100_000);
