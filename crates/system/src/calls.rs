@@ -48,11 +48,11 @@ pub fn receive(socket: &Socket, data: &mut [u8], control: &mut [u8]) -> io::Resu
     header.msg_iov = &raw mut parts;
     header.msg_iovlen = 1;
     header.msg_control = control.as_mut_ptr().cast::<c_void>();
-    header.msg_controllen = control.len();
+    header.msg_controllen = control.len() as _;
     // SAFETY: the header names two slices by their true lengths, and both outlive the call.
     let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
-    Ok(Read { length, control_length: header.msg_controllen, flags: header.msg_flags })
+    Ok(Read { length, control_length: header.msg_controllen as _, flags: header.msg_flags })
 }
 
 /// Branches an association off a one-to-many socket of SCTP, to a socket of its own that does not block. RFC 6458 section 9.2.

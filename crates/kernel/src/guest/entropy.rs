@@ -35,8 +35,8 @@ pub(super) fn inject(seed: Seed) -> Result<(), Trouble> {
     #[expect(unsafe_code, reason = "these requests have no safe wrapper")]
     // SAFETY: the first request reads a `rand_pool_info` with as many octets as it says; the second takes nothing.
     let done = unsafe {
-        ioctl(random.as_raw_fd(), RNDADDENTROPY, &raw const pool) == 0
-            && ioctl(random.as_raw_fd(), RNDRESEEDCRNG) == 0
+        ioctl(random.as_raw_fd(), RNDADDENTROPY as _, &raw const pool) == 0
+            && ioctl(random.as_raw_fd(), RNDRESEEDCRNG as _) == 0
     };
     if done {
         Ok(())

@@ -57,7 +57,7 @@ impl Door for Qemu {
         let device = File::open(ROOT_DEVICE).map_err(|e| format!("{ROOT_DEVICE}: {e}"))?;
         #[expect(unsafe_code, reason = "this request has no safe wrapper")]
         // SAFETY: it takes no argument.
-        let flushed = unsafe { ioctl(device.as_raw_fd(), BLKFLSBUF, 0) };
+        let flushed = unsafe { ioctl(device.as_raw_fd(), BLKFLSBUF as _, 0) };
         if flushed == 0 {
             return Ok(ROOT_DEVICE);
         }
