@@ -318,3 +318,19 @@ fn a_protected_address_is_reached_by_its_interface_alone() {
     let (code, complaint) = ask(Middlebox, "127.0.0.1");
     assert!(code == 3 && complaint.contains("--tls FILE"), "{complaint}");
 }
+
+/// What a killed middlebox has left drops all; `clear` takes it away, and leaves what others have in the packet filter.
+#[test]
+fn what_a_middlebox_has_left_is_cleared_and_nothing_of_others() {
+    let Some(mut firewall) = Firewall::start("filter = 'nftables'") else { return };
+    firewall.middlebox.take().expect("it serves").kill();
+    firewall.world.nft("add table inet theirs");
+    let (inside, outside) =
+        (firewall.world.udp(Inside, "10.1.0.2:5004"), firewall.world.udp(Outside, "10.2.0.2:6000"));
+    assert_eq!(arrives(&outside, "10.1.0.2:5004", &inside), None, "all is dropped");
+    for _ in 0..2 {
+        firewall.hol("clear --config settings.toml");
+        assert_eq!(arrives(&outside, "10.1.0.2:5004", &inside).as_deref(), Some("10.2.0.2:6000"));
+    }
+    assert!(firewall.world.listing().contains("theirs"));
+}
