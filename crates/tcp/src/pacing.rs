@@ -21,7 +21,7 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// Data of so many octets leaves at `rate` octets a second; as late as it is, the next may come earlier, by half of its time at
-    /// most. Linux: tcp_update_skb_after_send.
+    /// most. Linux: tcp_update_skb_after_send, which reckons with a train at a time; this does with a segment.
     fn on_sent(&mut self, now: Time, octets: usize, rate: u64) {
         let late = now.saturating_since(self.departure);
         self.departure = self.departure.max(now);
