@@ -2,6 +2,7 @@
 
 mod bbr;
 mod cubic;
+mod dctcp;
 mod delivery;
 mod hystart;
 mod pacing;

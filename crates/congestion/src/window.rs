@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::bbr::{Acknowledged, Bbr, Beginning};
 use crate::cubic::Cubic;
+use crate::dctcp::Dctcp;
 use crate::delivery::Departure;
 use crate::hystart::{Hystart, Round};
 use crate::pacing::Pacing;
@@ -20,6 +21,8 @@ pub enum Algorithm {
     Cubic,
     /// By bandwidth and round trip, with a pace: version 1, as Linux has it.
     Bbr,
+    /// By the share of packets that are marked (ECN): RFC 8257, as Linux has it.
+    Dctcp,
 }
 
 /// The state of an algorithm.
@@ -28,6 +31,7 @@ enum Control {
     Reno,
     Cubic(Cubic),
     Bbr(Box<Bbr>),
+    Dctcp(Dctcp),
 }
 
 /// cwnd and ssthresh, in units: segments if the quantum is 1, octets if it is the SMSS.
@@ -51,6 +55,7 @@ impl CongestionWindow {
             Algorithm::Reno => Control::Reno,
             Algorithm::Cubic => Control::Cubic(Cubic::default()),
             Algorithm::Bbr => Control::Bbr(Box::new(Bbr::new(quantum))),
+            Algorithm::Dctcp => Control::Dctcp(Dctcp::new()),
         };
         let hystart = (hystart && algorithm == Algorithm::Cubic).then(Hystart::default);
         Self { cwnd: initial, ssthresh: Self::INFINITE, quantum, credit: Credit::default(), control, hystart }
@@ -88,7 +93,7 @@ impl CongestionWindow {
             }
         }
         let price = match &mut self.control {
-            Control::Reno => self.cwnd,
+            Control::Reno | Control::Dctcp(_) => self.cwnd,
             Control::Bbr(_) => return,
             Control::Cubic(cubic) => {
                 cubic.price(now, self.cwnd / self.quantum, acked / self.quantum) * self.quantum
@@ -120,8 +125,24 @@ impl CongestionWindow {
             Control::Reno => reno::ssthresh(in_use, self.quantum),
             Control::Cubic(cubic) => cubic.ssthresh(in_use / self.quantum) * self.quantum,
             Control::Bbr(bbr) => return bbr.on_congestion(self.cwnd),
+            Control::Dctcp(dctcp) => dctcp.ssthresh(self.cwnd, self.quantum),
         };
         self.credit.clear();
+    }
+
+    /// The congestion is a loss, which tells a controller by marks more than they do. RFC 8257 section 3.4.
+    pub fn on_loss(&mut self) {
+        if matches!(self.control, Control::Dctcp(_)) {
+            self.ssthresh = reno::ssthresh(self.cwnd, self.quantum);
+        }
+    }
+
+    /// `units` are delivered, with an echo of marks or without; SND.UNA and SND.NXT are so.
+    #[inline]
+    pub fn on_delivered(&mut self, units: u32, echoed: bool, progress: (u32, u32)) {
+        if let Control::Dctcp(dctcp) = &mut self.control {
+            dctcp.on_delivered(units, echoed, progress);
+        }
     }
 
     /// A retransmission timeout: `loss_window` units may leave (RFC 5681 section 3.1); `losses` segments were ever taken for
@@ -130,7 +151,7 @@ impl CongestionWindow {
         self.set_cwnd(loss_window);
         self.credit.clear();
         match &mut self.control {
-            Control::Reno => {}
+            Control::Reno | Control::Dctcp(_) => {}
             Control::Cubic(cubic) => cubic.on_timeout(),
             Control::Bbr(bbr) => bbr.on_timeout(losses.wrapping_mul(self.quantum)),
         }
@@ -142,7 +163,7 @@ impl CongestionWindow {
     /// The first segment after `idle` without any in flight.
     pub fn on_idle(&mut self, idle: Duration, now: Time) {
         match &mut self.control {
-            Control::Reno => {}
+            Control::Reno | Control::Dctcp(_) => {}
             Control::Cubic(cubic) => cubic.on_idle(idle, now),
             Control::Bbr(bbr) => bbr.on_restart(now, &mut self.cwnd),
         }
@@ -153,7 +174,7 @@ impl CongestionWindow {
         self.ssthresh = self.ssthresh.max(ssthresh);
         match &mut self.control {
             Control::Bbr(bbr) => bbr.on_undo(losses.wrapping_mul(self.quantum)),
-            Control::Reno | Control::Cubic(_) => self.set_cwnd(self.cwnd.max(cwnd)),
+            Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => self.set_cwnd(self.cwnd.max(cwnd)),
         }
     }
 
@@ -179,7 +200,7 @@ impl CongestionWindow {
     pub fn pacing(&self) -> Option<Pacing> {
         match &self.control {
             Control::Bbr(bbr) => Some(bbr.pacing()),
-            Control::Reno | Control::Cubic(_) => None,
+            Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => None,
         }
     }
 
@@ -195,7 +216,7 @@ impl CongestionWindow {
     pub fn depart(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
         match &mut self.control {
             Control::Bbr(bbr) => Some(Box::new(bbr.deliveries.depart(now, outstanding))),
-            Control::Reno | Control::Cubic(_) => None,
+            Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => None,
         }
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Early {
     pub(crate) weight_log: u8,
     /// The probability as the average comes to `max`.
     pub(crate) drop: Ratio,
+    /// Marked instead of dropped.
+    pub(crate) ecn: bool,
     pub(crate) damping: Damping,
 }
 
@@ -64,7 +66,7 @@ impl Early {
         }
         let transmission = settings.rate.serialization(spec.packet.0, 0).0;
         let damping = Damping::of(transmission.as_secs_f64() * 1e6 / nearest);
-        Ok(Self { min: min as u32, max: max as u32, weight_log, drop: spec.drop, damping })
+        Ok(Self { min: min as u32, max: max as u32, weight_log, drop: spec.drop, ecn: spec.ecn, damping })
     }
 }
 

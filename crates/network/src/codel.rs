@@ -1,8 +1,9 @@
-//! CoDel: drops by how long packets have waited, not by how many wait. RFC 8289.
+//! CoDel: drops or marks by how long packets have waited, not by how many wait. RFC 8289.
 
 use std::collections::VecDeque;
 
 use hol_base::{Duration, Time};
+use hol_wire::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +17,22 @@ pub struct CodelSpec {
     pub target: Duration,
     /// Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
     pub interval: Duration,
+    /// Whose endpoints speak ECN is marked instead of dropped. Default no, as `tc` has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
+    /// Whoever waits longer than this is marked, whatever else happens, if its endpoints speak ECN: for DCTCP. Default nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Duration>,
 }
 
 impl Default for CodelSpec {
     fn default() -> Self {
-        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100) }
+        Self {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            ecn: false,
+            ce_threshold: None,
+        }
     }
 }
 
@@ -41,6 +53,12 @@ pub(crate) struct Waiting {
     pub(crate) crossing: Crossing,
 }
 
+impl Waiting {
+    fn mark(&mut self) -> bool {
+        self.crossing.packet.ecn.mark()
+    }
+}
+
 /// What stands first in a queue as it is taken out, and the octets that are left behind it.
 pub(crate) type Taken = Option<(Waiting, u64)>;
 
@@ -56,6 +74,7 @@ pub(crate) struct Codel {
     drop_next: Time,
     count: u32,
     last_count: u32,
+    marked: u64,
 }
 
 impl Codel {
@@ -68,6 +87,7 @@ impl Codel {
             drop_next: Time::ZERO,
             count: 0,
             last_count: 0,
+            marked: 0,
         }
     }
 
@@ -76,7 +96,13 @@ impl Codel {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// The packet to transmit now, after those that are dropped before it. RFC 8289, 5.6.
+    /// Packets that were marked instead of dropped, or above the threshold.
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked
+    }
+
+    /// The packet to transmit now, after those that are dropped before it. RFC 8289, 5.6; a mark is in the place of a drop as
+    /// Linux has it: one each time, for the packet leaves.
     pub(crate) fn next(
         &mut self,
         now: Time,
@@ -93,6 +119,10 @@ impl Codel {
             self.dropping = is_late;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
+                if self.marks(&mut first) {
+                    self.drop_next = self.after(self.drop_next);
+                    break;
+                }
                 replace(&mut first);
                 self.dropping = self.is_late(now, &first);
                 if self.dropping {
@@ -100,12 +130,31 @@ impl Codel {
                 }
             }
         } else if is_late {
-            replace(&mut first);
-            // Whether the next one is late, too, changes nothing now, but is to be known later.
-            self.is_late(now, &first);
+            if !self.marks(&mut first) {
+                replace(&mut first);
+                // Whether the next one is late, too, changes nothing now, but is to be known later.
+                self.is_late(now, &first);
+            }
             self.begin(now);
         }
+        self.mark_above_threshold(now, &mut first);
         first.map(|(waiting, _)| waiting.crossing)
+    }
+
+    /// Marks the packet, if that may be instead of a drop.
+    fn marks(&mut self, first: &mut Taken) -> bool {
+        let marked = self.spec.ecn && first.as_mut().is_some_and(|(waiting, _)| waiting.mark());
+        self.marked += u64::from(marked);
+        marked
+    }
+
+    /// Linux: `ce_threshold`.
+    fn mark_above_threshold(&mut self, now: Time, first: &mut Taken) {
+        let (Some(threshold), Some((waiting, _))) = (self.spec.ce_threshold, first) else { return };
+        let is_marked = waiting.crossing.packet.ecn == Ecn::Congested;
+        if now.since(waiting.since) > threshold && waiting.mark() {
+            self.marked += u64::from(!is_marked);
+        }
     }
 
     /// Begins to drop: at the pace at which it ended, if that was not long ago.
@@ -157,6 +206,10 @@ impl CodelQueue {
     /// `overhead`: octets of each packet beyond IP; `enough`: those of the longest packet.
     pub(crate) fn new(spec: CodelSpec, overhead: u64, enough: u64) -> Self {
         Self { codel: Codel::new(spec, enough), waiting: VecDeque::new(), octets: 0, overhead }
+    }
+
+    pub(crate) fn marked(&self) -> u64 {
+        self.codel.marked
     }
 
     pub(crate) fn waiting(&self) -> (u64, u64) {
@@ -268,10 +321,55 @@ mod tests {
     }
 
     #[test]
+    fn rfc8289_5_6_ecn_marks_where_it_would_drop_and_only_who_is_capable() {
+        let spec = CodelSpec { ecn: true, ..CodelSpec::default() };
+        let outcome = |ecn: Ecn| {
+            let mut codel = Codel::new(spec, 1514);
+            let (mut marked, mut dropped) = (Vec::new(), Vec::new());
+            for at in 1000..3000 {
+                let since = Time::from_nanos((at - 20) * MS);
+                let take = || {
+                    let mut crossing = crossing();
+                    crossing.packet.ecn = ecn;
+                    Some((Waiting { since, crossing }, 100_000))
+                };
+                let leaves = codel.next(Time::from_nanos(at * MS), take, |_| dropped.push(at));
+                if leaves.is_some_and(|crossing| crossing.packet.ecn == Ecn::Congested) {
+                    marked.push(at);
+                }
+            }
+            assert_eq!(codel.marked(), marked.len() as u64);
+            (marked, dropped)
+        };
+        let dropped = outcome(Ecn::NotCapable).1;
+        assert_eq!(outcome(Ecn::Capable), (dropped.clone(), vec![]), "at the times of the drops");
+        assert_eq!(dropped, drops(&mut codel(), 1000..3000, 20, 100_000));
+    }
+
+    #[test]
+    fn above_the_threshold_whoever_is_capable_is_marked() {
+        let ce_threshold = Some(Duration::from_millis(2));
+        let mut codel = Codel::new(CodelSpec { ce_threshold, ..CodelSpec::default() }, 1514);
+        let mut leaves = |wait: u64, ecn: Ecn| {
+            let mut crossing = crossing();
+            crossing.packet.ecn = ecn;
+            let waiting = Waiting { since: Time::from_nanos((10 - wait) * MS), crossing };
+            let mut waiting = Some((waiting, 100_000));
+            let first =
+                codel.next(Time::from_nanos(10 * MS), || waiting.take(), |_| panic!("nobody is dropped"));
+            first.expect("a packet").packet.ecn
+        };
+        assert_eq!(leaves(2, Ecn::Capable), Ecn::Capable);
+        assert_eq!(leaves(3, Ecn::Capable), Ecn::Congested);
+        assert_eq!(leaves(3, Ecn::NotCapable), Ecn::NotCapable);
+        assert_eq!(codel.marked(), 1);
+    }
+
+    #[test]
     fn contradictions_are_named() {
         let millis = Duration::from_millis;
         assert!(CodelSpec { target: Duration::ZERO, ..CodelSpec::default() }.problem().is_some());
-        assert!(CodelSpec { target: millis(100), interval: millis(100) }.problem().is_some());
+        assert!(CodelSpec { target: millis(100), ..CodelSpec::default() }.problem().is_some());
         assert_eq!(CodelSpec::default().problem(), None);
     }
 }

@@ -20,14 +20,20 @@ pub struct FairSpec {
     pub interval: Duration,
     /// Octets that a flow sends in its turn, those beyond IP with them. Default 1514.
     pub quantum: ByteCount,
+    /// Whose endpoints speak ECN is marked instead of dropped. Default yes, as `tc` has it.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub ecn: bool,
+    /// Whoever waits longer than this is marked, whatever else happens, if its endpoints speak ECN: for DCTCP. Default nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Duration>,
     /// Queues; flows are spread over them by a hash of their addresses and ports. Default 1024.
     pub flows: u32,
 }
 
 impl Default for FairSpec {
     fn default() -> Self {
-        let CodelSpec { target, interval } = CodelSpec::default();
-        Self { target, interval, quantum: ByteCount(1514), flows: 1024 }
+        let CodelSpec { target, interval, ce_threshold, .. } = CodelSpec::default();
+        Self { target, interval, quantum: ByteCount(1514), ecn: true, ce_threshold, flows: 1024 }
     }
 }
 
@@ -48,7 +54,8 @@ impl FairSpec {
     }
 
     const fn codel(self) -> CodelSpec {
-        CodelSpec { target: self.target, interval: self.interval }
+        let Self { target, interval, ecn, ce_threshold, .. } = self;
+        CodelSpec { target, interval, ecn, ce_threshold }
     }
 }
 
@@ -106,6 +113,10 @@ impl FairQueue {
             packets: 0,
             octets: 0,
         }
+    }
+
+    pub(crate) fn marked(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.codel.marked()).sum()
     }
 
     pub(crate) fn waiting(&self) -> (u64, u64) {

@@ -137,6 +137,11 @@ impl Line {
         self.silent_until = until;
     }
 
+    /// Packets that its queue marked with congestion.
+    pub(crate) fn marked(&self) -> u64 {
+        self.queue.marked() + self.red.as_ref().map_or(0, Red::marked)
+    }
+
     /// Whether a packet waits that may be transmitted now.
     pub(crate) fn is_due(&self, now: Time) -> bool {
         !self.queue.is_empty() && self.free_at() <= now
@@ -144,12 +149,12 @@ impl Line {
 
     /// A node hands over a packet; what was due before has been started.
     #[inline]
-    pub(crate) fn offer(&mut self, now: Time, crossing: Crossing, observer: &mut Observer<'_>) {
+    pub(crate) fn offer(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
         if !self.up {
             observer.lose(now, &crossing, Fate::LinkDown);
         } else if crossing.length() > self.mtu {
             observer.lose(now, &crossing, Fate::TooLong);
-        } else if self.is_dropped_early(now) {
+        } else if self.is_dropped_early(now, &mut crossing.packet) {
             observer.lose(now, &crossing, Fate::DroppedEarly);
         } else if self.free_at() > now {
             let lose = |crossing, fate| observer.lose(now, &crossing, fate);
@@ -224,11 +229,11 @@ impl Line {
     }
 
     #[inline]
-    fn is_dropped_early(&mut self, now: Time) -> bool {
+    fn is_dropped_early(&mut self, now: Time, packet: &mut Packet) -> bool {
         let Some(red) = &mut self.red else { return false };
         let idle = now.saturating_since(self.transmitter.free_at().max(self.silent_until));
         let (packets, octets) = self.queue.waiting();
-        red.strikes(packets, octets, idle, self.transmitter.rate())
+        red.strikes(packets, octets, idle, self.transmitter.rate()) && !red.marks(packet)
     }
 
     #[inline]

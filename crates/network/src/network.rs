@@ -82,6 +82,11 @@ impl<'t> Network<'t> {
         self.observer.drops()
     }
 
+    /// How often a queue marked a packet with congestion instead of dropping it. RFC 3168 section 5.
+    pub fn marked(&self) -> u64 {
+        self.lines.iter().map(Line::marked).sum()
+    }
+
     /// `node` sends a packet.
     #[inline]
     pub fn send(&mut self, now: Time, node: NodeId, packet: Packet) {

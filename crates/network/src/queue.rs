@@ -76,6 +76,15 @@ impl Queue {
         }
     }
 
+    /// Packets that the discipline marked.
+    pub(crate) fn marked(&self) -> u64 {
+        match &self.order {
+            Order::Fifo(_) => 0,
+            Order::Codel(queue) => queue.marked(),
+            Order::Fair(queue) => queue.marked(),
+        }
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.packets == 0

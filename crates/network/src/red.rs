@@ -1,6 +1,7 @@
 //! Random early detection: a queue that drops before it is full (Floyd and Jacobson 1993).
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio, Rng, Seed};
+use hol_wire::Packet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,9 @@ pub struct RedSpec {
     /// A typical packet: the average of an idle line decays by one step in its transmission time (ns-2:
     /// `mean_pktsize_`). Default 500 octets.
     pub packet: ByteCount,
+    /// Whose endpoints speak ECN is marked instead of dropped, from `max` on too (ns-2: `setbit_`; Linux: `ecn`). Default no.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
 }
 
 impl Default for RedSpec {
@@ -35,6 +39,7 @@ impl Default for RedSpec {
             drop: Ratio::new(0.1).expect("a probability"),
             gentle: false,
             packet: ByteCount(500),
+            ecn: false,
         }
     }
 }
@@ -73,6 +78,7 @@ pub(crate) struct Red {
     average: f64,
     /// Packets let in since the last one that was dropped while the average was between the thresholds.
     since_drop: u32,
+    marked: u64,
     rng: Rng,
 }
 
@@ -81,7 +87,7 @@ impl Red {
         let Discipline::Red(spec) = discipline else { return None };
         let (min, max) = spec.thresholds().expect("checked with the topology");
         let (min, max) = (min as f64, max as f64);
-        Some(Self { spec, min, max, average: 0.0, since_drop: 0, rng: seed.rng() })
+        Some(Self { spec, min, max, average: 0.0, since_drop: 0, marked: 0, rng: seed.rng() })
     }
 
     /// Whether a packet is dropped that finds `packets` of together `octets` waiting, on a line of `rate` that
@@ -107,6 +113,17 @@ impl Red {
         dropped
     }
 
+    /// Whether a packet that is struck may stay, with a mark. RFC 3168 section 7.
+    pub(crate) fn marks(&mut self, packet: &mut Packet) -> bool {
+        let marked = self.spec.ecn && packet.ecn.mark();
+        self.marked += u64::from(marked);
+        marked
+    }
+
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked
+    }
+
     /// The share of packets to drop at the present average.
     fn probability(&self) -> f64 {
         let Self { min, max, average, .. } = *self;
@@ -125,6 +142,8 @@ impl Red {
 
 #[cfg(test)]
 mod tests {
+    use hol_wire::{Address, Ecn, udp};
+
     use super::*;
 
     fn red(spec: RedSpec) -> Red {
@@ -171,6 +190,22 @@ mod tests {
         let before = red.average;
         red.strikes(0, 0, Duration::from_secs(10), rate);
         assert!((red.average - before * 0.998_f64.powi(1001)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rfc3168_7_who_is_capable_is_marked_instead_and_the_others_are_not() {
+        let datagram = udp::Datagram {
+            source_port: 1,
+            destination_port: 2,
+            payload: Default::default(),
+            stamp: Default::default(),
+        };
+        let plain = Packet::new(Address::new(10, 0, 1, 1), Address::new(10, 0, 1, 2), datagram);
+        let capable = || Packet { ecn: Ecn::Capable, ..plain.clone() };
+        let mut with = red(RedSpec { ecn: true, ..RedSpec::default() });
+        assert!(with.marks(&mut capable()) && !with.marks(&mut plain.clone()));
+        assert_eq!(with.marked(), 1);
+        assert!(!red(RedSpec::default()).marks(&mut capable()), "unless it is told to");
     }
 
     #[test]

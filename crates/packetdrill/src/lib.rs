@@ -5,6 +5,7 @@
 //! them. Each protocol says in a file of its own how its packets are written.
 
 mod call;
+mod ecn;
 mod mistake;
 mod player;
 mod protocol;

@@ -9,6 +9,7 @@ use hol_wire::Packet;
 
 use crate::Mistake;
 use crate::call::{Call, Outcome};
+use crate::ecn;
 use crate::protocol::{self, Protocol};
 use crate::script::{Act, Script, Step};
 use crate::words::{Words, number};
@@ -81,8 +82,9 @@ impl<'a> Player<'a> {
         match &step.act {
             Act::Call(call) => self.call(call),
             Act::Arrives(line) => {
+                let (ecn, line) = ecn::split(line)?;
                 let packet = self.protocol()?.packet(line)?;
-                self.input(Input::Packet(packet))
+                self.input(Input::Packet(Packet { ecn: ecn.unwrap_or_default(), ..packet }))
             }
             Act::Assert(assertion) => self.assert(assertion),
             Act::Silence | Act::Leaves(_) => Ok(()),
@@ -156,6 +158,10 @@ impl<'a> Player<'a> {
         let Some((at, packet)) = self.sent.pop_front() else {
             return Err(format!("expected > {line}\n    until {}, but nothing left", seconds(latest)));
         };
+        let (wanted, line) = ecn::split(line)?;
+        if wanted.is_some_and(|ecn| ecn != packet.ecn) {
+            return Err(format!("expected > {line}\n    but it left as {}", ecn::name(packet.ecn)));
+        }
         if let Some(got) = self.protocol()?.differs(line, &packet)? {
             return Err(format!("expected > {line}\n    but got > {got} at {}", seconds(at)));
         }

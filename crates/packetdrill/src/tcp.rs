@@ -75,10 +75,12 @@ fn flags(word: &str) -> Result<Flags, String> {
                 'R' => Flags::RST,
                 'P' => Flags::PSH,
                 '.' => Flags::ACK,
+                'E' => Flags::ECE,
+                'W' => Flags::CWR,
                 '-' => Flags::default(),
                 _ => {
                     return Err(format!(
-                        "{word:?} are no flags; write some of S, F, R, P and \".\", or \"-\" for none"
+                        "{word:?} are no flags; write some of S, F, R, P, E, W and \".\", or \"-\" for none"
                     ));
                 }
             })
@@ -294,8 +296,15 @@ fn print(line: &Line) -> String {
 }
 
 fn letters(flags: Flags) -> String {
-    let order =
-        [(Flags::SYN, 'S'), (Flags::FIN, 'F'), (Flags::RST, 'R'), (Flags::PSH, 'P'), (Flags::ACK, '.')];
+    let order = [
+        (Flags::SYN, 'S'),
+        (Flags::FIN, 'F'),
+        (Flags::RST, 'R'),
+        (Flags::PSH, 'P'),
+        (Flags::ECE, 'E'),
+        (Flags::CWR, 'W'),
+        (Flags::ACK, '.'),
+    ];
     let set: String =
         order.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, letter)| letter).collect();
     if set.is_empty() { "-".to_owned() } else { set }

@@ -31,7 +31,8 @@ impl Origin {
 
 impl Endpoint {
     pub(crate) fn on_packet(&mut self, now: Time, packet: Packet) {
-        let Packet { source, destination, transport: Transport::Sctp(mut sctp), corrupted: false } = packet
+        let Packet { source, destination, transport: Transport::Sctp(mut sctp), ecn: _, corrupted: false } =
+            packet
         else {
             return;
         };

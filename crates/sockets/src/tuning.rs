@@ -89,6 +89,8 @@ const TCP: &[(&str, Means)] = &[
     ("sack_compression_slack", Setting("net/ipv4/tcp_comp_sack_slack_ns", nanoseconds)),
     ("wakeup", Fixed(BUILT_IN)),
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
+    // What Linux does by itself agrees to it, and does not ask for it.
+    ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
     ("congestion_unit", Fixed(BUILT_IN)),
     ("initial_window", Fixed(ROUTE)),
     ("one_segment_per_ack", Fixed(BUILT_IN)),

@@ -25,6 +25,8 @@ pub(crate) struct News {
     pub(crate) resent_acked: bool,
     /// Data that was never retransmitted arrived although recovery had begun.
     pub(crate) original_arrived: bool,
+    /// It echoes a mark: congestion. RFC 3168 section 6.1.2.
+    pub(crate) echoes: bool,
     /// Something is newly reported by SACK.
     pub(crate) data_sacked: bool,
     /// A retransmission was needless (D-SACK).
@@ -69,7 +71,7 @@ impl News {
     }
 
     fn is_dubious(&self) -> bool {
-        self.is_duplicate() || self.data_sacked || self.dsack
+        self.is_duplicate() || self.data_sacked || self.dsack || self.echoes
     }
 }
 
@@ -106,7 +108,12 @@ impl Endpoint {
             // section 3.8.6.
             self.episode.timeouts.reset();
         }
-        if !news.advanced && news.carried_data && segment.options.sack.is_empty() {
+        news.echoes = self.marks.hears_echo(segment);
+        if self.marks.hears_of_reduction(segment.flags) && news.carried_data {
+            // A sender that has reduced its window may wait for this acknowledgment.
+            self.acks.hasten(true);
+        }
+        if !news.advanced && news.carried_data && !news.echoes && segment.options.sack.is_empty() {
             return;
         }
         let prior_highest =
@@ -143,6 +150,7 @@ impl Endpoint {
     /// Recovery, timer, window, in this order; then what recovery lets out.
     fn react(&mut self, now: Time, ack: SeqNum, news: &mut News) {
         self.widen_reordering_window(news);
+        self.count_marks(news);
         self.probe_acknowledged(ack, news);
         let mut resend = Resend::Nothing;
         let lost = self.board.losses();

@@ -102,8 +102,8 @@ impl Acknowledging {
         self.delay.is_none()
     }
 
-    fn go_quick(&mut self, window: u32) {
-        let segments = (window / (2 * self.segment_size)).max(2).min(self.quick_segments);
+    fn go_quick(&mut self, window: u32, most: u32) {
+        let segments = (window / (2 * self.segment_size)).max(2).min(most);
         self.quick = self.quick.max(segments);
     }
 
@@ -129,7 +129,17 @@ impl Acknowledging {
 
     /// Something came that the peer should hear of soon: a duplicate, or data outside the window.
     pub(crate) fn on_anomaly(&mut self, window: u32) {
-        self.go_quick(window);
+        self.go_quick(window, self.quick_segments);
+        self.end_interaction();
+    }
+
+    /// Data came with a mark: a sender whose window is small waits for every acknowledgment.
+    pub(crate) fn on_mark(&mut self, window: u32) {
+        self.go_quick(window, self.quick_segments.min(2));
+        self.end_interaction();
+    }
+
+    fn end_interaction(&mut self) {
         self.replies = 0;
         self.delay = Some(self.min);
     }
@@ -140,7 +150,7 @@ impl Acknowledging {
         let gap = now.saturating_since(self.last_received);
         self.last_received = now;
         let Some(delay) = self.delay else {
-            self.go_quick(window);
+            self.go_quick(window, self.quick_segments);
             self.delay = Some(self.min);
             return;
         };
@@ -150,7 +160,7 @@ impl Acknowledging {
             self.delay = Some((delay / 2 + gap).min(rto).min(self.max));
         } else if gap > rto {
             // The peer should have restarted its window: let it grow quickly.
-            self.go_quick(window);
+            self.go_quick(window, self.quick_segments);
         }
     }
 

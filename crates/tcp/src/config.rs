@@ -57,6 +57,8 @@ pub struct Config {
     pub initial_window: u32,
     /// An acknowledgment opens the window by one segment at most. RFC 5681 section 3.1.
     pub one_segment_per_ack: bool,
+    /// Offer ECN: data may be marked instead of dropped. RFC 3168. `congestion = "dctcp"` offers it by itself.
+    pub ecn: bool,
     /// Leave the first slow start when the delay grows or the ACK train is as long as the path. CUBIC only.
     pub hystart: bool,
     /// Let a window that is not used neither grow nor stay. RFC 2861, RFC 7661.

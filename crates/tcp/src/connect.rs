@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use hol_base::Time;
+use hol_congestion::Algorithm;
 use hol_transport::Event;
-use hol_wire::Address;
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
+use hol_wire::{Address, Ecn};
 
+use crate::ecn::Marks;
 use crate::endpoint::initial_window;
 use crate::episode::Episode;
 use crate::nagle::SmallSegments;
@@ -56,7 +58,7 @@ impl Endpoint {
         }
         self.machine.open();
         self.choose_sequence_number();
-        self.send_syn(now, Flags::SYN);
+        self.send_syn(now, self.marks.in_syn(Flags::SYN));
     }
 
     /// The initial sequence number is random. RFC 9293 section 3.4.1. Zero is kept for "never opened".
@@ -96,6 +98,7 @@ impl Endpoint {
         let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
         let mss = agreed - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 };
         self.agreed = Agreed { mss, sack: self.config.sack && *sack_permitted };
+        self.marks.negotiate(syn.flags);
         self.snd.on_syn(syn, scale);
         self.rcv.on_syn(syn.seq, scale.map(|_| self.config.window_scale));
     }
@@ -112,7 +115,7 @@ impl Endpoint {
             self.machine.syn_received();
             self.choose_sequence_number();
             self.negotiate(segment);
-            self.send_syn(now, Flags::SYN | Flags::ACK);
+            self.send_syn(now, self.marks.in_syn(Flags::SYN | Flags::ACK));
         }
     }
 
@@ -143,7 +146,7 @@ impl Endpoint {
         } else {
             // Simultaneous open. RFC 9293 section 3.5, figure 7.
             self.machine.syn_received();
-            self.send_syn(now, Flags::SYN | Flags::ACK);
+            self.send_syn(now, self.marks.in_syn(Flags::SYN | Flags::ACK));
         }
     }
 
@@ -168,6 +171,7 @@ impl Endpoint {
         self.board = Scoreboard::default();
         self.episode = Episode::new(&self.config);
         self.rtt = Rtt::new(&self.config);
+        self.marks = Marks::new(&self.config);
     }
 
     /// The handshake is complete.
@@ -175,7 +179,12 @@ impl Endpoint {
         self.machine.establish();
         let retransmissions = self.episode.timeouts.in_a_row();
         self.episode = Episode::new(&self.config);
-        self.cwnd = initial_window(&self.config, self.agreed.mss());
+        // Without marks DCTCP is blind. RFC 8257 section 3.1.
+        let algorithm = match self.config.congestion {
+            Algorithm::Dctcp if !self.marks.are_agreed() => Algorithm::Reno,
+            algorithm => algorithm,
+        };
+        self.cwnd = initial_window(&self.config, algorithm, self.agreed.mss());
         if retransmissions > 1 {
             // RFC 5681 section 3.1: a lost SYN tells of congestion; one loss is pardoned (RFC 6928 section 2).
             self.cwnd.set_cwnd(self.cwnd.quantum());
@@ -193,7 +202,7 @@ impl Endpoint {
     pub(crate) fn reject(&mut self, source: Address, segment: &Segment) {
         let Some(reset) = reset_for(segment) else { return };
         let known = self.remote.replace((source, segment.source_port));
-        self.put_out(|_, _| reset);
+        self.put_out(Ecn::NotCapable, |_, _| reset);
         self.remote = known;
     }
 }

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hol_base::{Duration, Rng, Time};
-use hol_congestion::CongestionWindow;
+use hol_congestion::{Algorithm, CongestionWindow};
 use hol_transport::{Command, Event, Input, Output, Reader, Statistics};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
 use crate::connect::Agreed;
+use crate::ecn::Marks;
 use crate::episode::Episode;
 use crate::nagle::SmallSegments;
 use crate::pacing::Pacer;
@@ -38,6 +39,7 @@ pub struct Endpoint {
     pub(crate) machine: StateMachine,
     pub(crate) rng: Rng,
     pub(crate) agreed: Agreed,
+    pub(crate) marks: Marks,
     pub(crate) queue: SendQueue,
     pub(crate) small: SmallSegments,
     pub(crate) snd: SendSequence,
@@ -92,6 +94,7 @@ impl Endpoint {
             remote,
             machine: StateMachine::new(state),
             agreed: Agreed::new(&config),
+            marks: Marks::new(&config),
             queue: SendQueue::default(),
             small: SmallSegments::default(),
             snd: SendSequence::default(),
@@ -101,7 +104,7 @@ impl Endpoint {
             challenges: Challenges::default(),
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),
-            cwnd: initial_window(&config, config.mss.into()),
+            cwnd: initial_window(&config, config.congestion, config.mss.into()),
             usage: Usage::default(),
             pacer: Pacer::default(),
             episode: Episode::new(&config),
@@ -204,12 +207,12 @@ impl Endpoint {
 }
 
 /// The window of a connection that has just opened.
-pub(crate) fn initial_window(config: &Config, mss: u32) -> CongestionWindow {
+pub(crate) fn initial_window(config: &Config, algorithm: Algorithm, mss: u32) -> CongestionWindow {
     let quantum = match config.congestion_unit {
         CongestionUnit::Packets => 1,
         CongestionUnit::Bytes => mss,
     };
-    CongestionWindow::new(config.congestion, quantum, config.initial_window * quantum, config.hystart)
+    CongestionWindow::new(algorithm, quantum, config.initial_window * quantum, config.hystart)
 }
 
 impl hol_transport::Endpoint for Endpoint {
@@ -221,7 +224,7 @@ impl hol_transport::Endpoint for Endpoint {
             Input::Packet(packet) if packet.corrupted => {}
             Input::Packet(packet) => {
                 if let Transport::Tcp(mut segment) = packet.transport {
-                    self.segment_arrives(now, packet.source, &mut segment);
+                    self.segment_arrives(now, packet.source, packet.ecn, &mut segment);
                 }
             }
         }

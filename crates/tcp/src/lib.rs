@@ -11,6 +11,7 @@ mod compress;
 mod config;
 mod connect;
 mod duplicates;
+mod ecn;
 mod endpoint;
 mod episode;
 mod nagle;

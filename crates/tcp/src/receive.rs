@@ -2,8 +2,8 @@
 
 use hol_base::{Duration, Time};
 use hol_transport::{Event, Passage, Received};
-use hol_wire::Address;
 use hol_wire::tcp::{Flags, SackBlock, Segment};
+use hol_wire::{Address, Ecn};
 
 use crate::acknowledge::Text;
 use crate::reassembly::Piece;
@@ -32,19 +32,19 @@ impl Challenges {
 
 impl Endpoint {
     /// Takes a segment addressed to this endpoint.
-    pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, segment: &mut Segment) {
+    pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &mut Segment) {
         self.statistics.packets_received += 1;
         match self.machine.state() {
             State::Closed => self.reject(source, segment),
             State::Listen => self.listen_arrives(now, source, segment),
             _ if self.remote != Some((source, segment.source_port)) => self.reject(source, segment),
             State::SynSent => self.syn_sent_arrives(now, source, segment),
-            _ => self.synchronized_arrives(now, source, segment),
+            _ => self.synchronized_arrives(now, source, ecn, segment),
         }
     }
 
     /// The steps of RFC 9293 section 3.10.7.4.
-    fn synchronized_arrives(&mut self, now: Time, source: Address, segment: &mut Segment) {
+    fn synchronized_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &mut Segment) {
         let flags = segment.flags;
         let has = |flag| flags.contains(flag);
         self.timestamps.on_segment(segment.options.timestamps);
@@ -78,7 +78,7 @@ impl Endpoint {
             self.acks.owe();
             self.acks.hasten(true);
         } else {
-            self.text_arrives(now, segment);
+            self.text_arrives(now, ecn, segment);
         }
         self.push_pending(now);
         self.acknowledge(now);
@@ -171,7 +171,7 @@ impl Endpoint {
     }
 
     /// The segment's data and FIN. RFC 9293 section 3.10.7.4, seventh and eighth.
-    fn text_arrives(&mut self, now: Time, segment: &mut Segment) {
+    fn text_arrives(&mut self, now: Time, ecn: Ecn, segment: &mut Segment) {
         if segment.sequence_length() == 0 {
             return;
         }
@@ -199,14 +199,22 @@ impl Endpoint {
             return self.answer_at_once();
         }
         if start.after(nxt) {
+            self.tell_of_marks_before(now, ecn);
+            self.data_marked(ecn);
             return self.hold(text, &piece);
         }
         if start.before(nxt) {
             self.note_duplicate(SackBlock { left: start, right: nxt });
         }
         let waiting = !self.reassembly.is_empty();
+        if !text.is_empty() {
+            self.tell_of_marks_before(now, ecn);
+        }
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
         self.data_received(now, text);
+        if !text.is_empty() {
+            self.data_marked(ecn);
+        }
         if waiting {
             if let Some(duplicate) = self.reassembly.unreported_below(self.rcv.nxt()) {
                 self.note_duplicate(duplicate);

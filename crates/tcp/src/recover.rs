@@ -26,6 +26,9 @@ impl Endpoint {
         if news.reneged && news.advanced {
             return self.wait_for_reneging(now, news);
         }
+        if news.echoes {
+            self.episode.undo.forget_window();
+        }
         self.leave_if_complete();
         match self.episode.phase() {
             Phase::Recovery => {
@@ -37,7 +40,7 @@ impl Endpoint {
                 let resend = self.continue_loss(news);
                 self.find_losses(now, news);
                 let changed = self.episode.is_open() || news.lost_retransmission;
-                if !changed || !self.enter_recovery_if_due() {
+                if !changed || !self.enter_recovery_if_due(news.echoes) {
                     return resend;
                 }
             }
@@ -47,7 +50,7 @@ impl Endpoint {
                     self.undo_by_dsack();
                 }
                 self.find_losses(now, news);
-                if !self.enter_recovery_if_due() {
+                if !self.enter_recovery_if_due(news.echoes) {
                     return Resend::Nothing;
                 }
             }
@@ -63,10 +66,10 @@ impl Endpoint {
             return false;
         }
         if self.undo_by_dsack() {
-            self.keep_open();
+            self.calm_down(news.echoes);
         }
         self.find_losses(now, news);
-        self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due()
+        self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(news.echoes)
     }
 
     /// Everything that was out when the phase began is acknowledged.
@@ -129,13 +132,24 @@ impl Endpoint {
     }
 
     /// Fast recovery begins if something is lost; otherwise the phase stays as harmless as it can.
-    fn enter_recovery_if_due(&mut self) -> bool {
+    fn enter_recovery_if_due(&mut self, echoes: bool) -> bool {
         if self.board.lost().segments == 0 {
-            self.keep_open();
+            self.calm_down(echoes);
             return false;
         }
         self.enter_recovery();
+        if echoes {
+            self.episode.undo.forget_window();
+        }
         true
+    }
+
+    /// Nothing is lost: as harmless as it can be, where an echo still reduces the window.
+    fn calm_down(&mut self, echoes: bool) {
+        if echoes {
+            self.reduce_by_echo();
+        }
+        self.keep_open();
     }
 
     /// Fast recovery begins. RFC 5681 section 3.2, RFC 6675 section 5, step 4.
@@ -147,6 +161,7 @@ impl Endpoint {
         } else {
             self.episode.undo.forget_window();
         }
+        self.cwnd.on_loss();
         self.episode.turn(Phase::Recovery);
     }
 
@@ -158,6 +173,7 @@ impl Endpoint {
         self.episode.undo.remember_cwnd(self.cwnd.cwnd());
         self.episode.prr = Prr::begin(self.cwnd.cwnd());
         self.cwnd.on_congestion(flight);
+        self.marks.on_reduction();
         self.statistics.congestion_events += 1;
     }
 

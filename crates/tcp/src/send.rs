@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
-use hol_wire::{Packet, Stamp};
+use hol_wire::{Ecn, Packet, Stamp};
 
+use crate::ecn::Marks;
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 use crate::{CongestionUnit, Endpoint};
@@ -192,7 +193,7 @@ impl Endpoint {
         }
         self.board.resend(index, now, probe, self.cwnd.depart(now, true));
         let segment = self.board.get(index);
-        let (seq, flags, first_sent) = (segment.seq, segment.flags, segment.first_sent);
+        let (seq, flags, first_sent) = (segment.seq, Marks::in_syn_again(segment.flags), segment.first_sent);
         let payload = segment.payload.clone();
         self.transmit(now, seq, flags, payload, first_sent);
         true
@@ -215,6 +216,7 @@ impl Endpoint {
         let syn = flags.contains(Flags::SYN);
         let options = if syn { self.syn_options(now, flags) } else { self.options(now) };
         let window = self.advertise_window(syn);
+        let (flags, ecn) = self.marks.on_send(flags, !payload.is_empty() && seq.at_or_after(self.snd.nxt()));
         if flags.contains(Flags::ACK) {
             self.acks.on_ack_sent();
             self.timers.on_ack_sent();
@@ -227,7 +229,7 @@ impl Endpoint {
             stamp = Stamp { first_sent, sent: now };
         }
         let ack = if flags.contains(Flags::ACK) { self.rcv.nxt() } else { SeqNum::default() };
-        self.put_out(|source_port, destination_port| Segment {
+        self.put_out(ecn, |source_port, destination_port| Segment {
             source_port,
             destination_port,
             seq,
@@ -241,11 +243,11 @@ impl Endpoint {
     }
 
     /// Addresses a segment to the peer.
-    pub(crate) fn put_out(&mut self, segment: impl FnOnce(u16, u16) -> Segment) {
+    pub(crate) fn put_out(&mut self, ecn: Ecn, segment: impl FnOnce(u16, u16) -> Segment) {
         let Some((address, port)) = self.remote else { return };
         let segment = segment(self.local.1, port);
         self.statistics.packets_sent += 1;
-        self.packets.push_back(Packet::new(self.local.0, address, segment));
+        self.packets.push_back(Packet { ecn, ..Packet::new(self.local.0, address, segment) });
     }
 
     /// The options of a segment without SYN.

@@ -67,6 +67,7 @@ impl Endpoint {
             self.remember_window();
             self.episode.undo.remember_cwnd(self.cwnd.cwnd());
             self.cwnd.on_congestion(self.board.out().count(self.config.congestion_unit));
+            self.cwnd.on_loss();
             self.statistics.congestion_events += 1;
             self.begin_undo();
         }
@@ -77,6 +78,7 @@ impl Endpoint {
             self.episode.reordering.doubt(self.config.dupthresh);
         }
         self.episode.probe.forget();
+        self.marks.on_reduction();
         // RFC 5682 section 3.1, step 1: not while another recovery is under way.
         self.episode.timeouts.frto =
             self.config.frto && (prior < Phase::Recovery || self.episode.timeouts.in_a_row > 0);

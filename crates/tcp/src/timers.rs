@@ -133,6 +133,11 @@ impl Timers {
         false
     }
 
+    /// An acknowledgment waits for its time.
+    pub(crate) fn is_ack_delayed(&self) -> bool {
+        self.delayed_ack.is_some()
+    }
+
     /// Lets what came out of order wait for a common acknowledgment, from the first of it on.
     pub(crate) fn compress_ack(&mut self, now: Time, delay: Duration) {
         self.compressed_ack.get_or_insert(now + delay);

@@ -31,6 +31,11 @@ impl Undo {
         self.ssthresh = None;
     }
 
+    /// Nothing is to be taken back.
+    pub(crate) fn forget(&mut self) {
+        self.marker = None;
+    }
+
     /// No retransmission is out that an acknowledgment might be for.
     pub(crate) fn forget_first_resent(&mut self) {
         self.first_resent = None;
@@ -99,6 +104,9 @@ impl Endpoint {
             self.board.clear_lost();
         }
         if let Some(ssthresh) = self.episode.undo.ssthresh {
+            if ssthresh > self.cwnd.ssthresh() {
+                self.marks.forget_reduction();
+            }
             self.cwnd.restore(self.episode.undo.cwnd, ssthresh, self.board.losses());
         }
         self.episode.undo.marker = None;

@@ -241,6 +241,7 @@ impl Queue {
             drop: Ratio::new(1.0 / self.linterm).unwrap_or_default(),
             gentle: self.gentle,
             packet: ByteCount(self.packet),
+            ecn: false,
         })
     }
 }

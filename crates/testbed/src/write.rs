@@ -175,7 +175,7 @@ impl<'t> Writer<'t> {
             }
             Discipline::DropTail | Discipline::Codel(_) | Discipline::FairCodel(_) => Ok(()),
             Discipline::Red(spec) => {
-                let RedSpec { min, max, weight, drop, gentle, packet } = spec;
+                let RedSpec { min, max, weight, drop, gentle, packet, ecn: _ } = spec;
                 if !red {
                     set("red_", "1".to_owned())?;
                 }
@@ -218,11 +218,12 @@ impl<'t> Writer<'t> {
             unsaid.push(format!("reorder_by {reorder_by}"));
         }
         match settings.discipline {
-            Discipline::DropTail | Discipline::Red(_) => {}
-            Discipline::Codel(CodelSpec { target, interval }) => {
-                unsaid.push(format!("codel {target} {interval}"));
+            Discipline::DropTail => {}
+            Discipline::Red(RedSpec { ecn, .. }) => unsaid.extend(ecn.then(|| "red ecn".to_owned())),
+            Discipline::Codel(CodelSpec { target, interval, ecn, .. }) => {
+                unsaid.push(format!("codel {target} {interval}{}", if ecn { " ecn" } else { "" }));
             }
-            Discipline::FairCodel(FairSpec { target, interval, quantum, flows }) => {
+            Discipline::FairCodel(FairSpec { target, interval, quantum, flows, .. }) => {
                 unsaid.push(format!("fq_codel {target} {interval}, {quantum} of {flows} flows in turns"));
             }
         }

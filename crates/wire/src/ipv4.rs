@@ -1,9 +1,9 @@
-//! The IPv4 header. RFC 791 section 3.1.
+//! The IPv4 header. RFC 791 section 3.1, RFC 3168 section 5.
 
 use bytes::{Buf, BufMut, Bytes};
 
 use crate::checksum::InternetChecksum;
-use crate::{Address, ParseError};
+use crate::{Address, Ecn, ParseError};
 
 /// An IPv4 header without options.
 ///
@@ -11,7 +11,7 @@ use crate::{Address, ParseError};
 ///  0                   1                   2                   3
 ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 /// +-------+-------+---------------+-------------------------------+
-/// |Version|  IHL  |Type of Service|          Total Length         |
+/// |Version|  IHL  |   DSCP    |ECN|          Total Length         |
 /// +-------+-------+---------------+-----+-------------------------+
 /// |         Identification        |Flags|      Fragment Offset    |
 /// +---------------+---------------+-----+-------------------------+
@@ -24,6 +24,8 @@ use crate::{Address, ParseError};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv4Header {
+    /// Of congestion on the way. The six bits before it, the DSCP, are zero.
+    pub ecn: Ecn,
     /// Octets of the packet, header included.
     pub total_length: u16,
     /// Tells fragments of one packet from another's; means nothing while DF is set.
@@ -54,7 +56,7 @@ impl Ipv4Header {
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.put_u8(VERSION_AND_IHL);
-        out.put_u8(0);
+        out.put_u8(self.ecn.bits());
         out.put_u16(self.total_length);
         out.put_u16(self.identification);
         out.put_u16(DONT_FRAGMENT);
@@ -84,7 +86,8 @@ impl Ipv4Header {
         if InternetChecksum::default().add(&octets).finish() != 0 {
             return Err(ParseError::Checksum);
         }
-        octets.advance(2);
+        octets.advance(1);
+        let ecn = Ecn::of(octets.get_u8());
         let total_length = octets.get_u16();
         let identification = octets.get_u16();
         if octets.get_u16() & FRAGMENTED != 0 {
@@ -98,7 +101,7 @@ impl Ipv4Header {
             return Err(ParseError::Truncated);
         }
         packet.truncate(payload);
-        Ok(Self { total_length, identification, ttl, protocol, source, destination })
+        Ok(Self { ecn, total_length, identification, ttl, protocol, source, destination })
     }
 }
 
@@ -115,6 +118,7 @@ mod tests {
 
     fn header() -> Ipv4Header {
         Ipv4Header {
+            ecn: Ecn::NotCapable,
             total_length: 60,
             identification: 0,
             ttl: 64,
@@ -142,6 +146,16 @@ mod tests {
         let mut octets = packet(|_| ());
         assert_eq!(Ipv4Header::parse(&mut octets), Ok(header()));
         assert_eq!(octets.len(), 40);
+    }
+
+    /// RFC 3168 section 5: bits 6 and 7 of the second octet.
+    #[test]
+    fn congestion_stands_in_the_last_two_bits_of_the_second_octet() {
+        let mut octets = packet(|octets| octets[1] = 0xb8 | 3);
+        assert_eq!(Ipv4Header::parse(&mut octets).map(|header| header.ecn), Ok(Ecn::Congested));
+        let mut out = Vec::new();
+        Ipv4Header { ecn: Ecn::Capable, ..header() }.emit(&mut out);
+        assert_eq!(out[1], 2);
     }
 
     /// RFC 791 section 3.1: IHL counts options, total length may be less than what the link delivered.

@@ -5,6 +5,7 @@
 
 pub mod capture;
 mod checksum;
+mod ecn;
 mod error;
 mod ipv4;
 mod packet;
@@ -14,6 +15,7 @@ pub mod sctp;
 pub mod tcp;
 pub mod udp;
 
+pub use ecn::Ecn;
 pub use error::ParseError;
 pub use ipv4::Ipv4Header;
 pub use packet::{Address, Packet, Stamp, Transport};

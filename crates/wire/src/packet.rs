@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use hol_base::Time;
 
-use crate::{Ipv4Header, ParseError, quic, sctp, tcp, udp};
+use crate::{Ecn, Ipv4Header, ParseError, quic, sctp, tcp, udp};
 
 /// A network address.
 pub type Address = Ipv4Addr;
@@ -20,6 +20,8 @@ pub struct Packet {
     pub destination: Address,
     /// The transport header and payload.
     pub transport: Transport,
+    /// What it tells of congestion.
+    pub ecn: Ecn,
     /// A bit was flipped on the way: every checksum below fails, so a receiver drops it silently.
     pub corrupted: bool,
 }
@@ -79,7 +81,7 @@ impl Packet {
 
     /// A packet as an endpoint sends it.
     pub fn new(source: Address, destination: Address, transport: impl Into<Transport>) -> Self {
-        Self { source, destination, transport: transport.into(), corrupted: false }
+        Self { source, destination, transport: transport.into(), ecn: Ecn::NotCapable, corrupted: false }
     }
 
     /// The length of the IP packet in octets.
@@ -120,6 +122,7 @@ impl Packet {
         let length = self.length();
         let mut out = Vec::with_capacity(length);
         let header = Ipv4Header {
+            ecn: self.ecn,
             total_length: u16::try_from(length).expect("an IPv4 packet is at most 65535 octets"),
             // Never fragmented, so never told apart.
             identification: 0,
@@ -145,14 +148,14 @@ impl Packet {
     /// The packet that these octets are, from the IPv4 header on. Nothing tells when it was sent, so its stamps
     /// are zero. A corrupted packet is an error.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
-        let Ipv4Header { protocol, source, destination, .. } = Ipv4Header::parse(&mut octets)?;
+        let Ipv4Header { ecn, protocol, source, destination, .. } = Ipv4Header::parse(&mut octets)?;
         let transport: Transport = match protocol {
             Transport::TCP => tcp::Segment::parse(octets, source, destination)?.into(),
             Transport::SCTP => sctp::Packet::parse(octets)?.into(),
             Transport::UDP => udp::Datagram::parse(octets, source, destination)?.into(),
             other => return Err(ParseError::Protocol(other)),
         };
-        Ok(Self::new(source, destination, transport))
+        Ok(Self { ecn, ..Self::new(source, destination, transport) })
     }
 
     /// The packet as its octets alone tell it: without stamps.
@@ -194,7 +197,7 @@ impl Transport {
 impl fmt::Display for Packet {
     /// Prints as tcpdump does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { source, destination, transport, corrupted } = self;
+        let Self { source, destination, transport, ecn, corrupted } = self;
         let (source_port, destination_port) = self.ports();
         write!(f, "IP {source}.{source_port} > {destination}.{destination_port}: ")?;
         match transport {
@@ -202,6 +205,9 @@ impl fmt::Display for Packet {
             Transport::Sctp(packet) => packet.fmt(f)?,
             Transport::Udp(datagram) => datagram.fmt(f)?,
             Transport::Quic(datagram) => datagram.fmt(f)?,
+        }
+        if *ecn == Ecn::Congested {
+            f.write_str(" (CE)")?;
         }
         if *corrupted { f.write_str(" (corrupted)") } else { Ok(()) }
     }
@@ -224,6 +230,8 @@ mod tests {
         let packet = Packet::new(source, destination, sctp);
         let text = "IP 10.0.0.1.40000 > 10.0.0.2.7626: sctp (1) [COOKIE ACK]";
         assert_eq!(packet.to_string(), text);
+        let marked = Packet { ecn: Ecn::Congested, ..packet.clone() };
+        assert_eq!(marked.to_string(), format!("{text} (CE)"));
         let corrupted = Packet { corrupted: true, ..packet };
         assert_eq!(corrupted.to_string(), format!("{text} (corrupted)"));
     }

@@ -54,30 +54,42 @@ pub(super) fn waiting(message: Message, waiting: &Waiting) -> Message {
     }
 }
 
-// linux/pkt_sched.h: what CoDel and FQ-CoDel have in common. Nothing is marked: the endpoints of neither world would heed it.
+// linux/pkt_sched.h: what CoDel and FQ-CoDel have in common.
 const TARGET: u16 = 1;
 const LIMIT: u16 = 2;
 const INTERVAL: u16 = 3;
 const ECN: u16 = 4;
 
-fn codel(message: Message, CodelSpec { target, interval }: &CodelSpec, limit: u32) -> Message {
+fn codel(message: Message, spec: &CodelSpec, limit: u32) -> Message {
+    const CE_THRESHOLD: u16 = 5;
+    let CodelSpec { target, interval, ecn, ce_threshold } = *spec;
     message.with_nested(TCA_OPTIONS, &[], |options| {
-        let options = options.with_number(TARGET, micros(*target)).with_number(INTERVAL, micros(*interval));
-        options.with_number(LIMIT, limit).with_number(ECN, 0)
+        let options = options.with_number(TARGET, micros(target)).with_number(INTERVAL, micros(interval));
+        let options = options.with_number(LIMIT, limit).with_number(ECN, u32::from(ecn));
+        ce_threshold
+            .map(micros)
+            .into_iter()
+            .fold(options, |options, micros| options.with_number(CE_THRESHOLD, micros))
     })
 }
 
 fn fair(message: Message, spec: &FairSpec, limit: u32) -> Message {
     const FLOWS: u16 = 5;
     const QUANTUM: u16 = 6;
+    const CE_THRESHOLD: u16 = 7;
     const MEMORY: u16 = 9;
-    let FairSpec { target, interval, quantum, flows } = *spec;
+    let FairSpec { target, interval, quantum, ecn, ce_threshold, flows } = *spec;
     message.with_nested(TCA_OPTIONS, &[], |options| {
         let options = options.with_number(TARGET, micros(target)).with_number(INTERVAL, micros(interval));
-        let options = options.with_number(LIMIT, limit).with_number(ECN, 0);
+        let options = options.with_number(LIMIT, limit).with_number(ECN, u32::from(ecn));
         let quantum = u32::try_from(quantum.0).unwrap_or(u32::MAX);
         // Memory is no limit: the packets are.
-        options.with_number(FLOWS, flows).with_number(QUANTUM, quantum).with_number(MEMORY, u32::MAX)
+        let options =
+            options.with_number(FLOWS, flows).with_number(QUANTUM, quantum).with_number(MEMORY, u32::MAX);
+        ce_threshold
+            .map(micros)
+            .into_iter()
+            .fold(options, |options, micros| options.with_number(CE_THRESHOLD, micros))
     })
 }
 
@@ -90,10 +102,12 @@ fn early(message: Message, early: &Early) -> Message {
     const PARAMETERS: u16 = 1;
     const DAMPING: u16 = 2;
     const PROBABILITY: u16 = 3;
-    let Early { min, max, weight_log, damping, .. } = *early;
+    let Early { min, max, weight_log, damping, ecn, .. } = *early;
+    // `TC_RED_ECN`.
+    let flags = u8::from(ecn);
     // linux/pkt_sched.h, `struct tc_red_qopt`: limit, thresholds, four octets. Without a limit the queue has to be told of.
     let thresholds = [0, min, max].map(u32::to_ne_bytes).concat();
-    let parameters = [&thresholds[..], &[weight_log, 0, damping.step_log, 0]].concat();
+    let parameters = [&thresholds[..], &[weight_log, 0, damping.step_log, flags]].concat();
     let probability = (early.drop.value() * f64::from(u32::MAX)).round() as u32;
     message.with_nested(TCA_OPTIONS, &[], |options| {
         let options = options.with(PARAMETERS, &parameters).with(DAMPING, &damping.halvings);

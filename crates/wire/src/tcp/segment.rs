@@ -70,6 +70,16 @@ impl Flags {
     pub const PSH: Self = Self(0x08);
     /// The acknowledgment field is significant.
     pub const ACK: Self = Self(0x10);
+    /// ECN-Echo: a packet came marked. RFC 3168 section 6.1.
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced: the echo was heard. RFC 3168 section 6.1.
+    pub const CWR: Self = Self(0x80);
+
+    /// Without the bits of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 
     /// True if every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
@@ -163,8 +173,15 @@ fn checksum(source: Address, destination: Address, segment: &[u8]) -> u16 {
 
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const LETTERS: [(Flags, &str); 5] =
-            [(Flags::FIN, "F"), (Flags::SYN, "S"), (Flags::RST, "R"), (Flags::PSH, "P"), (Flags::ACK, ".")];
+        const LETTERS: [(Flags, &str); 7] = [
+            (Flags::FIN, "F"),
+            (Flags::SYN, "S"),
+            (Flags::RST, "R"),
+            (Flags::PSH, "P"),
+            (Flags::ACK, "."),
+            (Flags::ECE, "E"),
+            (Flags::CWR, "W"),
+        ];
         LETTERS
             .iter()
             .filter(|(flag, _)| self.contains(*flag))

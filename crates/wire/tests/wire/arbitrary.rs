@@ -8,7 +8,7 @@ use hol_wire::sctp::{
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
-use hol_wire::{Packet, Stamp, Transport};
+use hol_wire::{Ecn, Packet, Stamp, Transport};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -19,8 +19,8 @@ pub fn packet() -> impl Strategy<Value = Packet> {
         sctp_packet().prop_map(Transport::from),
         datagram().prop_map(Transport::from)
     ];
-    (any::<u32>(), any::<u32>(), transport).prop_map(|(source, destination, transport)| {
-        Packet::new(source.into(), destination.into(), transport)
+    (any::<u32>(), any::<u32>(), any::<u8>(), transport).prop_map(|(source, destination, ecn, transport)| {
+        Packet { ecn: Ecn::of(ecn), ..Packet::new(source.into(), destination.into(), transport) }
     })
 }
 

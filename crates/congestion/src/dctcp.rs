@@ -1,0 +1,91 @@
+//! DCTCP: the window shrinks by how much of it was marked. RFC 8257 section 3.3, in the whole numbers that Linux counts in.
+
+/// The share of what is marked, over the last round trips.
+#[derive(Debug, Clone)]
+pub(crate) struct Dctcp {
+    /// DCTCP.Alpha, of 1024.
+    alpha: u32,
+    /// DCTCP.WindowEnd: when SND.UNA is there, a window is over; `None` before the first.
+    window_end: Option<u32>,
+    /// DCTCP.BytesAcked, and DCTCP.BytesMarked, in units of the window.
+    delivered: u32,
+    marked: u32,
+}
+
+impl Dctcp {
+    /// Alpha where everything is marked.
+    const ALL: u32 = 1024;
+    /// The weight of the newest window is one half to the power of this. RFC 8257 section 4.2.
+    const GAIN: u32 = 4;
+
+    /// Nothing is known, so the worst is assumed. RFC 8257 section 4.2.
+    pub(crate) fn new() -> Self {
+        Self { alpha: Self::ALL, window_end: None, delivered: 0, marked: 0 }
+    }
+
+    /// `units` were delivered, with an echo of marks or without; `una` and `nxt` are SND.UNA and SND.NXT.
+    pub(crate) fn on_delivered(&mut self, units: u32, echoed: bool, (una, nxt): (u32, u32)) {
+        self.delivered += units;
+        self.marked += if echoed { units } else { 0 };
+        let goes_on = |end: u32| (una.wrapping_sub(end) as i32) < 0;
+        if self.window_end.is_some_and(goes_on) {
+            return;
+        }
+        let decay = match self.alpha >> Self::GAIN {
+            0 => self.alpha,
+            decay => decay,
+        };
+        let share = u64::from(self.marked) << (Self::ALL.ilog2() - Self::GAIN);
+        let share = (share / u64::from(self.delivered.max(1))) as u32;
+        self.alpha = (self.alpha - decay + share).min(Self::ALL);
+        (self.delivered, self.marked, self.window_end) = (0, 0, Some(nxt));
+    }
+
+    /// ssthresh after an echo: `window` less half of the marked share of it, two quanta at least.
+    pub(crate) fn ssthresh(&self, window: u32, quantum: u32) -> u32 {
+        let less = (u64::from(window) * u64::from(self.alpha)) >> (Self::ALL.ilog2() + 1);
+        (window - less as u32).max(2 * quantum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After `windows` of 10 packets each, `marked` of them echoed.
+    fn after(windows: u32, marked: u32) -> Dctcp {
+        let mut dctcp = Dctcp { window_end: Some(10), ..Dctcp::new() };
+        for packet in 1..=10 * windows {
+            dctcp.on_delivered(1, packet % 10 < marked, (packet, packet + 10));
+        }
+        dctcp
+    }
+
+    #[test]
+    fn rfc8257_3_3_the_first_echo_halves_the_window() {
+        assert_eq!(Dctcp::new().ssthresh(40, 1), 20);
+    }
+
+    #[test]
+    fn rfc8257_3_3_alpha_comes_to_the_share_that_is_marked() {
+        for marked in 1..=10 {
+            let alpha = after(200, marked).alpha as f64 / 1024.0;
+            assert!((alpha - f64::from(marked) / 10.0).abs() < 0.02, "{marked} of 10: {alpha}");
+        }
+        assert_eq!(after(200, 0).alpha, 0);
+    }
+
+    #[test]
+    fn rfc8257_4_2_a_window_without_marks_takes_a_sixteenth_of_alpha() {
+        assert_eq!(after(1, 0).alpha, 960);
+        assert_eq!(after(2, 0).alpha, 900);
+    }
+
+    #[test]
+    fn rfc8257_3_3_few_marks_take_little_of_the_window() {
+        let dctcp = after(200, 1);
+        assert_eq!(dctcp.ssthresh(1000, 1), 1000 - (1000 * dctcp.alpha / 2048));
+        assert!(dctcp.ssthresh(1000, 1) > 940);
+        assert_eq!(dctcp.ssthresh(2, 1), 2, "and never below two segments");
+    }
+}

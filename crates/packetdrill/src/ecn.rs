@@ -1,0 +1,25 @@
+//! What a packet says of congestion, before it: `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`. Without it, Not-ECT comes and any leaves.
+
+use hol_wire::Ecn;
+
+const NAMES: [(&str, Ecn); 4] = [
+    ("[noecn]", Ecn::NotCapable),
+    ("[ect0]", Ecn::Capable),
+    ("[ect1]", Ecn::Capable1),
+    ("[ce]", Ecn::Congested),
+];
+
+/// What is written before a packet, and the packet.
+pub(crate) fn split(line: &str) -> Result<(Option<Ecn>, &str), String> {
+    if !line.starts_with('[') {
+        return Ok((None, line));
+    }
+    let named =
+        NAMES.iter().find_map(|(name, ecn)| Some((Some(*ecn), line.strip_prefix(name)?.trim_start())));
+    named.ok_or_else(|| format!("{line:?} begins with no codepoint; write [noecn], [ect0], [ect1] or [ce]"))
+}
+
+/// As a script writes it.
+pub(crate) fn name(ecn: Ecn) -> &'static str {
+    NAMES.iter().find(|(_, named)| *named == ecn).map_or("", |(name, _)| name)
+}

@@ -1,0 +1,70 @@
+//! The two bits of the IP header that tell of congestion without a loss. RFC 3168 section 5.
+
+/// What a packet says of congestion: whether its endpoints would hear of it, and whether there was any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ecn {
+    /// Not-ECT: the endpoints hear of congestion by losses alone.
+    #[default]
+    NotCapable,
+    /// ECT(1). Nothing here sends it.
+    Capable1,
+    /// ECT(0): it may be marked instead of dropped.
+    Capable,
+    /// CE: a queue has marked it.
+    Congested,
+}
+
+impl Ecn {
+    /// The codepoint, in the lower two bits. RFC 3168 section 5, figure 1.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotCapable => 0b00,
+            Self::Capable1 => 0b01,
+            Self::Capable => 0b10,
+            Self::Congested => 0b11,
+        }
+    }
+
+    /// The codepoint in the lower two bits of what was the Type of Service.
+    pub const fn of(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::NotCapable,
+            0b01 => Self::Capable1,
+            0b10 => Self::Capable,
+            _ => Self::Congested,
+        }
+    }
+
+    /// Marks a packet whose endpoints understand it; `false` if they do not, so that it has to be dropped. RFC 3168 section 5.
+    #[must_use]
+    pub fn mark(&mut self) -> bool {
+        let capable = *self != Self::NotCapable;
+        if capable {
+            *self = Self::Congested;
+        }
+        capable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc3168_5_the_codepoints() {
+        for bits in 0..4 {
+            assert_eq!(Ecn::of(bits).bits(), bits);
+            assert_eq!(Ecn::of(bits | 0xb8), Ecn::of(bits), "the other six bits are the DSCP");
+        }
+    }
+
+    #[test]
+    fn rfc3168_5_only_what_is_capable_is_marked() {
+        let after = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(|mut ecn| {
+            let marked = ecn.mark();
+            (marked, ecn)
+        });
+        let marked = (true, Ecn::Congested);
+        assert_eq!(after, [(false, Ecn::NotCapable), marked, marked, marked]);
+    }
+}
