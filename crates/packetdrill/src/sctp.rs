@@ -79,7 +79,7 @@ impl Sctp {
                 sack.cumulative_tsn += shift;
                 sack.duplicates.iter_mut().for_each(|tsn| *tsn += shift);
             }
-            Chunk::Shutdown { cumulative_tsn } => *cumulative_tsn += shift,
+            Chunk::Shutdown { cumulative_tsn: tsn } | Chunk::Ecne(tsn) => *tsn += shift,
             _ => {}
         }
     }
@@ -90,6 +90,7 @@ impl Sctp {
         let mut chunk = chunk.clone();
         match &mut chunk {
             Chunk::Data(data) => data.tsn = ours(data.tsn),
+            Chunk::Cwr(tsn) => *tsn = ours(*tsn),
             Chunk::ForwardTsn(forward) => forward.new_cumulative_tsn = ours(forward.new_cumulative_tsn),
             Chunk::Init(init) | Chunk::InitAck(init) => {
                 init.initiate_tag = self.named(init.initiate_tag);

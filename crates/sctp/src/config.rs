@@ -73,6 +73,8 @@ pub struct Config {
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
+    /// Offer ECN: packets may be marked instead of dropped. RFC 4960 appendix A.
+    pub ecn: bool,
 
     /// Offer chunk authentication. RFC 4895.
     pub auth: bool,

@@ -10,6 +10,7 @@ use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, Forwar
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, Offer};
 use crate::cookie::{Cookie, Peer};
+use crate::ecn::Marks;
 use crate::flight::Flight;
 use crate::parameters::unrecognized;
 use crate::path::{Path, Paths, are_neighbours};
@@ -44,6 +45,9 @@ impl Endpoint {
     fn own_init(&self, tag: u32, initial_tsn: Tsn) -> Init {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
         let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::Ipv4Address).collect();
+        if self.config.ecn {
+            parameters.push(Parameter::EcnCapable);
+        }
         if self.config.partial_reliability {
             parameters.push(Parameter::ForwardTsnSupported);
         }
@@ -290,6 +294,7 @@ impl Endpoint {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
         self.partial_reliability = self.config.partial_reliability && peer.forward_tsn;
+        self.marks = Marks::new(self.config.ecn && peer.ecn, self.initial_tsn);
         let own = Offer::read(&self.auth_parameters).ok().flatten();
         self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));
         self.addip = self.config.addip && peer.addip && self.authentication.is_some();

@@ -22,6 +22,8 @@ pub(crate) struct Peer {
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
     pub(crate) forward_tsn: bool,
+    /// It speaks ECN. RFC 4960 appendix A.
+    pub(crate) ecn: bool,
     /// It lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
     pub(crate) addip: bool,
     /// What it says of authentication. RFC 4895 section 6.1.
@@ -62,6 +64,7 @@ impl Peer {
             outbound_streams: init.outbound_streams,
             inbound_streams: init.inbound_streams,
             forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || lists(&[ForwardTsn::KIND]),
+            ecn: parameters.contains(&Parameter::EcnCapable),
             addip: lists(&[Asconf::KIND, AsconfAck::KIND]),
             offer: Offer::read(parameters)?,
             addresses: addresses(parameters, source)?,
@@ -100,7 +103,7 @@ impl Cookie {
         let streams = u32::from(peer.outbound_streams) << 16 | u32::from(peer.inbound_streams);
         let mut words = vec![*local_tag, initial_tsn.0];
         words.extend([(created.as_nanos() >> 32) as u32, created.as_nanos() as u32, tie_tags.0, tie_tags.1]);
-        let flags = [peer.offer.is_some(), peer.addip, peer.forward_tsn];
+        let flags = [peer.ecn, peer.offer.is_some(), peer.addip, peer.forward_tsn];
         words.push(flags.iter().fold(u32::from(*peer_port), |word, flag| word << 1 | u32::from(*flag)));
         words.extend([peer.tag, peer.initial_tsn.0, peer.a_rwnd, streams]);
         words.extend(peer.offer.iter().flat_map(Offer::to_words));
@@ -126,8 +129,9 @@ impl Cookie {
             initial_tsn: Tsn(words[1]),
             created: Time::from_nanos(u64::from(words[2]) << 32 | u64::from(words[3])),
             tie_tags: (words[4], words[5]),
-            peer_port: (words[6] >> 3) as u16,
+            peer_port: (words[6] >> 4) as u16,
             peer: Peer {
+                ecn: words[6] & 0b1000 != 0,
                 forward_tsn: words[6] & 0b001 != 0,
                 addip: words[6] & 0b010 != 0,
                 offer,
@@ -185,6 +189,7 @@ mod tests {
                 outbound_streams: 7,
                 inbound_streams: 8,
                 forward_tsn: true,
+                ecn: true,
                 addip: false,
                 offer: None,
                 addresses: SmallVec::from_slice(&[Address::new(10, 0, 0, 1), Address::new(10, 1, 0, 1)]),

@@ -14,6 +14,7 @@ use crate::Config;
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
+use crate::ecn::Marks;
 use crate::flight::Flight;
 use crate::own_addresses::OwnAddresses;
 use crate::path::{Path, Paths};
@@ -71,6 +72,7 @@ pub struct Endpoint {
     pub(crate) fast_retransmit_due: bool,
     /// The peer understands FORWARD TSN, and so do we.
     pub(crate) partial_reliability: bool,
+    pub(crate) marks: Marks,
 
     /// What INIT and INIT ACK say of authentication; nothing if it is not offered. RFC 4895 section 6.1.
     pub(crate) auth_parameters: Vec<Parameter>,
@@ -153,6 +155,7 @@ impl Endpoint {
             fast_recovery: None,
             fast_retransmit_due: false,
             partial_reliability: false,
+            marks: Marks::default(),
             auth_parameters,
             authentication: None,
             addip: false,
@@ -275,8 +278,8 @@ impl Endpoint {
 
     pub(crate) fn transmit_packet(&mut self, from: Address, to: Address, packet: hol_wire::sctp::Packet) {
         self.statistics.packets_sent += 1;
-        let packet = Packet::new(from, to, packet);
-        self.packets.push_back(packet);
+        let ecn = self.marks.codepoint();
+        self.packets.push_back(Packet { ecn, ..Packet::new(from, to, packet) });
     }
 }
 

@@ -12,6 +12,7 @@ mod close;
 mod config;
 mod connect;
 mod cookie;
+mod ecn;
 mod endpoint;
 #[cfg(test)]
 mod fixtures;

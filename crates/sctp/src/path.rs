@@ -41,6 +41,8 @@ pub struct Path {
     pub(crate) heartbeat: Option<u64>,
     /// When DATA left last.
     pub(crate) last_sent: Time,
+    /// When an echo of a mark last reduced the window.
+    pub(crate) last_reduced: Option<Time>,
     /// Octets that the SACK in hand acknowledges for the first time.
     pub(crate) newly_acked: u64,
     /// The SACK in hand moves the earliest outstanding TSN, or shows that the peer reneged.
@@ -74,6 +76,7 @@ impl Path {
             heartbeat_due: None,
             heartbeat: None,
             last_sent: Time::ZERO,
+            last_reduced: None,
             newly_acked: 0,
             restart_t3: false,
         }

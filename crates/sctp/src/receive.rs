@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::Event;
 use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags};
-use hol_wire::{Address, Packet, Transport};
+use hol_wire::{Address, Ecn, Packet, Transport};
 
 use crate::Endpoint;
 use crate::acknowledge::DataSeen;
@@ -31,7 +31,7 @@ impl Origin {
 
 impl Endpoint {
     pub(crate) fn on_packet(&mut self, now: Time, packet: Packet) {
-        let Packet { source, destination, transport: Transport::Sctp(mut sctp), ecn: _, corrupted: false } =
+        let Packet { source, destination, transport: Transport::Sctp(mut sctp), ecn, corrupted: false } =
             packet
         else {
             return;
@@ -60,7 +60,7 @@ impl Endpoint {
         };
         if admitted {
             self.statistics.packets_received += 1;
-            self.on_chunks(now, origin, &mut sctp);
+            self.on_chunks(now, origin, ecn, &mut sctp);
         }
     }
 
@@ -74,7 +74,7 @@ impl Endpoint {
         }
     }
 
-    fn on_chunks(&mut self, now: Time, origin: Origin, packet: &mut sctp::Packet) {
+    fn on_chunks(&mut self, now: Time, origin: Origin, ecn: Ecn, packet: &mut sctp::Packet) {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         let mut seen = DataSeen::default();
         let had_gap = self.tsn_map.has_gap();
@@ -85,7 +85,13 @@ impl Endpoint {
                 return;
             }
             let goes_on = match chunk {
-                Chunk::Data(data) => self.on_data(now, path, data, &mut seen),
+                Chunk::Data(data) => {
+                    if !seen.any {
+                        self.marks.on_data(ecn, data.tsn);
+                    }
+                    self.on_data(now, path, data, &mut seen)
+                }
+                Chunk::Ecne(_) | Chunk::Cwr(_) if !self.marks.are_agreed() => self.on_foreign_chunk(&chunk),
                 Chunk::ForwardTsn(_) if !self.partial_reliability => self.on_foreign_chunk(&chunk),
                 Chunk::ForwardTsn(forward) => self.on_forward_tsn(now, &forward, &mut seen),
                 Chunk::Unknown { kind, flags, value } => self.on_unknown_chunk(kind, flags, &value),
@@ -154,6 +160,8 @@ impl Endpoint {
             Chunk::Shutdown { cumulative_tsn } => self.on_shutdown(now, cumulative_tsn, path),
             Chunk::ShutdownAck => self.on_shutdown_ack(path),
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
+            Chunk::Ecne(tsn) => self.on_ecne(now, tsn, path),
+            Chunk::Cwr(tsn) => self.marks.on_cwr(tsn),
             // COOKIE ECHO was handled as the first chunk; an INIT with a tag is no INIT.
             Chunk::CookieEcho(_) | Chunk::Init(_) => {}
             Chunk::Data(_)

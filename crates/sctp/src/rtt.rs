@@ -10,6 +10,8 @@ use crate::clock::Clock;
 pub(crate) struct RttEstimator {
     clock: Clock,
     srtt: Option<u64>,
+    /// The last round trip that was measured.
+    last: Option<u64>,
     rttvar: u64,
     rto: u64,
     rto_min: u64,
@@ -21,6 +23,7 @@ impl RttEstimator {
         Self {
             clock,
             srtt: None,
+            last: None,
             rttvar: 0,
             rto: clock.ticks(config.rto_initial),
             rto_min: clock.ticks(config.rto_min),
@@ -30,6 +33,7 @@ impl RttEstimator {
 
     /// Rules C2, C3, C6, C7 and G1. Ends any back-off.
     pub(crate) fn measure(&mut self, rtt: u64) {
+        self.last = Some(rtt);
         match self.srtt {
             None => {
                 self.srtt = Some(rtt);
@@ -48,6 +52,11 @@ impl RttEstimator {
     /// Rule E2.
     pub(crate) fn back_off(&mut self) {
         self.rto = (2 * self.rto).min(self.rto_max);
+    }
+
+    /// The last round trip that was measured.
+    pub(crate) fn last(&self) -> Option<Duration> {
+        self.last.map(|ticks| self.clock.span(ticks))
     }
 
     pub(crate) fn srtt(&self) -> Option<Duration> {

@@ -70,7 +70,7 @@ impl Endpoint {
         if nothing_to_send || self.paths.list.is_empty() {
             return;
         }
-        let mut bundle = Bundle::new(self.paths.active);
+        let mut bundle = self.begin_bundle(self.paths.active);
         self.send_control(now, &mut bundle);
         let echoes = self.state == State::CookieEchoed && bundle.has_cookie_echo;
         if (self.state.sends_data() || echoes) && self.may_send_data() {
@@ -323,8 +323,16 @@ impl Endpoint {
     fn switch(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
             self.transmit(bundle);
-            bundle.path = path;
+            *bundle = self.begin_bundle(path);
         }
+    }
+
+    /// A packet to `path`, with the echo of a mark before anything else; of several one behind the other, the first has it, as
+    /// in Linux.
+    fn begin_bundle(&self, path: usize) -> Bundle {
+        let mut bundle = Bundle::new(path);
+        self.marks.echo().into_iter().for_each(|echo| bundle.push(echo));
+        bundle
     }
 
     /// Sends what is in the bundle, if anything, in as few packets as hold it, and begins another to the same path.
@@ -344,7 +352,8 @@ impl Endpoint {
     }
 
     fn transmit_one(&mut self, Bundle { path, mut chunks, has_auth, .. }: Bundle) {
-        if chunks.is_empty() {
+        if matches!(chunks[..], [] | [Chunk::Ecne(_)]) {
+            // An echo alone waits for something to go with.
             return;
         }
         if has_auth && let Some(authentication) = &self.authentication {

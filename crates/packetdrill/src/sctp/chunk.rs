@@ -39,6 +39,8 @@ pub(super) fn read(item: &Item, seen: &Seen) -> Result<Chunk, String> {
         "SHUTDOWN_COMPLETE" => Chunk::ShutdownComplete { reflected },
         "COOKIE_ECHO" => Chunk::CookieEcho(octets(item, "val", 4)?.unwrap_or(seen.cookie.clone())),
         "COOKIE_ACK" => Chunk::CookieAck,
+        "ECNE" => Chunk::Ecne(Tsn(item.count("tsn")?)),
+        "CWR" => Chunk::Cwr(Tsn(item.count("tsn")?)),
         "FORWARD_TSN" => Chunk::ForwardTsn(Box::new(forward_tsn(item)?)),
         "CHUNK" => Chunk::Unknown {
             kind: item.count("type")?,
@@ -106,6 +108,7 @@ fn parameter(item: &Item) -> Result<Parameter, String> {
             Parameter::HostNameAddress(name.into())
         }
         "SUPPORTED_ADDRESS_TYPES" => Parameter::SupportedAddressTypes(vec![5, 6]),
+        "ECN_CAPABLE" => Parameter::EcnCapable,
         "FORWARD_TSN_SUPPORTED" => Parameter::ForwardTsnSupported,
         "PARAMETER" => Parameter::Unknown {
             kind: item.count("type")?,
@@ -197,6 +200,8 @@ pub(super) fn show(chunk: &Chunk) -> Item {
         }
         Chunk::CookieEcho(cookie) => opaque(Item::new("COOKIE_ECHO").with("flgs", &0), cookie),
         Chunk::CookieAck => Item::new("COOKIE_ACK").with("flgs", &0),
+        Chunk::Ecne(tsn) => Item::new("ECNE").with("flgs", &0).with("tsn", &tsn.0),
+        Chunk::Cwr(tsn) => Item::new("CWR").with("flgs", &0).with("tsn", &tsn.0),
         Chunk::ForwardTsn(forward) => {
             let ids = forward.skipped.iter().map(|(stream, ssn)| format!("{{{stream},{}}}", ssn.0));
             Item::new("FORWARD_TSN").with("cum_tsn", &forward.new_cumulative_tsn.0).with("ids", &list(ids))
@@ -244,6 +249,7 @@ fn show_parameter(parameter: &Parameter) -> Item {
         Parameter::StateCookie(cookie) => opaque(Item::new("STATE_COOKIE"), cookie),
         Parameter::Unrecognized(whole) => opaque(Item::new("UNRECOGNIZED_PARAMETER"), whole),
         Parameter::CookiePreservative(millis) => Item::new("COOKIE_PRESERVATIVE").with("incr", &millis),
+        Parameter::EcnCapable => Item::new("ECN_CAPABLE"),
         Parameter::ForwardTsnSupported => Item::new("FORWARD_TSN_SUPPORTED"),
         other => Item::new("PARAMETER").with("len", &other.length()),
     }

@@ -48,6 +48,10 @@ pub enum Chunk {
     CookieEcho(Bytes),
     /// Cookie acknowledgement, section 3.3.12.
     CookieAck,
+    /// Explicit congestion notification echo, with the first TSN of a packet that was marked. RFC 4960 appendix A.
+    Ecne(Tsn),
+    /// Congestion window reduced, with the TSN of the echo that it answers. RFC 4960 appendix A.
+    Cwr(Tsn),
     /// Shutdown complete, section 3.3.13. `reflected` is the T bit.
     ShutdownComplete {
         /// The verification tag is the peer's own, reflected.
@@ -86,6 +90,8 @@ mod kind {
     pub const ERROR: u8 = 9;
     pub const COOKIE_ECHO: u8 = 10;
     pub const COOKIE_ACK: u8 = 11;
+    pub const ECNE: u8 = 12;
+    pub const CWR: u8 = 13;
     pub const SHUTDOWN_COMPLETE: u8 = 14;
     pub const AUTH: u8 = super::Auth::KIND;
     pub const ASCONF_ACK: u8 = super::AsconfAck::KIND;
@@ -112,7 +118,7 @@ impl Chunk {
             Self::Init(init) | Self::InitAck(init) => init.value_length(),
             Self::Heartbeat(info) | Self::HeartbeatAck(info) => tlv::HEADER + info.len(),
             Self::Abort { causes: list, .. } | Self::Error(list) => causes(list),
-            Self::Shutdown { .. } => 4,
+            Self::Shutdown { .. } | Self::Ecne(_) | Self::Cwr(_) => 4,
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => 0,
             Self::CookieEcho(cookie) => cookie.len(),
             Self::Auth(auth) => auth.value_length(),
@@ -146,7 +152,7 @@ impl Chunk {
                 tlv::put(out, HEARTBEAT_INFO, |out| out.put_slice(info));
             }
             Self::Abort { causes, .. } | Self::Error(causes) => tlv::put_all(out, causes, Cause::emit),
-            Self::Shutdown { cumulative_tsn } => out.put_u32(cumulative_tsn.0),
+            Self::Shutdown { cumulative_tsn: tsn } | Self::Ecne(tsn) | Self::Cwr(tsn) => out.put_u32(tsn.0),
             Self::ShutdownAck | Self::CookieAck | Self::ShutdownComplete { .. } => {}
             Self::CookieEcho(cookie) => out.put_slice(cookie),
             Self::Auth(auth) => auth.emit_value(out),
@@ -172,6 +178,8 @@ impl Chunk {
             Self::Error(_) => (kind::ERROR, 0),
             Self::CookieEcho(_) => (kind::COOKIE_ECHO, 0),
             Self::CookieAck => (kind::COOKIE_ACK, 0),
+            Self::Ecne(_) => (kind::ECNE, 0),
+            Self::Cwr(_) => (kind::CWR, 0),
             Self::ShutdownComplete { reflected } => (kind::SHUTDOWN_COMPLETE, t_bit(*reflected)),
             Self::Auth(_) => (kind::AUTH, 0),
             Self::ForwardTsn(_) => (kind::FORWARD_TSN, 0),
@@ -200,6 +208,8 @@ impl Chunk {
             kind::ERROR => Self::Error(causes(value)?),
             kind::COOKIE_ECHO => Self::CookieEcho(value),
             kind::COOKIE_ACK => Self::CookieAck,
+            kind::ECNE => Self::Ecne(Tsn(value.try_get_u32()?)),
+            kind::CWR => Self::Cwr(Tsn(value.try_get_u32()?)),
             kind::SHUTDOWN_COMPLETE => Self::ShutdownComplete { reflected },
             kind::AUTH => Self::Auth(Box::new(Auth::parse_value(value)?)),
             kind::FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse_value(value)?)),
@@ -252,6 +262,9 @@ mod tests {
         Chunk::CookieEcho(Bytes::from_static(&[7])).assert_octets(&[10, 0, 0, 5, 7, 0, 0, 0]);
         Chunk::CookieAck.assert_octets(&[11, 0, 0, 4]);
         Chunk::ShutdownComplete { reflected: false }.assert_octets(&[14, 0, 0, 4]);
+        // RFC 4960 appendix A.
+        Chunk::Ecne(Tsn(9)).assert_octets(&[12, 0, 0, 8, 0, 0, 0, 9]);
+        Chunk::Cwr(Tsn(9)).assert_octets(&[13, 0, 0, 8, 0, 0, 0, 9]);
     }
 
     /// RFC 9260 section 3.2: the receiver may have to report it whole.

@@ -27,6 +27,8 @@ impl fmt::Display for Chunk {
             Self::Error(causes) => write!(f, "[OP ERR] {causes:?}"),
             Self::CookieEcho(_) => write!(f, "[COOKIE ECHO]"),
             Self::CookieAck => write!(f, "[COOKIE ACK]"),
+            Self::Ecne(tsn) => write!(f, "[ECN ECHO] [TSN: {tsn}]"),
+            Self::Cwr(tsn) => write!(f, "[CWR] [TSN: {tsn}]"),
             Self::ShutdownComplete { .. } => write!(f, "[SHUTDOWN COMPLETE]"),
             Self::Auth(_) => write!(f, "[AUTH]"),
             Self::Asconf(asconf) => write!(f, "[ASCONF {}] {:?}", asconf.serial, asconf.requests),

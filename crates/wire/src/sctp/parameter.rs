@@ -30,6 +30,8 @@ pub enum Parameter {
     HostNameAddress(Bytes),
     /// Types of address that the sender can use, section 3.3.2.1.5.
     SupportedAddressTypes(Vec<u16>),
+    /// The sender speaks ECN. RFC 4960 section 3.3.2 and appendix A.
+    EcnCapable,
     /// FORWARD TSN is supported. RFC 3758 section 3.1.
     ForwardTsnSupported,
     /// A number of the sender's that goes into the association shared key. RFC 4895 section 3.1.
@@ -58,6 +60,7 @@ mod kind {
     pub const COOKIE_PRESERVATIVE: u16 = 9;
     pub const HOST_NAME_ADDRESS: u16 = 11;
     pub const SUPPORTED_ADDRESS_TYPES: u16 = 12;
+    pub const ECN_CAPABLE: u16 = 0x8000;
     pub const RANDOM: u16 = 0x8002;
     pub const CHUNK_LIST: u16 = 0x8003;
     pub const HMAC_ALGORITHMS: u16 = 0x8004;
@@ -79,7 +82,7 @@ impl Parameter {
             | Self::HostNameAddress(value)
             | Self::Random(value)
             | Self::Unknown { value, .. } => value.len(),
-            Self::ForwardTsnSupported => 0,
+            Self::EcnCapable | Self::ForwardTsnSupported => 0,
             Self::SupportedExtensions(kinds) | Self::ChunkList(kinds) => kinds.len(),
             Self::SupportedAddressTypes(numbers) | Self::HmacAlgorithms(numbers) => 2 * numbers.len(),
         };
@@ -107,6 +110,7 @@ impl Parameter {
             Self::HmacAlgorithms(identifiers) => tlv::put(out, kind::HMAC_ALGORITHMS, |out| {
                 identifiers.iter().for_each(|identifier| out.put_u16(*identifier));
             }),
+            Self::EcnCapable => tlv::put(out, kind::ECN_CAPABLE, |_| ()),
             Self::ForwardTsnSupported => tlv::put(out, kind::FORWARD_TSN_SUPPORTED, |_| ()),
             Self::SupportedExtensions(kinds) => {
                 tlv::put(out, kind::SUPPORTED_EXTENSIONS, |out| out.put_slice(kinds));
@@ -138,6 +142,7 @@ impl Parameter {
                 Self::SupportedAddressTypes(numbers(value))
             }
             (kind::COOKIE_PRESERVATIVE, 4) => Self::CookiePreservative(value.get_u32()),
+            (kind::ECN_CAPABLE, 0) => Self::EcnCapable,
             (kind::FORWARD_TSN_SUPPORTED, 0) => Self::ForwardTsnSupported,
             (kind::RANDOM, _) => Self::Random(value),
             (kind::CHUNK_LIST, _) => Self::ChunkList(value.to_vec()),
@@ -149,6 +154,7 @@ impl Parameter {
                 | kind::SUPPORTED_ADDRESS_TYPES
                 | kind::COOKIE_PRESERVATIVE
                 | kind::HMAC_ALGORITHMS
+                | kind::ECN_CAPABLE
                 | kind::FORWARD_TSN_SUPPORTED,
                 _,
             ) => return Err(ParseError::Length),
@@ -178,6 +184,7 @@ mod tests {
         assert_eq!(emitted(&Parameter::StateCookie(Bytes::from_static(b"abc"))), b"\0\x07\0\x07abc");
         assert_eq!(emitted(&Parameter::CookiePreservative(1000)), [0, 9, 0, 8, 0, 0, 3, 0xe8]);
         assert_eq!(emitted(&Parameter::ForwardTsnSupported), [0xc0, 0, 0, 4]);
+        assert_eq!(emitted(&Parameter::EcnCapable), [0x80, 0, 0, 4]);
         assert_eq!(emitted(&Parameter::SupportedExtensions(vec![192, 130])), [0x80, 8, 0, 6, 192, 130]);
         assert_eq!(emitted(&Parameter::Random(Bytes::from_static(b"xyz"))), b"\x80\x02\0\x07xyz");
         assert_eq!(emitted(&Parameter::ChunkList(vec![193, 128])), [0x80, 3, 0, 6, 193, 128]);
@@ -209,6 +216,7 @@ mod tests {
             kind::SUPPORTED_ADDRESS_TYPES,
             kind::COOKIE_PRESERVATIVE,
             kind::HMAC_ALGORITHMS,
+            kind::ECN_CAPABLE,
             kind::FORWARD_TSN_SUPPORTED,
         ] {
             assert_eq!(Parameter::parse(kind, Bytes::from_static(&[1; 3])), Err(ParseError::Length));
