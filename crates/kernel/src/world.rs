@@ -170,6 +170,7 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
         sees_passage: scenario.runs_programs() && scenario.workload.record_kind() == RecordKind::Transaction,
         packets,
         drops: None,
+        marked: None,
         endpoints: None,
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),

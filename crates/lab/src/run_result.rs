@@ -43,6 +43,9 @@ pub struct RunResult {
     /// Packets that did not arrive, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_lost: Option<u64>,
+    /// How often a queue marked a packet with congestion, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_marked: Option<u64>,
     /// What both endpoints counted together, where they tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
@@ -139,6 +142,7 @@ impl RunResult {
             background: course.background.iter().map(Share::of).collect(),
             packets: course.packets,
             packets_lost: course.drops.map(Drops::total),
+            packets_marked: course.marked.filter(|marked| *marked > 0),
             counts: course.endpoints.as_ref().map(Counts::of),
             stopped: course.stopped.reason(),
             wall_s,
@@ -200,6 +204,7 @@ impl RunResult {
             background: Vec::new(),
             packets: 2,
             packets_lost: None,
+            packets_marked: None,
             counts: None,
             stopped: None,
             wall_s: 0.0,

@@ -155,6 +155,7 @@ fn measured(FlowRuns { flows, .. }: FlowRuns, scenario: &Scenario) -> Run {
         sees_passage: false,
         packets,
         drops: None,
+        marked: None,
         endpoints: None,
         connect_time: connected.map(since_start),
         ended,

@@ -118,12 +118,13 @@ pub fn follow(
     let stopped = scenario.cause(stopped, onward);
     let (connect_time, is_finished) = (flow.connect_time(), flow.is_finished());
     // What an end retransmits that nobody listens to any more is no loss of the flow.
-    let drops = simulation.drops();
+    let (drops, marked) = (simulation.drops(), simulation.marked());
     let closed = if is_finished { simulation.close() } else { None };
     Ok(Course {
         sees_passage: true,
         packets: simulation.packets(),
         drops: Some(drops),
+        marked: Some(marked),
         endpoints: Some([Role::Client, Role::Server].map(|role| simulation.statistics(role))),
         connect_time,
         ended,

@@ -155,6 +155,10 @@ impl<'t> Simulation<'t> {
         self.network.packets()
     }
 
+    pub(crate) fn marked(&self) -> u64 {
+        self.network.marked()
+    }
+
     pub(crate) fn drops(&self) -> Drops {
         self.network.drops()
     }

@@ -74,7 +74,30 @@ pub(crate) struct Codel {
     drop_next: Time,
     count: u32,
     last_count: u32,
+    pace: InverseRoot,
     marked: u64,
+}
+
+/// About the inverse root of a count, of 2¹⁶: Linux makes one step of Newton's method whenever the count changes, which is far off at
+/// the beginning (1/2 for the root of 1/2) and near from the fifth on.
+#[derive(Debug, Clone, Copy)]
+struct InverseRoot(u16);
+
+impl InverseRoot {
+    /// Of one.
+    const ONE: Self = Self(u16::MAX);
+
+    /// Linux: `codel_Newton_step`.
+    fn step_to(self, count: u32) -> Self {
+        let root = u64::from(self.0) << 16;
+        let square = (root * root) >> 32;
+        let left = (3u64 << 32).wrapping_sub(u64::from(count) * square) >> 2;
+        Self((left.wrapping_mul(root) >> (32 - 2 + 1) >> 16) as u16)
+    }
+
+    fn of(self, interval: Duration) -> Duration {
+        Duration::from_nanos((interval.as_nanos() as u128 * u128::from(self.0) >> 16) as u64)
+    }
 }
 
 impl Codel {
@@ -87,6 +110,7 @@ impl Codel {
             drop_next: Time::ZERO,
             count: 0,
             last_count: 0,
+            pace: InverseRoot::ONE,
             marked: 0,
         }
     }
@@ -119,6 +143,7 @@ impl Codel {
             self.dropping = is_late;
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
+                self.pace = self.pace.step_to(self.count);
                 if self.marks(&mut first) {
                     self.drop_next = self.after(self.drop_next);
                     break;
@@ -161,7 +186,8 @@ impl Codel {
     fn begin(&mut self, now: Time) {
         let since = self.count.saturating_sub(self.last_count);
         let recent = now < self.drop_next + self.spec.interval * 16;
-        self.count = if since > 1 && recent { since } else { 1 };
+        (self.count, self.pace) =
+            if since > 1 && recent { (since, self.pace.step_to(since)) } else { (1, InverseRoot::ONE) };
         self.last_count = self.count;
         self.dropping = true;
         self.drop_next = self.after(now);
@@ -187,8 +213,7 @@ impl Codel {
 
     /// The control law: intervals shrink with the root of what was dropped.
     fn after(&self, time: Time) -> Time {
-        let interval = self.spec.interval.as_nanos() as f64;
-        time + Duration::from_nanos((interval / f64::from(self.count).sqrt()) as u64)
+        time + self.pace.of(self.spec.interval)
     }
 }
 
@@ -284,9 +309,12 @@ mod tests {
 
     #[test]
     fn rfc8289_5_5_the_first_is_dropped_after_an_interval_and_the_next_ever_sooner() {
-        // The intervals are 100 ms by the root of 1, 2, 3 …, added up, and found at the next packet.
-        let law = (1..).scan(0.0, |sum, n| {
-            *sum += 100.0 / f64::from(n).sqrt();
+        // The intervals are 100 ms by about the root of 1, 2, 3 …, added up, and found at the next packet. Linux: a step of Newton's
+        // method each, so 1, 1/2, 9/16 …
+        let law = (1..).scan((0.0, 1.0), |(sum, root), n| {
+            *root *= (3.0 - f64::from(n) * *root * *root) / 2.0;
+            assert!(n < 8 || (*root * f64::from(n).sqrt() - 1.0).abs() < 0.01, "{n}");
+            *sum += 100.0 * *root;
             Some(1000.0 + 100.0 + *sum)
         });
         let expected: Vec<u64> =

@@ -19,6 +19,8 @@ pub struct Course {
     pub packets: u64,
     /// Packets that did not arrive, where that is known by cause.
     pub drops: Option<Drops>,
+    /// How often a queue marked a packet with congestion instead of dropping it, where that is known.
+    pub marked: Option<u64>,
     /// What the endpoints of the client and of the server counted, all connections together, where they tell.
     pub endpoints: Option<[Statistics; 2]>,
     /// From the workload's start until every connection was open for sending, where the schedule starts; `None`

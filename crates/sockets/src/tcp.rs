@@ -35,6 +35,7 @@ impl Tcp {
             Algorithm::Reno => "reno",
             Algorithm::Cubic => "cubic",
             Algorithm::Bbr => "bbr",
+            Algorithm::Dctcp => "dctcp",
         };
         socket
             .set_tcp_congestion(congestion.as_bytes())

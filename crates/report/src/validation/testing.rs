@@ -32,6 +32,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
             background: Vec::new(),
             packets: 2,
             packets_lost: None,
+            packets_marked: None,
             counts: None,
             stopped: None,
             wall_s: 0.0,
