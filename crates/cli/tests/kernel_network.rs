@@ -15,10 +15,6 @@ use hol_scenario::{Facts, Run, Scenario, Sighting, Witness, World};
 /// What each line costs in the guest's processor time, at most.
 const FLOOR: Duration = Duration::from_micros(100);
 
-/// Beyond it, about once a second, a packet is held up by something of the kernel's own: its times are those of a timer of 32 ms steps, and
-/// it takes longer with a larger program. What it is has not been looked into; until then this bound is wider than the closed form's.
-const HOUSEKEEPING: Duration = Duration::from_micros(100);
-
 /// The kernel world, if there is one here.
 fn world(test: &str) -> Option<Kernel> {
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
@@ -74,9 +70,7 @@ fn delays_and_losses_add_up_along_the_way() {
     );
     let both = Duration::from_millis(200);
     let delays = delays(&run);
-    assert!(delays.iter().all(|(_, delay)| (both..both + FLOOR * 2 + HOUSEKEEPING).contains(delay)));
-    let held_up = delays.iter().filter(|(_, delay)| *delay >= both + FLOOR * 2).count();
-    assert!(held_up <= 6, "{held_up} of the 5 s that it takes");
+    assert!(delays.iter().all(|(_, delay)| (both..both + FLOOR * 2).contains(delay)));
     let share = lost(&run).len() as f64 / 5000.0;
     assert!(is_share(share, 1.0 - 0.99 * 0.99, 5000.0), "{share}");
 }
