@@ -31,6 +31,7 @@ pub(crate) use door::JOB;
 
 use std::error::Error;
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -102,6 +103,7 @@ fn boot() -> Result<(), Trouble> {
     modules::at_boot().try_for_each(|file| load(&file))?;
     allow_large_buffers()?;
     stop_counting_pages()?;
+    allow_every_controller()?;
     await_exact_timers()?;
     if std::env::var_os(ROOT).is_some() {
         modules::of_root().try_for_each(|file| load(&file))?;
@@ -118,9 +120,17 @@ fn allow_large_buffers() -> Result<(), Trouble> {
 }
 
 /// Once a second Linux adds up what memory each processor uses: packets of that moment were 0.1 ms late, for computing takes time.
-/// Once a day is seldom enough.
+/// Once a day is seldom enough. A kernel for one processor does not count.
 fn stop_counting_pages() -> Result<(), Trouble> {
-    namespace::set("vm/stat_interval", "86400")
+    const INTERVAL: &str = "vm/stat_interval";
+    let counts = Path::new("/proc/sys").join(INTERVAL).exists();
+    if counts { namespace::set(INTERVAL, "86400") } else { Ok(()) }
+}
+
+/// A node may choose any congestion control that there is: in namespaces Linux keeps DCTCP, which starves others, to itself.
+fn allow_every_controller() -> Result<(), Trouble> {
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+    namespace::set("net/ipv4/tcp_allowed_congestion_control", available.trim())
 }
 
 /// Until Linux trusts a clock source, which takes 6.1 longer than 6.12, timers end with a tick.
