@@ -71,6 +71,9 @@ pub struct Config {
     /// When an idle path's cwnd is halved. RFC 9260 section 7.2.1.
     pub idle_decay: IdleDecay,
 
+    /// Data over all paths at once, each by its window: concurrent multipath transfer.
+    pub cmt: bool,
+
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
     /// Offer ECN: packets may be marked instead of dropped. RFC 4960 appendix A.

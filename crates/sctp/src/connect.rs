@@ -272,7 +272,6 @@ impl Endpoint {
         self.paths = Paths::default();
         self.control.clear();
         self.timers = Timers::new(self.config.rto_initial);
-        self.fast_recovery = None;
         self.fast_retransmit_due = false;
         self.error_count = 0;
         self.begin(cookie);

@@ -66,8 +66,6 @@ pub struct Endpoint {
     pub(crate) flight: Flight,
     /// Octets that the peer has room for beyond what is outstanding. RFC 9260 section 6.2.1.
     pub(crate) peer_rwnd: u64,
-    /// The exit point, while fast recovery goes on. RFC 9260 section 7.2.4.
-    pub(crate) fast_recovery: Option<Tsn>,
     /// The retransmissions that are due are fast ones: one packet, whatever cwnd says.
     pub(crate) fast_retransmit_due: bool,
     /// The peer understands FORWARD TSN, and so do we.
@@ -152,7 +150,6 @@ impl Endpoint {
             streams_out: StreamsOut::new(config.streams, SendBuffer::new(&config)),
             flight: Flight::new(initial_tsn),
             peer_rwnd: 0,
-            fast_recovery: None,
             fast_retransmit_due: false,
             partial_reliability: false,
             marks: Marks::default(),

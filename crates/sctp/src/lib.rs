@@ -18,6 +18,7 @@ mod endpoint;
 mod fixtures;
 mod flight;
 mod heartbeat;
+mod multipath;
 mod out_of_the_blue;
 mod own_addresses;
 mod parameters;

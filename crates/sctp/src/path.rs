@@ -4,6 +4,7 @@ use hol_base::{Duration, Time};
 use hol_congestion::sctp::Window;
 use hol_transport::PathStatus;
 use hol_wire::Address;
+use hol_wire::sctp::Tsn;
 
 use crate::Config;
 use crate::clock::Clock;
@@ -43,6 +44,10 @@ pub struct Path {
     pub(crate) last_sent: Time,
     /// When an echo of a mark last reduced the window.
     pub(crate) last_reduced: Option<Time>,
+    /// Fast recovery ends when this is acknowledged. RFC 9260 section 7.2.4.
+    pub(crate) fast_recovery: Option<Tsn>,
+    /// The newest TSN on this path that the present SACK acknowledges for the first time.
+    pub(crate) newest_acked: Option<Tsn>,
     /// Octets that the SACK in hand acknowledges for the first time.
     pub(crate) newly_acked: u64,
     /// The SACK in hand moves the earliest outstanding TSN, or shows that the peer reneged.
@@ -77,6 +82,8 @@ impl Path {
             heartbeat: None,
             last_sent: Time::ZERO,
             last_reduced: None,
+            fast_recovery: None,
+            newest_acked: None,
             newly_acked: 0,
             restart_t3: false,
         }

@@ -20,14 +20,14 @@ impl Endpoint {
             return self.abort(violation, "the peer acknowledged what was not sent");
         }
         self.give_up_expired(now);
+        self.paths.list.iter_mut().for_each(|path| path.newest_acked = None);
         let advanced = sack.cumulative_tsn != self.flight.cumulative();
         self.acknowledge_through(now, sack.cumulative_tsn);
         let newest = self.acknowledge_gaps(now, sack);
         self.settle_paths(now, from);
         if let Some(last) = sack.gaps.last() {
             let highest = sack.cumulative_tsn + u32::from(last.end);
-            let recovering = advanced && self.fast_recovery.is_some();
-            self.count_missing(now, if recovering { highest } else { newest }, newest);
+            self.count_missing(now, advanced.then_some(highest), newest);
         }
         if sack.a_rwnd == 0 && !advanced && self.state == State::Established {
             // Section 6.1 A: a peer that answers and keeps its window shut has not failed.
@@ -90,6 +90,10 @@ impl Endpoint {
         } else {
             path.newly_acked += size;
         }
+        // A chunk that was sent again may have come by its first copy, which went elsewhere.
+        if chunk.transmissions == 1 {
+            path.newest_acked = Some(chunk.data.tsn);
+        }
         // Karn's rule: a chunk that was sent again measures nothing. Section 6.3.1 C5.
         if std::mem::take(&mut chunk.measures_rtt) {
             path.rtt_pending = false;
@@ -117,11 +121,12 @@ impl Endpoint {
 
     /// Draws the consequences for each path: errors, window, T3-rtx. Sections 6.3.2, 7.2 and 8.2.
     pub(crate) fn settle_paths(&mut self, now: Time, from: usize) {
-        if self.fast_recovery.is_some_and(|exit| exit.at_or_before(self.flight.cumulative())) {
-            self.fast_recovery = None;
+        let cumulative = self.flight.cumulative();
+        for path in &mut self.paths.list {
+            path.fast_recovery = path.fast_recovery.filter(|exit| exit.after(cumulative));
         }
-        let recovering = self.fast_recovery.is_some();
         for index in 0..self.paths.list.len() {
+            let recovering = self.fast_recovery(index).is_some();
             let path = &mut self.paths.list[index];
             let acked = std::mem::take(&mut path.newly_acked);
             let restart = std::mem::take(&mut path.restart_t3);
@@ -157,14 +162,23 @@ impl Endpoint {
         }
     }
 
-    /// Counts miss indications of what is older than `below`, and marks what has enough. Section 7.2.4.
-    fn count_missing(&mut self, now: Time, below: Tsn, newest: Tsn) {
-        let mut index = 0;
+    /// Counts miss indications of what is older than `newest`, and marks what has enough; in fast recovery, all below the `highest`
+    /// count if the cumulative TSN has moved. Section 7.2.4.
+    fn count_missing(&mut self, now: Time, highest: Option<Tsn>, newest: Tsn) {
+        let (mut index, last) = (0, highest.map_or(newest, |highest| highest.latest(newest)));
         while index < self.flight.len() {
-            let chunk = self.flight.get_mut(index);
-            if chunk.data.tsn.at_or_after(below) {
+            let chunk = self.flight.get(index);
+            let (tsn, path) = (chunk.data.tsn, chunk.path);
+            if tsn.at_or_after(last) {
                 break;
             }
+            let of_path = self.newest_on(path, newest);
+            let all = highest.filter(|_| !self.config.cmt && self.fast_recovery(path).is_some());
+            let Some(newest) = of_path.filter(|newest| tsn.before(all.unwrap_or(*newest))) else {
+                index += 1;
+                continue;
+            };
+            let chunk = self.flight.get_mut(index);
             let tells = chunk.transmissions == 1
                 || !self.config.fast_retransmit_again
                 || newest.at_or_after(chunk.recover);
@@ -184,8 +198,9 @@ impl Endpoint {
         let path = self.flight.get(index).path;
         self.mark_lost(now, index);
         self.fast_retransmit_due = true;
-        if self.fast_recovery.is_none() {
-            self.fast_recovery = Some(self.flight.next_tsn() - 1);
+        if self.fast_recovery(path).is_none() {
+            let remembers = self.recovers_with(path);
+            self.paths.list[remembers].fast_recovery = Some(self.flight.next_tsn() - 1);
             self.paths.list[path].window.on_fast_retransmit();
             self.statistics.congestion_events += 1;
         }
@@ -244,7 +259,8 @@ impl Endpoint {
         self.strike(now, path);
         self.paths.list[path].window.on_timeout();
         self.statistics.congestion_events += 1;
-        self.fast_recovery = None;
+        let remembers = self.recovers_with(path);
+        self.paths.list[remembers].fast_recovery = None;
         self.fast_retransmit_due = false;
         self.paths.on_timeout(path);
         self.mark_path_lost(now, path);

@@ -19,7 +19,7 @@ const MOST_OUTSTANDING: usize = u16::MAX as usize;
 
 /// A packet in the making; with segmentation offload, a train of them.
 #[derive(Debug)]
-struct Bundle {
+pub(crate) struct Bundle {
     path: usize,
     chunks: SmallVec<[Chunk; 2]>,
     /// Octets of the chunks behind the headers of one IP packet.
@@ -138,7 +138,7 @@ impl Endpoint {
 
     /// Sends lost chunks, earliest first; false if new data has to wait. Section 6.1 C.
     fn send_retransmissions(&mut self, now: Time, bundle: &mut Bundle, timeout: bool) -> bool {
-        self.switch(bundle, self.paths.retransmission);
+        self.switch(bundle, self.retransmission_path());
         let fast = std::mem::take(&mut self.fast_retransmit_due);
         let one_packet = timeout || fast;
         let mut from = 0;
@@ -216,8 +216,23 @@ impl Endpoint {
         if self.streams_out.is_empty() {
             return;
         }
-        self.switch(bundle, self.paths.active);
-        let cwnd = self.burst_limited_cwnd(now, bundle.path);
+        if self.config.cmt {
+            return self.send_new_over_all(now, bundle);
+        }
+        let path = self.paths.active;
+        let cwnd = self.burst_limited_cwnd(now, path);
+        self.send_new_to(now, bundle, (path, cwnd), usize::MAX);
+    }
+
+    /// Sends new data to a path, no more than `cwnd` allows and so many packets; `false` if nothing more can be sent now.
+    pub(crate) fn send_new_to(
+        &mut self,
+        now: Time,
+        bundle: &mut Bundle,
+        (path, cwnd): (usize, u64),
+        mut packets: usize,
+    ) -> bool {
+        self.switch(bundle, path);
         while let Some(unsent) = self.streams_out.front() {
             if self.partial_reliability && unsent.begins() && unsent.limit.is_reached(0, now) {
                 self.give_up_unsent();
@@ -227,26 +242,31 @@ impl Endpoint {
             let nagle = can_delay && self.nagle_holds_back(bundle, self.streams_out.queued());
             let can_be_named = self.flight.len() < MOST_OUTSTANDING;
             if nagle || !can_be_named || !self.window_allows(bundle, size as u64, cwnd) {
-                return;
+                return false;
             }
             self.bundle_sack(bundle);
             if self.is_full_for(bundle, Data::HEADER + size.next_multiple_of(4)) {
                 if bundle.has_cookie_echo {
-                    return;
+                    return false;
                 }
                 self.transmit(bundle);
+                packets -= 1;
+                if packets == 0 {
+                    return true;
+                }
                 continue;
             }
             self.send_next(now, bundle);
             if bundle.has_cookie_echo {
                 // One DATA chunk rides with COOKIE ECHO; the rest waits for COOKIE ACK. Section 5.1.
-                return;
+                return false;
             }
         }
+        false
     }
 
     /// cwnd for new data, after an idle time and Max.Burst. Sections 7.2.1 and 6.1 D.
-    fn burst_limited_cwnd(&mut self, now: Time, path: usize) -> u64 {
+    pub(crate) fn burst_limited_cwnd(&mut self, now: Time, path: usize) -> u64 {
         self.decay_if_idle(now, path);
         let path = &self.paths.list[path];
         path.window.burst_limited(path.flight_size, self.config.max_burst)

@@ -147,6 +147,7 @@ const SCTP: &[(&str, Means)] = &[
     ("nagle", Socket),
     ("segmentation_offload", Fixed(BUILT_IN)),
     ("nagle_delays_retransmissions", Fixed(BUILT_IN)),
+    ("cmt", Fixed("Linux' SCTP sends new data over one path at a time; remove it or use the model world")),
     ("ecn", Fixed("Linux says ECT whatever net.sctp.ecn_enable is, and would heed no mark; remove it")),
     ("missing_reports", Fixed(BUILT_IN)),
     ("fast_retransmit_again", Fixed(BUILT_IN)),

@@ -5,6 +5,7 @@ mod acknowledging;
 mod handshake;
 mod moving;
 mod multihoming;
+mod multipath;
 mod pair;
 mod parameters;
 mod partial;

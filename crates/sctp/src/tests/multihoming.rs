@@ -8,7 +8,7 @@ use hol_transport::{Command, Event, PathStatus, Reliability};
 use hol_wire::sctp::Chunk;
 
 /// Two paths, both confirmed.
-fn two_paths(config: Config) -> Script {
+pub(super) fn two_paths(config: Config) -> Script {
     let mut script = Script::established_over(config, 2);
     script.run_to(2000);
     answer_heartbeats(&mut script);
@@ -28,7 +28,7 @@ fn answer_heartbeats(script: &mut Script) {
 }
 
 /// Where each packet with DATA went.
-fn data_went_to(script: &mut Script) -> Vec<usize> {
+pub(super) fn data_went_to(script: &mut Script) -> Vec<usize> {
     let packets = std::mem::take(&mut script.packets);
     let with_data = packets
         .iter()

@@ -62,6 +62,8 @@ fn stacks() -> impl Strategy<Value = Config> {
         Just(config()),
         Just(fixtures::linux()),
         Just(fixtures::linux_2_6()),
+        Just(Config { cmt: true, ..config() }),
+        Just(Config { cmt: true, ..fixtures::linux() }),
         Just(Config { receive_buffer: hol_base::ByteCount(24_000), ..config() }),
         // Of less than many messages: they are delivered in part.
         Just(Config { receive_buffer: hol_base::ByteCount(5000), ..config() }),
