@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
+use crate::archive::Archive;
 use crate::error::LabError;
 use crate::job::Job;
 use crate::point::Point;
 use crate::pool;
-use crate::records::Archive;
 use crate::results::Results;
 use crate::run::{self, Outcome};
 use crate::run_result::RunResult;
