@@ -16,8 +16,9 @@ use crate::series::SeriesFile;
 #[derive(Debug, Clone, Default)]
 pub struct Archive {
     records: Option<PathBuf>,
-    /// And how often a run is looked at.
-    series: Option<(PathBuf, Duration)>,
+    series: Option<PathBuf>,
+    /// How often a run is looked at, whether or not anything is kept of it.
+    interval: Option<Duration>,
     files: Option<PathBuf>,
 }
 
@@ -55,8 +56,18 @@ impl Archive {
     /// In a result directory.
     pub(crate) fn of(dir: &Path, manifest: &Manifest) -> Self {
         let records = (manifest.records == Keep::All).then(|| dir.join(RECORDS));
-        let series = manifest.series.map(|interval| (dir.join(SERIES), interval));
-        Self { records, series, ..Self::of_files(&dir.join(FILES)) }
+        let series = manifest.series.map(|_| dir.join(SERIES));
+        Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES)) }
+    }
+
+    /// Nowhere, of runs that are looked at as often as others were: in a kernel to look takes time.
+    pub(crate) fn nowhere(interval: Option<Duration>) -> Self {
+        Self { interval, ..Self::default() }
+    }
+
+    /// How often a run is looked at.
+    pub(crate) const fn interval(&self) -> Option<Duration> {
+        self.interval
     }
 
     /// Of files alone, in this directory.
@@ -95,8 +106,8 @@ impl Archive {
         repetition: u32,
         flows: usize,
     ) -> Result<Option<SeriesFile>, LabError> {
-        let Some((dir, interval)) = &self.series else { return Ok(None) };
+        let (Some(dir), Some(interval)) = (&self.series, self.interval) else { return Ok(None) };
         let path = table(dir, RunKey { point: point.id, repetition });
-        SeriesFile::begin(path, point, repetition, flows, *interval).map(Some)
+        SeriesFile::begin(path, point, repetition, flows, interval).map(Some)
     }
 }

@@ -22,6 +22,7 @@ pub(crate) struct Following<'a> {
     waterfall: Option<WaterfallSoFar>,
     file: Option<RecordsFile>,
     series: Option<SeriesFile>,
+    interval: Option<Duration>,
     /// Why they could not be written.
     problem: Option<LabError>,
     /// Hears now and then how many more messages are settled, and says whether the run is to go on.
@@ -57,7 +58,17 @@ impl<'a> Following<'a> {
         file: Option<RecordsFile>,
         tell: &'a mut dyn FnMut(u64) -> bool,
     ) -> Self {
-        Self { kinds: Vec::new(), part, waterfall: None, file, series: None, problem: None, tell, untold: 0 }
+        Self {
+            kinds: Vec::new(),
+            part,
+            waterfall: None,
+            file,
+            series: None,
+            interval: None,
+            problem: None,
+            tell,
+            untold: 0,
+        }
     }
 
     /// The same, with one of its pages to be drawn.
@@ -65,9 +76,9 @@ impl<'a> Following<'a> {
         Self { waterfall: Some(WaterfallSoFar::default()), ..self }
     }
 
-    /// The same, with how it stands from time to time.
-    pub(crate) fn with_series(self, series: Option<SeriesFile>) -> Self {
-        Self { series, ..self }
+    /// The same of a run that is looked at once in an `interval`; what is seen goes to `series`.
+    pub(crate) fn looking(self, interval: Option<Duration>, series: Option<SeriesFile>) -> Self {
+        Self { interval, series, ..self }
     }
 
     /// The run is over since `ended`: what its records said, by a workload that is about those of this `kind`.
@@ -125,7 +136,7 @@ impl Observer for Following<'_> {
     }
 
     fn interval(&self) -> Option<Duration> {
-        self.series.as_ref().map(SeriesFile::interval)
+        self.interval
     }
 
     fn sample(&mut self, sample: &Sample) {

@@ -37,7 +37,7 @@ pub(crate) fn run(
     let flows = 1 + scenario.background_flows(seed).count() + scenario.onward.len();
     let records = archive.begin_records(point, repetition, flows)?;
     let series = archive.begin_series(point, repetition, flows)?;
-    let mut following = Following::new(point.timeline, records, tell).with_series(series);
+    let mut following = Following::new(point.timeline, records, tell).looking(archive.interval(), series);
     // A page that is drawn is one of the first repetition.
     if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {
         following = following.with_waterfall();

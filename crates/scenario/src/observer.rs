@@ -11,7 +11,8 @@ pub trait Observer {
     /// order of its schedule, one for each message, also for those that never arrived.
     fn record(&mut self, flow: usize, record: &Record);
 
-    /// How often it wants to see how the run stands, in the time of the world; `None`: never. What the run does is the same.
+    /// How often it wants to see how the run stands, in the time of the world; `None`: never. Where watching takes time the
+    /// digest is another one, as of [`World::trace`](crate::World::trace).
     fn interval(&self) -> Option<Duration> {
         None
     }

@@ -1,6 +1,6 @@
 //! What is seen of a run at a time: how senders stand, and what waits before lines.
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_transport::PathState;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,16 @@ pub struct Queue {
 impl Sample {
     /// More of a run are taken for a mistake: they would be some hundred megabytes, and nobody could draw them.
     pub const MOST: u64 = 1 << 21;
+
+    /// The same of the flow of this number, which began so long after the run.
+    #[must_use]
+    pub fn of_flow(self, flow: u32, late: Duration) -> Self {
+        let of = match self.of {
+            Sampled::Sender(sender) => Sampled::Sender(Sender { flow, ..sender }),
+            queue @ Sampled::Queue(_) => queue,
+        };
+        Self { at: self.at + late, of }
+    }
 }
 
 impl Side {

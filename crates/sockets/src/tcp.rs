@@ -1,16 +1,18 @@
 //! TCP: one stream of octets, and messages are framed.
 
 use std::io::{self, Read};
+use std::net::Ipv4Addr;
 
 use bytes::Bytes;
+use hol_base::Duration;
 use hol_tcp::{Algorithm, Nagle};
-use hol_transport::{Framer, Passage};
+use hol_transport::{Framer, Passage, PathState};
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::presence::Change;
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused};
+use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
 use hol_system::{self as system, u32_at};
 
 /// Opens TCP connections.
@@ -62,7 +64,8 @@ impl Opener for Tcp {
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         let mortal = self.config.address_loss_aborts;
-        Box::new(Connection { mortal, ..Connection::new(socket, self.length_of) })
+        let paced = self.config.congestion == Algorithm::Bbr;
+        Box::new(Connection { mortal, paced, ..Connection::new(socket, self.length_of) })
     }
 }
 
@@ -73,13 +76,15 @@ pub(crate) struct Connection {
     framer: Framer,
     /// It dies with its own address.
     mortal: bool,
+    /// Its congestion control has a pace; any other has but a number for it.
+    paced: bool,
     /// Octets that the kernel took of a message, when it did not take all.
     taken: usize,
 }
 
 impl Connection {
     pub(crate) fn new(socket: Socket, length_of: LengthOf) -> Self {
-        Self { socket, framer: Framer::new(length_of), mortal: false, taken: 0 }
+        Self { socket, framer: Framer::new(length_of), mortal: false, paced: false, taken: 0 }
     }
 }
 
@@ -130,10 +135,42 @@ impl Transceiver for Connection {
             Err(_) => Counts::default(),
         }
     }
+
+    fn sending(&self) -> Option<Sending> {
+        let mut info = [0; INFO_LENGTH];
+        let length = system::option(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
+        let peer = *self.socket.peer_addr().ok()?.as_socket_ipv4()?.ip();
+        let (path, again) = info_sending(&info[..length], peer, self.paced)?;
+        Some(Sending { paths: vec![path], again })
+    }
 }
 
 /// Octets of `struct tcp_info` that are looked at.
-pub(crate) const INFO_LENGTH: usize = 144;
+pub(crate) const INFO_LENGTH: usize = 160;
+
+/// What `struct tcp_info` says of a sender, and what it has sent again; `None` if that has not sent data. linux/tcp.h
+pub(crate) fn info_sending(info: &[u8], peer: Ipv4Addr, paced: bool) -> Option<(PathState, u64)> {
+    /// TCP_INFINITE_SSTHRESH, include/net/tcp.h
+    const INFINITE: u32 = 0x7fff_ffff;
+    const DATA_SEGMENTS_OUT: usize = 156;
+    let at = |offset| u32_at(info, offset);
+    // A kernel that does not count them, before 4.6, is not told from who has sent none.
+    at(DATA_SEGMENTS_OUT).filter(|segments| *segments > 0)?;
+    let (mss, [unacked, sacked, lost, again]) = (at(16)?, [at(24)?, at(28)?, at(32)?, at(36)?]);
+    let octets = |segments: u32| u64::from(segments) * u64::from(mss);
+    // tcp_packets_in_flight, include/net/tcp.h
+    let in_flight = (unacked + again).saturating_sub(sacked + lost);
+    let rate = info.get(104..112)?.first_chunk().map(|octets| u64::from_ne_bytes(*octets));
+    let path = PathState {
+        peer,
+        cwnd: Some(octets(at(80)?)),
+        ssthresh: at(76).filter(|segments| *segments < INFINITE).map(octets),
+        srtt: at(68).filter(|micros| *micros > 0).map(|micros| Duration::from_micros(micros.into())),
+        pacing_rate: rate.filter(|rate| paced && *rate < u64::MAX),
+        in_flight: Some(octets(in_flight)),
+    };
+    Some((path, at(100)?.into()))
+}
 
 /// What `struct tcp_info` says.
 pub(crate) fn info_counts(info: &[u8]) -> Counts {

@@ -56,11 +56,6 @@ impl SeriesFile {
         Ok(Self { file, interval, queues, waiting: Vec::new(), rows: 0, delivered, point: point.to_string() })
     }
 
-    /// How often the run is looked at.
-    pub(crate) const fn interval(&self) -> Duration {
-        self.interval
-    }
-
     /// The next sample.
     pub(crate) fn add(&mut self, sample: &Sample) -> Result<(), LabError> {
         let row = self.row(sample);
