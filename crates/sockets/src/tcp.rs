@@ -177,3 +177,46 @@ pub(crate) fn info_counts(info: &[u8]) -> Counts {
     let at = |offset| u32_at(info, offset).unwrap_or(0).into();
     Counts { retransmissions: at(100), packets_sent: at(136), packets_received: at(140) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `struct tcp_info` with numbers of 32 bits at these places.
+    fn info(numbers: &[(usize, u32)]) -> Vec<u8> {
+        let mut info = vec![0; INFO_LENGTH];
+        for (at, number) in numbers {
+            info[*at..at + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        info
+    }
+
+    #[test]
+    fn what_the_kernel_says_of_a_sender_is_in_octets_and_what_it_does_not_say_is_empty() {
+        let peer = Ipv4Addr::new(10, 0, 1, 2);
+        let said =
+            [(16, 1448), (24, 20), (28, 3), (32, 2), (36, 1), (68, 40_123), (76, 0x7fff_ffff), (80, 30)];
+        let info =
+            |more: &[(usize, u32)]| info(&[&said[..], &[(100, 5), (104, 7), (156, 100)], more].concat());
+        let (path, again) = info_sending(&info(&[]), peer, false).unwrap();
+        let expected = PathState {
+            peer,
+            cwnd: Some(30 * 1448),
+            ssthresh: None,
+            srtt: Some(Duration::from_micros(40_123)),
+            pacing_rate: None,
+            in_flight: Some((20 + 1 - 3 - 2) * 1448),
+        };
+        assert_eq!((path, again), (expected, 5));
+        let (path, _) = info_sending(&info(&[(68, 0), (76, 15)]), peer, true).unwrap();
+        assert_eq!((path.srtt, path.ssthresh, path.pacing_rate), (None, Some(15 * 1448), Some(7)));
+        // More reported than was sent, as a moment between two acknowledgments may show it, is nothing in flight.
+        let (path, _) = info_sending(&info(&[(28, 25)]), peer, false).unwrap();
+        assert_eq!(path.in_flight, Some(0));
+        assert_eq!(info_sending(&info(&[(156, 0)]), peer, false), None, "it has sent no data");
+        assert!(
+            (0..INFO_LENGTH).all(|end| info_sending(&info(&[])[..end], peer, false).is_none()),
+            "an older kernel"
+        );
+    }
+}

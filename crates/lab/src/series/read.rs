@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ impl Series {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(|e| LabError::file("read", &path, e))?,
         };
-        let file = SerializedFileReader::new(file).map_err(|e| unread(&path, e))?;
+        let file = guarded(|| SerializedFileReader::new(file)).map_err(|e| unread(&path, e))?;
         let about = file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
         let says = |key: &str| about.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
         if says("headofline.series").as_deref() != Some(SCHEMA) {
@@ -52,11 +53,17 @@ impl Series {
     /// Gives all rows: those of senders and queues ascending in time, then those of flows, one after the other.
     pub fn rows(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
-            let group = self.file.get_row_group(number).and_then(|group| rows(group.as_ref()));
+            let group = guarded(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
             group.map_err(|e| unread(&self.path, e))?.into_iter().for_each(&mut take);
         }
         Ok(())
     }
+}
+
+/// The library has assertions on what it reads: of a damaged file they are no error of ours.
+fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let damaged = |_| Err(ParquetError::General("it is damaged".to_owned()));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
 fn unread(path: &Path, problem: ParquetError) -> LabError {

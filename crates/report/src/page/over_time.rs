@@ -13,7 +13,7 @@ pub fn html(report: &Report) -> String {
     }
     format!(
         "<p>One run of each transport, its first repetition, at all multiples of {} ms. The thin line beside cwnd is ssthresh, the dashed one \
-         the limit of the queue. Red marks: below cwnd when data was sent again, below the queue when it or its line dropped packets. \
+         the limit of the queue. Marks at the lower edge tell when data was sent again (cwnd), and when the queue or its line dropped packets (queue). \
          Where a column of pixels has several samples, the least and the greatest are drawn.</p>{}",
         number(report.over_time[0].interval_s * 1e3),
         choices(&figures)
@@ -62,5 +62,66 @@ fn senders(runs: &[Run]) -> String {
             .map(|(run, said)| format!("{}: {said}.", run.transport))
             .collect::<Vec<_>>()
             .join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::over_time::Line;
+
+    fn run(transport: &str, flow: u32, packets: f64) -> Run {
+        let line = |value: f64| {
+            let mut line = Line::new(10.0, 0.01);
+            (0..1000).for_each(|sample| line.add(f64::from(sample) / 100.0, value * f64::from(sample % 100)));
+            line
+        };
+        Run {
+            transport: transport.to_owned(),
+            sender: Some("the client to 10.0.1.2".to_owned()),
+            flow,
+            ended_s: 10.0,
+            goodput: vec![(0.0, 4000.0), (5.0, 5000.0)],
+            cwnd: line(1500.0),
+            ssthresh: Line::new(10.0, 0.01),
+            in_flight: line(1400.0),
+            srtt: line(3.0),
+            queued: line(packets),
+            sent_again: vec![1.0, 2.0],
+            dropped: vec![0.5],
+        }
+    }
+
+    #[test]
+    fn runs_share_their_axes_and_say_whose_they_are() {
+        let queue = Some(("client:1".to_owned(), Some(120)));
+        let runs = vec![run("TCP & co", 0, 1.0), run("SCTP", 1, 0.1)];
+        let drawn =
+            OverTime { id: "over-time-1".into(), place: "1% loss".into(), interval_s: 0.01, queue, runs };
+        let html = figure(&drawn);
+        assert_eq!(html.matches("<svg class=\"plot\"").count(), 2);
+        for said in [
+            "TCP &amp; co</text>",
+            "goodput, Mbit/s",
+            "cwnd and ssthresh, kB",
+            "smoothed RTT, ms",
+            "queue, packets",
+        ] {
+            assert!(html.contains(said), "{said}: {html}");
+        }
+        // The limit of 120 packets is on both, and the greatest of each is drawn: 99 and 9.9 packets of 129.6.
+        assert_eq!(html.matches("class=\"series-limit\"").count(), 2);
+        assert_eq!(html.matches("class=\"series-lost\"").count(), 2 * 3);
+        assert!(
+            html.contains("TCP &amp; co: the measured flow; its sender is the client to 10.0.1.2."),
+            "{html}"
+        );
+        assert!(html.contains("SCTP: flow 1, which delivered more than what is measured"), "{html}");
+        assert!(
+            html.contains("The queue is that of client:1.") && html.contains("figures/over-time-1-2.svg")
+        );
+        let most =
+            html.split("points=\"").skip(1).map(|rest| rest.split('"').next().unwrap().split(' ').count());
+        assert!(most.max().unwrap() <= 500, "two points a column of pixels");
     }
 }
