@@ -83,7 +83,7 @@ impl WaitingRoom {
             matches!(stage, Stage::Emulator(Emulator { rate: 1.., delay: Duration::ZERO, .. }))
         };
         let place = |of: &dyn Fn(&Stage) -> bool| stages.iter().position(of);
-        let transmitter = stages.iter().rposition(|stage| is_transmitter(stage)).unwrap_or(0);
+        let transmitter = stages.iter().rposition(is_transmitter).unwrap_or(0);
         let (queue, admits) = (
             place(&|stage| matches!(stage, Stage::Waiting(_))),
             place(&|stage| matches!(stage, Stage::Filter(crate::stages::Filter::Admit(_)))),
