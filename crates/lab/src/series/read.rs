@@ -33,7 +33,7 @@ impl Series {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(|e| LabError::file("read", &path, e))?,
         };
-        let file = guarded(|| SerializedFileReader::new(file)).map_err(|e| unread(&path, e))?;
+        let file = guarded(|| SerializedFileReader::new(file)).map_err(|e| unread(&path, &e))?;
         let about = file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
         let says = |key: &str| about.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
         if says("headofline.series").as_deref() != Some(SCHEMA) {
@@ -54,7 +54,7 @@ impl Series {
     pub fn rows(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
             let group = guarded(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
-            group.map_err(|e| unread(&self.path, e))?.into_iter().for_each(&mut take);
+            group.map_err(|e| unread(&self.path, &e))?.into_iter().for_each(&mut take);
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parqu
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
-fn unread(path: &Path, problem: ParquetError) -> LabError {
+fn unread(path: &Path, problem: &ParquetError) -> LabError {
     let problem = format!("{problem}; remove the file, and its line of runs.jsonl: the run is then repeated");
     LabError::Damaged { path: path.to_owned(), line: 1, problem }
 }

@@ -50,7 +50,7 @@ impl Line {
             let [first, last] = both;
             match pieces.last_mut() {
                 Some(piece) if piece.last().is_some_and(|(at, _)| first.0 - at <= self.longest) => {
-                    piece.push(first)
+                    piece.push(first);
                 }
                 _ => pieces.push(vec![first]),
             }
