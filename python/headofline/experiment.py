@@ -1302,6 +1302,10 @@ class Experiment(TypedDict, closed=True):
     """
     All randomness comes of it; with the same one every run is the same. Default 1.
     """
+    series: NotRequired[Duration]
+    """
+    Keeps how each run stands at all multiples of this time, as Parquet files: windows, round trips, queues. Default none.
+    """
     sweep: NotRequired[Axes]
     """
     Axes, by the dotted keys that they set: every value of one meets every value of the others.

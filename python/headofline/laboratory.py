@@ -36,6 +36,7 @@ def run(
     *,
     out: str | os.PathLike[str] | None = None,
     records: bool = False,
+    series: str | None = None,
     jobs: int | None = None,
     set: Mapping[str, object] | None = None,
     progress: bool = True,
@@ -43,18 +44,19 @@ def run(
     """Runs an experiment: an experiment file, an ns script, or a dictionary of the same keys, whose paths are absolute.
 
     `out`: the directory of the results; runs that it has already are not made again. Without one a dictionary's results go when
-    the `Result` does, and a file's are in `results/NAME`. `records` keeps every message, `jobs` are runs at the same time (all
-    cores), `set` other values by their dotted keys. Ctrl-C ends the runs.
+    the `Result` does, and a file's are in `results/NAME`. `records` keeps every message, `series` how each run stands at all
+    multiples of a time such as "10ms", `jobs` are runs at the same time (all cores), `set` other values by their dotted keys. Ctrl-C ends the runs.
 
     Raises `UsageError` for an experiment that cannot be, and `HolError` where the runs fail.
     """
+    keep = [*(["--records"] if records else []), *(["--series", series] if series is not None else [])]
     if not isinstance(experiment, Mapping):
         path = Path(experiment)
-        return _run(path, Path(out) if out else Path("results", path.stem), records, jobs, set, progress)
+        return _run(path, Path(out) if out else Path("results", path.stem), keep, jobs, set, progress)
     held = tempfile.TemporaryDirectory(prefix="headofline-")
     path = Path(held.name, "experiment.toml")
     path.write_text(_toml(experiment), encoding="utf-8")
-    result = _run(path, Path(out) if out else Path(held.name, "results"), records, jobs, set, progress)
+    result = _run(path, Path(out) if out else Path(held.name, "results"), keep, jobs, set, progress)
     weakref.finalize(result, held.cleanup)
     return result
 
@@ -63,6 +65,7 @@ def compare(
     *transports: str,
     out: str | os.PathLike[str] | None = None,
     records: bool = False,
+    series: str | None = None,
     jobs: int | None = None,
     progress: bool = True,
     set: Mapping[str, object] | None = None,
@@ -82,7 +85,7 @@ def compare(
     for key, value in {"world": world, "seed": seed, "repetitions": repetitions}.items():
         if value is not None:
             experiment[key] = value
-    return run(cast(Experiment, experiment), out=out, records=records, jobs=jobs, progress=progress)
+    return run(cast(Experiment, experiment), out=out, records=records, series=series, jobs=jobs, progress=progress)
 
 
 def conditions_of(
@@ -122,11 +125,10 @@ def _toml(experiment: Mapping[str, Any]) -> str:
 
 
 def _run(
-    path: Path, out: Path, records: bool, jobs: int | None, set: Mapping[str, object] | None, progress: bool
+    path: Path, out: Path, keep: Sequence[str], jobs: int | None, set: Mapping[str, object] | None, progress: bool
 ) -> Result:
     arguments: list[str | Path] = ["run", path, "--out", out, "--progress", "json", "--with-parent", str(os.getpid())]
-    if records:
-        arguments.append("--records")
+    arguments.extend(keep)
     if jobs is not None:
         arguments += ["--jobs", str(jobs)]
     for key, value in (set or {}).items():

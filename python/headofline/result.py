@@ -60,6 +60,17 @@ class Result:
             raise UsageError(f"{directory} is not there; run it with records=True")
         return pyarrow.dataset.dataset(directory, format="parquet")
 
+    @cached_property
+    def series(self) -> pyarrow.dataset.Dataset:
+        """How senders, queues and flows stood at the multiples of a time, in ns since the start of the run: what `series="10ms"` kept.
+
+        A row is of a `subject`: "sender" (cwnd, ssthresh, round trip, what is in flight), "queue" or "flow" (what was delivered).
+        """
+        directory = self.directory / "series"
+        if not directory.is_dir():
+            raise UsageError(f'{directory} is not there; run it with series="10ms"')
+        return pyarrow.dataset.dataset(directory, format="parquet")
+
     @property
     def report(self) -> Path:
         """The report, a page that stands alone."""

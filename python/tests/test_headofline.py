@@ -169,6 +169,16 @@ def test_other_errors_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
         hol.run(EXPERIMENT, progress=False)
 
 
+def test_series_tell_how_runs_stand_over_time() -> None:
+    result = hol.compare("tcp", "sctp", series="5ms", progress=False, repetitions=1, count=200)
+    table = result.series.to_table(filter=pyarrow.dataset.field("subject") == "sender").to_pandas()
+    assert set(table["transport"]) == {"tcp", "sctp"}
+    assert (table["time_ns"] % 5_000_000 == 0).all()
+    assert (table["cwnd_octets"] > 0).all()
+    with pytest.raises(hol.UsageError, match='series="10ms"'):
+        _ = hol.compare("tcp", progress=False, repetitions=1, count=20).series
+
+
 def test_without_records_the_cure_is_said() -> None:
     small: hol.Experiment = {"transports": ["tcp"], "messages": 10, "repetitions": 1}
     with pytest.raises(hol.UsageError, match="records=True"):

@@ -1,22 +1,23 @@
 //! `hol compare`: transports side by side.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hol_lab::{Archive, Experiment, Finished, Plan, PointResult, execute};
+use hol_lab::{Archive, Experiment, Finished, Manifest, Plan, PointResult, Results, execute};
 use hol_measure::Distribution;
 use hol_network::NetworkSpec;
 use hol_report::data::Cell;
 use hol_report::survey::{lead, verdict};
 
 use crate::failure::Failure;
-use crate::fill::{stop_on_interrupt, threads, warn_of_engine};
+use crate::fill::{self, Filling, fill, stop_on_interrupt, threads, warn_of_engine};
 use crate::number::positive;
 use crate::progress::{Progress, Telling};
 use crate::question::Question;
 use crate::row::{Row, split};
 use crate::terminal::{grouped, say};
-use crate::{ccdf, row};
+use crate::{ccdf, report, row};
 
 const TEACH: &str = "compare what? Name two or more transports, as in\n  \
     hol compare tcp sctp:streams=1 sctp:streams=8 --loss 1%\n\
@@ -32,6 +33,12 @@ pub struct Compare {
     transports: Vec<String>,
     #[command(flatten)]
     question: Question,
+    /// Keep the results in this directory too, with a report
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Keep how each run stands at all multiples of this time: windows, round trips, queues. Takes --out
+    #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
+    series: Option<String>,
     /// One JSON object a line for each transport
     #[arg(long)]
     json: bool,
@@ -43,13 +50,45 @@ pub struct Compare {
 impl Compare {
     /// Runs all transports, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
-        let (results, finished) = measured(&self.experiment()?, &Archive::default(), self.jobs, self.json)?;
+        let experiment = self.experiment()?;
+        let (results, outcome) = match &self.out {
+            Some(out) => {
+                let results = self.kept(&experiment, out)?;
+                let outcome = fill::complete(&results, out);
+                (results.points, outcome)
+            }
+            None => {
+                let (results, finished) = measured(&experiment, &Archive::default(), self.jobs, self.json)?;
+                (results, complete(&finished))
+            }
+        };
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
             say(&page(&results, &self.question.overrides()));
         }
-        complete(&finished)
+        if let Some(out) = self.out.as_ref().filter(|_| !self.json) {
+            say(&format!(
+                "\n{} has the points, and the report: {}\n",
+                out.display(),
+                out.join("report.html").display()
+            ));
+        }
+        outcome
+    }
+
+    /// Runs an experiment, and keeps the results in a directory, with their report.
+    fn kept(&self, experiment: &Experiment, out: &Path) -> Result<Results, Failure> {
+        let manifest = Manifest::new(
+            &format!("{} compared", self.transports.join(", ")),
+            None,
+            std::slice::from_ref(experiment),
+            std::env::args().collect(),
+        );
+        let telling = if self.json { Telling::Quiet } else { Telling::People };
+        let results = fill(out, manifest, Filling { jobs: self.jobs, telling, extends: false })?;
+        report::draw(&results, out)?;
+        Ok(results)
     }
 
     /// What is compared under which conditions.
@@ -58,7 +97,13 @@ impl Compare {
             return Err(Failure::Usage(TEACH.to_owned()));
         }
         match self.question.sweep() {
-            None => Ok(self.question.experiment(&self.transports)?),
+            None => {
+                let mut source = self.question.source(&self.transports)?;
+                if let Some(interval) = &self.series {
+                    source.set(&format!("--series {interval}"), "series", &format!("{interval:?}"))?;
+                }
+                Ok(Experiment::parse("compare", &source)?)
+            }
             Some(sweep) => Err(Failure::Usage(format!(
                 "--set {sweep}: compare takes one set of conditions; `hol init` writes the same question to a file, and \
                  `hol run` runs that with a [sweep]"

@@ -29,7 +29,7 @@ pub struct Init {
 type Note = (&'static str, &'static str, &'static str);
 
 /// The keys of an experiment that are not in a table, in their order in the file.
-const TOP: [Note; 10] = [
+const TOP: [Note; 11] = [
     ("title", "", "\"What is compared\""),
     ("transports", "What is compared, in order; `hol list` shows all options.", "[]"),
     ("messages", "Messages over all repetitions together.", "10000"),
@@ -42,6 +42,7 @@ const TOP: [Note; 10] = [
         "\"kernel\"",
     ),
     ("records", "Keep the records of single messages too.", "\"all\""),
+    ("series", "Keep how each run stands every so often, too: windows, round trips, queues.", "\"10ms\""),
     ("timeline", "Keep what is delivered in each such part of a run, too.", "\"1s\""),
     ("topology", "An ns script as the network.", "\"testlink.ns\""),
 ];

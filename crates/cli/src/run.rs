@@ -60,6 +60,10 @@ pub struct Asked {
     /// Keep the records of all messages of all flows too, as Parquet files: flow 0 is measured, the others are the background
     #[arg(long)]
     records: bool,
+    /// Keep how each run stands at all multiples of this time too, as Parquet files and in the report: windows, round trips,
+    /// queues
+    #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
+    series: Option<String>,
 }
 
 impl Run {
@@ -116,6 +120,9 @@ impl Asked {
         if let Some(world) = &self.world {
             source.set(&format!("--world {world}"), "world", &format!("{world:?}"))?;
         }
+        if let Some(interval) = &self.series {
+            source.set(&format!("--series {interval}"), "series", &format!("{interval:?}"))?;
+        }
         Ok(source)
     }
 }
@@ -131,6 +138,7 @@ impl Asked {
         words.extend(self.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
         words.extend(self.world.iter().flat_map(|world| ["--world".to_owned(), world.clone()]));
         words.extend(self.records.then(|| "--records".to_owned()));
+        words.extend(self.series.iter().flat_map(|interval| ["--series".to_owned(), interval.clone()]));
         Ok(words)
     }
 
@@ -147,9 +155,10 @@ impl Asked {
 
     /// The file as it is; for who does not take what the command line says otherwise.
     pub fn as_written(&self) -> Result<(&Path, String), Failure> {
-        if !self.settings.is_empty() || self.world.is_some() || self.records {
+        if !self.settings.is_empty() || self.world.is_some() || self.records || self.series.is_some() {
             return Err(Failure::Usage(
-                "--set, --world and --records: a server takes the file alone; write them into it".into(),
+                "--set, --world, --records and --series: a server takes the file alone; write them into it"
+                    .into(),
             ));
         }
         let text = std::fs::read_to_string(&self.file);

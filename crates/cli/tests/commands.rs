@@ -220,6 +220,45 @@ fn the_experiment_with_competitors_says_how_the_flows_shared_the_line() {
 }
 
 #[test]
+fn the_experiment_with_a_deep_queue_draws_why_small_messages_wait() {
+    let experiment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/bufferbloat.toml");
+    let dir = here();
+    let rows = rows(&ok(dir.path(), &["run", experiment.to_str().unwrap(), "--json", "--out", "r"]));
+    let mean = |transport: &str, discipline: &str| {
+        let is_it =
+            |row: &&Value| row["label"] == transport && row["axes"]["network.discipline"] == discipline;
+        rows.iter().find(is_it).and_then(|row| row["mean_ms"].as_f64()).unwrap()
+    };
+    // A round trip takes 40 ms, the whole queue 600.
+    assert!(mean("TCP CUBIC", "droptail") > 300.0 && mean("TCP BBR", "droptail") < 100.0, "{rows:?}");
+    assert!(mean("TCP CUBIC", "fq_codel") < 50.0 && mean("quic", "fq_codel") < 50.0, "{rows:?}");
+    let page = fs::read_to_string(dir.path().join("r/report.html")).unwrap();
+    assert!(page.contains("<h2>Over time</h2>") && page.contains("flow 1, which delivered more"));
+    assert_eq!(page.matches("smoothed RTT, ms</text>").count(), 6, "three transports before two queues");
+    assert!(dir.path().join("r/figures/over-time-2-3.svg").exists());
+    assert_eq!(fs::read_dir(dir.path().join("r/series")).unwrap().count(), 6);
+}
+
+#[test]
+fn a_comparison_keeps_its_time_series_in_a_directory_and_without_one_says_so() {
+    let dir = here();
+    let compare = ["compare", "tcp", "sctp", "--workload", "bulk", "--count", "300", "--repetitions", "1"];
+    let text = ok(dir.path(), &[&compare[..], &["--series", "5ms", "--out", "kept"]].concat());
+    assert!(text.contains("kept has the points") && text.contains("kbit/s"), "{text}");
+    let page = fs::read_to_string(dir.path().join("kept/report.html")).unwrap();
+    assert!(page.contains("<h2>Over time</h2>"), "{page}");
+    let (code, message) = failure(dir.path(), &[&compare[..], &["--series", "5ms"]].concat());
+    assert!(code == 2 && message.contains("--out"), "{message}");
+    let (code, message) =
+        failure(dir.path(), &[&compare[..], &["--series", "0ms", "--out", "none"]].concat());
+    assert!(
+        code == 2 && message.contains("--series 0ms: a run is looked at every 10us at most"),
+        "{message}"
+    );
+    assert!(!dir.path().join("none").exists());
+}
+
+#[test]
 fn help_teaches_by_example_and_lists_name_what_there_is() {
     let help = ok(here().path(), &["--help"]);
     assert!(help.find("hol compare tcp").unwrap() < help.find("Commands:").unwrap());

@@ -10,6 +10,9 @@ pub(crate) struct Job {
     pub(crate) seed: u64,
     /// Whether the packets are wanted too.
     pub(crate) capture: bool,
+    /// How often it is looked at, in ns, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) series_ns: Option<u64>,
     /// Whether it is for lines that are thought of while it runs, in the place of a workload.
     pub(crate) shell: bool,
 }

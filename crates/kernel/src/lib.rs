@@ -36,6 +36,7 @@ mod netem;
 mod observed;
 mod pace;
 mod packed;
+mod packed_samples;
 mod program;
 mod provenance;
 mod replace;

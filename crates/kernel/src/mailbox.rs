@@ -8,8 +8,8 @@ pub(crate) const ADDRESS: u64 = 256 << 20;
 /// How long it is, in octets.
 pub(crate) const SIZE: u64 = 64 << 20;
 
-/// Magic, then the lengths of the four parts.
-pub(crate) const HEAD: usize = 40;
+/// Magic, then the lengths of the five parts.
+pub(crate) const HEAD: usize = 48;
 const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
 /// What is in it.
@@ -23,6 +23,8 @@ pub(crate) struct Mail {
     pub(crate) packets: Vec<u8>,
     /// What programs wrote for the user, as a tar archive.
     pub(crate) files: Vec<u8>,
+    /// How senders and queues stood from time to time, if it was wanted.
+    pub(crate) samples: Vec<u8>,
 }
 
 /// The lengths of the parts, from the head.
@@ -32,6 +34,7 @@ pub(crate) struct Head {
     records: u64,
     packets: u64,
     files: u64,
+    samples: u64,
 }
 
 /// There is no mail, or more than fits.
@@ -49,7 +52,7 @@ impl fmt::Display for MailError {
                 let most = SIZE >> 20;
                 write!(
                     f,
-                    "its result takes {length} octets, more than {most} MiB; ask for fewer messages a run"
+                    "its result takes {length} octets, more than {most} MiB; ask for fewer messages a run, or a longer interval of `series`"
                 )
             }
         }
@@ -59,7 +62,7 @@ impl fmt::Display for MailError {
 impl Mail {
     /// The octets to write at [`ADDRESS`].
     pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
-        let parts = [&self.text, &self.records, &self.packets, &self.files];
+        let parts = [&self.text, &self.records, &self.packets, &self.files, &self.samples];
         let lengths = parts.map(|part| part.len() as u64);
         let length = HEAD + parts.iter().map(|part| part.len()).sum::<usize>();
         if length as u64 > SIZE {
@@ -83,15 +86,17 @@ impl Head {
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
         let (numbers, _) = octets.get(..HEAD).ok_or(MailError::Missing)?.as_chunks();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
-        let [MAGIC, text, records, packets, files] = numbers[..] else { return Err(MailError::Missing) };
-        let sum = [records, packets, files].into_iter().try_fold(text, u64::checked_add);
+        let [MAGIC, text, records, packets, files, samples] = numbers[..] else {
+            return Err(MailError::Missing);
+        };
+        let sum = [records, packets, files, samples].into_iter().try_fold(text, u64::checked_add);
         let fits = sum.is_some_and(|length| length <= SIZE);
-        if fits { Ok(Self { text, records, packets, files }) } else { Err(MailError::Missing) }
+        if fits { Ok(Self { text, records, packets, files, samples }) } else { Err(MailError::Missing) }
     }
 
     /// How long the mail is with its head.
     pub(crate) const fn whole(self) -> u64 {
-        HEAD as u64 + self.text + self.records + self.packets + self.files
+        HEAD as u64 + self.text + self.records + self.packets + self.files + self.samples
     }
 
     /// Takes the parts of the whole mail.
@@ -107,6 +112,7 @@ impl Head {
             records: part(self.records)?,
             packets: part(self.packets)?,
             files: part(self.files)?,
+            samples: part(self.samples)?,
         })
     }
 }
@@ -117,7 +123,13 @@ mod tests {
 
     #[test]
     fn mail_comes_out_as_it_went_in() {
-        let mail = Mail { text: b"{}".to_vec(), records: vec![1, 2, 3], packets: vec![4], files: vec![5, 6] };
+        let mail = Mail {
+            text: b"{}".to_vec(),
+            records: vec![1, 2, 3],
+            packets: vec![4],
+            files: vec![5, 6],
+            samples: vec![7; 9],
+        };
         let octets = mail.to_octets().unwrap();
         let head = Head::parse(&octets[..HEAD]).unwrap();
         assert_eq!(head.whole(), octets.len() as u64);

@@ -34,7 +34,8 @@ impl Session {
             what: "network".to_owned(),
             why: problem.to_string(),
         })?;
-        let job = Job { scenario: scenario.clone(), seed: seed.0, capture: true, shell: true };
+        let job =
+            Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: true };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let root = Root::of(scenario)?;
         let task = Task { job: &job, root: root.as_ref(), limit: LIMIT };

@@ -17,7 +17,7 @@ use crate::job::{Answer, FlowReport, Job, Report};
 use crate::mailbox::Mail;
 use crate::memory::memory_for;
 use crate::root::Root;
-use crate::{KernelError, captured, check, engine, journey, observed, packed};
+use crate::{KernelError, captured, check, engine, journey, observed, packed, packed_samples};
 
 /// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -66,10 +66,12 @@ impl Kernel {
         scenario: &Scenario,
         seed: Seed,
         capture: bool,
+        interval: Option<hol_base::Duration>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(Run, Vec<Captured>), KernelError> {
         check::possible(scenario, &self.image)?;
-        let job = Job { scenario: scenario.clone(), seed: seed.0, capture, shell: false };
+        let series_ns = interval.map(hol_base::Duration::as_nanos);
+        let job = Job { scenario: scenario.clone(), seed: seed.0, capture, series_ns, shell: false };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
         let limit = limit()?.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
@@ -127,13 +129,14 @@ impl World for Kernel {
         seed: Seed,
         observer: &mut dyn Observer,
     ) -> Result<Course, RunError> {
-        let (run, _) = self.perform(scenario, seed, false, &mut || observer.goes_on())?;
+        let (run, _) =
+            self.perform(scenario, seed, false, observer.interval(), &mut || observer.goes_on())?;
         Ok(run.show(observer))
     }
 
     fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
         let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
-        let (run, packets) = self.perform(scenario, seed, true, &mut || true)?;
+        let (run, packets) = self.perform(scenario, seed, true, None, &mut || true)?;
         captured::show(packets, &names, witness);
         Ok(run)
     }
@@ -152,6 +155,8 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
     let records = records.ok_or_else(|| guest("its records make no sense".to_owned()))?;
     let captured = captured::unpack(&mail.packets);
     let captured = captured.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
+    let samples = packed_samples::unpack(&mail.samples);
+    let samples = samples.ok_or_else(|| guest("its time series make no sense".to_owned()))?;
     check::valid(scenario, &facts)?;
     let mut flows = flows.into_iter().zip(records);
     let Some((measured, mut records)) = flows.next() else {
@@ -180,7 +185,7 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
         facts: Some(Box::new(facts)),
         files: mail.files.clone(),
     };
-    Ok((Run { course, records, background_records }, captured))
+    Ok((Run { course, records, background_records, samples }, captured))
 }
 
 impl FlowReport {

@@ -136,7 +136,8 @@ fn zipped<'s>(
         let (span, name) = (key.span(), key.into_inner().into_owned());
         let refuse = |problem: String| Err(source.error(&span, problem));
         let Some(path) = key_path(&name) else { return refuse(format!("{name:?} is no dotted key")) };
-        if ["transports", "sweep", "zip", "title", "records", "figure"].contains(&path[0].as_str()) {
+        if ["transports", "sweep", "zip", "title", "records", "series", "figure"].contains(&path[0].as_str())
+        {
             return refuse(format!("{name:?} cannot be swept; transports are an axis already"));
         }
         if source.is_set(&path) {

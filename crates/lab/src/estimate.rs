@@ -5,10 +5,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use crate::archive::Archive;
 use crate::job::Job;
 use crate::plan::Plan;
 use crate::point::{Point, PointId};
-use crate::records::Archive;
 use crate::repetitions::Repetitions;
 use crate::run;
 use crate::stopwatch::Stopwatch;

@@ -22,6 +22,7 @@ use crate::onward::Onward;
 use crate::point::{Point, PointId};
 use crate::programs;
 use crate::repetitions::Repetitions;
+use crate::series::SHORTEST_INTERVAL;
 use crate::source::Source;
 use crate::traces;
 use crate::worlds::WorldName;
@@ -44,6 +45,8 @@ pub struct Experiment {
     pub title: String,
     /// Which records of single messages are kept.
     pub records: Keep,
+    /// How often each run is looked at for its time series, if it is.
+    pub series: Option<Duration>,
     /// Every combination of the axes; transports are the first axis.
     pub points: Vec<Point>,
     /// What its writer wants drawn; empty: what follows from its axes.
@@ -89,6 +92,9 @@ pub(crate) struct File {
     /// Keeps the records of all messages as Parquet files. Default none.
     #[serde(default)]
     records: Keep,
+    /// Keeps how each run stands at all multiples of this time, as Parquet files: windows, round trips, queues. Default none.
+    #[schemars(with = "Option<Duration>")]
+    series: Option<Spanned<Duration>>,
     /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, or `"live"`. Default `model`.
     #[serde(default = "default_world")]
     #[schemars(with = "Option<String>")]
@@ -225,7 +231,8 @@ impl Experiment {
             figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
         let (name, records, ignored) = (name.to_owned(), first.records, source.ignored()?);
-        Ok((Self { name, title, records, points, figures, ignored }, places))
+        let series = first.series.as_ref().map(|interval| *interval.get_ref());
+        Ok((Self { name, title, records, series, points, figures, ignored }, places))
     }
 
     /// The experiment in another world, and for each point that had to be left out why that cannot do it.
@@ -390,6 +397,13 @@ impl File {
         if let Some(part) = self.timeline.as_ref().filter(|part| *part.get_ref() < SHORTEST_PART) {
             let problem = format!("parts of a run last {SHORTEST_PART} at least");
             return Err((part.span(), problem));
+        }
+        if let Some(interval) =
+            self.series.as_ref().filter(|interval| *interval.get_ref() < SHORTEST_INTERVAL)
+        {
+            let problem =
+                format!("a run is looked at every {SHORTEST_INTERVAL} at most; write series = \"10ms\"");
+            return Err((interval.span(), problem));
         }
         if let Some(topology) = &self.topology {
             let problem = "a topology cannot be swept; sweep what is different, such as network.links.0.delay, or \

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use hol_base::Duration;
+use hol_base::{Duration, Time};
 use hol_measure::{
     Record, RecordKind, Summarizer, Summary, Timeline, TimelineSoFar, TransferSoFar, Waterfall,
     WaterfallSoFar,
 };
-use hol_scenario::Observer;
+use hol_scenario::{Observer, Sample};
 
 use crate::error::LabError;
 use crate::records::RecordsFile;
+use crate::series::SeriesFile;
 
 /// Follows a run: summarises the records of the measured flow, writes those of all, and tells how far it is.
 pub(crate) struct Following<'a> {
@@ -20,6 +21,8 @@ pub(crate) struct Following<'a> {
     /// Of pages, where one is to be drawn.
     waterfall: Option<WaterfallSoFar>,
     file: Option<RecordsFile>,
+    series: Option<SeriesFile>,
+    interval: Option<Duration>,
     /// Why they could not be written.
     problem: Option<LabError>,
     /// Hears now and then how many more messages are settled, and says whether the run is to go on.
@@ -55,7 +58,17 @@ impl<'a> Following<'a> {
         file: Option<RecordsFile>,
         tell: &'a mut dyn FnMut(u64) -> bool,
     ) -> Self {
-        Self { kinds: Vec::new(), part, waterfall: None, file, problem: None, tell, untold: 0 }
+        Self {
+            kinds: Vec::new(),
+            part,
+            waterfall: None,
+            file,
+            series: None,
+            interval: None,
+            problem: None,
+            tell,
+            untold: 0,
+        }
     }
 
     /// The same, with one of its pages to be drawn.
@@ -63,10 +76,16 @@ impl<'a> Following<'a> {
         Self { waterfall: Some(WaterfallSoFar::default()), ..self }
     }
 
-    /// The run is over: what its records said, by a workload that is about those of this `kind`.
-    pub(crate) fn finish(self, kind: RecordKind) -> Result<Said, LabError> {
+    /// The same of a run that is looked at once in an `interval`; what is seen goes to `series`.
+    pub(crate) fn looking(self, interval: Option<Duration>, series: Option<SeriesFile>) -> Self {
+        Self { interval, series, ..self }
+    }
+
+    /// The run is over since `ended`: what its records said, by a workload that is about those of this `kind`.
+    pub(crate) fn finish(self, kind: RecordKind, ended: Time) -> Result<Said, LabError> {
         self.problem.map_or(Ok(()), Err)?;
         self.file.map_or(Ok(()), RecordsFile::finish)?;
+        self.series.map_or(Ok(()), |series| series.finish(ended))?;
         let waterfall = self.waterfall.and_then(WaterfallSoFar::finish);
         Ok(Said { waterfall, ..Said::of(self.kinds, kind) })
     }
@@ -109,9 +128,19 @@ impl Observer for Following<'_> {
             self.summarize(record);
             self.untold += 1;
         }
-        if let Some(file) = &mut self.file
-            && let Err(problem) = file.add(flow, record)
-        {
+        let written = self.file.as_mut().map_or(Ok(()), |file| file.add(flow, record));
+        let counted = self.series.as_mut().map_or(Ok(()), |series| series.deliver(flow, record));
+        if let Err(problem) = written.and(counted) {
+            self.problem.get_or_insert(problem);
+        }
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        self.interval
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        if let Some(Err(problem)) = self.series.as_mut().map(|series| series.add(sample)) {
             self.problem.get_or_insert(problem);
         }
     }
@@ -138,7 +167,6 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hol_base::Time;
     use hol_measure::Outcome;
 
     #[test]
@@ -164,7 +192,7 @@ mod tests {
         (1..4).for_each(|id| following.record(0, &record(id, RecordKind::Object, Some(0))));
         following.record(1, &record(0, RecordKind::Object, None));
         assert!(following.goes_on());
-        let said = following.finish(RecordKind::Page).unwrap();
+        let said = following.finish(RecordKind::Page, Time::ZERO).unwrap();
         let other: Vec<_> = said.other.iter().map(|(kind, summary)| (kind.name(), summary.offered)).collect();
         assert_eq!((said.summary.offered, other, told), (1, vec![("object", 3)], 4));
     }

@@ -6,6 +6,7 @@
 //! for one of several machines; [`merge`] joins what they did. [`Results`] is what a directory says,
 //! now or years later.
 
+mod archive;
 mod axes;
 mod background;
 mod error;
@@ -29,10 +30,12 @@ mod programs;
 mod records;
 mod repetitions;
 mod results;
+mod rows;
 mod run;
 mod run_result;
 mod schema;
 mod script;
+mod series;
 mod shard;
 mod source;
 mod stopwatch;
@@ -46,6 +49,7 @@ mod validate;
 mod verify;
 mod worlds;
 
+pub use archive::Archive;
 pub use background::Background;
 pub use error::{InputError, LabError};
 pub use estimate::Estimate;
@@ -60,12 +64,12 @@ pub use merge::{Merged, merge};
 pub use onward::Onward;
 pub use plan::Plan;
 pub use point::{Point, PointId, RunKey};
-pub use records::Archive;
 pub use repetitions::Repetitions;
 pub use results::{PointResult, Results};
 pub use run_result::{Counts, RunResult, Share};
 pub use schema::{Key, Section, reference, schema};
 pub use script::MARK;
+pub use series::{Row, SHORTEST_INTERVAL, Series, Subject};
 pub use shard::Shard;
 pub use source::Source;
 pub use stopwatch::Stopwatch;

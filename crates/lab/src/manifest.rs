@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use hol_base::Duration;
+use hol_measure::nanoseconds;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Experiment, Keep};
@@ -36,6 +38,14 @@ pub struct Manifest {
     pub shard: Option<Shard>,
     /// Which records of single messages are kept.
     pub records: Keep,
+    /// How often runs are looked at for their time series, if they are.
+    #[serde(
+        default,
+        rename = "series_ns",
+        skip_serializing_if = "Option::is_none",
+        with = "nanoseconds::if_any"
+    )]
+    pub series: Option<Duration>,
     /// The machine that began it.
     pub host: Host,
     /// Name and title of each experiment.
@@ -81,6 +91,7 @@ impl Manifest {
             provenance: each_once(experiments, |point| point.provenance.clone()),
             shard: None,
             records: if keep { Keep::All } else { Keep::None },
+            series: experiments.iter().filter_map(|e| e.series).min(),
             host: Host::this(),
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
             figures: wishes(experiments),
@@ -92,7 +103,7 @@ impl Manifest {
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
         let ask = |m: &Self| {
             let points = m.points.iter().map(|p| (p.id, p.experiment.clone(), p.repetitions, p.precision));
-            (m.format, m.version.clone(), m.shard, m.records, points.collect::<Vec<_>>())
+            (m.format, m.version.clone(), m.shard, m.records, m.series, points.collect::<Vec<_>>())
         };
         ask(self) == ask(other)
     }

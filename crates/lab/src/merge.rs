@@ -5,14 +5,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::archive::{files_of, tables_of};
 use crate::error::LabError;
-use crate::experiment::Keep;
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::manifest::Manifest;
 use crate::plan::Plan;
 use crate::point::RunKey;
-use crate::records::{files_of, records_of};
 use crate::run_result::RunResult;
 use crate::shard::{Shard, shares};
 use crate::store::{Store, is_begun, load};
@@ -58,7 +57,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
                 repeated += 1;
                 continue;
             }
-            bring(dir, out, store.manifest().records, run.key)?;
+            bring(dir, out, store.manifest(), run.key)?;
             store.append(Ok(run))?;
             finished.insert(run.clone());
             from.insert(run.key, dir);
@@ -136,10 +135,9 @@ fn check_equal(
 }
 
 /// Brings what is kept of a run beside the journal. It is there before the run counts.
-fn bring(part: &Path, out: &Path, keep: Keep, key: RunKey) -> Result<(), LabError> {
-    let records = records_of(key);
-    if keep == Keep::All {
-        copy(&part.join(&records), &out.join(&records))?;
+fn bring(part: &Path, out: &Path, manifest: &Manifest, key: RunKey) -> Result<(), LabError> {
+    for table in tables_of(manifest, key) {
+        copy(&part.join(&table), &out.join(&table))?;
     }
     let files = files_of(key);
     if part.join(&files).is_dir() { copy_all(&part.join(&files), &out.join(&files)) } else { Ok(()) }

@@ -1,23 +1,14 @@
 //! The records of single messages of every flow, one Parquet file a run: pandas, polars, DuckDB and R read it
 //! (docs/results.md). Units are in the names of the columns; each row says which point it is of.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use hol_base::Time;
 use hol_measure::{Leg, Outcome, Record};
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
 
 use crate::error::LabError;
-use crate::experiment::Keep;
-use crate::point::{Point, RunKey};
+use crate::point::Point;
+use crate::rows::RowsFile;
 
 /// A column of whole numbers; times are in ns since the start of the run.
 type Column = (&'static str, fn(&Record) -> Option<u64>);
@@ -65,39 +56,9 @@ const SCHEMA: &str = "3";
 /// So many rows of a flow are a group, and at most so many records wait to be written.
 const GROUP: usize = 1 << 17;
 
-/// Where what is large goes: the records of single messages, and what programs write for the user.
-#[derive(Debug, Clone, Default)]
-pub struct Archive {
-    records: Option<PathBuf>,
-    files: Option<PathBuf>,
-}
-
-/// Directories of a result directory.
-const RECORDS: &str = "records";
-const FILES: &str = "out";
-
-fn name(key: RunKey) -> String {
-    format!("{}-{}", key.point, key.repetition)
-}
-
-/// The records of a run, in a result directory.
-pub(crate) fn records_of(key: RunKey) -> PathBuf {
-    Path::new(RECORDS).join(format!("{}.parquet", name(key)))
-}
-
-/// The directory of the files that programs left in a run, in a result directory.
-pub(crate) fn files_of(key: RunKey) -> PathBuf {
-    Path::new(FILES).join(name(key))
-}
-
-/// A file that is being written: whole or not at all, and in bounded memory.
+/// A file that is being written.
 pub(crate) struct RecordsFile {
-    path: PathBuf,
-    part: PathBuf,
-    writer: SerializedFileWriter<File>,
-    /// What every row says of its run.
-    origin: Vec<(String, String)>,
-    repetition: i64,
+    file: RowsFile,
     flows: Vec<Waiting>,
 }
 
@@ -109,51 +70,23 @@ struct Waiting {
     groups: u64,
 }
 
-impl Archive {
-    /// In a result directory.
-    pub(crate) fn of(dir: &Path, keep: Keep) -> Self {
-        let records = (keep == Keep::All).then(|| dir.join(RECORDS));
-        Self { records, ..Self::of_files(&dir.join(FILES)) }
-    }
-
-    /// Of files alone, in this directory.
-    pub fn of_files(dir: &Path) -> Self {
-        Self { records: None, files: Some(dir.to_owned()) }
-    }
-
-    /// Puts the files of a run, a tar archive, into `<point>-<repetition>`, in place of what an earlier try has left there.
-    pub(crate) fn unpack(&self, key: RunKey, files: &[u8]) -> Result<(), LabError> {
-        let Some(dir) = self.files.as_ref().filter(|_| !files.is_empty()) else { return Ok(()) };
-        let place = dir.join(name(key));
-        let failed = |problem| LabError::file("write", &place, problem);
-        if place.exists() {
-            fs::remove_dir_all(&place).map_err(failed)?;
-        }
-        fs::create_dir_all(&place).map_err(failed)?;
-        tar::Archive::new(files).unpack(&place).map_err(failed)
-    }
-
-    /// Begins `records/<point>-<repetition>.parquet`, for the records of so many flows.
+impl RecordsFile {
+    /// Begins the file at `path`, for the records of so many flows.
     pub(crate) fn begin(
-        &self,
+        path: PathBuf,
         point: &Point,
         repetition: u32,
         flows: usize,
-    ) -> Result<Option<RecordsFile>, LabError> {
-        let Some(dir) = &self.records else { return Ok(None) };
-        let key = RunKey { point: point.id, repetition };
-        fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
-        let path = dir.join(format!("{}.parquet", name(key)));
-        let part = path.with_extension("parquet.part");
-        let file = File::create(&part).map_err(|e| LabError::file("write", &path, e))?;
-        let origin = origin(point);
-        let writer = writer(file, &origin).map_err(|e| unwritten(&path, e))?;
-        let flows = std::iter::repeat_with(Waiting::default).take(flows).collect();
-        Ok(Some(RecordsFile { path, part, writer, origin, repetition: repetition.into(), flows }))
+    ) -> Result<Self, LabError> {
+        let numbers = COLUMNS.map(|(name, _)| format!("optional int64 {name};")).concat();
+        let columns = format!(
+            "required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8);"
+        );
+        let about = [("schema", SCHEMA.to_owned())];
+        let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
+        Ok(Self { file, flows: std::iter::repeat_with(Waiting::default).take(flows).collect() })
     }
-}
 
-impl RecordsFile {
     /// The next record of a flow.
     pub(crate) fn add(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
         let waiting = &mut self.flows[flow].records;
@@ -169,103 +102,30 @@ impl RecordsFile {
                 self.write_group(flow)?;
             }
         }
-        self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
-        fs::rename(&self.part, &self.path).map_err(|e| LabError::file("write", &self.path, e))
+        self.file.finish()
     }
 
     /// A group of rows is of one flow, so that a reader of one need not read the others.
     fn write_group(&mut self, flow: usize) -> Result<(), LabError> {
         let Waiting { records, groups } = &mut self.flows[flow];
         *groups += 1;
-        let run = Run { origin: &self.origin, repetition: self.repetition };
-        write_flow(&mut self.writer, &run, flow as i64, records).map_err(|e| unwritten(&self.path, e))?;
+        self.file.write(records.len(), |group| {
+            group.same_number(flow as i64)?;
+            for (_, number) in COLUMNS {
+                group.numbers_if_any(records.iter().map(number))?;
+            }
+            group.texts(records.iter().map(|record| record.kind.name()))?;
+            group.texts(records.iter().map(|record| outcome(record.outcome)))
+        })?;
         records.clear();
         Ok(())
     }
 }
 
-impl Drop for RecordsFile {
-    /// What was not finished is of no use.
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.part);
-    }
-}
-
-fn unwritten(path: &Path, problem: ParquetError) -> LabError {
-    LabError::file("write", path, std::io::Error::other(problem))
-}
-
-/// What is the same in all rows of a run.
-struct Run<'r> {
-    origin: &'r [(String, String)],
-    repetition: i64,
-}
-
-/// Which point it is: its id, its transport, and the swept keys with their values as written. A dot would be a path.
-fn origin(point: &Point) -> Vec<(String, String)> {
-    let named = [("point", point.id.to_string()), ("transport", point.label.clone())];
-    let named = named.map(|(name, value)| (name.to_owned(), value));
-    let column = |key: &str| key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    named.into_iter().chain(point.axes.iter().map(|(key, value)| (column(key), value.clone()))).collect()
-}
-
-fn writer(file: File, origin: &[(String, String)]) -> Result<SerializedFileWriter<File>, ParquetError> {
-    let texts: String = origin.iter().map(|(name, _)| format!("required binary {name} (utf8);")).collect();
-    let numbers = COLUMNS.map(|(name, _)| format!("optional int64 {name};")).concat();
-    let schema = format!(
-        "message record {{ {texts} required int64 repetition; required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8); }}"
-    );
-    let says = |key: &str, value: &str| KeyValue::new(format!("headofline.{key}"), value.to_owned());
-    let about = vec![says("schema", SCHEMA), says("version", env!("CARGO_PKG_VERSION"))];
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(about))
-        .build();
-    let schema = Arc::new(parse_message_type(&schema)?);
-    SerializedFileWriter::new(file, schema, Arc::new(properties))
-}
-
-fn write_flow(
-    writer: &mut SerializedFileWriter<File>,
-    run: &Run<'_>,
-    flow: i64,
-    records: &[Record],
-) -> Result<(), ParquetError> {
-    let mut group = writer.next_row_group()?;
-    for (_, value) in run.origin {
-        let value = ByteArray::from(value.as_str());
-        write_column::<ByteArrayType>(&mut group, &vec![value; records.len()], None)?;
-    }
-    for number in [run.repetition, flow] {
-        write_column::<Int64Type>(&mut group, &vec![number; records.len()], None)?;
-    }
-    for (_, number) in COLUMNS {
-        let cells: Vec<Option<u64>> = records.iter().map(number).collect();
-        let present: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
-        let values: Vec<i64> = cells.into_iter().flatten().map(|value| value as i64).collect();
-        write_column::<Int64Type>(&mut group, &values, Some(&present))?;
-    }
-    let kinds: Vec<ByteArray> = records.iter().map(|r| ByteArray::from(r.kind.name())).collect();
-    write_column::<ByteArrayType>(&mut group, &kinds, None)?;
-    let outcomes: Vec<ByteArray> = records.iter().map(|r| ByteArray::from(outcome(r.outcome))).collect();
-    write_column::<ByteArrayType>(&mut group, &outcomes, None)?;
-    group.close()?;
-    Ok(())
-}
-
-/// Writes the next column of the schema.
-fn write_column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, File>,
-    values: &[T::T],
-    present: Option<&[i16]>,
-) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.expect("a writer for each column of the schema");
-    column.typed::<T>().write_batch(values, present, None)?;
-    column.close()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
@@ -301,7 +161,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let point = point();
         let path = dir.path().join(format!("records/{}-3.parquet", point.id));
-        let mut file = Archive::of(dir.path(), Keep::All).begin(&point, 3, 3).unwrap().unwrap();
+        let mut file = RecordsFile::begin(path.clone(), &point, 3, 3).unwrap();
         for (flow, id) in [(0, 0), (2, 0), (0, 1)] {
             file.add(flow, &record(id)).unwrap();
         }
@@ -328,8 +188,11 @@ mod tests {
     #[test]
     fn a_long_flow_is_written_in_groups_and_what_is_not_finished_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let begin =
-            |repetition| Archive::of(dir.path(), Keep::All).begin(&point(), repetition, 1).unwrap().unwrap();
+        let records = dir.path().join("records");
+        let begin = |repetition: u32| {
+            RecordsFile::begin(records.join(format!("{repetition}.parquet")), &point(), repetition, 1)
+                .unwrap()
+        };
         let mut file = begin(0);
         for id in 0..=GROUP as u64 {
             file.add(0, &record(id)).unwrap();
@@ -337,8 +200,7 @@ mod tests {
         }
         file.finish().unwrap();
         drop(begin(1));
-        let files: Vec<_> =
-            fs::read_dir(dir.path().join("records")).unwrap().map(|file| file.unwrap().path()).collect();
+        let files: Vec<_> = fs::read_dir(&records).unwrap().map(|file| file.unwrap().path()).collect();
         assert_eq!(files.len(), 1, "{files:?}");
         let reader = SerializedFileReader::new(File::open(&files[0]).unwrap()).unwrap();
         let rows = reader.metadata().row_groups().iter().map(|group| group.num_rows());

@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hol_measure::RecordKind;
 use hol_scenario::RunError;
 
+use crate::archive::Archive;
 use crate::error::LabError;
 use crate::failed::FailedRun;
 use crate::following::Following;
 use crate::job::Job;
-use crate::records::Archive;
 use crate::run_result::RunResult;
 use crate::stopwatch::Stopwatch;
 
@@ -35,8 +35,9 @@ pub(crate) fn run(
     let watch = Stopwatch::start();
     let (scenario, seed) = (point.scenario(repetition), point.seed_of(repetition));
     let flows = 1 + scenario.background_flows(seed).count() + scenario.onward.len();
-    let mut following =
-        Following::new(point.timeline, archive.begin(job.point, job.repetition, flows)?, tell);
+    let records = archive.begin_records(point, repetition, flows)?;
+    let series = archive.begin_series(point, repetition, flows)?;
+    let mut following = Following::new(point.timeline, records, tell).looking(archive.interval(), series);
     // A page that is drawn is one of the first repetition.
     if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {
         following = following.with_waterfall();
@@ -52,7 +53,7 @@ pub(crate) fn run(
         Ok(course) => {
             let (course, seconds) = (course?, watch.seconds());
             archive.unpack(job.key(), &course.files)?;
-            let said = following.finish(scenario.workload.record_kind())?;
+            let said = following.finish(scenario.workload.record_kind(), course.ended)?;
             Ok(Outcome::Done(Box::new(RunResult::of(job.key(), course, said, seconds))))
         }
     }

@@ -4,11 +4,11 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use crate::archive::Archive;
 use crate::error::LabError;
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::manifest::{FORMAT, Manifest};
-use crate::records::Archive;
 use crate::results::Results;
 use crate::sweep::Ended;
 use crate::table;
@@ -113,9 +113,9 @@ impl Store {
         write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
-    /// Where the records of its runs go, if the manifest says so, and the files of programs.
+    /// Where the records and time series of its runs go, if the manifest says so, and the files of programs.
     pub fn archive(&self) -> Archive {
-        Archive::of(&self.dir, self.manifest.records)
+        Archive::of(&self.dir, &self.manifest)
     }
 
     /// Writes the tables of points that `finished` gives, each whole or not at all.

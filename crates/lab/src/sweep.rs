@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::archive::Archive;
 use crate::error::LabError;
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::job::Job;
 use crate::plan::{Plan, by_world};
 use crate::pool;
-use crate::records::Archive;
 use crate::run::{self, Outcome};
 use crate::run_result::RunResult;
 

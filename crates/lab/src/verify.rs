@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
+use crate::archive::Archive;
 use crate::error::LabError;
 use crate::job::Job;
 use crate::point::Point;
 use crate::pool;
-use crate::records::Archive;
 use crate::results::Results;
 use crate::run::{self, Outcome};
 use crate::run_result::RunResult;
@@ -54,7 +54,9 @@ pub fn verify(
         }
         Ok(())
     };
-    let work = |(point, stored): &(&Point, &RunResult), _: &dyn Fn(_) -> bool| again(point, stored, stop);
+    let archive = Archive::nowhere(results.manifest.series);
+    let work =
+        |(point, stored): &(&Point, &RunResult), _: &dyn Fn(_) -> bool| again(point, stored, &archive, stop);
     pool::for_each(&chosen, threads, stop, work, take)?;
     differences.sort_by_key(|d| (d.point.id, d.repetition));
     Ok((done, differences))
@@ -70,11 +72,16 @@ pub fn repeatable(results: &Results) -> Result<(), LabError> {
 }
 
 /// Repeats one run: what differs, if anything; `None` if it was not to go on.
-fn again(point: &Point, stored: &RunResult, stop: &AtomicBool) -> Result<Option<Vec<Difference>>, LabError> {
+fn again(
+    point: &Point,
+    stored: &RunResult,
+    archive: &Archive,
+    stop: &AtomicBool,
+) -> Result<Option<Vec<Difference>>, LabError> {
     let repetition = stored.key.repetition;
     let mut fields = Vec::new();
     let mut goes_on = |_| !stop.load(Ordering::Relaxed);
-    match run::run(Job { point, repetition }, &Archive::default(), &mut goes_on)? {
+    match run::run(Job { point, repetition }, archive, &mut goes_on)? {
         Outcome::Done(now) => fields = differences(stored, &now),
         Outcome::Failed(run) => fields.push(format!("it failed: {}", run.failed)),
         Outcome::Interrupted => return Ok(None),

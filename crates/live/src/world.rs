@@ -43,13 +43,14 @@ impl Live {
         &self,
         scenario: &Scenario,
         seed: Seed,
+        interval: Option<hol_base::Duration>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Run, RunError> {
         check::possible(scenario)?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let assignments = assignments(scenario, seed, loopback);
         let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
-        let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop));
+        let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
         let runs = runs.map_err(|problem| failed(&problem))?;
         if went_on { Ok(measured(runs, scenario)) } else { Err(RunError::Interrupted) }
     }
@@ -93,7 +94,7 @@ impl World for Live {
         seed: Seed,
         observer: &mut dyn Observer,
     ) -> Result<Course, RunError> {
-        let run = self.perform(scenario, seed, &mut || observer.goes_on())?;
+        let run = self.perform(scenario, seed, observer.interval(), &mut || observer.goes_on())?;
         Ok(run.show(observer))
     }
 
@@ -129,18 +130,26 @@ fn while_it<T: Send>(
 }
 
 /// Every flow from its start on.
-fn run_all(scenario: &Scenario, assignments: &[Assignment], stop: &Stop) -> Result<FlowRuns, SocketsError> {
+fn run_all(
+    scenario: &Scenario,
+    assignments: &[Assignment],
+    stop: &Stop,
+    interval: Option<hol_base::Duration>,
+) -> Result<FlowRuns, SocketsError> {
     let run = |flow: usize, ties: Ties<'_>| {
         let assignment: &Assignment = &assignments[flow];
         stop.wait(assignment.workload.start)?;
         run_tied(assignment, ties, &mut |_| Ok(()))
     };
     let measured = |ties: Ties<'_>| Ok((run(0, Ties { stop: Some(stop), ..ties })?, ()));
-    FlowRuns::of(scenario, assignments, (&Beginning::default(), stop), run, measured).map(|(runs, ())| runs)
+    let beginning = Beginning::default();
+    FlowRuns::of(scenario, assignments, (&beginning, stop), interval, run, measured).map(|(runs, ())| runs)
 }
 
 /// What was measured, in the words of every world.
-fn measured(FlowRuns { flows, .. }: FlowRuns, scenario: &Scenario) -> Run {
+fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
+    let samples = runs.take_samples();
+    let flows = runs.flows;
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
     let packets = counts().map(|counts| counts.packets_sent).sum();
     let facts = facts(scenario, &flows[0]);
@@ -165,7 +174,7 @@ fn measured(FlowRuns { flows, .. }: FlowRuns, scenario: &Scenario) -> Run {
         facts: Some(Box::new(facts)),
         files: Vec::new(),
     };
-    Run { course, records, background_records }
+    Run { course, records, background_records, samples }
 }
 
 fn since_start(time: hol_base::Time) -> hol_base::Duration {

@@ -1,7 +1,7 @@
 //! One end of a connection of whatever protocol.
 
 use hol_base::Time;
-use hol_transport::{Endpoint, Input, Output, Statistics};
+use hol_transport::{Endpoint, Input, Output, PathState, Statistics};
 
 /// A closed set, so that the inner loop needs no virtual calls.
 #[derive(Debug)]
@@ -49,6 +49,15 @@ impl Endpoint for Connection {
             Self::Sctp(endpoint) => endpoint.statistics(),
             Self::Udp(endpoint) => endpoint.statistics(),
             Self::Quic(endpoint) => endpoint.statistics(),
+        }
+    }
+
+    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+        match self {
+            Self::Tcp(endpoint) => endpoint.paths(tell),
+            Self::Sctp(endpoint) => Endpoint::paths(endpoint, tell),
+            Self::Udp(endpoint) => endpoint.paths(tell),
+            Self::Quic(endpoint) => endpoint.paths(tell),
         }
     }
 }

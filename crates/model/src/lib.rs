@@ -15,6 +15,7 @@ mod party;
 mod presence;
 mod recording;
 mod refused;
+mod sampling;
 mod simulation;
 mod stray;
 

@@ -1,7 +1,8 @@
 //! What leaves a run while it goes on: the records of its flows, to whoever observes it.
 
+use hol_base::Duration;
 use hol_measure::{Meanwhile, Record, TransferSoFar};
-use hol_scenario::{Observer, RunError};
+use hol_scenario::{Observer, RunError, Sample};
 
 use crate::dialogue::Dialogue;
 
@@ -41,6 +42,15 @@ impl<'o> Recording<'o> {
     /// Octets that each flow of the background delivered while the measured one was carried.
     pub(crate) fn octets(&self) -> impl Iterator<Item = u64> {
         self.meanwhile.iter().map(Meanwhile::octets)
+    }
+
+    /// How often the observer wants to see how the run stands.
+    pub(crate) fn interval(&self) -> Option<Duration> {
+        self.observer.interval()
+    }
+
+    pub(crate) fn sample(&mut self, sample: &Sample) {
+        self.observer.sample(sample);
     }
 
     fn take(&mut self, number: usize, record: &Record) {

@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 use hol_network::{AddressChange, Agenda, Arrival, Drops, Network, NodeId};
-use hol_scenario::{Observer, RunError};
+use hol_scenario::{Observer, RunError, Side};
 use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
 use hol_wire::Address;
 use hol_workloads::{ConnectionId, Output as Answer};
@@ -13,6 +13,7 @@ use crate::demux::{Demux, Taker};
 use crate::dialogue::{Dialogue, Role};
 use crate::presence::Presence;
 use crate::recording::Recording;
+use crate::sampling::{self, Ticks};
 use crate::stray;
 
 /// Everything that takes part in a run.
@@ -87,26 +88,46 @@ impl<'t> Simulation<'t> {
     /// on. What is settled leaves by the `recording` every few steps: it is still in the cache.
     pub(crate) fn run(&mut self, recording: &mut Recording<'_>) -> Result<Time, RunError> {
         const STEPS: usize = 256;
+        let mut ticks = Ticks::new(recording.interval());
         for dialogue in 0..self.dialogues.len() {
             self.agenda.set(entry(dialogue, Role::Client), self.dialogues[dialogue].flow.start());
         }
         while self.dialogues[MEASURED].flow.stopped().is_none() {
             recording.settle(&mut self.dialogues)?;
-            self.run_for(STEPS);
+            if !self.run_for(STEPS, ticks.next()) {
+                self.look(ticks.next(), recording);
+                ticks.advance();
+            }
         }
         Ok(self.now)
     }
 
-    /// So many steps, if the measured flow does not end before.
-    fn run_for(&mut self, steps: usize) {
+    /// So many steps, if the measured flow does not end before; false when all is done that is due up to `limit`.
+    fn run_for(&mut self, steps: usize, limit: Time) -> bool {
         for _ in 0..steps {
-            if !self.step(Time::MAX) {
+            if !self.step(limit) {
+                if self.is_going_on() {
+                    return false;
+                }
                 let (now, measured) = (self.now, self.measured());
                 measured.flow.deadlock(now, measured.tally());
             }
             if self.dialogues[MEASURED].flow.stopped().is_some() {
-                return;
+                return true;
             }
+        }
+        true
+    }
+
+    /// Shows the `recording` how all senders stand, and what waits.
+    fn look(&self, at: Time, recording: &mut Recording<'_>) {
+        for Socket { connection, id, dialogue, role, .. } in &self.sockets {
+            let side = if *role == Role::Client { Side::Client } else { Side::Server };
+            let whose = (*dialogue as u32, id.0, side);
+            sampling::senders(at, whose, connection, &mut |sample| recording.sample(sample));
+        }
+        for (line, backlog) in (0..).zip(self.network.backlogs(at)) {
+            recording.sample(&sampling::queue(at, line, backlog));
         }
     }
 
@@ -167,6 +188,11 @@ impl<'t> Simulation<'t> {
     pub(crate) fn statistics(&self, role: Role) -> Statistics {
         let own = self.sockets.iter().filter(|socket| socket.dialogue == MEASURED && socket.role == role);
         own.fold(Statistics::default(), |total, socket| add(total, socket.connection.statistics()))
+    }
+
+    /// Somebody is to act at some time.
+    fn is_going_on(&self) -> bool {
+        self.timers.first().0.min(self.agenda.first().0).min(self.network.next_action()) < Time::MAX
     }
 
     /// Lets whoever is next act, unless that is after `limit`; false if there is nobody.

@@ -38,7 +38,7 @@ pub use fair::FairSpec;
 pub use handover::HandoverSpec;
 pub use line::{Change, Crossing};
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
-pub use network::{Arrival, Network};
+pub use network::{Arrival, Backlog, Network};
 pub use police::{PoliceSpec, TokenBucket};
 pub use red::RedSpec;
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};

@@ -132,6 +132,15 @@ impl Line {
         self.transmitter.free_at().max(self.silent_until)
     }
 
+    /// How many packets wait or are in transmission, and their octets: what the limit of the queue counts.
+    pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
+        let (packets, octets) = self.queue.waiting();
+        match self.transmitter.free_at() > now {
+            true => (packets + 1, octets + self.in_service),
+            false => (packets, octets),
+        }
+    }
+
     /// Others use its channel until then.
     pub(crate) fn keep_silent(&mut self, until: Time) {
         self.silent_until = until;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use hol_base::{Seed, Time};
 use hol_wire::Packet;
 
-use crate::NodeId;
 use crate::agenda::Agenda;
 use crate::channel::Channel;
 use crate::line::{Crossing, Line};
 use crate::observer::Observer;
 use crate::tap::{Drops, Fate, Tap};
 use crate::topology::{Interface, Route, ScheduledChange, Topology};
+use crate::{InterfaceId, NodeId};
 
 /// All lines of a topology, with the packets on them.
 ///
@@ -30,7 +30,20 @@ pub struct Network<'t> {
     /// Lines by index, then the changes.
     agenda: Agenda,
     observer: Observer<'t>,
+    /// By line: the interfaces that send on it.
+    senders: Vec<Vec<InterfaceId>>,
     packets: u64,
+}
+
+/// What waits before a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets that wait, and the one in transmission.
+    pub packets: u64,
+    /// Octets of these IP packets.
+    pub octets: u64,
+    /// The packets that did not get over the line, so far.
+    pub drops: Drops,
 }
 
 /// A packet has reached the node that it was sent to.
@@ -63,6 +76,7 @@ impl<'t> Network<'t> {
             changes,
             agenda,
             observer: Observer::new(topology.interface_names(), tap),
+            senders: topology.senders(),
             packets: 0,
         }
     }
@@ -85,6 +99,14 @@ impl<'t> Network<'t> {
     /// How often a queue marked a packet with congestion instead of dropping it. RFC 3168 section 5.
     pub fn marked(&self) -> u64 {
         self.lines.iter().map(Line::marked).sum()
+    }
+
+    /// What waits before each line, in the order of [`Topology::queues`].
+    pub fn backlogs(&self, now: Time) -> impl Iterator<Item = Backlog> {
+        self.lines.iter().zip(&self.senders).map(move |(line, senders)| {
+            let (packets, octets) = line.backlog(now);
+            Backlog { packets, octets, drops: self.observer.drops_from(senders) }
+        })
     }
 
     /// `node` sends a packet.

@@ -8,17 +8,24 @@ use crate::tap::{Drops, Fate, Tap, TapPoint};
 
 pub(crate) struct Observer<'t> {
     names: Vec<String>,
-    drops: Drops,
+    /// By the interface from which the packets were sent.
+    drops: Vec<Drops>,
     tap: Option<&'t mut dyn Tap>,
 }
 
 impl<'t> Observer<'t> {
     pub(crate) fn new(names: Vec<String>, tap: Option<&'t mut dyn Tap>) -> Self {
-        Self { names, drops: Drops::default(), tap }
+        Self { drops: vec![Drops::default(); names.len()], names, tap }
     }
 
     pub(crate) fn drops(&self) -> Drops {
-        self.drops
+        self.drops.iter().fold(Drops::default(), |all, one| all.with(one))
+    }
+
+    /// Of the packets that these interfaces sent.
+    pub(crate) fn drops_from(&self, interfaces: &[InterfaceId]) -> Drops {
+        let own = interfaces.iter().map(|interface| &self.drops[usize::from(interface.0)]);
+        own.fold(Drops::default(), Drops::with)
     }
 
     /// A packet passes an interface at one of the ends of its hop.
@@ -32,18 +39,18 @@ impl<'t> Observer<'t> {
 
     /// A packet ends before it reaches the other interface.
     pub(crate) fn lose(&mut self, now: Time, crossing: &Crossing, fate: Fate) {
-        self.count(fate);
+        self.count(crossing.from, fate);
         self.see(now, crossing.from, crossing, fate);
     }
 
     /// A packet arrives, but its checksum is wrong.
     pub(crate) fn reject(&mut self, now: Time, crossing: &Crossing) {
-        self.count(Fate::Corrupted);
+        self.count(crossing.from, Fate::Corrupted);
         self.see(now, crossing.to, crossing, Fate::Corrupted);
     }
 
-    fn count(&mut self, fate: Fate) {
-        let Drops { loss, queue, police, corrupt, mtu, down } = &mut self.drops;
+    fn count(&mut self, from: InterfaceId, fate: Fate) {
+        let Drops { loss, queue, police, corrupt, mtu, down } = &mut self.drops[usize::from(from.0)];
         *match fate {
             Fate::Lost => loss,
             Fate::QueueFull | Fate::DroppedEarly => queue,

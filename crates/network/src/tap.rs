@@ -90,4 +90,16 @@ impl Drops {
         let Self { loss, queue, police, corrupt, mtu, down } = self;
         loss + queue + police + corrupt + mtu + down
     }
+    /// Both together.
+    pub(crate) const fn with(self, other: &Self) -> Self {
+        let Self { loss, queue, police, corrupt, mtu, down } = *other;
+        Self {
+            loss: self.loss + loss,
+            queue: self.queue + queue,
+            police: self.police + police,
+            corrupt: self.corrupt + corrupt,
+            mtu: self.mtu + mtu,
+            down: self.down + down,
+        }
+    }
 }

@@ -189,6 +189,33 @@ impl Topology {
         self.names.clone()
     }
 
+    /// What the queue before each line is called: by the interface that it belongs to, or by its LAN, whose stations share it.
+    pub fn queues(&self) -> Vec<String> {
+        let senders = self.senders().into_iter().zip(&self.lines);
+        senders
+            .map(|(senders, line)| match senders[..] {
+                [only] => self.names[usize::from(only.0)].clone(),
+                _ => line.name.clone(),
+            })
+            .collect()
+    }
+
+    /// By line: the interfaces that send on it.
+    pub(crate) fn senders(&self) -> Vec<Vec<InterfaceId>> {
+        let mut senders = vec![Vec::new(); self.lines.len()];
+        for Segment { interfaces, medium, .. } in &self.segments {
+            match *medium {
+                Medium::Lan(line) => senders[usize::from(line.0)].clone_from(interfaces),
+                Medium::Link { up, down } => {
+                    for (line, interface) in [up, down].into_iter().zip(interfaces) {
+                        senders[usize::from(line.0)] = vec![*interface];
+                    }
+                }
+            }
+        }
+        senders
+    }
+
     pub(crate) fn node_name(&self, node: NodeId) -> &str {
         &self.nodes[usize::from(node.0)]
     }

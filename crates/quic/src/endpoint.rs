@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use hol_base::{Rng, Time};
-use hol_transport::{Command, Input, Output, Reader, Statistics};
+use hol_base::{Duration, Rng, Time};
+use hol_transport::{Command, Input, Output, PathState, Reader, Statistics};
 use hol_wire::quic::{Secrets, Side};
 use hol_wire::{Address, Packet, Transport};
 use quinn_proto as quinn;
 
 use crate::close::Closing;
 use crate::first_sent::FirstSent;
+use crate::in_flight::in_flight;
 use crate::receive::Incoming;
 use crate::send::Outgoing;
 use crate::{Carriage, Config, clock, settings};
@@ -193,6 +194,26 @@ impl hol_transport::Endpoint for Endpoint {
 
     fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+        let (Some((peer, _)), Some((_, connection))) = (self.remote, &self.connection) else { return };
+        if !connection.is_closed() {
+            tell(path_state(peer, connection));
+        }
+    }
+}
+
+/// What quinn-proto tells of its controller. RFC 9002 section 7: octets of UDP payload.
+fn path_state(peer: Address, connection: &quinn::Connection) -> PathState {
+    let metrics = connection.congestion_state().metrics();
+    PathState {
+        peer,
+        cwnd: Some(metrics.congestion_window),
+        ssthresh: metrics.ssthresh.filter(|octets| *octets < u64::MAX),
+        srtt: Some(Duration::from_nanos(connection.rtt().as_nanos() as u64)),
+        pacing_rate: metrics.pacing_rate.map(|bits| bits / 8),
+        in_flight: in_flight(connection),
     }
 }
 

@@ -17,6 +17,7 @@ mod connect;
 mod connection_ids;
 mod endpoint;
 mod first_sent;
+mod in_flight;
 mod keys;
 mod receive;
 mod send;

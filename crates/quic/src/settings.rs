@@ -14,6 +14,7 @@ use quinn_proto::{
 };
 
 use crate::connection_ids::ConnectionIds;
+use crate::in_flight::Counting;
 use crate::session::Sessions;
 use crate::tickets::{ResetKey, TokenKey};
 use crate::{Config, Congestion};
@@ -80,7 +81,7 @@ fn transport(config: &Config) -> TransportConfig {
         )
         .keep_alive_interval(some(config.keep_alive))
         .ack_frequency_config(ack_frequency(config))
-        .congestion_controller_factory(congestion(config));
+        .congestion_controller_factory(Arc::new(Counting(congestion(config))));
     settings
 }
 

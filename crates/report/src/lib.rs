@@ -10,6 +10,7 @@ pub mod data;
 pub mod figures;
 mod from_results;
 pub mod metric;
+pub mod over_time;
 mod page;
 pub mod plot;
 mod provenance;

@@ -9,6 +9,7 @@ use hol_lab::{LabError, Point, Results, Study};
 use crate::claims::{Judged, Kind, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
 use crate::figures::{Figure, StackView, StudyFigures, gather};
+use crate::over_time::{self, OverTime};
 use crate::page;
 use crate::provenance::Provenance;
 use crate::region::{self, Region};
@@ -29,6 +30,8 @@ pub struct Report {
     pub absent: Vec<StackView>,
     /// The figures with their data.
     pub figures: Vec<Figure>,
+    /// How runs stood over time, where that was kept.
+    pub over_time: Vec<OverTime>,
     /// Where transports are good enough.
     pub regions: Vec<Region>,
     /// What an experiment of one's own answers; empty for a study.
@@ -111,7 +114,10 @@ pub enum ReportError {
 
 /// Draws the report of `results` into `dir`: `report.html`, and `figures/` with an SVG and a CSV file each.
 pub fn write(results: &Results, dir: &Path) -> Result<Report, ReportError> {
-    let report = Report::gather(results)?;
+    let mut report = Report::gather(results)?;
+    let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions);
+    report.over_time =
+        over_time::gather(results, dir, conditions.map(|(place, filter)| (place.as_str(), filter)))?;
     report.write(dir)?;
     Ok(report)
 }
@@ -139,6 +145,7 @@ impl Report {
         Self {
             title: results.manifest.title.clone(),
             figures,
+            over_time: Vec::new(),
             regions,
             surveys,
             judged,
@@ -194,6 +201,11 @@ impl Report {
         for region in &self.regions {
             file(figures.join(format!("{}.svg", region.id)), region.draw().standalone())?;
             file(figures.join(format!("{}.csv", region.id)), region.csv())?;
+        }
+        for drawn in &self.over_time {
+            for svg in drawn.draw() {
+                file(figures.join(format!("{}.svg", svg.id())), svg.standalone())?;
+            }
         }
         for survey in &self.surveys {
             for (index, map) in survey.maps.iter().enumerate() {

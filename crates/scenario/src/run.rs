@@ -7,7 +7,7 @@ use hol_measure::{Meanwhile, Record, Transfer};
 use hol_network::Drops;
 use hol_transport::Statistics;
 
-use crate::{Facts, Observer, Stopped};
+use crate::{Facts, Observer, Sample, Stopped};
 
 /// What one run measured beside its records.
 #[derive(Debug, Clone)]
@@ -75,6 +75,8 @@ pub struct Run {
     pub records: Vec<Record>,
     /// The same of each flow of the background, until the measured workload had ended.
     pub background_records: Vec<Vec<Record>>,
+    /// How it stood from time to time, if anybody wanted to know; ascending in time.
+    pub samples: Vec<Sample>,
 }
 
 impl Run {
@@ -84,7 +86,8 @@ impl Run {
         let course = follow(&mut kept)?;
         kept.0.resize_with(kept.0.len().max(1 + course.background.len()), Vec::new);
         let background_records = kept.0.split_off(1);
-        Ok(Self { course, records: kept.0.pop().unwrap_or_default(), background_records })
+        let records = kept.0.pop().unwrap_or_default();
+        Ok(Self { course, records, background_records, samples: Vec::new() })
     }
 
     /// Shows a run that is over to an observer.
@@ -92,6 +95,7 @@ impl Run {
         for (flow, records) in std::iter::once(&self.records).chain(&self.background_records).enumerate() {
             records.iter().for_each(|record| observer.record(flow, record));
         }
+        self.samples.iter().for_each(|sample| observer.sample(sample));
         self.course
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Rng, Time};
-use hol_transport::{Command, Event, Input, Message, Output, Reader, Statistics};
+use hol_transport::{Command, Event, Input, Message, Output, PathState, Reader, Statistics};
 use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, Parameter, Tsn};
 use hol_wire::{Address, Packet};
 use smallvec::smallvec;
@@ -320,5 +320,10 @@ impl hol_transport::Endpoint for Endpoint {
 
     fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+        let known = self.paths.list.iter().filter(|path| !path.deleted && !self.ended);
+        known.for_each(|path| tell(path.state()));
     }
 }

@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 use hol_congestion::sctp::Window;
-use hol_transport::PathStatus;
+use hol_transport::{PathState, PathStatus};
 use hol_wire::Address;
 use hol_wire::sctp::Tsn;
 
@@ -148,6 +148,18 @@ impl Path {
     /// Retransmission timeout, back-off included.
     pub fn rto(&self) -> Duration {
         self.rtt.rto()
+    }
+
+    /// How its congestion control stands. RFC 9260 section 7.2: what SCTP counts is octets of user data.
+    pub(crate) fn state(&self) -> PathState {
+        PathState {
+            peer: self.address,
+            cwnd: Some(self.cwnd()),
+            ssthresh: Some(self.ssthresh()),
+            srtt: self.srtt(),
+            pacing_rate: None,
+            in_flight: Some(self.flight_size),
+        }
     }
 
     /// Timeouts in a row. RFC 9260 section 8.2.

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use hol_base::{Seed, Time};
 use hol_filter::FilterError;
 use hol_measure::Record;
-use hol_scenario::{FilterFacts, Stopped};
+use hol_scenario::{FilterFacts, Sample, Stopped};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
 use hol_workloads::{HostSpec, Processor, WorkloadError, WorkloadSpec};
@@ -89,6 +89,8 @@ pub struct FlowRun {
     pub paths: Vec<PathChange>,
     /// What the packet filter held in the end, if there was one.
     pub filter: Option<FilterFacts>,
+    /// How its senders stood from time to time, if anybody wanted to know.
+    pub samples: Vec<Sample>,
 }
 
 /// What the kernel counted for the sockets of one end; zero where it does not say.

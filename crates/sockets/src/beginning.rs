@@ -22,6 +22,11 @@ impl Beginning {
         self.0.get_or_init(|| clock.origin().saturating_sub(due.as_nanos()));
     }
 
+    /// Waits until it has; returns the time of the run, which is not zero if it was due before.
+    pub fn wait(&self) -> Time {
+        Time::from_nanos(monotonic() - self.0.wait())
+    }
+
     /// The time of the run; `None` as long as nothing has begun.
     pub fn time(&self) -> Option<Time> {
         self.0.get().map(|began| Time::from_nanos(monotonic() - began))

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::{fs, io};
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-    timerfd_create, timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_getres,
+    clock_gettime, timerfd_create, timerfd_settime,
 };
 
 /// Counts from when it was made.
@@ -75,6 +75,12 @@ impl Clock {
 /// What the kernel's clock counts, by the kernel's name for it; empty where it has none.
 pub fn clocksource() -> String {
     fs::read_to_string(SOURCE).unwrap_or_default().trim().to_owned()
+}
+
+/// What the kernel's timer wheel counts in: the resolution of its coarse clock. clock_getres(2)
+pub(crate) fn jiffy() -> Duration {
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    Duration::from_nanos(tick.tv_sec as u64 * Clock::SECOND + tick.tv_nsec as u64)
 }
 
 pub(crate) fn monotonic() -> u64 {

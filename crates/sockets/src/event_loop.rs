@@ -15,6 +15,7 @@ use crate::clock::{Alarm, Clock};
 use crate::filter::Filter;
 use crate::presence::Presence;
 use crate::side::{Followed, Side};
+use crate::ticks::Ticks;
 use crate::token::Token;
 use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
 
@@ -46,6 +47,8 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) flow: Flow,
     pub(crate) was_stopped: bool,
     pub(crate) paths: Vec<PathChange>,
+    /// When it is looked at, if anybody wants to know.
+    pub(crate) ticks: Option<Ticks>,
     /// Scratch space for whoever reads.
     pub(crate) buffer: Box<[u8]>,
 }
@@ -60,6 +63,7 @@ impl EventLoop<'_> {
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
         let mut ready = Events::with_capacity(Self::MOST_READY);
         self.serve(End::Client)?;
+        self.await_tick()?;
         while self.flow.stopped().is_none() {
             let wake = self.client.wake.min(self.server.wake);
             let deadline = wake.min(self.flow.deadline(self.tally()));
@@ -94,6 +98,7 @@ impl EventLoop<'_> {
             server: self.server.counts(),
             paths: self.paths,
             filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
+            samples: self.ticks.map_or(Vec::new(), |ticks| ticks.samples),
         };
         // Without more ado a socket that is dropped closes in an orderly way.
         if *ending == Ending::Abort {
@@ -121,6 +126,7 @@ impl EventLoop<'_> {
                 self.serve(End::Client)?;
                 self.serve(End::Server)
             }
+            Token::Tick => self.look(),
             Token::Presence => {
                 self.follow()?;
                 self.serve(End::Client)
@@ -136,6 +142,20 @@ impl EventLoop<'_> {
                 self.serve(end)
             }
         }
+    }
+
+    /// Notes how all senders stand. That is all: nothing else is to happen at another time because of it.
+    fn look(&mut self) -> Result<(), SocketsError> {
+        let Self { ticks: Some(ticks), client, server, clock, .. } = self else { return Ok(()) };
+        for side in [client, server] {
+            side.look(clock.now(), &mut ticks.samples);
+        }
+        self.await_tick()
+    }
+
+    fn await_tick(&mut self) -> Result<(), SocketsError> {
+        let Self { ticks: Some(ticks), clock, .. } = self else { return Ok(()) };
+        ticks.set(clock, clock.now()).map_err(refused("set the alarm"))
     }
 
     fn look_after(&mut self, end: End, id: ConnectionId, ready: Ready<Token>) {

@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 
 use hol_base::{Duration, Seed};
-use hol_scenario::{FIRST_CLIENT_PORT, Scenario, Tied, server_port};
+use hol_scenario::{FIRST_CLIENT_PORT, Sample, Scenario, Tied, server_port};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 
@@ -84,15 +84,16 @@ pub struct FlowRuns {
 
 impl FlowRuns {
     /// Runs the first flow by `measured`, and each other by `other` on a thread of its own until `stop` is raised: at the latest
-    /// when the first has ended, which may tell something beside its run.
+    /// when the first has ended, which may tell something beside its run. Each is looked at once in an `interval`, if there is one.
     pub fn of<T, E: From<SocketsError> + From<io::Error>>(
         scenario: &Scenario,
         assignments: &[Assignment],
         (beginning, stop): (&Beginning, &Stop),
+        interval: Option<Duration>,
         other: impl Fn(usize, Ties<'_>) -> Result<FlowRun, SocketsError> + Sync,
         measured: impl FnOnce(Ties<'_>) -> Result<(FlowRun, T), E>,
     ) -> Result<(Self, T), E> {
-        let mut ties = ties(scenario, assignments.len(), stop, beginning)?.into_iter().enumerate();
+        let mut ties = ties(scenario, assignments.len(), stop, beginning, interval)?.into_iter().enumerate();
         let (_, own) = ties.next().expect("a scenario has a flow that is measured");
         let (run, others, raised) = thread::scope(|scope| {
             let other = &other;
@@ -114,13 +115,24 @@ impl FlowRuns {
     fn since_the_first(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
         let due = assignments.iter().map(|assignment| assignment.workload.start.as_nanos());
         let epoch = flows.iter().zip(due).map(|(run, due)| run.epoch - due).min().unwrap_or_default();
-        for run in &mut flows {
+        for (flow, run) in (0..).zip(&mut flows) {
             let late = Duration::from_nanos(run.epoch - epoch);
             run.records.iter_mut().for_each(|record| *record = record.later(late));
+            run.samples.iter_mut().for_each(|sample| *sample = sample.of_flow(flow, late));
             run.ended += late;
             run.stopped = run.stopped.clone().later(late);
         }
         Self { epoch, flows }
+    }
+}
+
+impl FlowRuns {
+    /// Takes how all senders stood from time to time, ascending in time.
+    pub fn take_samples(&mut self) -> Vec<Sample> {
+        let mut all: Vec<Sample> =
+            self.flows.iter_mut().flat_map(|run| std::mem::take(&mut run.samples)).collect();
+        all.sort_by_key(|sample| sample.at);
+        all
     }
 }
 
@@ -130,13 +142,14 @@ fn ties<'s>(
     flows: usize,
     stop: &'s Stop,
     beginning: &'s Beginning,
+    interval: Option<Duration>,
 ) -> io::Result<Vec<Ties<'s>>> {
     let bells = (0..flows).map(|_| Bell::new()).collect::<io::Result<Vec<Bell>>>()?;
     let background = flows - 1 - scenario.onward.len();
     let tied = scenario.tied(background, |flow| bells[flow].ringer()).into_iter().zip(&bells).enumerate();
     let ties = tied.map(|(flow, (Tied { asker, desk }, bell))| {
         let bell = (asker.is_some() || desk.is_some()).then(|| bell.clone());
-        Ties { stop: (flow > 0).then_some(stop), asker, desk, bell, beginning: Some(beginning) }
+        Ties { stop: (flow > 0).then_some(stop), asker, desk, bell, beginning: Some(beginning), interval }
     });
     Ok(ties.collect())
 }

@@ -27,6 +27,7 @@ mod setting;
 mod side;
 mod stop;
 mod tcp;
+mod ticks;
 mod ties;
 mod token;
 mod transceiver;

@@ -8,7 +8,7 @@ use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::tcp::{self, Tcp};
-use crate::transceiver::{Family, Fault, Heard, Opener, Sent, Transceiver};
+use crate::transceiver::{Family, Fault, Heard, Opener, Sending, Sent, Transceiver};
 use hol_system::{self as system, u32_at};
 
 /// Opens Multipath TCP connections.
@@ -46,6 +46,10 @@ struct Connection(tcp::Connection);
 const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
 const MPTCP_TCPINFO: i32 = 2;
+const MPTCP_SUBFLOW_ADDRS: i32 = 3;
+/// Octets of `struct mptcp_subflow_addrs`: two of `struct sockaddr_storage`; and where the peer's IPv4 address is.
+const ADDRESSES_LENGTH: usize = 256;
+const PEER: usize = 128 + 4;
 /// In `mptcpi_flags` of `struct mptcp_info`.
 const FALLBACK: u32 = 1;
 
@@ -73,17 +77,32 @@ impl Transceiver for Connection {
         self.0.receive(buffer, take)
     }
 
-    /// All subflows together: `struct mptcp_subflow_data`, then a `struct tcp_info` for each.
+    /// All subflows together.
     fn counts(&self) -> Counts {
-        const HEADER: usize = 16;
-        const SUBFLOWS: usize = 8;
-        let mut data = [0; HEADER + SUBFLOWS * tcp::INFO_LENGTH];
-        data[..4].copy_from_slice(&(HEADER as u32).to_ne_bytes());
-        data[12..16].copy_from_slice(&(tcp::INFO_LENGTH as u32).to_ne_bytes());
-        let Ok(length) = system::option(self.socket(), SOL_MPTCP, MPTCP_TCPINFO, &mut data) else {
-            return Counts::default();
-        };
-        let subflows = data[..length].get(HEADER..).unwrap_or_default().chunks(tcp::INFO_LENGTH);
-        subflows.map(tcp::info_counts).sum()
+        let infos = subflows(self.socket(), MPTCP_TCPINFO, tcp::INFO_LENGTH);
+        infos.iter().map(|info| tcp::info_counts(info)).sum()
     }
+
+    /// A path for each subflow: both lists are in one order.
+    fn sending(&self) -> Option<Sending> {
+        let infos = subflows(self.socket(), MPTCP_TCPINFO, tcp::INFO_LENGTH);
+        let addresses = subflows(self.socket(), MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
+        let told = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
+            let peer: [u8; 4] = *addresses.get(PEER..)?.first_chunk()?;
+            tcp::info_sending(info, peer.into(), false)
+        });
+        let (paths, again): (Vec<_>, Vec<u64>) = told.unzip();
+        (!paths.is_empty()).then(|| Sending { paths, again: again.iter().sum() })
+    }
+}
+
+/// What the kernel tells of each subflow, so many octets of it: behind `struct mptcp_subflow_data`. linux/mptcp.h
+fn subflows(socket: &Socket, option: i32, each: usize) -> Vec<Vec<u8>> {
+    const HEADER: usize = 16;
+    const SUBFLOWS: usize = 8;
+    let mut data = vec![0; HEADER + SUBFLOWS * each];
+    data[..4].copy_from_slice(&(HEADER as u32).to_ne_bytes());
+    data[12..16].copy_from_slice(&(each as u32).to_ne_bytes());
+    let length = system::option(socket, SOL_MPTCP, option, &mut data).unwrap_or(0);
+    data[..length].get(HEADER..).unwrap_or_default().chunks(each).map(<[u8]>::to_vec).collect()
 }

@@ -13,7 +13,7 @@ use socket2::{MsgHdr, SockAddr, Socket, Type};
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::sctp::{Association, Sctp};
 use crate::sctp_structures as structures;
-use crate::transceiver::{Family, Fault, Heard, Opener, Sent, Transceiver};
+use crate::transceiver::{Family, Fault, Heard, Opener, Sending, Sent, Transceiver};
 
 /// Opens SCTP associations of one-to-many sockets.
 #[derive(Debug)]
@@ -109,6 +109,10 @@ impl Transceiver for Member {
     fn counts(&self) -> Counts {
         self.association.counts()
     }
+
+    fn sending(&self) -> Option<Sending> {
+        self.association.sending()
+    }
 }
 
 /// An association that was branched off: its socket is its own, but for the way it ends.
@@ -138,6 +142,10 @@ impl Transceiver for Branch {
 
     fn counts(&self) -> Counts {
         self.0.counts()
+    }
+
+    fn sending(&self) -> Option<Sending> {
+        self.0.sending()
     }
 }
 

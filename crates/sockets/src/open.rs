@@ -16,6 +16,7 @@ use crate::presence::Presence;
 use crate::sctp::Sctp;
 use crate::side::Side;
 use crate::tcp::Tcp;
+use crate::ticks::Ticks;
 use crate::ties::Ties;
 use crate::token::Token;
 use crate::transceiver::{Opener, own_port, refused};
@@ -60,11 +61,15 @@ pub(crate) fn event_loop<'p>(
     let heard =
         presence.as_ref().map_or(Ok(()), |events| poller.add(events, Token::Presence, Interest::Read));
     heard.map_err(refused("watch the kernel's routing"))?;
-    let Ties { stop, asker, desk, bell, beginning } = ties;
+    let Ties { stop, asker, desk, bell, beginning, interval } = ties;
     stop.map_or(Ok(()), |stop| poller.add(stop, Token::Stop, Interest::Read))
         .map_err(refused("watch for the end"))?;
     let heard = bell.as_ref().map_or(Ok(()), |bell| poller.add(bell, Token::Bell, Interest::Read));
     heard.map_err(refused("watch for others"))?;
+    let ticks = interval.map(|interval| Ticks::new(interval, workload.start)).transpose();
+    let ticks = ticks.map_err(refused("make a timer"))?;
+    let heard = ticks.as_ref().map_or(Ok(()), |ticks| poller.add(&ticks.alarm, Token::Tick, Interest::Read));
+    heard.map_err(refused("watch the timer"))?;
     let mut client = match asker {
         Some(asker) => workload.asking(lanes, asker, *seed),
         None => workload.client(lanes, *messages, *seed),
@@ -96,6 +101,7 @@ pub(crate) fn event_loop<'p>(
         flow: Flow::new(Terms::of(workload, transport, Time::ZERO)),
         was_stopped: false,
         paths: Vec::new(),
+        ticks,
         buffer: vec![0; EventLoop::BUFFER].into_boxed_slice(),
         clock,
     })

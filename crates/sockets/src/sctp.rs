@@ -12,7 +12,9 @@ use crate::assignment::{Counts, Site, SocketsError};
 use crate::moving::{self, Moving};
 use crate::presence::Change;
 use crate::sctp_structures::{self as structures, SOL_SCTP};
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused, whole_or_nothing};
+use crate::transceiver::{
+    self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused, whole_or_nothing,
+};
 use hol_system as system;
 
 /// Opens SCTP associations.
@@ -167,5 +169,9 @@ impl Transceiver for Association {
 
     fn counts(&self) -> Counts {
         structures::counts(&self.socket, self.number)
+    }
+
+    fn sending(&self) -> Option<Sending> {
+        structures::sending(&self.socket, self.number)
     }
 }

@@ -5,11 +5,12 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use hol_base::Duration;
 use hol_sctp::Config;
-use hol_transport::{PathStatus, Reliability};
+use hol_transport::{PathState, PathStatus, Reliability};
 use socket2::Socket;
 
 use crate::assignment::{Counts, SocketsError};
-use crate::transceiver::{Fault, Heard, refused};
+use crate::clock::jiffy;
+use crate::transceiver::{Fault, Heard, Sending, refused};
 use crate::tuning;
 use hol_system::{self as system, u16_at, u32_at};
 
@@ -19,6 +20,8 @@ pub(crate) const BINDX_REM: i32 = 101;
 pub(crate) const CONNECTX: i32 = 110;
 pub(crate) const PEER_PRIMARY_ADDR: i32 = 5;
 pub(crate) const PRIMARY_ADDR: i32 = 6;
+const GET_PEER_ADDR_INFO: i32 = 15;
+const GET_PEER_ADDRS: i32 = 108;
 const GET_LOCAL_ADDRS: i32 = 109;
 const GET_ASSOC_STATS: i32 = 112;
 /// In the flags of a message that the kernel itself made.
@@ -207,14 +210,32 @@ pub(crate) fn addresses(all: &[Ipv4Addr], port: u16) -> Vec<u8> {
 
 /// The addresses that a socket is bound to, eight at most. RFC 6458 section 9.5, `struct sctp_getaddrs`.
 pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<Ipv4Addr>> {
-    const HEAD: usize = 8;
-    const EACH: usize = 16;
-    let mut octets = [0; HEAD + 8 * EACH];
+    let mut octets = [0; LIST_HEAD + 8 * LIST_EACH];
     system::option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
-    let count = u32_at(&octets, 4).unwrap_or(0) as usize;
-    let ip = |address: &[u8; EACH]| Ipv4Addr::new(address[4], address[5], address[6], address[7]);
-    Ok(octets[HEAD..].as_chunks().0.iter().take(count).map(ip).collect())
+    Ok(listed(&octets).map(ip_of).collect())
 }
+
+/// The peer's addresses, eight at most. RFC 6458 section 9.3.
+fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<SocketAddrV4>> {
+    let mut octets = [0; LIST_HEAD + 8 * LIST_EACH];
+    octets[..4].copy_from_slice(&association.to_ne_bytes());
+    system::option(socket, SOL_SCTP, GET_PEER_ADDRS, &mut octets)?;
+    let port = |address: &[u8; LIST_EACH]| u16::from_be_bytes([address[2], address[3]]);
+    Ok(listed(&octets).map(|address| SocketAddrV4::new(ip_of(address), port(address))).collect())
+}
+
+/// The addresses in a `struct sctp_getaddrs`.
+fn listed(octets: &[u8]) -> impl Iterator<Item = &[u8; LIST_EACH]> {
+    let count = u32_at(octets, 4).unwrap_or(0) as usize;
+    octets[LIST_HEAD..].as_chunks().0.iter().take(count)
+}
+
+fn ip_of(address: &[u8; LIST_EACH]) -> Ipv4Addr {
+    Ipv4Addr::new(address[4], address[5], address[6], address[7])
+}
+
+const LIST_HEAD: usize = 8;
+const LIST_EACH: usize = 16;
 
 /// RFC 6458 sections 8.1.9 and 8.3.1: one of the peer's, or one of ours.
 pub(crate) fn primary(association: u32, address: SocketAddrV4) -> Vec<u8> {
@@ -307,14 +328,51 @@ fn path_change(octets: &[u8]) -> Option<Heard> {
 pub(crate) fn counts(socket: &Socket, association: u32) -> Counts {
     const SENT: usize = 160;
     const RECEIVED: usize = 168;
-    const AGAIN: usize = 176;
+    let Some(at) = statistics(socket, association) else { return Counts::default() };
+    Counts { packets_sent: at(SENT), packets_received: at(RECEIVED), retransmissions: at(SENT_AGAIN) }
+}
+
+/// Where `struct sctp_assoc_stats` has the chunks that were sent again.
+const SENT_AGAIN: usize = 176;
+
+/// The numbers of `struct sctp_assoc_stats`, by where they are.
+fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64> {
     let mut stats = [0; 256];
     stats[..4].copy_from_slice(&association.to_ne_bytes());
-    if system::option(socket, SOL_SCTP, GET_ASSOC_STATS, &mut stats).is_err() {
-        return Counts::default();
+    system::option(socket, SOL_SCTP, GET_ASSOC_STATS, &mut stats).ok()?;
+    Some(move |offset: usize| stats[offset..].first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets)))
+}
+
+/// How an association stands as a sender: of each path what SCTP_GET_PEER_ADDR_INFO says (RFC 6458 section 8.2.2), which is neither
+/// ssthresh nor what is in flight.
+pub(crate) fn sending(socket: &Socket, association: u32) -> Option<Sending> {
+    const UNORDERED_SENT: usize = 208;
+    const ORDERED_SENT: usize = 224;
+    let at = statistics(socket, association)?;
+    if at(UNORDERED_SENT) + at(ORDERED_SENT) == 0 {
+        return None;
     }
-    let at = |offset: usize| stats[offset..].first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets));
-    Counts { packets_sent: at(SENT), packets_received: at(RECEIVED), retransmissions: at(AGAIN) }
+    let peers = peer_addresses(socket, association).ok()?;
+    let paths = peers.into_iter().filter_map(|peer| path_state(socket, association, peer)).collect();
+    Some(Sending { paths, again: at(SENT_AGAIN) })
+}
+
+/// `struct sctp_paddrinfo`.
+fn path_state(socket: &Socket, association: u32, peer: SocketAddrV4) -> Option<PathState> {
+    const CWND: usize = 4 + STORAGE + 4;
+    const SRTT: usize = CWND + 4;
+    let mut info = Octets::default().u32(association).address(peer).zeros(STORAGE - 16 + 20).0;
+    system::option(socket, SOL_SCTP, GET_PEER_ADDR_INFO, &mut info).ok()?;
+    // In jiffies, whatever RFC 6458 says: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
+    let srtt = u32_at(&info, SRTT).filter(|jiffies| *jiffies > 0);
+    Some(PathState {
+        peer: *peer.ip(),
+        cwnd: u32_at(&info, CWND).map(u64::from),
+        ssthresh: None,
+        srtt: srtt.map(|jiffies| jiffy().saturating_mul(jiffies.into())),
+        pacing_rate: None,
+        in_flight: None,
+    })
 }
 
 #[cfg(test)]

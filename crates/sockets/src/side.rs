@@ -3,6 +3,7 @@
 use std::io;
 
 use hol_base::Time;
+use hol_scenario::{Sample, Sampled, Sender, Side as Role};
 use hol_system::{Interest, Poller};
 use hol_transport::Passage;
 use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
@@ -91,6 +92,20 @@ impl Side {
     pub(crate) fn counts(&self) -> Counts {
         let present = self.connections.iter().flatten().map(|connection| connection.transceiver.counts());
         present.chain([self.past]).sum()
+    }
+
+    /// Adds how each of its connections stands, if that has sent data; the flow is whoever's this is.
+    pub(crate) fn look(&self, at: Time, samples: &mut Vec<Sample>) {
+        let side = match self.end {
+            End::Client => Role::Client,
+            End::Server => Role::Server,
+        };
+        for (connection, open) in (0..).zip(&self.connections) {
+            let Some(sending) = open.as_ref().and_then(|open| open.transceiver.sending()) else { continue };
+            let sender = |path| Sender { flow: 0, connection, side, path, sent_again: Some(sending.again) };
+            let seen = sending.paths.iter().map(|path| Sample { at, of: Sampled::Sender(sender(*path)) });
+            samples.extend(seen);
+        }
     }
 
     /// Ends every connection at once (RST, ABORT).

@@ -1,16 +1,18 @@
 //! TCP: one stream of octets, and messages are framed.
 
 use std::io::{self, Read};
+use std::net::Ipv4Addr;
 
 use bytes::Bytes;
+use hol_base::Duration;
 use hol_tcp::{Algorithm, Nagle};
-use hol_transport::{Framer, Passage};
+use hol_transport::{Framer, Passage, PathState};
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::presence::Change;
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused};
+use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
 use hol_system::{self as system, u32_at};
 
 /// Opens TCP connections.
@@ -62,7 +64,8 @@ impl Opener for Tcp {
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         let mortal = self.config.address_loss_aborts;
-        Box::new(Connection { mortal, ..Connection::new(socket, self.length_of) })
+        let paced = self.config.congestion == Algorithm::Bbr;
+        Box::new(Connection { mortal, paced, ..Connection::new(socket, self.length_of) })
     }
 }
 
@@ -73,13 +76,15 @@ pub(crate) struct Connection {
     framer: Framer,
     /// It dies with its own address.
     mortal: bool,
+    /// Its congestion control has a pace; any other has but a number for it.
+    paced: bool,
     /// Octets that the kernel took of a message, when it did not take all.
     taken: usize,
 }
 
 impl Connection {
     pub(crate) fn new(socket: Socket, length_of: LengthOf) -> Self {
-        Self { socket, framer: Framer::new(length_of), mortal: false, taken: 0 }
+        Self { socket, framer: Framer::new(length_of), mortal: false, paced: false, taken: 0 }
     }
 }
 
@@ -130,13 +135,88 @@ impl Transceiver for Connection {
             Err(_) => Counts::default(),
         }
     }
+
+    fn sending(&self) -> Option<Sending> {
+        let mut info = [0; INFO_LENGTH];
+        let length = system::option(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
+        let peer = *self.socket.peer_addr().ok()?.as_socket_ipv4()?.ip();
+        let (path, again) = info_sending(&info[..length], peer, self.paced)?;
+        Some(Sending { paths: vec![path], again })
+    }
 }
 
 /// Octets of `struct tcp_info` that are looked at.
-pub(crate) const INFO_LENGTH: usize = 144;
+pub(crate) const INFO_LENGTH: usize = 160;
+
+/// What `struct tcp_info` says of a sender, and what it has sent again; `None` if that has not sent data. linux/tcp.h
+pub(crate) fn info_sending(info: &[u8], peer: Ipv4Addr, paced: bool) -> Option<(PathState, u64)> {
+    /// TCP_INFINITE_SSTHRESH, include/net/tcp.h
+    const INFINITE: u32 = 0x7fff_ffff;
+    const DATA_SEGMENTS_OUT: usize = 156;
+    let at = |offset| u32_at(info, offset);
+    // A kernel that does not count them, before 4.6, is not told from who has sent none.
+    at(DATA_SEGMENTS_OUT).filter(|segments| *segments > 0)?;
+    let (mss, [unacked, sacked, lost, again]) = (at(16)?, [at(24)?, at(28)?, at(32)?, at(36)?]);
+    let octets = |segments: u32| u64::from(segments) * u64::from(mss);
+    // tcp_packets_in_flight, include/net/tcp.h
+    let in_flight = (unacked + again).saturating_sub(sacked + lost);
+    let rate = info.get(104..112)?.first_chunk().map(|octets| u64::from_ne_bytes(*octets));
+    let path = PathState {
+        peer,
+        cwnd: Some(octets(at(80)?)),
+        ssthresh: at(76).filter(|segments| *segments < INFINITE).map(octets),
+        srtt: at(68).filter(|micros| *micros > 0).map(|micros| Duration::from_micros(micros.into())),
+        pacing_rate: rate.filter(|rate| paced && *rate < u64::MAX),
+        in_flight: Some(octets(in_flight)),
+    };
+    Some((path, at(100)?.into()))
+}
 
 /// What `struct tcp_info` says.
 pub(crate) fn info_counts(info: &[u8]) -> Counts {
     let at = |offset| u32_at(info, offset).unwrap_or(0).into();
     Counts { retransmissions: at(100), packets_sent: at(136), packets_received: at(140) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `struct tcp_info` with numbers of 32 bits at these places.
+    fn info(numbers: &[(usize, u32)]) -> Vec<u8> {
+        let mut info = vec![0; INFO_LENGTH];
+        for (at, number) in numbers {
+            info[*at..at + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        info
+    }
+
+    #[test]
+    fn what_the_kernel_says_of_a_sender_is_in_octets_and_what_it_does_not_say_is_empty() {
+        let peer = Ipv4Addr::new(10, 0, 1, 2);
+        let said =
+            [(16, 1448), (24, 20), (28, 3), (32, 2), (36, 1), (68, 40_123), (76, 0x7fff_ffff), (80, 30)];
+        let info =
+            |more: &[(usize, u32)]| info(&[&said[..], &[(100, 5), (104, 7), (156, 100)], more].concat());
+        let (path, again) = info_sending(&info(&[]), peer, false).unwrap();
+        let expected = PathState {
+            peer,
+            cwnd: Some(30 * 1448),
+            ssthresh: None,
+            srtt: Some(Duration::from_micros(40_123)),
+            pacing_rate: None,
+            in_flight: Some((20 + 1 - 3 - 2) * 1448),
+        };
+        assert_eq!((path, again), (expected, 5));
+        let (path, _) = info_sending(&info(&[(68, 0), (76, 15)]), peer, true).unwrap();
+        assert_eq!((path.srtt, path.ssthresh, path.pacing_rate), (None, Some(15 * 1448), Some(7)));
+        // More reported than was sent, as a moment between two acknowledgments may show it, is nothing in flight.
+        let (path, _) = info_sending(&info(&[(28, 25)]), peer, false).unwrap();
+        assert_eq!(path.in_flight, Some(0));
+        assert_eq!(info_sending(&info(&[(156, 0)]), peer, false), None, "it has sent no data");
+        assert!(
+            (0..INFO_LENGTH).all(|end| info_sending(&info(&[])[..end], peer, false).is_none()),
+            "an older kernel"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! What ties a run to others on other threads.
 
+use hol_base::Duration;
 use hol_workloads::{Asker, Desk};
 
 use crate::{Beginning, Bell, Stop};
@@ -17,4 +18,6 @@ pub struct Ties<'t> {
     pub bell: Option<Bell>,
     /// Is told when its clock starts.
     pub beginning: Option<&'t Beginning>,
+    /// It is looked at every so often of the run's time, which began so long before it is due as its workload starts.
+    pub interval: Option<Duration>,
 }

@@ -14,6 +14,8 @@ pub(crate) enum Token {
     Bell,
     /// Addresses of the client have come or gone.
     Presence,
+    /// It is time to look how the connections stand.
+    Tick,
     /// The server's listening socket.
     Listener,
     /// The socket of a connection of an end.
@@ -28,6 +30,7 @@ impl From<Token> for u64 {
             Token::Stop => 2,
             Token::Bell => 3,
             Token::Presence => 4,
+            Token::Tick => 5,
             Token::Connection(End::Client, ConnectionId(number)) => 6 + 2 * Self::from(number),
             Token::Connection(End::Server, ConnectionId(number)) => 7 + 2 * Self::from(number),
         }
@@ -42,6 +45,7 @@ impl From<u64> for Token {
             2 => Self::Stop,
             3 => Self::Bell,
             4 => Self::Presence,
+            5 => Self::Tick,
             other => {
                 let end = if other.is_multiple_of(2) { End::Client } else { End::Server };
                 Self::Connection(end, ConnectionId(((other - 6) / 2) as u32))
@@ -60,9 +64,8 @@ mod tests {
             .map(ConnectionId)
             .into_iter()
             .flat_map(|number| [End::Client, End::Server].map(|end| Token::Connection(end, number)));
-        for token in
-            connections.chain([Token::Alarm, Token::Listener, Token::Stop, Token::Bell, Token::Presence])
-        {
+        let others = [Token::Alarm, Token::Listener, Token::Stop, Token::Bell, Token::Presence, Token::Tick];
+        for token in connections.chain(others) {
             assert_eq!(Token::from(u64::from(token)), token);
         }
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4};
 
 use bytes::Bytes;
-use hol_transport::{FramingError, PathStatus};
+use hol_transport::{FramingError, PathState, PathStatus};
 use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
@@ -88,6 +88,20 @@ pub(crate) trait Transceiver {
 
     /// What the kernel has counted.
     fn counts(&self) -> Counts;
+
+    /// How it stands as a sender, as far as the kernel tells; `None`: it has not sent data, or nothing keeps it from that.
+    fn sending(&self) -> Option<Sending> {
+        None
+    }
+}
+
+/// How a connection stands as a sender.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sending {
+    /// By address of the peer.
+    pub(crate) paths: Vec<PathState>,
+    /// Data segments or DATA chunks sent again so far.
+    pub(crate) again: u64,
 }
 
 /// What became of a message that was to be sent.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
-use hol_transport::{Command, Event, Input, Output, Reader, Statistics};
+use hol_transport::{Command, Event, Input, Output, PathState, Reader, Statistics};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
@@ -268,5 +268,22 @@ impl hol_transport::Endpoint for Endpoint {
 
     fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+        let Some((peer, _)) = self.remote.filter(|_| self.machine.state() != State::Closed) else { return };
+        let octets = |units: u32| match self.config.congestion_unit {
+            CongestionUnit::Packets => u64::from(units) * u64::from(self.agreed.mss()),
+            CongestionUnit::Bytes => units.into(),
+        };
+        let ssthresh = Some(self.ssthresh()).filter(|units| *units < CongestionWindow::INFINITE);
+        tell(PathState {
+            peer,
+            cwnd: Some(octets(self.cwnd())),
+            ssthresh: ssthresh.map(octets),
+            srtt: self.srtt(),
+            pacing_rate: self.cwnd.pacing().map(|pacing| pacing.rate),
+            in_flight: Some(self.board.in_flight(CongestionUnit::Bytes).into()),
+        });
     }
 }

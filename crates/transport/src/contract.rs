@@ -18,6 +18,11 @@ pub trait Endpoint {
 
     /// What has been counted so far.
     fn statistics(&self) -> &Statistics;
+
+    /// Tells of each path to the peer how its congestion control stands; nothing if there is none, or no connection.
+    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+        let _ = tell;
+    }
 }
 
 /// What an endpoint is told.
@@ -154,6 +159,24 @@ pub enum PathStatus {
     PotentiallyFailed,
     /// Path.Max.Retrans was exceeded.
     Inactive,
+}
+
+/// How the congestion control of a path stands, in octets as its protocol counts them: payload of TCP, user data of SCTP,
+/// UDP payload of QUIC. What an end cannot tell is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathState {
+    /// The peer's address.
+    pub peer: Address,
+    /// The congestion window.
+    pub cwnd: Option<u64>,
+    /// The slow start threshold; `None` also before there is one.
+    pub ssthresh: Option<u64>,
+    /// The smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Octets a second, where departures are paced.
+    pub pacing_rate: Option<u64>,
+    /// What is sent, and neither acknowledged nor taken for lost.
+    pub in_flight: Option<u64>,
 }
 
 /// What an endpoint counts. The tests check it beside the behaviour.

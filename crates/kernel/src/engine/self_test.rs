@@ -35,7 +35,7 @@ fn job() -> Vec<u8> {
         from_value(json!({ "kind": "simco" })).expect("a workload"),
         MESSAGES,
     );
-    serde_json::to_vec(&Job { scenario, seed: SEED.0, capture: false, shell: false })
+    serde_json::to_vec(&Job { scenario, seed: SEED.0, capture: false, series_ns: None, shell: false })
         .expect("a job is plain data")
 }
 

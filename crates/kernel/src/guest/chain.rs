@@ -9,10 +9,12 @@ use hol_network::{Change, Settings};
 use super::bpf::Program;
 use super::namespace::Namespace;
 use super::netlink::Routing;
+use super::waiting::WaitingRoom;
 use super::{Trouble, emulator, filter, queue};
 use crate::stages::{self, Filter, Line, Stage};
 
 /// linux/rtnetlink.h
+pub(super) const RTM_GETQDISC: u16 = 38;
 const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;
 /// linux/rtnetlink.h, attributes of both.
@@ -81,6 +83,14 @@ impl Chain {
         Ok(chain)
     }
 
+    /// Where its packets wait, told by a way of its own to the router's routing.
+    pub(super) fn waiting_room(&self, router: &Namespace) -> Result<WaitingRoom, Trouble> {
+        router.enter()?;
+        let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
+        let overhead = self.settings.overhead.0;
+        Ok(WaitingRoom::new(Routing::here()?, &self.stages, (queue, self.start.interface), overhead))
+    }
+
     /// Makes it what the run starts with.
     pub(super) fn begin(&mut self) -> Result<(), Trouble> {
         self.copy()?;
@@ -146,6 +156,11 @@ impl Chain {
     fn handle(&self, place: usize) -> u32 {
         let major = 1 + (self.changes % 2048) * 16 + place as u32;
         major << 16
+    }
+
+    /// The place of the stage that has a handle.
+    pub(super) fn place_of(handle: u32) -> usize {
+        (((handle >> 16) - 1) % 16) as usize
     }
 
     /// The interface that has the stage at `place`, and a message about a discipline there.

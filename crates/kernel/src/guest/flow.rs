@@ -4,7 +4,7 @@ use std::fs::File;
 use std::thread;
 use std::time::Duration;
 
-use hol_base::{Seed, Time};
+use hol_base::{Duration as Span, Seed, Time};
 use hol_measure::Record;
 use hol_scenario::{Scenario, Stopped};
 use hol_sockets::{Assignment, Beginning, End, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
@@ -65,6 +65,7 @@ pub(super) fn run(
     scenario: &Scenario,
     programs: Option<Programs<'_>>,
     beginning: &Beginning,
+    interval: Option<Span>,
 ) -> Result<Outcome, Trouble> {
     let stop = Stop::new()?;
     let measured = |own: Ties<'_>| match programs {
@@ -73,7 +74,8 @@ pub(super) fn run(
         None => Ok((flows.run(0, own)?, Left::default())),
     };
     let other = |flow, ties: Ties<'_>| flows.run(flow, ties);
-    let (runs, left) = FlowRuns::of(scenario, &flows.assignments, (beginning, &stop), other, measured)?;
+    let (runs, left) =
+        FlowRuns::of(scenario, &flows.assignments, (beginning, &stop), interval, other, measured)?;
     Ok(Outcome { runs, left })
 }
 

@@ -25,6 +25,7 @@ mod ring;
 mod route;
 mod schedule;
 mod topology;
+mod waiting;
 mod work;
 
 pub(crate) use door::JOB;

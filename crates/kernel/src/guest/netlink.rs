@@ -14,6 +14,11 @@ impl Routing {
         Ok(Self(Socket::routing()?))
     }
 
+    /// Lists what a message asks for; `take` gets each entry.
+    pub(super) fn list(&self, message: Message, take: impl FnMut(&[u8])) -> Result<(), Trouble> {
+        self.0.list(message, take).map_err(|error| format!("cannot ask for the queues: {error}").into())
+    }
+
     /// Has something done; `doing` names it in an error.
     pub(super) fn tell(&self, message: Message, doing: &str) -> Result<(), Trouble> {
         self.0.tell(message).map_err(|error| format!("cannot {doing}: {error}").into())

@@ -14,6 +14,7 @@ use super::namespace::{self, Namespace};
 use super::netlink::Routing;
 use super::path_manager::PathManager;
 use super::route::{self, BEYOND, Interface, MAIN};
+use super::waiting::WaitingRoom;
 use super::{Trouble, offload};
 use crate::netem::BuildableNetwork;
 
@@ -93,6 +94,24 @@ impl Topology {
     /// What changes during the run; the lines are no longer here.
     pub(super) fn take_chains(&mut self) -> Vec<Chain> {
         std::mem::take(&mut self.chains)
+    }
+
+    /// Where the packets of each line wait, by its place in the network.
+    pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<WaitingRoom>, Trouble> {
+        let mut rooms: Vec<Option<WaitingRoom>> = self.chains.iter().map(|_| None).collect();
+        let of_routers = self.routers.iter().zip(plan.network.segments());
+        let places = of_routers.flat_map(|(router, segment)| {
+            let lines = match segment.medium {
+                Medium::Link { up, down } => vec![up, down],
+                Medium::Lan(line) => vec![line],
+            };
+            lines.into_iter().map(move |line| (router, line))
+        });
+        // A chain stands where its line was added.
+        for (chain, (router, line)) in self.chains.iter().zip(places) {
+            rooms[usize::from(line.0)] = Some(chain.waiting_room(&router.namespace)?);
+        }
+        Ok(rooms.into_iter().flatten().collect())
     }
 
     /// The moves of nodes during the run, in the order of time. An address that comes then is gone afterwards.

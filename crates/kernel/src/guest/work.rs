@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hol_base::Seed;
+use hol_base::{Duration, Seed};
 use hol_network::NodeId;
 use hol_scenario::{Facts, Scenario};
 use hol_sockets::{Beginning, Sysctl, clocksource, kernel_version, setting, sysctls};
@@ -13,10 +13,11 @@ use super::namespace;
 use super::programs::{Programs, Shell};
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
+use super::waiting::Waiting;
 use super::{Trouble, entropy, flow, probe, text};
 use crate::job::{Answer, Job, Report};
 use crate::mailbox::Mail;
-use crate::{netem, packed};
+use crate::{netem, packed, packed_samples};
 
 /// Runs `job`; returns all that is to be handed over.
 pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
@@ -33,6 +34,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     topology.begin()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
     let moves = topology.moves(&plan, has_mptcp(scenario))?;
+    let queues = if job.series_ns.is_some() { topology.queues(&plan)? } else { Vec::new() };
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let programs = Programs::begin(&topology, &plan, scenario)?;
@@ -48,7 +50,10 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         return Ok(Mail { text: text(&Answer::Left), ..Mail::default() });
     }
     schedule.follow()?;
-    let mut outcome = flow::run(&flows, &job.scenario, programs, &beginning)?;
+    let interval = job.series_ns.map(Duration::from_nanos);
+    let waiting = interval.map(|interval| Waiting::watch(queues, interval, beginning.clone())).transpose()?;
+    let mut outcome = flow::run(&flows, &job.scenario, programs, &beginning, interval)?;
+    let waiting = waiting.map_or(Vec::new(), |waiting| waiting.seen());
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; let less pass").into()),
         // The programs have run, and tell of themselves.
@@ -76,8 +81,12 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     facts.warn(left.caution);
     let packets = topology.packets()?.saturating_sub(before.0);
     let report = Report { facts, flows: outcome.reports(), packets };
+    let mut samples = outcome.runs.take_samples();
+    samples.extend(waiting);
+    samples.sort_by_key(|sample| sample.at);
     Ok(Mail {
         text: text(&Answer::Done(Box::new(report))),
+        samples: packed_samples::pack(&samples),
         records: packed::pack(&outcome.take_records()),
         packets: packets_seen,
         files: left.files,

@@ -3,6 +3,7 @@
 mod claims;
 mod figures;
 mod flows;
+mod over_time;
 mod places;
 mod points;
 mod provenance;
@@ -43,6 +44,7 @@ pub fn html(report: &Report) -> String {
         ("claims", "Claims", claims::html(report)),
         ("worlds", "Both worlds", worlds::html(report)),
         ("figures", "Figures", figures::html(report)),
+        ("over-time", "Over time", over_time::html(report)),
         ("regions", "Where it is good enough", regions::html(report)),
         ("points", "All points", points::html(report)),
         ("flows", "Throughput", flows::html(report)),
@@ -163,6 +165,7 @@ mod tests {
         Report {
             title: "A & B".into(),
             figures: survey.figures(&[], &data, 1),
+            over_time: Vec::new(),
             regions: Vec::new(),
             surveys: vec![survey.surveyed()],
             judged: judge(&claims, &layout.views, &[], &data),

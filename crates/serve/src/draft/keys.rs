@@ -21,7 +21,7 @@ pub struct Keys {
     pub ns: &'static [&'static str],
 }
 
-const TOP: [&str; 17] = [
+const TOP: [&str; 18] = [
     "title",
     "transports",
     "messages",
@@ -30,6 +30,7 @@ const TOP: [&str; 17] = [
     "seed",
     "world",
     "records",
+    "series",
     "timeline",
     "network",
     "workload",

@@ -45,6 +45,7 @@ impl Programs<'_> {
             server: Counts::default(),
             paths: Vec::new(),
             filter: None,
+            samples: Vec::new(),
         }
     }
 

@@ -1,0 +1,132 @@
+//! Samples as octets, for the way out of the guest: numbers of 64 bits, little-endian, as many for each.
+
+use std::net::Ipv4Addr;
+
+use hol_base::{Duration, Time};
+use hol_scenario::{Queue, Sample, Sampled, Sender, Side};
+use hol_transport::PathState;
+
+/// Numbers of a sample: its time, whose it is (three of a sender, one of a queue), and what it says.
+const NUMBERS: usize = 11;
+/// What is not told.
+const NONE: u64 = u64::MAX;
+/// Whose it is.
+const CLIENT: u64 = 0;
+const SERVER: u64 = 1;
+const QUEUE: u64 = 2;
+
+/// All samples, one after the other.
+pub(crate) fn pack(samples: &[Sample]) -> Vec<u8> {
+    samples.iter().flat_map(numbers).flat_map(u64::to_le_bytes).collect()
+}
+
+/// The samples in `octets`; `None` if that is not what they are.
+pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Sample>> {
+    octets.chunks(8 * NUMBERS).map(sample).collect()
+}
+
+fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS] {
+    let at = at.as_nanos();
+    match *of {
+        Sampled::Sender(Sender { flow, connection, side, path, sent_again }) => {
+            let side = if side == Side::Client { CLIENT } else { SERVER };
+            let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
+            let told = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
+            let [cwnd, ssthresh, srtt, rate, in_flight, again] = told.map(|number| number.unwrap_or(NONE));
+            let (flow, connection, peer) = (flow.into(), connection.into(), u32::from(peer).into());
+            [side, at, flow, connection, peer, cwnd, ssthresh, srtt, rate, in_flight, again]
+        }
+        Sampled::Queue(Queue { line, packets, octets, dropped, lost }) => {
+            let (line, lost) = (line.into(), lost.unwrap_or(NONE));
+            [QUEUE, at, line, packets, octets, dropped, lost, 0, 0, 0, 0]
+        }
+    }
+}
+
+fn sample(octets: &[u8]) -> Option<Sample> {
+    let (numbers, []) = octets.as_chunks() else { return None };
+    let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+    let [whose, at, ..] = numbers[..] else { return None };
+    let told = |number: u64| Some(number).filter(|number| *number != NONE);
+    let of = match (whose, &numbers[2..]) {
+        (QUEUE, [line, packets, octets, dropped, lost, ..]) => Sampled::Queue(Queue {
+            line: u32::try_from(*line).ok()?,
+            packets: *packets,
+            octets: *octets,
+            dropped: *dropped,
+            lost: told(*lost),
+        }),
+        (CLIENT | SERVER, [flow, connection, peer, cwnd, ssthresh, srtt, rate, in_flight, again]) => {
+            let path = PathState {
+                peer: Ipv4Addr::from(u32::try_from(*peer).ok()?),
+                cwnd: told(*cwnd),
+                ssthresh: told(*ssthresh),
+                srtt: told(*srtt).map(Duration::from_nanos),
+                pacing_rate: told(*rate),
+                in_flight: told(*in_flight),
+            };
+            let side = if whose == CLIENT { Side::Client } else { Side::Server };
+            let (flow, connection) = (u32::try_from(*flow).ok()?, u32::try_from(*connection).ok()?);
+            Sampled::Sender(Sender { flow, connection, side, path, sent_again: told(*again) })
+        }
+        _ => return None,
+    };
+    Some(Sample { at: Time::from_nanos(at), of })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Sample> {
+        let path = PathState {
+            peer: Ipv4Addr::new(10, 0, 1, 2),
+            cwnd: Some(14_480),
+            ssthresh: None,
+            srtt: Some(Duration::from_micros(40_123)),
+            pacing_rate: Some(1 << 40),
+            in_flight: Some(0),
+        };
+        let nothing = PathState {
+            cwnd: None,
+            srtt: None,
+            pacing_rate: None,
+            in_flight: None,
+            ssthresh: Some(1),
+            ..path
+        };
+        let sender = |side, path, sent_again| {
+            Sampled::Sender(Sender { flow: 3, connection: 70_000, side, path, sent_again })
+        };
+        let queue = |lost| Sampled::Queue(Queue { line: 5, packets: 6, octets: 9000, dropped: 2, lost });
+        let of = [
+            sender(Side::Client, path, Some(4)),
+            sender(Side::Server, nothing, None),
+            queue(None),
+            queue(Some(7)),
+        ];
+        (1..).zip(of).map(|(ms, of)| Sample { at: Time::from_millis(ms), of }).collect()
+    }
+
+    #[test]
+    fn samples_come_out_as_they_went_in() {
+        assert_eq!(unpack(&pack(&samples())), Some(samples()));
+        assert_eq!(unpack(&[]), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_are_no_samples_is_refused() {
+        let octets = pack(&samples());
+        for end in [1, 8, 87, octets.len() - 1] {
+            assert_eq!(unpack(&octets[..end]), None, "{end}");
+        }
+        let wrong = |place: usize, octet| {
+            let mut octets = octets.clone();
+            octets[place] = octet;
+            unpack(&octets)
+        };
+        assert_eq!(wrong(0, 3), None, "it is of nobody");
+        assert_eq!(wrong(8 * 2 + 5, 1), None, "no flow has such a number");
+        assert_eq!(wrong(8 * 4 + 4, 1), None, "no address has 33 bits");
+    }
+}

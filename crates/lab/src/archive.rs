@@ -1,0 +1,113 @@
+//! Where what is large goes: the records of single messages, time series, and what programs write for the user.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hol_base::Duration;
+
+use crate::error::LabError;
+use crate::experiment::Keep;
+use crate::manifest::Manifest;
+use crate::point::{Point, RunKey};
+use crate::records::RecordsFile;
+use crate::series::SeriesFile;
+
+/// Where what is large goes, as far as it is kept.
+#[derive(Debug, Clone, Default)]
+pub struct Archive {
+    records: Option<PathBuf>,
+    series: Option<PathBuf>,
+    /// How often a run is looked at, whether or not anything is kept of it.
+    interval: Option<Duration>,
+    files: Option<PathBuf>,
+}
+
+/// Directories of a result directory.
+const RECORDS: &str = "records";
+const SERIES: &str = "series";
+const FILES: &str = "out";
+
+fn name(key: RunKey) -> String {
+    format!("{}-{}", key.point, key.repetition)
+}
+
+fn table(dir: &Path, key: RunKey) -> PathBuf {
+    dir.join(format!("{}.parquet", name(key)))
+}
+
+/// The tables that are kept of a run, in a result directory.
+pub(crate) fn tables_of(manifest: &Manifest, key: RunKey) -> Vec<PathBuf> {
+    let records = (manifest.records == Keep::All).then_some(RECORDS);
+    let series = manifest.series.map(|_| SERIES);
+    records.into_iter().chain(series).map(|dir| table(Path::new(dir), key)).collect()
+}
+
+/// The time series of a run, in a result directory.
+pub(crate) fn series_of(key: RunKey) -> PathBuf {
+    table(Path::new(SERIES), key)
+}
+
+/// The directory of the files that programs left in a run, in a result directory.
+pub(crate) fn files_of(key: RunKey) -> PathBuf {
+    Path::new(FILES).join(name(key))
+}
+
+impl Archive {
+    /// In a result directory.
+    pub(crate) fn of(dir: &Path, manifest: &Manifest) -> Self {
+        let records = (manifest.records == Keep::All).then(|| dir.join(RECORDS));
+        let series = manifest.series.map(|_| dir.join(SERIES));
+        Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES)) }
+    }
+
+    /// Nowhere, of runs that are looked at as often as others were: in a kernel to look takes time.
+    pub(crate) fn nowhere(interval: Option<Duration>) -> Self {
+        Self { interval, ..Self::default() }
+    }
+
+    /// How often a run is looked at.
+    pub(crate) const fn interval(&self) -> Option<Duration> {
+        self.interval
+    }
+
+    /// Of files alone, in this directory.
+    pub fn of_files(dir: &Path) -> Self {
+        Self { files: Some(dir.to_owned()), ..Self::default() }
+    }
+
+    /// Puts the files of a run, a tar archive, into `<point>-<repetition>`, in place of what an earlier try has left there.
+    pub(crate) fn unpack(&self, key: RunKey, files: &[u8]) -> Result<(), LabError> {
+        let Some(dir) = self.files.as_ref().filter(|_| !files.is_empty()) else { return Ok(()) };
+        let place = dir.join(name(key));
+        let failed = |problem| LabError::file("write", &place, problem);
+        if place.exists() {
+            fs::remove_dir_all(&place).map_err(failed)?;
+        }
+        fs::create_dir_all(&place).map_err(failed)?;
+        tar::Archive::new(files).unpack(&place).map_err(failed)
+    }
+
+    /// Begins `records/<point>-<repetition>.parquet`, for the records of so many flows.
+    pub(crate) fn begin_records(
+        &self,
+        point: &Point,
+        repetition: u32,
+        flows: usize,
+    ) -> Result<Option<RecordsFile>, LabError> {
+        let Some(dir) = &self.records else { return Ok(None) };
+        let path = table(dir, RunKey { point: point.id, repetition });
+        RecordsFile::begin(path, point, repetition, flows).map(Some)
+    }
+
+    /// Begins `series/<point>-<repetition>.parquet`, for so many flows.
+    pub(crate) fn begin_series(
+        &self,
+        point: &Point,
+        repetition: u32,
+        flows: usize,
+    ) -> Result<Option<SeriesFile>, LabError> {
+        let (Some(dir), Some(interval)) = (&self.series, self.interval) else { return Ok(None) };
+        let path = table(dir, RunKey { point: point.id, repetition });
+        SeriesFile::begin(path, point, repetition, flows, interval).map(Some)
+    }
+}

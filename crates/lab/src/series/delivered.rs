@@ -1,0 +1,47 @@
+//! What flows deliver in each interval of a run: goodput.
+
+use hol_base::{Duration, Time};
+use hol_measure::Record;
+
+/// Octets of messages by flow and interval, in which they were delivered whole.
+#[derive(Debug)]
+pub(super) struct Delivered {
+    interval: Duration,
+    flows: Vec<Vec<u64>>,
+}
+
+impl Delivered {
+    pub(super) fn new(interval: Duration, flows: usize) -> Self {
+        Self { interval, flows: vec![Vec::new(); flows] }
+    }
+
+    /// Takes a record of a flow; false if it came after more than `most` intervals.
+    pub(super) fn add(&mut self, flow: usize, record: &Record, most: u64) -> bool {
+        let Some(at) = record.carried() else { return true };
+        // What comes at the end of an interval is in it.
+        let interval = at.as_nanos().saturating_sub(1) / self.interval.as_nanos();
+        if interval >= most {
+            return false;
+        }
+        let (octets, interval) = (&mut self.flows[flow], interval as usize);
+        if octets.len() <= interval {
+            octets.resize(interval + 1, 0);
+        }
+        octets[interval] += u64::from(record.size);
+        true
+    }
+
+    /// By flow: the end of each interval, the last one that of the run, and what was delivered in it.
+    pub(super) fn until(self, ended: Time) -> Vec<(u32, Vec<(Time, u64)>)> {
+        let interval = self.interval.as_nanos();
+        let intervals = ended.as_nanos().div_ceil(interval) as usize;
+        let of_flow = |mut octets: Vec<u64>| {
+            octets.resize(intervals.max(octets.len()), 0);
+            let end = |number: usize| Time::from_nanos((number as u64 + 1) * interval);
+            let last = intervals.wrapping_sub(1);
+            let rows = octets.into_iter().enumerate();
+            rows.map(|(number, octets)| (if number == last { ended } else { end(number) }, octets)).collect()
+        };
+        (0..).zip(self.flows.into_iter().map(of_flow)).collect()
+    }
+}

@@ -1,0 +1,150 @@
+//! Reads time series, row by row: a long run is never held whole.
+
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hol_base::{Duration, Time};
+use hol_scenario::Side;
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+
+use super::{NUMBERS, Row, SCHEMA, Subject};
+use crate::archive::series_of;
+use crate::error::LabError;
+use crate::point::RunKey;
+
+/// The time series of a run.
+pub struct Series {
+    path: PathBuf,
+    file: SerializedFileReader<File>,
+    interval: Duration,
+}
+
+impl Series {
+    /// Those of a run in a result directory, if they were kept.
+    pub fn of(dir: &Path, key: RunKey) -> Result<Option<Self>, LabError> {
+        let path = dir.join(series_of(key));
+        let file = match File::open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(|e| LabError::file("read", &path, e))?,
+        };
+        let file = guarded(|| SerializedFileReader::new(file)).map_err(|e| unread(&path, &e))?;
+        let about = file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
+        let says = |key: &str| about.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
+        if says("headofline.series").as_deref() != Some(SCHEMA) {
+            let problem =
+                format!("no time series of layout {SCHEMA}; use the version that wrote it, or run it again");
+            return Err(LabError::Damaged { path, line: 1, problem });
+        }
+        let interval = says("headofline.interval_ns").and_then(|text| text.parse().ok()).unwrap_or(0);
+        Ok(Some(Self { path, file, interval: Duration::from_nanos(interval) }))
+    }
+
+    /// How often the run was looked at.
+    pub const fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Gives all rows: those of senders and queues ascending in time, then those of flows, one after the other.
+    pub fn rows(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
+        for number in 0..self.file.num_row_groups() {
+            let group = guarded(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
+            group.map_err(|e| unread(&self.path, &e))?.into_iter().for_each(&mut take);
+        }
+        Ok(())
+    }
+}
+
+/// The library has assertions on what it reads: of a damaged file they are no error of ours.
+fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    let damaged = |_| Err(ParquetError::General("it is damaged".to_owned()));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
+}
+
+fn unread(path: &Path, problem: &ParquetError) -> LabError {
+    let problem = format!("{problem}; remove the file, and its line of runs.jsonl: the run is then repeated");
+    LabError::Damaged { path: path.to_owned(), line: 1, problem }
+}
+
+fn rows(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
+    let (times, kinds) = (numbers(group, "time_ns")?, texts(group, "subject")?);
+    let (flows, connections) = (numbers(group, "flow")?, numbers(group, "connection")?);
+    let (sides, paths, queues) = (texts(group, "side")?, texts(group, "path")?, texts(group, "queue")?);
+    let columns = NUMBERS.iter().map(|name| numbers(group, name)).collect::<Result<Vec<_>, _>>()?;
+    let rows = 0..times.len();
+    let row = |at: usize| {
+        let flow = flows[at].and_then(|flow| u32::try_from(flow).ok());
+        let subject = match (kinds[at].as_deref()?, flow) {
+            ("flow", Some(flow)) => Subject::Flow(flow),
+            ("queue", _) => Subject::Queue(queues[at].clone()?),
+            ("sender", Some(flow)) => Subject::Sender {
+                flow,
+                connection: u32::try_from(connections[at]?).ok()?,
+                side: if sides[at].as_deref() == Some(Side::Client.name()) {
+                    Side::Client
+                } else {
+                    Side::Server
+                },
+                path: paths[at].clone()?,
+            },
+            _ => return None,
+        };
+        let numbers = std::array::from_fn(|of| columns[of][at]);
+        Some(Row { at: Time::from_nanos(times[at]?), subject, numbers })
+    };
+    let damaged = || ParquetError::General("a row that is of nothing".to_owned());
+    rows.map(|at| row(at).ok_or_else(damaged)).collect()
+}
+
+fn numbers(group: &dyn RowGroupReader, column: &str) -> Result<Vec<Option<u64>>, ParquetError> {
+    cells::<Int64Type, _>(group, column, |number| Ok(number as u64))
+}
+
+fn texts(group: &dyn RowGroupReader, column: &str) -> Result<Vec<Option<Arc<str>>>, ParquetError> {
+    let mut last: Option<(ByteArray, Arc<str>)> = None;
+    cells::<ByteArrayType, _>(group, column, |octets| {
+        // Neighbours say the same more often than not.
+        if let Some((_, text)) = last.as_ref().filter(|(known, _)| *known == octets) {
+            return Ok(Arc::clone(text));
+        }
+        let text: Arc<str> = octets.as_utf8()?.into();
+        last = Some((octets, Arc::clone(&text)));
+        Ok(text)
+    })
+}
+
+/// The cells of a column, which may be optional.
+fn cells<T: DataType, C>(
+    group: &dyn RowGroupReader,
+    column: &str,
+    mut cell: impl FnMut(T::T) -> Result<C, ParquetError>,
+) -> Result<Vec<Option<C>>, ParquetError> {
+    let rows = group.metadata().num_rows() as usize;
+    let columns = group.metadata().schema_descr().columns();
+    let place =
+        columns.iter().position(|one| one.name() == column && one.physical_type() == T::get_physical_type());
+    let place = place.ok_or_else(|| ParquetError::General(format!("no column {column}")))?;
+    let is_optional = columns[place].max_def_level() > 0;
+    let mut reader = get_typed_column_reader::<T>(group.get_column_reader(place)?);
+    let (mut values, mut present) = (Vec::with_capacity(rows), Vec::new());
+    let mut read = 0;
+    while read < rows {
+        let levels = is_optional.then_some(&mut present);
+        let (more, _, _) = reader.read_records(rows - read, levels, None, &mut values)?;
+        if more == 0 {
+            return Err(ParquetError::General(format!("column {column} ends after {read} of {rows} rows")));
+        }
+        read += more;
+    }
+    let mut values = values.into_iter();
+    let mut next = || values.next().ok_or_else(|| ParquetError::General(format!("column {column} is short")));
+    let cells = (0..rows).map(|row| {
+        if is_optional && present[row] == 0 { Ok(None) } else { next().and_then(&mut cell).map(Some) }
+    });
+    cells.collect()
+}

@@ -1,0 +1,154 @@
+//! Writes time series.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hol_base::{Duration, Time};
+use hol_measure::Record;
+use hol_network::Topology;
+use hol_scenario::{Queue, Sample, Sampled, Sender};
+use hol_transport::PathState;
+
+use super::delivered::Delivered;
+use super::{NUMBERS, Row, SCHEMA, Subject};
+use crate::error::LabError;
+use crate::point::Point;
+use crate::rows::RowsFile;
+
+/// So many rows are a group, and at most so many wait to be written.
+const GROUP: usize = 1 << 16;
+
+/// A file that is being written.
+pub(crate) struct SeriesFile {
+    file: RowsFile,
+    interval: Duration,
+    /// What the queues are called.
+    queues: Vec<Arc<str>>,
+    waiting: Vec<Row>,
+    rows: u64,
+    delivered: Delivered,
+    /// The point in words.
+    point: String,
+}
+
+impl SeriesFile {
+    const MOST: u64 = Sample::MOST;
+
+    /// Begins the file at `path`, for so many flows of which something is seen at every multiple of `interval`.
+    pub(crate) fn begin(
+        path: PathBuf,
+        point: &Point,
+        repetition: u32,
+        flows: usize,
+        interval: Duration,
+    ) -> Result<Self, LabError> {
+        let numbers = NUMBERS.map(|name| format!("optional int64 {name};")).concat();
+        let columns = format!(
+            "required int64 time_ns; required binary subject (utf8); optional int64 flow; optional int64 connection; \
+             optional binary side (utf8); optional binary path (utf8); optional binary queue (utf8); {numbers}"
+        );
+        let about = [("series", SCHEMA.to_owned()), ("interval_ns", interval.as_nanos().to_string())];
+        let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
+        let network =
+            Topology::new(&point.network).map_err(|e| Self::refuse(point.to_string(), e.to_string()))?;
+        let queues = network.queues().into_iter().map(Arc::from).collect();
+        let delivered = Delivered::new(interval, flows);
+        Ok(Self { file, interval, queues, waiting: Vec::new(), rows: 0, delivered, point: point.to_string() })
+    }
+
+    /// The next sample.
+    pub(crate) fn add(&mut self, sample: &Sample) -> Result<(), LabError> {
+        let row = self.row(sample);
+        self.push(row)
+    }
+
+    /// The next record of a flow.
+    pub(crate) fn deliver(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
+        let fits = self.delivered.add(flow, record, Self::MOST);
+        if fits { Ok(()) } else { Err(self.too_many(record.carried().unwrap_or(Time::ZERO))) }
+    }
+
+    /// Writes what waits, and what was delivered until the run had `ended`.
+    pub(crate) fn finish(mut self, ended: Time) -> Result<(), LabError> {
+        let delivered = std::mem::replace(&mut self.delivered, Delivered::new(self.interval, 0));
+        for (flow, intervals) in delivered.until(ended) {
+            for (at, octets) in intervals {
+                let mut row = Row { at, subject: Subject::Flow(flow), numbers: [None; _] };
+                row.set("delivered_octets", Some(octets));
+                self.push(row)?;
+            }
+        }
+        self.write_group()?;
+        self.file.finish()
+    }
+
+    fn push(&mut self, row: Row) -> Result<(), LabError> {
+        self.rows += 1;
+        if self.rows > Self::MOST {
+            return Err(self.too_many(row.at));
+        }
+        self.waiting.push(row);
+        if self.waiting.len() < GROUP { Ok(()) } else { self.write_group() }
+    }
+
+    fn write_group(&mut self) -> Result<(), LabError> {
+        let rows = &self.waiting;
+        self.file.write(rows.len(), |group| {
+            group.numbers(rows.iter().map(|row| row.at.as_nanos() as i64))?;
+            group.texts(rows.iter().map(|row| row.subject.kind()))?;
+            group.numbers_if_any(rows.iter().map(|row| row.subject.flow()))?;
+            group.numbers_if_any(rows.iter().map(|row| row.subject.connection()))?;
+            group.texts_if_any(rows.iter().map(|row| row.subject.side()))?;
+            group.texts_if_any(rows.iter().map(|row| row.subject.path()))?;
+            group.texts_if_any(rows.iter().map(|row| row.subject.queue()))?;
+            (0..NUMBERS.len()).try_for_each(|of| group.numbers_if_any(rows.iter().map(|row| row.numbers[of])))
+        })?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    fn row(&self, Sample { at, of }: &Sample) -> Row {
+        let mut row = Row { at: *at, subject: Subject::Flow(0), numbers: [None; _] };
+        match *of {
+            Sampled::Sender(Sender { flow, connection, side, path, sent_again }) => {
+                let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
+                row.subject = Subject::Sender { flow, connection, side, path: peer.to_string().into() };
+                row.set("cwnd_octets", cwnd);
+                row.set("ssthresh_octets", ssthresh);
+                row.set("srtt_ns", srtt.map(Duration::as_nanos));
+                row.set("pacing_octets_per_s", pacing_rate);
+                row.set("in_flight_octets", in_flight);
+                row.set("sent_again", sent_again);
+            }
+            Sampled::Queue(Queue { line, packets, octets, dropped, lost }) => {
+                row.subject = Subject::Queue(Arc::clone(&self.queues[line as usize]));
+                row.set("queue_packets", Some(packets));
+                row.set("queue_octets", Some(octets));
+                row.set("dropped", Some(dropped));
+                row.set("lost", lost);
+            }
+        }
+        row
+    }
+
+    fn too_many(&self, at: Time) -> LabError {
+        let problem = format!(
+            "after {:.3} s its time series would have more than {} rows; take a longer interval than series = \"{}\"",
+            at.as_secs_f64(),
+            Self::MOST,
+            self.interval
+        );
+        Self::refuse(self.point.clone(), problem)
+    }
+
+    const fn refuse(point: String, problem: String) -> LabError {
+        LabError::Scenario { point, problem }
+    }
+}
+
+impl Row {
+    fn set(&mut self, column: &str, number: Option<u64>) {
+        let place = NUMBERS.iter().position(|name| *name == column);
+        self.numbers[place.expect("it is one of the columns")] = number;
+    }
+}

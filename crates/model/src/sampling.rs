@@ -1,0 +1,55 @@
+//! Looks at a run at every multiple of an interval.
+
+use hol_base::{Duration, Time};
+use hol_network::Backlog;
+use hol_scenario::{Queue, Sample, Sampled, Sender, Side};
+use hol_transport::{Endpoint, Statistics};
+
+use crate::connection::Connection;
+
+/// When it looks again; never without an interval.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ticks {
+    interval: Option<Duration>,
+    next: Time,
+}
+
+impl Ticks {
+    pub(crate) fn new(interval: Option<Duration>) -> Self {
+        Self { interval, next: if interval.is_some() { Time::ZERO } else { Time::MAX } }
+    }
+
+    /// The next; all that happens up to then comes before it.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    pub(crate) fn advance(&mut self) {
+        self.next = self.interval.map_or(Time::MAX, |interval| self.next + interval);
+    }
+}
+
+/// What is seen of an end of a connection: a row for each path, if it has sent data.
+pub(crate) fn senders(
+    at: Time,
+    (flow, connection, side): (u32, u32, Side),
+    endpoint: &Connection,
+    see: &mut dyn FnMut(&Sample),
+) {
+    let Statistics { data_sent, fast_retransmissions, timeout_retransmissions, .. } = *endpoint.statistics();
+    if data_sent == 0 {
+        return;
+    }
+    let sent_again = Some(fast_retransmissions + timeout_retransmissions);
+    endpoint.paths(&mut |path| {
+        let sender = Sender { flow, connection, side, path, sent_again };
+        see(&Sample { at, of: Sampled::Sender(sender) });
+    });
+}
+
+/// What is seen before a line.
+pub(crate) fn queue(at: Time, line: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
+    let lost = Some(drops.total() - drops.queue);
+    Sample { at, of: Sampled::Queue(Queue { line, packets, octets, dropped: drops.queue, lost }) }
+}

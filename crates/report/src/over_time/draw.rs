@@ -1,0 +1,196 @@
+//! The drawing of one run: five panels below each other over one axis of time, narrow enough for a telephone.
+
+use super::{Line, OverTime, Run};
+use crate::plot::{Anchor, Look, Scale, Svg, number};
+
+const WIDTH: f64 = 310.0;
+const LEFT: f64 = 46.0;
+/// Of a panel, to a pixel for each column of a line.
+const FIELD: f64 = super::line::COLUMNS as f64;
+const HIGH: f64 = 74.0;
+/// Above each panel: what it shows.
+const NAME: f64 = 22.0;
+/// Above them all: the transport.
+const TOP: f64 = 20.0;
+/// Below: tick labels and the name of the axis.
+const BOTTOM: f64 = 36.0;
+/// A mark of something lost, in pixels.
+const MARK: f64 = 6.0;
+
+/// What is the same in the drawings of all runs.
+struct Axes {
+    time: Scale,
+    goodput: Unit,
+    octets: Unit,
+    rtt: Unit,
+    queue: Unit,
+}
+
+/// A vertical axis: its name, its end, and what one step on it is in the unit of the data.
+struct Unit {
+    name: String,
+    scale: Scale,
+    one: f64,
+}
+
+impl Unit {
+    /// From zero to a little above `greatest`, in the largest of the units (with what each is) that it has one of.
+    fn new(greatest: f64, what: &str, units: &[(&str, f64)]) -> Self {
+        let fits = units.iter().rev().find(|(_, one)| greatest >= *one);
+        let (unit, one) = fits.copied().unwrap_or(units[0]);
+        let name = format!("{what}, {unit}");
+        Self { name, scale: Scale::Linear { min: 0.0, max: (greatest / one * 1.08).max(1e-9) }, one }
+    }
+
+    /// The same axis of something else.
+    fn called(&self, what: &str) -> Self {
+        let unit = self.name.rsplit(", ").next().unwrap_or_default();
+        Self { name: format!("{what}, {unit}"), scale: self.scale.clone(), one: self.one }
+    }
+}
+
+impl OverTime {
+    /// A drawing of each run, all with the same axes.
+    pub fn draw(&self) -> Vec<Svg> {
+        let labels: Vec<&str> = self.runs.iter().map(|run| run.transport.as_str()).collect();
+        let looks = Look::of_transports(&labels);
+        let axes = self.axes();
+        (1..)
+            .zip(self.runs.iter().zip(looks))
+            .map(|(count, (run, look))| self.one(count, run, look, &axes))
+            .collect()
+    }
+
+    fn axes(&self) -> Axes {
+        let greatest = |of: fn(&Run) -> Option<f64>| self.runs.iter().filter_map(of).fold(0.0, f64::max);
+        let end = greatest(|run| Some(run.ended_s));
+        let goodput = |run: &Run| run.goodput.iter().map(|(_, kbps)| *kbps).reduce(f64::max);
+        let octets = greatest(|run| run.cwnd.greatest()).max(greatest(|run| run.in_flight.greatest()));
+        let queue = greatest(|run| run.queued.greatest());
+        // A limit that is far off would press down what there is.
+        let limit = self.limit().filter(|limit| *limit < 1.5 * queue).unwrap_or(0.0);
+        Axes {
+            time: Scale::Linear { min: 0.0, max: end },
+            goodput: Unit::new(
+                greatest(goodput),
+                "goodput",
+                &[("kbit/s", 1.0), ("Mbit/s", 1e3), ("Gbit/s", 1e6)],
+            ),
+            octets: Unit::new(octets, "cwnd and ssthresh", &[("octets", 1.0), ("kB", 1e3), ("MB", 1e6)]),
+            rtt: Unit::new(greatest(|run| run.srtt.greatest()), "smoothed RTT", &[("ms", 1.0), ("s", 1e3)]),
+            queue: Unit::new(queue.max(limit), "queue", &[("packets", 1.0)]),
+        }
+    }
+
+    fn limit(&self) -> Option<f64> {
+        self.queue.as_ref().and_then(|(_, limit)| *limit).map(|packets| packets as f64)
+    }
+
+    fn one(&self, count: usize, run: &Run, look: Look, axes: &Axes) -> Svg {
+        let at = if self.place.is_empty() { String::new() } else { format!(" at {}", self.place) };
+        let title = format!("{}{at} over time: goodput, windows, round trip and queue", run.transport);
+        let height = TOP + 5.0 * (NAME + HIGH) + BOTTOM;
+        let mut svg = Svg::new(&format!("{}-{count}", self.id), WIDTH, height, &title);
+        svg.group(look.class, "", |svg| svg.text("series-name", (LEFT, 14.0), Anchor::Start, &run.transport));
+        let in_flight = axes.octets.called("in flight");
+        let units = [&axes.goodput, &axes.octets, &in_flight, &axes.rtt, &axes.queue];
+        let tops: [f64; 5] = std::array::from_fn(|row| TOP + row as f64 * (NAME + HIGH) + NAME);
+        for (row, (unit, top)) in units.into_iter().zip(tops).enumerate() {
+            let field = Field { top, time: &axes.time, unit };
+            field.frame(&mut svg, row + 1 == units.len());
+            svg.group(look.class, "", |svg| {
+                svg.clipped((LEFT, top), FIELD, HIGH, |svg| self.fill(svg, &field, row, run));
+            });
+        }
+        let bottom = tops[4] + HIGH;
+        svg.text("axis", (LEFT + FIELD / 2.0, bottom + 32.0), Anchor::Middle, "s since the start");
+        svg
+    }
+
+    /// What stands in a panel.
+    fn fill(&self, svg: &mut Svg, field: &Field<'_>, row: usize, run: &Run) {
+        match row {
+            0 => field.steps(svg, &run.goodput, run.ended_s),
+            1 => {
+                field.line(svg, "series-thin", &run.ssthresh);
+                field.line(svg, "series", &run.cwnd);
+                field.marks(svg, &run.sent_again);
+            }
+            2 => field.line(svg, "series", &run.in_flight),
+            3 => field.line(svg, "series", &run.srtt),
+            _ => {
+                if let Some(limit) = self.limit() {
+                    svg.line("series-limit", field.at(0.0, limit), (LEFT + FIELD, field.at(0.0, limit).1));
+                }
+                field.line(svg, "series", &run.queued);
+                field.marks(svg, &run.dropped);
+            }
+        }
+    }
+}
+
+/// A panel.
+struct Field<'a> {
+    top: f64,
+    time: &'a Scale,
+    unit: &'a Unit,
+}
+
+impl Field<'_> {
+    /// The pixel of a value at a time.
+    fn at(&self, time: f64, value: f64) -> (f64, f64) {
+        // What is far off the axis stays a sane coordinate; clipping hides it.
+        let up = self.unit.scale.fraction(value / self.unit.one).clamp(-1.0, 3.0);
+        (LEFT + FIELD * self.time.fraction(time), self.top + HIGH * (1.0 - up))
+    }
+
+    fn frame(&self, svg: &mut Svg, is_last: bool) {
+        let (top, bottom) = (self.top, self.top + HIGH);
+        svg.rect("frame", (LEFT, top), FIELD, HIGH);
+        for tick in few(self.time.ticks()) {
+            let x = LEFT + FIELD * self.time.fraction(tick.value);
+            svg.line("grid", (x, top), (x, bottom));
+            if is_last {
+                svg.text("tick", (x, bottom + 15.0), Anchor::Middle, &tick.label);
+            }
+        }
+        for tick in few(self.unit.scale.ticks()) {
+            let y = top + HIGH * (1.0 - self.unit.scale.fraction(tick.value));
+            svg.line("grid", (LEFT, y), (LEFT + FIELD, y));
+            svg.text("tick", (LEFT - 5.0, y + 3.5), Anchor::End, &number(tick.value));
+        }
+        svg.text("note", (LEFT, top - 6.0), Anchor::Start, &self.unit.name);
+    }
+
+    fn line(&self, svg: &mut Svg, class: &str, line: &Line) {
+        for piece in line.pieces() {
+            match piece[..] {
+                [(time, value)] => svg.circle("solid", self.at(time, value), 1.2),
+                _ => svg.polyline(class, "", piece.into_iter().map(|(time, value)| self.at(time, value))),
+            }
+        }
+    }
+
+    /// Values that hold until the next begins.
+    fn steps(&self, svg: &mut Svg, values: &[(f64, f64)], ended: f64) {
+        let ends = values.iter().skip(1).map(|(begins, _)| *begins).chain([ended]);
+        let corners =
+            values.iter().zip(ends).flat_map(|((begins, value), ends)| [(*begins, *value), (ends, *value)]);
+        svg.polyline("series", "", corners.map(|(time, value)| self.at(time, value)));
+    }
+
+    /// When something was lost, at the lower edge.
+    fn marks(&self, svg: &mut Svg, times: &[f64]) {
+        let bottom = self.top + HIGH;
+        for time in times {
+            let (x, _) = self.at(*time, 0.0);
+            svg.line("series-lost", (x, bottom), (x, bottom - MARK));
+        }
+    }
+}
+
+/// Every second mark where there are more than a low panel has room for.
+fn few<T>(ticks: Vec<T>) -> Vec<T> {
+    let step = if ticks.len() > 5 { 2 } else { 1 };
+    ticks.into_iter().step_by(step).collect()
+}

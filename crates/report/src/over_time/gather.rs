@@ -1,0 +1,267 @@
+//! From the files of time series to what is drawn of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hol_base::{QueueLimit, Time};
+use hol_lab::{LabError, Point, Results, Row, Series, Subject};
+use hol_network::Topology;
+
+use super::line::{COLUMNS, Line};
+use super::{OverTime, Run};
+use crate::data::{Cell, Filter};
+
+/// The runs of more conditions are left to the files.
+const MOST: usize = 12;
+
+/// Parts of a run in which goodput is counted: messages come in lumps.
+const PARTS: f64 = 64.0;
+
+/// What the files in `dir` tell of the first run of each point, by conditions.
+pub(crate) fn gather<'f>(
+    results: &Results,
+    dir: &Path,
+    conditions: impl Iterator<Item = (&'f str, &'f Filter)>,
+) -> Result<Vec<OverTime>, LabError> {
+    if results.manifest.series.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut all = Vec::new();
+    for (place, filter) in conditions {
+        if all.len() == MOST {
+            break;
+        }
+        let points = results.points.iter().filter(|result| filter.takes(&Cell::from(&result.point)));
+        let mut found = Vec::new();
+        for result in points {
+            let Some(run) = result.runs.first() else { continue };
+            if let Some(series) = Series::of(dir, run.key)? {
+                found.push((&result.point, series));
+            }
+        }
+        let id = format!("over-time-{}", all.len() + 1);
+        all.extend(over_time(id, place, &found)?);
+    }
+    Ok(all)
+}
+
+/// What a run has, before anything is drawn of it.
+#[derive(Default)]
+struct Seen {
+    last: Time,
+    /// Octets by flow.
+    delivered: BTreeMap<u32, u64>,
+    /// Of each sender what it had in flight, or else its window, over all samples; and of each queue what waited.
+    weights: BTreeMap<Subject, u64>,
+}
+
+impl Seen {
+    fn of(series: &Series) -> Result<Self, LabError> {
+        let mut seen = Self::default();
+        series.rows(|row| {
+            seen.last = seen.last.max(row.at);
+            let number = |column| row.number(column).unwrap_or(0);
+            let weight = match row.subject {
+                Subject::Flow(flow) => {
+                    *seen.delivered.entry(flow).or_default() += number("delivered_octets");
+                    return;
+                }
+                Subject::Sender { .. } => number("in_flight_octets").max(number("cwnd_octets") / 1000),
+                Subject::Queue(_) => number("queue_packets"),
+            };
+            *seen.weights.entry(row.subject).or_default() += weight;
+        })?;
+        Ok(seen)
+    }
+
+    /// The flow that delivered most, the measured one before others that did as much.
+    fn flow(&self) -> u32 {
+        let most = self.delivered.iter().max_by_key(|(flow, octets)| (**octets, std::cmp::Reverse(**flow)));
+        most.map_or(0, |(flow, _)| *flow)
+    }
+
+    /// The sender of a flow that has most in flight.
+    fn sender(&self, of: u32) -> Option<&Subject> {
+        let senders = self.weights.iter();
+        let own =
+            senders.filter(|(subject, _)| matches!(subject, Subject::Sender { flow, .. } if *flow == of));
+        own.max_by_key(|(_, weight)| **weight).map(|(subject, _)| subject)
+    }
+}
+
+fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Option<OverTime>, LabError> {
+    let seen = found.iter().map(|(_, series)| Seen::of(series)).collect::<Result<Vec<_>, _>>()?;
+    let Some(interval) = found.iter().map(|(_, series)| series.interval()).max() else { return Ok(None) };
+    let span = seen.iter().map(|seen| seen.last.as_secs_f64()).fold(0.0, f64::max);
+    if span <= 0.0 {
+        return Ok(None);
+    }
+    let queue = queue(&seen);
+    let axis = Axis { span, interval: interval.as_secs_f64() };
+    let runs =
+        found.iter().zip(&seen).map(|((point, series), seen)| run(point, series, seen, queue.as_ref(), axis));
+    let runs = runs.collect::<Result<Vec<_>, _>>()?;
+    let queue = queue.map(|queue| match queue {
+        Subject::Queue(name) => (name.to_string(), found.first().and_then(|(point, _)| limit(point, &name))),
+        other => unreachable!("{other:?} is no queue"),
+    });
+    Ok(Some(OverTime { id, place: place.to_owned(), interval_s: interval.as_secs_f64(), queue, runs }))
+}
+
+/// The queue in which most waited, over all runs.
+fn queue(seen: &[Seen]) -> Option<Subject> {
+    let mut weights = BTreeMap::<&Subject, u64>::new();
+    for (subject, weight) in seen.iter().flat_map(|seen| &seen.weights) {
+        if matches!(subject, Subject::Queue(_)) {
+            *weights.entry(subject).or_default() += weight;
+        }
+    }
+    weights.into_iter().max_by_key(|(_, weight)| *weight).map(|(subject, _)| subject.clone())
+}
+
+/// How many packets a queue holds.
+fn limit(point: &Point, name: &str) -> Option<u64> {
+    let network = Topology::new(&point.network).ok()?;
+    let line = network.queues().iter().position(|queue| queue == name)?;
+    match network.lines()[line].settings.queue {
+        QueueLimit::Packets(packets) => Some(packets),
+        QueueLimit::Bytes(_) => None,
+    }
+}
+
+/// What all runs are drawn over, in s.
+#[derive(Clone, Copy)]
+struct Axis {
+    span: f64,
+    interval: f64,
+}
+
+fn run(
+    point: &Point,
+    series: &Series,
+    seen: &Seen,
+    queue: Option<&Subject>,
+    axis: Axis,
+) -> Result<Run, LabError> {
+    let flow = seen.flow();
+    let sender = seen.sender(flow);
+    let line = || Line::new(axis.span, axis.interval);
+    let mut run = Run {
+        transport: point.label.clone(),
+        sender: sender.and_then(in_words),
+        flow,
+        ended_s: seen.last.as_secs_f64(),
+        goodput: Vec::new(),
+        cwnd: line(),
+        ssthresh: line(),
+        in_flight: line(),
+        srtt: line(),
+        queued: line(),
+        sent_again: Vec::new(),
+        dropped: Vec::new(),
+    };
+    let mut goodput = Goodput::new(axis);
+    let (mut sent_again, mut dropped) = (0, 0);
+    series.rows(|row| {
+        let at = row.at.as_secs_f64();
+        if row.subject == Subject::Flow(flow) {
+            goodput.add(at, row.number("delivered_octets").unwrap_or(0));
+        } else if Some(&row.subject) == sender {
+            run.see_sender(&row);
+            mark(&mut run.sent_again, at, axis, &mut sent_again, row.number("sent_again").unwrap_or(0));
+        } else if Some(&row.subject) == queue {
+            let number = |column| row.number(column).unwrap_or(0);
+            run.queued.add(at, number("queue_packets") as f64);
+            mark(&mut run.dropped, at, axis, &mut dropped, number("dropped") + number("lost"));
+        }
+    })?;
+    run.goodput = goodput.kbps(run.ended_s);
+    Ok(run)
+}
+
+impl Run {
+    fn see_sender(&mut self, row: &Row) {
+        let at = row.at.as_secs_f64();
+        let Self { cwnd, ssthresh, in_flight, srtt, .. } = self;
+        for (line, column, unit) in [
+            (cwnd, "cwnd_octets", 1.0),
+            (ssthresh, "ssthresh_octets", 1.0),
+            (in_flight, "in_flight_octets", 1.0),
+            (srtt, "srtt_ns", 1e6),
+        ] {
+            if let Some(number) = row.number(column) {
+                line.add(at, number as f64 / unit);
+            }
+        }
+    }
+}
+
+/// Notes that a count has grown, once for a column of pixels.
+fn mark(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
+    let column = axis.span / COLUMNS as f64;
+    if now > *before && marks.last().is_none_or(|last| at - last >= column) {
+        marks.push(at);
+    }
+    *before = now;
+}
+
+fn in_words(sender: &Subject) -> Option<String> {
+    let Subject::Sender { connection, side, path, .. } = sender else { return None };
+    let number = if *connection == 0 { String::new() } else { format!(", connection {connection}") };
+    Some(format!("the {} to {path}{number}", side.name()))
+}
+
+/// What is delivered, in parts of some whole intervals.
+struct Goodput {
+    part: f64,
+    interval: f64,
+    octets: Vec<u64>,
+}
+
+impl Goodput {
+    fn new(Axis { span, interval }: Axis) -> Self {
+        let part = interval * (span / PARTS / interval).ceil().max(1.0);
+        Self { part, interval, octets: Vec::new() }
+    }
+
+    /// What came in the interval that ended `at`.
+    fn add(&mut self, at: f64, octets: u64) {
+        let end = (at / self.interval - 1e-6).ceil() * self.interval;
+        let part = ((end - self.interval / 2.0) / self.part).max(0.0) as usize;
+        if self.octets.len() <= part {
+            self.octets.resize(part + 1, 0);
+        }
+        self.octets[part] += octets;
+    }
+
+    /// When each part begins, and what was delivered in it; the last ends with the run.
+    fn kbps(self, ended: f64) -> Vec<(f64, f64)> {
+        let Self { part, octets, .. } = self;
+        let of = |(number, octets): (usize, u64)| {
+            let begins = number as f64 * part;
+            let lasts = part.min(ended - begins);
+            (lasts > 0.0).then(|| (begins, octets as f64 * 8e-3 / lasts))
+        };
+        octets.into_iter().enumerate().filter_map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goodput_is_what_was_delivered_in_a_part_by_its_length_and_the_last_part_is_shorter() {
+        let axis = Axis { span: 6.4, interval: 0.03 };
+        let mut goodput = Goodput::new(axis);
+        assert_eq!(goodput.part, 0.12, "the least number of whole intervals of which 64 span the run");
+        (1..=8).for_each(|interval| goodput.add(0.03 * f64::from(interval), 1000));
+        goodput.add(0.25, 500);
+        let kbps = goodput.kbps(0.25);
+        let close = |of: f64, to: f64| (of / to - 1.0).abs() < 1e-9;
+        assert_eq!(kbps.len(), 3);
+        assert!(
+            close(kbps[0].1, 32.0 / 0.12) && close(kbps[1].1, 32.0 / 0.12) && close(kbps[2].1, 4.0 / 0.01)
+        );
+    }
+}

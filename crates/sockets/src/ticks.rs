@@ -1,0 +1,50 @@
+//! When to look how the connections of a flow stand: at the multiples of an interval of the run's time.
+
+use std::io;
+
+use hol_base::{Duration, Time};
+use hol_scenario::Sample;
+
+use crate::clock::{Alarm, Clock};
+
+/// The alarm, and what was seen.
+#[derive(Debug)]
+pub(crate) struct Ticks {
+    pub(crate) alarm: Alarm,
+    interval: Duration,
+    /// How long after the run the flow begins, whose clock counts from there.
+    start: Duration,
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Ticks {
+    /// Of a flow that begins so long after its run.
+    pub(crate) fn new(interval: Duration, start: Duration) -> io::Result<Self> {
+        Ok(Self { alarm: Alarm::new()?, interval, start, samples: Vec::new() })
+    }
+
+    /// Rings at the next multiple behind `now`; not any more when more was seen than anybody takes.
+    pub(crate) fn set(&mut self, clock: &Clock, now: Time) -> io::Result<()> {
+        let next = if self.samples.len() as u64 > Sample::MOST { Time::MAX } else { self.after(now) };
+        self.alarm.set(clock, next)
+    }
+
+    /// The next multiple behind `now`, on the clock of the flow.
+    fn after(&self, now: Time) -> Time {
+        let (start, interval) = (self.start.as_nanos(), self.interval.as_nanos());
+        Time::from_nanos(((now.as_nanos() + start) / interval + 1) * interval - start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_multiples_of_the_interval_since_the_run_began() {
+        let ms = Time::from_millis;
+        let ticks = |start| Ticks::new(Duration::from_millis(10), Duration::from_millis(start)).unwrap();
+        assert_eq!([0, 3, 10].map(|now| ticks(0).after(ms(now))), [10, 10, 20].map(ms));
+        assert_eq!([0, 5, 6].map(|now| ticks(1004).after(ms(now))), [6, 6, 16].map(ms));
+    }
+}
