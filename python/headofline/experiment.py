@@ -124,6 +124,14 @@ class FairSpec(TypedDict, closed=True):
     The parameters of FQ-CoDel; the defaults are those of RFC 8290, 5.2, and of Linux.
     """
 
+    ce_threshold: NotRequired[Duration]
+    """
+    Whoever waits longer than this is marked, whatever else happens, if its endpoints speak ECN: for DCTCP. Default nobody.
+    """
+    ecn: NotRequired[bool]
+    """
+    Whose endpoints speak ECN is marked instead of dropped. Default yes, as `tc` has it.
+    """
     flows: NotRequired[int]
     """
     Queues; flows are spread over them by a hash of their addresses and ports. Default 1024.
@@ -333,6 +341,10 @@ class RedSpec(TypedDict, closed=True):
     """
     Probability with which packets are dropped as the average comes to `max` (ns-2: 1/`linterm_`).
     Default 10 %.
+    """
+    ecn: NotRequired[bool]
+    """
+    Whose endpoints speak ECN is marked instead of dropped, from `max` on too (ns-2: `setbit_`; Linux: `ecn`). Default no.
     """
     gentle: NotRequired[bool]
     """
@@ -710,6 +722,14 @@ class CodelSpec(TypedDict, closed=True):
     The parameters of CoDel; the defaults are those of RFC 8289, 4.2 and 4.3, and of Linux.
     """
 
+    ce_threshold: NotRequired[Duration]
+    """
+    Whoever waits longer than this is marked, whatever else happens, if its endpoints speak ECN: for DCTCP. Default nobody.
+    """
+    ecn: NotRequired[bool]
+    """
+    Whose endpoints speak ECN is marked instead of dropped. Default no, as `tc` has it.
+    """
     interval: NotRequired[Duration]
     """
     Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
