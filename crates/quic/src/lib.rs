@@ -10,6 +10,7 @@
 //! Pacing is quinn-proto's and cannot be switched off.
 
 mod arrivals;
+mod clear;
 mod clock;
 mod close;
 mod config;
@@ -20,11 +21,18 @@ mod first_sent;
 mod in_flight;
 mod keys;
 mod receive;
+mod sealed;
 mod send;
 mod session;
 mod settings;
+mod sight;
 mod tickets;
 mod timers;
+mod tls;
 
+pub use clear::Clear;
 pub use config::{Carriage, Config, Congestion};
 pub use endpoint::Endpoint;
+pub use sealed::Sealed;
+pub use sight::Next;
+pub use tls::{KeyLog, Tls};
