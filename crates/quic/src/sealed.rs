@@ -19,25 +19,24 @@ use crate::{Carriage, Config, Endpoint, Tls, settings};
 #[derive(Debug, Default)]
 pub struct Sealed {
     datagrams: VecDeque<Bytes>,
+    /// The socket has no room.
+    is_held: bool,
 }
 
 impl Endpoint<Sealed> {
-    /// An endpoint that opens the connection at once.
+    /// An endpoint that opens the connection when it is told to connect.
     pub fn client(
         config: Arc<Config>,
         carriage: Carriage,
         tls: &Tls,
         remote: (Address, u16),
-        now: Time,
         mut rng: Rng,
     ) -> Self {
         let origin = rng.next_u64().to_be_bytes();
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), None, false, None);
         let settings = settings::client(&config, tls.client(), origin);
         let sealed = Self::new(config, carriage, quinn, Duration::ZERO, Sealed::default());
-        let mut endpoint = Self { remote: Some(remote), settings: Some(settings), ..sealed };
-        endpoint.tell(now, Command::Connect);
-        endpoint
+        Self { remote: Some(remote), settings: Some(settings), ..sealed }
     }
 
     /// An endpoint that waits for one connection.
@@ -75,6 +74,12 @@ impl Endpoint<Sealed> {
         has_room
     }
 
+    /// From now on it sends nothing, or does again, as the socket has room. What is held back is sent with the next [`poll`](Self::poll).
+    pub fn hold(&mut self, holds: bool) {
+        self.stirred |= self.sight.is_held && !holds;
+        self.sight.is_held = holds;
+    }
+
     /// The next thing to do. After `Wait` there is nothing more until an input or the named time.
     pub fn poll(&mut self, now: Time) -> Next<Bytes> {
         self.next(now)
@@ -102,6 +107,10 @@ impl Sight for Sealed {
     fn leave(&mut self, _: Time, _: Site, payload: &[u8], _: bool, statistics: &mut Statistics) {
         statistics.packets_sent += 1;
         self.datagrams.push_back(Bytes::copy_from_slice(payload));
+    }
+
+    fn has_room(&self) -> bool {
+        !self.is_held
     }
 
     fn next_packet(&mut self) -> Option<Bytes> {

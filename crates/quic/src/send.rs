@@ -92,7 +92,7 @@ impl<S: Sight> Endpoint<S> {
 
     /// Sends what quinn-proto has to send now.
     pub(crate) fn transmit(&mut self, now: Time, is_probing: bool) {
-        loop {
+        while self.sight.has_room() {
             let Some((_, connection)) = &mut self.connection else { return };
             self.buffer.clear();
             let Some(transmit) = connection.poll_transmit(clock::instant(now), 1, &mut self.buffer) else {

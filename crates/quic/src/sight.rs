@@ -20,6 +20,11 @@ pub trait Sight {
         statistics: &mut Statistics,
     );
 
+    /// Whether more may leave now.
+    fn has_room(&self) -> bool {
+        true
+    }
+
     /// The next packet that is to be sent.
     fn next_packet(&mut self) -> Option<Self::Packet>;
 

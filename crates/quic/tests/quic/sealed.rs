@@ -29,7 +29,7 @@ impl Ends {
         let (config, log) = (Arc::new(config.clone()), KeyLog::default());
         let tls = Tls::new(&config, log.clone());
         let rng = |name: &str| Seed(3).derive(name).rng();
-        let client = Endpoint::client(Arc::clone(&config), carriage, &tls, SERVER, Time::ZERO, rng("client"));
+        let client = Endpoint::client(Arc::clone(&config), carriage, &tls, SERVER, rng("client"));
         let server = Endpoint::server(config, carriage, &tls, rng("server"));
         let sides = [client, server];
         let mut ends = Self {
@@ -42,7 +42,7 @@ impl Ends {
             told: [Vec::new(), Vec::new()],
             log,
         };
-        ends.settle();
+        ends.tell(0, Command::Connect);
         ends
     }
 
@@ -96,7 +96,7 @@ impl Ends {
     }
 
     fn received(&self, side: usize) -> Vec<&Received> {
-        let data = |event| if let &Event::Received(ref data) = event { Some(data) } else { None };
+        let data = |event| if let Event::Received(data) = event { Some(data) } else { None };
         self.told[side].iter().filter_map(data).collect()
     }
 }
@@ -180,6 +180,22 @@ fn what_is_no_packet_of_the_connection_is_left_alone() {
         ends.settle();
     }
     assert!(ends.offer(0, 0, vec![1; 100]));
+    ends.run(Duration::from_millis(100));
+    assert_eq!(ends.received(1).len(), 1);
+}
+
+/// A socket that is full holds back what has not left: it is as if it had not been written.
+#[test]
+fn what_is_held_back_leaves_when_it_may() {
+    let mut ends = Ends::new(&config("quinn-0.11", ""), Carriage::Streams, |_| false);
+    ends.run(Duration::from_millis(500));
+    let sent = ends.sent;
+    ends.sides[0].hold(true);
+    assert!(ends.offer(0, 0, vec![1; 100]));
+    ends.run(Duration::from_millis(100));
+    assert_eq!((ends.sent, ends.received(1).len()), (sent, 0));
+    ends.sides[0].hold(false);
+    ends.settle();
     ends.run(Duration::from_millis(100));
     assert_eq!(ends.received(1).len(), 1);
 }
