@@ -17,6 +17,14 @@ pub struct Captured {
     pub octets: Vec<u8>,
 }
 
+/// The packets of a run, if they were wanted.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) packets: Vec<Captured>,
+    /// What decrypts them, in the lines of a TLS key log.
+    pub(crate) secrets: String,
+}
+
 /// Octets before those of the packet: time, interface, received, length.
 const HEAD: usize = 8 + 2 + 1 + 2;
 
@@ -31,8 +39,9 @@ pub(crate) fn pack(out: &mut Vec<u8>, time: Time, interface: u16, received: bool
     out.extend_from_slice(octets);
 }
 
-/// Has the `witness` see these packets, at interfaces of these names.
-pub(crate) fn show(packets: Vec<Captured>, names: &[String], witness: &mut dyn Witness) {
+/// Has the `witness` see these packets, at interfaces of these names, and learn before what decrypts them.
+pub(crate) fn show(Seen { packets, secrets }: Seen, names: &[String], witness: &mut dyn Witness) {
+    witness.learn(&secrets);
     for Captured { time, interface, fate, octets } in packets {
         let point = TapPoint { interface, name: &names[interface] };
         witness.see(&Sighting { time, point, fate, packet: Packet::Octets(&octets) });

@@ -1,7 +1,7 @@
 //! Before a run: can the kernel do what is asked? After it: did the machine do what was asked?
 
 use hol_base::Ratio;
-use hol_scenario::{Facts, FilterFacts, Floor, LineFacts, Scenario};
+use hol_scenario::{Facts, FilterFacts, Floor, LineFacts, Scenario, check_quic};
 use hol_sockets::Sysctl;
 use hol_stack::Kind;
 use hol_workloads::WorkloadSpec;
@@ -45,7 +45,15 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    netem::plan(&scenario.network)?;
+    if scenario.network.handover.is_some() && scenario.transport.kind() == Kind::Quic {
+        let why = "QUIC does not migrate here; remove it, or take tcp or sctp";
+        return Err(unsupported("network.handover", why.to_owned()));
+    }
+    let mtu = netem::plan(&scenario.network)?.network.smallest_mtu();
+    let quic = |transport, workload, what: &str| {
+        check_quic(transport, workload, mtu).map_err(|problem| unsupported(what, problem))
+    };
+    quic(&scenario.transport, &scenario.workload, "transport")?;
     engine::of(image).check(scenario, image)?;
     let settings = |transport, what: &str| {
         hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))
@@ -57,6 +65,7 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
             let why = "the packet filter of a host is its middlebox's alone; let this end on another node";
             return Err(unsupported(&what, why.to_owned()));
         }
+        quic(&entry.transport, &entry.workload, &what)?;
         let own = settings(&entry.transport, &what)?;
         if let Some(problem) = flows.iter().find_map(|other| quarrel((&entry.workload, &own), other)) {
             return Err(unsupported(&what, problem));
@@ -65,6 +74,7 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     }
     for (number, entry) in (1..).zip(&scenario.onward) {
         let what = format!("[[onward]] number {number}");
+        quic(&entry.transport, &entry.workload, &what)?;
         let own = settings(&entry.transport, &what)?;
         if let Some(problem) = flows.iter().find_map(|other| quarrel((&entry.workload, &own), other)) {
             return Err(unsupported(&what, problem));
@@ -76,9 +86,10 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
 
 /// Refuses programs whose transport nothing can give them, and those that are not there.
 fn programs(scenario: &Scenario) -> Result<(), KernelError> {
-    if scenario.runs_programs() && scenario.transport.kind() == Kind::Udp {
+    let kind = scenario.transport.kind();
+    if scenario.runs_programs() && matches!(kind, Kind::Udp | Kind::Quic) {
         return Err(KernelError::Unsupported {
-            what: "udp".to_owned(),
+            what: kind.name().to_owned(),
             why: "what programs send over UDP they send so anyway; name what their TCP is to become: tcp, sctp or mptcp".to_owned(),
         });
     }

@@ -34,6 +34,8 @@ pub(crate) struct Report {
     pub(crate) flows: Vec<FlowReport>,
     /// Packets that the endpoints' interfaces sent.
     pub(crate) packets: u64,
+    /// What decrypts those of a capture, in the lines of a TLS key log.
+    pub(crate) secrets: String,
 }
 
 /// What became of a flow.

@@ -3,6 +3,7 @@
 use hol_base::{Digest, Seed};
 use hol_scenario::{Scenario, Witness};
 
+use crate::captured::Seen;
 use crate::dialogue::{Listener, Reply, Step};
 use crate::engine::{Staying, Task};
 use crate::error::MachineFault;
@@ -58,7 +59,7 @@ impl Session {
     pub fn packets(&self, octets: &[u8], witness: &mut dyn Witness) -> Result<(), KernelError> {
         let nonsense = || KernelError::from(MachineFault::Guest("its packets make no sense".to_owned()));
         let packets = journey::judged(captured::unpack(octets).ok_or_else(nonsense)?);
-        captured::show(packets, &self.interfaces, witness);
+        captured::show(Seen { packets, ..Seen::default() }, &self.interfaces, witness);
         Ok(())
     }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use hol_base::{ParseUnitError, Seed, Time};
 use hol_measure::{Record, RecordKind, Transfer};
 use hol_scenario::{BackgroundRun, Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_stack::Kind;
 use serde_json::{Value, json};
 
-use crate::captured::Captured;
+use crate::captured::Seen;
 use crate::engine::{Finished, Started, Task};
 use crate::error::{self, MachineFault};
 use crate::image::Image;
@@ -68,7 +69,7 @@ impl Kernel {
         capture: bool,
         interval: Option<hol_base::Duration>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<(Run, Vec<Captured>), KernelError> {
+    ) -> Result<(Run, Seen), KernelError> {
         check::possible(scenario, &self.image)?;
         let series_ns = interval.map(hol_base::Duration::as_nanos);
         let job = Job { scenario: scenario.clone(), seed: seed.0, capture, series_ns, shell: false };
@@ -79,12 +80,12 @@ impl Kernel {
         let task = Task { job: &job, root: root.as_ref(), limit };
         let Finished { mail, console, provenance, .. } = self.started()?.run(&task, goes_on)?;
         let measured = measured(&mail, scenario).map_err(|problem| problem.with_console(console));
-        let (mut run, packets) = measured?;
+        let (mut run, seen) = measured?;
         if let Some(facts) = &mut run.course.facts {
             facts.provenance = provenance.to_string();
             facts.warn(provenance.warning());
         }
-        Ok((run, packets))
+        Ok((run, seen))
     }
 }
 
@@ -101,7 +102,11 @@ impl World for Kernel {
     fn decides(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
         let settings = hol_sockets::sysctls(transport).unwrap_or_default();
-        let settings: Vec<_> = settings.iter().map(|set| [set.name, &set.value]).collect();
+        let settings = match transport.kind() {
+            // quinn is told all of it.
+            Kind::Quic => json!(transport.behaviour()),
+            _ => json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>()),
+        };
         // A program that was changed is another one.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         match root {
@@ -136,16 +141,16 @@ impl World for Kernel {
 
     fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
         let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
-        let (run, packets) = self.perform(scenario, seed, true, None, &mut || true)?;
-        captured::show(packets, &names, witness);
+        let (run, seen) = self.perform(scenario, seed, true, None, &mut || true)?;
+        captured::show(seen, &names, witness);
         Ok(run)
     }
 }
 
 /// What the guest says in `mail` that it measured.
-fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), KernelError> {
+fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Seen), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    let Report { mut facts, flows, packets } = match serde_json::from_slice(&mail.text) {
+    let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.text) {
         Ok(Answer::Done(report)) => *report,
         Ok(Answer::Failed(problem)) => return Err(guest(problem)),
         Ok(Answer::Left) => return Err(guest("it was no run".to_owned())),
@@ -185,7 +190,7 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Vec<Captured>), Ke
         facts: Some(Box::new(facts)),
         files: mail.files.clone(),
     };
-    Ok((Run { course, records, background_records, samples }, captured))
+    Ok((Run { course, records, background_records, samples }, Seen { packets: captured, secrets }))
 }
 
 impl FlowReport {

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_path_as_it_is_is_one_of_which_nothing_is_said() {
-        for transport in ["tcp", "tcp:connections=3,nagle=off", "udp"] {
+        for transport in ["tcp", "tcp:connections=3,nagle=off", "udp", "quic:streams=8,cc=newreno"] {
             possible(&scenario(transport, "")).unwrap();
         }
     }
@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn what_the_kernel_cannot_be_told_is_refused_by_the_option() {
         for (transport, words) in [
-            ("quic", "quic"),
+            ("quic:wakeup=1ms", "wakeup=1ms"),
+            ("quic:handshake_flight=300B", "600 octets at least"),
             ("tcp:hystart=false", "hystart=false"),
             ("tcp:stack=rfc", "stack=rfc"),
             ("tcp:max_retries=7", "sysctl -w net.ipv4.tcp_retries2='7'"),

@@ -14,6 +14,7 @@ use hol_scenario::{
 use hol_sockets::{
     Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties, assignments, run_tied,
 };
+use hol_stack::Kind;
 use serde_json::{Value, json};
 
 use crate::check;
@@ -67,7 +68,12 @@ impl World for Live {
 
     /// What this machine is told, and what it has without being told.
     fn decides(&self, scenario: &Scenario) -> Value {
-        json!([scenario.transport.to_string(), host::settings(scenario)])
+        let transport = &scenario.transport;
+        match transport.kind() {
+            // quinn is told all of its behaviour.
+            Kind::Quic => json!([transport.to_string(), transport.behaviour()]),
+            _ => json!([transport.to_string(), host::settings(scenario)]),
+        }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {

@@ -1,9 +1,8 @@
 //! What the model world does not have.
 
 use hol_network::Topology;
-use hol_quic::Carriage;
 use hol_scenario::Scenario;
-use hol_stack::{MetricsCache, Protocol, TransportSpec};
+use hol_stack::{Kind, MetricsCache, Protocol, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
 
@@ -20,10 +19,8 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    let speaks_quic = |transport: &TransportSpec| matches!(transport.protocol(), Protocol::Quic { .. });
-    if scenario.network.handover.is_some() && speaks_quic(&scenario.transport) {
-        return Err("the model world's QUIC does not migrate; remove network.handover, or take tcp or sctp"
-            .to_owned());
+    if scenario.network.handover.is_some() && scenario.transport.kind() == Kind::Quic {
+        return Err("QUIC does not migrate here; remove network.handover, or take tcp or sctp".to_owned());
     }
     let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
     let mtu = topology.smallest_mtu();
@@ -55,33 +52,7 @@ fn possible(transport: &TransportSpec, workload: &WorkloadSpec, mtu: u64) -> Res
             }
             _ => Ok(()),
         },
-        Protocol::Quic { config, carriage, .. } => quic(config, *carriage, workload, mtu),
-        _ => Ok(()),
-    }
-}
-
-/// QUIC asks of a path that it carries 1200 octets (RFC 9000 section 14), and has no fragments of a DATAGRAM frame.
-fn quic(
-    config: &hol_quic::Config,
-    carriage: Carriage,
-    workload: &WorkloadSpec,
-    mtu: u64,
-) -> Result<(), String> {
-    const HEADERS: u64 = (hol_wire::Packet::IP_HEADER + Datagram::HEADER) as u64;
-    const LEAST: u64 = hol_quic::Config::LEAST_MTU + HEADERS;
-    /// A short header, a tag, and the type and length of the frame.
-    const AROUND: u64 = 1 + 8 + 4 + 16 + 9;
-    if mtu < LEAST {
-        return Err(format!(
-            "QUIC needs an MTU of {LEAST} octets at least (RFC 9000 section 14), and the network has {mtu}; raise `mtu`"
-        ));
-    }
-    let room = config.mtu.0.min(mtu - HEADERS) - AROUND;
-    match workload.longest() {
-        Some(size) if carriage == Carriage::Datagrams && size > room => Err(format!(
-            "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the \
-             transport's `mtu`, or take quic without datagrams"
-        )),
+        Protocol::Quic { .. } => hol_scenario::check_quic(transport, workload, mtu),
         _ => Ok(()),
     }
 }

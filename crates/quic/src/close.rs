@@ -8,6 +8,7 @@ use hol_base::Time;
 use hol_transport::Event;
 use quinn_proto::Side;
 
+use crate::sight::Sight;
 use crate::{Endpoint, clock};
 
 /// How far the end has come.
@@ -32,7 +33,7 @@ impl Closing {
     }
 }
 
-impl Endpoint {
+impl<S: Sight> Endpoint<S> {
     /// Goes on with an orderly end as far as the peer lets it.
     pub(crate) fn close_if_done(&mut self, now: Time) {
         let Some((_, connection)) = &mut self.connection else { return };

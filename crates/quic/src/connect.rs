@@ -7,13 +7,15 @@ use hol_transport::Event;
 use quinn_proto::{ConnectionError, Event as Told, StreamEvent};
 
 use crate::endpoint::Site;
+use crate::sight::Sight;
+use crate::tls::SERVER;
 use crate::{Endpoint, clock};
 
-impl Endpoint {
+impl<S: Sight> Endpoint<S> {
     /// Active open.
     pub(crate) fn open(&mut self, now: Time) {
         let (Some(settings), Some(remote)) = (self.settings.take(), self.remote) else { return };
-        let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), "headofline");
+        let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), SERVER);
         self.connection = Some(opened.expect("the settings of a client are complete"));
     }
 
@@ -43,7 +45,7 @@ impl Endpoint {
                 Told::ConnectionLost { reason } => self.lost(&reason),
                 Told::Stream(StreamEvent::Opened { .. }) => self.accept_streams(),
                 Told::Stream(StreamEvent::Readable { id }) => self.incoming.note_readable(id),
-                Told::Stream(StreamEvent::Finished { id }) => self.first_sent.forget(id.into()),
+                Told::Stream(StreamEvent::Finished { id }) => self.sight.acknowledged(id.into()),
                 // What waits for room is tried again whatever made it; datagrams were taken with the packet that carried them.
                 Told::Stream(_)
                 | Told::DatagramsUnblocked

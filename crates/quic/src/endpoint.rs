@@ -1,115 +1,78 @@
 //! The endpoint: its state, what it is told, what it answers.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use hol_base::{Duration, Rng, Time};
-use hol_transport::{Command, Input, Output, PathState, Reader, Statistics};
-use hol_wire::quic::{Secrets, Side};
-use hol_wire::{Address, Packet, Transport};
+use hol_base::{Duration, Time};
+use hol_transport::{Command, PathState, Reader, Statistics};
+use hol_wire::Address;
 use quinn_proto as quinn;
 
+use crate::clear::Clear;
 use crate::close::Closing;
-use crate::first_sent::FirstSent;
 use crate::in_flight::in_flight;
 use crate::receive::Incoming;
 use crate::send::Outgoing;
-use crate::{Carriage, Config, clock, settings};
+use crate::sight::{Next, Sight};
+use crate::{Carriage, Config, clock};
 
 /// An address and a port.
 pub(crate) type Site = (Address, u16);
 
-/// One end of one QUIC connection.
-pub struct Endpoint {
+/// One end of one QUIC connection. What is seen of its packets is the one thing in which worlds differ.
+pub struct Endpoint<S = Clear> {
     pub(crate) config: Arc<Config>,
     pub(crate) carriage: Carriage,
-    pub(crate) local: Site,
     /// A server learns it from the first packet.
     pub(crate) remote: Option<Site>,
-    /// With what a capture protects its packets; a server learns from the first packet where they come from.
-    pub(crate) secrets: Option<Secrets>,
     pub(crate) quinn: quinn::Endpoint,
     /// Of a client that has not been told to connect.
     pub(crate) settings: Option<quinn::ClientConfig>,
     pub(crate) connection: Option<(quinn::ConnectionHandle, quinn::Connection)>,
     pub(crate) outgoing: Outgoing,
     pub(crate) incoming: Incoming,
-    pub(crate) first_sent: FirstSent,
     pub(crate) closing: Closing,
-    pub(crate) packets: VecDeque<Packet>,
+    pub(crate) sight: S,
     pub(crate) reader: Reader,
     /// The application was refused room and waits to be told.
     pub(crate) blocked: Cell<bool>,
     /// There has been an input since quinn-proto was asked what follows.
     pub(crate) stirred: bool,
-    /// When the last PTO expired. RFC 9002 section 6.2.
-    pub(crate) last_probe: Option<Time>,
     /// Where quinn-proto writes a packet.
     pub(crate) buffer: Vec<u8>,
     pub(crate) statistics: Statistics,
 }
 
-impl Endpoint {
-    /// An endpoint that opens the connection when it is told to connect.
-    pub fn connect(
-        config: impl Into<Arc<Config>>,
+impl<S: Sight> Endpoint<S> {
+    /// One whose application is awake `wakeup` after data has come.
+    pub(crate) fn new(
+        config: Arc<Config>,
         carriage: Carriage,
-        local: (Address, u16),
-        remote: (Address, u16),
-        mut rng: Rng,
+        quinn: quinn::Endpoint,
+        wakeup: Duration,
+        sight: S,
     ) -> Self {
-        let config = config.into();
-        let origin = rng.next_u64().to_be_bytes();
-        let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), None, false, None);
         Self {
-            remote: Some(remote),
-            secrets: Some(Secrets { origin, sender: Side::Client }),
-            settings: Some(settings::client(&config, origin)),
-            ..Self::new(config, carriage, local, quinn)
-        }
-    }
-
-    /// An endpoint that waits for one connection.
-    pub fn listen(
-        config: impl Into<Arc<Config>>,
-        carriage: Carriage,
-        local: (Address, u16),
-        rng: Rng,
-    ) -> Self {
-        let config = config.into();
-        let server = Arc::new(settings::server(&config));
-        let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), Some(server), false, None);
-        Self::new(config, carriage, local, quinn)
-    }
-
-    fn new(config: Arc<Config>, carriage: Carriage, local: Site, quinn: quinn::Endpoint) -> Self {
-        Self {
+            config,
             carriage,
-            local,
             remote: None,
-            secrets: None,
             quinn,
             settings: None,
             connection: None,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
-            // What was sent so long before the last octet was read: the window moved on for that. RFC 9000 section 4.1.
-            first_sent: FirstSent::new(config.stream_receive_window.0.min(config.send_window.0)),
             closing: Closing::default(),
-            packets: VecDeque::new(),
-            reader: Reader::new(config.wakeup),
+            sight,
+            reader: Reader::new(wakeup),
             blocked: Cell::new(false),
             stirred: false,
-            last_probe: None,
             buffer: Vec::with_capacity(2048),
             statistics: Statistics::default(),
-            config,
         }
     }
 
-    fn command(&mut self, now: Time, command: Command) {
+    pub(crate) fn command(&mut self, now: Time, command: Command) {
         match command {
             Command::Connect => self.open(now),
             Command::Send(message) => self.send(message),
@@ -119,6 +82,27 @@ impl Endpoint {
                 self.incoming.reads = reads;
                 self.reader.set_reading(reads);
             }
+        }
+    }
+
+    /// The next thing to do.
+    pub(crate) fn next(&mut self, now: Time) -> Next<S::Packet> {
+        loop {
+            if let Some(packet) = self.sight.next_packet() {
+                return Next::Transmit(packet);
+            }
+            if let Some(event) = self.reader.next_event() {
+                return Next::Event(event);
+            }
+            if self.reader.wake(now) {
+                continue;
+            }
+            let due = self.deadline();
+            if std::mem::take(&mut self.stirred) || due.is_some_and(|at| at <= now) {
+                self.advance(now);
+                continue;
+            }
+            return Next::Wait(Time::earliest([due, self.reader.deadline()]));
         }
     }
 
@@ -144,47 +128,9 @@ impl Endpoint {
         let (_, connection) = self.connection.as_mut()?;
         connection.poll_timeout().map(clock::time)
     }
-}
 
-impl hol_transport::Endpoint for Endpoint {
-    // Not inlined, for it would take registers from the loop in which the other transports are.
-    #[inline(never)]
-    fn handle(&mut self, now: Time, input: Input) {
-        self.stirred = true;
-        match input {
-            Input::Packet(packet) if packet.corrupted => {}
-            Input::Packet(Packet { source, transport: Transport::Quic(datagram), .. }) => {
-                self.receive(now, source, *datagram);
-            }
-            // It does not migrate.
-            Input::Packet(_) | Input::AddressAdded(_) | Input::AddressRemoved(_) => {}
-            Input::Command(command) => self.command(now, command),
-        }
-    }
-
-    #[inline(never)]
-    fn poll(&mut self, now: Time) -> Output {
-        loop {
-            if let Some(packet) = self.packets.pop_front() {
-                return Output::Transmit(packet);
-            }
-            if let Some(event) = self.reader.next_event() {
-                return Output::Event(event);
-            }
-            if self.reader.wake(now) {
-                continue;
-            }
-            let due = self.deadline();
-            if std::mem::take(&mut self.stirred) || due.is_some_and(|at| at <= now) {
-                self.advance(now);
-                continue;
-            }
-            return Output::Wait(Time::earliest([due, self.reader.deadline()]));
-        }
-    }
-
-    #[inline(never)]
-    fn can_send(&self, _length: usize) -> bool {
+    /// Whether another message is taken; if not, it is told when one is.
+    pub(crate) fn has_room_or_is_to_tell(&self) -> bool {
         let fits = self.has_room();
         if !fits {
             self.blocked.set(true);
@@ -192,11 +138,8 @@ impl hol_transport::Endpoint for Endpoint {
         fits
     }
 
-    fn statistics(&self) -> &Statistics {
-        &self.statistics
-    }
-
-    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+    /// Tells of the one path while the connection is open.
+    pub(crate) fn path(&self, tell: &mut dyn FnMut(PathState)) {
         let (Some((peer, _)), Some((_, connection))) = (self.remote, &self.connection) else { return };
         if !connection.is_closed() {
             tell(path_state(peer, connection));
@@ -217,14 +160,14 @@ fn path_state(peer: Address, connection: &quinn::Connection) -> PathState {
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl<S: fmt::Debug> fmt::Debug for Endpoint<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { local, remote, carriage, closing, statistics, .. } = self;
+        let Self { remote, carriage, closing, sight, statistics, .. } = self;
         f.debug_struct("Endpoint")
-            .field("local", local)
             .field("remote", remote)
             .field("carriage", carriage)
             .field("closing", closing)
+            .field("sight", sight)
             .field("statistics", statistics)
             .finish_non_exhaustive()
     }

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use hol_base::Time;
 use hol_transport::{Passage, Received};
-use hol_wire::Address;
-use hol_wire::quic::{Carried, Datagram, Secrets, Side};
 use quinn_proto::{DatagramEvent, Dir, ReadError, StreamId};
 
-use crate::arrivals::Arrivals;
 use crate::connect::socket_address;
+use crate::endpoint::Site;
+use crate::sight::Sight;
 use crate::{Carriage, Endpoint, clock};
 
 /// Streams from the peer.
@@ -20,21 +19,13 @@ pub(crate) struct Incoming {
     pub(crate) reads: bool,
     /// Streams that have something to be read, in the order in which they got it.
     readable: Vec<StreamId>,
-    /// What has come of each and is not read.
-    streams: BTreeMap<u64, Stream>,
-}
-
-#[derive(Debug, Default)]
-struct Stream {
-    arrivals: Arrivals,
-    /// A message that is alone on its stream, as far as it has been read, and how.
-    part: BytesMut,
-    passage: Passage,
+    /// Of messages that are alone on their streams, what has been read, and how it came.
+    parts: BTreeMap<u64, (BytesMut, Passage)>,
 }
 
 impl Default for Incoming {
     fn default() -> Self {
-        Self { reads: true, readable: Vec::new(), streams: BTreeMap::new() }
+        Self { reads: true, readable: Vec::new(), parts: BTreeMap::new() }
     }
 }
 
@@ -49,13 +40,11 @@ impl Incoming {
 /// The stream whose end says that no more is sent, of either end.
 const CONTROL: u64 = 0;
 
-impl Endpoint {
-    pub(crate) fn receive(&mut self, now: Time, source: Address, datagram: Datagram) {
-        let Datagram { source_port, payload, secrets, carried, .. } = datagram;
-        let remote = *self.remote.get_or_insert((source, source_port));
-        self.secrets.get_or_insert(Secrets { sender: Side::Server, ..secrets });
+impl<S: Sight> Endpoint<S> {
+    /// Gives a datagram to quinn-proto; whether it is of the connection.
+    pub(crate) fn take_in(&mut self, now: Time, source: Site, octets: BytesMut) -> bool {
+        let remote = *self.remote.get_or_insert(source);
         self.statistics.packets_received += 1;
-        let octets = payload.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
         self.buffer.clear();
         let at = clock::instant(now);
         match self.quinn.handle(at, socket_address(remote), None, None, octets, &mut self.buffer) {
@@ -68,39 +57,9 @@ impl Endpoint {
                 self.connection = self.quinn.accept(incoming, at, &mut self.buffer, None).ok();
             }
             // Nobody answers what belongs to no connection.
-            _ => return,
+            _ => return false,
         }
-        self.note_arrival(now, &carried);
-    }
-
-    /// Takes note when user data came. Before the handshake is over quinn-proto takes none.
-    fn note_arrival(&mut self, now: Time, carried: &[Carried]) {
-        let Some((_, connection)) = &mut self.connection else { return };
-        if connection.is_handshaking() || carried.is_empty() {
-            return;
-        }
-        for Carried { stream, start, end, stamp } in carried {
-            let passage = Passage::new(*stamp, now);
-            let Some(id) = stream else {
-                if let Some(payload) = connection.datagrams().recv() {
-                    let received = Received { stream: 0, unordered: true, ppid: 0, payload, passage };
-                    self.reader.receive(now, received);
-                }
-                continue;
-            };
-            // A stream that is closed was read to its end.
-            let mut is_closed = |id: u64| {
-                let id = quinn_proto::VarInt::from_u64(id).expect("it was one").into();
-                connection.recv_stream(id).received_reset().is_err()
-            };
-            if !self.incoming.streams.contains_key(id) && is_closed(*id) {
-                self.statistics.duplicates_received += 1;
-                continue;
-            }
-            let stream = self.incoming.streams.entry(*id).or_default();
-            let is_known = stream.arrivals.arrive(*start, *end, passage);
-            self.statistics.duplicates_received += u64::from(is_known && start < end);
-        }
+        true
     }
 
     pub(crate) fn accept_streams(&mut self) {
@@ -154,29 +113,28 @@ impl Endpoint {
 
     /// Octets were read: they are delivered, or part of a message.
     fn take(&mut self, now: Time, id: StreamId, end: u64, payload: Bytes) {
-        let stream = self.incoming.streams.entry(id.into()).or_default();
-        let passage = stream.arrivals.read(end).expect("what is read has arrived");
+        let passage = self.sight.read(now, id.into(), end);
         if self.carriage == Carriage::Streams {
             let stream = id.index().saturating_sub(1) as u16;
             return self
                 .reader
                 .receive(now, Received { stream, unordered: false, ppid: 0, payload, passage });
         }
-        stream.passage = if stream.part.is_empty() { passage } else { stream.passage.join(passage) };
         self.reader.receive_part(payload.len());
-        stream.part.extend_from_slice(&payload);
+        let (part, joined) = self.incoming.parts.entry(id.into()).or_default();
+        *joined = if part.is_empty() { passage } else { joined.join(passage) };
+        part.extend_from_slice(&payload);
     }
 
     /// A stream was read to its end.
     fn finish_stream(&mut self, now: Time, id: StreamId) {
-        let stream = self.incoming.streams.remove(&id.into()).unwrap_or_default();
+        self.sight.ended(id.into());
         if id.index() == CONTROL {
             return self.hear_the_end();
         }
         if self.carriage == Carriage::PerMessage {
-            let Stream { part, passage, .. } = stream;
-            let payload = part.freeze();
-            self.reader.receive(now, Received { stream: 0, unordered: true, ppid: 0, payload, passage });
+            let (part, passage) = self.incoming.parts.remove(&id.into()).unwrap_or_default();
+            self.reader.receive(now, Received::alone(part.freeze(), passage));
         }
     }
 }

@@ -5,11 +5,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::{Event, Message};
-use hol_wire::quic::{Carried, Datagram, Frame, packets};
-use hol_wire::{Packet, Stamp};
 use quinn_proto::{Connection, Dir, SendDatagramError, StreamId};
-use smallvec::SmallVec;
 
+use crate::sight::Sight;
 use crate::{Carriage, Endpoint, clock};
 
 /// Streams to the peer, and what they have not taken.
@@ -38,7 +36,7 @@ impl Outgoing {
     }
 }
 
-impl Endpoint {
+impl<S: Sight> Endpoint<S> {
     /// The connection is open: so are the streams that stay.
     pub(crate) fn open_streams(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
@@ -94,60 +92,17 @@ impl Endpoint {
 
     /// Sends what quinn-proto has to send now.
     pub(crate) fn transmit(&mut self, now: Time, is_probing: bool) {
-        loop {
+        while self.sight.has_room() {
             let Some((_, connection)) = &mut self.connection else { return };
             self.buffer.clear();
             let Some(transmit) = connection.poll_transmit(clock::instant(now), 1, &mut self.buffer) else {
                 return;
             };
-            let payload = Bytes::copy_from_slice(&self.buffer[..transmit.size]);
-            self.transmit_datagram(now, payload, is_probing);
-        }
-    }
-
-    fn transmit_datagram(&mut self, now: Time, payload: Bytes, is_probing: bool) {
-        let (Some((destination, destination_port)), Some(secrets)) = (self.remote, self.secrets) else {
-            return;
-        };
-        let carried = self.stamp(now, &payload, is_probing);
-        let (source, source_port) = self.local;
-        let datagram = Datagram { source_port, destination_port, payload, secrets, carried };
-        self.statistics.packets_sent += 1;
-        self.packets.push_back(Packet::new(source, destination, datagram));
-    }
-
-    /// When the user data in these packets was sent.
-    fn stamp(&mut self, now: Time, payload: &[u8], is_probing: bool) -> SmallVec<[Carried; 2]> {
-        let frames = packets(payload).flat_map(|packet| packet.expect("quinn-proto wrote it").frames());
-        let (mut carried, mut asks) = (SmallVec::new(), false);
-        for frame in frames {
-            match frame.expect("quinn-proto wrote it") {
-                Frame::Stream { id, offset: start, length, .. } => {
-                    let end = start + length;
-                    let (first_sent, is_new) = self.first_sent.send(now, id, start, end);
-                    let statistics = &mut self.statistics;
-                    match (is_new, self.last_probe > Some(first_sent)) {
-                        (true, _) => statistics.data_sent += 1,
-                        (false, true) => statistics.timeout_retransmissions += 1,
-                        (false, false) => statistics.fast_retransmissions += 1,
-                    }
-                    let stamp = Stamp { first_sent, sent: now };
-                    carried.push(Carried { stream: Some(id), start, end, stamp });
-                }
-                Frame::Datagram(end) => {
-                    self.statistics.data_sent += 1;
-                    let stamp = Stamp { first_sent: now, sent: now };
-                    carried.push(Carried { stream: None, start: 0, end, stamp });
-                }
-                Frame::Ping | Frame::ImmediateAck | Frame::Crypto { .. } => asks = true,
-                _ => {}
+            let payload = &self.buffer[..transmit.size];
+            if let Some(remote) = self.remote {
+                self.sight.leave(now, remote, payload, is_probing, &mut self.statistics);
             }
         }
-        if is_probing && asks && self.last_probe < Some(now) {
-            self.last_probe = Some(now);
-            self.statistics.timeouts += 1;
-        }
-        carried
     }
 }
 

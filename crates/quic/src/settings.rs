@@ -10,7 +10,7 @@ use hol_wire::quic::CONNECTION_ID;
 use quinn_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionId, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
-    ServerConfig, TimeSource, TransportConfig, VarInt,
+    ServerConfig, TimeSource, TransportConfig, VarInt, crypto,
 };
 
 use crate::connection_ids::ConnectionIds;
@@ -29,24 +29,28 @@ pub(crate) fn endpoint(mut rng: Rng) -> EndpointConfig {
 }
 
 /// Of a client whose first Destination Connection ID is `origin`.
-pub(crate) fn client(config: &Config, origin: [u8; CONNECTION_ID]) -> ClientConfig {
-    let mut settings = ClientConfig::new(Arc::new(sessions(config, origin)));
+pub(crate) fn client(
+    config: &Config,
+    sessions: Arc<dyn crypto::ClientConfig>,
+    origin: [u8; CONNECTION_ID],
+) -> ClientConfig {
+    let mut settings = ClientConfig::new(sessions);
     settings.transport_config(Arc::new(transport(config)));
     settings.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&origin)));
     settings
 }
 
 /// Of a server.
-pub(crate) fn server(config: &Config) -> ServerConfig {
-    let sessions = sessions(config, [0; CONNECTION_ID]);
-    let mut settings = ServerConfig::new(Arc::new(sessions), Arc::new(TokenKey));
+pub(crate) fn server(config: &Config, sessions: Arc<dyn crypto::ServerConfig>) -> ServerConfig {
+    let mut settings = ServerConfig::new(sessions, Arc::new(TokenKey));
     settings.transport_config(Arc::new(transport(config)));
     settings.time_source(Arc::new(NoTime));
     settings
 }
 
-fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Sessions {
-    Sessions { flight: config.handshake_flight.0 as usize, origin }
+/// Sessions without keys.
+pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Arc<Sessions> {
+    Arc::new(Sessions { flight: config.handshake_flight.0 as usize, origin })
 }
 
 /// The time of day, which only tokens have.

@@ -2,9 +2,10 @@
 
 use hol_base::Time;
 
+use crate::sight::Sight;
 use crate::{Endpoint, clock};
 
-impl Endpoint {
+impl<S: Sight> Endpoint<S> {
     /// Lets timers expire that are due; true if what follows may be probes: nothing was found lost. RFC 9002 section 6.2.4.
     pub(crate) fn expire(&mut self, now: Time) -> bool {
         let due = self.deadline().is_some_and(|at| at <= now);

@@ -10,6 +10,9 @@ use hol_network::{Fate, TapPoint};
 pub trait Witness {
     /// A packet passes an interface, or ends there.
     fn see(&mut self, sighting: &Sighting<'_>);
+
+    /// What decrypts the packets that follow, in the lines of a TLS key log; packets that are values bring their own.
+    fn learn(&mut self, _secrets: &str) {}
 }
 
 /// A packet at an interface.

@@ -85,6 +85,8 @@ pub struct FlowRun {
     pub client: Counts,
     /// What the kernel counted for the server's sockets.
     pub server: Counts,
+    /// What decrypts the packets of its connections, in the lines of a TLS key log; empty: nothing is encrypted.
+    pub secrets: String,
     /// What became of the paths of an SCTP association, in the order of the notifications.
     pub paths: Vec<PathChange>,
     /// What the packet filter held in the end, if there was one.

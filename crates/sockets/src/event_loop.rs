@@ -65,7 +65,7 @@ impl EventLoop<'_> {
         self.serve(End::Client)?;
         self.await_tick()?;
         while self.flow.stopped().is_none() {
-            let wake = self.client.wake.min(self.server.wake);
+            let wake = self.client.wake.min(self.server.wake).min(self.client.due()).min(self.server.due());
             let deadline = wake.min(self.flow.deadline(self.tally()));
             self.alarm.set(&self.clock, deadline).map_err(refused("set the alarm"))?;
             self.poller.wait(None, &mut ready).map_err(refused("wait for the sockets"))?;
@@ -97,6 +97,7 @@ impl EventLoop<'_> {
             client: self.client.counts(),
             server: self.server.counts(),
             paths: self.paths,
+            secrets: self.opener.secrets(),
             filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
             samples: self.ticks.map_or(Vec::new(), |ticks| ticks.samples),
         };
@@ -111,10 +112,15 @@ impl EventLoop<'_> {
     fn handle(&mut self, ready: Ready<Token>) -> Result<(), SocketsError> {
         match ready.token {
             Token::Alarm => {
+                self.act();
                 let (now, tally) = (self.clock.now(), self.tally());
                 self.flow.check(now, tally);
                 self.serve(End::Client)?;
-                if self.server.wake <= now { self.serve(End::Server) } else { Ok(()) }
+                if self.server.wake <= now || self.server.has_timers() {
+                    self.serve(End::Server)
+                } else {
+                    Ok(())
+                }
             }
             Token::Stop => {
                 self.was_stopped = self.flow.stopped().is_none();
@@ -165,17 +171,35 @@ impl EventLoop<'_> {
         if ready.writable {
             followed[0] = side.write(poller, id, clock.now());
         }
-        if ready.readable && side.application.is_reading() {
+        if ready.readable {
             followed[1] = side.read(poller, id, buffer, || clock.now(), note_path(end, paths));
         }
-        let now = self.clock.now();
-        for followed in followed {
-            match (followed, end) {
-                (Followed::Nothing, _) => {}
-                (Followed::Opened, End::Client) => self.flow.note_opened(now),
-                (Followed::Opened, End::Server) => self.flow.note_accepted(now),
-                (Followed::Delivered, _) => self.flow.note_delivery(now, self.tally()),
+        followed.into_iter().for_each(|followed| self.note(end, followed));
+    }
+
+    /// Has connections act that want to by themselves.
+    fn act(&mut self) {
+        for end in [End::Client, End::Server] {
+            let now = self.clock.now();
+            // One that has more to say wants to be asked again: at most so often, then others have their turn.
+            for _ in 0..Self::MOST_READY {
+                let Self { client, server, poller, .. } = self;
+                let side = if end == End::Client { client } else { server };
+                let Some(id) = side.next_due(now) else { break };
+                let followed = side.act(poller, id, now);
+                self.note(end, followed);
             }
+        }
+    }
+
+    /// Tells the flow what followed at an end.
+    fn note(&mut self, end: End, followed: Followed) {
+        let now = self.clock.now();
+        match (followed, end) {
+            (Followed::Nothing, _) => {}
+            (Followed::Opened, End::Client) => self.flow.note_opened(now),
+            (Followed::Opened, End::Server) => self.flow.note_accepted(now),
+            (Followed::Delivered, _) => self.flow.note_delivery(now, self.tally()),
         }
     }
 
@@ -200,7 +224,7 @@ impl EventLoop<'_> {
                 };
             // Any other is a stranger.
             if self.client_ports.contains(&port) {
-                self.server.add(&self.poller, transceiver)?;
+                self.server.add(&self.poller, transceiver, self.clock.now())?;
             }
         }
     }
@@ -249,7 +273,7 @@ impl EventLoop<'_> {
         let port = own_port(&socket)?;
         self.client_ports.push(port);
         let client = self.opener.transceiver(socket, &to);
-        self.client.add(&self.poller, client).map_err(refused("watch a socket"))?;
+        self.client.add(&self.poller, client, self.clock.now()).map_err(refused("watch a socket"))?;
         if !self.opener.accepts() && self.assignment.workload.listens {
             self.meet(&Site { port, ..from })?;
         }
@@ -268,8 +292,8 @@ impl EventLoop<'_> {
             }
         };
         transceiver::begin(socket.connect(&transceiver::address(peer)), peer)?;
-        let server = self.opener.transceiver(socket, peer);
-        self.server.add(&self.poller, server).map_err(refused("watch a socket"))
+        let server = self.opener.answerer(socket, peer);
+        self.server.add(&self.poller, server, self.clock.now()).map_err(refused("watch a socket"))
     }
 
     /// Does what the application of an end wants, until it waits.
@@ -295,7 +319,7 @@ impl EventLoop<'_> {
                     let Self { client, server, poller, .. } = self;
                     let side = if end == End::Client { client } else { server };
                     side.wake = until;
-                    return side.watch_for_data(poller).map_err(refused("watch a socket"));
+                    return side.watch_for_data(poller, now).map_err(refused("watch a socket"));
                 }
                 Output::Stop(quit) => {
                     self.flow.note_quit(now, quit);

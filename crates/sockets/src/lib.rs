@@ -1,4 +1,4 @@
-//! The workloads on the operating system's own sockets: TCP, MPTCP, SCTP, UDP, and those of UNIX.
+//! The workloads on the operating system's own sockets: TCP, MPTCP, SCTP, UDP, those of UNIX, and QUIC over UDP's.
 //!
 //! [`run`] drives both ends of one flow from one thread and one event loop; [`FlowRuns`] all flows of a scenario. Each end's sockets are made in the
 //! network that the caller's `enter` moves the thread to, so the two ends may live in two network namespaces.
@@ -21,6 +21,7 @@ mod mptcp;
 mod one_to_many;
 mod open;
 mod presence;
+mod quic;
 mod sctp;
 mod sctp_structures;
 mod setting;

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use hol_base::Time;
 use hol_workloads::Outgoing;
 use socket2::{Protocol, Socket, Type};
 
@@ -69,12 +70,12 @@ impl Transceiver for Connection {
         }
     }
 
-    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
-        self.0.send(message)
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
+        self.0.send(message, now)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.0.receive(buffer, take)
+    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.0.receive(buffer, now, take)
     }
 
     /// All subflows together.

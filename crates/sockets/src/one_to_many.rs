@@ -6,6 +6,7 @@
 use std::io;
 use std::net::SocketAddrV4;
 
+use hol_base::Time;
 use hol_system as system;
 use hol_workloads::Outgoing;
 use socket2::{MsgHdr, SockAddr, Socket, Type};
@@ -84,15 +85,15 @@ impl Transceiver for Member {
     }
 
     /// By its address until it has a number, and no longer: else what has ended would begin again. RFC 6458 section 3.1.4.
-    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
         let to = SockAddr::from(self.to);
         let is_up = self.association.number != 0;
         self.association.send_to(Some(&to).filter(|_| !is_up), message)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         let mut number = self.association.number;
-        let received = self.association.receive(buffer, &mut |heard| {
+        let received = self.association.receive(buffer, now, &mut |heard| {
             if let Heard::Up(own) = heard {
                 number = own;
             }
@@ -102,7 +103,7 @@ impl Transceiver for Member {
         received
     }
 
-    fn shutdown(&self) -> io::Result<()> {
+    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
         shut_down(&self.association)
     }
 
@@ -128,15 +129,15 @@ impl Transceiver for Branch {
         self.0.opened()
     }
 
-    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
-        self.0.send(message)
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
+        self.0.send(message, now)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.0.receive(buffer, take)
+    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.0.receive(buffer, now, take)
     }
 
-    fn shutdown(&self) -> io::Result<()> {
+    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
         shut_down(&self.0)
     }
 

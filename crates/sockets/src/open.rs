@@ -13,6 +13,7 @@ use crate::filter::Filter;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
 use crate::presence::Presence;
+use crate::quic::Quic;
 use crate::sctp::Sctp;
 use crate::side::Side;
 use crate::tcp::Tcp;
@@ -83,6 +84,7 @@ pub(crate) fn event_loop<'p>(
     }
     let [client, server] = [(client, 0), (server, 1)]
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
+    let timed = opener.has_timers();
     Ok(EventLoop {
         assignment,
         enter,
@@ -94,8 +96,8 @@ pub(crate) fn event_loop<'p>(
         client_ports: Vec::new(),
         presence,
         homeless: 0,
-        client: Side::new(End::Client, client),
-        server: Side::new(End::Server, server),
+        client: Side::new(End::Client, client, timed),
+        server: Side::new(End::Server, server, timed),
         bell,
         filter,
         flow: Flow::new(Terms::of(workload, transport, Time::ZERO)),
@@ -149,7 +151,9 @@ fn opener(assignment: &Assignment) -> Box<dyn Opener> {
             }
         }
         Protocol::Udp { .. } => Box::new(Udp),
-        Protocol::Quic { .. } => unreachable!("`check` refuses it"),
+        Protocol::Quic { config, carriage, .. } => {
+            Box::new(Quic::new(config, *carriage, length_of, assignment.seed))
+        }
         Protocol::Unix { .. } => Box::new(Unix { length_of }),
     }
 }

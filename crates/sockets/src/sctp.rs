@@ -4,6 +4,7 @@ use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use bytes::BytesMut;
+use hol_base::Time;
 use hol_transport::Reliability;
 use hol_workloads::{Outgoing, Terms};
 use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
@@ -145,11 +146,11 @@ impl Transceiver for Association {
         self.moving.as_mut().map_or(Ok(()), |moving| moving.change(&self.socket, change))
     }
 
-    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
         self.send_to(None, message)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         let mut control = [0; structures::RECEIVE_INFORMATION];
         let read = system::receive(&self.socket, buffer, &mut control)?;
         let data = &buffer[..read.length];

@@ -20,6 +20,8 @@ pub(crate) struct Side {
     pub(crate) application: Box<dyn Application>,
     /// When it wants to act by itself.
     pub(crate) wake: Time,
+    /// Whether its connections have timers of their own.
+    timed: bool,
     /// Whether its connections are watched for what there is to read.
     reads: bool,
     /// By number; `None`: it is over.
@@ -37,6 +39,10 @@ struct Connection {
     is_closing: bool,
     /// The application is busy with other messages.
     is_held: bool,
+    /// The application knows that it is over; it is here to say so to its peer …
+    is_over: bool,
+    /// … if its socket lets it.
+    cannot_linger: bool,
     /// What it is watched for; `None`: for nothing.
     interest: Option<Interest>,
 }
@@ -52,11 +58,12 @@ pub(crate) enum Followed {
 }
 
 impl Side {
-    pub(crate) fn new(end: End, application: Box<dyn Application>) -> Self {
+    pub(crate) fn new(end: End, application: Box<dyn Application>, timed: bool) -> Self {
         Self {
             end,
             application,
             wake: Time::MAX,
+            timed,
             reads: true,
             connections: Vec::new(),
             past: Counts::default(),
@@ -72,16 +79,20 @@ impl Side {
     pub(crate) fn add(
         &mut self,
         poller: &Poller<Token>,
-        transceiver: Box<dyn Transceiver>,
+        mut transceiver: Box<dyn Transceiver>,
+        now: Time,
     ) -> io::Result<()> {
         let (interest, id) = (Interest::ReadWrite, ConnectionId(self.connections.len() as u32));
         poller.add(transceiver.socket(), Token::Connection(self.end, id), interest)?;
+        let is_held = !self.reads && !transceiver.set_reading(false, now);
         let connection = Connection {
             transceiver,
             is_open: false,
             is_half_closed: false,
             is_closing: false,
-            is_held: !self.reads,
+            is_held,
+            is_over: false,
+            cannot_linger: false,
             interest: Some(interest),
         };
         self.connections.push(Some(connection));
@@ -114,8 +125,39 @@ impl Side {
         connections.try_for_each(|one| one.transceiver.socket().set_linger(Some(std::time::Duration::ZERO)))
     }
 
+    /// Whether its connections have timers of their own.
+    pub(crate) fn has_timers(&self) -> bool {
+        self.timed
+    }
+
+    /// When a connection wants to act by itself.
+    pub(crate) fn due(&self) -> Time {
+        if !self.timed {
+            return Time::MAX;
+        }
+        let due = self.connections.iter().flatten().map(|connection| connection.transceiver.due());
+        due.min().unwrap_or(Time::MAX)
+    }
+
+    /// A connection that wants to act by itself at this time.
+    pub(crate) fn next_due(&self, now: Time) -> Option<ConnectionId> {
+        let is_due = |connection: &Option<Connection>| {
+            connection.as_ref().is_some_and(|connection| connection.transceiver.due() <= now)
+        };
+        let first = self.timed.then(|| self.connections.iter().position(is_due)).flatten();
+        first.map(|number| ConnectionId(number as u32))
+    }
+
+    /// A connection acts by itself.
+    pub(crate) fn act(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> Followed {
+        self.listen(poller, id, || now, |_, _| {}, |transceiver, take| transceiver.act(now, take))
+    }
+
     /// A connection can be written: it is open now, or there is room again.
     pub(crate) fn write(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> Followed {
+        if self.timed {
+            return self.act(poller, id, now);
+        }
         let token = Token::Connection(self.end, id);
         let Some(connection) = self.connection(id) else { return Followed::Nothing };
         let was_open = connection.is_open;
@@ -144,30 +186,61 @@ impl Side {
         id: ConnectionId,
         buffer: &mut [u8],
         now: impl Fn() -> Time,
+        tell: impl FnMut(Time, Heard),
+    ) -> Followed {
+        let at = now();
+        self.listen(poller, id, now, tell, |transceiver, take| transceiver.receive(buffer, at, take))
+    }
+
+    /// Has a connection do something, and the application hear what it has to tell then.
+    fn listen(
+        &mut self,
+        poller: &Poller<Token>,
+        id: ConnectionId,
+        now: impl Fn() -> Time,
         mut tell: impl FnMut(Time, Heard),
+        deed: impl FnOnce(&mut dyn Transceiver, &mut dyn FnMut(Heard)) -> Result<(), Fault>,
     ) -> Followed {
         let token = Token::Connection(self.end, id);
         let Self { application, connections, .. } = self;
         let connection = connections[id.0 as usize].as_mut().filter(|connection| !connection.is_half_closed);
         let Some(connection) = connection else { return Followed::Nothing };
+        let speaks = connection.transceiver.speaks_for_itself();
+        if !speaks && !application.is_reading() {
+            return Followed::Nothing;
+        }
         // Octets of a message that is not whole yet are progress, too; news of a path are none.
-        let mut followed = Followed::Delivered;
-        let mut is_up = false;
-        let result = connection.transceiver.receive(buffer, &mut |heard| match heard {
+        let mut followed = if speaks { Followed::Nothing } else { Followed::Delivered };
+        let (mut is_up, mut has_closed) = (false, false);
+        let is_over = connection.is_over;
+        let result = deed(&mut *connection.transceiver, &mut |heard| match heard {
+            _ if is_over => {}
             Heard::Message(stream, payload) => {
+                followed = Followed::Delivered;
                 let passage = Passage::default();
                 let delivery = Delivery { connection: id, stream, payload, passage };
                 application.handle(now(), Input::Message(delivery));
             }
+            Heard::Part => followed = Followed::Delivered,
             Heard::Up(_) => is_up = true,
+            Heard::Room => application.handle(now(), Input::Writable(id)),
+            Heard::PeerClosed => application.handle(now(), Input::PeerClosed(id)),
+            Heard::Closed => has_closed = true,
             other @ Heard::Path(..) => {
                 followed = Followed::Nothing;
                 tell(now(), other);
             }
         });
+        if is_over {
+            let has_failed = result.is_err_and(|fault| !fault.is_idle());
+            connection.cannot_linger |= has_failed;
+            self.forget(id);
+            return Followed::Nothing;
+        }
         if result.is_err() {
             followed = Followed::Nothing;
         }
+        let result = result.and_then(|()| Ok(connection.watch_for_its_room(poller, token)?));
         if is_up && !connection.is_open {
             return self.open(id, now());
         }
@@ -185,6 +258,10 @@ impl Side {
                 }
             }
             Err(fault) if !fault.is_idle() => self.fail(id, now(), &fault),
+            _ if has_closed => {
+                self.forget(id);
+                self.application.handle(now(), Input::Closed(id));
+            }
             _ => {}
         }
         followed
@@ -203,14 +280,14 @@ impl Side {
     }
 
     /// Watches its connections for what there is to read if the application reads.
-    pub(crate) fn watch_for_data(&mut self, poller: &Poller<Token>) -> io::Result<()> {
+    pub(crate) fn watch_for_data(&mut self, poller: &Poller<Token>, now: Time) -> io::Result<()> {
         let reads = self.application.is_reading();
         if std::mem::replace(&mut self.reads, reads) == reads {
             return Ok(());
         }
         for (id, connection) in (0..).map(ConnectionId).zip(&mut self.connections) {
             let Some(connection) = connection else { continue };
-            connection.is_held = !reads;
+            connection.is_held = !connection.transceiver.set_reading(reads, now) && !reads;
             connection.watch_for_room(
                 poller,
                 Token::Connection(self.end, id),
@@ -234,8 +311,9 @@ impl Side {
     pub(crate) fn send(&mut self, poller: &Poller<Token>, outgoing: Outgoing, now: Time) {
         let (end, id) = (self.end, outgoing.connection);
         let Some(connection) = self.connection(id) else { return };
-        let sent = connection.transceiver.send(&outgoing).and_then(|sent| {
-            if sent == Sent::WouldBlock {
+        let sent = connection.transceiver.send(&outgoing, now).and_then(|sent| {
+            connection.watch_for_its_room(poller, Token::Connection(end, id))?;
+            if sent == Sent::WouldBlock && !connection.transceiver.speaks_for_itself() {
                 connection.watch_for_room(poller, Token::Connection(end, id), true)?;
             }
             Ok(sent)
@@ -251,7 +329,7 @@ impl Side {
     pub(crate) fn close(&mut self, id: ConnectionId, now: Time) {
         let Some(connection) = self.connection(id) else { return };
         connection.is_closing = true;
-        let _ = connection.transceiver.shutdown();
+        let _ = connection.transceiver.shutdown(now);
         if connection.is_half_closed {
             self.forget(id);
             self.application.handle(now, Input::Closed(id));
@@ -264,13 +342,18 @@ impl Side {
         self.application.handle(now, Input::Failed(id, fault.reason()));
     }
 
+    /// A connection is over, but for what it may have to say to its peer.
     fn forget(&mut self, id: ConnectionId) {
-        let over = self.connections.get_mut(id.0 as usize).and_then(Option::take);
+        let place = self.connections.get_mut(id.0 as usize);
+        let over = place.and_then(|place| {
+            place.as_mut().into_iter().for_each(|connection| connection.is_over = true);
+            place.take_if(|connection| connection.cannot_linger || !connection.transceiver.lingers())
+        });
         self.past = [self.past].into_iter().chain(over.map(|one| one.transceiver.counts())).sum();
     }
 
     fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        self.connections.get_mut(id.0 as usize)?.as_mut()
+        self.connections.get_mut(id.0 as usize)?.as_mut().filter(|connection| !connection.is_over)
     }
 }
 
@@ -286,7 +369,7 @@ impl Connection {
     }
 
     fn opens(&mut self) -> Result<(), Fault> {
-        if let Some(error) = self.transceiver.socket().take_error()? {
+        if let Some(error) = self.transceiver.error()? {
             return Err(error.into());
         }
         self.transceiver.opened()?;
@@ -296,6 +379,15 @@ impl Connection {
 
     fn waits_for_room(&self) -> bool {
         matches!(self.interest, Some(Interest::Write | Interest::ReadWrite))
+    }
+
+    /// The same for room that it wants itself.
+    fn watch_for_its_room(&mut self, poller: &Poller<Token>, token: Token) -> io::Result<()> {
+        let wants = self.transceiver.waits_for_room();
+        if !self.transceiver.speaks_for_itself() || wants == self.waits_for_room() {
+            return Ok(());
+        }
+        self.watch_for_room(poller, token, wants)
     }
 
     /// Watches it for what there may be to read, and for `room` to write if that is wanted.
@@ -361,8 +453,8 @@ mod tests {
         let transceiver = Box::new(tcp::Connection::new(own.into(), workload.length_of()));
         let (told, poller) = (Told::default(), Poller::new().unwrap());
         let words = Rc::clone(&told.0);
-        let mut side = Side::new(End::Client, Box::new(told));
-        side.add(&poller, transceiver).unwrap();
+        let mut side = Side::new(End::Client, Box::new(told), false);
+        side.add(&poller, transceiver, Time::ZERO).unwrap();
         assert_eq!(side.write(&poller, ID, Time::ZERO), Followed::Opened);
         (side, poller, listener.accept().unwrap().0, words)
     }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::Ipv4Addr;
 
 use bytes::Bytes;
-use hol_base::Duration;
+use hol_base::{Duration, Time};
 use hol_tcp::{Algorithm, Nagle};
 use hol_transport::{Framer, Passage, PathState};
 use hol_workloads::{LengthOf, Outgoing};
@@ -93,7 +93,7 @@ impl Transceiver for Connection {
         &self.socket
     }
 
-    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
         while self.taken < message.payload.len() {
             match self.socket.send_with_flags(&message.payload[self.taken..], libc::MSG_NOSIGNAL) {
                 Ok(octets) => self.taken += octets,
@@ -105,7 +105,7 @@ impl Transceiver for Connection {
         Ok(Sent::Whole)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         let length = (&self.socket).read(buffer)?;
         if length == 0 {
             return Err(Fault::PeerClosed);

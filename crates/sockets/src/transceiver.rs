@@ -4,6 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4};
 
 use bytes::Bytes;
+use hol_base::Time;
 use hol_transport::{FramingError, PathState, PathStatus};
 use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -26,6 +27,11 @@ pub(crate) trait Opener {
 
     /// The transceiver of a socket that is connected to `peer`, or is going to be.
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver>;
+
+    /// The transceiver of a server's socket that has this client only.
+    fn answerer(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+        self.transceiver(socket, peer)
+    }
 
     /// The next connection that has come to a listener, with its port at `client`, which may move: it need not have its other
     /// addresses any more.
@@ -53,6 +59,16 @@ pub(crate) trait Opener {
     fn accepts(&self) -> bool {
         true
     }
+
+    /// Whether transceivers have timers of their own, because the kernel has none for them.
+    fn has_timers(&self) -> bool {
+        false
+    }
+
+    /// What decrypts the packets so far, in the lines of a TLS key log.
+    fn secrets(&self) -> String {
+        String::new()
+    }
 }
 
 /// One end of a connection.
@@ -65,20 +81,55 @@ pub(crate) trait Transceiver {
         true
     }
 
+    /// What the kernel has to tell against it.
+    fn error(&self) -> io::Result<Option<io::Error>> {
+        self.socket().take_error()
+    }
+
     /// The connection is open: the last word before the first message.
     fn opened(&mut self) -> Result<(), Fault> {
         Ok(())
     }
 
     /// Sends a message. One that would block is to be given again before any other.
-    fn send(&mut self, message: &Outgoing) -> io::Result<Sent>;
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent>;
 
     /// Reads once and gives what is whole now to `take`. `buffer` is scratch space.
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault>;
+    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault>;
 
     /// Sends no more.
-    fn shutdown(&self) -> io::Result<()> {
+    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
         self.socket().shutdown(Shutdown::Write)
+    }
+
+    /// When it wants to act by itself.
+    fn due(&self) -> Time {
+        Time::MAX
+    }
+
+    /// It is due, or has room for what waited for it.
+    fn act(&mut self, _now: Time, _take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Whether packets of its own wait for the socket's room.
+    fn waits_for_room(&self) -> bool {
+        false
+    }
+
+    /// The application reads from now on, or does not. Whether its socket is to be read all the same.
+    fn set_reading(&mut self, _reads: bool, _now: Time) -> bool {
+        false
+    }
+
+    /// Whether it tells when it is open, has delivered something and is over; else that follows from its socket.
+    fn speaks_for_itself(&self) -> bool {
+        false
+    }
+
+    /// Whether it has still something to say when it is over.
+    fn lingers(&self) -> bool {
+        false
     }
 
     /// An address of the host has come or gone.
@@ -122,6 +173,14 @@ pub(crate) enum Heard {
     Up(u32),
     /// A path of an association changed.
     Path(Ipv4Addr, PathStatus),
+    /// Octets of a message that may not be whole yet.
+    Part,
+    /// There is room for messages again.
+    Room,
+    /// The peer sends no more.
+    PeerClosed,
+    /// Both ends have closed, and know it.
+    Closed,
 }
 
 /// Why a connection cannot go on.

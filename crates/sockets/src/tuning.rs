@@ -4,6 +4,7 @@
 //! honoured. One that has not is honoured by a socket option or a sysctl, or else refused.
 
 use hol_base::Duration;
+use hol_quic::Tls;
 use hol_stack::{DEFAULT_STACK, Kind, MetricsCache, Protocol, SocketStyle, TransportSpec};
 use hol_tcp::Nagle;
 use hol_transport::Reliability;
@@ -175,6 +176,32 @@ const SCTP: &[(&str, Means)] = &[
     ("valid_cookie_life", Milliseconds),
 ];
 
+/// Behaviours of QUIC: quinn has them, in every world; of what is under it the kernel decides.
+#[rustfmt::skip]
+const QUIC: &[(&str, Means)] = &[
+    ("streams", Socket),
+    ("max_streams", Socket),
+    ("send_fairness", Socket),
+    ("congestion", Socket),
+    ("initial_window", Socket),
+    ("initial_rtt", Socket),
+    ("ack_threshold", Socket),
+    ("max_ack_delay", Socket),
+    ("packet_threshold", Socket),
+    ("time_threshold", Socket),
+    ("persistent_congestion_threshold", Socket),
+    ("mtu", Socket),
+    ("mtu_discovery", Socket),
+    ("stream_receive_window", Socket),
+    ("receive_window", Socket),
+    ("send_window", Socket),
+    ("datagram_send_buffer", Socket),
+    ("handshake_flight", Socket),
+    ("idle_timeout", Socket),
+    ("keep_alive", Socket),
+    ("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world")),
+];
+
 const UDP: &[(&str, Means)] = &[
     ("sip", Fixed(APPLICATION)),
     ("t1", Fixed(APPLICATION)),
@@ -223,15 +250,12 @@ fn nanoseconds(value: &Value) -> Option<String> {
 /// spelt out, defaults too; or what the kernel cannot honour. A setting that the kernel does not have is a kernel
 /// too old for the option.
 pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
-    if transport.kind() == Kind::Quic {
-        let why = "no kernel has it, and no program of ours speaks it over UDP yet; take the model world (--world model)";
-        return Err(Unsupported { option: "quic".to_owned(), why });
-    }
-    if transport.stack() != DEFAULT_STACK && !matches!(transport.kind(), Kind::Udp | Kind::Unix) {
+    let is_of_a_kernel = !matches!(transport.kind(), Kind::Quic | Kind::Udp | Kind::Unix);
+    if transport.stack() != DEFAULT_STACK && is_of_a_kernel {
         let option = format!("stack={}", transport.stack());
         return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
     }
-    let usual = usual(transport.kind());
+    let usual = usual(transport);
     let mut settings = of_hosts(transport);
     for (key, value) in transport.behaviour() {
         let means = means(transport.kind(), key);
@@ -277,6 +301,9 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
                 let option = format!("lifetime={time}");
                 return Err(Unsupported { option, why: "Linux counts it in whole milliseconds, from 1ms" });
             }
+        }
+        Protocol::Quic { config, .. } if config.handshake_flight < Tls::LEAST_FLIGHT => {
+            return refuse("handshake_flight", "with a certificate in it, it has 600 octets at least");
         }
         Protocol::Quic { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => {}
     }
@@ -364,15 +391,20 @@ fn means(kind: Kind, key: &str) -> Means {
         Kind::Tcp | Kind::Mptcp => TCP,
         Kind::Sctp => SCTP,
         Kind::Udp => UDP,
-        Kind::Quic | Kind::Unix => &[],
+        Kind::Quic => QUIC,
+        Kind::Unix => &[],
     };
     // A behaviour that is new and not in the table is one that the kernel is not told of.
     table.iter().find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
 }
 
-/// The transport with nothing asked for.
-fn usual(kind: Kind) -> TransportSpec {
-    kind.name().parse().expect("a protocol alone is a transport")
+/// The transport with nothing asked for but its stack, which is Linux' own where it has one.
+fn usual(transport: &TransportSpec) -> TransportSpec {
+    let usual = match transport.kind() {
+        Kind::Quic => format!("quic:stack={}", transport.stack()).parse(),
+        kind => kind.name().parse(),
+    };
+    usual.expect("a protocol alone is a transport")
 }
 
 #[cfg(test)]
@@ -390,10 +422,12 @@ mod tests {
 
     #[test]
     fn every_behaviour_is_in_the_table_and_every_entry_is_a_behaviour() {
-        for (kind, table) in [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Udp, UDP)] {
+        for (kind, table) in
+            [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Quic, QUIC), (Kind::Udp, UDP)]
+        {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();
-            let usual = usual(kind);
+            let usual: TransportSpec = kind.name().parse().unwrap();
             let behaviours: Vec<&str> = usual.behaviour().keys().map(String::as_str).collect();
             let mut sorted = behaviours.clone();
             sorted.sort_unstable();
@@ -447,10 +481,15 @@ mod tests {
             ("tcp:recovery=newreno", "recovery=newreno"),
             ("sctp:missing_reports=4", "missing_reports=4"),
             ("sctp:rto_min=1500us", "rto_min=1500us"),
+            ("quic:wakeup=1ms", "wakeup=1ms"),
+            ("quic:handshake_flight=500B", "handshake_flight=500B"),
         ] {
             assert_eq!(settings(text).unwrap_err().option, option, "{text}");
         }
         let by_sockets = settings("sctp:rto_min=200ms,sack_delay=0s,streams=8");
         assert_eq!(by_sockets, settings("sctp"));
+        for text in ["quic:streams=8,initial_rtt=100ms,handshake_flight=4kB", "quic:stack=rfc,cc=cubic"] {
+            assert_eq!(settings(text), Ok(Vec::new()), "{text}");
+        }
     }
 }

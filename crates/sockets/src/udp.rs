@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use bytes::Bytes;
+use hol_base::Time;
 use hol_workloads::Outgoing;
 use socket2::{Protocol, Socket, Type};
 
@@ -56,7 +57,7 @@ impl Transceiver for Datagrams {
         &self.socket
     }
 
-    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
         let mut sent = self.socket.send(&message.payload);
         if sent.as_ref().is_err_and(nobody_is_there) {
             // That was the news of an earlier one; this one has not been sent yet.
@@ -68,7 +69,7 @@ impl Transceiver for Datagrams {
         Ok(sent)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         let length = match (&self.socket).read(buffer) {
             Err(e) if nobody_is_there(&e) => return Ok(()),
             read => read?,
@@ -107,7 +108,7 @@ mod tests {
         let mut heard = Vec::new();
         for message in [b"message1", b"message1", b"message2", b"message1"] {
             network.send_to(message, to).unwrap();
-            datagrams.receive(&mut [0; 100], &mut |one| heard.push(one)).unwrap();
+            datagrams.receive(&mut [0; 100], Time::ZERO, &mut |one| heard.push(one)).unwrap();
         }
         let payload = |heard: Heard| match heard {
             Heard::Message(_, payload) => payload,

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::{io, process};
 
+use hol_base::Time;
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Domain, SockAddr, Socket, Type};
 
@@ -74,12 +75,12 @@ impl Transceiver for Connection {
         peer.map(|_| ()).map_err(|_| Fault::Protocol("connection refused"))
     }
 
-    fn send(&mut self, message: &Outgoing) -> io::Result<Sent> {
-        self.0.send(message)
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
+        self.0.send(message, now)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.0.receive(buffer, take)
+    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.0.receive(buffer, now, take)
     }
 
     /// The kernel counts none.

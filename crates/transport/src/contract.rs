@@ -202,6 +202,13 @@ pub struct Statistics {
     pub duplicates_received: u64,
 }
 
+impl Received {
+    /// A message that belongs to no stream and no order.
+    pub fn alone(payload: Bytes, passage: Passage) -> Self {
+        Self { stream: 0, unordered: true, ppid: 0, payload, passage }
+    }
+}
+
 impl Passage {
     /// The passage of data that one packet carried.
     pub fn new(stamp: Stamp, arrived: Time) -> Self {

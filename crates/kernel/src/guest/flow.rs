@@ -116,6 +116,11 @@ impl Outcome {
         self.runs.flows.iter().map(report).collect()
     }
 
+    /// What decrypts the packets of all.
+    pub(super) fn secrets(&self) -> String {
+        self.runs.flows.iter().map(|run| run.secrets.as_str()).collect()
+    }
+
     /// The records by flow.
     pub(super) fn take_records(&mut self) -> Vec<Vec<Record>> {
         self.runs.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()

@@ -80,7 +80,8 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     };
     facts.warn(left.caution);
     let packets = topology.packets()?.saturating_sub(before.0);
-    let report = Report { facts, flows: outcome.reports(), packets };
+    let secrets = if job.capture { outcome.secrets() } else { String::new() };
+    let report = Report { facts, flows: outcome.reports(), packets, secrets };
     let mut samples = outcome.runs.take_samples();
     samples.extend(waiting);
     samples.sort_by_key(|sample| sample.at);

@@ -2,5 +2,6 @@
 
 mod pipe;
 mod rules;
+mod sealed;
 mod transfer;
 mod tshark;

@@ -1,0 +1,238 @@
+//! An endpoint of the model world: nothing encrypts its packets, which are values, and whoever carries one reads in it which octets
+//! of which stream were sent when.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use hol_base::{Rng, Time};
+use hol_transport::{Input, Output, Passage, PathState, Received, Statistics};
+use hol_wire::quic::{Carried, Datagram, Frame, Secrets, Side, packets};
+use hol_wire::{Address, Packet, Stamp, Transport};
+use quinn_proto as quinn;
+use smallvec::SmallVec;
+
+use crate::arrivals::Arrivals;
+use crate::endpoint::Site;
+use crate::first_sent::FirstSent;
+use crate::sight::{Next, Sight};
+use crate::{Carriage, Config, Endpoint, settings};
+
+/// All is seen.
+#[derive(Debug)]
+pub struct Clear {
+    local: Site,
+    /// With what a capture protects its packets; a server learns from the first packet where they come from.
+    secrets: Option<Secrets>,
+    first_sent: FirstSent,
+    /// By stream from the peer.
+    arrivals: BTreeMap<u64, Arrivals>,
+    /// When the last PTO expired. RFC 9002 section 6.2.
+    last_probe: Option<Time>,
+    packets: VecDeque<Packet>,
+}
+
+impl Endpoint {
+    /// An endpoint that opens the connection when it is told to connect.
+    pub fn connect(
+        config: impl Into<Arc<Config>>,
+        carriage: Carriage,
+        local: (Address, u16),
+        remote: (Address, u16),
+        mut rng: Rng,
+    ) -> Self {
+        let config = config.into();
+        let origin = rng.next_u64().to_be_bytes();
+        let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), None, false, None);
+        let clear =
+            Clear { secrets: Some(Secrets { origin, sender: Side::Client }), ..Clear::new(&config, local) };
+        let settings = settings::client(&config, settings::sessions(&config, origin), origin);
+        Self {
+            remote: Some(remote),
+            settings: Some(settings),
+            ..Self::new(config.clone(), carriage, quinn, config.wakeup, clear)
+        }
+    }
+
+    /// An endpoint that waits for one connection.
+    pub fn listen(
+        config: impl Into<Arc<Config>>,
+        carriage: Carriage,
+        local: (Address, u16),
+        rng: Rng,
+    ) -> Self {
+        let config = config.into();
+        let server = Arc::new(settings::server(&config, settings::sessions(&config, Default::default())));
+        let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), Some(server), false, None);
+        let clear = Clear::new(&config, local);
+        Self::new(config.clone(), carriage, quinn, config.wakeup, clear)
+    }
+
+    fn receive(&mut self, now: Time, source: Address, datagram: Datagram) {
+        let Datagram { source_port, payload, secrets, carried, .. } = datagram;
+        self.sight.secrets.get_or_insert(Secrets { sender: Side::Server, ..secrets });
+        let octets = payload.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
+        if self.take_in(now, (source, source_port), octets) {
+            self.note_arrival(now, &carried);
+        }
+    }
+
+    /// Takes note when user data came. Before the handshake is over quinn-proto takes none.
+    fn note_arrival(&mut self, now: Time, carried: &[Carried]) {
+        let Some((_, connection)) = &mut self.connection else { return };
+        if connection.is_handshaking() || carried.is_empty() {
+            return;
+        }
+        for Carried { stream, start, end, stamp } in carried {
+            let passage = Passage::new(*stamp, now);
+            let Some(id) = stream else {
+                if let Some(payload) = connection.datagrams().recv() {
+                    self.reader.receive(now, Received::alone(payload, passage));
+                }
+                continue;
+            };
+            // A stream that is closed was read to its end.
+            let mut is_closed = |id: u64| {
+                let id = quinn_proto::VarInt::from_u64(id).expect("it was one").into();
+                connection.recv_stream(id).received_reset().is_err()
+            };
+            if !self.sight.arrivals.contains_key(id) && is_closed(*id) {
+                self.statistics.duplicates_received += 1;
+                continue;
+            }
+            let arrivals = self.sight.arrivals.entry(*id).or_default();
+            let is_known = arrivals.arrive(*start, *end, passage);
+            self.statistics.duplicates_received += u64::from(is_known && start < end);
+        }
+    }
+}
+
+impl hol_transport::Endpoint for Endpoint {
+    // Not inlined, for it would take registers from the loop in which the other transports are.
+    #[inline(never)]
+    fn handle(&mut self, now: Time, input: Input) {
+        self.stirred = true;
+        match input {
+            Input::Packet(packet) if packet.corrupted => {}
+            Input::Packet(Packet { source, transport: Transport::Quic(datagram), .. }) => {
+                self.receive(now, source, *datagram);
+            }
+            // It does not migrate.
+            Input::Packet(_) | Input::AddressAdded(_) | Input::AddressRemoved(_) => {}
+            Input::Command(command) => self.command(now, command),
+        }
+    }
+
+    #[inline(never)]
+    fn poll(&mut self, now: Time) -> Output {
+        match self.next(now) {
+            Next::Transmit(packet) => Output::Transmit(packet),
+            Next::Event(event) => Output::Event(event),
+            Next::Wait(until) => Output::Wait(until),
+        }
+    }
+
+    #[inline(never)]
+    fn can_send(&self, _length: usize) -> bool {
+        self.has_room_or_is_to_tell()
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+        self.path(tell);
+    }
+}
+
+impl Clear {
+    fn new(config: &Config, local: Site) -> Self {
+        Self {
+            local,
+            secrets: None,
+            // What was sent so long before the last octet was read: the window moved on for that. RFC 9000 section 4.1.
+            first_sent: FirstSent::new(config.stream_receive_window.0.min(config.send_window.0)),
+            arrivals: BTreeMap::new(),
+            last_probe: None,
+            packets: VecDeque::new(),
+        }
+    }
+
+    /// When the user data in these packets was sent.
+    fn stamp(
+        &mut self,
+        now: Time,
+        payload: &[u8],
+        is_probing: bool,
+        statistics: &mut Statistics,
+    ) -> SmallVec<[Carried; 2]> {
+        let frames = packets(payload).flat_map(|packet| packet.expect("quinn-proto wrote it").frames());
+        let (mut carried, mut asks) = (SmallVec::new(), false);
+        for frame in frames {
+            match frame.expect("quinn-proto wrote it") {
+                Frame::Stream { id, offset: start, length, .. } => {
+                    let end = start + length;
+                    let (first_sent, is_new) = self.first_sent.send(now, id, start, end);
+                    match (is_new, self.last_probe > Some(first_sent)) {
+                        (true, _) => statistics.data_sent += 1,
+                        (false, true) => statistics.timeout_retransmissions += 1,
+                        (false, false) => statistics.fast_retransmissions += 1,
+                    }
+                    let stamp = Stamp { first_sent, sent: now };
+                    carried.push(Carried { stream: Some(id), start, end, stamp });
+                }
+                Frame::Datagram(end) => {
+                    statistics.data_sent += 1;
+                    let stamp = Stamp { first_sent: now, sent: now };
+                    carried.push(Carried { stream: None, start: 0, end, stamp });
+                }
+                Frame::Ping | Frame::ImmediateAck | Frame::Crypto { .. } => asks = true,
+                _ => {}
+            }
+        }
+        if is_probing && asks && self.last_probe < Some(now) {
+            self.last_probe = Some(now);
+            statistics.timeouts += 1;
+        }
+        carried
+    }
+}
+
+impl Sight for Clear {
+    type Packet = Packet;
+
+    fn leave(
+        &mut self,
+        now: Time,
+        remote: Site,
+        payload: &[u8],
+        is_probing: bool,
+        statistics: &mut Statistics,
+    ) {
+        let Some(secrets) = self.secrets else { return };
+        let carried = self.stamp(now, payload, is_probing, statistics);
+        let ((source, source_port), (destination, destination_port)) = (self.local, remote);
+        let payload = Bytes::copy_from_slice(payload);
+        let datagram = Datagram { source_port, destination_port, payload, secrets, carried };
+        statistics.packets_sent += 1;
+        self.packets.push_back(Packet::new(source, destination, datagram));
+    }
+
+    fn next_packet(&mut self) -> Option<Packet> {
+        self.packets.pop_front()
+    }
+
+    fn acknowledged(&mut self, stream: u64) {
+        self.first_sent.forget(stream);
+    }
+
+    fn read(&mut self, _: Time, stream: u64, end: u64) -> Passage {
+        let arrivals = self.arrivals.entry(stream).or_default();
+        arrivals.read(end).expect("what is read has arrived")
+    }
+
+    fn ended(&mut self, stream: u64) {
+        self.arrivals.remove(&stream);
+    }
+}

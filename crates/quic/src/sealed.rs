@@ -1,0 +1,127 @@
+//! An endpoint whose packets TLS protects, for sockets: datagrams go in and come out as octets.
+//!
+//! Nobody sees in them what they carry: that octets were sent, and when they came, is known to quinn-proto alone.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use hol_base::{Duration, Rng, Time};
+use hol_transport::{Command, Message, Passage, Received, Statistics};
+use hol_wire::Address;
+use quinn_proto as quinn;
+
+use crate::endpoint::Site;
+use crate::sight::{Next, Sight};
+use crate::{Carriage, Config, Endpoint, Tls, settings};
+
+/// Nothing is seen.
+#[derive(Debug, Default)]
+pub struct Sealed {
+    datagrams: VecDeque<Bytes>,
+    /// The socket has no room.
+    is_held: bool,
+}
+
+impl Endpoint<Sealed> {
+    /// An endpoint that opens the connection when it is told to connect.
+    pub fn client(
+        config: Arc<Config>,
+        carriage: Carriage,
+        tls: &Tls,
+        remote: (Address, u16),
+        mut rng: Rng,
+    ) -> Self {
+        let origin = rng.next_u64().to_be_bytes();
+        let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), None, false, None);
+        let settings = settings::client(&config, tls.client(), origin);
+        let sealed = Self::new(config, carriage, quinn, Duration::ZERO, Sealed::default());
+        Self { remote: Some(remote), settings: Some(settings), ..sealed }
+    }
+
+    /// An endpoint that waits for one connection.
+    pub fn server(config: Arc<Config>, carriage: Carriage, tls: &Tls, rng: Rng) -> Self {
+        let server = Arc::new(settings::server(&config, tls.server()));
+        let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), Some(server), false, None);
+        Self::new(config, carriage, quinn, Duration::ZERO, Sealed::default())
+    }
+
+    /// A datagram has come.
+    pub fn hear_from(&mut self, now: Time, remote: (Address, u16), octets: &[u8]) {
+        self.stirred = true;
+        if !self.take_in(now, remote, BytesMut::from(octets)) {
+            return;
+        }
+        let passage = Passage { first_sent: now, sent: now, arrived: now };
+        let Some((_, connection)) = &mut self.connection else { return };
+        while let Some(payload) = connection.datagrams().recv() {
+            self.reader.receive(now, Received::alone(payload, passage));
+        }
+    }
+
+    /// The application wants something.
+    pub fn tell(&mut self, now: Time, command: Command) {
+        self.stirred = true;
+        self.command(now, command);
+    }
+
+    /// Sends a message, if there is room for it; if not, it says so when there is.
+    pub fn offer(&mut self, now: Time, message: Message) -> bool {
+        let has_room = self.has_room_or_is_to_tell();
+        if has_room {
+            self.tell(now, Command::Send(message));
+        }
+        has_room
+    }
+
+    /// From now on it sends nothing, or does again, as the socket has room. What is held back is sent with the next [`poll`](Self::poll).
+    pub fn hold(&mut self, holds: bool) {
+        self.stirred |= self.sight.is_held && !holds;
+        self.sight.is_held = holds;
+    }
+
+    /// The next thing to do. After `Wait` there is nothing more until an input or the named time.
+    pub fn poll(&mut self, now: Time) -> Next<Bytes> {
+        self.next(now)
+    }
+
+    /// What has been counted so far.
+    pub fn counts(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// Packets that were taken for lost: what they carried was sent again. RFC 9002 section 6.1.
+    pub fn packets_lost(&self) -> u64 {
+        self.connection.as_ref().map_or(0, |(_, connection)| connection.stats().path.lost_packets)
+    }
+
+    /// It has nothing more to say, not even again to a peer who has not heard that it is over. RFC 9000 section 10.2.
+    pub fn is_drained(&self) -> bool {
+        self.connection.as_ref().is_none_or(|(_, connection)| connection.is_drained())
+    }
+}
+
+impl Sight for Sealed {
+    type Packet = Bytes;
+
+    fn leave(&mut self, _: Time, _: Site, payload: &[u8], _: bool, statistics: &mut Statistics) {
+        statistics.packets_sent += 1;
+        self.datagrams.push_back(Bytes::copy_from_slice(payload));
+    }
+
+    fn has_room(&self) -> bool {
+        !self.is_held
+    }
+
+    fn next_packet(&mut self) -> Option<Bytes> {
+        self.datagrams.pop_front()
+    }
+
+    fn acknowledged(&mut self, _: u64) {}
+
+    fn read(&mut self, now: Time, _: u64, _: u64) -> Passage {
+        Passage { first_sent: now, sent: now, arrived: now }
+    }
+
+    fn ended(&mut self, _: u64) {}
+}

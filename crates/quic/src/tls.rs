@@ -1,0 +1,145 @@
+//! TLS 1.3 by rustls, as RFC 9001 has it: a server with a certificate of its own, and clients that trust no other.
+//!
+//! The certificate is as long as it takes for the server's flight to have the length that was asked for. It is valid whenever
+//! it may be, for the clock of a guest stands where it was put. One cipher suite, the one whose limits the model's packets
+//! keep, no session tickets, no 0-RTT: a handshake is what it is in the model, with cryptography in it.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hol_base::ByteCount;
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::crypto::{ClientConfig, ServerConfig};
+use rcgen::{Certificate, CertificateParams, CustomExtension, KeyPair, PKCS_ED25519, SerialNumber};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::{CipherSuite, RootCertStore, version};
+
+use crate::Config;
+
+/// Whose certificate it is.
+pub(crate) const SERVER: &str = "headofline";
+
+/// What both ends of a flow's connections need.
+#[derive(Clone)]
+pub struct Tls {
+    client: Arc<QuicClientConfig>,
+    server: Arc<QuicServerConfig>,
+}
+
+/// The secrets of connections: draft-ietf-tls-keylogfile, one a line.
+#[derive(Debug, Clone, Default)]
+pub struct KeyLog(Arc<Mutex<String>>);
+
+impl Tls {
+    /// The shortest flight that a server can have here, with its transport parameters, a certificate without filling, the
+    /// signature and Finished.
+    pub const LEAST_FLIGHT: ByteCount = ByteCount(600);
+
+    /// A server's certificate, and clients that trust it and tell `log` their secrets. Key and signatures take their chance from
+    /// the operating system.
+    ///
+    /// # Panics
+    /// If the operating system has no randomness.
+    pub fn new(config: &Config, log: KeyLog) -> Self {
+        let key = KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness");
+        let certificate = certificate(&key, config.handshake_flight);
+        let provider = Arc::new(provider());
+        let mut trusted = RootCertStore::empty();
+        trusted.add(certificate.der().clone()).expect("it is a certificate");
+        let mut client = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&version::TLS13])
+            .expect("ring has TLS 1.3")
+            .with_root_certificates(trusted)
+            .with_no_client_auth();
+        client.key_log = Arc::new(log);
+        let chain = vec![certificate.der().clone()];
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+        let mut server = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&version::TLS13])
+            .expect("ring has TLS 1.3")
+            .with_no_client_auth()
+            .with_single_cert(chain, key.into())
+            .expect("the key is that of the certificate");
+        server.send_tls13_tickets = 0;
+        let client = QuicClientConfig::try_from(client).expect("it has the suite of Initial packets");
+        let server = QuicServerConfig::try_from(server).expect("it has the suite of Initial packets");
+        Self { client: Arc::new(client), server: Arc::new(server) }
+    }
+
+    pub(crate) fn client(&self) -> Arc<dyn ClientConfig> {
+        self.client.clone()
+    }
+
+    pub(crate) fn server(&self) -> Arc<dyn ServerConfig> {
+        self.server.clone()
+    }
+}
+
+fn provider() -> CryptoProvider {
+    let mut provider = ring::default_provider();
+    provider.cipher_suites.retain(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256);
+    provider
+}
+
+/// One of `key` with which the server's flight has about this length: transport parameters have some octets by chance.
+fn certificate(key: &KeyPair, flight: ByteCount) -> Certificate {
+    /// EncryptedExtensions with transport parameters, what is around a certificate in its message, CertificateVerify with
+    /// Ed25519, and Finished. RFC 8446 sections 4.3.1 and 4.4.
+    const BESIDE: usize = 110 + 13 + 72 + 36;
+    let bare = signed(key, 0);
+    let length = (flight.0 as usize).saturating_sub(BESIDE);
+    let mut filling = length.saturating_sub(bare.der().len());
+    if filling == 0 {
+        return bare;
+    }
+    let surplus = signed(key, filling).der().len().saturating_sub(length);
+    filling = filling.saturating_sub(surplus).max(1);
+    signed(key, filling)
+}
+
+/// A certificate that its own key has signed, with so much filling in an extension. RFC 5280 section 4.2: nobody has to know it.
+fn signed(key: &KeyPair, filling: usize) -> Certificate {
+    /// Below the arc of documents' examples: RFC 5612.
+    const FILLING: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
+    let mut parameters = CertificateParams::new([SERVER.to_owned()]).expect("it is a name");
+    parameters.serial_number = Some(SerialNumber::from(1));
+    if filling > 0 {
+        let filling = CustomExtension::from_oid_content(&FILLING, vec![0; filling]);
+        parameters.custom_extensions.push(filling);
+    }
+    parameters.self_signed(key).expect("the key signs")
+}
+
+impl KeyLog {
+    /// The lines so far.
+    pub fn lines(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl rustls::KeyLog for KeyLog {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let hexadecimal =
+            |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
+        writeln!(lines, "{label} {} {}", hexadecimal(client_random), hexadecimal(secret))
+            .expect("a string takes all");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_as_long_as_the_flight_that_was_asked_for() {
+        let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        let length = |flight| certificate(&key, ByteCount(flight)).der().len();
+        assert!(length(600) < 400, "{}", length(600));
+        for flight in [900, 2500, 4000, 12_000] {
+            let about = length(flight) as u64 + 231;
+            assert!(about.abs_diff(flight) <= 2, "{about} for {flight}");
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! QUIC: quinn's with TLS, over UDP sockets that are connected to each other.
+//!
+//! Each end of a connection has a socket of its own. A datagram is a call: none are sent or received several at a time (GSO, GRO), and
+//! none are marked for ECN. Nothing is fragmented. What ICMP says is left alone: RFC 9000 section 14.2.1.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hol_base::{ByteCount, Seed, Time};
+use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Tls};
+use hol_system as system;
+use hol_transport::{Command, Event, Framer, Message, Passage, Received, Reliability};
+use hol_wire::Address;
+use hol_workloads::{LengthOf, Outgoing};
+use socket2::{Protocol, Socket, Type};
+
+use crate::End;
+use crate::assignment::{Counts, Site, SocketsError};
+use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused};
+
+/// Opens QUIC connections.
+pub(crate) struct Quic {
+    config: Arc<Config>,
+    carriage: Carriage,
+    length_of: LengthOf,
+    tls: Tls,
+    log: KeyLog,
+    seed: Seed,
+    /// Endpoints so far, for the names of their seeds.
+    endpoints: Cell<u64>,
+}
+
+impl Quic {
+    const FAMILY: Family =
+        Family { name: "UDP", kind: Type::DGRAM, protocol: Protocol::UDP, cure: "use a kernel with IPv4" };
+
+    pub(crate) fn new(config: &Config, carriage: Carriage, length_of: LengthOf, seed: Seed) -> Self {
+        let log = KeyLog::default();
+        Self {
+            tls: Tls::new(config, log.clone()),
+            config: Arc::new(config.clone()),
+            carriage,
+            length_of,
+            log,
+            seed: seed.derive("quic"),
+            endpoints: Cell::new(0),
+        }
+    }
+
+    /// A socket that sends no fragments, not even where the path is known to be too narrow: what is too long is lost, as quinn's
+    /// own probes have it.
+    fn socket(site: &Site) -> Result<Socket, SocketsError> {
+        let socket = Self::FAMILY.socket(site)?;
+        system::set_option(
+            &socket,
+            libc::IPPROTO_IP,
+            libc::IP_MTU_DISCOVER,
+            &libc::IP_PMTUDISC_PROBE.to_ne_bytes(),
+        )
+        .map_err(refused("set IP_MTU_DISCOVER"))?;
+        Ok(socket)
+    }
+
+    /// The end of a connection to `peer`.
+    fn connection(&self, end: End, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+        let number = self.endpoints.replace(self.endpoints.get() + 1);
+        let rng = self.seed.derive(&format!("endpoint/{number}")).rng();
+        let peer = (Address::from(peer.addresses[0]), peer.port);
+        let config = within(&self.config, mtu(&socket));
+        let endpoint = match end {
+            End::Client => Endpoint::client(config, self.carriage, &self.tls, peer, rng),
+            End::Server => Endpoint::server(config, self.carriage, &self.tls, rng),
+        };
+        let framing = (self.carriage == Carriage::Streams).then(|| (self.length_of, Vec::new()));
+        Box::new(Connection {
+            socket,
+            peer,
+            endpoint,
+            begins: end == End::Client,
+            framing,
+            due: Time::MAX,
+            events: VecDeque::new(),
+            unsent: VecDeque::new(),
+        })
+    }
+}
+
+/// The configuration, with datagrams that fit into the MTU of the path's first link, if the kernel knows it.
+fn within(config: &Arc<Config>, mtu: Option<u32>) -> Arc<Config> {
+    const HEADERS: u64 = 20 + 8;
+    let Some(mtu) = mtu else { return Arc::clone(config) };
+    let largest = u64::from(mtu).saturating_sub(HEADERS).max(Config::LEAST_MTU);
+    let [mtu, mtu_discovery] = [config.mtu, config.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
+    Arc::new(Config { mtu, mtu_discovery, ..Config::clone(config) })
+}
+
+/// What a connected socket says of its path. ip(7), IP_MTU.
+fn mtu(socket: &Socket) -> Option<u32> {
+    let mut mtu = [0; 4];
+    system::option(socket, libc::IPPROTO_IP, libc::IP_MTU, &mut mtu).ok()?;
+    Some(u32::from_ne_bytes(mtu))
+}
+
+impl Opener for Quic {
+    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+        Self::socket(server)
+    }
+
+    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+        let socket = Self::socket(client)?;
+        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
+        Ok(socket)
+    }
+
+    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+        self.connection(End::Client, socket, peer)
+    }
+
+    fn answerer(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+        self.connection(End::Server, socket, peer)
+    }
+
+    fn accepts(&self) -> bool {
+        false
+    }
+
+    fn has_timers(&self) -> bool {
+        true
+    }
+
+    fn secrets(&self) -> String {
+        self.log.lines()
+    }
+}
+
+/// One end of a connection.
+struct Connection {
+    socket: Socket,
+    peer: (Address, u16),
+    endpoint: Endpoint<Sealed>,
+    /// It is a client's, and has not begun.
+    begins: bool,
+    /// Of streams that carry octets: a framer for each.
+    framing: Option<(LengthOf, Vec<Framer>)>,
+    /// When quinn wants to act.
+    due: Time,
+    /// What it told, and nobody has heard.
+    events: VecDeque<Event>,
+    /// Datagrams that the socket has no room for.
+    unsent: VecDeque<Bytes>,
+}
+
+impl Connection {
+    /// Does what the endpoint wants, until it waits.
+    fn drive(&mut self, now: Time) -> io::Result<()> {
+        self.flush()?;
+        loop {
+            match self.endpoint.poll(now) {
+                Next::Transmit(datagram) => self.unsent.push_back(datagram),
+                Next::Event(event) => self.events.push_back(event),
+                Next::Wait(until) => {
+                    self.due = until.unwrap_or(Time::MAX);
+                    return self.flush();
+                }
+            }
+        }
+    }
+
+    /// Sends what there is room for.
+    fn flush(&mut self) -> io::Result<()> {
+        while let Some(datagram) = self.unsent.front() {
+            let mut sent = self.socket.send(datagram);
+            if sent.as_ref().is_err_and(is_of_the_path) {
+                // That was the news of an earlier one; this one has not been sent yet.
+                sent = self.socket.send(datagram);
+            }
+            match sent {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.endpoint.hold(true);
+                    return Ok(());
+                }
+                Err(error) if !is_of_the_path(&error) => return Err(error),
+                _ => drop(self.unsent.pop_front()),
+            }
+        }
+        self.endpoint.hold(false);
+        Ok(())
+    }
+
+    /// Tells what there is to tell.
+    fn tell(&mut self, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        while let Some(event) = self.events.pop_front() {
+            match event {
+                // Of a connection that nobody knows to be open nobody hears more.
+                Event::Connected => {
+                    take(Heard::Up(0));
+                    return Ok(());
+                }
+                Event::Received(received) => self.deliver(received, take)?,
+                Event::Writable => take(Heard::Room),
+                Event::PeerClosed => take(Heard::PeerClosed),
+                Event::Closed => take(Heard::Closed),
+                Event::Failed { reason } => return Err(Fault::Protocol(reason)),
+                // Nobody hears of what is given up, in any protocol of this world.
+                Event::Abandoned { .. } | Event::Path { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, received: Received, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        let Received { stream, payload, .. } = received;
+        let Some((length_of, framers)) = &mut self.framing else {
+            take(Heard::Message(stream, payload));
+            return Ok(());
+        };
+        let place = usize::from(stream);
+        if place >= framers.len() {
+            framers.resize_with(place + 1, || Framer::new(*length_of));
+        }
+        let framer = &mut framers[place];
+        framer.push(payload, Passage::default());
+        take(Heard::Part);
+        while let Some(framed) = framer.next()? {
+            take(Heard::Message(stream, framed.payload));
+        }
+        Ok(())
+    }
+}
+
+impl Transceiver for Connection {
+    fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    fn is_open_when_writable(&self) -> bool {
+        false
+    }
+
+    fn error(&self) -> io::Result<Option<io::Error>> {
+        Ok(None)
+    }
+
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
+        let reliability = Reliability::Full;
+        let Outgoing { stream, payload, .. } = message;
+        let message = Message {
+            stream: *stream,
+            unordered: self.framing.is_none(),
+            reliability,
+            ppid: 0,
+            payload: payload.clone(),
+        };
+        if !self.endpoint.offer(now, message) {
+            return Ok(Sent::WouldBlock);
+        }
+        self.drive(now)?;
+        Ok(Sent::Whole)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        match (&self.socket).read(buffer) {
+            Err(error) if is_of_the_path(&error) => return Ok(()),
+            read => self.endpoint.hear_from(now, self.peer, &buffer[..read?]),
+        }
+        self.drive(now)?;
+        self.tell(take)
+    }
+
+    fn shutdown(&mut self, now: Time) -> io::Result<()> {
+        self.endpoint.tell(now, Command::Close);
+        self.drive(now)
+    }
+
+    fn due(&self) -> Time {
+        if self.begins || !self.events.is_empty() { Time::ZERO } else { self.due }
+    }
+
+    fn act(&mut self, now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        if std::mem::take(&mut self.begins) {
+            self.endpoint.tell(now, Command::Connect);
+        }
+        self.drive(now)?;
+        self.tell(take)
+    }
+
+    fn waits_for_room(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    fn set_reading(&mut self, reads: bool, now: Time) -> bool {
+        self.endpoint.tell(now, Command::Read(reads));
+        // What follows is said when it is asked what it wants to do.
+        self.due = Time::ZERO;
+        true
+    }
+
+    fn speaks_for_itself(&self) -> bool {
+        true
+    }
+
+    fn lingers(&self) -> bool {
+        !self.endpoint.is_drained()
+    }
+
+    fn counts(&self) -> Counts {
+        let statistics = self.endpoint.counts();
+        Counts {
+            packets_sent: statistics.packets_sent,
+            packets_received: statistics.packets_received,
+            retransmissions: self.endpoint.packets_lost(),
+        }
+    }
+}
+
+/// Something on the way, or the interface, did not take a datagram: it is lost, as others are that nobody tells of.
+fn is_of_the_path(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            libc::ECONNREFUSED
+                | libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+                | libc::ENETDOWN
+                | libc::EMSGSIZE
+                | libc::EPERM
+                | libc::ENOBUFS
+        )
+    )
+}
