@@ -96,8 +96,8 @@ impl Ends {
     }
 
     fn received(&self, side: usize) -> Vec<&Received> {
-        let data = |event| if let Event::Received(data) = event { Some(data) } else { None };
-        self.told[side].iter().filter_map(data).collect()
+        let told = self.told[side].iter();
+        told.filter_map(|event| if let Event::Received(data) = event { Some(data) } else { None }).collect()
     }
 }
 
