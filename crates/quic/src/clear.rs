@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use hol_base::{Rng, Time};
 use hol_transport::{Input, Output, Passage, PathState, Received, Statistics};
 use hol_wire::quic::{Carried, Datagram, Frame, Secrets, Side, packets};
-use hol_wire::{Address, Packet, Stamp, Transport};
+use hol_wire::{Address, Ecn, Packet, Stamp, Transport};
 use quinn_proto as quinn;
 use smallvec::SmallVec;
 
@@ -22,6 +22,8 @@ use crate::{Carriage, Config, Endpoint, settings};
 #[derive(Debug)]
 pub struct Clear {
     local: Site,
+    /// Whether marks are seen, and told of.
+    ecn: bool,
     /// With what a capture protects its packets; a server learns from the first packet where they come from.
     secrets: Option<Secrets>,
     first_sent: FirstSent,
@@ -68,11 +70,12 @@ impl Endpoint {
         Self::new(config.clone(), carriage, quinn, config.wakeup, clear)
     }
 
-    fn receive(&mut self, now: Time, source: Address, datagram: Datagram) {
+    fn receive(&mut self, now: Time, source: Address, ecn: Ecn, datagram: Datagram) {
         let Datagram { source_port, payload, secrets, carried, .. } = datagram;
         self.sight.secrets.get_or_insert(Secrets { sender: Side::Server, ..secrets });
         let octets = payload.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
-        if self.take_in(now, (source, source_port), octets) {
+        let ecn = if self.sight.ecn { ecn } else { Ecn::NotCapable };
+        if self.take_in(now, (source, source_port), ecn, octets) {
             self.note_arrival(now, &carried);
         }
     }
@@ -114,8 +117,8 @@ impl hol_transport::Endpoint for Endpoint {
         self.stirred = true;
         match input {
             Input::Packet(packet) if packet.corrupted => {}
-            Input::Packet(Packet { source, transport: Transport::Quic(datagram), .. }) => {
-                self.receive(now, source, *datagram);
+            Input::Packet(Packet { source, ecn, transport: Transport::Quic(datagram), .. }) => {
+                self.receive(now, source, ecn, *datagram);
             }
             // It does not migrate.
             Input::Packet(_) | Input::AddressAdded(_) | Input::AddressRemoved(_) => {}
@@ -150,6 +153,7 @@ impl Clear {
     fn new(config: &Config, local: Site) -> Self {
         Self {
             local,
+            ecn: config.ecn,
             secrets: None,
             // What was sent so long before the last octet was read: the window moved on for that. RFC 9000 section 4.1.
             first_sent: FirstSent::new(config.stream_receive_window.0.min(config.send_window.0)),
@@ -206,7 +210,7 @@ impl Sight for Clear {
         &mut self,
         now: Time,
         remote: Site,
-        payload: &[u8],
+        (payload, ecn): (&[u8], Ecn),
         is_probing: bool,
         statistics: &mut Statistics,
     ) {
@@ -216,7 +220,8 @@ impl Sight for Clear {
         let payload = Bytes::copy_from_slice(payload);
         let datagram = Datagram { source_port, destination_port, payload, secrets, carried };
         statistics.packets_sent += 1;
-        self.packets.push_back(Packet::new(source, destination, datagram));
+        let ecn = if self.ecn { ecn } else { Ecn::NotCapable };
+        self.packets.push_back(Packet { ecn, ..Packet::new(source, destination, datagram) });
     }
 
     fn next_packet(&mut self) -> Option<Packet> {

@@ -46,6 +46,8 @@ pub struct Config {
     pub handshake_flight: ByteCount,
     /// After so long without a packet the connection fails; zero: never. RFC 9000 section 10.1.
     pub idle_timeout: Duration,
+    /// Packets may be marked instead of dropped. RFC 9000 section 13.4.
+    pub ecn: bool,
     /// After so long without a packet a PING is sent; zero: none. RFC 9000 section 10.1.2.
     pub keep_alive: Duration,
     /// From the arrival of data until the application has read it.

@@ -8,7 +8,7 @@
 //! at the receiver. Over sockets TLS does (`sealed`, `tls`), and datagrams go in and out as octets.
 //!
 //! Each direction of a stream of the contract is a unidirectional stream, and the first of all is the control stream, whose end
-//! says that no more is sent. Left out: 0-RTT, migration, Retry, ECN, and BBR, which quinn-proto seeds from the operating system.
+//! says that no more is sent. Left out: 0-RTT, migration, Retry, and BBR, which quinn-proto seeds from the operating system.
 //! Pacing is quinn-proto's and cannot be switched off.
 
 mod arrivals;
@@ -18,6 +18,7 @@ mod close;
 mod config;
 mod connect;
 mod connection_ids;
+mod ecn;
 mod endpoint;
 mod first_sent;
 mod in_flight;

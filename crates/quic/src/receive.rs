@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use bytes::{Bytes, BytesMut};
 use hol_base::Time;
 use hol_transport::{Passage, Received};
+use hol_wire::Ecn;
 use quinn_proto::{DatagramEvent, Dir, ReadError, StreamId};
 
 use crate::connect::socket_address;
 use crate::endpoint::Site;
 use crate::sight::Sight;
-use crate::{Carriage, Endpoint, clock};
+use crate::{Carriage, Endpoint, clock, ecn};
 
 /// Streams from the peer.
 #[derive(Debug)]
@@ -42,12 +43,12 @@ const CONTROL: u64 = 0;
 
 impl<S: Sight> Endpoint<S> {
     /// Gives a datagram to quinn-proto; whether it is of the connection.
-    pub(crate) fn take_in(&mut self, now: Time, source: Site, octets: BytesMut) -> bool {
+    pub(crate) fn take_in(&mut self, now: Time, source: Site, ecn: Ecn, octets: BytesMut) -> bool {
         let remote = *self.remote.get_or_insert(source);
         self.statistics.packets_received += 1;
         self.buffer.clear();
-        let at = clock::instant(now);
-        match self.quinn.handle(at, socket_address(remote), None, None, octets, &mut self.buffer) {
+        let (at, ecn) = (clock::instant(now), ecn::heard(ecn));
+        match self.quinn.handle(at, socket_address(remote), None, ecn, octets, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use hol_base::{Duration, Rng, Time};
 use hol_transport::{Command, Message, Passage, Received, Statistics};
-use hol_wire::Address;
+use hol_wire::{Address, Ecn};
 use quinn_proto as quinn;
 
 use crate::endpoint::Site;
@@ -49,7 +49,7 @@ impl Endpoint<Sealed> {
     /// A datagram has come.
     pub fn hear_from(&mut self, now: Time, remote: (Address, u16), octets: &[u8]) {
         self.stirred = true;
-        if !self.take_in(now, remote, BytesMut::from(octets)) {
+        if !self.take_in(now, remote, Ecn::NotCapable, BytesMut::from(octets)) {
             return;
         }
         let passage = Passage { first_sent: now, sent: now, arrived: now };
@@ -104,7 +104,8 @@ impl Endpoint<Sealed> {
 impl Sight for Sealed {
     type Packet = Bytes;
 
-    fn leave(&mut self, _: Time, _: Site, payload: &[u8], _: bool, statistics: &mut Statistics) {
+    // No socket here sets the bits, so that quinn-proto soon stops.
+    fn leave(&mut self, _: Time, _: Site, (payload, _): (&[u8], Ecn), _: bool, statistics: &mut Statistics) {
         statistics.packets_sent += 1;
         self.datagrams.push_back(Bytes::copy_from_slice(payload));
     }

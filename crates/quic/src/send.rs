@@ -98,7 +98,7 @@ impl<S: Sight> Endpoint<S> {
             let Some(transmit) = connection.poll_transmit(clock::instant(now), 1, &mut self.buffer) else {
                 return;
             };
-            let payload = &self.buffer[..transmit.size];
+            let payload = (&self.buffer[..transmit.size], crate::ecn::said(transmit.ecn));
             if let Some(remote) = self.remote {
                 self.sight.leave(now, remote, payload, is_probing, &mut self.statistics);
             }

@@ -2,6 +2,7 @@
 
 use hol_base::Time;
 use hol_transport::{Event, Passage, Statistics};
+use hol_wire::Ecn;
 
 use crate::endpoint::Site;
 
@@ -10,12 +11,12 @@ pub trait Sight {
     /// A packet on its way out.
     type Packet;
 
-    /// quinn-proto has written a datagram for the peer; `is_probing`: nothing was found lost, and yet it may have a probe.
+    /// quinn-proto has written a datagram for the peer, which may be marked or not; `is_probing`: nothing was found lost, and yet it may have a probe.
     fn leave(
         &mut self,
         now: Time,
         remote: Site,
-        payload: &[u8],
+        datagram: (&[u8], Ecn),
         is_probing: bool,
         statistics: &mut Statistics,
     );
