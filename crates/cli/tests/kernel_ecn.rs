@@ -25,8 +25,8 @@ fn bulk(transport: &str, rate: &str, discipline: &str) -> [(usize, f64); 2] {
             lines.collect::<Vec<_>>()
         };
         let marked = passes("server:1", "received").into_iter().filter(|line| line.ends_with("(CE)"));
-        let data = passes("server:1", "received").into_iter().filter(|line| line.contains("length 14"));
-        let last = data.last();
+        let mut data = passes("server:1", "received").into_iter().filter(|line| line.contains("length 14"));
+        let last = data.next_back();
         let end = last.and_then(|line| line.split_whitespace().next()?.trim_end_matches('s').parse().ok());
         (marked.count(), end.expect("data arrive"))
     })

@@ -96,7 +96,7 @@ impl InverseRoot {
     }
 
     fn of(self, interval: Duration) -> Duration {
-        Duration::from_nanos((interval.as_nanos() as u128 * u128::from(self.0) >> 16) as u64)
+        Duration::from_nanos(((u128::from(interval.as_nanos()) * u128::from(self.0)) >> 16) as u64)
     }
 }
 
