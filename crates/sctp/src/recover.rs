@@ -20,7 +20,9 @@ impl Endpoint {
             return self.abort(violation, "the peer acknowledged what was not sent");
         }
         self.give_up_expired(now);
-        self.paths.list.iter_mut().for_each(|path| path.newest_acked = None);
+        if self.config.cmt {
+            self.paths.list.iter_mut().for_each(|path| path.newest_acked = None);
+        }
         let advanced = sack.cumulative_tsn != self.flight.cumulative();
         self.acknowledge_through(now, sack.cumulative_tsn);
         let newest = self.acknowledge_gaps(now, sack);
@@ -123,7 +125,9 @@ impl Endpoint {
     pub(crate) fn settle_paths(&mut self, now: Time, from: usize) {
         let cumulative = self.flight.cumulative();
         for path in &mut self.paths.list {
-            path.fast_recovery = path.fast_recovery.filter(|exit| exit.after(cumulative));
+            if path.fast_recovery.is_some_and(|exit| exit.at_or_before(cumulative)) {
+                path.fast_recovery = None;
+            }
         }
         for index in 0..self.paths.list.len() {
             let recovering = self.fast_recovery(index).is_some();
