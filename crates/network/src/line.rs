@@ -108,12 +108,7 @@ impl Line {
             corruption: chance(settings.corrupt, "corrupt"),
             reordering: chance(settings.reorder, "reorder"),
             reorder_by: settings.reorder_by,
-            propagation: Propagation::new(
-                settings.delay,
-                settings.jitter,
-                settings.jitter_correlation,
-                seed.derive("jitter"),
-            ),
+            propagation: Propagation::new(settings, seed.derive("jitter")),
             in_flight: VecDeque::new(),
             police: Police::new(settings.police),
         }
