@@ -261,7 +261,7 @@ class Mix(TypedDict, closed=True):
     """
 
 
-class Own1(TypedDict, closed=True):
+class OwnDistribution1(TypedDict, closed=True):
     """
     A file beside the experiment, as tc-netem(8) has them.
     """
@@ -269,7 +269,7 @@ class Own1(TypedDict, closed=True):
     file: str
 
 
-class Own2(TypedDict, closed=True):
+class OwnDistribution2(TypedDict, closed=True):
     """
     Quantiles, in parts of 8192 of `jitter`.
     """
@@ -277,7 +277,7 @@ class Own2(TypedDict, closed=True):
     table: list[int]
 
 
-Own: TypeAlias = Own1 | Own2
+OwnDistribution: TypeAlias = OwnDistribution1 | OwnDistribution2
 
 
 Packing: TypeAlias = Literal['mpa', 'adu']
@@ -748,7 +748,9 @@ class Discipline1(TypedDict, closed=True):
 Discipline: TypeAlias = Literal['droptail', 'red', 'codel', 'fq_codel'] | Discipline1
 
 
-Distribution: TypeAlias = Literal['uniform', 'normal', 'pareto', 'paretonormal'] | Own
+Distribution: TypeAlias = (
+    Literal['uniform', 'normal', 'pareto', 'paretonormal'] | OwnDistribution
+)
 
 
 class GilbertElliott(TypedDict, closed=True):
@@ -893,7 +895,7 @@ class EventSpec(TypedDict, closed=True):
     """
     rate: NotRequired[BitRate]
     """
-    The new bit rate, from the next packet on.
+    The new bit rate, from the next bit on.
     """
 
 

@@ -149,7 +149,7 @@ fn pareto(share: f64) -> f64 {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
-enum Own {
+enum OwnDistribution {
     /// A file beside the experiment, as tc-netem(8) has them.
     File(String),
     /// Quantiles, in parts of 8192 of `jitter`.
@@ -162,7 +162,7 @@ impl JsonSchema for Distribution {
     }
 
     fn json_schema(of: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "enum": WORDS }, of.subschema_for::<Own>()] })
+        json_schema!({ "anyOf": [{ "enum": WORDS }, of.subschema_for::<OwnDistribution>()] })
     }
 }
 
@@ -201,9 +201,9 @@ impl<'de> Deserialize<'de> for Distribution {
                 })
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Distribution, A::Error> {
-                Own::deserialize(MapAccessDeserializer::new(map)).map(|own| match own {
-                    Own::File(name) => Distribution::File(name),
-                    Own::Table(numbers) => Distribution::Table(numbers.into()),
+                OwnDistribution::deserialize(MapAccessDeserializer::new(map)).map(|own| match own {
+                    OwnDistribution::File(name) => Distribution::File(name),
+                    OwnDistribution::Table(numbers) => Distribution::Table(numbers.into()),
                 })
             }
         }

@@ -62,6 +62,13 @@ impl Propagation {
         }
     }
 
+    /// The packet that was to arrive at a time will arrive at another one.
+    pub(crate) fn moved(&mut self, from: Time, to: Time) {
+        if self.latest == from {
+            self.latest = to;
+        }
+    }
+
     /// Another delay from the next packet on.
     pub(crate) fn change(&mut self, delay: Duration) {
         self.delay = delay;

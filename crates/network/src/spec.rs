@@ -259,7 +259,7 @@ pub struct EventSpec {
     /// True: nothing passes any more, and what is under way is lost. False: the link works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
-    /// The new bit rate, from the next packet on.
+    /// The new bit rate, from the next bit on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
     /// The new loss, from the next packet on.
