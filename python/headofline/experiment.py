@@ -269,6 +269,25 @@ class Mix(TypedDict, closed=True):
     """
 
 
+class OwnDistribution1(TypedDict, closed=True):
+    """
+    A file beside the experiment, as tc-netem(8) has them.
+    """
+
+    file: str
+
+
+class OwnDistribution2(TypedDict, closed=True):
+    """
+    Quantiles, in parts of 8192 of `jitter`.
+    """
+
+    table: list[int]
+
+
+OwnDistribution: TypeAlias = OwnDistribution1 | OwnDistribution2
+
+
 Packing: TypeAlias = Literal['mpa', 'adu']
 """
 What a packet carries: one, or a part of one that is too long.
@@ -749,6 +768,11 @@ class Discipline1(TypedDict, closed=True):
 Discipline: TypeAlias = Literal['droptail', 'red', 'codel', 'fq_codel'] | Discipline1
 
 
+Distribution: TypeAlias = (
+    Literal['uniform', 'normal', 'pareto', 'paretonormal'] | OwnDistribution
+)
+
+
 class GilbertElliott(TypedDict, closed=True):
     """
     A line that is now good, now bad, with a loss probability for each state (Gilbert 1960, Elliott 1963).
@@ -891,7 +915,7 @@ class EventSpec(TypedDict, closed=True):
     """
     rate: NotRequired[BitRate]
     """
-    The new bit rate, from the next packet on.
+    The new bit rate, from the next bit on.
     """
 
 
@@ -928,13 +952,18 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
-    none.
+    The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
+    in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
-    world alone. Default 0 %.
+    How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
+    variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    """
+    jitter_distribution: NotRequired[Distribution]
+    """
+    How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
+    has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
@@ -1008,13 +1037,18 @@ class Overrides(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
-    none.
+    The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
+    in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
-    world alone. Default 0 %.
+    How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
+    variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    """
+    jitter_distribution: NotRequired[Distribution]
+    """
+    How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
+    has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
@@ -1084,13 +1118,18 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
-    none.
+    The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
+    in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
-    world alone. Default 0 %.
+    How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
+    variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    """
+    jitter_distribution: NotRequired[Distribution]
+    """
+    How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
+    has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
@@ -1144,6 +1183,7 @@ LinkSpec = TypedDict(
         'from': str,
         'jitter': NotRequired[Duration],
         'jitter_correlation': NotRequired[Ratio],
+        'jitter_distribution': NotRequired[Distribution],
         'loss': NotRequired[LossSpec],
         'mtu': NotRequired[ByteCount],
         'name': NotRequired[str],
@@ -1201,13 +1241,18 @@ class NetworkSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
-    none.
+    The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
+    in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
-    world alone. Default 0 %.
+    How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
+    variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    """
+    jitter_distribution: NotRequired[Distribution]
+    """
+    How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
+    has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
     """
     lans: NotRequired[list[LanSpec]]
     """

@@ -48,7 +48,7 @@ const TOP: [Note; 11] = [
 ];
 
 /// Those of `[network]`.
-const NETWORK: [Note; 10] = [
+const NETWORK: [Note; 11] = [
     (
         "rate",
         "Of the link in each direction; [network.up] and [network.down] would say it for one.",
@@ -56,6 +56,11 @@ const NETWORK: [Note; 10] = [
     ),
     ("delay", "One way.", "\"10ms\""),
     ("jitter", "The delay varies by up to this much.", "\"0s\""),
+    (
+        "jitter_distribution",
+        "How it varies: \"normal\", \"pareto\" or \"paretonormal\"; needs jitter.",
+        "\"uniform\"",
+    ),
     ("jitter_correlation", "How much of it is the packet's before; needs jitter.", "\"0%\""),
     (
         "loss",

@@ -45,6 +45,30 @@ fn opportunities_of_mahimahi_are_swept_as_any_other_key() {
     assert!((mean - 20.0 - 1066.0 * 8.0 / 3028.0).abs() < 0.15, "{mean}");
 }
 
+/// Half of the packets take 10 ms more, as the file says, and the result has its numbers and not its name.
+#[test]
+fn a_distribution_is_read_from_a_file_beside_the_experiment() {
+    let dir = tempfile::tempdir().unwrap();
+    let rest = "delay = '20ms'\njitter = '10ms'\ndown.jitter_distribution = 'normal'\n[network.up]\njitter_distribution = { file = 'own.dist' }\n";
+    experiment(dir.path(), "{}", "", rest);
+    fs::write(dir.path().join("own.dist"), "# two values\n0 8192\n").unwrap();
+    let mean = mean(dir.path(), "own");
+    // 200 packets: four standard deviations of 5 ms by their root.
+    assert!((mean - 25.0).abs() < 4.0 * 5.0 / 200_f64.sqrt() + 0.1, "{mean}");
+    let manifest = fs::read_to_string(dir.path().join("own/manifest.json")).unwrap();
+    assert!(!manifest.contains("own.dist") && manifest.contains("8192"), "{manifest}");
+    for (numbers, words) in
+        [("1 x\n", "own.dist:1: \"x\" is no whole number"), ("3\n2\n", "own.dist:2: \"2\" is below")]
+    {
+        fs::write(dir.path().join("own.dist"), numbers).unwrap();
+        let (code, message) = failure(dir.path(), &["run", "a.toml"]);
+        assert!(code == 2 && message.contains(words), "{message}");
+    }
+    fs::remove_file(dir.path().join("own.dist")).unwrap();
+    let (code, message) = failure(dir.path(), &["run", "a.toml"]);
+    assert!(code == 2 && message.contains("`jitter_distribution`: cannot read"), "{message}");
+}
+
 #[test]
 fn a_trace_that_cannot_be_is_refused_with_its_line() {
     let dir = tempfile::tempdir().unwrap();

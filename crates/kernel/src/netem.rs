@@ -122,6 +122,7 @@ mod tests {
             ("rate", "'1Mbit'"),
             ("delay", "'1ms'"),
             ("jitter", "'1ms'"),
+            ("jitter_distribution", "'normal'\njitter = '1ms'"),
             ("jitter_correlation", "'50%'\njitter = '1ms'"),
             ("loss", "'1%'"),
             ("duplicate", "'1%'"),

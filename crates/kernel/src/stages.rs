@@ -6,6 +6,8 @@
 //! All but the last are first in, first out, so the delay may stand before the queue: the sums are the same. An
 //! emulator counts what the ones inside it hold, so packets that are held back take room in a queue of packets.
 
+use std::sync::Arc;
+
 use hol_base::{Duration, QueueLimit, Ratio, Seed};
 use hol_network::{Change, Discipline, LossSpec, PoliceSpec, Settings, TokenBucket};
 
@@ -43,10 +45,12 @@ pub(crate) enum Stage {
 }
 
 /// The settings of one network emulator.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Emulator {
     pub(crate) delay: Duration,
     pub(crate) jitter: Duration,
+    /// How the delay varies, if not uniformly.
+    pub(crate) distribution: Option<Arc<[i16]>>,
     /// Octets a second; 0: no limit.
     pub(crate) rate: u64,
     /// Octets that a packet takes beyond what the interface counts, which is IP and Ethernet.
@@ -91,6 +95,7 @@ const ETHERNET: i64 = 14;
 const IDLE: Emulator = Emulator {
     delay: Duration::ZERO,
     jitter: Duration::ZERO,
+    distribution: None,
     rate: 0,
     overhead: 0,
     limit: UNDER_WAY,
@@ -107,7 +112,9 @@ impl Line {
         // A rate keeps the order of packets whose delays differ.
         let in_order = *jitter > Duration::ZERO || self.changing.delay;
         let rate = if in_order { NO_TIME } else { 0 };
-        let mut stages = vec![Stage::Emulator(Emulator { delay: *delay, jitter: *jitter, rate, ..IDLE })];
+        let distribution = settings.jitter_distribution.table();
+        let delay = Emulator { delay: *delay, jitter: *jitter, distribution, rate, ..IDLE };
+        let mut stages = vec![Stage::Emulator(delay)];
         let octets = match queue {
             QueueLimit::Packets(_) => None,
             // Who drops early is asked first, and counts for itself.
@@ -197,8 +204,8 @@ impl Line {
     fn check_words(&self) -> Result<(), KernelError> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
-            let why = "netem takes the remainder of its correlated number by twice the jitter, and no correlation is left; leave \
-                       it out, or take the world \"model\"";
+            let why = "netem takes the remainder of its correlated number, by twice the jitter or by the length of its table, and no \
+                       correlation is left; leave it out, or take the world \"model\"";
             return refuse("network.jitter_correlation", format!("{}: {why}", self.name));
         }
         if channel != Settings::OWN_CHANNEL {

@@ -446,6 +446,7 @@ impl File {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
         traces::play(&mut self.network, source)?;
+        traces::read_distributions(&mut self.network, source)?;
         Ok(self)
     }
 

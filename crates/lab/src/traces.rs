@@ -1,6 +1,7 @@
-//! `network.trace`: a path that changes as a file beside the experiment says.
+//! What files beside the experiment say of the network: how a path changes (`network.trace`), and how its delay varies
+//! (`network.jitter_distribution`).
 
-use hol_network::{NetworkSpec, trace_events};
+use hol_network::{Distribution, NetworkSpec, trace_events};
 use toml::Spanned;
 
 use crate::error::InputError;
@@ -18,6 +19,23 @@ pub(crate) fn play(network: &mut Spanned<NetworkSpec>, source: &Source) -> Resul
             problem: error.problem,
         })?;
         network.as_mut().events.extend(events);
+    }
+    Ok(())
+}
+
+/// Reads the files of distributions; the numbers are then part of the point.
+pub(crate) fn read_distributions(
+    network: &mut Spanned<NetworkSpec>,
+    source: &Source,
+) -> Result<(), InputError> {
+    let place = network.span();
+    for distribution in network.as_mut().distributions() {
+        if let Distribution::File(name) = distribution {
+            let refuse = |problem: String| source.error(&place, format!("`jitter_distribution`: {problem}"));
+            let text = source.file(name).map_err(refuse)?;
+            *distribution = Distribution::read(&text)
+                .map_err(|(line, problem)| InputError { place: format!("{name}:{line}"), problem })?;
+        }
     }
     Ok(())
 }

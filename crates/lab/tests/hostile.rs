@@ -89,6 +89,7 @@ fn tame_line() -> impl Strategy<Value = (String, String)> {
         quantity("hosts.server.service", 0..1_000_000_000, "us"),
         word("network.police", &["{ rate = '1Mbit', burst = '1MB' }", "'none'"]),
         word("network.channel", &["'air'", "'own'"]),
+        word("network.up.jitter_distribution", &["'pareto'", "{ table = [1, 2] }", "'uniform'"]),
         word("network.up.jitter_correlation", &["'50%'", "'0%'"]),
         word("network.discipline", &["'red'", "'droptail'", "{ red = { gentle = true } }"]),
         word("network.up.loss", &["{ drop = [1, 2] }", "{ good_to_bad = '1%', bad_to_good = '20%' }"]),

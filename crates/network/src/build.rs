@@ -266,6 +266,10 @@ mod tests {
         for (table, cure) in [
             ("jitter = '20ms'", "lower one"),
             ("jitter_correlation = '50%'", "jitter = \"5ms\""),
+            ("jitter_distribution = 'normal'", "jitter = \"5ms\""),
+            ("jitter = '1ms'\njitter_distribution = 'pareto'\njitter_correlation = '50%'", "take \"normal\""),
+            ("jitter = '1ms'\njitter_distribution = { file = 'a.dist' }", "as `table`"),
+            ("jitter = '1ms'\njitter_distribution = { table = [] }", "1 to 16384"),
             ("police = { rate = '1Mbit', burst = '1499B' }", "less than `mtu`, 1500"),
             ("police = { rate = '1Mbit', burst = '1100MB' }", "more than a bucket holds"),
             ("up = { channel = 'air' }", "nobody else is on its `channel` \"air\""),

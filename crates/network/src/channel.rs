@@ -48,6 +48,16 @@ impl Channel {
         }
     }
 
+    /// The transmission of `sender` that was to end at `due` ends when it does now.
+    pub(crate) fn moved(&self, sender: usize, due: Time, lines: &mut [Line]) {
+        let until = lines[sender].sends_until(Time::ZERO).unwrap_or(due);
+        for member in &self.members {
+            if lines[*member].silent_until() == due {
+                lines[*member].keep_silent(until);
+            }
+        }
+    }
+
     /// Whose turn it is, by the place among the members, if one of them waits and may transmit.
     fn next(&self, now: Time, lines: &[Line]) -> Option<usize> {
         let mut after = (1..=self.members.len()).map(|step| (self.last + step) % self.members.len());

@@ -3,6 +3,7 @@
 use hol_base::{Duration, QueueLimit};
 
 use crate::channel::Channel;
+use crate::distribution::Distribution;
 use crate::error::NetworkError;
 use crate::police::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
@@ -29,9 +30,7 @@ pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), Netw
     if jitter > delay {
         return Err(NetworkError::JitterExceedsDelay { line, jitter, delay });
     }
-    if jitter == Duration::ZERO && !settings.jitter_correlation.is_zero() {
-        return Err(NetworkError::JitterMissing { line });
-    }
+    check_distribution(&line, settings)?;
     if !settings.reorder.is_zero() && reorder_by == Duration::ZERO {
         return Err(NetworkError::ReorderByMissing { line });
     }
@@ -51,6 +50,27 @@ pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), Netw
     }
     if matches!(settings.queue, QueueLimit::Packets(0) | QueueLimit::Bytes(0)) {
         return Err(NetworkError::QueueHoldsNothing { line });
+    }
+    Ok(())
+}
+
+/// How the delay varies makes sense.
+fn check_distribution(line: &str, settings: &Settings) -> Result<(), NetworkError> {
+    let line = line.to_owned();
+    let Settings { jitter, jitter_correlation: correlation, jitter_distribution: distribution, .. } =
+        settings;
+    if let Some(problem) = distribution.problem() {
+        return Err(NetworkError::Distribution { line, problem });
+    }
+    let is_idle = *jitter == Duration::ZERO;
+    if is_idle && !correlation.is_zero() {
+        return Err(NetworkError::JitterMissing { line, key: "jitter_correlation" });
+    }
+    if is_idle && *distribution != Distribution::Uniform {
+        return Err(NetworkError::JitterMissing { line, key: "jitter_distribution" });
+    }
+    if !correlation.is_zero() && !matches!(distribution, Distribution::Uniform | Distribution::Normal) {
+        return Err(NetworkError::JitterCorrelation { line, distribution: distribution.to_string() });
     }
     Ok(())
 }

@@ -12,9 +12,15 @@ pub enum NetworkError {
     )]
     JitterExceedsDelay { line: String, jitter: Duration, delay: Duration },
     #[error(
-        "{line}: `jitter_correlation` does nothing without `jitter`, the variation of the delay; add jitter = \"5ms\""
+        "{line}: `{key}` does nothing without `jitter`, the variation of the delay; add jitter = \"5ms\""
     )]
-    JitterMissing { line: String },
+    JitterMissing { line: String, key: &'static str },
+    #[error(
+        "{line}: `jitter_correlation` is for jitter that is uniform or normal, and it is {distribution}; leave it out, or take \"normal\""
+    )]
+    JitterCorrelation { line: String, distribution: String },
+    #[error("{line}: `jitter_distribution`: {problem}")]
+    Distribution { line: String, problem: &'static str },
     #[error(
         "{line}: `reorder` needs `reorder_by`, the time that a packet is held back; add reorder_by = \"5ms\""
     )]

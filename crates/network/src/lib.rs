@@ -2,7 +2,7 @@
 //!
 //! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means (`build` and `check` see to that), [`Network`]
 //! the thing in operation.
-//! One physical effect a file: `transmitter` (rate), `queue`, `red`, `codel`, `fair` (flows in turns), `propagation` (delay, jitter), `loss`, `chance`
+//! One physical effect a file: `transmitter` (rate), `queue`, `red`, `codel`, `fair` (flows in turns), `propagation` (delay, jitter) and its `distribution`, `loss`, `chance`
 //! (duplication, corruption, reordering), `police`; `trace` makes events of files; `line` puts them in a row, `channel` has lines take turns.
 
 mod agenda;
@@ -12,6 +12,7 @@ mod channel;
 mod check;
 mod codel;
 mod discipline;
+mod distribution;
 mod error;
 mod fair;
 mod handover;
@@ -33,6 +34,7 @@ mod transmitter;
 pub use agenda::Agenda;
 pub use codel::CodelSpec;
 pub use discipline::Discipline;
+pub use distribution::Distribution;
 pub use error::NetworkError;
 pub use fair::FairSpec;
 pub use handover::HandoverSpec;

@@ -65,6 +65,8 @@ pub(crate) struct Line {
     silent_until: Time,
     /// Octets of the packet that is, or was last, in transmission.
     in_service: u64,
+    /// Its number.
+    sending: Option<u32>,
     loss: Loss,
     duplication: Chance,
     corruption: Chance,
@@ -83,7 +85,7 @@ pub enum Change {
     Down,
     /// It works again.
     Up,
-    /// The new bit rate, from the next packet on.
+    /// The new bit rate, from the next bit on.
     Rate(BitRate),
     /// The new loss, from the next packet on.
     Loss(LossSpec),
@@ -103,17 +105,13 @@ impl Line {
             transmitter: Transmitter::new(settings.rate, settings.overhead.0),
             silent_until: Time::ZERO,
             in_service: 0,
+            sending: None,
             loss: Loss::new(&settings.loss, seed.derive("loss")),
             duplication: chance(settings.duplicate, "duplicate"),
             corruption: chance(settings.corrupt, "corrupt"),
             reordering: chance(settings.reorder, "reorder"),
             reorder_by: settings.reorder_by,
-            propagation: Propagation::new(
-                settings.delay,
-                settings.jitter,
-                settings.jitter_correlation,
-                seed.derive("jitter"),
-            ),
+            propagation: Propagation::new(settings, seed.derive("jitter")),
             in_flight: VecDeque::new(),
             police: Police::new(settings.police),
         }
@@ -139,6 +137,16 @@ impl Line {
             true => (packets + 1, octets + self.in_service),
             false => (packets, octets),
         }
+    }
+
+    /// When the packet in transmission has left, if there is one.
+    pub(crate) fn sends_until(&self, now: Time) -> Option<Time> {
+        Some(self.transmitter.free_at()).filter(|until| *until > now)
+    }
+
+    /// Until when others use its channel.
+    pub(crate) fn silent_until(&self) -> Time {
+        self.silent_until
     }
 
     /// Others use its channel until then.
@@ -231,9 +239,28 @@ impl Line {
                     observer.lose(now, &crossing, Fate::LinkDown);
                 }
             }
-            Change::Rate(rate) => self.transmitter.change(*rate),
+            Change::Rate(rate) => self.change_rate(now, *rate),
             Change::Loss(loss) => self.loss.change(loss),
             Change::Delay(delay) => self.propagation.change(*delay),
+        }
+    }
+
+    /// What is left of the packet in transmission takes the new rate, and it arrives by that much sooner or later.
+    fn change_rate(&mut self, now: Time, rate: BitRate) {
+        let due = self.transmitter.free_at();
+        self.transmitter.change(now, rate);
+        let is_sending = due > now;
+        let Some(number) = self.sending.filter(|_| is_sending) else { return };
+        let (mut moved, others): (VecDeque<Flight>, VecDeque<Flight>) =
+            self.in_flight.drain(..).partition(|flight| flight.crossing.number == number);
+        self.in_flight = others;
+        while let Some(Flight { arrives, crossing }) = moved.pop_front() {
+            let ahead =
+                self.in_flight.iter().rev().map(|flight| flight.arrives).find(|other| *other <= arrives);
+            let exact = self.transmitter.free_at() + arrives.since(due);
+            let later = exact.max(ahead.unwrap_or_default());
+            self.propagation.moved(arrives, later);
+            self.fly(later, crossing);
         }
     }
 
@@ -249,6 +276,7 @@ impl Line {
     fn transmit(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
         observer.see(now, crossing.from, &crossing, Fate::Dequeued);
         self.in_service = crossing.length();
+        self.sending = Some(crossing.number);
         let departs = self.transmitter.transmit(now, self.in_service);
         // Every effect draws for every packet, or one effect would shift the luck of another.
         let lost = self.loss.strikes();

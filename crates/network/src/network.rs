@@ -198,7 +198,11 @@ impl<'t> Network<'t> {
         let scheduled = self.changes.pop().expect("the agenda names a change that is there");
         let line = usize::from(scheduled.line.0);
         self.advance(now, line);
+        let due = self.lines[line].sends_until(now);
         self.lines[line].change(now, &scheduled.change, &mut self.observer);
+        if let (Some(channel), Some(due)) = (self.channel_of[line], due) {
+            self.channels[channel].moved(line, due, &mut self.lines);
+        }
         self.schedule(line);
         self.agenda.set(self.lines.len(), self.changes.last().map_or(Time::MAX, |change| change.at));
     }

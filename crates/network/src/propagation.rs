@@ -1,27 +1,27 @@
 //! Delay and jitter: how long a packet is on its way after it left the transmitter.
 
-use hol_base::{Duration, Ratio, Rng, Seed, Time};
+use std::sync::Arc;
 
-/// A constant delay, or one that varies uniformly around it; either way packets keep their order.
-///
-/// With a correlation ρ the variation is ρ times the last one and 1 − ρ times a new one, as tc-netem(8) has it: the mean stays,
-/// the variance is (1 − ρ)/(1 + ρ) of that without, and between packets k apart the correlation is ρ to the power of k.
+use hol_base::{Duration, Rng, Seed, Time};
+
+use crate::distribution::{Distribution, UNIT};
+use crate::spec::Settings;
+
+/// A constant delay, or one that varies around it; either way packets keep their order.
 #[derive(Debug)]
 pub(crate) struct Propagation {
     delay: Duration,
     jitter: Duration,
-    correlation: f64,
-    /// The last variation, in ns beyond the least delay.
-    last: Option<f64>,
+    variation: Variation,
     rng: Rng,
     /// The latest arrival so far: nobody overtakes.
     latest: Time,
 }
 
 impl Propagation {
-    pub(crate) fn new(delay: Duration, jitter: Duration, correlation: Ratio, seed: Seed) -> Self {
-        let correlation = correlation.value();
-        Self { delay, jitter, correlation, last: None, rng: seed.rng(), latest: Time::ZERO }
+    pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
+        let Settings { delay, jitter, .. } = *settings;
+        Self { delay, jitter, variation: Variation::of(settings), rng: seed.rng(), latest: Time::ZERO }
     }
 
     /// When a packet arrives that left at `departs`; later ones will not arrive before it.
@@ -33,18 +33,40 @@ impl Propagation {
 
     /// When a packet arrives that left at `departs`, if later ones may overtake it.
     pub(crate) fn overtaken(&mut self, departs: Time) -> Time {
-        let earliest = departs + self.delay.saturating_sub(self.jitter);
-        self.latest.max(earliest + self.variation())
+        let way = if self.jitter == Duration::ZERO { self.delay } else { self.way() };
+        self.latest.max(departs + way)
     }
 
-    fn variation(&mut self) -> Duration {
-        if self.jitter == Duration::ZERO {
-            return Duration::ZERO;
+    /// The delay with its variation; what would arrive before it leaves arrives at once.
+    fn way(&mut self) -> Duration {
+        let Self { delay, jitter, variation, rng, .. } = self;
+        let (delay, jitter) = (*delay, *jitter);
+        match variation {
+            Variation::Uniform { correlation, last } => {
+                let new = rng.below(2 * jitter.as_nanos() + 1) as f64;
+                let variation = *correlation * last.unwrap_or(new) + (1.0 - *correlation) * new;
+                *last = Some(variation);
+                delay.saturating_sub(jitter) + Duration::from_nanos(variation.round() as u64)
+            }
+            Variation::Table(numbers) => {
+                let number = i64::from(numbers[rng.below(numbers.len() as u64) as usize]);
+                beside(delay, (i128::from(jitter.as_nanos()) * i128::from(number) / i128::from(UNIT)) as i64)
+            }
+            Variation::Normal { correlation, last } => {
+                let new = rng.normal();
+                let rest = (1.0 - *correlation * *correlation).sqrt();
+                let variation = last.map_or(new, |last| *correlation * last + rest * new);
+                *last = Some(variation);
+                beside(delay, (variation * jitter.as_nanos() as f64).round() as i64)
+            }
         }
-        let new = self.rng.below(2 * self.jitter.as_nanos() + 1) as f64;
-        let variation = self.correlation * self.last.unwrap_or(new) + (1.0 - self.correlation) * new;
-        self.last = Some(variation);
-        Duration::from_nanos(variation.round() as u64)
+    }
+
+    /// The packet that was to arrive at a time will arrive at another one.
+    pub(crate) fn moved(&mut self, from: Time, to: Time) {
+        if self.latest == from {
+            self.latest = to;
+        }
     }
 
     /// Another delay from the next packet on.
@@ -53,20 +75,155 @@ impl Propagation {
     }
 }
 
+/// How a delay varies.
+#[derive(Debug)]
+enum Variation {
+    /// With a correlation ρ it is ρ times the last one and 1 − ρ times a new one, as tc-netem(8) has it: the mean stays, the variance
+    /// is (1 − ρ)/(1 + ρ) of that without, and between packets k apart the correlation is ρ to the power of k.
+    Uniform {
+        correlation: f64,
+        /// In ns beyond the least delay.
+        last: Option<f64>,
+    },
+    /// One of these, in parts of [`UNIT`] of the jitter.
+    Table(Arc<[i16]>),
+    /// An autoregressive process of the first order: each is normal, and between packets k apart the correlation is ρ to the power
+    /// of k.
+    Normal {
+        correlation: f64,
+        /// In standard deviations.
+        last: Option<f64>,
+    },
+}
+
+impl Variation {
+    fn of(settings: &Settings) -> Self {
+        let correlation = settings.jitter_correlation.value();
+        match settings.jitter_distribution.table() {
+            Some(_) if settings.jitter_distribution == Distribution::Normal && correlation > 0.0 => {
+                Self::Normal { correlation, last: None }
+            }
+            Some(numbers) => Self::Table(numbers),
+            None => Self::Uniform { correlation, last: None },
+        }
+    }
+}
+
+/// A delay that is so many ns more, or less.
+fn beside(delay: Duration, nanos: i64) -> Duration {
+    if nanos < 0 {
+        delay.saturating_sub(Duration::from_nanos(nanos.unsigned_abs()))
+    } else {
+        delay + Duration::from_nanos(nanos.unsigned_abs())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use hol_base::Ratio;
+
     use super::*;
+
+    fn propagation(delay: Duration, jitter: Duration, correlation: Ratio, seed: Seed) -> Propagation {
+        let settings = Settings { delay, jitter, jitter_correlation: correlation, ..Settings::default() };
+        Propagation::new(&settings, seed)
+    }
+
+    /// The delays in jitters beyond the mean of packets so far apart that order need not be enforced.
+    fn ways(distribution: Distribution, correlation: f64, count: u64) -> Vec<f64> {
+        let (delay, jitter) = (Duration::from_millis(50), Duration::from_millis(5));
+        let jitter_correlation = Ratio::new(correlation).unwrap();
+        let settings = Settings {
+            delay,
+            jitter,
+            jitter_correlation,
+            jitter_distribution: distribution,
+            ..Settings::default()
+        };
+        let mut line = Propagation::new(&settings, Seed(1));
+        let departures = (0..count).map(|packet| Time::from_millis(packet * 200));
+        departures
+            .map(|departs| (line.arrival(departs).since(departs).as_millis_f64() - 50.0) / 5.0)
+            .collect()
+    }
+
+    /// The mean and the covariance of those so far apart.
+    fn moments(ways: &[f64], lag: usize) -> (f64, f64) {
+        let mean = ways.iter().sum::<f64>() / ways.len() as f64;
+        let products = ways.iter().zip(&ways[lag..]).map(|(one, other)| (one - mean) * (other - mean));
+        (mean, products.sum::<f64>() / (ways.len() - lag) as f64)
+    }
+
+    /// Kolmogorov's distance between the delays of packets and the table, times the root of their number: above 1.95 once in a
+    /// thousand times (Smirnov 1948).
+    fn distance(mut ways: Vec<f64>, table: &[i16]) -> f64 {
+        ways.sort_by(f64::total_cmp);
+        let value = |place: usize| f64::from(table[place]) / UNIT as f64;
+        let below =
+            |place: usize| ways.partition_point(|way| *way < value(place) - 1e-6) as f64 / ways.len() as f64;
+        let worst = (0..table.len())
+            .filter(|place| *place == 0 || table[*place] != table[place - 1])
+            .map(|place| (below(place) - place as f64 / table.len() as f64).abs())
+            .fold(0.0, f64::max);
+        worst * (ways.len() as f64).sqrt()
+    }
+
+    #[test]
+    fn packets_take_what_the_table_says() {
+        let own = Distribution::Table([-8192, -8192, 0, 16384].into());
+        for distribution in [Distribution::Normal, Distribution::Pareto, Distribution::ParetoNormal, own] {
+            let table = distribution.table().unwrap();
+            let found = distance(ways(distribution.clone(), 0.0, 50_000), &table);
+            assert!(found < 1.95, "{distribution}: {found}");
+            let other = distance(ways(Distribution::Uniform, 0.0, 50_000), &table);
+            assert!(other > 10.0, "the test tells them apart: {other}");
+        }
+    }
+
+    #[test]
+    fn a_normal_jitter_has_the_correlation_that_is_asked_for_and_keeps_its_variance() {
+        for rho in [0.25, 0.5, 0.9] {
+            let n = 200_000;
+            let ways = ways(Distribution::Normal, rho, n);
+            let (mean, variance) = moments(&ways, 0);
+            // A sum of n has (1 + ρ)/(1 − ρ) times the variance of one without memory.
+            let memory = ((1.0 + rho) / (1.0 - rho) / n as f64).sqrt();
+            assert!(
+                mean.abs() < 4.0 * memory && (variance - 1.0).abs() < 8.0 * memory,
+                "{rho}: {mean} {variance}"
+            );
+            for lag in 1..4 {
+                let found = moments(&ways, lag).1 / variance;
+                assert!((found - rho.powi(lag as i32)).abs() < 4.0 * memory, "{rho}, {lag} apart: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_arrives_before_leaving() {
+        let settings = Settings {
+            delay: Duration::from_millis(5),
+            jitter: Duration::from_millis(5),
+            jitter_distribution: Distribution::Normal,
+            ..Settings::default()
+        };
+        let mut line = Propagation::new(&settings, Seed(1));
+        let departures = (0..10_000).map(|packet| Time::from_millis(packet * 100));
+        let at_once = departures.filter(|departs| line.arrival(*departs) == *departs).count();
+        // A normal one is below −1 with the probability 0.1587.
+        assert!((1587.0 - at_once as f64).abs() < 4.0 * (1587.0_f64 * 0.8413).sqrt(), "{at_once}");
+    }
 
     #[test]
     fn without_jitter_the_delay_is_exact() {
-        let mut line = Propagation::new(Duration::from_millis(10), Duration::ZERO, Ratio::ZERO, Seed(1));
+        let mut line = propagation(Duration::from_millis(10), Duration::ZERO, Ratio::ZERO, Seed(1));
         assert_eq!(line.arrival(Time::from_millis(3)), Time::from_millis(13));
     }
 
     #[test]
     fn jitter_is_uniform_and_keeps_the_order() {
         let (delay, jitter) = (Duration::from_millis(10), Duration::from_millis(4));
-        let mut line = Propagation::new(delay, jitter, Ratio::ZERO, Seed(1));
+        let mut line = propagation(delay, jitter, Ratio::ZERO, Seed(1));
         let (mut last, mut total) = (Time::ZERO, 0.0);
         let n = 20_000u32;
         for packet in 0..n {
@@ -80,7 +237,7 @@ mod tests {
         }
         assert!((total / f64::from(n) - 10.0).abs() < 0.1);
 
-        let mut dense = Propagation::new(delay, jitter, Ratio::ZERO, Seed(2));
+        let mut dense = propagation(delay, jitter, Ratio::ZERO, Seed(2));
         let arrivals: Vec<Time> = (0..1000).map(|k| dense.arrival(Time::from_nanos(k * 1000))).collect();
         assert!(arrivals.is_sorted());
     }
@@ -89,7 +246,7 @@ mod tests {
     fn correlated_jitter_has_the_mean_spread_and_memory_of_its_recursion() {
         let (delay, jitter) = (Duration::from_millis(50), Duration::from_millis(25));
         for rho in [0.0, 0.25, 0.5, 0.9] {
-            let mut line = Propagation::new(delay, jitter, Ratio::new(rho).unwrap(), Seed(1));
+            let mut line = propagation(delay, jitter, Ratio::new(rho).unwrap(), Seed(1));
             // Far enough apart that order need not be enforced; the beginning is forgotten.
             let way = |k: u64| {
                 line.arrival(Time::from_millis(k * 100)).since(Time::from_millis(k * 100)).as_millis_f64()

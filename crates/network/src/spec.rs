@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::Discipline;
+use crate::distribution::Distribution;
 use crate::handover::HandoverSpec;
 use crate::loss::LossSpec;
 use crate::police::PoliceSpec;
@@ -139,6 +140,20 @@ macro_rules! settings {
         }
 
         impl NetworkSpec {
+            /// What each table says of how the delay varies.
+            pub fn distributions(&mut self) -> impl Iterator<Item = &mut Distribution> {
+                let Self { jitter_distribution, up, down, paths, links, lans, .. } = self;
+                let paths = paths.iter_mut().flat_map(|PathSpec { jitter_distribution: own, up, down, .. }| {
+                    own.iter_mut().chain(directions(up, down))
+                });
+                let links = links.iter_mut().flat_map(|LinkSpec { jitter_distribution: own, up, down, .. }| {
+                    own.iter_mut().chain(directions(up, down))
+                });
+                let lans = lans.iter_mut().filter_map(|lan| lan.jitter_distribution.as_mut());
+                let top = [jitter_distribution].into_iter().chain(directions(up, down));
+                top.chain(paths).chain(links).chain(lans)
+            }
+
             /// The settings at the top of the table.
             pub fn settings(&self) -> Settings {
                 Settings { $($field: self.$field.clone(),)* }
@@ -190,11 +205,14 @@ settings! {
     rate: BitRate = mbit(100),
     /// One-way propagation delay. Default 10 ms.
     delay: Duration = Duration::from_millis(10),
-    /// The delay varies uniformly by up to this much either way; packets keep their order. At most 2 s in the kernel world. Default
-    /// none.
+    /// The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
+    /// in the kernel world. Default none.
     jitter: Duration = Duration::ZERO,
-    /// How much of a packet's jitter is that of the packet before: j = correlation · j + (1 − correlation) · new. In the model
-    /// world alone. Default 0 %.
+    /// How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
+    /// has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
+    jitter_distribution: Distribution = Distribution::Uniform,
+    /// How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
+    /// variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
     jitter_correlation: Ratio = Ratio::ZERO,
     /// Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
     loss: LossSpec = LossSpec::default(),
@@ -241,7 +259,7 @@ pub struct EventSpec {
     /// True: nothing passes any more, and what is under way is lost. False: the link works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
-    /// The new bit rate, from the next packet on.
+    /// The new bit rate, from the next bit on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
     /// The new loss, from the next packet on.
@@ -274,6 +292,14 @@ impl Settings {
         let settings = self.with(table);
         direction.map_or_else(|| settings.clone(), |overrides| settings.with(overrides))
     }
+}
+
+/// What the tables of two directions say of how the delay varies.
+fn directions<'a>(
+    up: &'a mut Option<Overrides>,
+    down: &'a mut Option<Overrides>,
+) -> impl Iterator<Item = &'a mut Distribution> {
+    [up, down].into_iter().filter_map(|table| table.as_mut()?.jitter_distribution.as_mut())
 }
 
 fn mbit(rate: u64) -> BitRate {

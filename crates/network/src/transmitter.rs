@@ -1,6 +1,6 @@
 //! The rate of a line: one packet at a time, each for its length divided by the rate.
 
-use hol_base::{BitRate, Time};
+use hol_base::{BitRate, Duration, Time};
 
 /// Puts octets on the line at a constant rate, exact over any number of packets.
 #[derive(Debug)]
@@ -39,10 +39,20 @@ impl Transmitter {
         self.free_at
     }
 
-    /// Another rate from the next packet on.
-    pub(crate) fn change(&mut self, rate: BitRate) {
-        self.rate = rate;
-        self.carried = 0;
+    /// Another rate from now on: of the packet in transmission, the bits that are left leave at the new one. Else a packet that began while
+    /// the line was slow would hold it when it is fast, and a rate that goes up and down would carry less than its mean.
+    pub(crate) fn change(&mut self, now: Time, rate: BitRate) {
+        let old = std::mem::replace(&mut self.rate, rate);
+        let [old, new] = [old, rate].map(|rate| u128::from(rate.bits_per_second()));
+        let left = self.free_at.saturating_since(now);
+        if left == Duration::ZERO {
+            self.carried = 0;
+            return;
+        }
+        let nanobits = u128::from(left.as_nanos()) * old + u128::from(self.carried);
+        self.free_at = now + Duration::from_nanos(u64::try_from(nanobits / new).unwrap_or(u64::MAX));
+        // It is less than the rate, which has 64 bits.
+        self.carried = (nanobits % new) as u64;
     }
 }
 
@@ -60,6 +70,40 @@ mod tests {
             octets += u128::from(length + 14);
             now = transmitter.transmit(now, length);
             assert_eq!(u128::from(now.as_nanos()), octets * 8_000_000_000 / 7_777_777);
+        }
+    }
+
+    #[test]
+    fn a_rate_that_changes_sends_each_bit_at_the_rate_of_its_time() {
+        // 1000 octets: 2 ms at 1 Mbit/s are 2000 bits, 1 ms at 3 Mbit/s 3000, and 3000 are left, 6 ms at 500 kbit/s.
+        let [slow, fast, slower] = ["1Mbit", "3Mbit", "500kbit"].map(|rate| rate.parse().unwrap());
+        let mut transmitter = Transmitter::new(slow, 0);
+        assert_eq!(transmitter.transmit(Time::ZERO, 1000), Time::from_millis(8));
+        transmitter.change(Time::from_millis(2), fast);
+        assert_eq!(transmitter.free_at(), Time::from_millis(4));
+        transmitter.change(Time::from_millis(3), slower);
+        assert_eq!(transmitter.free_at(), Time::from_millis(9));
+        transmitter.change(Time::from_millis(10), fast);
+        assert_eq!(transmitter.free_at(), Time::from_millis(9), "nothing is being sent");
+    }
+
+    #[test]
+    fn a_busy_line_whose_rate_changes_carries_the_integral_of_its_rate() {
+        let rates: [BitRate; 3] = ["7777777bit", "333333bit", "1Mbit"].map(|rate| rate.parse().unwrap());
+        let mut transmitter = Transmitter::new(rates[0], 14);
+        let (mut sent, mut nanobits) = (0_u128, 0_u128);
+        for slot in 1..3000_u64 {
+            let end = Time::from_millis(slot * 10);
+            nanobits += 10_000_000 * u128::from(transmitter.rate().bits_per_second());
+            while transmitter.free_at() < end {
+                sent += 1014 * 8;
+                transmitter.transmit(transmitter.free_at(), 1000);
+            }
+            let left = u128::from(transmitter.free_at().since(end).as_nanos());
+            let carried =
+                left * u128::from(transmitter.rate().bits_per_second()) + u128::from(transmitter.carried);
+            assert_eq!(sent * 1_000_000_000, nanobits + carried, "to the nanosecond's part");
+            transmitter.change(end, rates[slot as usize % 3]);
         }
     }
 

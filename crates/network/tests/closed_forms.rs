@@ -197,6 +197,28 @@ fn a_link_that_goes_down_loses_what_is_under_way() {
     assert_eq!(drops, Drops { down: 30, ..Drops::default() });
 }
 
+/// 1000 octets: 4000 bits in 4 ms, and the others in 1 ms; the next packet takes 2 ms.
+#[test]
+fn a_packet_in_transmission_takes_each_rate_for_its_time() {
+    let change = "rate = '1Mbit'\noverhead = '0B'\nevents = [{ at = '4ms', rate = '4Mbit' }]\n";
+    for (more, due) in [
+        ("delay = '10ms'", vec![(0, 15_000), (1, 17_000)]),
+        ("delay = '10ms'\nduplicate = '100%'", vec![(0, 15_000), (0, 15_000), (1, 17_000), (1, 17_000)]),
+        ("delay = '10ms'\nreorder = '100%'\nreorder_by = '9ms'", vec![(0, 24_000), (1, 26_000)]),
+        ("delay = '10ms'\nloss = { drop = [1] }", vec![(1, 17_000)]),
+        (
+            "delay = '10us'\nchannel = 'air'\nnodes = ['client', 'router', 'server']
+             links = [{ from = 'client', to = 'router', addresses = ['10.0.1.1', '10.0.9.1'] },
+             { from = 'router', to = 'server', addresses = ['10.0.9.2', '10.0.1.2'] }]",
+            vec![(0, 9010), (1, 11_010)],
+        ),
+    ] {
+        let (arrivals, _) = deliver(network(&format!("{change}{more}")), &[Time::ZERO; 2], 1000);
+        let found: Vec<_> = arrivals.iter().map(|(id, at)| (*id, at.as_nanos() / 1000)).collect();
+        assert_eq!(found, due, "{more}");
+    }
+}
+
 #[test]
 fn rate_delay_and_loss_change_on_schedule() {
     let table = "overhead = '0B'\nevents = [{ at = '100ms', rate = '1Mbit', delay = '30ms' }, \

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, FairSpec, LineId, LossSpec, Medium, PoliceSpec, RedSpec, Segment, Settings,
-    TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, FairSpec, LineId, LossSpec, Medium, PoliceSpec, RedSpec, Segment,
+    Settings, TokenBucket, Topology,
 };
 use hol_wire::Address;
 
@@ -192,10 +192,13 @@ impl<'t> Writer<'t> {
     /// Says in comments what the line does that ns cannot say.
     fn unsaid(&mut self, place: &str, settings: &Settings) -> std::fmt::Result {
         let Settings { jitter, loss, duplicate, reorder, reorder_by, corrupt, mtu, overhead, .. } = settings;
-        let Settings { jitter_correlation, police, channel, .. } = settings;
+        let Settings { jitter_distribution, jitter_correlation, police, channel, .. } = settings;
         let mut unsaid = Vec::new();
         if *jitter > Duration::ZERO {
             unsaid.push(format!("jitter {jitter}"));
+        }
+        if *jitter_distribution != Distribution::Uniform {
+            unsaid.push(format!("jitter_distribution {jitter_distribution}"));
         }
         match loss {
             LossSpec::Independent(_) => {}

@@ -14,6 +14,7 @@ pub(super) fn parameters(emulator: &Emulator) -> Vec<u8> {
 
 /// What comes after the parameters. The seed has the emulator's random stream begin anew.
 pub(super) fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
+    const DELAY_DIST: u16 = 2;
     const REORDER: u16 = 3;
     const CORRUPT: u16 = 4;
     const LOSS: u16 = 5;
@@ -28,6 +29,10 @@ pub(super) fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Me
         .with(LATENCY64, &emulator.delay.as_nanos().to_ne_bytes())
         .with(JITTER64, &emulator.jitter.as_nanos().to_ne_bytes())
         .with(SEED, &seed.to_ne_bytes());
+    if let Some(numbers) = &emulator.distribution {
+        let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        options = options.with(DELAY_DIST, &numbers);
+    }
     if let Some(overtaking) = emulator.overtaking {
         options = options.with(REORDER, &with_correlation(share(overtaking)));
     }

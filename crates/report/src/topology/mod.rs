@@ -6,8 +6,8 @@ mod text;
 
 use hol_base::{Duration, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, FairSpec, LineId, LossSpec, Medium, NodeId, PoliceSpec, RedSpec, Segment,
-    Settings, TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, FairSpec, LineId, LossSpec, Medium, NodeId, PoliceSpec, RedSpec,
+    Segment, Settings, TokenBucket, Topology,
 };
 
 pub use draw::draw;
@@ -16,10 +16,13 @@ pub use text::text;
 /// What a line does to packets, in few words.
 fn words(settings: &Settings) -> String {
     let Settings { rate, delay, jitter, loss, duplicate, reorder, corrupt, queue, discipline, .. } = settings;
-    let Settings { police, channel, .. } = settings;
+    let Settings { jitter_distribution, police, channel, .. } = settings;
     let mut words = vec![rate.to_string(), delay.to_string()];
     if *jitter > Duration::ZERO {
-        words.push(format!("± {jitter}"));
+        words.push(match jitter_distribution {
+            Distribution::Uniform => format!("± {jitter}"),
+            other => format!("± {jitter} {other}"),
+        });
     }
     words.push(queue.to_string());
     match discipline {

@@ -1,0 +1,291 @@
+//! Paths of today in both worlds, beside one another: delays that vary, paths that change, queues. In User-Mode Linux, for that is
+//! quickest; without it these tests say so and pass, unless `HOL_REQUIRE_UML` is set.
+
+use std::path::PathBuf;
+
+use hol_base::{Duration, Seed};
+use hol_kernel::{Image, Kernel};
+use hol_measure::Record;
+use hol_model::Model;
+use hol_network::{Which, trace_events};
+use hol_scenario::{Run, Scenario, World};
+
+/// User-Mode Linux, if it is here.
+fn kernel(test: &str) -> Option<Kernel> {
+    let image = Image::find(Some("uml")).ok();
+    let kernel = image.map(|image| Kernel::new(image, Some(PathBuf::from(env!("CARGO_BIN_EXE_hol")))));
+    if kernel.is_none() {
+        assert!(std::env::var_os("HOL_REQUIRE_UML").is_none(), "{test}: no `hol kernel build`");
+        eprintln!("{test}: SKIPPED, for there is no kernel for User-Mode Linux (`hol kernel build`)");
+    }
+    kernel
+}
+
+fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {
+    let network = toml::from_str(network).unwrap();
+    Scenario::alone(network, transport.parse().unwrap(), toml::from_str(workload).unwrap(), messages)
+}
+
+/// How long each message that arrived was under way since it was written, ascending.
+fn ways(run: &Run) -> Vec<Duration> {
+    let way = |record: &Record| Some(record.request?.delivered.since(record.request?.written));
+    let mut ways: Vec<Duration> = run.records.iter().filter_map(way).collect();
+    ways.sort();
+    ways
+}
+
+/// netem draws from the table that the model draws from, and the chain of the kernel keeps the order as the model does. Kolmogorov and
+/// Smirnov: two samples of n are further apart than 1.95 √(2/n) once in a thousand times.
+#[test]
+fn both_worlds_draw_their_delays_from_one_table() {
+    let Some(kernel) = kernel("both_worlds_draw_their_delays_from_one_table") else { return };
+    const N: u64 = 4000;
+    for (words, mean, deviation) in [
+        ("'uniform'", 0.0, 0.5774),
+        ("'normal'", 0.0, 1.0),
+        ("'pareto'", -0.033, 0.821),
+        ("'paretonormal'", -0.0247, 0.8349),
+        ("{ table = [-8192, -8192, 0, 24576] }", 0.25, 1.6394),
+    ] {
+        // So far apart that no packet waits for the one before.
+        let network = format!("delay = '30ms'\njitter = '5ms'\njitter_distribution = {words}");
+        let scenario = scenario("udp", &network, "kind = 'oneway'\nrate = '20/s'\nsize = '100B'", N);
+        let [kernel, model] = [&kernel as &dyn World, &Model]
+            .map(|world| ways(&world.run(&scenario, Seed(1)).unwrap()))
+            // The time on the line, and what interfaces take.
+            .map(|ways| ways.iter().map(|way| (way.as_millis_f64() - 30.0) / 5.0).collect::<Vec<f64>>());
+        assert_eq!((kernel.len(), model.len()), (N as usize, N as usize));
+        for (world, ways) in [("kernel", &kernel), ("model", &model)] {
+            let found = ways.iter().sum::<f64>() / N as f64;
+            let spread = (ways.iter().map(|way| (way - found).powi(2)).sum::<f64>() / N as f64).sqrt();
+            println!("{words} {world}: mean {found:.3}, deviation {spread:.3}");
+            // 0.1 ms of floor are 0.02.
+            assert!(
+                (found - mean).abs() < 4.0 * deviation / (N as f64).sqrt() + 0.02,
+                "{words} {world}: {found}"
+            );
+            assert!((spread / deviation - 1.0).abs() < 0.06, "{words} {world}: {spread}");
+        }
+        let below = |ways: &[f64], value: f64| ways.partition_point(|way| *way < value) as f64 / N as f64;
+        // Beside a step of the table both are alike but for the floor.
+        let apart = |value: &f64| {
+            let floor = 0.03;
+            let (of_kernel, of_model) = (below(&kernel, *value), below(&model, *value));
+            (below(&model, value - floor) - of_kernel).max(of_kernel - of_model)
+        };
+        let worst = model.iter().map(apart).fold(0.0, f64::max);
+        assert!(worst < 1.95 * (2.0 / N as f64).sqrt(), "{words}: {worst}");
+    }
+}
+
+/// Both keep the order of packets whose delays differ: what netem does by itself, to let them overtake, neither does.
+#[test]
+fn in_both_worlds_jitter_keeps_the_order() {
+    let Some(kernel) = kernel("in_both_worlds_jitter_keeps_the_order") else { return };
+    let network = "delay = '30ms'\njitter = '5ms'\njitter_distribution = 'normal'";
+    let scenario = scenario("udp", network, "kind = 'oneway'\nrate = '2000/s'\nsize = '100B'", 4000);
+    for world in [&kernel as &dyn World, &Model] {
+        let run = world.run(&scenario, Seed(1)).unwrap();
+        let mut arrivals: Vec<_> =
+            run.records.iter().map(|record| (record.id, record.request.unwrap().delivered)).collect();
+        arrivals.sort();
+        assert!(arrivals.is_sorted_by_key(|(_, arrived)| *arrived), "{}", world.name());
+    }
+}
+
+/// A path that changes, what goes over it, and over which transports.
+struct Change {
+    name: &'static str,
+    network: &'static str,
+    /// A trace whose changes are events.
+    trace: Option<&'static str>,
+    workload: &'static str,
+    messages: u64,
+    runs: u64,
+    transports: &'static [&'static str],
+    /// The kernel may be later by so many ms: what a packet takes at the slowest rate, and what it is until another comes.
+    late: f64,
+}
+
+const ALL: [&str; 3] = ["udp", "tcp", "sctp"];
+const STEADY: &str = "kind = 'oneway'\nrate = '200/s'\nsize = '1000B'";
+
+const CHANGES: [Change; 8] = [
+    Change {
+        name: "a rate that falls below the load",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', rate = '1Mbit' }, { at = '2s', rate = '10Mbit' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a rate that falls and stays above the load",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', rate = '2Mbit' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a delay that grows and shrinks",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', delay = '80ms' }, { at = '3s', delay = '10ms' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a line that begins to lose",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', loss = '2%' }]",
+        trace: None,
+        workload: "kind = 'oneway'\nrate = '100/s'\nsize = '100B'",
+        messages: 1000,
+        runs: 30,
+        // How soon SCTP finds its losses differs, whether they begin or have always been.
+        transports: &["udp", "tcp"],
+        late: 0.0,
+    },
+    Change {
+        name: "packets that wait while the rate changes",
+        network: "rate = '1Mbit'\ndelay = '20ms'\nevents = [{ at = '500ms', rate = '4Mbit' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 400,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a table with a rate each 100 ms",
+        network: "delay = '20ms'",
+        trace: Some(TABLE),
+        workload: "kind = 'oneway'\nrate = '400/s'\nsize = '1000B'",
+        messages: 1000,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "the same on a slow line",
+        network: "delay = '20ms'",
+        trace: Some(SLOW),
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        // 1066 octets at 500 kbit/s, and 5 ms until the next message.
+        late: 17.1 + 5.0,
+    },
+    Change {
+        name: "opportunities of mahimahi",
+        network: "delay = '20ms'",
+        trace: Some(OPPORTUNITIES),
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+];
+
+/// A rate that goes up and down.
+const TABLE: &str = "time_s,rate_Mbit
+0,12
+0.1,28
+0.2,13
+0.3,4
+0.4,2
+0.5,7
+0.6,16
+0.7,32
+0.8,19
+0.9,5.5
+1,2
+1.1,5
+1.2,22
+1.3,8
+1.4,2.5
+1.5,1.8
+1.6,14
+1.7,2.2
+1.8,12
+";
+
+/// The same for a slow line, where a packet takes up to 17 ms.
+const SLOW: &str = "time_s,rate_Mbit
+0,12
+0.1,8
+0.2,3
+0.3,1
+0.4,0.5
+0.5,2
+0.6,6
+0.7,12
+0.8,9
+0.9,1.5
+1,1
+1.1,5
+1.2,12
+1.3,3
+1.4,2
+1.5,0.8
+1.6,4
+1.7,12
+";
+
+/// A trace of the same kind: each line a packet of 1500 octets.
+const OPPORTUNITIES: &str = "3\n6\n9\n12\n20\n40\n60\n80\n100\n105\n110\n115\n120\n125\n130\n140\n150\n160\n170\n180\n190\n200\n250\n300\n";
+
+impl Change {
+    fn scenario(&self, transport: &str) -> Scenario {
+        let mut scenario = scenario(transport, self.network, self.workload, self.messages);
+        let events = self.trace.map(|text| trace_events(text, Which::Both).unwrap());
+        scenario.network.events.extend(events.into_iter().flatten());
+        scenario
+    }
+
+    /// Mean and 95th percentile in ms of messages over all runs, from the time when they were due; and the share that arrived.
+    fn figures(&self, world: &dyn World, transport: &str) -> [f64; 3] {
+        let scenario = self.scenario(transport);
+        let mut all: Vec<f64> = Vec::new();
+        for run in 0..self.runs {
+            let run = world.run(&scenario, Seed(run)).unwrap();
+            let way =
+                |record: &Record| Some(record.request?.delivered.since(record.scheduled).as_millis_f64());
+            all.extend(run.records.iter().filter_map(way));
+        }
+        all.sort_by(f64::total_cmp);
+        let share = all.len() as f64 / (self.runs * self.messages) as f64;
+        [all.iter().sum::<f64>() / all.len() as f64, all[all.len() * 95 / 100], share]
+    }
+}
+
+/// Mean and 95th percentile of messages over paths that change are within 5 %; or, on a slow line, within the packet that the
+/// kernel sends at the rate at which it began, and the time until its pace is asked again.
+#[test]
+fn both_worlds_agree_on_paths_that_change() {
+    let Some(kernel) = kernel("both_worlds_agree_on_paths_that_change") else { return };
+    let mut apart = Vec::new();
+    for change in &CHANGES {
+        for transport in change.transports {
+            let [of_kernel, of_model] =
+                [&kernel as &dyn World, &Model].map(|world| change.figures(world, transport));
+            println!("{transport:4} {:45} kernel {of_kernel:.2?}, model {of_model:.2?}", change.name);
+            let differs = |at: usize, late: f64| {
+                let (kernel, model) = (of_kernel[at], of_model[at]);
+                (model / kernel - 1.0).abs() > 0.05 && !(0.0..=late).contains(&(kernel - model))
+            };
+            if differs(0, change.late) || differs(1, change.late) || differs(2, 0.0) {
+                apart.push((*transport, change.name));
+            }
+        }
+    }
+    assert!(apart.is_empty(), "{apart:?}");
+}

@@ -1,0 +1,313 @@
+//! How the delay varies: the key `jitter_distribution`, a word or a table of one's own.
+//!
+//! Every distribution but the uniform one is a table of quantiles as tc-netem(8) has them: each is as likely as any other, and
+//! tells in parts of [`UNIT`] how many times `jitter` a packet takes more than `delay`. The kernel world hands the same table to netem.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// One `jitter` in the numbers of a table: `NETEM_DIST_SCALE` of linux/pkt_sched.h.
+pub(crate) const UNIT: i64 = 8192;
+/// Numbers that a table of ours has, as those of iproute2 have.
+const SIZE: usize = 4096;
+/// Numbers that netem takes: `NETEM_DIST_MAX` of linux/pkt_sched.h.
+const MOST: usize = 16_384;
+
+/// How the delay varies.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Distribution {
+    /// By up to `jitter` either way, all alike: `"uniform"`.
+    #[default]
+    Uniform,
+    /// With `jitter` as the standard deviation: `"normal"`.
+    Normal,
+    /// Seldom by much, and then later: `"pareto"`.
+    Pareto,
+    /// Three parts of that and one of the normal one: `"paretonormal"`.
+    ParetoNormal,
+    /// As a file beside the experiment says, before it is read: `{ file = "measured.dist" }`.
+    File(String),
+    /// As these numbers say: `{ table = [-8192, 0, 8192] }`.
+    Table(Arc<[i16]>),
+}
+
+const WORDS: [&str; 4] = ["uniform", "normal", "pareto", "paretonormal"];
+
+impl Distribution {
+    /// The numbers, one of which each packet draws; none for the uniform one, and for a file that has not been read.
+    pub fn table(&self) -> Option<Arc<[i16]>> {
+        static NORMAL: LazyLock<Arc<[i16]>> = LazyLock::new(|| quantiles(normal));
+        static PARETO: LazyLock<Arc<[i16]>> = LazyLock::new(|| quantiles(pareto));
+        static MIXED: LazyLock<Arc<[i16]>> =
+            LazyLock::new(|| quantiles(|share| (normal(share) + 3.0 * pareto(share)) / 4.0));
+        match self {
+            Self::Uniform | Self::File(_) => None,
+            Self::Normal => Some(NORMAL.clone()),
+            Self::Pareto => Some(PARETO.clone()),
+            Self::ParetoNormal => Some(MIXED.clone()),
+            Self::Table(numbers) => Some(numbers.clone()),
+        }
+    }
+
+    /// What a file of tc-netem(8) says: whole numbers in ascending order between blanks, and comments behind `#`. A problem has its
+    /// line.
+    pub fn read(text: &str) -> Result<Self, (usize, String)> {
+        let mut numbers: Vec<i16> = Vec::new();
+        for (line, words) in (1..).zip(text.lines()) {
+            for word in words.split('#').next().unwrap_or_default().split_whitespace() {
+                let refuse = |problem: &str| Err((line, format!("{word:?} {problem}")));
+                let Ok(number) = word.parse() else {
+                    return refuse("is no whole number from -32768 to 32767; 8192 stands for one `jitter`");
+                };
+                if numbers.last().is_some_and(|last| *last > number) {
+                    return refuse(
+                        "is below the number before it; a distribution is a list of quantiles: sort it",
+                    );
+                }
+                if numbers.len() == MOST {
+                    return refuse(
+                        "is number 16385, and netem takes no more than 16384; leave out every other",
+                    );
+                }
+                numbers.push(number);
+            }
+        }
+        if numbers.is_empty() {
+            return Err((
+                1,
+                "no number: a distribution is a list of quantiles, 8192 for one `jitter`".to_owned(),
+            ));
+        }
+        Ok(Self::Table(numbers.into()))
+    }
+
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        match self {
+            Self::File(_) => {
+                Some("a file is read with the experiment that names it; here give its numbers, as `table`")
+            }
+            Self::Table(numbers) if numbers.is_empty() || numbers.len() > MOST => {
+                Some("`table` has to have 1 to 16384 numbers")
+            }
+            _ => None,
+        }
+    }
+
+    fn word(&self) -> Option<&'static str> {
+        let place = match self {
+            Self::Uniform => 0,
+            Self::Normal => 1,
+            Self::Pareto => 2,
+            Self::ParetoNormal => 3,
+            Self::File(_) | Self::Table(_) => return None,
+        };
+        Some(WORDS[place])
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(name) => write!(f, "as in {name}"),
+            Self::Table(numbers) => write!(f, "by a table of {}", numbers.len()),
+            _ => f.write_str(self.word().unwrap_or_default()),
+        }
+    }
+}
+
+/// The numbers of a distribution, by the middle of each of the shares that are alike.
+fn quantiles(quantile: impl Fn(f64) -> f64) -> Arc<[i16]> {
+    let number = |place: usize| {
+        let share = (place as f64 + 0.5) / SIZE as f64;
+        // A conversion ends at the ends of its range.
+        (quantile(share) * UNIT as f64).round() as i16
+    };
+    (0..SIZE).map(number).collect()
+}
+
+fn normal(share: f64) -> f64 {
+    Normal::standard().inverse_cdf(share)
+}
+
+/// As iproute2's generator has it: Pareto's with the index 3 and the least 1, whose mean is 1.5 and whose variance is 3/4; and what
+/// is more than an i16 holds is that.
+fn pareto(share: f64) -> f64 {
+    const INDEX: f64 = 3.0;
+    const MEAN: f64 = 1.5;
+    const STRETCH: f64 = 4.0 / 3.0;
+    let most = f64::from(i16::MAX) / UNIT as f64;
+    (((1.0 - share).powf(-1.0 / INDEX) - MEAN) * STRETCH).min(most)
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum OwnDistribution {
+    /// A file beside the experiment, as tc-netem(8) has them.
+    File(String),
+    /// Quantiles, in parts of 8192 of `jitter`.
+    Table(Vec<i16>),
+}
+
+impl JsonSchema for Distribution {
+    fn schema_name() -> Cow<'static, str> {
+        "Distribution".into()
+    }
+
+    fn json_schema(of: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "enum": WORDS }, of.subschema_for::<OwnDistribution>()] })
+    }
+}
+
+impl Serialize for Distribution {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if let Some(word) = self.word() {
+            return to.serialize_str(word);
+        }
+        let mut map = to.serialize_map(Some(1))?;
+        match self {
+            Self::File(name) => map.serialize_entry("file", name)?,
+            Self::Table(numbers) => map.serialize_entry("table", &numbers[..])?,
+            _ => {}
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Distribution {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordOrTable;
+        impl<'de> Visitor<'de> for WordOrTable {
+            type Value = Distribution;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "\"uniform\", \"normal\", \"pareto\", \"paretonormal\", or { file = \"measured.dist\" }",
+                )
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Distribution, E> {
+                Ok(match word {
+                    "uniform" => Distribution::Uniform,
+                    "normal" => Distribution::Normal,
+                    "pareto" => Distribution::Pareto,
+                    "paretonormal" => Distribution::ParetoNormal,
+                    _ => return Err(E::invalid_value(de::Unexpected::Str(word), &self)),
+                })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Distribution, A::Error> {
+                OwnDistribution::deserialize(MapAccessDeserializer::new(map)).map(|own| match own {
+                    OwnDistribution::File(name) => Distribution::File(name),
+                    OwnDistribution::Table(numbers) => Distribution::Table(numbers.into()),
+                })
+            }
+        }
+        deserializer.deserialize_any(WordOrTable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean and standard deviation, in units.
+    fn moments(distribution: &Distribution) -> (f64, f64) {
+        let values: Vec<f64> =
+            distribution.table().unwrap().iter().map(|number| f64::from(*number) / UNIT as f64).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+        (mean, square.sqrt())
+    }
+
+    /// The least number of the table that a share of it does not exceed, in units.
+    fn quantile(distribution: &Distribution, share: f64) -> f64 {
+        let table = distribution.table().unwrap();
+        f64::from(table[(share * table.len() as f64) as usize]) / UNIT as f64
+    }
+
+    #[test]
+    fn the_normal_one_has_its_moments_and_the_quantiles_of_tables() {
+        let (mean, deviation) = moments(&Distribution::Normal);
+        assert!(mean.abs() < 1e-9 && (deviation - 1.0).abs() < 1e-3, "{mean} {deviation}");
+        // Abramowitz and Stegun 1964, table 26.5.
+        for (share, due) in [(0.5, 0.0), (0.75, 0.67449), (0.9, 1.28155), (0.975, 1.95996), (0.999, 3.09023)]
+        {
+            let found = quantile(&Distribution::Normal, share);
+            // Half a place beside it, at the density there.
+            let density = (-due * due / 2.0_f64).exp() / std::f64::consts::TAU.sqrt();
+            assert!((found - due).abs() < 0.6 / SIZE as f64 / density + 1e-4, "{share}: {found}, {due}");
+        }
+    }
+
+    /// With X Pareto's (index 3, least 1) and c where an i16 ends, E min(X, c) is 3/2 − c⁻²/2 and E min(X, c)² is 3 − 2/c.
+    #[test]
+    fn the_one_of_pareto_has_the_moments_of_its_generator() {
+        let most = f64::from(i16::MAX) / UNIT as f64;
+        let c = most * 0.75 + 1.5;
+        let (first, second) = (1.5 - c.powi(-2) / 2.0, 3.0 - 2.0 / c);
+        let due = ((first - 1.5) * 4.0 / 3.0, (second - first * first).sqrt() * 4.0 / 3.0);
+        let (mean, deviation) = moments(&Distribution::Pareto);
+        assert!(
+            (mean - due.0).abs() < 2e-3 && (deviation - due.1).abs() < 2e-3,
+            "{mean} {deviation}, {due:?}"
+        );
+        assert!((mean + 0.033).abs() < 1e-3 && (deviation - 0.821).abs() < 1e-3, "as the documentation says");
+        // The median is 2^(1/3).
+        assert!((quantile(&Distribution::Pareto, 0.5) - (2_f64.cbrt() - 1.5) * 4.0 / 3.0).abs() < 1e-3);
+        assert_eq!(*Distribution::Pareto.table().unwrap().last().unwrap(), i16::MAX);
+    }
+
+    #[test]
+    fn the_mixture_is_three_parts_of_one_and_one_of_the_other() {
+        for share in [0.001, 0.3, 0.5, 0.9, 0.99] {
+            let [normal, pareto, mixed] =
+                [Distribution::Normal, Distribution::Pareto, Distribution::ParetoNormal]
+                    .map(|distribution| quantile(&distribution, share));
+            assert!((mixed - (normal + 3.0 * pareto) / 4.0).abs() < 3e-4, "{share}");
+        }
+        let (mean, deviation) = moments(&Distribution::ParetoNormal);
+        // By Python's statistics.NormalDist, over two million shares.
+        assert!((mean + 0.0247).abs() < 1e-3 && (deviation - 0.8349).abs() < 1e-3, "{mean} {deviation}");
+    }
+
+    #[test]
+    fn files_are_read_as_iproute2_writes_them() {
+        let text = "# This is the distribution table.\n -32768 -5\n 0 7 # and on\n32767\n";
+        assert_eq!(Distribution::read(text), Ok(Distribution::Table([-32768, -5, 0, 7, 32767].into())));
+        let long: String = (0..20_000).map(|_| "3\n").collect();
+        for (text, line, words) in [
+            ("", 1, "no number"),
+            ("# nothing\n", 1, "no number"),
+            ("1 2\n3 x", 2, "\"x\" is no whole number"),
+            ("1\n40000", 2, "\"40000\" is no whole number"),
+            ("1.5", 1, "whole number"),
+            ("5\n\n4", 3, "sort it"),
+            (&long, 16_385, "16384"),
+        ] {
+            let (place, problem) = Distribution::read(text).unwrap_err();
+            assert!(place == line && problem.contains(words), "{place}: {problem}");
+        }
+    }
+
+    #[test]
+    fn words_and_tables_are_read_and_written() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Line {
+            d: Distribution,
+        }
+        for text in
+            ["'uniform'", "'normal'", "'pareto'", "'paretonormal'", "{ file = 'a' }", "{ table = [-1, 3] }"]
+        {
+            let line: Line = toml::from_str(&format!("d = {text}")).unwrap();
+            assert_eq!(toml::from_str::<Line>(&toml::to_string(&line).unwrap()).unwrap(), line);
+        }
+        for text in ["'gauss'", "{ table = [40000] }", "{ files = 'a' }", "{}", "3"] {
+            assert!(toml::from_str::<Line>(&format!("d = {text}")).is_err(), "{text}");
+        }
+    }
+}
