@@ -8,7 +8,7 @@ use hol_kernel::{Image, Kernel};
 use hol_measure::Record;
 use hol_model::Model;
 use hol_network::{Which, trace_events};
-use hol_scenario::{Run, Scenario, World};
+use hol_scenario::{Background, Run, Scenario, World};
 
 /// User-Mode Linux, if it is here.
 fn kernel(test: &str) -> Option<Kernel> {
@@ -147,7 +147,7 @@ const CHANGES: [Change; 8] = [
         trace: None,
         workload: "kind = 'oneway'\nrate = '100/s'\nsize = '100B'",
         messages: 1000,
-        runs: 30,
+        runs: 15,
         // How soon SCTP finds its losses differs, whether they begin or have always been.
         transports: &["udp", "tcp"],
         late: 0.0,
@@ -288,4 +288,91 @@ fn both_worlds_agree_on_paths_that_change() {
         }
     }
     assert!(apart.is_empty(), "{apart:?}");
+}
+
+/// What stands beside a sparse flow.
+#[derive(Clone, Copy)]
+enum Beside {
+    /// As many bulk flows of TCP.
+    Bulk(u16),
+    /// As many of datagrams at random, which together take a share of the rate: the same in both worlds.
+    Datagrams(u16, f64),
+}
+
+/// Delays in ms of a sparse flow of datagrams before a line of so many Mbit/s: mean, median, 95th percentile.
+fn sparse(world: &dyn World, discipline: &str, rate: u32, beside: Beside, seeds: u64) -> [f64; 3] {
+    // All of the round trip is on the way back, so that what is seen is the queue's.
+    let network = format!(
+        "rate = '{rate}Mbit'\ndelay = '0ms'\nup.discipline = {discipline}\ndown.delay = '40ms'\ndown.rate = '1Gbit'"
+    );
+    let mut scenario =
+        scenario("udp", &network, "kind = 'oneway'\nrate = '50/s'\nsize = '172B'\nstart = '10s'", 500);
+    let (transport, count, workload) = match beside {
+        Beside::Bulk(flows) => ("tcp", flows, "kind = 'bulk'".to_owned()),
+        Beside::Datagrams(flows, share) => {
+            let each = f64::from(rate) * 1e6 * share / f64::from(flows) / (1514.0 * 8.0);
+            (
+                "udp",
+                flows,
+                format!("kind = 'oneway'\nrate = '{each:.3}/s'\nsize = '1472B'\narrivals = 'poisson'"),
+            )
+        }
+    };
+    scenario.background.push(Background {
+        transport: transport.parse().unwrap(),
+        workload: toml::from_str(&workload).unwrap(),
+        messages: None,
+        count,
+        spread: Duration::from_secs(1),
+    });
+    let mut all: Vec<f64> = (0..seeds)
+        .flat_map(|seed| ways(&world.run(&scenario, Seed(seed)).unwrap()))
+        .map(Duration::as_millis_f64)
+        .collect();
+    all.sort_by(f64::total_cmp);
+    [all.iter().sum::<f64>() / all.len() as f64, all[all.len() / 2], all[all.len() * 95 / 100]]
+}
+
+/// Those whose mean is more than 5 % apart; of datagrams, which are the same in both worlds, the 95th percentile as well.
+fn apart(kernel: &Kernel, discipline: &str, cases: &[(u32, Beside, u64)]) -> Vec<String> {
+    let compare = |(rate, beside, seeds): &(u32, Beside, u64)| {
+        let [of_kernel, of_model] =
+            [kernel as &dyn World, &Model].map(|world| sparse(world, discipline, *rate, *beside, *seeds));
+        let what = match beside {
+            Beside::Bulk(flows) => format!("{rate:2} Mbit/s, {flows:2} bulk flows"),
+            Beside::Datagrams(flows, share) => format!("{rate:2} Mbit/s, {flows:2} flows at {share}"),
+        };
+        println!("{what}: kernel {of_kernel:.3?}, model {of_model:.3?}");
+        let differs = |at: usize| (of_model[at] / of_kernel[at] - 1.0).abs() > 0.05;
+        let differs = differs(0) || matches!(beside, Beside::Datagrams(..)) && differs(2);
+        differs.then_some(what)
+    };
+    cases.iter().filter_map(compare).collect()
+}
+
+#[test]
+fn a_sparse_flow_waits_as_long_before_fq_codel_in_both_worlds() {
+    let Some(kernel) = kernel("a_sparse_flow_waits_as_long_before_fq_codel_in_both_worlds") else { return };
+    let cases = [
+        (10, Beside::Datagrams(4, 0.9), 1),
+        (10, Beside::Datagrams(16, 0.9), 1),
+        (10, Beside::Datagrams(16, 1.1), 1),
+        (1, Beside::Bulk(1), 1),
+        (10, Beside::Bulk(4), 2),
+    ];
+    assert_eq!(apart(&kernel, "'fq_codel'", &cases), Vec::<String>::new());
+}
+
+/// The figures of docs/paths.md: `cargo test -p headofline --test kernel_beside_model -- --ignored --nocapture`.
+#[test]
+#[ignore = "it takes minutes"]
+fn a_sparse_flow_waits_as_long_before_fq_codel_on_the_whole_grid() {
+    let Some(kernel) = kernel("a_sparse_flow_waits_as_long_before_fq_codel_on_the_whole_grid") else {
+        return;
+    };
+    let cells = [1, 10, 50].into_iter().flat_map(|rate| [1, 4, 16].map(|flows| (rate, flows)));
+    let bulk = cells.clone().map(|(rate, flows)| (rate, Beside::Bulk(flows), 8));
+    let datagrams = cells.map(|(rate, flows)| (rate, Beside::Datagrams(flows, 0.9), 2));
+    let cases: Vec<_> = datagrams.chain(bulk).collect();
+    assert_eq!(apart(&kernel, "'fq_codel'", &cases), Vec::<String>::new());
 }

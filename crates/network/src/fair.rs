@@ -131,6 +131,11 @@ impl FairQueue {
         in_service: u64,
         lose: impl FnMut(Crossing),
     ) {
+        if self.packets == 0 && in_service == 0 {
+            // The line has been free since: it asked, and all flows were found to be empty. Linux asks until it is told so.
+            let nothing = self.pop(now, |_| unreachable!("nobody waits"));
+            debug_assert!(nothing.is_none(), "an empty queue has a packet");
+        }
         let place = self.place(&crossing);
         let length = crossing.length() + self.overhead;
         let flow = &mut self.flows[place];
@@ -284,6 +289,25 @@ mod tests {
         assert!(queue.pop(Time::ZERO, |_| ()).is_some_and(|first| first.packet.ports().0 == 1));
         fill(&mut queue, 2, 3, 1500);
         assert_eq!(order(&mut queue)[..7], [2, 1, 2, 1, 2, 1, 1]);
+    }
+
+    /// RFC 8290, 4.2: a queue that is asked and has nothing leaves the list, so its next packet makes it new; the line asks when it is free.
+    #[test]
+    fn rfc8290_4_2_who_had_nothing_while_the_line_was_free_is_new_again() {
+        for (in_service, due) in [(0, [2, 1]), (1500, [1, 2])] {
+            let mut queue = queue(1000);
+            fill(&mut queue, 1, 1, 1500);
+            fill(&mut queue, 2, 1, 1500);
+            for port in [1, 2] {
+                assert_eq!(queue.pop(Time::ZERO, |_| ()).map(|first| first.packet.ports().0), Some(port));
+            }
+            // Both are still listed, and nobody has asked.
+            queue.push(Time::ZERO, crossing(3, 0, 1500), in_service, |_| ());
+            for port in [2, 1] {
+                queue.push(Time::ZERO, crossing(port, 0, 1500), 1500, |_| ());
+            }
+            assert_eq!(order(&mut queue)[1..], due, "{in_service}");
+        }
     }
 
     #[test]
