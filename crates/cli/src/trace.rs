@@ -48,6 +48,9 @@ pub struct Trace {
     /// Write a capture (pcapng) for Wireshark and tshark instead of text; - is standard output, as in --pcap - | tshark -r -
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Only the packets at this node's interfaces, in a capture or as text; may be said again for another
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["waterfall", "svg", "ns2"])]
+    at: Vec<String>,
     /// Show a page of a run of pages file by file instead: its number from 1, or nothing for the one of the median time
     #[arg(long, value_name = "PAGE", conflicts_with_all = ["pcap", "ns2"])]
     waterfall: Option<Option<u64>>,
@@ -76,7 +79,22 @@ impl Trace {
         match (&self.pcap, &self.ns2) {
             (Some(path), _) => self.capture(&point, path),
             (None, Some(path)) => self.trace_as_ns2(&point, path),
-            (None, None) => self.look(&point, &mut Text),
+            (None, None) => {
+                self.check_nodes(&point.scenario(self.repetition).interfaces().map_err(Failure::failed)?)?;
+                self.look(&point, &mut Text)
+            }
+        }
+    }
+
+    /// Refuses a node that is none of those with these interfaces.
+    fn check_nodes(&self, interfaces: &[String]) -> Result<(), Failure> {
+        let nodes: BTreeSet<&str> = interfaces.iter().map(|interface| node_of(interface)).collect();
+        match self.at.iter().find(|node| !nodes.contains(node.as_str())) {
+            None => Ok(()),
+            Some(node) => {
+                let there_are = nodes.into_iter().collect::<Vec<_>>().join(", ");
+                Err(Failure::Usage(format!("--at {node}: there is no such node; there are {there_are}")))
+            }
         }
     }
 
@@ -115,6 +133,7 @@ impl Trace {
 
     fn capture(&self, point: &Point, path: &Path) -> Result<(), Failure> {
         let names = point.scenario(self.repetition).interfaces().map_err(Failure::failed)?;
+        self.check_nodes(&names)?;
         let which = self.which_run(point);
         let packets = write_capture(path, names, &which, |witness| self.look(point, witness))?;
         written(path, &format!("{packets} packets of {which}"));
@@ -177,8 +196,33 @@ impl Trace {
     fn look(&self, point: &Point, witness: &mut dyn Witness) -> Result<(), Failure> {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let world = point.world.open().map_err(LabError::from)?;
-        world.trace(&scenario, seed, witness).map_err(LabError::from)?;
+        let mut witness = At { nodes: &self.at, witness };
+        world.trace(&scenario, seed, &mut witness).map_err(LabError::from)?;
         Ok(())
+    }
+}
+
+/// The node of an interface such as `client:1`.
+fn node_of(interface: &str) -> &str {
+    interface.split(':').next().unwrap_or(interface)
+}
+
+/// Shows the packets at the interfaces of some nodes; without any, all.
+struct At<'a> {
+    nodes: &'a [String],
+    witness: &'a mut dyn Witness,
+}
+
+impl Witness for At<'_> {
+    fn learn(&mut self, secrets: &str) {
+        self.witness.learn(secrets);
+    }
+
+    fn see(&mut self, sighting: &Sighting<'_>) {
+        let node = node_of(sighting.point.name);
+        if self.nodes.is_empty() || self.nodes.iter().any(|wanted| wanted == node) {
+            self.witness.see(sighting);
+        }
     }
 }
 

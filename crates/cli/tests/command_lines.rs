@@ -55,7 +55,7 @@ const COMMANDS: [&str; 13] = [
     "rnu",
 ];
 
-const OPTIONS: [&str; 30] = [
+const OPTIONS: [&str; 31] = [
     "--workload",
     "--rate",
     "--arrivals",
@@ -77,6 +77,7 @@ const OPTIONS: [&str; 30] = [
     "--point",
     "--repetition",
     "--pcap",
+    "--at",
     "--ns2",
     "--plan",
     "--records",

@@ -273,6 +273,29 @@ fn help_teaches_by_example_and_lists_name_what_there_is() {
 }
 
 #[test]
+fn a_trace_at_a_node_has_its_packets_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = ["trace", "tcp", "--count", "20", "--repetitions", "1", "--loss", "5%"];
+    let all = ok(dir.path(), &flags);
+    let at = |nodes: &[&str]| ok(dir.path(), &[&flags[..], nodes].concat());
+    let of_node = |text: &str, node: &str| {
+        let passes = |line: &&str| line.split_whitespace().nth(1).is_some_and(|at| at.starts_with(node));
+        text.lines().filter(passes).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for node in ["client", "server"] {
+        let seen = at(&["--at", node]);
+        assert_eq!(seen.lines().map(str::to_owned).collect::<Vec<_>>(), of_node(&all, node));
+    }
+    assert_eq!(at(&["--at", "client", "--at", "server"]), all);
+    let whole = at(&["--pcap", "all.pcapng"]);
+    let one = at(&["--at", "server", "--pcap", "one.pcapng"]);
+    let packets = |said: &str| said.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap();
+    assert!(0 < packets(&one) && packets(&one) < packets(&whole), "{one} of {whole}");
+    let (code, message) = failure(dir.path(), &[&flags[..], &["--at", "middle"]].concat());
+    assert!(code == 2 && message.contains("there are client, server"), "{message}");
+}
+
+#[test]
 fn a_capture_has_the_packets_of_a_run_that_compare_measured() {
     let dir = here();
     let flags = ["sctp:streams=8", "--count", "20", "--repetitions", "1", "--loss", "5%"];
