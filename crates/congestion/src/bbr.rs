@@ -5,6 +5,8 @@
 mod aggregation;
 mod bandwidth;
 mod policer;
+#[cfg(test)]
+mod walk;
 mod window;
 
 use hol_base::{Duration, Rng, Seed, Time};

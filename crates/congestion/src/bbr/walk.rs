@@ -1,0 +1,176 @@
+//! BBR's way through its modes on a path that does nothing but delay. draft-cardwell-iccrg-bbr-congestion-control-00.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::Departure;
+
+const SEGMENT: u32 = 1448;
+/// A segment in 1 ms.
+const RATE: u64 = 1000;
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+/// The product of both, in segments.
+const PRODUCT: u32 = 40;
+
+/// A greedy sender, a line with a queue that is never full, and a receiver that acknowledges each segment.
+struct Path {
+    bbr: Bbr,
+    cwnd: u32,
+    ssthresh: u32,
+    now: Time,
+    /// When the pace lets the next segment leave.
+    departure: Time,
+    line_free: Time,
+    /// When it is acknowledged, when it left and what it remembers.
+    flight: VecDeque<(Time, Time, Departure)>,
+    least_rtt: Duration,
+    /// The modes, since when.
+    modes: Vec<(Time, Mode)>,
+}
+
+impl Path {
+    fn new() -> Self {
+        let now = Time::from_millis(1000);
+        let mut bbr = Bbr::new(1);
+        let rtt = Some(ROUND_TRIP);
+        bbr.begin(Beginning { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) }, 10);
+        Self {
+            bbr,
+            cwnd: 10,
+            ssthresh: u32::MAX,
+            now,
+            departure: now,
+            line_free: now,
+            flight: VecDeque::new(),
+            least_rtt: ROUND_TRIP,
+            modes: vec![(now, Mode::Startup)],
+        }
+    }
+
+    fn send(&mut self) {
+        let outstanding = !self.flight.is_empty();
+        let remembered = self.bbr.deliveries.depart(self.now, outstanding);
+        self.line_free = self.line_free.max(self.now) + Duration::from_nanos(1_000_000_000 / RATE);
+        self.flight.push_back((self.line_free + ROUND_TRIP, self.now, remembered));
+        let gap = u64::from(SEGMENT) * 1_000_000_000 / self.bbr.pacing().rate.max(1);
+        self.departure = self.departure.max(self.now) + Duration::from_nanos(gap);
+    }
+
+    fn acknowledge(&mut self) {
+        let prior_in_flight = self.flight.len() as u32;
+        let (_, sent, departure) = self.flight.pop_front().expect("something is in flight");
+        let rtt = self.now.since(sent);
+        self.least_rtt = self.least_rtt.min(rtt);
+        self.bbr.deliveries.deliver(departure, sent);
+        let ack = Acknowledged {
+            now: self.now,
+            delivered: 1,
+            newly_lost: 0,
+            lost: 0,
+            reneged: false,
+            runt: false,
+            rtt: Some(rtt),
+            least_rtt: Some(self.least_rtt),
+            smoothed_rtt: Some(rtt),
+            prior_in_flight,
+            in_flight: prior_in_flight - 1,
+            recovery: Recovery::None,
+            departure: self.departure,
+        };
+        self.bbr.on_acknowledged(&ack, &mut self.cwnd, &mut self.ssthresh);
+        if self.modes.last().is_some_and(|(_, mode)| *mode != self.bbr.mode) {
+            self.modes.push((self.now, self.bbr.mode));
+        }
+    }
+
+    /// Goes on until so many seconds after the beginning; `look` sees it after each acknowledgment.
+    fn run(&mut self, seconds: u64, mut look: impl FnMut(&Self)) {
+        let end = Time::from_millis(1000 + 1000 * seconds);
+        while self.now < end {
+            let may_send = (self.flight.len() as u32) < self.cwnd;
+            let leaves = Some(self.departure.max(self.now)).filter(|_| may_send);
+            let comes = self.flight.front().map(|(at, ..)| *at);
+            match (leaves, comes) {
+                (Some(leaves), Some(comes)) if comes <= leaves => self.step_to(comes, &mut look),
+                (Some(leaves), _) => {
+                    self.now = leaves;
+                    self.send();
+                }
+                (None, Some(comes)) => self.step_to(comes, &mut look),
+                (None, None) => unreachable!("it may send when nothing is in flight"),
+            }
+        }
+    }
+
+    fn step_to(&mut self, at: Time, look: &mut impl FnMut(&Self)) {
+        self.now = at;
+        self.acknowledge();
+        look(self);
+    }
+
+    /// What waits at the line, in segments.
+    fn queue(&self) -> f64 {
+        self.line_free.saturating_since(self.now).as_millis_f64() * RATE as f64 / 1000.0
+    }
+}
+
+/// Section 4.3: startup, drain, then the cycle.
+#[test]
+fn the_modes_follow_one_another_and_the_bandwidth_is_found() {
+    let mut path = Path::new();
+    path.run(3, |_| ());
+    let modes: Vec<Mode> = path.modes.iter().map(|(_, mode)| *mode).collect();
+    assert_eq!(modes, [Mode::Startup, Mode::Drain, Mode::ProbeBandwidth]);
+    // Sections 4.3.2: the rate doubles each round, from 10 segments to 40, and three rounds more tell that it is all.
+    let startup = path.modes[1].0.since(path.modes[0].0);
+    assert!((ROUND_TRIP * 4..=ROUND_TRIP * 12).contains(&startup), "{startup}");
+    // Section 4.3.3: about as long as the queue that it had made takes to empty.
+    let drain = path.modes[2].0.since(path.modes[1].0);
+    assert!((ROUND_TRIP..=ROUND_TRIP * 6).contains(&drain), "{drain}");
+    let rate = path.bbr.estimate().octets_per_second(SEGMENT, UNIT) as f64;
+    let line = (RATE * u64::from(SEGMENT)) as f64;
+    assert!((rate / line - 1.0).abs() < 0.02, "{rate} of {line} octets a second");
+}
+
+/// Section 4.2.3.2 and 4.3.4: two products at most in flight, and one of eight phases asks for a quarter more.
+#[test]
+fn the_queue_stays_short_while_it_cruises() {
+    let mut path = Path::new();
+    path.run(3, |_| ());
+    let (mut most, mut sum, mut looks) = (0, 0.0, 0.0);
+    path.run(9, |path| {
+        most = most.max(path.flight.len() as u32);
+        sum += path.queue();
+        looks += 1.0;
+    });
+    assert!((PRODUCT..=2 * PRODUCT + 5).contains(&most), "{most} segments in flight");
+    assert!(sum / looks < f64::from(PRODUCT) / 4.0, "{} segments wait in the mean", sum / looks);
+    let used = looks / (6.0 * RATE as f64);
+    assert!(used > 0.97, "{used} of the line");
+}
+
+/// Section 4.3.5: every ten seconds little is in flight for 200 ms, and the round trip is seen.
+#[test]
+fn every_ten_seconds_it_looks_for_the_round_trip() {
+    let mut path = Path::new();
+    let (mut least, mut probed) = (u32::MAX, Vec::new());
+    path.run(35, |path| {
+        if path.bbr.mode == Mode::ProbeRoundTrip {
+            least = least.min(path.flight.len() as u32);
+            probed.push(path.bbr.least_rtt.rtt.unwrap_or_default());
+        }
+    });
+    let probes = path.modes.windows(2).filter(|pair| pair[0].1 == Mode::ProbeRoundTrip);
+    let probes: Vec<(Time, Duration)> = probes.map(|pair| (pair[0].0, pair[1].0.since(pair[0].0))).collect();
+    assert_eq!(probes.len(), 3, "{:?}", path.modes);
+    for (at, length) in &probes {
+        assert!((PROBE_RTT..PROBE_RTT + ROUND_TRIP * 4).contains(length), "{length} at {at}");
+    }
+    for pair in probes.windows(2) {
+        let apart = pair[1].0.since(pair[0].0);
+        assert!((RTT_LIFETIME..RTT_LIFETIME + Duration::from_millis(500)).contains(&apart), "{apart}");
+    }
+    assert!(least <= 4, "{least} segments are in flight at the least: BBRMinPipeCwnd");
+    let seen = probed.last().copied().unwrap_or_default();
+    assert!(seen <= ROUND_TRIP + Duration::from_millis(1), "{seen}");
+}
