@@ -96,7 +96,7 @@ fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Opti
     if span <= 0.0 {
         return Ok(None);
     }
-    let queue = queue(&seen);
+    let queue = queue(found.iter().map(|(point, _)| *point).zip(&seen));
     let axis = Axis { span, interval: interval.as_secs_f64() };
     let runs =
         found.iter().zip(&seen).map(|((point, series), seen)| run(point, series, seen, queue.as_ref(), axis));
@@ -108,15 +108,31 @@ fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Opti
     Ok(Some(OverTime { id, place: place.to_owned(), interval_s: interval.as_secs_f64(), queue, runs }))
 }
 
-/// The queue in which most waited, over all runs.
-fn queue(seen: &[Seen]) -> Option<Subject> {
+/// The queue in which most waited, over all runs, but for those of the host to which what is drawn is sent: none of it comes there.
+fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s Seen)>) -> Option<Subject> {
     let mut weights = BTreeMap::<&Subject, u64>::new();
-    for (subject, weight) in seen.iter().flat_map(|seen| &seen.weights) {
-        if matches!(subject, Subject::Queue(_)) {
-            *weights.entry(subject).or_default() += weight;
+    for (point, seen) in runs {
+        let receiver = seen.sender(seen.flow()).and_then(|sender| receiver(point, sender));
+        for (subject, weight) in &seen.weights {
+            let Subject::Queue(name) = subject else { continue };
+            if receiver.as_deref().is_none_or(|node| !name.starts_with(node)) {
+                *weights.entry(subject).or_default() += weight;
+            }
         }
     }
     weights.into_iter().max_by_key(|(_, weight)| *weight).map(|(subject, _)| subject.clone())
+}
+
+/// What the interfaces of the host begin with to which a sender sends, such as `server:`.
+fn receiver(point: &Point, sender: &Subject) -> Option<String> {
+    let Subject::Sender { path, .. } = sender else { return None };
+    let network = Topology::new(&point.network).ok()?;
+    let at = network
+        .interfaces()
+        .iter()
+        .position(|interface| interface.address.to_string() == path.to_string())?;
+    let name = network.interface_names().into_iter().nth(at)?;
+    Some(format!("{}:", name.split(':').next()?))
 }
 
 /// How many packets a queue holds.
@@ -248,7 +264,34 @@ impl Goodput {
 
 #[cfg(test)]
 mod tests {
+    use hol_lab::{Experiment, Source};
+    use hol_scenario::Side;
+
     use super::*;
+
+    #[test]
+    fn the_queue_is_one_that_what_is_drawn_goes_through() {
+        let text = "transports = ['tcp']\n[network]\npaths = [{}, {}]\n[workload]\nkind = 'bulk'";
+        let experiment = Experiment::parse("two", &Source::new("two.toml", text)).unwrap();
+        let sender =
+            |path: &str| Subject::Sender { flow: 1, connection: 0, side: Side::Client, path: path.into() };
+        let queue_of = |name: &str| Subject::Queue(name.into());
+        let weights = [
+            (sender("10.0.2.2"), 9),
+            (sender("10.0.1.2"), 3),
+            (queue_of("client:1"), 20),
+            (queue_of("client:2"), 30),
+            (queue_of("server:1"), 500),
+        ];
+        let seen = Seen {
+            last: Time::from_millis(1),
+            delivered: [(0, 1), (1, 8)].into(),
+            weights: weights.clone().into(),
+        };
+        assert_eq!(queue([(&experiment.points[0], &seen)].into_iter()), Some(queue_of("client:2")));
+        let unsent = Seen { weights: weights[2..].iter().cloned().collect(), ..seen };
+        assert_eq!(queue([(&experiment.points[0], &unsent)].into_iter()), Some(queue_of("server:1")));
+    }
 
     #[test]
     fn goodput_is_what_was_delivered_in_a_part_by_its_length_and_the_last_part_is_shorter() {

@@ -91,13 +91,21 @@ impl Axis {
 
     /// A step in few words, where the names stand beside it: `loss 1%`, `10ms, 100/s`.
     pub fn brief(&self, step: usize) -> String {
-        if self.keys.len() > 1 { self.steps[step].join(", ") } else { self.step(step) }
+        if self.keys.len() > 1 { self.values(step) } else { self.step(step) }
+    }
+
+    /// The values of a step alone: `10ms, 100/s`.
+    pub fn values(&self, step: usize) -> String {
+        self.steps[step].iter().map(|value| words(value)).collect::<Vec<_>>().join(", ")
     }
 
     /// A step in words: `loss 1%`, `delay 10ms, rate 100/s`.
     pub fn step(&self, step: usize) -> String {
-        let parts =
-            self.keys.iter().zip(&self.steps[step]).map(|(key, value)| format!("{} {value}", name(key)));
+        let parts = self
+            .keys
+            .iter()
+            .zip(&self.steps[step])
+            .map(|(key, value)| format!("{} {}", name(key), words(value)));
         parts.collect::<Vec<_>>().join(", ")
     }
 
@@ -114,6 +122,23 @@ impl Axis {
     pub fn place(&self, step: usize) -> f64 {
         self.numbers.as_ref().map_or(step as f64, |(_, numbers)| numbers.values[step])
     }
+}
+
+/// A value for people: of a table, what stands in it. `{codel={ecn=true}}` is `codel ecn=true`.
+fn words(value: &str) -> String {
+    if !value.starts_with('{') {
+        return value.to_owned();
+    }
+    let mut lists = 0;
+    let letter = |letter: char| {
+        lists += i32::from(letter == '[') - i32::from(letter == ']');
+        match letter {
+            '{' | '}' => None,
+            ',' if lists == 0 => Some(' '),
+            letter => Some(letter),
+        }
+    };
+    value.replace("={", " {").chars().filter_map(letter).collect()
 }
 
 /// A key for people. Several tables have a rate: `network.rate` is the bandwidth of lines, `workload.rate` that of messages,
@@ -147,6 +172,18 @@ mod tests {
     fn of(text: &[&str]) -> Vec<Axis> {
         let points = points(text);
         axes(&points.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_table_is_told_by_what_stands_in_it() {
+        for (value, told) in [
+            ("fq_codel", "fq_codel"),
+            ("{codel={ce_threshold=1ms,ecn=true}}", "codel ce_threshold=1ms ecn=true"),
+            ("{drop=[3,7]}", "drop=[3,7]"),
+            ("[{},{delay=40ms}]", "[{},{delay=40ms}]"),
+        ] {
+            assert_eq!(words(value), told);
+        }
     }
 
     #[test]

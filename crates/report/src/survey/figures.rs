@@ -104,7 +104,10 @@ fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     survey.axes.get(1).map_or_else(one, |axis| {
         let steps = axis.ascending();
         let titles: Vec<String> = steps.iter().map(|step| axis.brief(*step)).collect();
-        shortened(&titles, ABOVE).into_iter().zip(steps.into_iter().map(|step| vec![step])).collect()
+        shortened(&titles, above(steps.len()))
+            .into_iter()
+            .zip(steps.into_iter().map(|step| vec![step]))
+            .collect()
     })
 }
 
@@ -145,7 +148,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
         return Some(Axis::new(Scale::Names(names), ""));
     };
     let Some((_, numbers)) = &axis.numbers else {
-        let names: Vec<String> = axis.steps.iter().map(|step| step.join(", ")).collect();
+        let names: Vec<String> = (0..axis.steps.len()).map(|step| axis.values(step)).collect();
         return Some(Axis::new(Scale::Names(shortened(&names, BELOW)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
@@ -233,9 +236,13 @@ fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     (least <= most).then_some((least, most))
 }
 
-/// So many letters have room below an axis, and above a panel.
+/// So many letters have room below an axis.
 const BELOW: usize = 24;
-const ABOVE: usize = 44;
+
+/// So many have room above each of some panels: three stand in a row at the most.
+const fn above(panels: usize) -> usize {
+    if panels > 2 { 34 } else { 44 }
+}
 
 /// Names of `most` letters: where they have more, without what they all begin with, which tells none from the others.
 fn shortened(names: &[String], most: usize) -> Vec<String> {
@@ -365,7 +372,7 @@ mod tests {
         ];
         let figures = of(&[("network.loss", &["0%", "1%"]), ("program.1.command", &commands)]);
         let titles: Vec<_> = figures[0].panels.iter().map(|panel| panel.title.as_str()).collect();
-        assert!(titles.iter().all(|title| title.chars().count() <= ABOVE), "{titles:?}");
+        assert!(titles.iter().all(|title| title.chars().count() <= above(2)), "{titles:?}");
         assert!(titles[0].starts_with("…sf ") && titles[1].starts_with("…sfZ "), "{titles:?}");
     }
 
