@@ -309,6 +309,33 @@ class Pair(TypedDict, closed=True):
     """
 
 
+class PieSpec(TypedDict, closed=True):
+    """
+    The parameters of PIE; the defaults are those of RFC 8033, 4.1 and 4.2, and of Linux.
+    """
+
+    alpha: NotRequired[int]
+    """
+    How much a wait off the target changes the probability, in sixteenths of one per second, as `tc` has it. Default 2.
+    """
+    beta: NotRequired[int]
+    """
+    How much a wait that grows or shrinks changes it, in the same unit. Default 20.
+    """
+    ecn: NotRequired[bool]
+    """
+    Whose endpoints speak ECN is marked instead of dropped, while the probability is at most 10 %. Default no, as `tc` has it.
+    """
+    target: NotRequired[Duration]
+    """
+    The wait that is aimed at (RFC 8033: `QDELAY_REF`). Default 15 ms.
+    """
+    update: NotRequired[Duration]
+    """
+    The probability is computed anew after so long (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
+    """
+
+
 QueueLimit: TypeAlias = str
 """
 a queue limit such as "1000p" (packets) or "64KiB" (octets)
@@ -762,10 +789,13 @@ class CodelSpec(TypedDict, closed=True):
 class Discipline1(TypedDict, closed=True):
     codel: NotRequired[CodelSpec]
     fq_codel: NotRequired[FairSpec]
+    pie: NotRequired[PieSpec]
     red: NotRequired[RedSpec]
 
 
-Discipline: TypeAlias = Literal['droptail', 'red', 'codel', 'fq_codel'] | Discipline1
+Discipline: TypeAlias = (
+    Literal['droptail', 'red', 'codel', 'fq_codel', 'pie'] | Discipline1
+)
 
 
 Distribution: TypeAlias = (
@@ -943,7 +973,7 @@ class LanSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     duplicate: NotRequired[Ratio]
@@ -1028,7 +1058,7 @@ class Overrides(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     duplicate: NotRequired[Ratio]
@@ -1090,6 +1120,11 @@ class PathSpec(TypedDict, closed=True):
     One of several parallel links between `client` and `server`, each with its own interfaces.
     """
 
+    backup: NotRequired[bool]
+    """
+    MPTCP sends over it only while no other path works (RFC 8684 section 3.3, B). TCP uses the first path alone, and SCTP
+    has all others wait anyhow. Not the first path, where connections begin. Default no.
+    """
     channel: NotRequired[str]
     """
     Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
@@ -1105,7 +1140,7 @@ class PathSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     down: NotRequired[Overrides]
@@ -1220,7 +1255,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     down: NotRequired[Overrides]

@@ -70,7 +70,7 @@ const NETWORK: [Note; 11] = [
     ("queue", "What waits before the link: packets, or octets as in \"64KiB\".", "\"1000p\""),
     (
         "discipline",
-        "Who is dropped when they queue up: \"red\" and \"codel\" drop early, \"fq_codel\" has flows take turns.",
+        "Who is dropped when they queue up: \"red\", \"codel\" and \"pie\" drop early, \"fq_codel\" has flows take turns.",
         "\"droptail\"",
     ),
     (

@@ -13,7 +13,7 @@ struct Wanted {
 }
 
 /// Each after those it depends on.
-const WANTED: [Wanted; 17] = [
+const WANTED: [Wanted; 18] = [
     Wanted { name: "crc32c_generic", needed: false },
     Wanted { name: "libcrc32c", needed: false },
     Wanted { name: "udp_tunnel", needed: false },
@@ -31,6 +31,7 @@ const WANTED: [Wanted; 17] = [
     Wanted { name: "sch_red", needed: false },
     Wanted { name: "sch_codel", needed: false },
     Wanted { name: "sch_fq_codel", needed: false },
+    Wanted { name: "sch_pie", needed: false },
     // For `tcp:cc=bbr` and `tcp:cc=dctcp`.
     Wanted { name: "tcp_bbr", needed: false },
     Wanted { name: "tcp_dctcp", needed: false },

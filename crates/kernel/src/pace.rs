@@ -7,7 +7,7 @@
 //! line is free for it, and asks an empty queue too, which thereby learns that it is idle.
 
 use hol_base::QueueLimit;
-use hol_network::{CodelSpec, Discipline, FairSpec, Settings};
+use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, Settings};
 
 use crate::early::Early;
 
@@ -33,6 +33,10 @@ pub(crate) enum Waiting {
         spec: FairSpec,
         limit: u32,
     },
+    Pie {
+        spec: PieSpec,
+        limit: u32,
+    },
 }
 
 /// A key for which the kernel has no words, and what to do.
@@ -55,6 +59,7 @@ impl Waiting {
             (Discipline::FairCodel(spec), queue) => {
                 vec![Self::FairCodel { spec: *spec, limit: packets(queue)? }]
             }
+            (Discipline::Pie(spec), queue) => vec![Self::Pie { spec: *spec, limit: packets(queue)? }],
         })
     }
 }
@@ -64,7 +69,7 @@ fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     match queue {
         QueueLimit::Packets(packets) => Ok(beside_one(packets)),
         QueueLimit::Bytes(_) => {
-            let why = "Linux's CoDel has queues of packets; give it so, as in queue = \"1000p\"";
+            let why = "Linux's CoDel and PIE have queues of packets; give it so, as in queue = \"1000p\"";
             Err(("network.queue", why.to_owned()))
         }
     }

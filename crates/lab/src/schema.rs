@@ -99,13 +99,14 @@ pub struct Key {
 }
 
 /// What each table is called, by the type that reads it.
-const TABLES: [(&str, &str); 23] = [
+const TABLES: [(&str, &str); 24] = [
     ("NetworkSpec", "[network]"),
     ("Overrides", "[network.up], [network.down]: one direction"),
     ("LossSpec", "network.loss"),
     ("RedSpec", "network.discipline = { red = … }"),
     ("CodelSpec", "network.discipline = { codel = … }"),
     ("FairSpec", "network.discipline = { fq_codel = … }"),
+    ("PieSpec", "network.discipline = { pie = … }"),
     ("TokenBucket", "network.police"),
     ("PathSpec", "[[network.paths]]"),
     ("LinkSpec", "[[network.links]]"),

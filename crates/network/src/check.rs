@@ -19,6 +19,7 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
         _ if long && spec.down.is_some() => mixed("down", "put it into its link"),
         _ if !long && !spec.links.is_empty() => Err(NetworkError::NodesMissing { key: "links" }),
         _ if !long && !spec.lans.is_empty() => Err(NetworkError::NodesMissing { key: "lans" }),
+        _ if spec.paths.first().is_some_and(|path| path.backup) => Err(NetworkError::BackupFirst),
         _ => Ok(()),
     }
 }

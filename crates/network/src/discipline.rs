@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::codel::CodelSpec;
 use crate::fair::FairSpec;
+use crate::pie::PieSpec;
 use crate::red::RedSpec;
 
 /// Who is dropped when packets queue up, and who goes first.
@@ -25,6 +26,8 @@ pub enum Discipline {
     /// The same, but each flow has a queue of its own, in turns: `{ fq_codel = { quantum = "300B" } }`, or `"fq_codel"`.
     #[serde(rename = "fq_codel")]
     FairCodel(FairSpec),
+    /// Some who come, so that the wait stays near a target: `{ pie = { target = "15ms" } }`, or `"pie"`.
+    Pie(PieSpec),
 }
 
 impl Discipline {
@@ -35,6 +38,7 @@ impl Discipline {
             Self::Red(red) => red.problem(),
             Self::Codel(codel) => codel.problem(),
             Self::FairCodel(fair) => fair.problem(),
+            Self::Pie(pie) => pie.problem(),
         }
     }
 }
@@ -45,13 +49,13 @@ impl JsonSchema for Discipline {
     }
 
     fn json_schema(of: &mut SchemaGenerator) -> Schema {
-        let (red, codel, fair) =
-            (of.subschema_for::<RedSpec>(), of.subschema_for::<CodelSpec>(), of.subschema_for::<FairSpec>());
+        let (red, codel) = (of.subschema_for::<RedSpec>(), of.subschema_for::<CodelSpec>());
+        let (fair, pie) = (of.subschema_for::<FairSpec>(), of.subschema_for::<PieSpec>());
         json_schema!({ "anyOf": [
-            { "enum": ["droptail", "red", "codel", "fq_codel"] },
+            { "enum": ["droptail", "red", "codel", "fq_codel", "pie"] },
             {
                 "type": "object",
-                "properties": { "red": red, "codel": codel, "fq_codel": fair },
+                "properties": { "red": red, "codel": codel, "fq_codel": fair, "pie": pie },
                 "additionalProperties": false,
                 "minProperties": 1,
                 "maxProperties": 1,
@@ -69,13 +73,14 @@ impl<'de> Deserialize<'de> for Discipline {
             Codel(CodelSpec),
             #[serde(rename = "fq_codel")]
             FairCodel(FairSpec),
+            Pie(PieSpec),
         }
         struct WordOrTable;
         impl<'de> Visitor<'de> for WordOrTable {
             type Value = Discipline;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(
-                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
+                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", \"pie\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
                 )
             }
             fn visit_str<E: de::Error>(self, word: &str) -> Result<Discipline, E> {
@@ -84,7 +89,8 @@ impl<'de> Deserialize<'de> for Discipline {
                     "red" => Ok(Discipline::Red(RedSpec::default())),
                     "codel" => Ok(Discipline::Codel(CodelSpec::default())),
                     "fq_codel" => Ok(Discipline::FairCodel(FairSpec::default())),
-                    _ => Err(E::unknown_variant(word, &["droptail", "red", "codel", "fq_codel"])),
+                    "pie" => Ok(Discipline::Pie(PieSpec::default())),
+                    _ => Err(E::unknown_variant(word, &["droptail", "red", "codel", "fq_codel", "pie"])),
                 }
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Discipline, A::Error> {
@@ -92,6 +98,7 @@ impl<'de> Deserialize<'de> for Discipline {
                     Table::Red(spec) => Discipline::Red(spec),
                     Table::Codel(spec) => Discipline::Codel(spec),
                     Table::FairCodel(spec) => Discipline::FairCodel(spec),
+                    Table::Pie(spec) => Discipline::Pie(spec),
                 })
             }
         }
@@ -113,6 +120,7 @@ mod tests {
     #[test]
     fn words_and_tables_are_read_and_written() {
         let codel = CodelSpec { target: Duration::from_millis(15), ..CodelSpec::default() };
+        let pie = PieSpec { alpha: 4, ..PieSpec::default() };
         let fair = FairSpec { quantum: ByteCount(300), ..FairSpec::default() };
         for (text, discipline) in [
             ("discipline = 'droptail'", Discipline::DropTail),
@@ -120,6 +128,8 @@ mod tests {
             ("discipline = 'codel'", Discipline::Codel(CodelSpec::default())),
             ("discipline = { codel = { target = '15ms' } }", Discipline::Codel(codel)),
             ("discipline = { fq_codel = { quantum = '300B' } }", Discipline::FairCodel(fair)),
+            ("discipline = 'pie'", Discipline::Pie(PieSpec::default())),
+            ("discipline = { pie = { alpha = 4 } }", Discipline::Pie(pie)),
         ] {
             let line: Line = toml::from_str(text).unwrap();
             assert_eq!(line.discipline, discipline);

@@ -73,6 +73,10 @@ pub enum NetworkError {
     TooManyRoutes { nodes: usize, addresses: usize, most: usize },
     #[error("there are {0} paths, links and LANs; the addresses suffice for 30000")]
     TooMany(usize),
+    #[error(
+        "`backup` is set on the first of `paths`, where connections begin; put the path that waits after one that does not"
+    )]
+    BackupFirst,
     #[error("`handover` leads from one path to another, and there are {paths}; write paths = [{{}}, {{}}]")]
     HandoverPaths { paths: usize },
     #[error("the event at {at} changes nothing; give it one of down, rate, loss, delay")]

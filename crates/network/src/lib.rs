@@ -2,7 +2,7 @@
 //!
 //! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means (`build` and `check` see to that), [`Network`]
 //! the thing in operation.
-//! One physical effect a file: `transmitter` (rate), `queue`, `red`, `codel`, `fair` (flows in turns), `propagation` (delay, jitter) and its `distribution`, `loss`, `chance`
+//! One physical effect a file: `transmitter` (rate), `queue`, `red`, `codel`, `fair` (flows in turns), `pie`, `propagation` (delay, jitter) and its `distribution`, `loss`, `chance`
 //! (duplication, corruption, reordering), `police`; `trace` makes events of files; `line` puts them in a row, `channel` has lines take turns.
 
 mod agenda;
@@ -20,6 +20,7 @@ mod line;
 mod loss;
 mod network;
 mod observer;
+mod pie;
 mod police;
 mod propagation;
 mod queue;
@@ -41,6 +42,7 @@ pub use handover::HandoverSpec;
 pub use line::{Change, Crossing};
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Backlog, Network};
+pub use pie::PieSpec;
 pub use police::{PoliceSpec, TokenBucket};
 pub use red::RedSpec;
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};

@@ -8,6 +8,7 @@ use crate::codel::CodelQueue;
 use crate::discipline::Discipline;
 use crate::fair::FairQueue;
 use crate::line::Crossing;
+use crate::pie::PieQueue;
 use crate::spec::Settings;
 use crate::tap::Fate;
 
@@ -31,6 +32,8 @@ enum Order {
     Codel(Box<CodelQueue>),
     /// Flows in turns.
     Fair(Box<FairQueue>),
+    /// First in first out, but not all who come are let in.
+    Pie(Box<PieQueue>),
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +54,9 @@ impl Queue {
             Discipline::FairCodel(spec) => {
                 let hash = seed.derive("flows");
                 Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, enough, hash)))
+            }
+            Discipline::Pie(spec) => {
+                Order::Pie(Box::new(PieQueue::new(spec, overhead, enough, seed.derive("pie"))))
             }
         };
         Self { limit, packets: 0, order }
@@ -73,6 +79,7 @@ impl Queue {
             Order::Fifo(fifo) => fifo.octets,
             Order::Codel(queue) => queue.waiting().1,
             Order::Fair(queue) => queue.waiting().1,
+            Order::Pie(queue) => queue.waiting().1,
         }
     }
 
@@ -82,6 +89,7 @@ impl Queue {
             Order::Fifo(_) => 0,
             Order::Codel(queue) => queue.marked(),
             Order::Fair(queue) => queue.marked(),
+            Order::Pie(queue) => queue.marked(),
         }
     }
 
@@ -104,14 +112,20 @@ impl Queue {
             self.packets = queue.waiting().0;
             return;
         }
-        if !self.has_room(crossing.length(), in_service) {
+        let has_room = self.has_room(crossing.length(), in_service);
+        if let Order::Pie(queue) = &mut self.order {
+            queue.push(now, crossing, has_room, lose);
+            self.packets = queue.waiting().0;
+            return;
+        }
+        if !has_room {
             return lose(crossing, Fate::QueueFull);
         }
         self.packets += 1;
         match &mut self.order {
             Order::Fifo(fifo) => fifo.push(crossing),
             Order::Codel(queue) => queue.push(now, crossing),
-            Order::Fair(_) => unreachable!("it has taken the packet"),
+            Order::Fair(_) | Order::Pie(_) => unreachable!("it has taken the packet"),
         }
     }
 
@@ -134,6 +148,11 @@ impl Queue {
                 self.packets = queue.waiting().0;
                 crossing
             }
+            Order::Pie(queue) => {
+                let crossing = queue.pop(now)?;
+                self.packets -= 1;
+                Some(crossing)
+            }
         }
     }
 
@@ -144,6 +163,7 @@ impl Queue {
             Order::Fifo(fifo) => std::iter::from_fn(|| fifo.pop()).collect(),
             Order::Codel(queue) => queue.drain().collect(),
             Order::Fair(queue) => queue.drain().collect(),
+            Order::Pie(queue) => queue.drain().collect(),
         }
     }
 

@@ -45,6 +45,10 @@ macro_rules! settings {
             /// Overrides for the direction from server to client.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
+            /// MPTCP sends over it only while no other path works (RFC 8684 section 3.3, B). TCP uses the first path alone, and SCTP
+            /// has all others wait anyhow. Not the first path, where connections begin. Default no.
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            pub backup: bool,
         }
 
         /// A link between two named nodes.
@@ -226,7 +230,7 @@ settings! {
     corrupt: Ratio = Ratio::ZERO,
     /// What the queue before the line holds, the packet in transmission included. Default 1000 packets.
     queue: QueueLimit = QueueLimit::Packets(1000),
-    /// Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, or a table as
+    /// Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
     /// `{ red = { min = "5p", max = "15p" } }`.
     discipline: Discipline = Discipline::DropTail,
     /// Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world

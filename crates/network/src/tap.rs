@@ -32,7 +32,7 @@ pub enum Fate {
     Lost,
     /// It found the queue of the sending interface full.
     QueueFull,
-    /// RED or CoDel dropped it before the queue of the sending interface was full.
+    /// RED, CoDel or PIE dropped it before the queue of the sending interface was full.
     DroppedEarly,
     /// It came out of the line faster than the policed rate; noted at the sending interface.
     Policed,

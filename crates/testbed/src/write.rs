@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, FairSpec, LineId, LossSpec, Medium, PoliceSpec, RedSpec, Segment,
-    Settings, TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, FairSpec, LineId, LossSpec, Medium, PieSpec, PoliceSpec, RedSpec,
+    Segment, Settings, TokenBucket, Topology,
 };
 use hol_wire::Address;
 
@@ -170,10 +170,6 @@ impl<'t> Writer<'t> {
             }
         }
         match settings.discipline {
-            Discipline::DropTail | Discipline::Codel(_) | Discipline::FairCodel(_) if red => {
-                set("red_", "0".to_owned())
-            }
-            Discipline::DropTail | Discipline::Codel(_) | Discipline::FairCodel(_) => Ok(()),
             Discipline::Red(spec) => {
                 let RedSpec { min, max, weight, drop, gentle, packet, ecn: _ } = spec;
                 if !red {
@@ -186,6 +182,8 @@ impl<'t> Writer<'t> {
                 set("linterm_", (1.0 / drop.value()).to_string())?;
                 set("mean_pktsize_", packet.0.to_string())
             }
+            _ if red => set("red_", "0".to_owned()),
+            _ => Ok(()),
         }
     }
 
@@ -228,6 +226,9 @@ impl<'t> Writer<'t> {
             }
             Discipline::FairCodel(FairSpec { target, interval, quantum, flows, .. }) => {
                 unsaid.push(format!("fq_codel {target} {interval}, {quantum} of {flows} flows in turns"));
+            }
+            Discipline::Pie(PieSpec { target, update, ecn, .. }) => {
+                unsaid.push(format!("pie {target}, every {update}{}", if ecn { " ecn" } else { "" }));
             }
         }
         if let PoliceSpec(Some(TokenBucket { rate, burst })) = police {

@@ -1,8 +1,8 @@
-//! What is told to a pace and to the queue behind it. tc-cbs(8), tc-red(8), tc-codel(8), tc-fq_codel(8), tc-pfifo(8).
+//! What is told to a pace and to the queue behind it. tc-cbs(8), tc-red(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-pfifo(8).
 
 use hol_base::{ByteCount, Duration, QueueLimit};
 use hol_netlink::Message;
-use hol_network::{CodelSpec, FairSpec};
+use hol_network::{CodelSpec, FairSpec, PieSpec};
 
 use super::chain::TCA_OPTIONS;
 use crate::early::Early;
@@ -41,6 +41,7 @@ pub(super) const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
         Waiting::Early(_) => ("red", "sch_red"),
         Waiting::Codel { .. } => ("codel", "sch_codel"),
         Waiting::FairCodel { .. } => ("fq_codel", "sch_fq_codel"),
+        Waiting::Pie { .. } => ("pie", "sch_pie"),
     }
 }
 
@@ -51,6 +52,7 @@ pub(super) fn waiting(message: Message, waiting: &Waiting) -> Message {
         Waiting::Early(red) => early(message, red),
         Waiting::Codel { spec, limit } => codel(message, spec, *limit),
         Waiting::FairCodel { spec, limit } => fair(message, spec, *limit),
+        Waiting::Pie { spec, limit } => pie(message, spec, *limit),
     }
 }
 
@@ -90,6 +92,25 @@ fn fair(message: Message, spec: &FairSpec, limit: u32) -> Message {
             .map(micros)
             .into_iter()
             .fold(options, |options, micros| options.with_number(CE_THRESHOLD, micros))
+    })
+}
+
+fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
+    // linux/pkt_sched.h
+    const TARGET: u16 = 1;
+    const LIMIT: u16 = 2;
+    const UPDATE: u16 = 3;
+    const ALPHA: u16 = 4;
+    const BETA: u16 = 5;
+    const ECN: u16 = 6;
+    /// A timer of Linux goes off with the tick after the one it was set for, and both engines' kernels tick 250 times a second.
+    const TICK: Duration = Duration::from_millis(4);
+    let PieSpec { target, update, alpha, beta, ecn } = *spec;
+    let update = update.saturating_sub(TICK).max(TICK);
+    message.with_nested(TCA_OPTIONS, &[], |options| {
+        let options = options.with_number(TARGET, micros(target)).with_number(UPDATE, micros(update));
+        let options = options.with_number(LIMIT, limit).with_number(ECN, u32::from(ecn));
+        options.with_number(ALPHA, u32::from(alpha)).with_number(BETA, u32::from(beta))
     })
 }
 

@@ -6,8 +6,8 @@ mod text;
 
 use hol_base::{Duration, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, FairSpec, LineId, LossSpec, Medium, NodeId, PoliceSpec, RedSpec,
-    Segment, Settings, TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, FairSpec, LineId, LossSpec, Medium, NodeId, PieSpec, PoliceSpec,
+    RedSpec, Segment, Settings, TokenBucket, Topology,
 };
 
 pub use draw::draw;
@@ -30,6 +30,7 @@ fn words(settings: &Settings) -> String {
         Discipline::Red(RedSpec { min, max, .. }) => words.push(format!("RED {min}–{max}")),
         Discipline::Codel(CodelSpec { target, .. }) => words.push(format!("CoDel {target}")),
         Discipline::FairCodel(FairSpec { target, .. }) => words.push(format!("FQ-CoDel {target}")),
+        Discipline::Pie(PieSpec { target, .. }) => words.push(format!("PIE {target}")),
     }
     match loss {
         LossSpec::Independent(ratio) if ratio.is_zero() => {}

@@ -1,0 +1,362 @@
+//! PIE: drops or marks packets that come, with a probability that holds the wait at a target. RFC 8033, as Linux has it.
+
+use std::collections::VecDeque;
+
+use hol_base::{Duration, Rng, Seed, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::codel::{Waiting, take};
+use crate::line::Crossing;
+use crate::tap::Fate;
+
+/// The parameters of PIE; the defaults are those of RFC 8033, 4.1 and 4.2, and of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PieSpec {
+    /// The wait that is aimed at (RFC 8033: `QDELAY_REF`). Default 15 ms.
+    pub target: Duration,
+    /// The probability is computed anew after so long (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
+    pub update: Duration,
+    /// How much a wait off the target changes the probability, in sixteenths of one per second, as `tc` has it. Default 2.
+    pub alpha: u8,
+    /// How much a wait that grows or shrinks changes it, in the same unit. Default 20.
+    pub beta: u8,
+    /// Whose endpoints speak ECN is marked instead of dropped, while the probability is at most 10 %. Default no, as `tc` has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
+}
+
+impl Default for PieSpec {
+    fn default() -> Self {
+        let fifteen = Duration::from_millis(15);
+        Self { target: fifteen, update: fifteen, alpha: 2, beta: 20, ecn: false }
+    }
+}
+
+impl PieSpec {
+    /// The most that `tc` takes for `alpha` and `beta`.
+    const MOST: u8 = 32;
+
+    pub(crate) fn problem(self) -> Option<&'static str> {
+        if self.target == Duration::ZERO {
+            return Some("`target` is 0, so everybody waits too long; raise it");
+        }
+        if self.update < Duration::from_millis(1) {
+            return Some("`update` is below 1ms; 15ms is usual");
+        }
+        (self.alpha.max(self.beta) > Self::MOST)
+            .then_some("`alpha` and `beta` are at most 32, which stands for 2; lower them")
+    }
+}
+
+/// The state of the control. RFC 8033, 4: `drop_prob`, `accu_prob`, `burst_allowance`, `current_qdelay`, `qdelay_old`.
+#[derive(Debug)]
+struct Pie {
+    spec: PieSpec,
+    drop_prob: f64,
+    /// Of all packets since the last that was dropped.
+    accu_prob: f64,
+    burst_allowance: Duration,
+    /// The wait of the packet that left last; none, if it left nobody behind.
+    qdelay: Duration,
+    qdelay_old: Duration,
+    left_at: Option<Time>,
+    next_update: Time,
+    rng: Rng,
+}
+
+impl Pie {
+    /// RFC 8033, 4.4: `MAX_BURST`.
+    const MAX_BURST: Duration = Duration::from_millis(150);
+    /// RFC 8033, 5.1: a probability above this drops who could be marked (`mark_ecnth`).
+    const MOST_MARKED: f64 = 0.1;
+
+    fn new(spec: PieSpec, rng: Rng) -> Self {
+        Self {
+            spec,
+            drop_prob: 0.0,
+            accu_prob: 0.0,
+            burst_allowance: Self::MAX_BURST,
+            qdelay: Duration::ZERO,
+            qdelay_old: Duration::ZERO,
+            left_at: None,
+            next_update: Time::ZERO + spec.update,
+            rng,
+        }
+    }
+
+    /// Whether a packet is dropped that finds others waiting, `is_short` if they are fewer than two of the longest.
+    /// RFC 8033, 4.1; the drops spread as in 5.4.
+    fn strikes(&mut self, is_short: bool) -> bool {
+        let is_well = self.qdelay < self.spec.target / 2 && self.drop_prob < 0.2;
+        if self.burst_allowance > Duration::ZERO || is_well || is_short {
+            return false;
+        }
+        self.accu_prob = if self.drop_prob == 0.0 { 0.0 } else { self.accu_prob + self.drop_prob };
+        if self.accu_prob < 0.85 {
+            return false;
+        }
+        let dropped = self.accu_prob >= 8.5 || self.rng.chance(self.drop_prob);
+        if dropped {
+            self.accu_prob = 0.0;
+        }
+        dropped
+    }
+
+    /// A packet leaves that came at `since`. RFC 8033, 4.3: its own wait may be the measure. As in Linux it is the time between
+    /// packets, not that between updates, that ends a burst.
+    fn leaves(&mut self, now: Time, since: Time, is_last: bool) {
+        self.qdelay = if is_last { Duration::ZERO } else { now.since(since) };
+        if let Some(before) = self.left_at.replace(now) {
+            self.burst_allowance = self.burst_allowance.saturating_sub(now.since(before));
+        }
+    }
+
+    /// Makes the updates that were due before `now`, while the queue was as it is.
+    fn catch_up(&mut self, now: Time, is_empty: bool) {
+        while self.next_update <= now {
+            if is_empty && self.is_at_rest() {
+                let updates = now.since(self.next_update).as_nanos() / self.spec.update.as_nanos();
+                self.next_update += self.spec.update * updates;
+            }
+            self.update(is_empty);
+            self.next_update += self.spec.update;
+        }
+    }
+
+    /// Updates of an empty queue change nothing any more.
+    fn is_at_rest(&self) -> bool {
+        self.drop_prob == 0.0 && self.qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO
+    }
+
+    /// A new probability. RFC 8033, 4.2; 4.4 begins a burst anew, 5.5 caps the step; a wait above 250 ms is Linux' addition.
+    fn update(&mut self, is_empty: bool) {
+        let PieSpec { target, alpha, beta, .. } = self.spec;
+        let [alpha, beta] = [alpha, beta].map(|sixteenths| f64::from(sixteenths) / 16.0);
+        let [now, before, target] = [self.qdelay, self.qdelay_old, target].map(Duration::as_secs_f64);
+        let mut change = damping(self.drop_prob) * (alpha * (now - target) + beta * (now - before));
+        if self.drop_prob >= 0.1 {
+            change = change.min(0.02);
+        }
+        if now > 0.25 {
+            change += 0.02;
+        }
+        self.drop_prob = (self.drop_prob + change).clamp(0.0, 1.0);
+        if is_empty && now == 0.0 && before == 0.0 {
+            // Linux: 63/64, where the RFC has 0.98.
+            self.drop_prob *= 63.0 / 64.0;
+        }
+        if now.max(before) < target / 2.0 && self.drop_prob == 0.0 {
+            (self.accu_prob, self.burst_allowance, self.left_at) = (0.0, Self::MAX_BURST, None);
+        }
+        self.qdelay_old = self.qdelay;
+    }
+}
+
+/// RFC 8033, 4.2: how much smaller the steps of a small probability are.
+fn damping(drop_prob: f64) -> f64 {
+    let steps: [(f64, f64); 6] =
+        [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+    steps.iter().find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, divisor)| 1.0 / divisor)
+}
+
+/// One queue under PIE.
+#[derive(Debug)]
+pub(crate) struct PieQueue {
+    pie: Pie,
+    waiting: VecDeque<Waiting>,
+    /// Of IP and beyond.
+    octets: u64,
+    overhead: u64,
+    /// While fewer octets wait nobody is dropped: two of the longest packet.
+    enough: u64,
+    marked: u64,
+}
+
+impl PieQueue {
+    /// `overhead`: octets of each packet beyond IP; `longest`: those of the longest packet. What it draws derives from `seed`.
+    pub(crate) fn new(spec: PieSpec, overhead: u64, longest: u64, seed: Seed) -> Self {
+        let pie = Pie::new(spec, seed.rng());
+        Self { pie, waiting: VecDeque::new(), octets: 0, overhead, enough: 2 * longest, marked: 0 }
+    }
+
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked
+    }
+
+    pub(crate) fn waiting(&self) -> (u64, u64) {
+        (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
+    }
+
+    /// A packet comes, and waits unless it has no room or is dropped early.
+    pub(crate) fn push(
+        &mut self,
+        now: Time,
+        mut crossing: Crossing,
+        has_room: bool,
+        mut lose: impl FnMut(Crossing, Fate),
+    ) {
+        self.pie.catch_up(now, self.waiting.is_empty());
+        if !has_room {
+            self.pie.accu_prob = 0.0;
+            lose(crossing, Fate::QueueFull);
+        } else if self.pie.strikes(self.octets < self.enough) && !self.marks(&mut crossing) {
+            lose(crossing, Fate::DroppedEarly);
+        } else {
+            self.octets += crossing.length() + self.overhead;
+            self.waiting.push_back(Waiting { since: now, crossing });
+        }
+    }
+
+    /// Marks the packet, if that may be instead of a drop. RFC 8033, 5.1.
+    fn marks(&mut self, crossing: &mut Crossing) -> bool {
+        let Pie { spec, drop_prob, .. } = self.pie;
+        let marked = spec.ecn && drop_prob <= Pie::MOST_MARKED && crossing.packet.ecn.mark();
+        self.marked += u64::from(marked);
+        marked
+    }
+
+    pub(crate) fn pop(&mut self, now: Time) -> Option<Crossing> {
+        let Self { pie, waiting, octets, overhead, .. } = self;
+        pie.catch_up(now, waiting.is_empty());
+        let (Waiting { since, crossing }, behind) = take(waiting, octets, *overhead)?;
+        pie.leaves(now, since, behind == 0);
+        Some(crossing)
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Crossing> {
+        self.octets = 0;
+        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.crossing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_wire::{Address, Ecn, Packet, udp};
+
+    use super::*;
+    use crate::InterfaceId;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn crossing(ecn: Ecn) -> Crossing {
+        let octets = vec![0; 1250 - 28].into();
+        let datagram =
+            udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
+        let packet = Packet::new(Address::new(10, 0, 1, 1), Address::new(10, 0, 1, 2), datagram);
+        Crossing::new(InterfaceId(0), InterfaceId(1), 0, Packet { ecn, ..packet })
+    }
+
+    fn queue(spec: PieSpec) -> PieQueue {
+        PieQueue::new(spec, 0, 1500, Seed(4))
+    }
+
+    /// When in ms packets were dropped of which `in_10` come in 10 ms and 10 may leave in 10 ms, and how long the last one waited.
+    fn overload(queue: &mut PieQueue, ecn: Ecn, in_10: u64, ms: u64) -> (Vec<u64>, Duration) {
+        let (mut dropped, mut due) = (Vec::new(), 0);
+        for at in 0..ms {
+            let now = Time::ZERO + MS * at;
+            due += in_10;
+            while due >= 10 {
+                due -= 10;
+                queue.push(now, crossing(ecn), true, |_, fate| {
+                    assert_eq!(fate, Fate::DroppedEarly);
+                    dropped.push(at);
+                });
+            }
+            queue.pop(now);
+        }
+        (dropped, queue.pie.qdelay)
+    }
+
+    fn share(dropped: &[u64], times: std::ops::Range<u64>, packets: f64) -> f64 {
+        dropped.iter().filter(|at| times.contains(at)).count() as f64 / packets
+    }
+
+    #[test]
+    fn rfc8033_4_4_a_burst_passes_whole() {
+        let (dropped, _) = overload(&mut queue(PieSpec::default()), Ecn::default(), 20, 2000);
+        assert!(dropped[0] > 150, "{:?}", &dropped[..3]);
+    }
+
+    #[test]
+    fn rfc8033_4_2_what_is_too_much_is_dropped_and_the_wait_comes_to_the_target() {
+        for (in_10, too_much) in [(11, 1.0 / 11.0), (13, 3.0 / 13.0)] {
+            let mut queue = queue(PieSpec::default());
+            let (dropped, wait) = overload(&mut queue, Ecn::default(), in_10, 60_000);
+            let share = share(&dropped, 30_000..60_000, 3000.0 * in_10 as f64);
+            assert!((share / too_much - 1.0).abs() < 0.02, "{in_10}: {share} of {too_much}");
+            assert!((8..=25).contains(&(wait.as_nanos() / 1_000_000)), "{in_10}: {wait}");
+        }
+    }
+
+    #[test]
+    fn rfc8033_4_2_small_probabilities_take_small_steps() {
+        let divisors = [5e-7, 5e-6, 5e-5, 5e-4, 5e-3, 5e-2, 0.5].map(|prob| 1.0 / damping(prob));
+        assert_eq!(divisors, [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn rfc8033_4_1_two_packets_are_no_queue() {
+        let mut queue = queue(PieSpec::default());
+        (queue.pie.drop_prob, queue.pie.burst_allowance, queue.pie.qdelay) = (1.0, Duration::ZERO, MS * 100);
+        let mut dropped = 0;
+        for _ in 0..5 {
+            queue.push(Time::ZERO, crossing(Ecn::default()), true, |_, _| dropped += 1);
+        }
+        assert_eq!((queue.waiting().0, dropped), (3, 2), "2500 octets are below two of 1500");
+    }
+
+    #[test]
+    fn rfc8033_5_4_drops_keep_their_distance() {
+        let mut pie = queue(PieSpec::default()).pie;
+        (pie.drop_prob, pie.burst_allowance, pie.qdelay) = (0.125, Duration::ZERO, MS * 100);
+        let struck: Vec<usize> = (0..100_000).filter(|_| pie.strikes(false)).collect();
+        let gaps: Vec<usize> = struck.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(gaps.iter().min(), Some(&7), "the sum of the probabilities comes to 0.85 first");
+        assert!(gaps.iter().max() <= Some(&68), "and never above 8.5");
+    }
+
+    #[test]
+    fn rfc8033_5_1_who_is_capable_is_marked_while_the_probability_is_low() {
+        let spec = PieSpec { ecn: true, ..PieSpec::default() };
+        let mut slow = queue(spec);
+        let (dropped, _) = overload(&mut slow, Ecn::Capable, 10, 10_000);
+        assert!(dropped.is_empty());
+        let mut heavy = queue(spec);
+        let (dropped, _) = overload(&mut heavy, Ecn::Capable, 11, 10_000);
+        assert!(heavy.marked() > 10 && dropped.len() > 10, "{} {}", heavy.marked(), dropped.len());
+        let mut deaf = queue(PieSpec::default());
+        overload(&mut deaf, Ecn::Capable, 20, 10_000);
+        assert_eq!(deaf.marked(), 0, "unless it is told to");
+    }
+
+    #[test]
+    fn a_queue_that_was_idle_for_long_begins_anew_at_once() {
+        let mut queue = queue(PieSpec::default());
+        overload(&mut queue, Ecn::default(), 20, 5000);
+        while queue.pop(Time::ZERO + MS * 5000).is_some() {}
+        assert!(queue.pie.drop_prob > 0.1);
+        queue.push(
+            Time::ZERO + Duration::from_secs(10_000_000_000),
+            crossing(Ecn::default()),
+            true,
+            |_, _| (),
+        );
+        assert_eq!((queue.pie.drop_prob, queue.pie.burst_allowance), (0.0, Pie::MAX_BURST));
+        assert!(queue.pie.next_update > Time::ZERO + Duration::from_secs(10_000_000_000));
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let wrong = [
+            PieSpec { target: Duration::ZERO, ..PieSpec::default() },
+            PieSpec { update: Duration::from_micros(900), ..PieSpec::default() },
+            PieSpec { alpha: 33, ..PieSpec::default() },
+            PieSpec { beta: 33, ..PieSpec::default() },
+        ];
+        assert!(wrong.into_iter().all(|spec| spec.problem().is_some()));
+        assert_eq!(PieSpec::default().problem(), None);
+    }
+}
