@@ -11,11 +11,12 @@ use hol::{BIN, ok};
 use kernel::has_user_mode;
 
 const PATHS: [&str; 2] = ["--set", "network.paths=[{}, {}]"];
+const BACKUP: [&str; 2] = ["--set", "network.paths=[{}, { backup = true }]"];
 const WORLD: [&str; 2] = ["--world", "kernel:uml"];
 
 /// What `hol trace` says of one run.
-fn trace(dir: &Path, arguments: &[&str]) -> String {
-    ok(dir, &[&["trace", "mptcp", "--repetitions", "1"][..], arguments, &PATHS, &WORLD].concat())
+fn trace(dir: &Path, arguments: &[&str], paths: &[&str]) -> String {
+    ok(dir, &[&["trace", "mptcp", "--repetitions", "1"][..], arguments, paths, &WORLD].concat())
 }
 
 /// The time of the last packet with data that the client sent at this interface, and how many there are.
@@ -35,7 +36,7 @@ fn multipath_tcp_joins_both_paths_and_adds_them_up() {
     }
     let dir = tempfile::tempdir().unwrap();
     let bulk = ["--workload", "bulk", "--count", "400", "--bandwidth", "4Mbit", "--delay", "10ms"];
-    let both = trace(dir.path(), &bulk);
+    let both = trace(dir.path(), &bulk, &PATHS);
     assert!(both.contains("mp_join") || both.contains("join"), "{}", &both[..both.len().min(4000)]);
     let (_, first) = sent_at(&both, "client:1");
     let (end, second) = sent_at(&both, "client:2");
@@ -54,7 +55,28 @@ fn multipath_tcp_goes_on_when_a_path_is_down() {
     let dir = tempfile::tempdir().unwrap();
     let down = ["--set", "network.events=[{ at = '1s', path = 1, down = true }]"];
     let load = ["--workload", "echo", "--rate", "50/s", "--count", "200", "--delay", "10ms"];
-    let text = trace(dir.path(), &[&load[..], &down].concat());
+    let text = trace(dir.path(), &[&load[..], &down].concat(), &PATHS);
     let (last, _) = sent_at(&text, "client:2");
     assert!(last > 3.5, "data go on over the second path until {last} s");
+}
+
+/// RFC 8684 section 3.3: a backup carries data only while no other path works; and it is joined before it is needed.
+#[test]
+fn a_backup_waits_until_the_other_path_is_down() {
+    if !has_user_mode("a_backup_waits_until_the_other_path_is_down") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let load = ["--workload", "echo", "--rate", "50/s", "--count", "200", "--delay", "10ms"];
+    let bulk = ["--workload", "bulk", "--count", "400", "--bandwidth", "4Mbit", "--delay", "10ms"];
+    for load in [&load[..], &bulk] {
+        let idle = trace(dir.path(), load, &BACKUP);
+        assert!(idle.lines().any(|line| line.contains("client:2") && line.contains("join")), "{idle}");
+        let ((_, first), (_, second)) = (sent_at(&idle, "client:1"), sent_at(&idle, "client:2"));
+        assert!(first > 190 && second == 0, "{first} and {second} packets with data");
+    }
+    let down = ["--set", "network.events=[{ at = '1s', path = 1, down = true }]"];
+    let text = trace(dir.path(), &[&load[..], &down].concat(), &BACKUP);
+    let (last, _) = sent_at(&text, "client:2");
+    assert!(last > 3.5, "data go on over the backup until {last} s");
 }

@@ -57,6 +57,29 @@ fn quinn_in_the_guest_takes_as_long_as_in_the_model() {
     }
 }
 
+/// RFC 9000 section 13.4, RFC 3168: the bits go and come on sockets, and quinn heeds what comes back.
+#[test]
+fn as_many_packets_are_marked_as_in_the_model() {
+    if !has_user_mode("as_many_packets_are_marked_as_in_the_model") {
+        return;
+    }
+    let marked = |transport: &str, world: &str| {
+        let load = ["--workload=bulk", "--size=1400B", "--count=6000", "--repetitions=1", "--loss=0%"];
+        let path =
+            ["--bandwidth=10Mbit", "--delay=5ms", "--set=network.discipline={ codel = { ecn = true } }"];
+        let run = ["trace", transport, "--world", world, "--at", "server"];
+        let text = ok(Path::new("."), &[&run[..], &load, &path].concat());
+        let received = |line: &&str| line.split_whitespace().nth(2) == Some("received");
+        text.lines().filter(received).filter(|line| line.ends_with("(CE)")).count()
+    };
+    let [model, guest] = ["model", "kernel:uml"].map(|world| marked("quic:ecn=true", world));
+    assert!(
+        10 * model.abs_diff(guest) <= guest.max(10) && guest > 0,
+        "{guest} marks in the guest, {model} in the model"
+    );
+    assert_eq!(marked("quic", "kernel:uml"), 0);
+}
+
 /// RFC 9000 section 8.1. The certificate is as long as the option wants the flight, so that both worlds have it.
 #[test]
 fn a_long_handshake_flight_costs_a_round_trip_in_the_guest_too() {

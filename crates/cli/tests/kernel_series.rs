@@ -18,7 +18,7 @@ const SLOW_START: &str = "
     messages = 1000
     repetitions = 1
     series = '50ms'
-    transports = ['tcp:cc=reno', 'tcp', 'sctp']
+    transports = ['tcp:cc=reno', 'tcp', 'sctp', 'quic']
     network = { delay = '50ms', rate = '100Mbit', queue = '10000p' }
     workload = { kind = 'bulk', size = '1448B' }
 ";
@@ -64,7 +64,13 @@ fn client(rows: &[Row], ms: u64) -> &Row {
     rows.iter().find(is_client).unwrap_or_else(|| panic!("nothing after {ms} ms"))
 }
 
-/// RFC 5681 section 3.1, RFC 9260 section 7.2.1: the windows of both worlds are equal to the octet, the round trips within 1 %, or within the tick of 4 ms
+/// Equal; but the model wakes a program that reads QUIC 25 µs late, by when other packets may have come: for it within a twentieth, or a packet.
+fn alike(numbers: [Option<u64>; 2], label: &str) -> bool {
+    let [own, linux] = numbers.map(|number| number.expect("it is known"));
+    own.abs_diff(linux) <= if label == "quic" { (linux / 20).max(1200) } else { 0 }
+}
+
+/// RFC 5681 section 3.1, RFC 9260 section 7.2.1, RFC 9002 section 7.3.1: the windows of both worlds are equal to the octet, the round trips within 1 %, or within the tick of 4 ms
 /// in which the kernel measures SCTP's.
 #[test]
 fn in_slow_start_the_windows_are_those_of_linux() {
@@ -72,20 +78,24 @@ fn in_slow_start_the_windows_are_those_of_linux() {
         return;
     }
     for (label, [model, kernel]) in both(SLOW_START) {
-        let from = if label == "sctp" { 350 } else { 150 };
+        let from = match &*label {
+            "sctp" => 350,
+            "quic" => 250,
+            _ => 150,
+        };
         let mut windows = Vec::new();
         for ms in (from..=from + 300).step_by(100) {
             let [own, linux] = [&model, &kernel].map(|rows| client(rows, ms));
             let number = |name| [own, linux].map(|row| row.number(name));
             let [cwnd, same] = number("cwnd_octets");
-            assert_eq!(cwnd, same, "{label} after {ms} ms");
+            assert!(alike([cwnd, same], &label), "{label} after {ms} ms: {cwnd:?} and {same:?}");
             windows.extend(cwnd);
             let [srtt, measured] = number("srtt_ns").map(|ns| ns.expect("it is measured") as f64);
             let margin = if label == "sctp" { 4e6 } else { 0.01 * srtt };
             assert!((srtt - measured).abs() <= margin, "{label} after {ms} ms: {srtt} and {measured} ns");
             if label != "sctp" {
-                let [flight, same] = number("in_flight_octets");
-                assert_eq!(flight, same, "{label} after {ms} ms");
+                let flight = number("in_flight_octets");
+                assert!(alike(flight, &label), "{label} after {ms} ms: {flight:?}");
             }
             assert_eq!(number("sent_again"), [Some(0), Some(0)], "{label}");
         }

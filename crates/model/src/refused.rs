@@ -22,6 +22,10 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
     if scenario.network.handover.is_some() && scenario.transport.kind() == Kind::Quic {
         return Err("QUIC does not migrate here; remove network.handover, or take tcp or sctp".to_owned());
     }
+    let has_backup = scenario.network.paths.iter().any(|path| path.backup);
+    if has_backup && matches!(scenario.transport.protocol(), Protocol::Sctp { config, .. } if config.cmt) {
+        return Err("`cmt` sends over all of network.paths; remove `backup`, or `cmt`, without which all paths but one wait".to_owned());
+    }
     let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
     let mtu = topology.smallest_mtu();
     possible(&scenario.transport, &scenario.workload, mtu)?;

@@ -218,6 +218,15 @@ fn a_protocol_without_endpoints_here_is_refused_by_name() {
 }
 
 #[test]
+fn a_path_that_waits_is_refused_to_who_sends_over_all() {
+    let paths = "paths = [{}, { backup = true }]";
+    let run = |transport| run(&scenario(transport, paths, "kind = 'echo'", 10), Seed(7), None);
+    assert!(run("sctp").is_ok() && run("tcp").is_ok());
+    let error = run("sctp:cmt=true").unwrap_err().to_string();
+    assert!(error.contains("remove `backup`, or `cmt`"), "{error}");
+}
+
+#[test]
 fn a_packet_filter_is_refused_with_the_world_that_has_one() {
     let host = HostSpec { filter: Filter::Nftables, ..HostSpec::default() };
     let hosts = [("server".to_owned(), host)].into();

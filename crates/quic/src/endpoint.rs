@@ -139,7 +139,7 @@ impl<S: Sight> Endpoint<S> {
     }
 
     /// Tells of the one path while the connection is open.
-    pub(crate) fn path(&self, tell: &mut dyn FnMut(PathState)) {
+    pub fn path(&self, tell: &mut dyn FnMut(PathState)) {
         let (Some((peer, _)), Some((_, connection))) = (self.remote, &self.connection) else { return };
         if !connection.is_closed() {
             tell(path_state(peer, connection));

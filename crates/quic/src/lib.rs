@@ -36,6 +36,6 @@ mod tls;
 pub use clear::Clear;
 pub use config::{Carriage, Config, Congestion};
 pub use endpoint::Endpoint;
-pub use sealed::Sealed;
+pub use sealed::{Sealed, Sending};
 pub use sight::Next;
 pub use tls::{KeyLog, Tls};

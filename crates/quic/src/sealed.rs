@@ -16,11 +16,28 @@ use crate::sight::{Next, Sight};
 use crate::{Carriage, Config, Endpoint, Tls, settings};
 
 /// Nothing is seen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Sealed {
-    datagrams: VecDeque<Bytes>,
+    datagrams: VecDeque<Sending>,
+    /// Whether datagrams may be marked, and marks are told of.
+    ecn: bool,
     /// The socket has no room.
     is_held: bool,
+}
+
+/// A datagram on its way out, and what the header of IP says of marks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sending {
+    /// The payload of UDP.
+    pub octets: Bytes,
+    /// For IP's header.
+    pub ecn: Ecn,
+}
+
+impl Sealed {
+    fn new(config: &Config) -> Self {
+        Self { datagrams: VecDeque::new(), ecn: config.ecn, is_held: false }
+    }
 }
 
 impl Endpoint<Sealed> {
@@ -35,7 +52,8 @@ impl Endpoint<Sealed> {
         let origin = rng.next_u64().to_be_bytes();
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), None, false, None);
         let settings = settings::client(&config, tls.client(), origin);
-        let sealed = Self::new(config, carriage, quinn, Duration::ZERO, Sealed::default());
+        let sealed = Sealed::new(&config);
+        let sealed = Self::new(config, carriage, quinn, Duration::ZERO, sealed);
         Self { remote: Some(remote), settings: Some(settings), ..sealed }
     }
 
@@ -43,13 +61,15 @@ impl Endpoint<Sealed> {
     pub fn server(config: Arc<Config>, carriage: Carriage, tls: &Tls, rng: Rng) -> Self {
         let server = Arc::new(settings::server(&config, tls.server()));
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), Some(server), false, None);
-        Self::new(config, carriage, quinn, Duration::ZERO, Sealed::default())
+        let sealed = Sealed::new(&config);
+        Self::new(config, carriage, quinn, Duration::ZERO, sealed)
     }
 
     /// A datagram has come.
-    pub fn hear_from(&mut self, now: Time, remote: (Address, u16), octets: &[u8]) {
+    pub fn hear_from(&mut self, now: Time, remote: (Address, u16), octets: &[u8], ecn: Ecn) {
         self.stirred = true;
-        if !self.take_in(now, remote, Ecn::NotCapable, BytesMut::from(octets)) {
+        let ecn = if self.sight.ecn { ecn } else { Ecn::NotCapable };
+        if !self.take_in(now, remote, ecn, BytesMut::from(octets)) {
             return;
         }
         let passage = Passage { first_sent: now, sent: now, arrived: now };
@@ -81,7 +101,7 @@ impl Endpoint<Sealed> {
     }
 
     /// The next thing to do. After `Wait` there is nothing more until an input or the named time.
-    pub fn poll(&mut self, now: Time) -> Next<Bytes> {
+    pub fn poll(&mut self, now: Time) -> Next<Sending> {
         self.next(now)
     }
 
@@ -95,6 +115,14 @@ impl Endpoint<Sealed> {
         self.connection.as_ref().map_or(0, |(_, connection)| connection.stats().path.lost_packets)
     }
 
+    /// Whether it has sent what a user wanted to be sent.
+    pub fn has_sent_data(&self) -> bool {
+        self.connection.as_ref().is_some_and(|(_, connection)| {
+            let sent = connection.stats().frame_tx;
+            sent.stream + sent.datagram > 0
+        })
+    }
+
     /// It has nothing more to say, not even again to a peer who has not heard that it is over. RFC 9000 section 10.2.
     pub fn is_drained(&self) -> bool {
         self.connection.as_ref().is_none_or(|(_, connection)| connection.is_drained())
@@ -102,19 +130,26 @@ impl Endpoint<Sealed> {
 }
 
 impl Sight for Sealed {
-    type Packet = Bytes;
+    type Packet = Sending;
 
-    // No socket here sets the bits, so that quinn-proto soon stops.
-    fn leave(&mut self, _: Time, _: Site, (payload, _): (&[u8], Ecn), _: bool, statistics: &mut Statistics) {
+    fn leave(
+        &mut self,
+        _: Time,
+        _: Site,
+        (payload, ecn): (&[u8], Ecn),
+        _: bool,
+        statistics: &mut Statistics,
+    ) {
         statistics.packets_sent += 1;
-        self.datagrams.push_back(Bytes::copy_from_slice(payload));
+        let ecn = if self.ecn { ecn } else { Ecn::NotCapable };
+        self.datagrams.push_back(Sending { octets: Bytes::copy_from_slice(payload), ecn });
     }
 
     fn has_room(&self) -> bool {
         !self.is_held
     }
 
-    fn next_packet(&mut self) -> Option<Bytes> {
+    fn next_packet(&mut self) -> Option<Sending> {
         self.datagrams.pop_front()
     }
 

@@ -1,25 +1,24 @@
 //! QUIC: quinn's with TLS, over UDP sockets that are connected to each other.
 //!
-//! Each end of a connection has a socket of its own. A datagram is a call: none are sent or received several at a time (GSO, GRO), and
-//! none are marked for ECN. Nothing is fragmented. What ICMP says is left alone: RFC 9000 section 14.2.1.
+//! Each end of a connection has a socket of its own. A datagram is a call: none are sent or received several at a time (GSO, GRO).
+//! Nothing is fragmented. What ICMP says is left alone: RFC 9000 section 14.2.1.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use hol_base::{ByteCount, Seed, Time};
-use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Tls};
+use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Sending as Datagram, Tls};
 use hol_system as system;
 use hol_transport::{Command, Event, Framer, Message, Passage, Received, Reliability};
-use hol_wire::Address;
+use hol_wire::{Address, Ecn};
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Protocol, Socket, Type};
 
 use crate::End;
 use crate::assignment::{Counts, Site, SocketsError};
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, refused};
+use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
 
 /// Opens QUIC connections.
 pub(crate) struct Quic {
@@ -52,15 +51,15 @@ impl Quic {
 
     /// A socket that sends no fragments, not even where the path is known to be too narrow: what is too long is lost, as quinn's
     /// own probes have it.
-    fn socket(site: &Site) -> Result<Socket, SocketsError> {
+    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
         let socket = Self::FAMILY.socket(site)?;
-        system::set_option(
-            &socket,
-            libc::IPPROTO_IP,
-            libc::IP_MTU_DISCOVER,
-            &libc::IP_PMTUDISC_PROBE.to_ne_bytes(),
-        )
-        .map_err(refused("set IP_MTU_DISCOVER"))?;
+        let set = |name, value: libc::c_int| {
+            system::set_option(&socket, libc::IPPROTO_IP, name, &value.to_ne_bytes())
+        };
+        set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE).map_err(refused("set IP_MTU_DISCOVER"))?;
+        if self.config.ecn {
+            set(libc::IP_RECVTOS, 1).map_err(refused("set IP_RECVTOS"))?;
+        }
         Ok(socket)
     }
 
@@ -77,6 +76,7 @@ impl Quic {
         let framing = (self.carriage == Carriage::Streams).then(|| (self.length_of, Vec::new()));
         Box::new(Connection {
             socket,
+            says: Ecn::NotCapable,
             peer,
             endpoint,
             begins: end == End::Client,
@@ -106,11 +106,11 @@ fn mtu(socket: &Socket) -> Option<u32> {
 
 impl Opener for Quic {
     fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
-        Self::socket(server)
+        self.socket(server)
     }
 
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
-        let socket = Self::socket(client)?;
+        let socket = self.socket(client)?;
         transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
@@ -139,6 +139,8 @@ impl Opener for Quic {
 /// One end of a connection.
 struct Connection {
     socket: Socket,
+    /// What its datagrams say of marks.
+    says: Ecn,
     peer: (Address, u16),
     endpoint: Endpoint<Sealed>,
     /// It is a client's, and has not begun.
@@ -150,7 +152,7 @@ struct Connection {
     /// What it told, and nobody has heard.
     events: VecDeque<Event>,
     /// Datagrams that the socket has no room for.
-    unsent: VecDeque<Bytes>,
+    unsent: VecDeque<Datagram>,
 }
 
 impl Connection {
@@ -171,11 +173,15 @@ impl Connection {
 
     /// Sends what there is room for.
     fn flush(&mut self) -> io::Result<()> {
-        while let Some(datagram) = self.unsent.front() {
-            let mut sent = self.socket.send(datagram);
+        while let Some(Datagram { octets, ecn }) = self.unsent.front() {
+            if *ecn != self.says {
+                self.socket.set_tos_v4(u32::from(ecn.bits()))?;
+                self.says = *ecn;
+            }
+            let mut sent = self.socket.send(octets);
             if sent.as_ref().is_err_and(is_of_the_path) {
                 // That was the news of an earlier one; this one has not been sent yet.
-                sent = self.socket.send(datagram);
+                sent = self.socket.send(octets);
             }
             match sent {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -262,10 +268,14 @@ impl Transceiver for Connection {
     }
 
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        match (&self.socket).read(buffer) {
+        // Room for one octet, the Type of Service as it came. ip(7)
+        let mut control = [0; 32];
+        let read = match system::receive(&self.socket, buffer, &mut control) {
             Err(error) if is_of_the_path(&error) => return Ok(()),
-            read => self.endpoint.hear_from(now, self.peer, &buffer[..read?]),
-        }
+            read => read?,
+        };
+        let ecn = marks(&control[..read.control_length]);
+        self.endpoint.hear_from(now, self.peer, &buffer[..read.length], ecn);
         self.drive(now)?;
         self.tell(take)
     }
@@ -314,6 +324,21 @@ impl Transceiver for Connection {
             retransmissions: self.endpoint.packets_lost(),
         }
     }
+
+    fn sending(&self) -> Option<Sending> {
+        let mut paths = Vec::new();
+        self.endpoint.path(&mut |path| paths.push(path));
+        self.endpoint.has_sent_data().then(|| Sending { paths, again: self.endpoint.packets_lost() })
+    }
+}
+
+/// What the header of IP said of marks, if the kernel tells.
+fn marks(control: &[u8]) -> Ecn {
+    let of_service = |(level, kind, value): (libc::c_int, libc::c_int, &[u8])| {
+        let is_service = (level, kind) == (libc::IPPROTO_IP, libc::IP_TOS);
+        value.first().filter(|_| is_service).copied()
+    };
+    system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::of)
 }
 
 /// Something on the way, or the interface, did not take a datagram: it is lost, as others are that nobody tells of.

@@ -199,7 +199,7 @@ const QUIC: &[(&str, Means)] = &[
     ("handshake_flight", Socket),
     ("idle_timeout", Socket),
     ("keep_alive", Socket),
-    ("ecn", Fixed("no socket of QUIC sets the bits here; remove it or use the model world")),
+    ("ecn", Socket),
     ("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world")),
 ];
 

@@ -47,9 +47,12 @@ impl PathManager {
     }
 
     /// Each connection tells its peer of this address (ADD_ADDR, RFC 8684 section 3.4.1), which joins it by the link that leads there.
-    pub(super) fn signal(&self, address: Ipv4Addr) -> Result<(), Trouble> {
+    /// The answer to who joins a backup says that it is one (B, section 3.2).
+    pub(super) fn signal(&self, address: Ipv4Addr, is_backup: bool) -> Result<(), Trouble> {
         const SIGNAL: u32 = 1;
-        let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS, SIGNAL);
+        const BACKUP: u32 = 4;
+        let flags = if is_backup { SIGNAL | BACKUP } else { SIGNAL };
+        let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS, flags);
         self.tell(ADD_ADDR, endpoint, &format!("tell of {address}"))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use hol_base::Seed;
-use hol_network::{AddressChange, InterfaceId, LineId, Medium, NodeId, Segment};
+use hol_network::{AddressChange, InterfaceId, LineId, Medium, NodeId, PathSpec, Segment};
 use hol_scenario::LineFacts;
 use nix::net::if_::if_nametoindex;
 
@@ -129,14 +129,17 @@ impl Topology {
     }
 
     /// Lets MPTCP connections from and to a node have a subflow for each link that leads there; a node that is `asked` tells its
-    /// peers of its other addresses. The kernel takes eight subflows at most.
-    pub(super) fn join_paths(&self, node: NodeId, is_asked: bool) -> Result<(), Trouble> {
+    /// peers of its other addresses, and which of `paths` are backups. The kernel takes eight subflows at most.
+    pub(super) fn join_paths(&self, node: NodeId, is_asked: bool, paths: &[PathSpec]) -> Result<(), Trouble> {
         const MOST: u32 = 8;
         self.node(node).enter()?;
         let path_manager = PathManager::here()?;
         path_manager.allow(MOST)?;
-        let others = self.addresses(node).into_iter().skip(1).take(MOST as usize - 1);
-        others.filter(|_| is_asked).try_for_each(|address| path_manager.signal(address))
+        let others = self.addresses(node).into_iter().enumerate().skip(1).take(MOST as usize - 1);
+        let is_backup = |place: usize| paths.get(place).is_some_and(|path| path.backup);
+        others
+            .filter(|_| is_asked)
+            .try_for_each(|(place, address)| path_manager.signal(address, is_backup(place)))
     }
 
     /// Where the node of `change` has its address. Through that link it reaches all addresses of the node at the other end,

@@ -116,9 +116,10 @@ fn settle(
         }
         // A client that moves has its addresses come and go instead.
         if transport.kind() == Kind::Mptcp && scenario.network.handover.is_none() {
-            topology.join_paths(node(plan, workload.from()), false)?;
+            let paths = &scenario.network.paths;
+            topology.join_paths(node(plan, workload.from()), false, paths)?;
             let server = node(plan, workload.to());
-            topology.join_paths(server, asked.insert(server))?;
+            topology.join_paths(server, asked.insert(server), paths)?;
         }
     }
     Ok(settled)

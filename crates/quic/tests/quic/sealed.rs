@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Duration, Seed, Time};
-use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Tls};
+use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Sending, Tls};
 use hol_transport::{Command, Event, Message, Received, Reliability};
+use hol_wire::Ecn;
 
 use crate::pipe::{CLIENT, SERVER, config};
 
@@ -15,11 +16,13 @@ struct Ends {
     sides: [Endpoint<Sealed>; 2],
     deadlines: [Option<Time>; 2],
     /// When, to which side, and what.
-    on_the_way: Vec<(Time, usize, Bytes)>,
+    on_the_way: Vec<(Time, usize, Sending)>,
     /// Packets that were sent in all.
     sent: usize,
     /// Those that are lost.
     lost: fn(usize) -> bool,
+    /// Whether the path marks who may be marked.
+    marks: bool,
     told: [Vec<Event>; 2],
     log: KeyLog,
 }
@@ -39,6 +42,7 @@ impl Ends {
             on_the_way: Vec::new(),
             sent: 0,
             lost,
+            marks: false,
             told: [Vec::new(), Vec::new()],
             log,
         };
@@ -74,8 +78,9 @@ impl Ends {
             let Some(next) = next.filter(|next| *next <= until) else { break };
             self.now = next;
             if let Some(first) = self.on_the_way.iter().position(|(at, ..)| *at == next) {
-                let (_, to, datagram) = self.on_the_way.remove(first);
-                self.sides[to].hear_from(next, [SERVER, CLIENT][to], &datagram);
+                let (_, to, mut datagram) = self.on_the_way.remove(first);
+                let _capable = self.marks && datagram.ecn.mark();
+                self.sides[to].hear_from(next, [SERVER, CLIENT][to], &datagram.octets, datagram.ecn);
             }
             self.settle();
         }
@@ -142,6 +147,28 @@ fn datagrams_that_are_lost_stay_lost() {
     assert!((50..100).contains(&came), "{came}");
 }
 
+/// RFC 9000 section 13.4.2 and RFC 9002 section 7.1: marks are told of, and the window closes as after a loss.
+#[test]
+fn who_is_marked_slows_down_if_it_was_told_to_say_that_it_may_be() {
+    let window = |ecn: bool, marks: bool| {
+        let mut ends =
+            Ends::new(&config("quinn-0.11", &format!("ecn = {ecn}")), Carriage::Streams, |_| false);
+        ends.run(Duration::from_millis(500));
+        ends.marks = marks;
+        for _ in 0..50 {
+            assert!(ends.offer(0, 0, vec![1; 5000]));
+            ends.run(Duration::from_millis(20));
+        }
+        assert_eq!(ends.sides[0].packets_lost(), 0);
+        let mut window = None;
+        ends.sides[0].path(&mut |path| window = path.cwnd);
+        window.unwrap()
+    };
+    let free = window(true, false);
+    assert!(window(true, true) < free / 2, "{free}");
+    assert_eq!([window(false, true), window(false, false)], [free, free], "who says nothing is not marked");
+}
+
 /// RFC 9000 section 8.1: a server says no more than three times of what it heard before the client's address is validated.
 #[test]
 fn a_flight_that_is_longer_than_a_server_may_send_at_once_costs_a_round_trip() {
@@ -175,7 +202,7 @@ fn what_is_no_packet_of_the_connection_is_left_alone() {
     ends.run(Duration::from_millis(500));
     for octets in [&[][..], &[0], &[0x40; 30], &[0xc0; 1200], &[0xff; 1500]] {
         for side in 0..2 {
-            ends.sides[side].hear_from(ends.now, [SERVER, CLIENT][side], octets);
+            ends.sides[side].hear_from(ends.now, [SERVER, CLIENT][side], octets, Ecn::NotCapable);
         }
         ends.settle();
     }
