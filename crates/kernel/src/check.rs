@@ -24,7 +24,7 @@ const DEVIATIONS: f64 = 6.0;
 
 /// Refuses by name what the kernel of `image` cannot do.
 pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
-    if scenario.transport.kind() == Kind::Sctp && !image.has_sctp() {
+    if scenario.transport.kind() == Kind::Sctp && !scenario.transport.is_our_own() && !image.has_sctp() {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::SCTP,
@@ -45,8 +45,8 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    if scenario.network.handover.is_some() && scenario.transport.kind() == Kind::Quic {
-        let why = "QUIC does not migrate here; remove it, or take tcp or sctp";
+    if scenario.network.handover.is_some() && scenario.transport.is_our_own() {
+        let why = "what this program speaks over UDP does not migrate here; remove it, or take tcp or sctp";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let mtu = netem::plan(&scenario.network)?.network.smallest_mtu();
@@ -87,7 +87,7 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
 /// Refuses programs whose transport nothing can give them, and those that are not there.
 fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     let kind = scenario.transport.kind();
-    if scenario.runs_programs() && matches!(kind, Kind::Udp | Kind::Quic) {
+    if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_our_own()) {
         return Err(KernelError::Unsupported {
             what: kind.name().to_owned(),
             why: "what programs send over UDP they send so anyway; name what their TCP is to become: tcp, sctp or mptcp".to_owned(),

@@ -7,7 +7,6 @@ use std::time::Duration;
 use hol_base::{ParseUnitError, Seed, Time};
 use hol_measure::{Record, RecordKind, Transfer};
 use hol_scenario::{BackgroundRun, Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
-use hol_stack::Kind;
 use serde_json::{Value, json};
 
 use crate::captured::Seen;
@@ -102,10 +101,11 @@ impl World for Kernel {
     fn decides(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
         let settings = hol_sockets::sysctls(transport).unwrap_or_default();
-        let settings = match transport.kind() {
-            // quinn is told all of it.
-            Kind::Quic => json!(transport.behaviour()),
-            _ => json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>()),
+        let settings = if transport.is_our_own() {
+            // It is told all of it.
+            json!(transport.behaviour())
+        } else {
+            json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>())
         };
         // A program that was changed is another one.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());

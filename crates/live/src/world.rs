@@ -14,7 +14,6 @@ use hol_scenario::{
 use hol_sockets::{
     Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties, assignments, run_tied,
 };
-use hol_stack::Kind;
 use serde_json::{Value, json};
 
 use crate::check;
@@ -69,10 +68,11 @@ impl World for Live {
     /// What this machine is told, and what it has without being told.
     fn decides(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
-        match transport.kind() {
-            // quinn is told all of its behaviour.
-            Kind::Quic => json!([transport.to_string(), transport.behaviour()]),
-            _ => json!([transport.to_string(), host::settings(scenario)]),
+        if transport.is_our_own() {
+            // It is told all of its behaviour.
+            json!([transport.to_string(), transport.behaviour()])
+        } else {
+            json!([transport.to_string(), host::settings(scenario)])
         }
     }
 

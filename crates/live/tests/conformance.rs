@@ -9,7 +9,7 @@ use hol_live::Live;
 use hol_network::NetworkSpec;
 use hol_scenario::World;
 use hol_scenario::conformance::{Case, Verdict, cases};
-use hol_stack::Kind;
+use hol_stack::{Kind, TransportSpec};
 
 /// Mostly they wait for each other.
 const SIDE_BY_SIDE: usize = 16;
@@ -20,7 +20,10 @@ fn of_any_path() -> Vec<Case> {
     let mut cases = cases();
     cases.retain(|case| [&plain, &NetworkSpec::default()].contains(&&case.scenario.network));
     // Whoever sends datagrams to nobody waits for minutes, here real ones.
-    cases.retain(|case| case.scenario.transport.kind() != Kind::Udp || case.scenario.workload.listens);
+    let speaks_alone = |transport: &TransportSpec| {
+        transport.kind() == Kind::Udp || transport.kind() == Kind::Sctp && transport.is_our_own()
+    };
+    cases.retain(|case| !speaks_alone(&case.scenario.transport) || case.scenario.workload.listens);
     cases.iter_mut().for_each(|case| case.scenario.network = NetworkSpec::default());
     cases
 }

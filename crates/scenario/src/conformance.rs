@@ -70,7 +70,7 @@ struct Conversation {
     messages: u64,
 }
 
-const TRANSPORTS: [&str; 14] = [
+const TRANSPORTS: [&str; 15] = [
     "tcp",
     "tcp:connections=3",
     "mptcp",
@@ -78,6 +78,7 @@ const TRANSPORTS: [&str; 14] = [
     "sctp:streams=4",
     "sctp:associations=2,streams=2",
     "sctp:associations=2,streams=2,socket=one-to-many",
+    "sctp:streams=4,socket=own",
     "sctp:unordered",
     "sctp:lifetime=100ms",
     "quic",

@@ -12,6 +12,7 @@ use crate::event_loop::{Enter, EventLoop};
 use crate::filter::Filter;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
+use crate::own_sctp::OwnSctp;
 use crate::presence::Presence;
 use crate::quic::Quic;
 use crate::sctp::Sctp;
@@ -148,6 +149,7 @@ fn opener(assignment: &Assignment) -> Box<dyn Opener> {
             match socket {
                 SocketStyle::OneToOne => Box::new(sctp(Sctp::FAMILY)),
                 SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::FAMILY))),
+                SocketStyle::Own => Box::new(OwnSctp::new(config, *unordered, *reliability)),
             }
         }
         Protocol::Udp { .. } => Box::new(Udp),

@@ -35,7 +35,7 @@ impl Sctp {
         name: "SCTP",
         kind: Type::STREAM,
         protocol: Protocol::SCTP,
-        cure: "load its module (modprobe sctp), or use the kernel world (--world kernel)",
+        cure: "load its module (modprobe sctp), take sctp:socket=own, or use the kernel world (--world kernel)",
     };
 
     /// Those of an end's addresses that take part.

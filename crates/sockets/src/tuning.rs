@@ -176,32 +176,9 @@ const SCTP: &[(&str, Means)] = &[
     ("valid_cookie_life", Milliseconds),
 ];
 
-/// Behaviours of QUIC: quinn has them, in every world; of what is under it the kernel decides.
-#[rustfmt::skip]
-const QUIC: &[(&str, Means)] = &[
-    ("streams", Socket),
-    ("max_streams", Socket),
-    ("send_fairness", Socket),
-    ("congestion", Socket),
-    ("initial_window", Socket),
-    ("initial_rtt", Socket),
-    ("ack_threshold", Socket),
-    ("max_ack_delay", Socket),
-    ("packet_threshold", Socket),
-    ("time_threshold", Socket),
-    ("persistent_congestion_threshold", Socket),
-    ("mtu", Socket),
-    ("mtu_discovery", Socket),
-    ("stream_receive_window", Socket),
-    ("receive_window", Socket),
-    ("send_window", Socket),
-    ("datagram_send_buffer", Socket),
-    ("handshake_flight", Socket),
-    ("idle_timeout", Socket),
-    ("keep_alive", Socket),
-    ("ecn", Socket),
-    ("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world")),
-];
+/// Behaviours of what this program speaks itself: it has all of them but those of what is under it.
+const OWN: &[(&str, Means)] =
+    &[("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world"))];
 
 const UDP: &[(&str, Means)] = &[
     ("sip", Fixed(APPLICATION)),
@@ -251,7 +228,7 @@ fn nanoseconds(value: &Value) -> Option<String> {
 /// spelt out, defaults too; or what the kernel cannot honour. A setting that the kernel does not have is a kernel
 /// too old for the option.
 pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
-    let is_of_a_kernel = !matches!(transport.kind(), Kind::Quic | Kind::Udp | Kind::Unix);
+    let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_our_own();
     if transport.stack() != DEFAULT_STACK && is_of_a_kernel {
         let option = format!("stack={}", transport.stack());
         return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
@@ -259,7 +236,7 @@ pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let usual = usual(transport);
     let mut settings = of_hosts(transport);
     for (key, value) in transport.behaviour() {
-        let means = means(transport.kind(), key);
+        let means = means(transport, key);
         let is_usual = usual.behaviour().get(key) == Some(value);
         if let Some(setting) = setting(key, value, means, is_usual)?
             && !settings.contains(&setting)
@@ -274,6 +251,10 @@ pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
 /// Refuses what no single behaviour tells.
 fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
     let refuse = |key: &str, why| Err(unsupported(key, &transport.behaviour()[key], why));
+    if transport.is_our_own() && transport.has_no_checksums() {
+        let option = "no_checksums".to_owned();
+        return Err(Unsupported { option, why: "it is a setting of Linux' SCTP; remove it" });
+    }
     match transport.protocol() {
         Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => {
             if config.rto_min != config.rto_variance_floor {
@@ -286,7 +267,7 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
                 return refuse("nagle", "Linux has Minshall's variant; use nagle=minshall or nagle=off");
             }
         }
-        Protocol::Sctp { config, reliability, .. } => {
+        Protocol::Sctp { config, reliability, .. } if !transport.is_our_own() => {
             if config.streams > config.max_inbound_streams {
                 return refuse(
                     "streams",
@@ -306,7 +287,7 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
         Protocol::Quic { config, .. } if config.handshake_flight < Tls::LEAST_FLIGHT => {
             return refuse("handshake_flight", "with a certificate in it, it has 600 octets at least");
         }
-        Protocol::Quic { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => {}
+        _ => {}
     }
     Ok(())
 }
@@ -354,7 +335,7 @@ fn of_hosts(transport: &TransportSpec) -> Vec<Sysctl> {
     if transport.kind() == Kind::Mptcp {
         settings.push(set("net/mptcp/enabled", "1"));
     }
-    if transport.kind() == Kind::Sctp {
+    if transport.kind() == Kind::Sctp && !transport.is_our_own() {
         let none = transport.has_no_checksums();
         settings.push(set("module/sctp/parameters/no_checksums", if none { "Y" } else { "N" }));
     }
@@ -387,12 +368,16 @@ fn unsupported(key: &str, value: &Value, why: &'static str) -> Unsupported {
     Unsupported { option: format!("{key}={}", text(value).unwrap_or_default()), why }
 }
 
-fn means(kind: Kind, key: &str) -> Means {
-    let table = match kind {
+fn means(transport: &TransportSpec, key: &str) -> Means {
+    if transport.is_our_own() && key != "wakeup" {
+        return Socket;
+    }
+    let table = match transport.kind() {
         Kind::Tcp | Kind::Mptcp => TCP,
+        Kind::Sctp if transport.is_our_own() => OWN,
         Kind::Sctp => SCTP,
         Kind::Udp => UDP,
-        Kind::Quic => QUIC,
+        Kind::Quic => OWN,
         Kind::Unix => &[],
     };
     // A behaviour that is new and not in the table is one that the kernel is not told of.
@@ -401,9 +386,11 @@ fn means(kind: Kind, key: &str) -> Means {
 
 /// The transport with nothing asked for but its stack, which is Linux' own where it has one.
 fn usual(transport: &TransportSpec) -> TransportSpec {
-    let usual = match transport.kind() {
-        Kind::Quic => format!("quic:stack={}", transport.stack()).parse(),
-        kind => kind.name().parse(),
+    let name = transport.kind().name();
+    let usual = if transport.is_our_own() {
+        format!("{name}:stack={}", transport.stack()).parse()
+    } else {
+        name.parse()
     };
     usual.expect("a protocol alone is a transport")
 }
@@ -423,9 +410,7 @@ mod tests {
 
     #[test]
     fn every_behaviour_is_in_the_table_and_every_entry_is_a_behaviour() {
-        for (kind, table) in
-            [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Quic, QUIC), (Kind::Udp, UDP)]
-        {
+        for (kind, table) in [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Udp, UDP)] {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();
             let usual: TransportSpec = kind.name().parse().unwrap();

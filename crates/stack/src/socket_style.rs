@@ -10,6 +10,8 @@ pub enum SocketStyle {
     OneToOne,
     /// One that may have many associations, of which a server branches each off: what is to be sent may ride with COOKIE ECHO.
     OneToMany,
+    /// None of the kernel's: the endpoint of the model world, in datagrams of UDP (RFC 6951), for machines whose kernel has no SCTP.
+    Own,
 }
 
 impl FromStr for SocketStyle {
@@ -19,7 +21,8 @@ impl FromStr for SocketStyle {
         match text {
             "one-to-one" => Ok(Self::OneToOne),
             "one-to-many" => Ok(Self::OneToMany),
-            _ => Err("it is one-to-one or one-to-many"),
+            "own" => Ok(Self::Own),
+            _ => Err("it is one-to-one, one-to-many or own"),
         }
     }
 }

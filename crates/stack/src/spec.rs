@@ -142,6 +142,11 @@ impl TransportSpec {
         }
     }
 
+    /// Whether this program speaks it, on any system, and not the kernel.
+    pub const fn is_our_own(&self) -> bool {
+        matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
+    }
+
     /// Whether neither end computes or checks checksums.
     pub const fn has_no_checksums(&self) -> bool {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
@@ -357,6 +362,7 @@ mod tests {
             ("sctp", SocketStyle::OneToOne),
             ("sctp:socket=one-to-one", SocketStyle::OneToOne),
             ("sctp:socket=one-to-many", SocketStyle::OneToMany),
+            ("sctp:socket=own", SocketStyle::Own),
         ] {
             let spec: TransportSpec = text.parse().unwrap();
             assert!(
@@ -364,7 +370,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(error("sctp:socket=stream").contains("socket=stream: it is one-to-one or one-to-many"));
+        assert!(error("sctp:socket=stream").contains("socket=stream: it is one-to-one, one-to-many or own"));
         assert!(error("sctp:socket").contains("needs a value"));
     }
 

@@ -1,0 +1,109 @@
+//! A socket of UDP under a transport of this program: datagrams to and from one peer, and what IP's header says of marks.
+
+use std::collections::VecDeque;
+use std::io;
+
+use bytes::Bytes;
+use hol_system as system;
+use hol_wire::Ecn;
+use socket2::Socket;
+
+use crate::assignment::{Site, SocketsError};
+use crate::transceiver::{Family, refused};
+
+/// A connected socket, and what it has no room for.
+#[derive(Debug)]
+pub(crate) struct Datagrams {
+    pub(crate) socket: Socket,
+    /// What the headers say as long as nothing else is set.
+    says: Ecn,
+    unsent: VecDeque<(Bytes, Ecn)>,
+}
+
+impl Datagrams {
+    /// A socket that sends no fragments, not even where the path is known to be too narrow: what is too long is lost. It tells how
+    /// what comes is marked if somebody wants to know.
+    pub(crate) fn open(family: &Family, site: &Site, tells_marks: bool) -> Result<Socket, SocketsError> {
+        let socket = family.socket(site)?;
+        let set = |name, value: libc::c_int| {
+            system::set_option(&socket, libc::IPPROTO_IP, name, &value.to_ne_bytes())
+        };
+        set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE).map_err(refused("set IP_MTU_DISCOVER"))?;
+        if tells_marks {
+            set(libc::IP_RECVTOS, 1).map_err(refused("set IP_RECVTOS"))?;
+        }
+        Ok(socket)
+    }
+
+    /// Over a socket that is connected, or is going to be.
+    pub(crate) fn over(socket: Socket) -> Self {
+        Self { socket, says: Ecn::NotCapable, unsent: VecDeque::new() }
+    }
+
+    /// Sends this after all that waits.
+    pub(crate) fn push(&mut self, octets: Bytes, ecn: Ecn) {
+        self.unsent.push_back((octets, ecn));
+    }
+
+    /// Whether there is something for which there was no room.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    /// Sends what there is room for.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        while let Some((octets, ecn)) = self.unsent.front() {
+            if *ecn != self.says {
+                self.socket.set_tos_v4(u32::from(ecn.bits()))?;
+                self.says = *ecn;
+            }
+            let mut sent = self.socket.send(octets);
+            if sent.as_ref().is_err_and(is_of_the_path) {
+                // That was the news of an earlier one; this one has not been sent yet.
+                sent = self.socket.send(octets);
+            }
+            match sent {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if !is_of_the_path(&error) => return Err(error),
+                _ => drop(self.unsent.pop_front()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next datagram, in `buffer`, and its mark; `None`: news of the path, which are left alone (RFC 9000 section 14.2.1).
+    pub(crate) fn receive<'b>(&self, buffer: &'b mut [u8]) -> io::Result<Option<(&'b [u8], Ecn)>> {
+        // Room for one octet, the Type of Service as it came. ip(7)
+        let mut control = [0; 32];
+        let read = match system::receive(&self.socket, buffer, &mut control) {
+            Err(error) if is_of_the_path(&error) => return Ok(None),
+            read => read?,
+        };
+        Ok(Some((&buffer[..read.length], marks(&control[..read.control_length]))))
+    }
+}
+
+/// What the header of IP said of marks, if the kernel tells.
+fn marks(control: &[u8]) -> Ecn {
+    let of_service = |(level, kind, value): (libc::c_int, libc::c_int, &[u8])| {
+        let is_service = (level, kind) == (libc::IPPROTO_IP, libc::IP_TOS);
+        value.first().filter(|_| is_service).copied()
+    };
+    system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::of)
+}
+
+/// Something on the way, or the interface, did not take a datagram: it is lost, as others are that nobody tells of.
+fn is_of_the_path(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            libc::ECONNREFUSED
+                | libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+                | libc::ENETDOWN
+                | libc::EMSGSIZE
+                | libc::EPERM
+                | libc::ENOBUFS
+        )
+    )
+}
