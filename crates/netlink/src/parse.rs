@@ -5,6 +5,8 @@ use crate::message::HEADER;
 /// linux/netlink.h
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
+/// In the flags of a message, `NLM_F_DUMP_INTR`.
+const INTERRUPTED: u16 = 0x10;
 /// In the type of an attribute: it holds attributes.
 const NESTED: u16 = 0x8000;
 
@@ -13,6 +15,8 @@ const NESTED: u16 = 0x8000;
 pub struct Received<'a> {
     /// Its type.
     pub kind: u16,
+    /// True if it is of a list, and what is listed has changed since the list began: it may lack something.
+    pub is_interrupted: bool,
     /// The sequence number of the message that it answers.
     pub sequence: u32,
     /// The port of the socket that asked for it, or for the change that it tells.
@@ -22,11 +26,13 @@ pub struct Received<'a> {
 }
 
 impl Received<'_> {
-    /// What became of the message that it answers, as an error number, 0 if all is well; `None` if it is no such answer.
+    /// What became of the message that it answers, as an error number, 0 if all is well; `None` if it is no such answer. The end
+    /// of a list tells of an error that cut it short (net/netlink/af_netlink.c, `netlink_dump_done`).
     pub fn outcome(&self) -> Option<i32> {
+        let code = self.body.first_chunk().map(|octets| -i32::from_ne_bytes(*octets));
         match self.kind {
-            ERROR => Some(-i32::from_ne_bytes(self.body.get(..4)?.try_into().ok()?)),
-            DONE => Some(0),
+            ERROR => code,
+            DONE => Some(code.unwrap_or(0)),
             _ => None,
         }
     }
@@ -37,6 +43,7 @@ pub fn messages(octets: &[u8]) -> impl Iterator<Item = Received<'_>> {
     pieces(octets, HEADER, |head| u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize).map(
         |(head, body)| Received {
             kind: u16::from_ne_bytes([head[4], head[5]]),
+            is_interrupted: u16::from_ne_bytes([head[6], head[7]]) & INTERRUPTED != 0,
             sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
             port: u32::from_ne_bytes([head[12], head[13], head[14], head[15]]),
             body,
@@ -105,5 +112,26 @@ mod tests {
         assert_eq!(answer(ERROR, -1), Some(1));
         assert_eq!(answer(ERROR, 0), Some(0));
         assert_eq!(answer(16, 0), None);
+    }
+
+    /// The kernel's list of a set that is deleted meanwhile ends like that, with what it had got to.
+    #[test]
+    fn a_list_that_an_error_cut_short_is_told_from_a_whole_one() {
+        let end = |code: &[u8]| {
+            let octets = Message::new(DONE, 0, code).finish(0);
+            messages(&octets).next().unwrap().outcome()
+        };
+        assert_eq!(end(&(-2_i32).to_ne_bytes()), Some(2));
+        assert_eq!(end(&0_i32.to_ne_bytes()), Some(0));
+        assert_eq!(end(&[]), Some(0));
+    }
+
+    #[test]
+    fn a_list_that_changed_meanwhile_says_so() {
+        let is_interrupted = |flags| {
+            let octets = Message::new(DONE, flags, &[0; 4]).finish(0);
+            messages(&octets).next().unwrap().is_interrupted
+        };
+        assert!(is_interrupted(INTERRUPTED | 2) && !is_interrupted(2));
     }
 }

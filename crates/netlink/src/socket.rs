@@ -85,27 +85,59 @@ impl Socket {
 
     /// Has the kernel do what one message says.
     pub fn tell(&self, message: Message) -> io::Result<()> {
-        self.ask(message.flagged(ACK), |_| {})
+        self.ask(&message.flagged(ACK).finish(0), |_| {}).map(drop)
     }
 
-    /// Has the kernel list what one message asks for; `take` gets the body of each entry.
+    /// Has the kernel list what one message asks for; `take` gets the body of each entry. A list that changed meanwhile is
+    /// asked for again.
     pub fn list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
-        self.ask(message.flagged(DUMP), take)
+        const ATTEMPTS: usize = 16;
+        let question = message.flagged(DUMP).finish(0);
+        for _ in 0..ATTEMPTS {
+            let mut entries = Vec::new();
+            if self.ask(&question, |body| entries.push(body.to_vec()))? == Answer::Whole {
+                entries.iter().map(Vec::as_slice).for_each(take);
+                return Ok(());
+            }
+        }
+        Err(io::Error::new(
+            io::ErrorKind::Interrupted,
+            format!(
+                "what the kernel was to list changed each of {ATTEMPTS} times; try again when less changes"
+            ),
+        ))
     }
 
-    fn ask(&self, message: Message, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-        self.send(&message.finish(0))?;
-        let mut outcome = None;
-        self.answers(|answer| match answer.outcome() {
-            Some(error) => outcome = Some(error),
-            None => take(answer.body),
+    /// The same, entry by entry as they come, for lists that are long: what changes meanwhile may come twice, or not at all.
+    pub fn look_through(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
+        self.ask(&message.flagged(DUMP).finish(0), take).map(drop)
+    }
+
+    fn ask(&self, question: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<Answer> {
+        self.send(question)?;
+        let (mut outcome, mut is_interrupted) = (None, false);
+        self.answers(|answer| {
+            is_interrupted |= answer.is_interrupted;
+            match answer.outcome() {
+                Some(error) => outcome = Some(error),
+                None => take(answer.body),
+            }
         })?;
         match outcome {
-            Some(0) => Ok(()),
+            Some(0) if is_interrupted => Ok(Answer::Interrupted),
+            Some(0) => Ok(Answer::Whole),
             Some(error) => Err(io::Error::from_raw_os_error(error)),
             None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel did not answer to the end")),
         }
     }
+}
+
+/// What came in answer to a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Whole,
+    /// What it tells has changed since it began.
+    Interrupted,
 }
 
 impl AsFd for Socket {
