@@ -2,6 +2,7 @@
 
 mod expression;
 mod kernel;
+mod listing;
 mod look;
 mod ownership;
 mod reconcile;
@@ -113,8 +114,8 @@ impl Nftables {
     }
 
     /// A survey is not to take for surplus what comes while it looks.
-    fn note_added(&mut self, sets: &Sets, steps: &Steps) {
-        if let Some(survey) = &mut self.survey {
+    fn note_added(&self, sets: &Sets, steps: &Steps) {
+        if let Some(survey) = &self.survey {
             let named = steps.additions().filter_map(|(shape, key)| Some((sets.name(shape)?, key)));
             named.for_each(|(set, key)| survey.note_added(set, key));
         }

@@ -118,25 +118,17 @@ impl Kernel {
         Ok(names)
     }
 
-    /// Calls `take` with each set of a table and each key in it, some perhaps more than once if others change the table.
-    pub fn each_key(&self, table: &str, mut take: impl FnMut(&str, Vec<u8>)) -> Result<(), FilterError> {
-        for name in self.sets(table)? {
-            let question = about(table, Kind::GetElement, 0).with_name(2, &name);
-            self.0.list(question, |body| elements_of(body).for_each(|(key, _)| take(&name, key)))?;
-        }
-        Ok(())
-    }
-
-    /// All that the sets of a table hold; nothing if there is no such table.
-    pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
-        let mut sets = Tables::new();
-        for name in self.sets(table)? {
-            let mut elements = BTreeMap::new();
-            let question = about(table, Kind::GetElement, 0).with_name(2, &name);
-            self.0.list(question, |body| elements.extend(elements_of(body)))?;
-            sets.insert(name, elements);
-        }
-        Ok(sets)
+    /// Calls `take` with each element of a set as the kernel lists it: [once is not enough](super::listing).
+    pub fn list_once(
+        &self,
+        table: &str,
+        set: &str,
+        mut take: impl FnMut(Vec<u8>, Found),
+    ) -> Result<(), FilterError> {
+        let question = about(table, Kind::GetElement, 0).with_name(2, set);
+        Ok(self
+            .0
+            .look_through(question, |body| elements_of(body).for_each(|(key, found)| take(key, found)))?)
     }
 }
 

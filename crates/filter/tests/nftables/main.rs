@@ -8,4 +8,5 @@ mod pinholes;
 mod reconcile;
 mod rules;
 mod tampering;
+mod worker;
 mod world;

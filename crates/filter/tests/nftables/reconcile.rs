@@ -6,6 +6,7 @@ use hol_simco::Direction::{BiDirectional, Inbound};
 use hol_simco::{Change, Rule};
 
 use crate::rules::{NOW, UDP, begin, bind, disable, enable, end, lasting};
+use crate::worker::ahead_of_workers;
 use crate::world::Place::Middlebox;
 use crate::world::World;
 
@@ -102,13 +103,16 @@ fn chains_and_sets_that_somebody_else_touched_are_mended() {
     }
 }
 
+fn numbered(n: u32) -> Rule {
+    enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004")
+}
+
 /// So many that they do not fit into one transaction.
 #[test]
 fn twenty_thousand_rules_come_back_and_go() {
     let Some(world) = World::new() else { return };
     let mut filter = world.filter(Config::new());
-    let rule = |n: u32| enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004");
-    let rules: Vec<Rule> = (0..20_000).map(rule).collect();
+    let rules: Vec<Rule> = (0..20_000).map(numbered).collect();
     assert_eq!(filter.reconcile(NOW, &rules).unwrap(), Mended { missing: 20_000, surplus: 0 });
     while filter.go_on(NOW).unwrap() != Progress::Done {}
     assert_eq!(filter.reconcile(NOW, &rules).unwrap(), NOTHING);
@@ -116,13 +120,33 @@ fn twenty_thousand_rules_come_back_and_go() {
     assert!(!world.listing().contains("expires"));
 }
 
+/// A worker of the kernel gives the hash table of a set more room, and a list goes by the places in it. Here the worker has to
+/// wait for a CPU until the list has begun.
+#[test]
+fn a_table_that_grows_while_it_is_listed_is_listed_whole() {
+    let Some(world) = World::new() else { return };
+    // It grows when more than three quarters of its 2¹⁶ places are taken: lib/rhashtable.c
+    let changes: Vec<Change> = (0..49_200).map(numbered).map(begin).collect();
+    let (first, last) = changes.split_at(49_100);
+    for _ in 0..3 {
+        let mut filter = world.filter(Config::new());
+        filter.apply(NOW, first).unwrap();
+        let mended = ahead_of_workers(|list_begins| {
+            filter.apply(NOW, last).unwrap();
+            list_begins();
+            filter.reconcile(NOW, &[]).unwrap()
+        });
+        assert_eq!(mended, Mended { missing: 0, surplus: changes.len() });
+        assert!(!world.listing().contains("expires"));
+    }
+}
+
 /// What ends or changes while some is missing neither comes back nor stays as it was, whether it was there or missing.
 #[test]
 fn rules_change_while_they_come_back() {
     let Some(world) = World::new() else { return };
     let mut filter = world.filter(Config::new());
-    let rule = |n: u32| enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004");
-    let rules: Vec<Rule> = (0..20_000).map(rule).collect();
+    let rules: Vec<Rule> = (0..20_000).map(numbered).collect();
     filter.reconcile(NOW, &rules).unwrap();
     let elements = || world.listing().matches("expires").count();
     assert_eq!(elements(), 16_384, "the rest is missing still");

@@ -1,0 +1,228 @@
+//! What the kernel's sets hold, though one list of them may lack some of it.
+//!
+//! The kernel lists a set in pieces of 32 KiB. For each it walks the hash table from the beginning, past as many elements as it
+//! has walked before (`nf_tables_dump_set`, `nft_rhash_walk`). Between two pieces its workers may make the table larger or smaller,
+//! which puts elements in another order, or collect some that have ended. Then elements are walked past that were never
+//! listed. Nothing says so: both are no transaction, and lists of elements have no `NLM_F_DUMP_INTR` at all.
+//!
+//! What such a list lacks is a matter of chance, and the next one has it. So a list is believed when it has nothing that those
+//! before it lacked, and nothing twice.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::kernel::{Found, Kernel, Tables};
+use crate::FilterError;
+
+/// Lists of the same. A worker moves the elements of a table once for each time that their number doubles or halves.
+const MOST: usize = 16;
+
+/// Lists until one has nothing new: `list` says whether it had. False if that never happens.
+pub(super) fn list_until_known(
+    mut list: impl FnMut() -> Result<bool, FilterError>,
+) -> Result<bool, FilterError> {
+    list()?;
+    for _ in 1..MOST {
+        if !list()? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl Kernel {
+    /// All that the sets of a table hold; nothing if there is no such table.
+    pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
+        let mut sets = Tables::new();
+        for name in self.sets(table)? {
+            let list = |take: &mut dyn FnMut(Vec<u8>, Found)| self.list_once(table, &name, take);
+            let elements = whole(list)?.ok_or_else(|| FilterError::Changed { table: table.into() })?;
+            sets.insert(name, elements);
+        }
+        Ok(sets)
+    }
+}
+
+/// All elements of a set, as they were first listed; `None` if there is no end of new ones.
+fn whole(
+    mut list: impl FnMut(&mut dyn FnMut(Vec<u8>, Found)) -> Result<(), FilterError>,
+) -> Result<Option<BTreeMap<Vec<u8>, Found>>, FilterError> {
+    // Each with the list that had it last: one that has an element twice lacks another.
+    let mut elements: BTreeMap<Vec<u8>, (Found, usize)> = BTreeMap::new();
+    let mut number = 0;
+    let is_known = list_until_known(|| {
+        number += 1;
+        let mut is_news = false;
+        list(&mut |key, found| match elements.entry(key) {
+            Entry::Vacant(vacant) => {
+                is_news = true;
+                vacant.insert((found, number));
+            }
+            Entry::Occupied(mut occupied) => {
+                is_news |= std::mem::replace(&mut occupied.get_mut().1, number) == number
+            }
+        })?;
+        Ok(is_news)
+    })?;
+    Ok(is_known.then(|| elements.into_iter().map(|(key, (found, _))| (key, found)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A set as the kernel has it: elements in the order of a hash table, some of which have ended and are not listed.
+    #[derive(Debug, Clone)]
+    struct Set {
+        order: Vec<u8>,
+        has_ended: fn(u8) -> bool,
+    }
+
+    /// What its workers do between two pieces of a list.
+    #[derive(Debug, Clone, Copy)]
+    enum Work {
+        Nothing,
+        /// Another order: so many elements from the front go to the back, the others turn round.
+        Resize(usize),
+        /// Elements that have ended go.
+        Collect,
+    }
+
+    impl Set {
+        fn of(elements: u8, has_ended: fn(u8) -> bool) -> Self {
+            Self { order: (0..elements).collect(), has_ended }
+        }
+
+        /// As `nf_tables_dump_set` does it: each piece is a walk from the beginning past what earlier ones walked over.
+        fn list(&mut self, piece: usize, work: &mut impl Iterator<Item = Work>, take: &mut dyn FnMut(u8)) {
+            let mut walked = 0;
+            while walked < self.order.len() {
+                let end = self.order.len().min(walked + piece);
+                self.order[walked..end]
+                    .iter()
+                    .filter(|one| !(self.has_ended)(**one))
+                    .for_each(|one| take(*one));
+                walked = end;
+                self.work(work.next().unwrap_or(Work::Nothing));
+            }
+        }
+
+        fn work(&mut self, work: Work) {
+            match work {
+                Work::Nothing => {}
+                Work::Resize(by) => {
+                    let length = self.order.len().max(1);
+                    self.order.rotate_left(by % length);
+                    self.order[by % length..].reverse();
+                }
+                Work::Collect => self.order.retain(|one| !(self.has_ended)(*one)),
+            }
+        }
+
+        fn living(&self) -> Vec<u8> {
+            let mut living: Vec<u8> =
+                self.order.iter().copied().filter(|one| !(self.has_ended)(*one)).collect();
+            living.sort_unstable();
+            living
+        }
+    }
+
+    fn found() -> Found {
+        Found { remaining: Some(1000), data: None }
+    }
+
+    /// What comes of it: the keys, and how many lists it took.
+    fn keys(mut set: Set, piece: usize, work: Vec<Work>) -> (Option<Vec<u8>>, usize) {
+        let (mut work, mut lists) = (work.into_iter(), 0);
+        let list = |take: &mut dyn FnMut(Vec<u8>, Found)| {
+            lists += 1;
+            set.list(piece, &mut work, &mut |key| take(vec![key], found()));
+            Ok(())
+        };
+        let elements = whole(list).unwrap();
+        (elements.map(|elements| elements.into_keys().flatten().collect()), lists)
+    }
+
+    fn once(mut set: Set, piece: usize, work: Vec<Work>) -> Vec<u8> {
+        let mut keys = Vec::new();
+        set.list(piece, &mut work.into_iter(), &mut |key| keys.push(key));
+        keys.sort_unstable();
+        keys
+    }
+
+    /// A list of 20,000 elements once lacked 3,120 of them.
+    #[test]
+    fn a_table_that_is_resized_meanwhile_is_listed_again() {
+        let set = Set::of(40, |_| false);
+        let work = vec![Work::Nothing, Work::Resize(20)];
+        let torn = once(set.clone(), 10, work.clone());
+        assert_eq!(torn.len(), 40, "as many as there are …");
+        assert_ne!(torn, set.living(), "… and some of them twice");
+        assert_eq!(keys(set.clone(), 10, work), (Some(set.living()), 3));
+    }
+
+    /// Nothing comes twice then: the list is only too short.
+    #[test]
+    fn a_table_from_which_elements_are_collected_meanwhile_is_listed_again() {
+        let set = Set::of(40, |one| one % 4 == 0);
+        let work = vec![Work::Nothing, Work::Collect];
+        assert_eq!(once(set.clone(), 10, work.clone()).len(), 25);
+        assert_eq!(keys(set.clone(), 10, work), (Some(set.living()), 3));
+    }
+
+    /// A list that has an element twice lacks another, perhaps one that the list before it lacked, too.
+    #[test]
+    fn a_list_with_an_element_twice_is_not_the_last() {
+        let mut lists = [vec![0, 1], vec![1, 1], vec![0, 1, 2], vec![2, 1, 0]].into_iter();
+        let mut number = 0;
+        let elements = whole(|take| {
+            number += 1;
+            lists.next().expect("it is known by now").into_iter().for_each(|key| take(vec![key], found()));
+            Ok(())
+        });
+        assert_eq!((elements.unwrap().map(|elements| elements.len()), number), (Some(3), 4));
+    }
+
+    #[test]
+    fn a_calm_table_is_listed_twice() {
+        let set = Set::of(40, |_| false);
+        assert_eq!(keys(set.clone(), 10, Vec::new()), (Some(set.living()), 2));
+        assert_eq!(keys(Set::of(0, |_| false), 10, Vec::new()), (Some(Vec::new()), 2));
+    }
+
+    #[test]
+    fn there_is_an_end_of_lists_that_never_agree() {
+        let mut next = 0;
+        let elements = whole(|take| {
+            next += 1;
+            take(vec![next], found());
+            Ok(())
+        });
+        assert_eq!((elements.unwrap(), usize::from(next)), (None, MOST));
+    }
+
+    fn work() -> impl Strategy<Value = Work> {
+        prop_oneof![
+            6 => Just(Work::Nothing),
+            1 => (0_usize..200).prop_map(Work::Resize),
+            1 => Just(Work::Collect),
+        ]
+    }
+
+    proptest! {
+        /// Whatever happens during the first list, nothing is overlooked.
+        #[test]
+        fn what_happens_in_one_list_hides_nothing(
+            elements in 0_u8..200,
+            piece in 1_usize..50,
+            work in proptest::collection::vec(work(), 0..4),
+        ) {
+            let set = Set::of(elements, |one| one % 5 == 3);
+            let pieces = usize::from(elements).div_ceil(piece);
+            let work: Vec<Work> = work.into_iter().take(pieces).collect();
+            prop_assert_eq!(keys(set.clone(), piece, work).0, Some(set.living()));
+        }
+    }
+}
