@@ -6,6 +6,8 @@ mod aggregation;
 mod bandwidth;
 mod policer;
 #[cfg(test)]
+mod tests;
+#[cfg(test)]
 mod walk;
 mod window;
 

@@ -234,4 +234,66 @@ mod tests {
         }
         assert!((18..=28).contains(&cwnd), "{cwnd}");
     }
+
+    /// An epoch that began with a window of 70.
+    fn in_epoch(w_max: u32) -> Cubic {
+        Cubic { w_max, epoch: Some(Epoch::start(Time::ZERO, 70, w_max)), ..Cubic::default() }
+    }
+
+    #[test]
+    fn the_target_is_where_the_curve_is_a_round_trip_ahead() {
+        // RFC 9438 section 4.2 with W_max = 100: W_cubic(2 s) = 100 - 0.4 * 2.217^3 = 95.6, and 86.7 a second before.
+        let second = Duration::from_secs(1);
+        let ahead = Cubic { rtt_min: Some(second), ..in_epoch(100) };
+        assert_eq!(ahead.clone().price(Time::ZERO + second, 90, 1), 90 / 6);
+        assert_eq!(ahead.clone().price(Time::ZERO + second, 98, 1), 9800, "it is there already");
+        assert_eq!(in_epoch(100).price(Time::ZERO + second, 90, 1), 9000, "not without a round trip");
+    }
+
+    #[test]
+    fn a_window_behind_renos_catches_up() {
+        // RFC 9438 section 4.3: ten behind it, so a segment for four.
+        let epoch = Epoch { w_est: 50, ..Epoch::start(Time::ZERO, 40, 40) };
+        let mut cubic = Cubic { w_max: 40, epoch: Some(epoch), ..Cubic::default() };
+        assert_eq!(cubic.price(Time::ZERO, 40, 1), 4);
+    }
+
+    #[test]
+    fn a_loss_at_w_max_leaves_it() {
+        // RFC 9438 section 4.7: fast convergence is for less.
+        let mut cubic = Cubic::default();
+        cubic.ssthresh(100);
+        cubic.ssthresh(100);
+        assert_eq!(cubic.w_max, 100);
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_path() {
+        // RFC 9438 section 4.8.
+        let mut cubic = Cubic { rtt_min: Some(Duration::from_millis(40)), ..in_epoch(100) };
+        cubic.on_timeout();
+        assert_eq!((cubic.w_max, cubic.rtt_min(), cubic.epoch.is_none()), (0, None, true));
+    }
+
+    #[test]
+    fn idle_time_does_not_count() {
+        // RFC 9438 section 4.2; and no epoch begins later than now.
+        let start = |idle| {
+            let mut cubic = in_epoch(100);
+            cubic.on_idle(Duration::from_secs(idle), Time::from_millis(5000));
+            cubic.epoch.unwrap().start
+        };
+        assert_eq!((start(3), start(9)), (Time::from_millis(3000), Time::from_millis(5000)));
+    }
+
+    #[test]
+    fn round_trips_of_the_first_second_after_a_reduction_tell_nothing() {
+        // As kernels have it: what was queued then is no property of the path.
+        let mut cubic = in_epoch(100);
+        let rtt = Duration::from_millis(40);
+        assert!(!cubic.on_rtt(Time::from_millis(999), rtt));
+        assert_eq!(cubic.rtt_min(), None);
+        assert!(cubic.on_rtt(Time::from_millis(1000), rtt) && cubic.on_rtt(Time::from_millis(1001), rtt * 2));
+        assert_eq!(cubic.rtt_min(), Some(rtt));
+    }
 }

@@ -88,4 +88,9 @@ mod tests {
         assert!(dctcp.ssthresh(1000, 1) > 940);
         assert_eq!(dctcp.ssthresh(2, 1), 2, "and never below two segments");
     }
+
+    #[test]
+    fn rfc8257_3_3_counted_in_octets_two_segments_are_left_too() {
+        assert_eq!(Dctcp::new().ssthresh(3000, 1000), 2000);
+    }
 }

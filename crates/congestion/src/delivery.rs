@@ -185,4 +185,27 @@ mod tests {
         assert_eq!(deliveries.sample(MS(20), 1, false, Duration::from_millis(21)), None);
         assert_eq!(deliveries.delivered(), 3, "it is counted all the same");
     }
+
+    #[test]
+    fn the_handshake_is_where_the_first_sample_begins() {
+        // Section 3.1.1 and 3.1.3: something is outstanding still, so the times of the beginning count.
+        let mut deliveries = Deliveries::begin(MS(5), 1);
+        let departure = deliveries.depart(MS(7), true);
+        deliveries.deliver(departure, MS(7));
+        let sample = deliveries.sample(MS(8), 1, false, Duration::ZERO).unwrap();
+        assert_eq!(
+            sample.interval,
+            Duration::from_millis(3),
+            "from 5 ms to 8 ms, and sent from 5 ms to 7 ms"
+        );
+    }
+
+    #[test]
+    fn an_acknowledgment_that_delivers_nothing_is_not_the_latest_delivery() {
+        // Section 3.3.
+        let mut deliveries = Deliveries::begin(MS(0), 1);
+        deliveries.sample(MS(10), 1, false, Duration::ZERO);
+        deliveries.sample(MS(20), 0, false, Duration::ZERO);
+        assert_eq!(deliveries.delivered_at(), MS(10));
+    }
 }

@@ -115,4 +115,40 @@ mod tests {
         let rtt_min = Duration::from_millis(40);
         assert!((0..90).all(|i| !hystart.exits(round(100 + i, 90, 1 + i), rtt_min, 15)));
     }
+
+    // Linux, tcp_cubic.c: hystart_update has all of these as they are at their ends.
+    #[test]
+    fn a_train_may_last_half_a_round_trip_with_gaps_of_2_ms_from_a_window_of_16_on() {
+        let rtt_min = Duration::from_millis(39);
+        let first = |gap: u64, window| {
+            let mut hystart = Hystart::default();
+            (0..40).map(|i| gap * i).find(|ms| hystart.exits(round(100 + ms, 39, 1 + ms), rtt_min, window))
+        };
+        assert_eq!(first(1, 16), Some(21), "20 ms are half of it and of a ms");
+        assert_eq!(first(2, 16), Some(22));
+        assert_eq!(first(3, 16), None, "none of them belongs to another's train");
+        assert_eq!(first(1, 15), None);
+    }
+
+    #[test]
+    fn a_delay_of_an_eighth_more_may_be_noise() {
+        let rtt_min = Duration::from_millis(40);
+        let exits = |rtt_ms| {
+            let mut hystart = Hystart::default();
+            (0..20).any(|i| hystart.exits(round(100 + 5 * i, rtt_ms, 1 + i), rtt_min, 20))
+        };
+        assert!(!exits(45) && exits(46));
+    }
+
+    #[test]
+    fn a_round_goes_on_until_more_than_was_sent_at_its_beginning_is_acknowledged() {
+        let mut hystart = Hystart::default();
+        let rtt_min = Duration::from_millis(40);
+        hystart.exits(round(100, 40, 1), rtt_min, 20);
+        let end = hystart.end;
+        hystart.exits(Round { acknowledged: end, ..round(103, 40, 1) }, rtt_min, 20);
+        assert_eq!(hystart.round_start, Time::from_millis(100));
+        hystart.exits(Round { acknowledged: end + 1, ..round(106, 40, 1) }, rtt_min, 20);
+        assert_eq!(hystart.round_start, Time::from_millis(106));
+    }
 }

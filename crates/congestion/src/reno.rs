@@ -49,4 +49,12 @@ mod tests {
         assert_eq!(ssthresh(3, 1), 2);
         assert_eq!(ssthresh(1460, 1460), 2920);
     }
+
+    #[test]
+    fn what_was_saved_up_is_forgotten_at_a_loss() {
+        let mut credit = Credit::default();
+        assert_eq!(credit.earn(9, 10), 0);
+        credit.clear();
+        assert_eq!(credit.earn(1, 10), 0);
+    }
 }

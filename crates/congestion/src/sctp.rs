@@ -156,4 +156,36 @@ mod tests {
         assert_eq!(window.burst_limited(16_000, 4), 20_000);
         assert_eq!(window.burst_limited(0, 0), 20_000);
     }
+
+    #[test]
+    fn what_is_acknowledged_beyond_a_window_counts_for_the_next() {
+        // Section 7.2.2: partial_bytes_acked is reduced by cwnd, not forgotten.
+        let mut window = window(6000, 3000);
+        window.on_acked(4000, 6000, false);
+        window.on_acked(4000, 6000, false);
+        assert_eq!((window.cwnd(), window.partial_bytes_acked), (7500, 2000));
+        window.on_flight_empty();
+        assert_eq!(window.partial_bytes_acked, 0);
+    }
+
+    #[test]
+    fn no_loss_leaves_less_than_four_mtu_and_a_timeout_halves_too() {
+        // Section 7.2.3.
+        let mut fast = window(8000, 99_999);
+        fast.on_fast_retransmit();
+        assert_eq!((fast.cwnd(), fast.ssthresh()), (6000, 6000));
+        let mut timeout = window(20_000, 99_999);
+        timeout.on_timeout();
+        assert_eq!((timeout.cwnd(), timeout.ssthresh()), (1500, 10_000));
+    }
+
+    #[test]
+    fn an_idle_path_loses_half_of_its_window_down_to_four_mtu() {
+        // Section 7.2.1.
+        for (before, after) in [(20_000, 10_000), (8000, 6000), (3000, 6000)] {
+            let mut idle = Window { partial_bytes_acked: 700, ..window(before, 99_999) };
+            idle.on_idle();
+            assert_eq!((idle.cwnd(), idle.ssthresh(), idle.partial_bytes_acked), (after, after, 0));
+        }
+    }
 }

@@ -289,4 +289,182 @@ mod tests {
         }
         assert!((70_000..=72_000).contains(&window.cwnd()), "{}", window.cwnd());
     }
+
+    #[test]
+    fn counted_in_octets_a_window_of_acknowledgments_buys_one_segment() {
+        // RFC 5681 section 3.1.
+        let mut window = CongestionWindow::new(Algorithm::Reno, 1000, 10_000, false);
+        window.set_ssthresh(10_000);
+        assert_eq!((window.in_slow_start(), window.quantum()), (false, 1000));
+        (0..10).for_each(|_| window.on_ack(Time::ZERO, 1000));
+        assert_eq!(window.cwnd(), 11_000);
+    }
+
+    #[test]
+    fn what_opened_the_window_in_slow_start_buys_nothing_beyond() {
+        // RFC 5681 section 3.1.
+        let mut window = CongestionWindow::new(Algorithm::Reno, 1, 14, false);
+        window.set_ssthresh(16);
+        window.on_ack(Time::ZERO, 18);
+        window.on_ack(Time::ZERO, 16);
+        assert_eq!(window.cwnd(), 17, "16 of 17");
+        window.on_ack(Time::ZERO, 1);
+        assert_eq!(window.cwnd(), 18);
+    }
+
+    #[test]
+    fn cubic_is_the_same_in_octets_and_in_segments() {
+        let [mut segments, mut octets] =
+            [1, 1000].map(|quantum| CongestionWindow::new(Algorithm::Cubic, quantum, 10 * quantum, false));
+        for step in 0..4000 {
+            let now = Time::from_millis(step);
+            for (window, quantum) in [(&mut segments, 1), (&mut octets, 1000)] {
+                if step % 1500 == 100 {
+                    window.on_congestion(window.cwnd());
+                    window.set_cwnd(window.ssthresh());
+                }
+                window.on_ack(now, 2 * quantum);
+            }
+            assert_eq!(octets.cwnd(), 1000 * segments.cwnd(), "{now:?}");
+        }
+        assert!(segments.cwnd() > 40, "{}", segments.cwnd());
+    }
+
+    /// HyStart with a round trip that grows by a quarter, in a window of `cwnd` octets and segments of 1000.
+    fn grown_delay(cwnd: u32, ssthresh: u32) -> CongestionWindow {
+        let mut window = CongestionWindow::new(Algorithm::Cubic, 1000, cwnd, true);
+        window.set_ssthresh(ssthresh);
+        for i in 0..12 {
+            let rtt = Duration::from_millis(if i == 0 { 40 } else { 50 });
+            let now = Time::from_millis(5000 + 5 * i);
+            // The second begins another round.
+            window.on_rtt(Round { now, rtt, acknowledged: 1 + i, sent: if i == 0 { 1 } else { 100 } });
+        }
+        window
+    }
+
+    #[test]
+    fn a_delay_that_grows_ends_the_first_slow_start() {
+        // RFC 9438 section 4.10, as Linux' HyStart has it: from a window of 16 segments on.
+        assert_eq!(grown_delay(20_000, u32::MAX).ssthresh(), 20_000);
+        assert_eq!(grown_delay(15_999, u32::MAX).ssthresh(), u32::MAX);
+        assert_eq!(grown_delay(20_000, 18_000).ssthresh(), 18_000, "which is over");
+        assert_eq!(grown_delay(20_000, 20_000).ssthresh(), 20_000);
+    }
+
+    #[test]
+    fn a_timeout_begins_anew() {
+        // RFC 5681 section 3.1: the loss window.
+        let mut window = grown_delay(20_000, u32::MAX);
+        assert!(
+            window.hystart.as_ref().is_some_and(|hystart| format!("{hystart:?}").contains("found: true"))
+        );
+        window.on_timeout(1000, 1);
+        assert_eq!(window.cwnd(), 1000);
+        assert!(
+            window.hystart.as_ref().is_some_and(|hystart| format!("{hystart:?}").contains("found: false"))
+        );
+    }
+
+    #[test]
+    fn a_needless_reduction_is_taken_back() {
+        // RFC 4015 section 3.2; what has grown meanwhile stays.
+        let mut window = CongestionWindow::new(Algorithm::Reno, 1, 20, false);
+        window.on_congestion(20);
+        window.set_cwnd(10);
+        window.restore(20, 40, 0);
+        assert_eq!((window.cwnd(), window.ssthresh()), (20, 40));
+        window.restore(5, 5, 0);
+        assert_eq!((window.cwnd(), window.ssthresh()), (20, 40));
+    }
+
+    #[test]
+    fn marks_take_their_share_and_a_loss_half() {
+        // RFC 8257 sections 3.3 and 3.4.
+        let mut window = CongestionWindow::new(Algorithm::Dctcp, 1, 100, false);
+        (1..=2000).for_each(|una| window.on_delivered(1, una % 10 == 0, (una, una + 10)));
+        window.on_congestion(100);
+        assert!((93..=97).contains(&window.ssthresh()), "{}", window.ssthresh());
+        window.on_loss();
+        assert_eq!(window.ssthresh(), 50);
+        let mut reno = CongestionWindow::new(Algorithm::Reno, 1, 100, false);
+        reno.on_loss();
+        assert_eq!(reno.ssthresh(), CongestionWindow::INFINITE, "on_congestion has done it");
+    }
+
+    #[test]
+    fn three_quarters_of_a_window_are_remembered_or_ssthresh() {
+        // RFC 2861 section 3.
+        let mut window = CongestionWindow::new(Algorithm::Reno, 1, 40, false);
+        window.set_ssthresh(10);
+        assert_eq!(window.remembered_ssthresh(), 30);
+        window.set_ssthresh(35);
+        assert_eq!(window.remembered_ssthresh(), 35);
+    }
+
+    #[test]
+    fn idle_time_is_no_time_for_cubic() {
+        // RFC 9438 section 4.2: of two alike, one of which was idle for 5 s, that one does not jump.
+        let after = |idle: u64| {
+            let mut window = CongestionWindow::new(Algorithm::Cubic, 1, 100, false);
+            window.on_congestion(100);
+            window.set_cwnd(70);
+            window.on_ack(Time::ZERO, 1);
+            let now = Time::from_millis(9000);
+            window.on_idle(Duration::from_millis(idle), now);
+            (0..70).for_each(|_| window.on_ack(now, 1));
+            window.cwnd()
+        };
+        assert!(after(0) > after(8900), "{} and {}", after(0), after(8900));
+    }
+
+    #[test]
+    fn only_a_controller_by_rates_has_a_pace_and_hears_of_departures() {
+        let beginning = Beginning {
+            now: Time::from_millis(1000),
+            least_rtt: Some(Duration::from_millis(40)),
+            smoothed_rtt: Some(Duration::from_millis(40)),
+            segment: 1448,
+            seed: hol_base::Seed(1),
+        };
+        for algorithm in [Algorithm::Reno, Algorithm::Cubic, Algorithm::Dctcp] {
+            let mut window = CongestionWindow::new(algorithm, 1, 10, false);
+            window.begin(beginning);
+            assert!(!window.is_rate_based() && window.pacing().is_none());
+            assert!(window.depart(beginning.now, false).is_none());
+        }
+        let mut window = CongestionWindow::new(Algorithm::Bbr, 1, 10, false);
+        window.begin(beginning);
+        assert!(window.is_rate_based());
+        // Draft, section 4.2.1: ten segments in 40 ms, 2.89 times as fast, less a hundredth.
+        let rate = window.pacing().unwrap().rate;
+        assert!((rate as f64 / (10.0 * 1448.0 / 0.04 * 2.889 * 0.99) - 1.0).abs() < 0.01, "{rate}");
+        let departure = window.depart(beginning.now, false).unwrap();
+        window.deliver(Some(&departure), beginning.now);
+        window.count_delivered(3);
+        window.limit_by_application(7);
+        let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };
+        assert_eq!((bbr.deliveries.delivered(), bbr.deliveries.is_application_limited()), (4, true));
+        let ack = Acknowledged {
+            now: Time::from_millis(1040),
+            delivered: 100,
+            newly_lost: 0,
+            lost: 0,
+            reneged: false,
+            runt: false,
+            rtt: Some(Duration::from_millis(40)),
+            least_rtt: Some(Duration::from_millis(40)),
+            smoothed_rtt: Some(Duration::from_millis(40)),
+            prior_in_flight: 1,
+            in_flight: 0,
+            recovery: crate::Recovery::None,
+            departure: beginning.now,
+        };
+        window.on_acknowledged(&ack);
+        assert_eq!(window.cwnd(), 110, "the window opens by what is delivered");
+        let faster = window.pacing().unwrap().rate as f64 / rate as f64;
+        assert!((10.0..10.5).contains(&faster), "103 in 40 ms, not 10: {faster}");
+        let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };
+        assert_eq!(bbr.deliveries.delivered_at(), ack.now);
+    }
 }

@@ -86,4 +86,15 @@ mod tests {
         }
         assert!(aggregation.excess() <= 1, "{}", aggregation.excess());
     }
+
+    /// bbr_update_ack_aggregation: an epoch goes on while more has come than was expected.
+    #[test]
+    fn what_comes_in_an_epoch_adds_up_less_what_was_expected() {
+        let bandwidth = Bandwidth::of(1, STEP);
+        let mut aggregation = Aggregation::default();
+        for (step, excess) in [(40, 20), (40, 40), (50, 50), (150, 50)] {
+            aggregation.on_acked(Time::ZERO + STEP * step, 20, bandwidth, 100);
+            assert_eq!(aggregation.excess(), excess, "{step}");
+        }
+    }
 }

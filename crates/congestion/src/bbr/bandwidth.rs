@@ -139,4 +139,64 @@ mod tests {
         filter.see(10, 12, units(200));
         assert_eq!(filter.greatest(), units(200));
     }
+
+    /// lib/win_minmax.c: the second and the third are of later parts of the window, so that there is an heir.
+    #[test]
+    fn the_second_and_the_third_are_of_later_quarters() {
+        let mut filter = MaxFilter::default();
+        let mut greatest = Vec::new();
+        let seen = [
+            (0, 100),
+            (1, 10),
+            (3, 60),
+            (4, 20),
+            (6, 50),
+            (7, 20),
+            (10, 5),
+            (11, 5),
+            (13, 4),
+            (14, 4),
+            (17, 3),
+        ];
+        for (round, bandwidth) in seen {
+            filter.see(10, round, units(bandwidth));
+            greatest.push(filter.greatest());
+        }
+        let expected = [100, 100, 100, 100, 100, 100, 100, 60, 60, 50, 5].map(units);
+        assert_eq!(greatest, expected);
+    }
+
+    /// When nothing was seen for longer than the window, all is new; when as much as the best, too.
+    #[test]
+    fn what_is_older_than_the_window_is_forgotten_at_once() {
+        let after = |round| {
+            let mut filter = MaxFilter::default();
+            filter.see(10, 0, units(100));
+            filter.see(10, round, units(1));
+            filter.greatest()
+        };
+        assert_eq!((after(10), after(11)), (units(100), units(1)));
+    }
+
+    #[test]
+    fn bandwidths_differ_either_way() {
+        assert_eq!(units(30).abs_diff(units(50)), units(50).abs_diff(units(30)));
+        assert_eq!(units(50).abs_diff(units(30)), units(20));
+    }
+
+    /// lib/win_minmax.c, minmax_subwin_update: of what only falls, the second is taken after a quarter of the window and the third after
+    /// half of it.
+    #[test]
+    fn a_bandwidth_that_falls_is_followed_by_quarters() {
+        let mut filter = MaxFilter::default();
+        let mut changes = Vec::new();
+        for age in 0..20 {
+            let before = filter.greatest();
+            filter.see(10, 5 + age, units(100 - age));
+            if filter.greatest() != before {
+                changes.push((age, filter.greatest()));
+            }
+        }
+        assert_eq!(changes, [(0, 100), (11, 97), (14, 94), (17, 89)].map(|(age, seen)| (age, units(seen))));
+    }
 }

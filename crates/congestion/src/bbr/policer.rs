@@ -164,4 +164,81 @@ mod tests {
         let mut policer = Policer::default();
         assert!(changes(&mut policer, 1..61, 15).is_empty());
     }
+
+    /// An interval of five rounds of 20 ms that begins with a loss: `delivered` and `lost` in each.
+    fn interval(policer: &mut Policer, tally: &mut Tally, delivered: u32, lost: u32) {
+        for _ in 0..LEAST_ROUNDS {
+            tally.at += Duration::from_millis(20);
+            (tally.delivered, tally.lost) = (tally.delivered + delivered, tally.lost + lost);
+            policer.observe(turn(*tally), true);
+        }
+    }
+
+    fn turn(tally: Tally) -> Turn {
+        Turn { tally, losses: true, application_limited: false, round_began: true, octets: 1448 }
+    }
+
+    fn after_intervals(rates: &[u32]) -> Policer {
+        let (mut policer, mut tally) = (Policer::default(), Tally::default());
+        policer.observe(Turn { round_began: false, ..turn(tally) }, true);
+        rates.iter().for_each(|delivered| interval(&mut policer, &mut tally, *delivered, *delivered));
+        policer
+    }
+
+    /// tcp_bbr.c, bbr_lt_bw_interval_done: an eighth is the same, and what is found is the mean of both.
+    #[test]
+    fn intervals_whose_rates_differ_by_more_than_an_eighth_are_no_policer() {
+        for (second, sum) in [(89, 169), (71, 151)] {
+            let found = after_intervals(&[80, second]).bandwidth().expect("less than an eighth is the same");
+            let mean = Bandwidth::of(sum, Duration::from_millis(40));
+            assert!(found.abs_diff(mean).octets_per_second(1, UNIT) < 2, "{found:?}");
+        }
+        assert_eq!(after_intervals(&[80, 91]).bandwidth(), None);
+        assert_eq!(after_intervals(&[80, 69]).bandwidth(), None);
+    }
+
+    /// tcp_bbr.c, bbr_lt_bw_sampling: tokens may have been left while the application was idle.
+    #[test]
+    fn an_interval_in_which_the_application_held_back_tells_nothing() {
+        let (mut policer, tally) =
+            (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
+        policer.observe(Turn { application_limited: true, ..turn(tally) }, true);
+        assert!(policer.bandwidth.is_none() && !policer.sampling);
+        assert_eq!(policer.start.delivered, 400, "what comes is counted from there");
+    }
+
+    #[test]
+    fn an_interval_without_an_end_is_given_up_after_sixteen_rounds() {
+        let (mut policer, tally) =
+            (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
+        let quiet = Turn { losses: false, ..turn(tally) };
+        assert!((0..16).all(|_| !policer.observe(quiet, true)));
+        assert!(policer.bandwidth.is_some());
+        policer.observe(quiet, true);
+        assert!(policer.bandwidth.is_none());
+    }
+
+    #[test]
+    fn rounds_of_use_are_counted_while_it_cruises() {
+        let mut policer = after_intervals(&[80, 80]);
+        let later = turn(Tally { at: Time::from_millis(900), delivered: 9000, lost: 9000 });
+        assert!((0..100).all(|_| !policer.observe(later, false)));
+        assert!((0..100).all(|_| !policer.observe(Turn { round_began: false, ..later }, true)));
+        assert!((0..47).all(|_| !policer.observe(later, true)) && policer.observe(later, true));
+    }
+
+    /// tcp_bbr.c, bbr_lt_bw_interval_done: an interval of less than a ms is not over.
+    #[test]
+    fn an_interval_lasts_a_millisecond_at_least() {
+        let found = |step| {
+            let mut policer = Policer::default();
+            policer.observe(Turn { round_began: false, ..turn(Tally::default()) }, true);
+            for n in 1..=4 {
+                let at = Time::ZERO + Duration::from_micros(step) * u64::from(n);
+                policer.observe(turn(Tally { at, delivered: 10 * n, lost: 10 * n }), true);
+            }
+            policer.bandwidth.is_some()
+        };
+        assert!(!found(249) && found(250));
+    }
 }

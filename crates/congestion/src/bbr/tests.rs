@@ -1,0 +1,403 @@
+//! Single rules of BBR. draft-cardwell-iccrg-bbr-congestion-control-00, and Linux 6.12's tcp_bbr.c.
+
+use super::*;
+
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+const NOW: Time = Time::from_millis(1000);
+
+/// It opens with ten segments of 1000 octets, counted in segments or in octets.
+fn bbr(quantum: u32) -> Bbr {
+    let mut bbr = Bbr::new(quantum);
+    let rtt = Some(ROUND_TRIP);
+    let beginning = Beginning { now: NOW, least_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) };
+    bbr.begin(beginning, 10 * quantum);
+    bbr
+}
+
+/// The same on a path of 1000 segments a second, of which 40 fill it, when it has found that.
+fn cruising(quantum: u32) -> Bbr {
+    let mut bbr = bbr(quantum);
+    bbr.bandwidth.see(BANDWIDTH_ROUNDS, 0, Bandwidth::of(40 * quantum, ROUND_TRIP));
+    bbr.full.reached = true;
+    (bbr.mode, bbr.phase) = (Mode::ProbeBandwidth, 2);
+    bbr.set_gains();
+    bbr.pace(bbr.estimate(), UNIT, None);
+    bbr
+}
+
+/// One segment is acknowledged, with so many in flight then.
+fn ack(in_flight: u32) -> Acknowledged {
+    Acknowledged {
+        now: NOW,
+        delivered: 1,
+        newly_lost: 0,
+        lost: 0,
+        reneged: false,
+        runt: false,
+        rtt: Some(ROUND_TRIP),
+        least_rtt: Some(ROUND_TRIP),
+        smoothed_rtt: Some(ROUND_TRIP),
+        prior_in_flight: in_flight + 1,
+        in_flight,
+        recovery: Recovery::None,
+        departure: NOW,
+    }
+}
+
+fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Option<Sample> {
+    Some(Sample { prior_delivered, delivered, interval: ROUND_TRIP, application_limited })
+}
+
+/// Section 4.2.3.2 and bbr_quantization_budget: 40 fill the path, three trains of two wait at its ends.
+#[test]
+fn the_target_has_room_for_trains_and_is_even() {
+    let mut bbr = cruising(1);
+    let bandwidth = bbr.estimate();
+    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
+    assert_eq!(bbr.in_flight_target(bandwidth, 2 * UNIT), 86);
+    assert_eq!(bbr.in_flight_target(Bandwidth::of(41, ROUND_TRIP), UNIT), 48);
+    bbr.phase = 0;
+    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 48, "two more to probe");
+    bbr.mode = Mode::Drain;
+    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
+    bbr.least_rtt.rtt = None;
+    assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 16, "the first window, where the path is not known");
+}
+
+#[test]
+fn counted_in_octets_it_is_the_same() {
+    let (segments, octets) = (cruising(1), cruising(1000));
+    let targets = [&segments, &octets].map(|bbr| bbr.in_flight_target(bbr.estimate(), UNIT));
+    assert_eq!(targets, [46, 46_000]);
+    assert_eq!([segments.least_window(), octets.least_window()], [4, 4000]);
+    let [one, other] = [segments, octets].map(|bbr| bbr.pacing().rate as f64);
+    assert!((one / 990_000.0 - 1.0).abs() < 1e-3 && (other / one - 1.0).abs() < 1e-3, "{one} and {other}");
+    let mut unknown = bbr(1000);
+    unknown.least_rtt.rtt = None;
+    assert_eq!(unknown.in_flight_target(Bandwidth::default(), UNIT), 16_000);
+}
+
+/// bbr_packets_in_net_at_edt: what is delivered until the pace lets the next train leave is gone by then.
+#[test]
+fn what_is_in_the_network_is_counted_when_the_next_train_leaves() {
+    let mut bbr = cruising(1);
+    let later = Acknowledged { departure: NOW + Duration::from_micros(10_500), ..ack(20) };
+    assert_eq!((bbr.in_network(20, &ack(20)), bbr.in_network(20, &later)), (20, 10));
+    assert_eq!(bbr.in_network(5, &later), 0);
+    bbr.pacing_gain = UNIT * 5 / 4;
+    assert_eq!(bbr.in_network(20, &later), 12, "and the train has left, where that is what decides");
+}
+
+/// Section 4.2.3.4: packet conservation for a round, then the window less what is lost, and at last that of before.
+#[test]
+fn a_recovery_conserves_packets_for_a_round_and_then_gives_the_window_back() {
+    let mut bbr = cruising(1);
+    bbr.on_congestion(100);
+    let fast =
+        |in_flight, newly_lost| Acknowledged { newly_lost, recovery: Recovery::Fast, ..ack(in_flight) };
+    let mut cwnd = 100;
+    for (in_flight, lost, window) in [(30, 5, 31), (30, 0, 31), (26, 4, 27), (20, 0, 27), (29, 0, 30)] {
+        bbr.set_window(&fast(in_flight, lost), &mut cwnd);
+        assert_eq!(cwnd, window, "{in_flight} in flight");
+    }
+    bbr.memory.end_conservation();
+    bbr.set_window(&fast(20, 6), &mut cwnd);
+    assert_eq!(cwnd, 25, "six less, and one that is delivered");
+    bbr.on_congestion(cwnd);
+    bbr.set_window(&ack(20), &mut cwnd);
+    assert_eq!(cwnd, 86, "100 again, and no more than the target");
+}
+
+/// tcp_bbr.c, bbr_set_state and bbr_set_cwnd_to_recover_or_restore: after a timeout, too, and without conservation.
+#[test]
+fn a_timeout_ends_with_the_window_of_before() {
+    let mut bbr = cruising(1);
+    bbr.on_congestion(60);
+    bbr.on_timeout(3);
+    let mut cwnd = 1;
+    bbr.set_window(&Acknowledged { recovery: Recovery::Timeout, ..ack(0) }, &mut cwnd);
+    assert_eq!(cwnd, 4, "BBRMinPipeCwnd");
+    bbr.set_window(&ack(0), &mut cwnd);
+    assert_eq!(cwnd, 61);
+}
+
+/// tcp_bbr.c, bbr_save_cwnd: a window that loss or a probe has cut is remembered only if it is greater.
+#[test]
+fn the_window_that_is_remembered_is_a_good_one() {
+    let after = |mode, recovery| {
+        let mut bbr = Bbr { mode, ..cruising(1) };
+        bbr.remember(50);
+        bbr.set_window(&Acknowledged { delivered: 1, recovery, ..ack(10) }, &mut 50);
+        bbr.remember(20);
+        bbr.memory.restored(0)
+    };
+    assert_eq!(after(Mode::ProbeBandwidth, Recovery::None), 20);
+    assert_eq!(after(Mode::ProbeBandwidth, Recovery::Fast), 50);
+    assert_eq!(after(Mode::ProbeRoundTrip, Recovery::None), 50);
+}
+
+/// tcp_bbr.c, bbr_save_cwnd: that of a timeout is none, even before the next acknowledgment.
+#[test]
+fn the_window_of_a_timeout_is_not_remembered() {
+    let mut bbr = cruising(1);
+    bbr.on_congestion(60);
+    bbr.on_timeout(1);
+    bbr.remember(20);
+    assert_eq!(bbr.memory.restored(0), 60);
+}
+
+/// Section 4.2.3.5: below the target by what is delivered; until the pipe is full it is not cut.
+#[test]
+fn the_window_goes_to_its_target_by_what_is_delivered() {
+    let next = |bbr: &mut Bbr, mut cwnd: u32| {
+        bbr.set_window(&ack(10), &mut cwnd);
+        cwnd
+    };
+    let mut full = cruising(1);
+    assert_eq!([50, 85, 86, 200].map(|cwnd| next(&mut full, cwnd)), [51, 86, 86, 86]);
+    let mut seeking = cruising(1);
+    seeking.full.reached = false;
+    seeking.deliveries.count(100);
+    assert_eq!([50, 85, 86, 200].map(|cwnd| next(&mut seeking, cwnd)), [51, 86, 86, 200]);
+    let mut beginning = cruising(1);
+    beginning.full.reached = false;
+    beginning.deliveries.count(8);
+    assert_eq!(next(&mut beginning, 200), 201, "nine of the first ten are delivered");
+    beginning.deliveries.count(1);
+    assert_eq!(next(&mut beginning, 200), 200);
+    let mut octets = cruising(1000);
+    octets.full.reached = false;
+    octets.deliveries.count(8000);
+    assert_eq!(next(&mut octets, 200_000), 200_001);
+}
+
+/// tcp_bbr.c, bbr_ack_aggregation_cwnd: what came at once, but no more than comes in 100 ms.
+#[test]
+fn acknowledgments_that_are_gathered_get_room() {
+    let mut bbr = cruising(1);
+    let at = NOW + Duration::from_millis(1);
+    bbr.aggregation.on_acked(at, 30, bbr.estimate(), 1000);
+    let mut cwnd = 500;
+    bbr.set_window(&ack(10), &mut cwnd);
+    assert_eq!(cwnd, 116, "30 more than 86, and even");
+    bbr.aggregation.on_acked(at, 1000, bbr.estimate(), 1000);
+    let mut cwnd = 500;
+    bbr.set_window(&ack(10), &mut cwnd);
+    assert!((184..=186).contains(&cwnd), "100 more: {cwnd}");
+}
+
+/// Section 4.1.2: what the application held back says nothing of the path, unless it is more than was known.
+#[test]
+fn a_sample_of_the_application_counts_only_if_it_is_greater() {
+    let after = |delivered, limited| {
+        let mut bbr = cruising(1);
+        // Long after the last: an older maximum is void.
+        bbr.rounds.count = 20;
+        bbr.update_bandwidth(&ack(10), sample(0, delivered, limited));
+        bbr.bandwidth.greatest()
+    };
+    let known = Bandwidth::of(40, ROUND_TRIP);
+    assert_eq!(after(20, false), Bandwidth::of(20, ROUND_TRIP));
+    assert_eq!(after(20, true), known);
+    assert_eq!(after(60, true), Bandwidth::of(60, ROUND_TRIP));
+}
+
+/// Section 4.1.1.3: a round is over when what left in it is acknowledged.
+#[test]
+fn rounds_are_counted_by_what_is_delivered() {
+    let mut bbr = cruising(1);
+    bbr.deliveries.count(9);
+    for (prior_delivered, began, count) in [(0, false, 0), (1, true, 1), (9, false, 1), (10, true, 2)] {
+        bbr.update_bandwidth(&ack(10), sample(prior_delivered, 10, false));
+        assert_eq!((bbr.rounds.began, bbr.rounds.count), (began, count), "{prior_delivered}");
+    }
+}
+
+/// Section 4.3.4.3.
+#[test]
+fn a_phase_lasts_a_round_trip_and_has_its_effect() {
+    let is_over = |gain, after_ms, in_flight, newly_lost| {
+        let mut bbr = cruising(1);
+        bbr.pacing_gain = gain;
+        bbr.phase_since = NOW;
+        bbr.deliveries.sample(NOW + Duration::from_millis(after_ms), 1, false, Duration::ZERO);
+        bbr.phase_is_over(&Acknowledged { newly_lost, prior_in_flight: in_flight, ..ack(0) })
+    };
+    let [probes, makes_good] = [UNIT * 5 / 4, UNIT * 3 / 4];
+    // It cruises: for longer than a round trip, whatever is in flight.
+    assert_eq!([40, 41].map(|ms| is_over(UNIT, ms, 10, 0)), [false, true]);
+    assert!(!is_over(UNIT, 40, 10, 1));
+    // It probes until 50 and their trains are in the network, 56 with the two that leave now, or something is lost.
+    assert_eq!([53, 54].map(|in_flight| is_over(probes, 41, in_flight, 0)), [false, true]);
+    assert!(is_over(probes, 41, 10, 1) && !is_over(probes, 40, 10, 1) && !is_over(probes, 40, 54, 0));
+    // It makes good until 46 are.
+    assert_eq!([46, 47].map(|in_flight| is_over(makes_good, 1, in_flight, 0)), [true, false]);
+    assert!(is_over(makes_good, 41, 47, 0));
+}
+
+/// Section 4.3.4.4: restarting from idle, at the rate of the path; the round trip that has expired meanwhile is not probed.
+#[test]
+fn after_an_idle_time_it_goes_on_at_the_rate_of_the_path() {
+    let later = NOW + RTT_LIFETIME + Duration::from_millis(8);
+    let restarted = |limited| {
+        let mut bbr = cruising(1);
+        bbr.pace(bbr.estimate(), 2 * UNIT, None);
+        if limited {
+            bbr.deliveries.limit_by_application(5);
+        }
+        bbr.on_restart(later, &mut 10);
+        let rate = bbr.pacing().rate;
+        let mut cwnd = 10;
+        let late = Acknowledged { now: later, ..ack(0) };
+        bbr.update_round_trip(&late, sample(1, 1, false), &mut cwnd);
+        (rate.div_ceil(100_000), bbr.mode, bbr.restarts)
+    };
+    assert_eq!(restarted(true), (10, Mode::ProbeBandwidth, false));
+    assert_eq!(
+        restarted(false),
+        (20, Mode::ProbeRoundTrip, false),
+        "it was not the application that was idle"
+    );
+}
+
+/// Section 4.1.2.4: the least round trip counts for ten seconds; then any, but for one that a lone short segment's delayed
+/// acknowledgment made (tcp_bbr.c, bbr_update_min_rtt).
+#[test]
+fn the_least_round_trip_expires() {
+    let after = |ms, rtt_ms, runt, delivered| {
+        let mut bbr = cruising(1);
+        let rtt = Some(Duration::from_millis(rtt_ms));
+        let ack = Acknowledged { now: NOW + Duration::from_millis(ms), rtt, runt, ..ack(10) };
+        bbr.update_round_trip(&ack, sample(1, delivered, false), &mut 40);
+        (bbr.least_rtt.rtt.unwrap().as_millis(), bbr.mode == Mode::ProbeRoundTrip)
+    };
+    assert_eq!(after(10_000, 50, false, 1), (40, false));
+    assert_eq!(after(10_004, 50, false, 1), (50, true));
+    assert_eq!(after(10_004, 50, true, 1), (40, true));
+    assert_eq!(after(10_004, 50, true, 2), (50, true), "two are never delayed");
+    assert_eq!(after(5, 39, true, 1), (39, false));
+}
+
+/// Section 4.3.2.2: three rounds without a quarter more. A timeout, and loss that was none, begin that again (tcp_bbr.c).
+#[test]
+fn whether_the_pipe_is_full_is_asked_anew_after_a_timeout() {
+    let rounds_until_full = |event: fn(&mut Bbr)| {
+        let mut bbr = cruising(1);
+        bbr.full = Full::default();
+        let round = |bbr: &mut Bbr| {
+            bbr.rounds.began = true;
+            bbr.look_whether_full(sample(1, 1, false));
+            bbr.full.reached
+        };
+        (0..3).for_each(|_| assert!(!round(&mut bbr)));
+        event(&mut bbr);
+        (1..9).find(|_| round(&mut bbr))
+    };
+    assert_eq!(rounds_until_full(|_| ()), Some(1));
+    assert_eq!(rounds_until_full(|bbr| bbr.on_timeout(1)), Some(4));
+    assert_eq!(rounds_until_full(|bbr| bbr.on_undo(1)), Some(4));
+}
+
+/// Section 4.3.4.2: it begins anywhere in the cycle but where it makes good, and not everybody at the same place.
+#[test]
+fn a_cycle_begins_by_chance() {
+    let mut phases = std::collections::BTreeSet::new();
+    for seed in 0..200 {
+        let mut bbr = bbr(1);
+        let beginning =
+            Beginning { now: NOW, least_rtt: None, smoothed_rtt: None, segment: 1000, seed: Seed(seed) };
+        bbr.begin(beginning, 10);
+        bbr.begin_cycle();
+        phases.insert(bbr.phase);
+    }
+    assert_eq!(phases.into_iter().collect::<Vec<_>>(), [0, 2, 3, 4, 5, 6, 7]);
+}
+
+/// Section 4.3.5: the 200 ms begin when four segments are in flight.
+#[test]
+fn the_round_trip_is_probed_with_little_in_flight() {
+    let mut bbr = cruising(1);
+    bbr.mode = Mode::ProbeRoundTrip;
+    bbr.probe_round_trip(&ack(5), &mut 4);
+    assert_eq!(bbr.least_rtt.little_since, None);
+    bbr.probe_round_trip(&ack(4), &mut 4);
+    assert_eq!(bbr.least_rtt.little_since, Some(NOW));
+}
+
+/// tcp_tso_autosize: 12.5 MB/s are 12,207 octets in 1/1024 s; at a round trip of 1 ms there are 32,607 more.
+#[test]
+fn a_short_round_trip_has_longer_trains() {
+    let burst = |ms| {
+        let mut bbr = cruising(1);
+        bbr.pace(Bandwidth::of(12_627, Duration::from_secs(1)), UNIT, Some(Duration::from_millis(ms)));
+        bbr.pacing().burst
+    };
+    assert_eq!((burst(40), burst(1)), (12, 44));
+}
+
+/// Rounds of 40 ms in which 20 are delivered at once and, if so, 20 lost.
+fn rounds(bbr: &mut Bbr, count: u64, now: &mut Time, lost: &mut u32, losses: bool) {
+    for _ in 0..count {
+        let departure = bbr.deliveries.depart(*now, false);
+        bbr.deliveries.deliver(departure, *now);
+        *now += ROUND_TRIP;
+        let newly_lost = if losses { 20 } else { 0 };
+        *lost += newly_lost;
+        let ack =
+            Acknowledged { now: *now, delivered: 20, newly_lost, lost: *lost, departure: *now, ..ack(0) };
+        bbr.on_acknowledged(&ack, &mut 40, &mut 40);
+    }
+}
+
+/// tcp_bbr.c, bbr_lt_bw_sampling: what an acknowledgment tells of losses finds a policer, whose rate is used for 48 rounds.
+#[test]
+fn losses_of_acknowledgments_find_a_policer() {
+    let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
+    rounds(&mut bbr, 12, &mut now, &mut lost, false);
+    assert_eq!(bbr.policer.bandwidth(), None);
+    rounds(&mut bbr, 9, &mut now, &mut lost, true);
+    assert_eq!(bbr.policer.bandwidth(), Some(Bandwidth::of(20, ROUND_TRIP)));
+    assert_eq!(bbr.pacing_gain, UNIT);
+    rounds(&mut bbr, 46, &mut now, &mut lost, false);
+    assert!(bbr.policer.bandwidth().is_some());
+    bbr.phase_since = Time::ZERO;
+    rounds(&mut bbr, 1, &mut now, &mut lost, false);
+    assert_eq!(bbr.policer.bandwidth(), None);
+    assert_eq!(bbr.phase_since, now, "the cycle begins anew");
+}
+
+/// tcp_bbr.c, bbr_update_ack_aggregation is asked of each acknowledgment that delivers something.
+#[test]
+fn acknowledgments_that_are_gathered_are_noticed() {
+    let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
+    rounds(&mut bbr, 3, &mut now, &mut lost, false);
+    let before = bbr.aggregation.excess();
+    let departure = bbr.deliveries.depart(now, false);
+    bbr.deliveries.deliver(departure, now);
+    let at_once = Acknowledged { now: now + ROUND_TRIP, delivered: 90, ..ack(0) };
+    bbr.on_acknowledged(&at_once, &mut 200, &mut 40);
+    assert!(bbr.aggregation.excess() >= before + 30, "{} after {before}", bbr.aggregation.excess());
+}
+
+/// tcp_bbr.c, bbr_min_tso_segs: one by one below 1.2 Mbit/s.
+#[test]
+fn slow_paths_get_their_segments_one_by_one() {
+    assert_eq!([0, 149_999, 150_000].map(least_train), [1, 1, 2]);
+}
+
+/// tcp_bbr.c, bbr_update_gains: what a policer lets through is not probed.
+#[test]
+fn a_policed_path_is_not_probed() {
+    let mut bbr = cruising(1);
+    bbr.phase = 0;
+    bbr.set_gains();
+    assert_eq!((bbr.pacing_gain, bbr.cwnd_gain), (UNIT * 5 / 4, 2 * UNIT));
+    let mut tally = Tally { at: NOW, delivered: 0, lost: 0 };
+    for _ in 0..20 {
+        tally = Tally { at: tally.at + ROUND_TRIP, delivered: tally.delivered + 20, lost: tally.lost + 20 };
+        let turn = Turn { tally, losses: true, application_limited: false, round_began: true, octets: 1000 };
+        bbr.policer.observe(turn, true);
+    }
+    bbr.set_gains();
+    assert_eq!((bbr.pacing_gain, bbr.estimate()), (UNIT, Bandwidth::of(20, ROUND_TRIP)));
+}
