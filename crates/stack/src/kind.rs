@@ -36,7 +36,8 @@ const SCTP_USE: [(&str, &str); 7] = [
     ("retransmissions", "give a message up after so many retransmissions (RFC 7496)"),
     (
         "socket",
-        "how a program holds associations: one-to-one, one-to-many (messages may go with COOKIE ECHO); the same in the model world",
+        "how a program holds associations: one-to-one, one-to-many (messages may go with COOKIE ECHO), or own: not the kernel's, but this \
+         program's over UDP (RFC 6951); the same in the model world",
     ),
     (
         "no_checksums",
