@@ -197,6 +197,17 @@ impl Endpoint {
         self.flight.outstanding()
     }
 
+    /// Takes a message without sending it: others follow, and may go in its packet. RFC 9260 section 6.10. What was taken so leaves with
+    /// [`send_queued`](Self::send_queued), or whatever happens next.
+    pub fn queue(&mut self, now: Time, message: Message) {
+        self.on_send(now, message);
+    }
+
+    /// Sends what was queued, as far as it may leave. Packets come with the next `poll`.
+    pub fn send_queued(&mut self, now: Time) {
+        self.flush(now, false);
+    }
+
     pub(crate) fn event(&mut self, event: Event) {
         self.reader.tell(event);
     }

@@ -319,9 +319,13 @@ impl EventLoop<'_> {
                     let Self { client, server, poller, .. } = self;
                     let side = if end == End::Client { client } else { server };
                     side.wake = until;
+                    side.send_all(poller, now);
                     return side.watch_for_data(poller, now).map_err(refused("watch a socket"));
                 }
                 Output::Stop(quit) => {
+                    let Self { client, server, poller, .. } = self;
+                    let side = if end == End::Client { client } else { server };
+                    side.send_all(poller, now);
                     self.flow.note_quit(now, quit);
                     self.side(end).wake = Time::MAX;
                     return Ok(());

@@ -201,9 +201,13 @@ impl Transceiver for Association {
         let usual = Terms { unordered: self.unordered, reliability: self.reliability };
         let Terms { unordered, reliability } = terms.unwrap_or(usual);
         let message = Message { stream: *stream, unordered, reliability, ppid: 0, payload: payload.clone() };
-        self.endpoint.handle(now, Input::Command(Command::Send(message)));
-        self.drive(now)?;
+        self.endpoint.queue(now, message);
         Ok(Sent::Whole)
+    }
+
+    fn send_all(&mut self, now: Time) -> io::Result<()> {
+        self.endpoint.send_queued(now);
+        self.drive(now)
     }
 
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {

@@ -28,6 +28,8 @@ pub(crate) struct Side {
     connections: Vec<Option<Connection>>,
     /// What those that are over had counted.
     past: Counts,
+    /// Which may hold back messages that the application has sent.
+    sending: Vec<ConnectionId>,
 }
 
 struct Connection {
@@ -67,6 +69,7 @@ impl Side {
             reads: true,
             connections: Vec::new(),
             past: Counts::default(),
+            sending: Vec::new(),
         }
     }
 
@@ -319,9 +322,22 @@ impl Side {
             Ok(sent)
         });
         match sent {
+            Ok(Sent::Whole) if self.timed && self.sending.last() != Some(&id) => self.sending.push(id),
             Ok(Sent::Whole) => {}
             Ok(Sent::WouldBlock) => self.application.handle(now, Input::Full(outgoing)),
             Err(error) => self.fail(id, now, &error.into()),
+        }
+    }
+
+    /// The application has no more to send now. Only who has timers of its own may hold something back.
+    pub(crate) fn send_all(&mut self, poller: &Poller<Token>, now: Time) {
+        for id in std::mem::take(&mut self.sending) {
+            let token = Token::Connection(self.end, id);
+            let Some(connection) = self.connection(id) else { continue };
+            let sent = connection.transceiver.send_all(now);
+            if let Err(error) = sent.and_then(|()| connection.watch_for_its_room(poller, token)) {
+                self.fail(id, now, &error.into());
+            }
         }
     }
 

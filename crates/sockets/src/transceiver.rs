@@ -94,6 +94,11 @@ pub(crate) trait Transceiver {
     /// Sends a message. One that would block is to be given again before any other.
     fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent>;
 
+    /// The application has no more to send now: what a transport holds back, so that messages share a packet, is to leave.
+    fn send_all(&mut self, _now: Time) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Reads once and gives what is whole now to `take`. `buffer` is scratch space.
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault>;
 
