@@ -155,7 +155,7 @@ impl Script {
         self.drain();
     }
 
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         let Self { endpoint, now, packets, events, .. } = self;
         self.deadline = drain(endpoint, *now, |_, output| match output {
             Output::Transmit(packet) => {

@@ -18,6 +18,20 @@ fn a_message_leaves_at_once() {
 }
 
 #[test]
+fn messages_that_were_queued_share_packets() {
+    // Section 6.10: as many as fit, in the order in which they came.
+    let mut script = Script::established(config());
+    for stream in 0..20 {
+        script.endpoint.queue(script.now, message(stream % 4, 100));
+    }
+    script.drain();
+    assert!(script.take_data().is_empty(), "others may follow");
+    script.endpoint.send_queued(script.now);
+    script.drain();
+    assert_eq!(script.take_data(), [(0, (1..=12).collect::<Vec<_>>()), (0, (13..=20).collect())]);
+}
+
+#[test]
 fn cwnd_bounds_what_is_outstanding() {
     // Section 6.1 B: no more once cwnd (4404) or more octets are outstanding.
     let mut script = Script::established(config());
