@@ -171,7 +171,7 @@ impl Association {
                     take(Heard::Closed);
                 }
                 Event::Failed { reason } => return Err(Fault::Protocol(reason)),
-                Event::Path { address, status } => take(Heard::Path(address.into(), status)),
+                Event::Path { address, status } => take(Heard::Path(address, status)),
                 // Nobody hears of what is given up, in any protocol of this world.
                 Event::Abandoned { .. } => {}
             }

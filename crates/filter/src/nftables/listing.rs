@@ -59,7 +59,7 @@ fn whole(
                 vacant.insert((found, number));
             }
             Entry::Occupied(mut occupied) => {
-                is_news |= std::mem::replace(&mut occupied.get_mut().1, number) == number
+                is_news |= std::mem::replace(&mut occupied.get_mut().1, number) == number;
             }
         })?;
         Ok(is_news)

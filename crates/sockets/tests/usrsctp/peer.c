@@ -1,0 +1,173 @@
+/* The other end of an association: usrsctp, whose SCTP is FreeBSD's, in datagrams of UDP (RFC 6951) over loopback.
+ *
+ *   peer client|server OWN_UDP_PORT PEER_UDP_PORT MESSAGES SIZE STREAMS UNORDERED RETRANSMISSIONS ECHO END
+ *
+ * END: client-closes, client-aborts, server-closes or server-aborts, when all is done. Says at the end what it got.
+ */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <usrsctp.h>
+
+enum { SERVER_PORT = 5000, CLIENT_PORT = 5001, LONGEST = 1 << 20 };
+
+static int is_client, messages, size, streams, unordered, retransmissions, echo;
+static const char *end;
+static struct socket *association;
+static volatile int got, wrong;
+static const char *volatile ended = "not";
+
+static void must(int is_fine, const char *what) {
+    if (!is_fine) {
+        perror(what);
+        exit(1);
+    }
+}
+
+/* A message says its number, and all octets behind that follow from it. */
+static void fill(unsigned char *message, unsigned number, int length) {
+    unsigned there = htonl(number);
+    memcpy(message, &there, 4);
+    for (int at = 4; at < length; at++)
+        message[at] = (unsigned char)(number * 31 + at * 7);
+}
+
+static int is_whole(const unsigned char *message, int length) {
+    static unsigned char due[LONGEST];
+    unsigned number;
+    if (length != size)
+        return 0;
+    memcpy(&number, message, 4);
+    fill(due, ntohl(number), length);
+    return memcmp(message, due, length) == 0;
+}
+
+static void send_on(int stream, const unsigned char *message, int length, int is_last) {
+    struct sctp_sendv_spa how = { .sendv_flags = SCTP_SEND_SNDINFO_VALID };
+    how.sendv_sndinfo.snd_sid = stream;
+    how.sendv_sndinfo.snd_flags = unordered ? SCTP_UNORDERED : 0;
+    if (retransmissions >= 0 && !is_last) {
+        how.sendv_flags |= SCTP_SEND_PRINFO_VALID;
+        how.sendv_prinfo.pr_policy = SCTP_PR_SCTP_RTX;
+        how.sendv_prinfo.pr_value = retransmissions;
+    }
+    must(usrsctp_sendv(association, message, length, NULL, 0, &how, sizeof how, SCTP_SENDV_SPA, 0) == length, "send");
+}
+
+static void be_gone(void) {
+    struct linger at_once = { 1, 0 };
+    usrsctp_setsockopt(association, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    usrsctp_close(association);
+    ended = "aborted";
+}
+
+/* Until the association is over; a server does what it has to when it has all. */
+static void *read_all(void *unused) {
+    static unsigned char message[LONGEST];
+    int length = 0;
+    for (;;) {
+        struct sctp_rcvinfo where;
+        struct sockaddr_in from;
+        socklen_t from_length = sizeof from, where_length = sizeof where;
+        unsigned kind = 0;
+        int flags = 0;
+        ssize_t read = usrsctp_recvv(association, message + length, LONGEST - length, (struct sockaddr *)&from,
+                                     &from_length, &where, &where_length, &kind, &flags);
+        if (read <= 0) {
+            ended = read == 0 ? "closed" : "reset";
+            return unused;
+        }
+        length += read;
+        if (!(flags & MSG_EOR))
+            continue;
+        wrong += !is_whole(message, length);
+        if (!is_client && echo)
+            send_on(where.rcv_sid, message, length, 1);
+        length = 0;
+        got++;
+        /* Who reads keeps the association from being closed. */
+        if (is_client && got == messages && strcmp(end, "client-aborts") == 0)
+            return unused;
+        if (!is_client && got == messages && strcmp(end, "server-closes") == 0)
+            usrsctp_shutdown(association, SHUT_WR);
+        if (!is_client && got == messages && strcmp(end, "server-aborts") == 0) {
+            be_gone();
+            return unused;
+        }
+    }
+}
+
+static void configure(struct socket *socket, int peer_port) {
+    int yes = 1, room = LONGEST;
+    struct sctp_initmsg init = { .sinit_num_ostreams = streams, .sinit_max_instreams = 64 };
+    struct sctp_rtoinfo rto = { .srto_initial = 100, .srto_min = 50, .srto_max = 1000 };
+    struct sctp_udpencaps encapsulation = { .sue_address.ss_family = AF_INET, .sue_port = htons(peer_port) };
+    usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_INITMSG, &init, sizeof init);
+    usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_RTOINFO, &rto, sizeof rto);
+    usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_RECVRCVINFO, &yes, sizeof yes);
+    usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_NODELAY, &yes, sizeof yes);
+    usrsctp_setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+    usrsctp_setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation, sizeof encapsulation) == 0,
+         "encapsulate");
+}
+
+static struct sockaddr_in here(int port) {
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+}
+
+static void serve(struct socket *socket) {
+    must(usrsctp_listen(socket, 1) == 0, "listen");
+    puts("ready");
+    association = usrsctp_accept(socket, NULL, NULL);
+    must(association != NULL, "accept");
+    read_all(NULL);
+}
+
+static void ask(struct socket *socket) {
+    static unsigned char message[LONGEST];
+    struct sockaddr_in server = here(SERVER_PORT);
+    pthread_t reader;
+    association = socket;
+    must(usrsctp_connect(socket, (struct sockaddr *)&server, sizeof server) == 0, "connect");
+    must(pthread_create(&reader, NULL, read_all, NULL) == 0, "start a thread");
+    for (int number = 0; number < messages; number++) {
+        fill(message, number, size);
+        send_on(number % streams, message, size, number + streams >= messages);
+    }
+    while (echo && got < messages && strcmp(ended, "not") == 0)
+        usleep(1000);
+    if (strcmp(end, "client-closes") == 0)
+        usrsctp_shutdown(socket, SHUT_WR);
+    pthread_join(reader, NULL);
+    if (strcmp(end, "client-aborts") == 0)
+        be_gone();
+}
+
+int main(int count, char **words) {
+    must(count == 11, "peer: ten words");
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    is_client = strcmp(words[1], "client") == 0;
+    messages = atoi(words[4]), size = atoi(words[5]), streams = atoi(words[6]);
+    unordered = atoi(words[7]), retransmissions = atoi(words[8]), echo = atoi(words[9]);
+    end = words[10];
+    /* Whatever happens, it does not stay. */
+    alarm(45);
+    usrsctp_init(atoi(words[2]), NULL, NULL);
+    usrsctp_sysctl_set_sctp_no_csum_on_loopback(0);
+    struct socket *socket = usrsctp_socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
+    must(socket != NULL, "open a socket");
+    configure(socket, atoi(words[3]));
+    struct sockaddr_in own = here(is_client ? CLIENT_PORT : SERVER_PORT);
+    must(usrsctp_bind(socket, (struct sockaddr *)&own, sizeof own) == 0, "bind");
+    (is_client ? ask : serve)(socket);
+    printf("got %d wrong %d ended %s\n", got, wrong, ended);
+    /* What it has to say to its peer may be lost. */
+    usleep(500000);
+    _exit(0);
+}
