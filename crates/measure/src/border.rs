@@ -189,6 +189,38 @@ mod tests {
         assert!(border.low <= 0.5 && 0.5 <= border.high && border.high / border.low < 1.03, "{border:?}");
     }
 
+    /// The places that are sampled, in order, where only `border` divides the axis.
+    fn sampled(search: Search, grid: &[f64], border: f64) -> Vec<f64> {
+        let mut places = Vec::new();
+        let probe = |x: f64| {
+            places.push(x);
+            Ok::<_, ()>(Probe { x, side: if x < border { Side::First } else { Side::Second } })
+        };
+        search.run(grid, |x| x, probe).unwrap();
+        places.split_off(grid.len())
+    }
+
+    #[test]
+    fn the_precision_is_a_share_of_the_axis_or_of_the_upper_end() {
+        let linear = Search { logarithmic: false, ..SEARCH };
+        // 100/64 of an axis of 100 are less than 2 %, 100/32 are not: six halvings.
+        assert_eq!(sampled(linear, &[1000.0, 1100.0], 1012.0)[..3], [1050.0, 1025.0, 1012.5]);
+        assert_eq!(sampled(linear, &[1000.0, 1100.0], 1012.0).len(), 6);
+        assert_eq!(sampled(SEARCH, &[1.0, 16.0], 3.0)[..2], [4.0, 2.0], "equal ratios");
+        assert_eq!(sampled(SEARCH, &[0.0, 16.0], 3.0)[..2], [8.0, 4.0], "but not from zero");
+    }
+
+    #[test]
+    fn the_widest_gap_comes_first() {
+        let mut places = Vec::new();
+        let probe = |x: f64| {
+            places.push(x);
+            Ok::<_, ()>(Probe { x, side: if (1.5..30.0).contains(&x) { Side::Second } else { Side::First } })
+        };
+        Search { logarithmic: false, most: 2, ..SEARCH }.run(&[0.0, 10.0, 90.0], |x| x, probe).unwrap();
+        assert_eq!(places[3..], [50.0, 30.0]);
+    }
+
     proptest! {
         #[test]
         fn any_crossing_lies_between_the_ends(at in 0.11f64..9.9, doubt in 0.0f64..0.3, step in 0.001f64..0.05) {

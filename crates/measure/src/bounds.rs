@@ -156,4 +156,36 @@ mod tests {
         }
         assert_eq!(quantile(&[], 0.5), None);
     }
+
+    // python3 -c "from scipy.stats import binomtest as b
+    // for k, n in ((3, 40), (40, 40), (0, 7)): print(b(k, n).proportion_ci(.95, method='wilson'))"
+    // scipy 1.17.1: 0.0258360257 0.1986423352, 0.9123783988 1.0, 0.0 0.3543304351
+    #[test]
+    fn a_share_agrees_with_scipy() {
+        for (have, of, value, low, high) in [
+            (3, 40.0, 0.075, 0.025836025774588198, 0.19864233524310543),
+            (40, 40.0, 1.0, 0.9123783988027133, 1.0),
+            (0, 7.0, 0.0, 0.0, 0.35433043506668743),
+        ] {
+            let bounds = Bounds::of_share(have, of, 0.95).unwrap();
+            assert_eq!(bounds.value, value);
+            assert!((bounds.low - low).abs() < 1e-9 && (bounds.high - high).abs() < 1e-9, "{bounds:?}");
+        }
+        assert_eq!(Bounds::of_share(0, 0.0, 0.95), None);
+    }
+
+    #[test]
+    fn an_interval_is_lopsided_beyond_half_as_far_again() {
+        let is_lopsided =
+            |below, above| Bounds { value: 10.0, low: 10.0 - below, high: 10.0 + above }.is_lopsided();
+        assert!(!is_lopsided(4.0, 6.0) && !is_lopsided(6.0, 4.0));
+        assert!(is_lopsided(4.0, 6.5) && is_lopsided(6.5, 4.0));
+        assert!(!is_lopsided(0.25, 0.375) && is_lopsided(0.25, 0.5));
+    }
+
+    #[test]
+    fn eight_repetitions_show_a_shape() {
+        let skewed = |n: usize| Bounds::of_mean(&SKEWED[SKEWED.len() - n..], 0.95).unwrap().is_lopsided();
+        assert!(skewed(8) && !skewed(7));
+    }
 }

@@ -254,4 +254,37 @@ mod tests {
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
     }
+
+    // python3 -c "from scipy.stats import ttest_ind as t; r=t([20.1,20.5],[21.0,21.9],equal_var=False)
+    // print(r.pvalue, r.confidence_interval(.95))"
+    // scipy 1.17.1: 0.1986491596 -4.5011601626 2.2011601626
+    #[test]
+    fn two_repetitions_each_agree_with_scipy() {
+        let result = compare_unpaired(&[20.1, 20.5], &[21.0, 21.9], 0.0, 0.95);
+        assert!(close(result.p, 0.19864915964132657), "{result:?}");
+        assert!((result.difference.low() + 4.501160162621921).abs() < 1e-6, "{result:?}");
+        assert!((result.difference.high() - 2.2011601626219237).abs() < 1e-6, "{result:?}");
+    }
+
+    #[test]
+    fn pairs_are_ranked_however_few() {
+        let slower = [21.0, 21.2, 20.9, 21.1, 21.5];
+        assert_eq!(compare_paired(&A, &slower, 0.0, 0.95).ranks.unwrap().lower, 5);
+        assert_eq!(compare_paired(&[20.0], &[40.0], 0.0, 0.95).ranks.unwrap().lower, 1);
+        assert_eq!(compare_unpaired(&A, &slower, 0.0, 0.95).ranks, None);
+    }
+
+    #[test]
+    fn a_difference_whose_ranks_go_the_other_way_is_none_at_all() {
+        let means = compare_paired(&A, &[21.0, 21.2, 20.9, 21.1, 21.5], 0.05, 0.95);
+        assert!(means.p < 0.05 && means.p_beyond < 0.05 && means.p_equivalent > 0.5);
+        let ranks = |lower, higher| SignedRanks { lower, higher, p: 0.5 };
+        let against = means.confirmed_by(ranks(1, 9), 0.95);
+        assert_eq!((against.verdict, against.p, against.p_beyond), (Verdict::Undecided, 1.0, 1.0));
+        let with = means.confirmed_by(ranks(9, 1), 0.95);
+        // Of the signs: scipy.stats.binomtest(1, 10).pvalue
+        assert_eq!((with.verdict, with.p_equivalent), (Verdict::Faster, 1.0));
+        assert!(close(with.p, 0.021484375) && close(with.p_beyond, 0.021484375), "{with:?}");
+        assert_eq!(means.confirmed_by(ranks(5, 5), 0.95).verdict, Verdict::Undecided);
+    }
 }

@@ -108,4 +108,38 @@ mod tests {
         let (sctp, tcp) = (curve([40.0, 38.0, 28.0, 26.0, 25.0], 0.5), curve([24.0; 5], 0.0));
         assert_eq!(Crossover::of(&RATES, &sctp, &tcp, 0.95, Seed(1)), None);
     }
+
+    /// Two repetitions at 10/s, and all others alike: a quarter of the resamples have the one twice, a quarter the other.
+    #[test]
+    fn the_ends_are_quantiles_of_the_resamples() {
+        let first = [vec![4.0; 2], vec![3.0; 2], vec![2.0, 0.5], vec![-1.0; 2], vec![-2.0; 2]];
+        let second = vec![vec![0.0; 2]; 5];
+        let ends = |confidence| {
+            let crossover = Crossover::of(&RATES, &first, &second, confidence, Seed(1)).unwrap();
+            [crossover.low, crossover.x, crossover.high]
+        };
+        let at = |difference: f64| 10.0 * 3f64.powf(difference / (difference + 1.0));
+        for (confidence, differences) in [(0.9, [0.5, 1.25, 2.0]), (0.6, [0.5, 1.25, 2.0]), (0.4, [1.25; 3])]
+        {
+            for (end, difference) in ends(confidence).into_iter().zip(differences) {
+                assert!((end - at(difference)).abs() < 1e-9, "{confidence}: {:?}", ends(confidence));
+            }
+        }
+    }
+
+    #[test]
+    fn levels_may_have_other_numbers_of_repetitions() {
+        let (first, second) = ([vec![2.0], vec![-1.0, -1.0, -1.0]], [vec![0.0], vec![0.0; 3]]);
+        let crossover = Crossover::of(&[1.0, 10.0], &first, &second, 0.95, Seed(1)).unwrap();
+        assert!((crossover.x - 10f64.powf(2.0 / 3.0)).abs() < 1e-9, "{crossover:?}");
+    }
+
+    #[test]
+    fn a_curve_crosses_where_it_is_zero_but_not_where_it_begins_so() {
+        let x = [1.0, 10.0, 100.0];
+        assert_eq!(sign_change(&x, &[1.0, 0.0, -1.0]), Some(10.0));
+        let between = sign_change(&x, &[0.0, -1.0, 1.0]).unwrap();
+        assert!((between - 10f64.powf(1.5)).abs() < 1e-9, "{between}");
+        assert_eq!(sign_change(&x, &[0.0, 1.0, 1.0]), None);
+    }
 }
