@@ -298,4 +298,12 @@ mod tests {
         let json = serde_json::to_string(&summary).unwrap();
         assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), summary);
     }
+
+    /// IKR report 53, section 5.1; the longest wait of the three is 1.5 s.
+    #[test]
+    fn who_is_more_than_a_second_behind_does_not_carry_its_load() {
+        let with = |behind| Summary { behind, ..summarize(&records()) }.fell_behind();
+        assert!(!with(Duration::from_secs(1)) && with(Duration::from_millis(1001)));
+        assert!(!with(Duration::ZERO));
+    }
 }

@@ -143,4 +143,16 @@ mod tests {
         assert_eq!(of(&[sent(0, None)]), 0);
         assert_eq!(of(&[sent(0, Some(1)), sent(1_000_000_000, Some(1))]), 2);
     }
+
+    #[test]
+    fn parts_that_are_no_second_long_have_their_middle_and_their_rate() {
+        let mut timeline = TimelineSoFar::new(Duration::from_millis(250));
+        for record in [sent(0, Some(10)), sent(260, Some(10)), sent(2000, Some(1))] {
+            timeline.add(&record);
+        }
+        let octets = f64::from(sent(0, None).size);
+        let timeline = timeline.finish();
+        assert_eq!((timeline.middle_s(0), timeline.middle_s(3)), (0.125, 0.875));
+        assert!((timeline.kbps(1).unwrap() - octets * 8.0 / 250.0).abs() < 1e-9);
+    }
 }

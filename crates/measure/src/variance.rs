@@ -165,4 +165,25 @@ mod tests {
         assert_eq!(Variance::within(&[]), None);
         assert_eq!(Variance::within(&[vec![vec![vec![1.0], vec![2.0]]]]), None);
     }
+
+    // python3 -c "from scipy.stats import f_oneway as f; print(*f([1,2,3,4],[3,4,6,7]))"
+    // scipy 1.17.1: 5.0 0.06670680196204089
+    #[test]
+    fn either_factor_may_have_one_level() {
+        let samples = [vec![1.0, 2.0, 3.0, 4.0], vec![3.0, 4.0, 6.0, 7.0]];
+        let first: Block = samples.iter().map(|level| vec![level.clone()]).collect();
+        let second: Block = vec![samples.to_vec()];
+        for (block, pick) in [(first, true), (second, false)] {
+            let variance = Variance::within(&[block]).unwrap();
+            let part = if pick { variance.first } else { variance.second };
+            assert!(close(variance.f(part), 5.0) && close(variance.p(part), 0.06670680196204089), "{part:?}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "equally many repetitions")]
+    fn a_block_with_a_hole_is_refused() {
+        let _ =
+            Variance::within(&[vec![vec![vec![1.0, 2.0], vec![1.0]], vec![vec![1.0, 2.0], vec![1.0, 2.0]]]]);
+    }
 }

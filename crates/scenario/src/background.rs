@@ -57,3 +57,21 @@ impl Background {
         BackgroundFlow { transport: &self.transport, workload, messages, seed }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both spreads count: that of the entry and that of its workload.
+    #[test]
+    fn each_flow_starts_at_a_time_of_its_own() {
+        let workload = toml::from_str("kind = 'echo'\nstart = '5s'\nspread = '1s'").unwrap();
+        let transport: TransportSpec = "tcp".parse().unwrap();
+        let entry =
+            Background { transport, workload, messages: None, count: 3, spread: Duration::from_secs(2) };
+        let starts: Vec<Duration> = (0..200).map(|seed| entry.flow(Seed(seed)).workload.start).collect();
+        let (least, most) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
+        assert!(*least >= Duration::from_secs(5) && *least < Duration::from_millis(5100), "{least}");
+        assert!(*most <= Duration::from_secs(8) && *most > Duration::from_millis(7900), "{most}");
+    }
+}

@@ -104,3 +104,19 @@ pub struct Floor {
     /// The time that the rate accounts for.
     pub expected_spacing: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cautions_add_up() {
+        let mut facts = Facts::default();
+        facts.warn(None);
+        assert_eq!(facts.caution, None);
+        facts.warn(Some("one".into()));
+        facts.warn(None);
+        facts.warn(Some("another".into()));
+        assert_eq!(facts.caution.as_deref(), Some("one; another"));
+    }
+}

@@ -431,4 +431,72 @@ mod tests {
         flow.note_opened(secs(9));
         assert_eq!(flow.connect_time(), Some(Duration::from_secs(2)));
     }
+
+    /// A driver's own words end a flow, and the first of them stay.
+    #[test]
+    fn what_ends_a_flow_first_is_why_it_ended() {
+        let (mut done, _) = after_nine("tcp", ONEWAY);
+        assert!(!done.is_finished() && !done.was_given_up());
+        done.end();
+        done.note_failure("it came too late");
+        assert!(done.is_finished() && !done.was_given_up());
+        let (mut broken, tally) = after_nine("tcp", ONEWAY);
+        broken.note_failure("the octets make no sense");
+        broken.end();
+        assert_eq!(broken.stopped(), Some(&Stopped::Failed { reason: "the octets make no sense".into() }));
+        assert!(!broken.is_finished() && broken.was_given_up());
+        assert_eq!(broken.deadline(tally), Time::MAX);
+        let (mut behind, _) = after_nine("tcp", ONEWAY);
+        behind.note_quit(secs(5), Quit::BehindSchedule { message: 9, scheduled: secs(4) });
+        let why = Stopped::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
+        assert_eq!(behind.stopped(), Some(&why));
+        let (mut stuck, tally) = after_nine("tcp", ONEWAY);
+        stuck.deadlock(secs(7), tally);
+        assert_eq!(stuck.stopped(), Some(&Stopped::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
+    }
+
+    /// After a time with nothing the first message begins the time that may pass; those behind it do not.
+    #[test]
+    fn patience_begins_with_the_first_message_under_way() {
+        let (mut flow, _) = after_nine("tcp", ONEWAY);
+        flow.note_sending(secs(100), tally(10, 9, false));
+        assert_eq!(flow.deadline(tally(10, 9, false)), secs(460));
+        flow.note_sending(secs(200), tally(11, 9, false));
+        assert_eq!(flow.deadline(tally(11, 9, false)), secs(460), "two are under way");
+        flow.note_sending(secs(300), tally(11, 9, true));
+        assert_eq!(flow.deadline(tally(11, 9, true)), secs(460), "and what is lost is told of");
+    }
+
+    /// What may be lost without a word is given up when time is up; what may not has not ended well.
+    #[test]
+    fn a_late_limit_ends_datagrams_well() {
+        let workload = "kind = 'oneway'\nlate_limit = '1s'";
+        for (transport, well) in [("udp", true), ("tcp", false)] {
+            let (mut flow, _) = after_nine(transport, workload);
+            // The schedule goes on for long: there is no end to look for.
+            let before = tally(20, 9, false);
+            flow.note_delivery(secs(125), before);
+            flow.check(secs(126), before);
+            assert_eq!(flow.stopped(), None, "{transport}");
+            flow.check(secs(126), tally(20, 9, true));
+            assert_eq!((flow.is_finished(), flow.was_given_up()), (well, !well), "{transport}");
+        }
+    }
+
+    /// QUIC's connections end by their idle timeout (RFC 9000 section 10.1), and have TCP's time if they have none.
+    #[test]
+    fn quic_has_three_idle_timeouts() {
+        let patience = |transport: &str| terms(transport, ONEWAY).patience;
+        assert_eq!(patience("quic:idle_timeout=10s"), Duration::from_secs(30));
+        assert_eq!(patience("quic:idle_timeout=0s"), Duration::from_secs(360));
+    }
+
+    #[test]
+    fn datagrams_of_quic_are_lost_without_a_word_and_sip_tells_what_it_gives_up() {
+        let silence = |transport: &str| terms(transport, ONEWAY).silence;
+        assert_eq!(silence("quic:datagrams"), Some(SILENCE));
+        assert_eq!(silence("quic"), None);
+        assert_eq!(silence("udp"), Some(SILENCE));
+        assert_eq!(silence("udp:sip=invite"), Some(TIMEOUT_OF_DATAGRAMS * STALLED_TIMEOUTS));
+    }
 }

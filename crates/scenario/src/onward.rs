@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     /// `asks` is a list of `from to`.
-    fn check(workload: &str, asks: &[(&str, &str)]) -> Result<(), String> {
+    fn scenario(workload: &str, asks: &[(&str, &str)]) -> Scenario {
         let network = "nodes = ['a', 'b', 'c', 'd']\nlans = [{ nodes = ['a', 'b', 'c', 'd'] }]";
         let workload = toml::from_str(&format!("from = 'a'\nto = 'b'\n{workload}")).unwrap();
         let transport: TransportSpec = "tcp".parse().unwrap();
@@ -142,8 +142,11 @@ mod tests {
             let text = format!("from = '{from}'\nto = '{to}'\n{more}");
             Onward { transport: transport.clone(), workload: toml::from_str(&text).unwrap() }
         });
-        let scenario = Scenario { onward: onward.collect(), ..scenario };
-        scenario.check().map_err(|problem| problem.to_string())
+        Scenario { onward: onward.collect(), ..scenario }
+    }
+
+    fn check(workload: &str, asks: &[(&str, &str)]) -> Result<(), String> {
+        scenario(workload, asks).check().map_err(|problem| problem.to_string())
     }
 
     const ECHO: &str = "kind = 'echo'";
@@ -167,5 +170,20 @@ mod tests {
         refused(&[("b c", "kind = 'echo'\nrate = '10/s'")], "remove `rate`");
         let bulk = check("kind = 'bulk'", &[("b c", ECHO)]).unwrap_err();
         assert!(bulk.contains("bulk is not answered"), "{bulk}");
+    }
+
+    /// The measured flow goes to b, which asks c twice and d; the first that goes to d is asked for more by it.
+    #[test]
+    fn each_flow_is_tied_to_those_that_it_waits_for() {
+        let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
+        assert_eq!(["a", "b", "c", "d"].map(|server| scenario.asks(server)), [0, 2, 0, 1]);
+        let tied = scenario.tied(2, |_| Box::new(|| ()));
+        let shape: Vec<(bool, bool)> =
+            tied.iter().map(|tied| (tied.asker.is_some(), tied.desk.is_some())).collect();
+        let (measured, beside) = ((false, true), (false, false));
+        assert_eq!(shape, [measured, beside, beside, (true, false), (true, true), (true, false)]);
+        // Two ask at the measured flow's desk, at places of their own.
+        let places = |flow: usize| format!("{:?}", tied[flow].asker).contains("place: 1");
+        assert_eq!([3, 4, 5].map(places), [false, true, false]);
     }
 }

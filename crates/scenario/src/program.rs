@@ -250,4 +250,43 @@ mod tests {
         assert!(problem("command = \"x\"\nstart = \"2s\"\nstop = \"1s\"").contains("not after"));
         assert!(problem("command = \"x\"\nstrat = \"2s\"").contains("unknown field `strat`"));
     }
+
+    #[test]
+    fn names_are_words_and_what_stands_between_a_shells_signs() {
+        let line = Command::Line("cd /srv && PATH=/x nginx -c 'a.conf' | tee log".into());
+        let names = ["cd", "/srv", "PATH", "/x", "nginx", "-c", "a.conf", "tee", "log"];
+        assert_eq!(
+            (line.names(), line.line()),
+            (names.to_vec(), "cd /srv && PATH=/x nginx -c 'a.conf' | tee log".into())
+        );
+        let words = Command::Words(vec!["sh".into(), "wget;ls".into()]);
+        assert_eq!(
+            (words.names(), words.line()),
+            (vec!["sh", "sh", "wget;ls", "wget", "ls"], "sh wget;ls".into())
+        );
+    }
+
+    #[test]
+    fn names_of_metrics_and_variables_are_checked() {
+        assert!(["page-time", "a_1"].into_iter().all(is_name));
+        assert!(!["", "a b", "ü", "a.b"].into_iter().any(is_name));
+        let problem = |more: &str| read(&format!("node = 'a'\ncommand = 'x'\n{more}")).unwrap().check();
+        assert!(problem("env.\"A=B\" = '1'").unwrap_err().contains("without ="));
+        assert!(problem("env.\"\" = '1'").unwrap_err().contains("without ="));
+        assert!(problem("directory = 'srv'").unwrap_err().contains("absolute"));
+        assert!(
+            problem("files.\"/srv/../x\" = { text = '' }").is_err()
+                && problem("files.\"/srv/\" = { text = '' }").is_err()
+        );
+        assert!(problem("metrics.\"a b\" = { regex = '(x)' }").unwrap_err().contains("a metric has a name"));
+        assert_eq!(problem("env.A = '1'\ndirectory = '/srv'\nfiles.\"/srv/x\" = { text = '' }"), Ok(()));
+    }
+
+    #[test]
+    fn a_root_is_written_as_it_is_read() {
+        for text in ["host", "root.tar"] {
+            assert_eq!(String::from(Root::from(text.to_owned())), text);
+        }
+        assert_eq!(Root::from("host".to_owned()), Root::Host);
+    }
 }

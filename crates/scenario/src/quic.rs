@@ -27,3 +27,34 @@ pub fn check_quic(transport: &TransportSpec, workload: &WorkloadSpec, mtu: u64) 
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(transport: &str, workload: &str, mtu: u64) -> Result<(), String> {
+        check_quic(&transport.parse().unwrap(), &toml::from_str(workload).unwrap(), mtu)
+    }
+
+    /// RFC 9000 section 14: a path carries datagrams of 1200 octets, which have 28 of UDP and IP around them.
+    #[test]
+    fn a_path_carries_1200_octets() {
+        let oneway = "kind = 'oneway'";
+        assert!(check("quic", oneway, 1227).unwrap_err().contains("1228 octets at least"));
+        assert_eq!(check("quic", oneway, 1228), Ok(()));
+        assert_eq!(check("tcp", oneway, 100), Ok(()), "others ask nothing");
+    }
+
+    /// RFC 9221 section 5: a DATAGRAM frame is never fragmented. 1500 octets less 28 of UDP and IP and 38 of the packet.
+    #[test]
+    fn a_message_fits_into_a_datagram_frame() {
+        let sized =
+            |transport, size, mtu| check(transport, &format!("kind = 'oneway'\nsize = '{size}B'"), mtu);
+        assert_eq!(sized("quic:datagrams,mtu=9000B,mtu_discovery=9000B", 1434, 1500), Ok(()));
+        let refused = sized("quic:datagrams,mtu=9000B,mtu_discovery=9000B", 1435, 1500).unwrap_err();
+        assert!(refused.contains("frame of 1434"), "{refused}");
+        assert_eq!(sized("quic:datagrams,mtu=1200B", 1162, 1500), Ok(()));
+        assert!(sized("quic:datagrams,mtu=1200B", 1163, 1500).is_err());
+        assert_eq!(sized("quic", 100_000, 1500), Ok(()), "a stream has room");
+    }
+}

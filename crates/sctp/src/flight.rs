@@ -227,3 +227,68 @@ impl Flight {
         (from..self.chunks.len()).find(|index| self.chunks[*index].fate == Fate::Lost)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_wire::Stamp;
+    use hol_wire::sctp::{DataFlags, Ssn};
+
+    use super::*;
+
+    fn chunk(tsn: u32) -> Data {
+        let (flags, payload) = (DataFlags::BEGIN | DataFlags::END, vec![0; 100].into());
+        Data { flags, tsn: Tsn(tsn), stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp: Stamp::default() }
+    }
+
+    /// What windows and timers ask is counted as chunks come, change and go. RFC 9260 section 6.1; RFC 3758 section 3.5.
+    #[test]
+    fn chunks_are_counted_by_what_became_of_them() {
+        let mut flight = Flight::new(Tsn(5));
+        assert_eq!((flight.cumulative(), flight.next_tsn()), (Tsn(4), Tsn(5)));
+        for tsn in 5..9 {
+            let limit = if tsn == 6 { Limit::Deadline(Time::from_millis(50)) } else { Limit::None };
+            flight.push(Sent::new(chunk(tsn), 0, true, limit));
+        }
+        let counts = |flight: &Flight| {
+            (
+                flight.outstanding(),
+                flight.lost(),
+                flight.gap_acked(),
+                flight.abandoned(),
+                flight.has_deadlines(),
+            )
+        };
+        assert_eq!(counts(&flight), (400, 0, 0, 0, true));
+        assert_eq!(flight.set_fate(1, Fate::Lost), 100);
+        flight.set_fate(2, Fate::GapAcked);
+        flight.set_fate(3, Fate::Abandoned);
+        assert_eq!(counts(&flight), (100, 1, 1, 1, true));
+        assert_eq!((flight.next_lost(0), flight.next_lost(1), flight.next_lost(2)), (Some(1), Some(1), None));
+        flight.set_fate(1, Fate::InFlight);
+        assert_eq!((flight.outstanding(), flight.next_lost(0)), (200, None));
+        flight.pop();
+        assert_eq!(
+            (flight.cumulative(), flight.next_tsn(), counts(&flight)),
+            (Tsn(5), Tsn(9), (100, 0, 1, 1, true))
+        );
+        flight.pop();
+        assert_eq!(counts(&flight), (0, 0, 1, 1, false), "that was the one with a deadline");
+        flight.pop();
+        flight.pop();
+        assert_eq!((counts(&flight), flight.is_empty()), ((0, 0, 0, 0, false), true));
+    }
+
+    /// RFC 3758 section 3.5 and RFC 7496 section 3.1: after its lifetime, or more retransmissions than it may have.
+    #[test]
+    fn a_limit_is_reached_when_it_is_passed() {
+        let now = Time::from_millis(100);
+        let lifetime = Limit::new(Reliability::Lifetime(Duration::from_millis(20)), now);
+        assert!(
+            !lifetime.is_reached(9, Time::from_millis(120)) && lifetime.is_reached(1, Time::from_millis(121))
+        );
+        let retransmissions = Limit::new(Reliability::Retransmissions(2), now);
+        assert!(!retransmissions.is_reached(2, now) && retransmissions.is_reached(3, now));
+        assert!(!Limit::new(Reliability::Full, now).is_reached(99, Time::MAX));
+    }
+}

@@ -227,6 +227,18 @@ mod tests {
     }
 
     #[test]
+    fn a_message_has_waited_since_its_last_fragment_came() {
+        let (mut reassembly, mut arrived) = (Reassembly::default(), None);
+        for (tsn, flags, ms) in [(1, BEGIN, 10), (3, END, 20), (2, MIDDLE, 30)] {
+            let (tsn, stamp, payload) = (Tsn(tsn), Stamp::default(), vec![0].into());
+            let data = Data { flags, tsn, stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp };
+            reassembly
+                .push(Time::from_millis(ms), data, |_, message| arrived = Some(message.passage.arrived));
+        }
+        assert_eq!(arrived, Some(Time::from_millis(30)));
+    }
+
+    #[test]
     fn what_is_delivered_in_part_leaves_the_buffer_and_the_message_comes_whole() {
         // RFC 9260 section 6.9.
         let mut receiver = Receiver::default();
