@@ -60,6 +60,20 @@ fn a_closed_window_lets_one_chunk_probe_it() {
 }
 
 #[test]
+fn a_peer_that_repeats_itself_with_an_open_window_fails_like_one_that_is_silent() {
+    // Section 8.1: the counter is cleared by what is acknowledged, and section 6.1 A is about a window that is shut.
+    let mut script = Script::established(Config { association_max_retrans: 2, ..config() });
+    script.send(0, 100);
+    for second in 1..=30 {
+        if !script.endpoint.is_closed() {
+            script.run_to(1000 * second);
+            script.sack(0, &[]);
+        }
+    }
+    assert!(script.endpoint.is_closed());
+}
+
+#[test]
 fn a_peer_that_keeps_its_window_shut_has_not_failed() {
     // Section 6.1 A.
     let mut script = Script::established(Config { association_max_retrans: 3, ..config() });
