@@ -160,4 +160,12 @@ mod tests {
         assert!(is_steady(&noisy), "two of ten go the other way");
         assert!(is_steady(&[]));
     }
+
+    #[test]
+    fn a_tenth_of_the_mean_of_both_halves_matters() {
+        assert!(!is_steady(&[(20.0, 22.4); 10]), "2.4 of 21.2");
+        assert!(is_steady(&[(20.0, 21.8); 10]), "1.8 of 20.9");
+        assert!(!is_steady(&[(22.4, 20.0); 2]));
+        assert!(is_steady(&[(20.0, f64::INFINITY); 10]), "what never ended has no mean");
+    }
 }

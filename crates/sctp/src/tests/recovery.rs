@@ -87,6 +87,25 @@ fn fast_retransmit_halves_the_window_once_a_recovery() {
 }
 
 #[test]
+fn fast_recovery_ends_with_what_was_outstanding_at_its_beginning() {
+    // Section 7.2.4: the highest TSN outstanding is the exit point; a loss behind it is another one.
+    let mut script = in_flight(config(), 5);
+    let lose_first_behind = |script: &mut Script, acknowledged| {
+        for last in 2..=4 {
+            script.sack(acknowledged, &[(acknowledged + 2, acknowledged + last)]);
+        }
+        script.take_data();
+    };
+    lose_first_behind(&mut script, 0);
+    script.sack(5, &[]);
+    (0..5).for_each(|_| script.send(0, 100));
+    script.take_data();
+    lose_first_behind(&mut script, 5);
+    let statistics = script.endpoint.statistics();
+    assert_eq!((statistics.fast_retransmissions, statistics.congestion_events), (2, 2));
+}
+
+#[test]
 fn a_lost_fast_retransmission_waits_for_the_timer() {
     // Section 7.2.4 step 6: it is not eligible again.
     let mut script = in_flight(Config { fast_retransmit_restarts_t3: false, ..config() }, 20);
