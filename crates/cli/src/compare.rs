@@ -50,6 +50,7 @@ pub struct Compare {
 impl Compare {
     /// Runs all transports, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
+        self.question.give_secret()?;
         let experiment = self.experiment()?;
         let (results, outcome) = match &self.out {
             Some(out) => {

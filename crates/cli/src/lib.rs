@@ -16,11 +16,13 @@ mod help;
 mod init;
 mod kernel;
 mod list;
+mod live;
 mod manual;
 mod merge;
 mod ns2;
 mod number;
 mod path;
+mod peer;
 mod plan;
 mod points;
 mod progress;
@@ -67,6 +69,7 @@ Examples:
   hol help network                                every key of a table of experiment files, its unit and default
   hol serve                                       the lab in the browser: a queue, results as they come
   hol submit experiments/hello.toml --to slurm    a sweep in parts on a cluster
+  hol live serve                                  on another host: hol compare tcp udp --world live --peer HOST
   hol simco serve --filter nftables               a middlebox, and `hol simco enable` is its agent
 ";
 
@@ -130,6 +133,8 @@ enum Command {
     List(list::List),
     /// Get, choose and list the kernels of the kernel world
     Kernel(kernel::Kernel),
+    /// Be the other host of a live world
+    Live(live::Live),
     /// Ask a middlebox to let flows pass, or be one: RFC 4540
     Simco(simcod::Simco),
     /// The lab in the browser
@@ -178,6 +183,7 @@ pub fn main() -> ExitCode {
         Command::Bench(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Kernel(command) => command.run(),
+        Command::Live(command) => command.run(),
         Command::Simco(command) => command.run().map_err(Failure::Simco),
         Command::Serve(command) => command.run(),
         Command::Submit(command) => command.run(),

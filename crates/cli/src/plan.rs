@@ -29,6 +29,7 @@ pub struct Plan {
 impl Plan {
     /// Says what the experiment comes to.
     pub fn run(&self) -> Result<(), Failure> {
+        self.asked.give_secret()?;
         let experiment = self.asked.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         let runs = Runs::new([&experiment]);

@@ -5,7 +5,9 @@ use hol_lab::{Experiment, FLAGS, InputError, Source};
 use hol_stack::TransportSpec;
 use hol_workloads::Kind;
 
+use crate::failure::Failure;
 use crate::number::{positive, whole};
+use crate::peer::Peer;
 
 /// What is sent over what.
 #[derive(Debug, Args)]
@@ -56,10 +58,12 @@ pub struct Conditions {
     /// Where all randomness comes from [default: 1]
     #[arg(long, value_name = "S", value_parser = whole, allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// Where it runs: model (our endpoints, simulated links), kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback)
+    /// Where it runs: model (our endpoints, simulated links), kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; with --peer between two hosts)
     /// [default: model; of programs kernel]
     #[arg(long)]
     world: Option<String>,
+    #[command(flatten)]
+    peer: Peer,
     /// Any other key of an experiment file, as in network.jitter=2ms
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -91,6 +95,11 @@ impl Question {
             }
         }
         Ok(source)
+    }
+
+    /// Has runs use the secret that was named.
+    pub fn give_secret(&self) -> Result<(), Failure> {
+        self.conditions.give_secret()
     }
 
     /// What was set beside the flags.
@@ -131,10 +140,15 @@ impl Conditions {
             ("--loss", text(&self.loss)),
             ("--bandwidth", text(&self.bandwidth)),
             ("--queue", text(&self.queue)),
-            ("--world", text(&self.world)),
+            ("--world", text(&self.peer.world(self.world.as_ref())?)),
         ];
         set_flags(source, flags)?;
         set_all(source, &self.settings)
+    }
+
+    /// Has runs use the secret that was named.
+    pub fn give_secret(&self) -> Result<(), Failure> {
+        self.peer.give_secret()
     }
 
     /// Whether it was said how often.

@@ -11,6 +11,7 @@ use crate::attended::Attended;
 use crate::failure::Failure;
 use crate::fill::{Filling, complete, fill, threads};
 use crate::number::positive;
+use crate::peer::Peer;
 use crate::progress::patience;
 use crate::question::set_all;
 use crate::report;
@@ -54,9 +55,11 @@ pub struct Asked {
     /// Override a key, as in network.loss=1%; a key that is swept gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback)
+    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; with --peer between two hosts)
     #[arg(long)]
     world: Option<String>,
+    #[command(flatten)]
+    peer: Peer,
     /// Keep the records of all messages of all flows too, as Parquet files: flow 0 is measured, the others are the background
     #[arg(long)]
     records: bool,
@@ -70,6 +73,7 @@ impl Run {
     /// Runs what is missing, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
         self.attended.attend()?;
+        self.asked.give_secret()?;
         let experiment = self.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         if self.plan {
@@ -104,6 +108,11 @@ impl Run {
 }
 
 impl Asked {
+    /// Has runs use the secret that was named.
+    pub fn give_secret(&self) -> Result<(), Failure> {
+        self.peer.give_secret()
+    }
+
     /// The experiment with all that the options say.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         let source = self.source()?;
@@ -117,7 +126,7 @@ impl Asked {
     fn source(&self) -> Result<Source, Failure> {
         let mut source = Source::read(&self.file)?;
         set_all(&mut source, &self.settings)?;
-        if let Some(world) = &self.world {
+        if let Some(world) = &self.peer.world(self.world.as_ref())? {
             source.set(&format!("--world {world}"), "world", &format!("{world:?}"))?;
         }
         if let Some(interval) = &self.series {
@@ -136,7 +145,8 @@ impl Asked {
         }
         let mut words = vec![self.file.to_string_lossy().into_owned()];
         words.extend(self.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
-        words.extend(self.world.iter().flat_map(|world| ["--world".to_owned(), world.clone()]));
+        let world = self.peer.world(self.world.as_ref())?;
+        words.extend(world.into_iter().flat_map(|world| ["--world".to_owned(), world]));
         words.extend(self.records.then(|| "--records".to_owned()));
         words.extend(self.series.iter().flat_map(|interval| ["--series".to_owned(), interval.clone()]));
         Ok(words)
@@ -155,9 +165,10 @@ impl Asked {
 
     /// The file as it is; for who does not take what the command line says otherwise.
     pub fn as_written(&self) -> Result<(&Path, String), Failure> {
-        if !self.settings.is_empty() || self.world.is_some() || self.records || self.series.is_some() {
+        let is_placed = self.world.is_some() || self.peer.is_there();
+        if !self.settings.is_empty() || is_placed || self.records || self.series.is_some() {
             return Err(Failure::Usage(
-                "--set, --world, --records and --series: a server takes the file alone; write them into it"
+                "--set, --world, --peer, --records and --series: a server takes the file alone; write them into it"
                     .into(),
             ));
         }

@@ -39,7 +39,7 @@ static FILES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     dir
 });
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "compare",
     "run",
     "trace",
@@ -52,10 +52,11 @@ const COMMANDS: [&str; 13] = [
     "bench",
     "list",
     "doctor",
+    "live",
     "rnu",
 ];
 
-const OPTIONS: [&str; 31] = [
+const OPTIONS: [&str; 35] = [
     "--workload",
     "--rate",
     "--arrivals",
@@ -70,6 +71,10 @@ const OPTIONS: [&str; 31] = [
     "--repetitions",
     "--seed",
     "--world",
+    "--peer",
+    "--secret-file",
+    "--listen",
+    "--once",
     "--set",
     "--json",
     "--jobs",
@@ -116,7 +121,7 @@ const KEYS: [&str; 24] = [
     "a.b..c",
 ];
 
-const VALUES: [&str; 44] = [
+const VALUES: [&str; 50] = [
     "",
     "0",
     "1",
@@ -161,6 +166,12 @@ const VALUES: [&str; 44] = [
     "{x=1}",
     "5..40",
     "kernel:none",
+    "live",
+    "live:192.0.2.1",
+    "live::",
+    "192.0.2.1:0",
+    "192.0.2.1:7640",
+    "serve",
 ];
 
 fn value() -> impl Strategy<Value = String> {
@@ -230,4 +241,21 @@ fn a_line_that_is_right_is_planned() {
     };
     assert_eq!(headofline::rehearse(good(&["--set", "network.delay=5ms"])), Ok(()));
     assert!(headofline::rehearse(good(&["--set", "network.delay=5"])).unwrap_err().contains("has no unit"));
+}
+
+/// Before anything is sent anywhere.
+#[test]
+fn another_host_wants_the_live_world_an_address_and_a_secret() {
+    let question = |rest: &[&str]| {
+        let words = ["hol", "compare", "tcp", "udp"].iter().chain(rest);
+        headofline::rehearse(words.map(OsString::from)).unwrap_err()
+    };
+    assert!(question(&["--peer", "192.0.2.1", "--world", "model"]).contains("leave one out"));
+    assert!(question(&["--peer", "192.0.2.1:x"]).contains("HOST:PORT"));
+    assert!(question(&["--world", "live:192.0.2.1:0"]).contains("HOST:PORT"));
+    for right in [&["--peer", "192.0.2.1"][..], &["--world", "live", "--peer", "192.0.2.1"]] {
+        assert!(question(right).contains("--secret-file"), "{}", question(right));
+    }
+    assert_eq!(headofline::rehearse(["hol", "live", "serve", "--once"].map(OsString::from)), Ok(()));
+    assert!(headofline::rehearse(["hol", "live", "serve", "--listen", "x"].map(OsString::from)).is_err());
 }

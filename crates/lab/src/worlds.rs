@@ -24,13 +24,12 @@ fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
 fn live(variant: &str) -> Result<Arc<dyn World>, RunError> {
     match variant {
         "" => Ok(Arc::new(Live::new())),
-        _ => Err(RunError::Refused(format!(
-            "unknown world \"live:{variant}\"; both ends of \"live\" are on this machine: leave out {variant:?}"
-        ))),
+        peer => Ok(Arc::new(Live::with_peer(peer).map_err(RunError::Refused)?)),
     }
 }
 
-/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on this machine.
+/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on this machine,
+/// `"live:HOST"` between this machine and another, where `hol live serve` runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorldName(String);
@@ -116,8 +115,8 @@ mod tests {
 
     #[test]
     fn an_unknown_world_is_refused_with_those_there_are() {
-        let problem = WorldName::of("live", "10.0.0.1").open().unwrap_err().to_string();
-        assert!(problem.contains("live:10.0.0.1") && problem.contains("leave out"), "{problem}");
+        let problem = WorldName::of("live", "10.0.0.1:x").open().unwrap_err().to_string();
+        assert!(problem.contains("10.0.0.1:x") && problem.contains("HOST:PORT"), "{problem}");
         for name in ["matrix", "kernel:", "live:", ""] {
             let problem = WorldName(name.to_owned()).open().unwrap_err().to_string();
             assert!(problem.contains(&format!("{name:?}")) && problem.contains("\"kernel\""), "{problem}");

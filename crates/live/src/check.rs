@@ -4,15 +4,25 @@ use hol_base::Seed;
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario};
 use hol_sockets::{Sysctl, assignments, setting};
+use hol_stack::Kind;
 use hol_workloads::Filter;
 
 use crate::host;
 use crate::world::loopback;
 
+/// What lies between the ends of flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// This machine's loopback interface.
+    Loopback,
+    /// Whatever there is between two hosts.
+    Between,
+}
+
 /// Refuses by name what this machine cannot do, or would have to be changed for.
-pub(crate) fn possible(scenario: &Scenario) -> Result<(), RunError> {
+pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| refused("scenario", problem))?;
-    network(&scenario.network)?;
+    network(&scenario.network, path)?;
     if let Some(program) = scenario.programs.first() {
         let what = format!("[[program]] on {:?}", program.node);
         return Err(refused(&what, "it would run unconfined on this machine; take --world kernel"));
@@ -21,28 +31,36 @@ pub(crate) fn possible(scenario: &Scenario) -> Result<(), RunError> {
         let what = format!("hosts.{name}.filter");
         return Err(refused(&what, "it would change this machine's packet filter; take --world kernel"));
     }
-    flows(scenario)
+    flows(scenario, path)
 }
 
 /// The path is what it is: an experiment that says what it is to be wants another world.
-fn network(spec: &NetworkSpec) -> Result<(), RunError> {
+fn network(spec: &NetworkSpec, path: Path) -> Result<(), RunError> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     let mut keys = asked.as_object().into_iter().flatten();
     match keys.find(|(key, value)| usual.get(key) != Some(value)) {
         None => Ok(()),
         Some((key, _)) => {
-            let why = "the path is this machine's loopback as it is; remove the key, or take --world model or kernel";
+            let what = match path {
+                Path::Loopback => "this machine's loopback",
+                Path::Between => "what lies between the two hosts",
+            };
+            let why = format!("the path is {what} as it is; remove the key, or take --world model or kernel");
             Err(refused(&format!("network.{key}"), why))
         }
     }
 }
 
 /// Every flow's protocol is here, and behaves as its options say.
-fn flows(scenario: &Scenario) -> Result<(), RunError> {
+fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let assignments = assignments(scenario, Seed(0), loopback);
     for assignment in &assignments {
         let transport = &assignment.transport;
+        if transport.kind() == Kind::Unix && path == Path::Between {
+            let why = "both ends of a UNIX socket are on one host; take tcp, or leave out --peer";
+            return Err(refused(&transport.to_string(), why));
+        }
         let asked = host::asked(transport).map_err(|problem| refused(&transport.to_string(), problem))?;
         for Sysctl { name, value } in asked {
             let here = setting(name).unwrap_or_else(|| "none".to_owned());
@@ -80,13 +98,13 @@ mod tests {
     }
 
     fn refusal(scenario: &Scenario) -> String {
-        possible(scenario).unwrap_err().to_string()
+        possible(scenario, Path::Loopback).unwrap_err().to_string()
     }
 
     #[test]
     fn the_path_as_it_is_is_one_of_which_nothing_is_said() {
         for transport in ["tcp", "tcp:connections=3,nagle=off", "udp", "quic:streams=8,cc=newreno"] {
-            possible(&scenario(transport, "")).unwrap();
+            possible(&scenario(transport, ""), Path::Loopback).unwrap();
         }
     }
 
@@ -127,6 +145,18 @@ mod tests {
         filtered.workload = toml::from_str("kind = 'simco'").unwrap();
         filtered.hosts.insert("server".to_owned(), toml::from_str("filter = 'nftables'").unwrap());
         assert!(refusal(&filtered).contains("`hosts.server.filter`"));
+    }
+
+    #[test]
+    fn what_two_hosts_cannot_do_is_refused_by_what_it_is() {
+        let between = |scenario: &Scenario| possible(scenario, Path::Between).unwrap_err().to_string();
+        let problem = between(&scenario("tcp", "loss = '1%'"));
+        assert!(problem.contains("`network.loss`") && problem.contains("between the two hosts"), "{problem}");
+        let mut local = scenario("unix", "");
+        local.workload = toml::from_str("kind = 'echo'\nfrom = 'server'\nto = 'server'").unwrap();
+        possible(&local, Path::Loopback).unwrap();
+        let problem = between(&local);
+        assert!(problem.contains("`unix`") && problem.contains("on one host"), "{problem}");
     }
 
     #[test]

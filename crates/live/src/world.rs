@@ -16,16 +16,19 @@ use hol_sockets::{
 };
 use serde_json::{Value, json};
 
-use crate::check;
+use crate::check::{self, Path};
 use crate::host::{self, Host};
+use crate::peer::Peer;
+use crate::two_hosts;
 
 /// How often an observer is asked whether a run goes on.
-const PATIENCE: Duration = Duration::from_millis(50);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Both ends on this machine. Runs take turns: two at a time would measure each other.
+/// Both ends on this machine, or the servers' on another. Runs take turns: two at a time would measure each other.
 #[derive(Debug, Default)]
 pub struct Live {
     turn: Mutex<()>,
+    peer: Option<Peer>,
 }
 
 /// Where both ends are. The kernel chooses the ports, for it knows which are free.
@@ -39,6 +42,11 @@ impl Live {
         Self::default()
     }
 
+    /// This machine and another, where `hol live serve` runs: `HOST` or `HOST:PORT`.
+    pub fn with_peer(place: &str) -> Result<Self, String> {
+        Ok(Self { peer: Some(Peer::new(place.parse()?)), ..Self::default() })
+    }
+
     fn perform(
         &self,
         scenario: &Scenario,
@@ -46,23 +54,33 @@ impl Live {
         interval: Option<hol_base::Duration>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Run, RunError> {
-        check::possible(scenario)?;
+        check::possible(scenario, self.path())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(peer) = &self.peer {
+            return two_hosts::run(peer, scenario, seed, interval, goes_on);
+        }
         let assignments = assignments(scenario, seed, loopback);
         let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
         let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
         let runs = runs.map_err(|problem| failed(&problem))?;
         if went_on { Ok(measured(runs, scenario)) } else { Err(RunError::Interrupted) }
     }
+
+    fn path(&self) -> Path {
+        if self.peer.is_some() { Path::Between } else { Path::Loopback }
+    }
 }
 
 impl World for Live {
     fn name(&self) -> String {
-        "live".to_owned()
+        self.peer.as_ref().map_or("live".to_owned(), |peer| format!("live:{}", peer.place))
     }
 
     fn provenance(&self) -> Result<String, RunError> {
-        Ok(Host::this().to_string())
+        match &self.peer {
+            None => Ok(Host::this().to_string()),
+            Some(peer) => peer.known().map(|known| two_hosts::provenance(&known)),
+        }
     }
 
     /// What this machine is told, and what it has without being told.
@@ -70,14 +88,20 @@ impl World for Live {
         let transport = &scenario.transport;
         if transport.is_our_own() {
             // It is told all of its behaviour.
-            json!([transport.to_string(), transport.behaviour()])
-        } else {
-            json!([transport.to_string(), host::settings(scenario)])
+            return json!([transport.to_string(), transport.behaviour()]);
+        }
+        match &self.peer {
+            None => json!([transport.to_string(), host::settings(scenario)]),
+            // One that does not answer cannot be asked for runs, either.
+            Some(peer) => {
+                json!([transport.to_string(), host::settings(scenario), peer.check(scenario).ok()])
+            }
         }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
-        check::possible(scenario)
+        check::possible(scenario, self.path())?;
+        self.peer.as_ref().map_or(Ok(()), |peer| peer.check(scenario).map(drop))
     }
 
     /// What passes by the clock, at 100 messages a second.
@@ -90,7 +114,10 @@ impl World for Live {
     }
 
     fn given_path(&self) -> Option<String> {
-        Some("over this machine's loopback as it is".to_owned())
+        Some(match &self.peer {
+            None => "over this machine's loopback as it is".to_owned(),
+            Some(peer) => format!("over the path to {} as it is", peer.place),
+        })
     }
 
     /// Records are shown when all is over: to show them takes time, which is being measured.
@@ -106,7 +133,7 @@ impl World for Live {
 
     fn trace(&self, _: &Scenario, _: Seed, _: &mut dyn Witness) -> Result<Run, RunError> {
         Err(RunError::Refused(
-            "the live world does not see packets; take --world model or kernel, or let tcpdump look at interface lo"
+            "the live world does not see packets; take --world model or kernel, or let tcpdump look at the interface"
                 .to_owned(),
         ))
     }
@@ -153,7 +180,7 @@ fn run_all(
 }
 
 /// What was measured, in the words of every world.
-fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
+pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let samples = runs.take_samples();
     let flows = runs.flows;
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
@@ -206,6 +233,6 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
 }
 
 /// It came to one run only; what no machine can do has been refused before.
-fn failed(problem: &SocketsError) -> RunError {
+pub(crate) fn failed(problem: &SocketsError) -> RunError {
     RunError::Failed { problem: problem.to_string(), log: String::new() }
 }

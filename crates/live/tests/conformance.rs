@@ -1,11 +1,12 @@
 //! The cases that every world keeps, over this machine's loopback: those in which nothing is asked of the path. Their times are real,
 //! and nothing is said of them.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use hol_live::Live;
+use hol_live::{Live, Secret, Server};
 use hol_network::NetworkSpec;
 use hol_scenario::World;
 use hol_scenario::conformance::{Case, Verdict, cases};
@@ -59,4 +60,44 @@ fn live_keeps_every_case_that_the_model_keeps_and_asks_nothing_of_the_path() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
     assert!(kept > 60, "{kept} of {}", cases.len());
     assert!(!Live::new().is_repeatable());
+}
+
+/// Both ends of the control channel are here, and so are both of each flow; but each end knows of the other only what it is told.
+#[test]
+fn two_hosts_keep_every_case_that_one_keeps() {
+    let secret = || Secret::new("known to both").unwrap();
+    secret().give();
+    let (cases, next) = (of_any_path(), AtomicUsize::new(0));
+    let (kept, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                let server = Server::listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), secret()).unwrap();
+                let told: Mutex<Vec<String>> = Mutex::default();
+                let place = server.address().unwrap().to_string();
+                thread::scope(|serving| {
+                    let (server, told) = (&server, &told);
+                    serving
+                        .spawn(move || server.run(false, &|what| told.lock().unwrap().push(what)).unwrap());
+                    let live = Live::with_peer(&place).unwrap();
+                    while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        match case.verdict(&live) {
+                            Verdict::Kept => drop(kept.fetch_add(1, Ordering::Relaxed)),
+                            Verdict::Refused(why) if may_be_refused(case, &why) => {}
+                            Verdict::Refused(why) if why.contains("on one host") => {}
+                            Verdict::Refused(what) | Verdict::Differs(what) => {
+                                let told = told.lock().unwrap().join("; ");
+                                wrong.lock().unwrap().push(format!("{case}: {what} ({told})"));
+                            }
+                        }
+                    }
+                    drop(live);
+                    server.stop().unwrap();
+                });
+            });
+        }
+    });
+    let (wrong, kept) = (wrong.into_inner().unwrap(), kept.into_inner());
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(kept > 50, "{kept} of {}", cases.len());
 }

@@ -42,8 +42,21 @@ impl Tls {
     /// # Panics
     /// If the operating system has no randomness.
     pub fn new(config: &Config, log: KeyLog) -> Self {
-        let key = KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness");
-        let certificate = certificate(&key, config.handshake_flight);
+        Self::of(&KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
+    }
+
+    /// The same for ends on two hosts, which both know `secret`: the key of the server's certificate is made of it, and so the clients
+    /// know whom to trust.
+    pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
+        /// RFC 8410 section 7: what stands before an Ed25519 private key in PKCS #8.
+        const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+        let key = [&HEAD[..], secret].concat();
+        let key = KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(key), &PKCS_ED25519);
+        Self::of(&key.expect("32 octets are a key"), config, log)
+    }
+
+    fn of(key: &KeyPair, config: &Config, log: KeyLog) -> Self {
+        let certificate = certificate(key, config.handshake_flight);
         let provider = Arc::new(provider());
         let mut trusted = RootCertStore::empty();
         trusted.add(certificate.der().clone()).expect("it is a certificate");

@@ -29,6 +29,9 @@ pub struct Facts {
     pub filter: Option<FilterFacts>,
     /// Data sent again, both endpoints together.
     pub retransmissions: u64,
+    /// The other host, where there are two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<PeerFacts>,
     /// What became of the user's programs, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramFacts>,
@@ -40,6 +43,32 @@ impl Facts {
         let all: Vec<String> = self.caution.take().into_iter().chain(of).collect();
         self.caution = (!all.is_empty()).then(|| all.join("; "));
     }
+}
+
+/// The host of the server where that is not the client's, and what ties its clock to ours.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PeerFacts {
+    /// Its address.
+    pub address: String,
+    /// The address here from which it was reached.
+    pub from: String,
+    /// Its kernel's version.
+    pub kernel: String,
+    /// What its clock counts.
+    pub clocksource: String,
+    /// Its settings that matter to what is measured.
+    pub sysctls: BTreeMap<String, String>,
+    /// How far its monotonic clock was ahead of ours before the run, in ns …
+    pub offset: i64,
+    /// … and how much faster it went during the run, in parts of 10⁹.
+    pub drift: i64,
+    /// One-way delays may be wrong by so much, up or down: half of the least round trip, before or after the run. Round trips
+    /// have one clock and do not depend on it.
+    pub uncertainty: Duration,
+    /// The least round trip of the words by which the clocks were compared.
+    pub round_trip: Duration,
+    /// Times that would have been before their cause, as the clocks tell it, and were set equal to it.
+    pub disordered: u64,
 }
 
 /// What became of a program.

@@ -3,6 +3,8 @@
 //! A driver tells a [`Flow`] what happens, with the [`Tally`] of its two applications, and asks when to look again. It
 //! knows no endpoint, no socket and no clock.
 
+use std::borrow::Cow;
+
 use hol_base::{Duration, Time};
 use hol_measure::RecordKind;
 use hol_quic::Carriage;
@@ -194,7 +196,7 @@ impl Flow {
     }
 
     /// The octets of a connection make no sense, or the system refuses to go on: why, in RFC words.
-    pub fn note_failure(&mut self, reason: &'static str) {
+    pub fn note_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
         self.stop(Stopped::Failed { reason: reason.into() });
     }
 

@@ -10,6 +10,7 @@ use hol_scenario::{FilterFacts, Sample, Stopped};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
 use hol_workloads::{HostSpec, Processor, WorkloadError, WorkloadSpec};
+use serde::{Deserialize, Serialize};
 
 use crate::Unsupported;
 
@@ -96,7 +97,7 @@ pub struct FlowRun {
 }
 
 /// What the kernel counted for the sockets of one end; zero where it does not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Packets sent.
     pub packets_sent: u64,

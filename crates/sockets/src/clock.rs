@@ -58,11 +58,7 @@ impl Clock {
 
     /// What the wall clock showed when this one began, in ns since 1970.
     pub(crate) fn epoch(&self) -> u64 {
-        // Between two readings, for a reading takes time too.
-        let before = monotonic();
-        let wall = nanos(ClockId::Realtime);
-        let now = before.midpoint(monotonic());
-        wall - (now - self.start)
+        epoch_of(self.start)
     }
 
     /// The kernel's own name for a time.
@@ -83,7 +79,17 @@ pub(crate) fn jiffy() -> Duration {
     Duration::from_nanos(tick.tv_sec as u64 * Clock::SECOND + tick.tv_nsec as u64)
 }
 
-pub(crate) fn monotonic() -> u64 {
+/// What the wall clock showed when the monotonic one showed `origin`, in ns since 1970.
+pub(crate) fn epoch_of(origin: u64) -> u64 {
+    // Between two readings, for a reading takes time too.
+    let before = monotonic();
+    let wall = nanos(ClockId::Realtime);
+    let now = before.midpoint(monotonic());
+    wall.saturating_sub(now.saturating_sub(origin))
+}
+
+/// The kernel's monotonic clock, in ns.
+pub fn monotonic() -> u64 {
     nanos(ClockId::Monotonic)
 }
 

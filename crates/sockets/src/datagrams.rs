@@ -18,6 +18,8 @@ pub(crate) struct Datagrams {
     /// What the headers say as long as nothing else is set.
     says: Ecn,
     unsent: VecDeque<(Bytes, Ecn)>,
+    /// What came before it was there.
+    early: VecDeque<(Bytes, Ecn)>,
 }
 
 impl Datagrams {
@@ -37,7 +39,7 @@ impl Datagrams {
 
     /// Over a socket that is connected, or is going to be.
     pub(crate) fn over(socket: Socket) -> Self {
-        Self { socket, says: Ecn::NotCapable, unsent: VecDeque::new() }
+        Self { socket, says: Ecn::NotCapable, unsent: VecDeque::new(), early: VecDeque::new() }
     }
 
     /// Sends this after all that waits.
@@ -71,16 +73,31 @@ impl Datagrams {
         Ok(())
     }
 
-    /// The next datagram, in `buffer`, and its mark; `None`: news of the path, which are left alone (RFC 9000 section 14.2.1).
-    pub(crate) fn receive<'b>(&self, buffer: &'b mut [u8]) -> io::Result<Option<(&'b [u8], Ecn)>> {
-        // Room for one octet, the Type of Service as it came. ip(7)
-        let mut control = [0; 32];
-        let read = match system::receive(&self.socket, buffer, &mut control) {
-            Err(error) if is_of_the_path(&error) => return Ok(None),
-            read => read?,
-        };
-        Ok(Some((&buffer[..read.length], marks(&control[..read.control_length]))))
+    /// Takes a datagram that came before the socket was there.
+    pub(crate) fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
+        self.early.push_back((octets, ecn));
     }
+
+    /// The next datagram, in `buffer`, and its mark; `None`: news of the path, which are left alone (RFC 9000 section 14.2.1).
+    pub(crate) fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<Option<(&'b [u8], Ecn)>> {
+        if let Some((octets, ecn)) = self.early.pop_front() {
+            let place = &mut buffer[..octets.len()];
+            place.copy_from_slice(&octets);
+            return Ok(Some((place, ecn)));
+        }
+        match read(&self.socket, buffer) {
+            Err(error) if is_of_the_path(&error) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+}
+
+/// The next datagram of a socket, in `buffer`, and its mark.
+pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<(&'b [u8], Ecn)> {
+    // Room for one octet, the Type of Service as it came. ip(7)
+    let mut control = [0; 32];
+    let read = system::receive(socket, buffer, &mut control)?;
+    Ok((&buffer[..read.length], marks(&control[..read.control_length])))
 }
 
 /// What the header of IP said of marks, if the kernel tells.

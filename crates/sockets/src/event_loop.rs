@@ -1,19 +1,28 @@
 //! The loop: waits until a socket or the schedule wants something, and does what follows from it.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io;
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::rc::Rc;
 
+use bytes::Bytes;
 use hol_base::Time;
-use hol_measure::{Leg, Record};
-use hol_scenario::{Flow, Tally, ends};
+use hol_scenario::ends;
 use hol_system::{Events, Poller, Ready};
-use hol_workloads::{ConnectionId, Output};
+use hol_wire::Ecn;
+use hol_workloads::{ConnectionId, Output, Standing};
 use socket2::Socket;
 
 use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site, SocketsError};
 use crate::bell::Bell;
 use crate::clock::{Alarm, Clock};
+use crate::datagrams;
+use crate::far::Mail;
 use crate::filter::Filter;
+use crate::half::{Aside, Half, Verdict};
 use crate::presence::Presence;
+use crate::referee::Referee;
 use crate::side::{Followed, Side};
 use crate::ticks::Ticks;
 use crate::token::Token;
@@ -44,7 +53,15 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) server: Side,
     pub(crate) bell: Option<Bell>,
     pub(crate) filter: Option<Filter>,
-    pub(crate) flow: Flow,
+    pub(crate) flow: Referee<'p>,
+    /// The other end is on another host, from where …
+    pub(crate) is_alone: bool,
+    /// … news come …
+    pub(crate) mail: Option<Mail>,
+    /// … such as how its application stands.
+    pub(crate) far_standing: Rc<Cell<Standing>>,
+    /// Clients on another host whose datagrams have a socket of their own.
+    pub(crate) met: BTreeMap<SocketAddrV4, ConnectionId>,
     pub(crate) was_stopped: bool,
     pub(crate) paths: Vec<PathChange>,
     /// When it is looked at, if anybody wants to know.
@@ -63,10 +80,13 @@ impl EventLoop<'_> {
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
         let mut ready = Events::with_capacity(Self::MOST_READY);
         self.serve(End::Client)?;
+        if self.is_alone {
+            self.serve(End::Server)?;
+        }
         self.await_tick()?;
         while self.flow.stopped().is_none() {
             let wake = self.client.wake.min(self.server.wake).min(self.client.due()).min(self.server.due());
-            let deadline = wake.min(self.flow.deadline(self.tally()));
+            let deadline = wake.min(self.flow.deadline(self.standings()));
             self.alarm.set(&self.clock, deadline).map_err(refused("set the alarm"))?;
             self.poller.wait(None, &mut ready).map_err(refused("wait for the sockets"))?;
             self.clock.wake();
@@ -79,33 +99,61 @@ impl EventLoop<'_> {
 
     /// Joins what both ends noted, asks the sockets for their counts, and lets go of them.
     pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
+        let [client, server] = self.halves(ended)?;
+        let Assignment { transport, workload, .. } = self.assignment;
+        let joined = client.join(server, workload.reading(transport.gives_up()));
+        let (run, _) = joined.expect("the client's end has the rules");
+        self.let_go()?;
+        Ok(run)
+    }
+
+    /// The only end that is here, and its connections, which are to be let go when the other has ended, too.
+    pub(crate) fn half(&mut self, ended: Time) -> Result<Half, SocketsError> {
+        let [client, server] = self.halves(ended)?;
+        Ok(if self.mail.is_some() { client } else { server })
+    }
+
+    /// What either end noted.
+    fn halves(&mut self, ended: Time) -> Result<[Half; 2], SocketsError> {
         // Records are held here to the end: a run in real time has few.
         while !self.was_stopped && !self.client.application.end(ended) {}
         while !self.server.application.end(self.clock.now()) {}
-        let Assignment { transport, workload, ending, .. } = self.assignment;
-        let reading = workload.reading(transport.gives_up());
-        let mut records = Vec::new();
-        let (client, server) = (self.client.application.ledger(), self.server.application.ledger());
-        reading.settle_all(client, server, |record| records.push(without_passage(record)));
-        let run = FlowRun {
-            records,
-            epoch: self.clock.epoch(),
+        let samples = self.ticks.as_mut().map_or(Vec::new(), |ticks| std::mem::take(&mut ticks.samples));
+        let verdict = Verdict {
             connected: self.flow.connected(),
             ended,
             stopped: self.flow.stopped().expect("a run ends when its flow has").clone(),
             was_stopped: self.was_stopped,
-            client: self.client.counts(),
-            server: self.server.counts(),
-            paths: self.paths,
-            secrets: self.opener.secrets(),
-            filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
-            samples: self.ticks.map_or(Vec::new(), |ticks| ticks.samples),
         };
-        // Without more ado a socket that is dropped closes in an orderly way.
-        if *ending == Ending::Abort {
+        let origin = self.clock.origin();
+        let client = Half {
+            ledger: std::mem::take(self.client.application.ledger()),
+            origin,
+            counts: self.client.counts(),
+            verdict: Some(verdict),
+            aside: Aside {
+                paths: std::mem::take(&mut self.paths),
+                secrets: self.opener.secrets(),
+                filter: None,
+                samples,
+            },
+        };
+        let server = Half {
+            ledger: std::mem::take(self.server.application.ledger()),
+            origin,
+            counts: self.server.counts(),
+            verdict: None,
+            aside: Aside { filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?, ..Aside::default() },
+        };
+        Ok([client, server])
+    }
+
+    /// Ends the connections as is wanted: without more ado a socket that is dropped closes in an orderly way.
+    pub(crate) fn let_go(mut self) -> Result<(), SocketsError> {
+        if self.assignment.ending == Ending::Abort {
             self.client.abort().and_then(|()| self.server.abort()).map_err(refused("set SO_LINGER"))?;
         }
-        Ok(run)
+        Ok(())
     }
 
     /// Does what something ready asks for.
@@ -113,8 +161,8 @@ impl EventLoop<'_> {
         match ready.token {
             Token::Alarm => {
                 self.act();
-                let (now, tally) = (self.clock.now(), self.tally());
-                self.flow.check(now, tally);
+                let (now, standings) = (self.clock.now(), self.standings());
+                self.flow.check(now, standings);
                 self.serve(End::Client)?;
                 if self.server.wake <= now || self.server.has_timers() {
                     self.serve(End::Server)
@@ -131,6 +179,10 @@ impl EventLoop<'_> {
                 self.bell.iter().for_each(Bell::silence);
                 self.serve(End::Client)?;
                 self.serve(End::Server)
+            }
+            Token::Far => {
+                self.hear();
+                Ok(())
             }
             Token::Tick => self.look(),
             Token::Presence => {
@@ -199,13 +251,26 @@ impl EventLoop<'_> {
             (Followed::Nothing, _) => {}
             (Followed::Opened, End::Client) => self.flow.note_opened(now),
             (Followed::Opened, End::Server) => self.flow.note_accepted(now),
-            (Followed::Delivered, _) => self.flow.note_delivery(now, self.tally()),
+            (Followed::Delivered, _) => self.flow.note_delivery(now, self.standings()),
+        }
+    }
+
+    /// Hears what has happened at the other host.
+    fn hear(&mut self) {
+        let letters = self.mail.as_ref().map_or(Vec::new(), Mail::take);
+        for news in letters {
+            self.far_standing.set(news.standing);
+            let standings = self.standings();
+            self.flow.note_news(self.clock.now(), news, standings);
         }
     }
 
     /// Takes the connections that have come.
     fn accept(&mut self) -> Result<(), Fault> {
-        if !self.opener.accepts_at_home() {
+        if !self.opener.accepts() {
+            return self.meet_all();
+        }
+        if !self.opener.accepts_at_home() || self.is_alone {
             return self.accept_all();
         }
         (self.enter)(End::Server)?;
@@ -217,16 +282,82 @@ impl EventLoop<'_> {
     fn accept_all(&mut self) -> Result<(), Fault> {
         let Some(listener) = &self.listener else { return Ok(()) };
         loop {
-            let (port, transceiver) =
+            let (from, transceiver) =
                 match self.opener.accept(listener, &self.assignment.client, self.presence.is_some()) {
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                     other => other?,
                 };
-            // Any other is a stranger.
-            if self.client_ports.contains(&port) {
+            if self.is_ours(from) {
                 self.server.add(&self.poller, transceiver, self.clock.now())?;
             }
         }
+    }
+
+    /// Whether it is our client who comes from there; any other is a stranger. What ports a client on another host has, nobody knows
+    /// here.
+    fn is_ours(&self, from: Option<SocketAddrV4>) -> bool {
+        if self.is_alone {
+            return from.is_some_and(|from| self.assignment.client.addresses.contains(from.ip()));
+        }
+        self.client_ports.contains(&from.map_or(0, |from| from.port()))
+    }
+
+    /// Gives each client on another host whose datagrams have come a socket of its own, and them to it.
+    fn meet_all(&mut self) -> Result<(), Fault> {
+        // So many at a time, then others have their turn: whoever likes may send some.
+        for _ in 0..Self::MOST_READY {
+            let Some(listener) = &self.listener else { return Ok(()) };
+            match early(listener, &mut self.buffer) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // News of the path, of some datagram before.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                other => self.meet_one(other?)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn meet_one(&mut self, (from, octets, ecn): Early) -> Result<(), Fault> {
+        if !self.is_ours(Some(from)) {
+            return Ok(());
+        }
+        let (mut own, mut strays) = (vec![(octets, ecn)], Vec::new());
+        let id = match self.met.get(&from) {
+            Some(id) => *id,
+            None => self.meet_at_once(from, &mut own, &mut strays)?,
+        };
+        for (octets, ecn) in own {
+            if self.server.hear_early(id, octets, ecn) {
+                let ready = Ready { token: Token::Listener, readable: true, writable: true };
+                self.look_after(End::Server, id, ready);
+            }
+        }
+        strays.into_iter().try_for_each(|stray| self.meet_one(stray))
+    }
+
+    /// The socket of a client, with the datagrams that came to it before it was connected: from then on it hears of no other.
+    fn meet_at_once(
+        &mut self,
+        from: SocketAddrV4,
+        own: &mut Vec<(Bytes, Ecn)>,
+        strays: &mut Vec<Early>,
+    ) -> Result<ConnectionId, Fault> {
+        let at = |_| Fault::Protocol("the server has no socket for another client");
+        let socket = self.opener.listen(&self.server_site).map_err(at)?;
+        socket.connect(&from.into())?;
+        while let Ok((other, octets, ecn)) = early(&socket, &mut self.buffer) {
+            if other == from {
+                own.push((octets, ecn));
+            } else {
+                strays.push((other, octets, ecn));
+            }
+        }
+        let peer = Site { addresses: vec![*from.ip()], port: from.port() };
+        let id = ConnectionId(self.server.connections() as u32);
+        let transceiver = self.opener.answerer(socket, &peer);
+        self.server.add(&self.poller, transceiver, self.clock.now())?;
+        self.met.insert(from, id);
+        Ok(id)
     }
 
     /// Addresses of the client have come or gone: its connections are told, and those that had none to come from may have one
@@ -274,7 +405,7 @@ impl EventLoop<'_> {
         self.client_ports.push(port);
         let client = self.opener.transceiver(socket, &to);
         self.client.add(&self.poller, client, self.clock.now()).map_err(refused("watch a socket"))?;
-        if !self.opener.accepts() && self.assignment.workload.listens {
+        if !self.opener.accepts() && self.assignment.workload.listens && !self.is_alone {
             self.meet(&Site { port, ..from })?;
         }
         Ok(())
@@ -303,7 +434,7 @@ impl EventLoop<'_> {
             match self.side(end).application.poll(now) {
                 Output::Send(outgoing) => {
                     if end == End::Client && outgoing.is_message() {
-                        self.flow.note_sending(now, self.tally());
+                        self.flow.note_sending(now, self.standings());
                     }
                     let Self { client, server, poller, .. } = self;
                     let side = if end == End::Client { client } else { server };
@@ -312,8 +443,8 @@ impl EventLoop<'_> {
                 Output::Open(id) => self.open(id)?,
                 Output::Close(id) => self.side(end).close(id, now),
                 Output::Took => {
-                    let tally = self.tally();
-                    self.flow.note_delivery(now, tally);
+                    let standings = self.standings();
+                    self.flow.note_delivery(now, standings);
                 }
                 Output::Wait(until) => {
                     let Self { client, server, poller, .. } = self;
@@ -341,10 +472,20 @@ impl EventLoop<'_> {
         }
     }
 
-    fn tally(&self) -> Tally {
-        let [client, server] = [&self.client, &self.server].map(|side| side.application.standing());
-        self.flow.terms().tally(client, server)
+    fn standings(&self) -> [Standing; 2] {
+        [&self.client, &self.server].map(|side| side.application.standing())
     }
+}
+
+/// A datagram that has come to a socket of no peer: from where, what, and its mark.
+type Early = (SocketAddrV4, Bytes, Ecn);
+
+fn early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {
+    let SocketAddr::V4(from) = UdpSocket::from(socket.try_clone()?).peek_from(buffer)?.1 else {
+        unreachable!("the socket is one of IPv4");
+    };
+    let (octets, ecn) = datagrams::read(socket, buffer)?;
+    Ok((from, Bytes::copy_from_slice(octets), ecn))
 }
 
 fn note_path(end: End, paths: &mut Vec<PathChange>) -> impl FnMut(Time, Heard) {
@@ -353,16 +494,4 @@ fn note_path(end: End, paths: &mut Vec<PathChange>) -> impl FnMut(Time, Heard) {
             paths.push(PathChange { at, end, address, status });
         }
     }
-}
-
-/// Sockets tell only when a message was written and when it was delivered.
-fn without_passage(record: Record) -> Record {
-    let unseen = |Leg { written, delivered, .. }| Leg {
-        written,
-        first_sent: written,
-        last_sent: written,
-        arrived: delivered,
-        delivered,
-    };
-    Record { request: record.request.map(unseen), reply: record.reply.map(unseen), ..record }
 }

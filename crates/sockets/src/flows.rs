@@ -112,11 +112,12 @@ impl FlowRuns {
     }
 
     /// No flow connects before its time has come, and each counts from its own first attempt.
-    fn since_the_first(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
+    pub(crate) fn since_the_first(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
         let due = assignments.iter().map(|assignment| assignment.workload.start.as_nanos());
-        let epoch = flows.iter().zip(due).map(|(run, due)| run.epoch - due).min().unwrap_or_default();
+        let epoch =
+            flows.iter().zip(due).map(|(run, due)| run.epoch.saturating_sub(due)).min().unwrap_or_default();
         for (flow, run) in (0..).zip(&mut flows) {
-            let late = Duration::from_nanos(run.epoch - epoch);
+            let late = Duration::from_nanos(run.epoch.saturating_sub(epoch));
             run.records.iter_mut().for_each(|record| *record = record.later(late));
             run.samples.iter_mut().for_each(|sample| *sample = sample.of_flow(flow, late));
             run.ended += late;
@@ -144,12 +145,32 @@ fn ties<'s>(
     beginning: &'s Beginning,
     interval: Option<Duration>,
 ) -> io::Result<Vec<Ties<'s>>> {
-    let bells = (0..flows).map(|_| Bell::new()).collect::<io::Result<Vec<Bell>>>()?;
-    let background = flows - 1 - scenario.onward.len();
-    let tied = scenario.tied(background, |flow| bells[flow].ringer()).into_iter().zip(&bells).enumerate();
-    let ties = tied.map(|(flow, (Tied { asker, desk }, bell))| {
-        let bell = (asker.is_some() || desk.is_some()).then(|| bell.clone());
-        Ties { stop: (flow > 0).then_some(stop), asker, desk, bell, beginning: Some(beginning), interval }
+    let ties = bonds(scenario, flows)?.into_iter().enumerate();
+    let ties = ties.map(|(flow, Bond { tied: Tied { asker, desk }, bell })| Ties {
+        stop: (flow > 0).then_some(stop),
+        asker,
+        desk,
+        bell,
+        beginning: Some(beginning),
+        interval,
     });
     Ok(ties.collect())
+}
+
+/// What ties the applications of a flow to others, and what wakes them.
+pub(crate) struct Bond {
+    pub(crate) tied: Tied,
+    pub(crate) bell: Option<Bell>,
+}
+
+/// By flow.
+pub(crate) fn bonds(scenario: &Scenario, flows: usize) -> io::Result<Vec<Bond>> {
+    let bells = (0..flows).map(|_| Bell::new()).collect::<io::Result<Vec<Bell>>>()?;
+    let background = flows - 1 - scenario.onward.len();
+    let tied = scenario.tied(background, |flow| bells[flow].ringer()).into_iter().zip(&bells);
+    let bonds = tied.map(|(tied, bell)| {
+        let bell = (tied.asker.is_some() || tied.desk.is_some()).then(|| bell.clone());
+        Bond { tied, bell }
+    });
+    Ok(bonds.collect())
 }

@@ -1,6 +1,7 @@
 //! The workloads on the operating system's own sockets: TCP, MPTCP, SCTP, UDP, those of UNIX, and QUIC over UDP's.
 //!
-//! [`run`] drives both ends of one flow from one thread and one event loop; [`FlowRuns`] all flows of a scenario. Each end's sockets are made in the
+//! [`run`] drives both ends of one flow from one thread and one event loop; [`FlowRuns`] all flows of a scenario, [`Halves`] those ends
+//! of them that are on one of two hosts. Each end's sockets are made in the
 //! network that the caller's `enter` moves the thread to, so the two ends may live in two network namespaces.
 //! What a transport's options need of those namespaces, [`sysctls`] says; what the kernel cannot do at all is
 //! refused before anything is opened. A client whose addresses come and go hears of it from the kernel's routing (`presence`),
@@ -15,8 +16,11 @@ mod bell;
 mod clock;
 mod datagrams;
 mod event_loop;
+mod far;
 mod filter;
 mod flows;
+mod half;
+mod halves;
 mod moving;
 mod mptcp;
 mod one_to_many;
@@ -24,6 +28,7 @@ mod open;
 mod own_sctp;
 mod presence;
 mod quic;
+mod referee;
 mod sctp;
 mod sctp_structures;
 mod setting;
@@ -40,11 +45,16 @@ mod unix;
 
 use std::io;
 
+use open::Here;
+
 pub use assignment::{Assignment, Counts, End, Ending, FlowRun, PathChange, Site, SocketsError};
 pub use beginning::Beginning;
 pub use bell::Bell;
-pub use clock::clocksource;
+pub use clock::{clocksource, monotonic};
+pub use far::{Letterbox, Mail, News, Tell};
 pub use flows::{FlowRuns, assignments};
+pub use half::{Half, Verdict};
+pub use halves::{Halves, Post, TellOf, joined};
 pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
 pub use ties::Ties;
@@ -66,9 +76,47 @@ pub fn run_tied(
     enter: &mut dyn FnMut(End) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
     assignment.check()?;
-    let mut event_loop = open::event_loop(assignment, ties, enter)?;
+    let mut event_loop = open::event_loop(assignment, Here::Both, ties, enter)?;
     let ended = event_loop.run()?;
     event_loop.finish(ended)
+}
+
+/// Runs the client's end of a flow alone, whose server is on another host and listens; news of it come by `mail`, and `secret` is
+/// known to both hosts and to nobody else.
+pub fn run_client(
+    assignment: &Assignment,
+    (mail, secret): (Mail, &[u8; 32]),
+    ties: Ties<'_>,
+) -> Result<Half, SocketsError> {
+    assignment.check()?;
+    run_half(assignment, Here::Client(mail, secret), ties, &mut |_| ())
+}
+
+/// Runs the server's end of a flow alone until it is stopped; `listens` is told the port, and `tell` tells the client's host what
+/// the rules of the flow need to know.
+pub fn run_server(
+    assignment: &Assignment,
+    (tell, secret): (Tell<'_>, &[u8; 32]),
+    ties: Ties<'_>,
+    listens: &mut dyn FnMut(u16),
+) -> Result<Half, SocketsError> {
+    assignment.check()?;
+    run_half(assignment, Here::Server(tell, secret), ties, listens)
+}
+
+fn run_half(
+    assignment: &Assignment,
+    here: Here<'_>,
+    ties: Ties<'_>,
+    listens: &mut dyn FnMut(u16),
+) -> Result<Half, SocketsError> {
+    let stay = &mut |_| Ok(());
+    let mut event_loop = open::event_loop(assignment, here, ties, stay)?;
+    listens(event_loop.server_site.port);
+    let ended = event_loop.run()?;
+    let half = event_loop.half(ended)?;
+    event_loop.let_go()?;
+    Ok(half)
 }
 
 impl Assignment {

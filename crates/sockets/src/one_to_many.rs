@@ -47,7 +47,12 @@ impl Opener for OneToMany {
         true
     }
 
-    fn accept(&self, listener: &Socket, client: &Site, _: bool) -> io::Result<(u16, Box<dyn Transceiver>)> {
+    fn accept(
+        &self,
+        listener: &Socket,
+        client: &Site,
+        _: bool,
+    ) -> io::Result<(Option<SocketAddrV4>, Box<dyn Transceiver>)> {
         let number = loop {
             let mut notification = [0; structures::LONGEST_NOTIFICATION];
             let read = system::receive(listener, &mut notification, &mut [])?;
@@ -58,8 +63,8 @@ impl Opener for OneToMany {
             }
         };
         let socket = system::peel_off(listener, number)?;
-        let port = socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
-        Ok((port, Box::new(Branch(self.0.association(socket, client)))))
+        let peer = socket.peer_addr()?.as_socket_ipv4();
+        Ok((peer, Box::new(Branch(self.0.association(socket, client)))))
     }
 }
 

@@ -1,20 +1,26 @@
 //! Makes the listener and the applications of a flow.
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use hol_base::Time;
 use hol_scenario::{Flow, Terms, lanes};
 use hol_stack::{Kind, Protocol, SocketStyle};
 use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Enforce, Filter as FilterKind, Host, Processor};
+use socket2::Socket;
 
 use crate::assignment::{Assignment, End, Site, SocketsError};
 use crate::clock::{Alarm, Clock};
 use crate::event_loop::{Enter, EventLoop};
+use crate::far::{Absent, Mail, Tell};
 use crate::filter::Filter;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
 use crate::own_sctp::OwnSctp;
 use crate::presence::Presence;
 use crate::quic::Quic;
+use crate::referee::{Referee, Reporter};
 use crate::sctp::Sctp;
 use crate::side::Side;
 use crate::tcp::Tcp;
@@ -25,15 +31,35 @@ use crate::transceiver::{Opener, own_port, refused};
 use crate::udp::Udp;
 use crate::unix::Unix;
 
+/// Which ends of a flow are on this host.
+pub(crate) enum Here<'p> {
+    Both,
+    /// The client's, with what comes from the server's host, where the server listens already; and a secret that both know.
+    Client(Mail, &'p [u8; 32]),
+    /// The server's, and how the client's host is told.
+    Server(Tell<'p>, &'p [u8; 32]),
+}
+
+impl Here<'_> {
+    /// What both hosts know.
+    fn shared(&self) -> Option<&[u8; 32]> {
+        match self {
+            Self::Both => None,
+            Self::Client(_, secret) | Self::Server(_, secret) => Some(secret),
+        }
+    }
+}
+
 /// The loop of an assignment, whose server listens; the thread is left in the client's network.
 pub(crate) fn event_loop<'p>(
     assignment: &'p Assignment,
+    here: Here<'p>,
     ties: Ties<'_>,
     enter: Enter<'p>,
 ) -> Result<EventLoop<'p>, SocketsError> {
     let Assignment { transport, workload, messages, seed, server, server_host, .. } = assignment;
     let lanes = lanes(transport);
-    let opener = opener(assignment);
+    let opener = opener(assignment, &here);
     let poller = Poller::new().map_err(refused("make an epoll"))?;
     let alarm = Alarm::new().map_err(refused("make a timer"))?;
     poller.add(&alarm, Token::Alarm, Interest::Read).map_err(refused("watch the timer"))?;
@@ -44,16 +70,15 @@ pub(crate) fn event_loop<'p>(
         FilterKind::None => None,
     };
     let lent = filter.clone().map(|filter| Box::new(filter) as Box<dyn Enforce>);
-    let server = opener.place(server);
-    let listener = opener.listen(&server)?;
-    let server_site = match transport.kind() {
-        // Named by the port that it was given.
-        Kind::Unix => server,
-        _ => Site { port: own_port(&listener)?, ..server },
+    let (server_site, listener) = match here {
+        Here::Client(..) => (server.clone(), None),
+        Here::Both | Here::Server(..) => listen(&*opener, transport.kind(), server)?,
     };
     // Of who does not listen only the port is wanted.
-    let listener = workload.listens.then_some(listener);
-    if let Some(listener) = listener.as_ref().filter(|_| opener.accepts()) {
+    let listener = listener.filter(|_| workload.listens);
+    // Where both ends are here, the client's datagrams have a socket of their own before they come.
+    let is_watched = opener.accepts() || matches!(here, Here::Server(..));
+    if let Some(listener) = listener.as_ref().filter(|_| is_watched) {
         poller.add(listener, Token::Listener, Interest::Read).map_err(refused("watch the listener"))?;
     }
     enter(End::Client).map_err(refused("enter the client's network"))?;
@@ -72,11 +97,19 @@ pub(crate) fn event_loop<'p>(
     let ticks = ticks.map_err(refused("make a timer"))?;
     let heard = ticks.as_ref().map_or(Ok(()), |ticks| poller.add(&ticks.alarm, Token::Tick, Interest::Read));
     heard.map_err(refused("watch the timer"))?;
+    let far = Absent::default();
+    let far_standing = Rc::clone(&far.standing);
+    let mut far = Some(far);
+    let mut absent = || Box::new(far.take().expect("one end is here")) as Box<dyn Application>;
     let mut client = match asker {
+        _ if matches!(here, Here::Server(..)) => absent(),
         Some(asker) => workload.asking(lanes, asker, *seed),
         None => workload.client(lanes, *messages, *seed),
     };
-    let mut server = workload.server(lanes, *messages, Host { filter: lent, desk });
+    let mut server = match here {
+        Here::Client(..) => absent(),
+        Here::Both | Here::Server(..) => workload.server(lanes, *messages, Host { filter: lent, desk }),
+    };
     client.ledger().make_room(*messages, 0);
     server.ledger().make_room(0, *messages);
     let clock = Clock::start();
@@ -86,6 +119,14 @@ pub(crate) fn event_loop<'p>(
     let [client, server] = [(client, 0), (server, 1)]
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
     let timed = opener.has_timers();
+    let rules = || Referee::Rules(Flow::new(Terms::of(workload, transport, Time::ZERO)));
+    let (is_alone, referee, mail) = match here {
+        Here::Both => (false, rules(), None),
+        Here::Client(mail, _) => (true, rules(), Some(mail)),
+        Here::Server(tell, _) => (true, Referee::Host(Reporter::new(tell)), None),
+    };
+    let heard = mail.as_ref().map_or(Ok(()), |mail| poller.add(&mail.bell, Token::Far, Interest::Read));
+    heard.map_err(refused("watch for the other host"))?;
     Ok(EventLoop {
         assignment,
         enter,
@@ -101,7 +142,11 @@ pub(crate) fn event_loop<'p>(
         server: Side::new(End::Server, server, timed),
         bell,
         filter,
-        flow: Flow::new(Terms::of(workload, transport, Time::ZERO)),
+        flow: referee,
+        is_alone,
+        mail,
+        far_standing,
+        met: BTreeMap::new(),
         was_stopped: false,
         paths: Vec::new(),
         ticks,
@@ -110,10 +155,22 @@ pub(crate) fn event_loop<'p>(
     })
 }
 
+/// Where the server is, by the port that it got, and the socket that has it.
+fn listen(opener: &dyn Opener, kind: Kind, server: &Site) -> Result<(Site, Option<Socket>), SocketsError> {
+    let server = opener.place(server);
+    let listener = opener.listen(&server)?;
+    let site = match kind {
+        // Named by the port that it was given.
+        Kind::Unix => server,
+        _ => Site { port: own_port(&listener)?, ..server },
+    };
+    Ok((site, Some(listener)))
+}
+
 /// Listens for a moment where the kernel finds a place.
 pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
     let anywhere = Site { port: 0, ..assignment.server.clone() };
-    opener(assignment).listen(&anywhere).map(drop)
+    opener(assignment, &Here::Both).listen(&anywhere).map(drop)
 }
 
 /// An application that takes time for its messages, if its host does.
@@ -128,7 +185,7 @@ fn on_its_host(
     }
 }
 
-fn opener(assignment: &Assignment) -> Box<dyn Opener> {
+fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
     let length_of = assignment.workload.length_of();
     match assignment.transport.protocol() {
         Protocol::Tcp { config, .. } => {
@@ -154,7 +211,12 @@ fn opener(assignment: &Assignment) -> Box<dyn Opener> {
         }
         Protocol::Udp { .. } => Box::new(Udp),
         Protocol::Quic { config, carriage, .. } => {
-            Box::new(Quic::new(config, *carriage, length_of, assignment.seed))
+            // Either host counts its endpoints from the first on.
+            let seed = match here {
+                Here::Server(..) => assignment.seed.derive("server"),
+                Here::Both | Here::Client(..) => assignment.seed,
+            };
+            Box::new(Quic::new(config, *carriage, length_of, seed, here.shared()))
         }
         Protocol::Unix { .. } => Box::new(Unix { length_of }),
     }

@@ -12,7 +12,7 @@ use hol_base::{ByteCount, Duration, Rng, Seed, Time};
 use hol_sctp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability};
 use hol_wire::sctp::Packet;
-use hol_wire::{Address, Transport};
+use hol_wire::{Address, Ecn, Transport};
 use hol_workloads::{Outgoing, Terms};
 use socket2::{Protocol, Socket, Type};
 
@@ -219,6 +219,10 @@ impl Transceiver for Association {
         }
         self.drive(now)?;
         self.tell(now, take)
+    }
+
+    fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
+        self.datagrams.hear_early(octets, ecn);
     }
 
     fn shutdown(&mut self, now: Time) -> io::Result<()> {

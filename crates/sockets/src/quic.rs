@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hol_base::{ByteCount, Seed, Time};
 use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Sending as Datagram, Tls};
 use hol_system as system;
@@ -36,10 +37,21 @@ impl Quic {
     const FAMILY: Family =
         Family { name: "UDP", kind: Type::DGRAM, protocol: Protocol::UDP, cure: "use a kernel with IPv4" };
 
-    pub(crate) fn new(config: &Config, carriage: Carriage, length_of: LengthOf, seed: Seed) -> Self {
+    /// `shared`: what ends on two hosts both know.
+    pub(crate) fn new(
+        config: &Config,
+        carriage: Carriage,
+        length_of: LengthOf,
+        seed: Seed,
+        shared: Option<&[u8; 32]>,
+    ) -> Self {
         let log = KeyLog::default();
+        let tls = match shared {
+            Some(secret) => Tls::shared(secret, config, log.clone()),
+            None => Tls::new(config, log.clone()),
+        };
         Self {
-            tls: Tls::new(config, log.clone()),
+            tls,
             config: Arc::new(config.clone()),
             carriage,
             length_of,
@@ -84,6 +96,7 @@ impl Quic {
             due: Time::MAX,
             events: VecDeque::new(),
             unsent: VecDeque::new(),
+            early: VecDeque::new(),
         })
     }
 }
@@ -153,6 +166,8 @@ struct Connection {
     events: VecDeque<Event>,
     /// Datagrams that the socket has no room for.
     unsent: VecDeque<Datagram>,
+    /// What came before the socket was there.
+    early: VecDeque<Datagram>,
 }
 
 impl Connection {
@@ -268,16 +283,24 @@ impl Transceiver for Connection {
     }
 
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        // Room for one octet, the Type of Service as it came. ip(7)
-        let mut control = [0; 32];
-        let read = match system::receive(&self.socket, buffer, &mut control) {
-            Err(error) if is_of_the_path(&error) => return Ok(()),
-            read => read?,
-        };
-        let ecn = marks(&control[..read.control_length]);
-        self.endpoint.hear_from(now, self.peer, &buffer[..read.length], ecn);
+        if let Some(Datagram { octets, ecn }) = self.early.pop_front() {
+            self.endpoint.hear_from(now, self.peer, &octets, ecn);
+        } else {
+            // Room for one octet, the Type of Service as it came. ip(7)
+            let mut control = [0; 32];
+            let read = match system::receive(&self.socket, buffer, &mut control) {
+                Err(error) if is_of_the_path(&error) => return Ok(()),
+                read => read?,
+            };
+            let ecn = marks(&control[..read.control_length]);
+            self.endpoint.hear_from(now, self.peer, &buffer[..read.length], ecn);
+        }
         self.drive(now)?;
         self.tell(take)
+    }
+
+    fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
+        self.early.push_back(Datagram { octets, ecn });
     }
 
     fn shutdown(&mut self, now: Time) -> io::Result<()> {

@@ -2,10 +2,12 @@
 
 use std::io;
 
+use bytes::Bytes;
 use hol_base::Time;
 use hol_scenario::{Sample, Sampled, Sender, Side as Role};
 use hol_system::{Interest, Poller};
 use hol_transport::Passage;
+use hol_wire::Ecn;
 use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
 
 use crate::End;
@@ -172,6 +174,12 @@ impl Side {
         let input = if has_opened { self.opened(id) } else { Input::Writable(id) };
         self.application.handle(now, input);
         if has_opened { Followed::Opened } else { Followed::Nothing }
+    }
+
+    /// Gives a connection a datagram that came before its socket was there; false if it is over.
+    pub(crate) fn hear_early(&mut self, id: ConnectionId, octets: Bytes, ecn: Ecn) -> bool {
+        let connection = self.connection(id);
+        connection.map(|connection| connection.transceiver.hear_early(octets, ecn)).is_some()
     }
 
     /// What its application is told of a connection that is open.

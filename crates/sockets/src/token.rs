@@ -12,6 +12,8 @@ pub(crate) enum Token {
     Stop,
     /// An application on another thread has left something for one of these.
     Bell,
+    /// News have come of the end on another host.
+    Far,
     /// Addresses of the client have come or gone.
     Presence,
     /// It is time to look how the connections stand.
@@ -31,8 +33,9 @@ impl From<Token> for u64 {
             Token::Bell => 3,
             Token::Presence => 4,
             Token::Tick => 5,
-            Token::Connection(End::Client, ConnectionId(number)) => 6 + 2 * Self::from(number),
-            Token::Connection(End::Server, ConnectionId(number)) => 7 + 2 * Self::from(number),
+            Token::Far => 6,
+            Token::Connection(End::Client, ConnectionId(number)) => 8 + 2 * Self::from(number),
+            Token::Connection(End::Server, ConnectionId(number)) => 9 + 2 * Self::from(number),
         }
     }
 }
@@ -46,9 +49,10 @@ impl From<u64> for Token {
             3 => Self::Bell,
             4 => Self::Presence,
             5 => Self::Tick,
+            6 => Self::Far,
             other => {
                 let end = if other.is_multiple_of(2) { End::Client } else { End::Server };
-                Self::Connection(end, ConnectionId(((other - 6) / 2) as u32))
+                Self::Connection(end, ConnectionId(((other - 8) / 2) as u32))
             }
         }
     }
@@ -64,7 +68,15 @@ mod tests {
             .map(ConnectionId)
             .into_iter()
             .flat_map(|number| [End::Client, End::Server].map(|end| Token::Connection(end, number)));
-        let others = [Token::Alarm, Token::Listener, Token::Stop, Token::Bell, Token::Presence, Token::Tick];
+        let others = [
+            Token::Alarm,
+            Token::Listener,
+            Token::Stop,
+            Token::Bell,
+            Token::Presence,
+            Token::Tick,
+            Token::Far,
+        ];
         for token in connections.chain(others) {
             assert_eq!(Token::from(u64::from(token)), token);
         }

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4};
 use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::{FramingError, PathState, PathStatus};
+use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
@@ -33,21 +34,21 @@ pub(crate) trait Opener {
         self.transceiver(socket, peer)
     }
 
-    /// The next connection that has come to a listener, with its port at `client`, which may move: it need not have its other
-    /// addresses any more.
+    /// The next connection that has come to a listener, and from where, if that has an address; `client` may move: it need not
+    /// have its other addresses any more.
     fn accept(
         &self,
         listener: &Socket,
         client: &Site,
         moves: bool,
-    ) -> io::Result<(u16, Box<dyn Transceiver>)> {
+    ) -> io::Result<(Option<SocketAddrV4>, Box<dyn Transceiver>)> {
         let (socket, peer) = listener.accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)?;
         let peer = peer.as_socket_ipv4();
         let mut client = client.clone();
         if let Some(peer) = peer.filter(|_| moves) {
             client.addresses = vec![*peer.ip()];
         }
-        Ok((peer.map_or(0, |peer| peer.port()), self.transceiver(socket, &client)))
+        Ok((peer, self.transceiver(socket, &client)))
     }
 
     /// Whether the thread has to be in the server's network to accept.
@@ -101,6 +102,11 @@ pub(crate) trait Transceiver {
 
     /// Reads once and gives what is whole now to `take`. `buffer` is scratch space.
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault>;
+
+    /// Takes a datagram that came before its socket was there: it is read before all others.
+    fn hear_early(&mut self, _octets: Bytes, _ecn: Ecn) {
+        unreachable!("it is accepted before anything comes");
+    }
 
     /// Sends no more.
     fn shutdown(&mut self, _now: Time) -> io::Result<()> {
@@ -264,9 +270,17 @@ impl Family {
     fn socket_at(&self, at: SocketAddrV4) -> Result<Socket, SocketsError> {
         let kind = self.kind.nonblocking().cloexec();
         let socket = Socket::new(Domain::IPV4, kind, Some(self.protocol)).map_err(|e| self.missing(e))?;
+        let reuse = || socket.set_reuse_address(true).map_err(refused("set SO_REUSEADDR"));
+        // Of those that may share a port the kernel takes one for free that another socket of datagrams has.
+        let is_late = at.port() == 0 && self.kind == Type::DGRAM;
         // A run may follow upon another whose connections are in TIME-WAIT.
-        socket.set_reuse_address(true).map_err(refused("set SO_REUSEADDR"))?;
+        if !is_late {
+            reuse()?;
+        }
         socket.bind(&at.into()).map_err(refused(format!("bind {} to {at}", self.name)))?;
+        if is_late {
+            reuse()?;
+        }
         Ok(socket)
     }
 

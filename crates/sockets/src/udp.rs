@@ -1,10 +1,11 @@
 //! UDP: a message is a datagram, and nobody sends it again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read};
 
 use bytes::Bytes;
 use hol_base::Time;
+use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::{Protocol, Socket, Type};
 
@@ -34,7 +35,12 @@ impl Opener for Udp {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Datagrams { socket, seen: BTreeSet::new(), counts: Counts::default() })
+        Box::new(Datagrams {
+            socket,
+            early: VecDeque::new(),
+            seen: BTreeSet::new(),
+            counts: Counts::default(),
+        })
     }
 
     fn accepts(&self) -> bool {
@@ -46,6 +52,8 @@ impl Opener for Udp {
 #[derive(Debug)]
 struct Datagrams {
     socket: Socket,
+    /// What came before it was there.
+    early: VecDeque<Bytes>,
     /// The first octets of what came, by which every workload tells its messages apart: the network may
     /// deliver a datagram twice, an application expects it once.
     seen: BTreeSet<[u8; 8]>,
@@ -70,16 +78,23 @@ impl Transceiver for Datagrams {
     }
 
     fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        let length = match (&self.socket).read(buffer) {
-            Err(e) if nobody_is_there(&e) => return Ok(()),
-            read => read?,
+        let early = self.early.pop_front();
+        let datagram = match &early {
+            Some(datagram) => &datagram[..],
+            None => match (&self.socket).read(buffer) {
+                Err(e) if nobody_is_there(&e) => return Ok(()),
+                read => &buffer[..read?],
+            },
         };
         self.counts.packets_received += 1;
-        let datagram = &buffer[..length];
         if datagram.first_chunk().is_some_and(|name| self.seen.insert(*name)) {
             take(Heard::Message(0, Bytes::copy_from_slice(datagram)));
         }
         Ok(())
+    }
+
+    fn hear_early(&mut self, octets: Bytes, _ecn: Ecn) {
+        self.early.push_back(octets);
     }
 
     fn counts(&self) -> Counts {

@@ -10,6 +10,7 @@ use std::fmt;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::{Passage, Reliability};
+use serde::{Deserialize, Serialize};
 
 use crate::ledger::{EntryId, Ledger};
 
@@ -117,7 +118,7 @@ pub enum Quit {
 }
 
 /// How far an application has come: all that the rules of a run's end need to know of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Standing {
     /// Messages that came due here.
     pub due: u64,

@@ -126,6 +126,29 @@ impl Ledger {
         }
     }
 
+    /// The same as whoever got it from another host may read it; `None` if no side of a run that settled nothing has such a one.
+    pub fn from_afar(mut self) -> Option<Self> {
+        let replies = self.asked.notes().filter(|asked| asked.reply.is_some()).count();
+        let requests = self.answered.notes().flatten().count();
+        self.done = (replies + requests) as u64;
+        (self.asked.start() == 0 && self.answered.start() == 0).then_some(self)
+    }
+
+    /// Tells its times by another clock. When packets went and came is left out: it is not known to whoever needs another clock.
+    pub fn on_clock(&mut self, clock: impl Fn(Time) -> Time) {
+        let arrival = |arrived: &mut Arrived| arrived.delivered = clock(arrived.delivered);
+        for asked in self.asked.notes_mut() {
+            (asked.scheduled, asked.written) = (clock(asked.scheduled), clock(asked.written));
+            asked.reply.iter_mut().for_each(arrival);
+        }
+        for answered in self.answered.notes_mut().flatten() {
+            arrival(&mut answered.request);
+            answered.reply_written = clock(answered.reply_written);
+        }
+        self.begun.values_mut().for_each(|time| *time = clock(*time));
+        self.last_due = self.last_due.map(&clock);
+    }
+
     /// Makes room for notes on so many messages that are sent, and that come: for whoever settles nothing before the end of a
     /// run in real time, which a ledger that grows would delay.
     pub fn make_room(&mut self, asked: u64, answered: u64) {

@@ -144,6 +144,38 @@ mod tests {
     }
 
     #[test]
+    fn a_ledger_by_another_clock_has_all_its_times_by_that_and_knows_no_more_of_packets() {
+        let (client, mut server) = both();
+        let reading = Reading { has_replies: true, gives_up: false };
+        let by_one = records(client.clone(), server.clone(), reading);
+        server.on_clock(|time| time + Duration::from_millis(2));
+        let by_two = records(client, server, reading);
+        for (one, two) in by_one.iter().zip(&by_two) {
+            let later = |time: Time| time + Duration::from_millis(2);
+            assert_eq!(two.request.map(|leg| leg.delivered), one.request.map(|leg| later(leg.delivered)));
+            assert_eq!(two.request.map(|leg| leg.arrived), one.request.map(|leg| leg.arrived));
+            assert_eq!(two.reply.map(|leg| leg.written), one.reply.map(|leg| later(leg.written)));
+            assert_eq!(two.reply.map(|leg| leg.delivered), one.reply.map(|leg| leg.delivered));
+        }
+    }
+
+    /// Whoever has the secret may still have a wrong program.
+    #[test]
+    fn a_ledger_from_afar_that_counts_wrong_is_counted_again_and_one_that_settled_something_is_refused() {
+        let (client, server) = both();
+        let reading = Reading { has_replies: true, gives_up: false };
+        let text = serde_json::to_string(&server).unwrap();
+        let altered = |from: &str, to: &str| {
+            assert!(text.contains(from), "{text}");
+            serde_json::from_str::<Ledger>(&text.replacen(from, to, 1)).unwrap().from_afar()
+        };
+        let miscounted = altered("\"done\":2", "\"done\":0").unwrap();
+        assert_eq!(miscounted, server);
+        assert_eq!(records(client.clone(), miscounted, reading), records(client, server.clone(), reading));
+        assert_eq!(altered("\"start\":0", "\"start\":4294967295"), None);
+    }
+
+    #[test]
     fn what_is_missing_is_abandoned_where_the_transport_may_give_it_up() {
         let (client, server) = both();
         let abandoned = |has_replies| {

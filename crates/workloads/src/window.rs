@@ -50,6 +50,15 @@ impl<T> Window<T> {
         self.notes.get_mut(number.checked_sub(self.start)? as usize)
     }
 
+    /// All notes, in their order.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = &T> {
+        self.notes.iter()
+    }
+
+    pub(crate) fn notes_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.notes.iter_mut()
+    }
+
     /// Takes the oldest note, with its number.
     pub(crate) fn pop(&mut self) -> Option<(u32, T)> {
         let oldest = self.notes.pop_front()?;

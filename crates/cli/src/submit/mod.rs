@@ -54,6 +54,7 @@ pub struct Submit {
 impl Submit {
     /// Sends it.
     pub fn run(&self) -> Result<(), Failure> {
+        self.asked.give_secret()?;
         match &self.to {
             Executor::Server(url) => self.send(url),
             cluster => {

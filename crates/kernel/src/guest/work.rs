@@ -77,6 +77,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
         programs: left.facts,
+        ..Facts::default()
     };
     facts.warn(left.caution);
     let packets = topology.packets()?.saturating_sub(before.0);

@@ -29,11 +29,22 @@ struct Ends {
 
 impl Ends {
     fn new(config: &Config, carriage: Carriage, lost: fn(usize) -> bool) -> Self {
-        let (config, log) = (Arc::new(config.clone()), KeyLog::default());
-        let tls = Tls::new(&config, log.clone());
+        let log = KeyLog::default();
+        let tls = Tls::new(config, log.clone());
+        Self::that_have([&tls, &tls], log, config, carriage, lost)
+    }
+
+    fn that_have(
+        [own, other]: [&Tls; 2],
+        log: KeyLog,
+        config: &Config,
+        carriage: Carriage,
+        lost: fn(usize) -> bool,
+    ) -> Self {
+        let config = Arc::new(config.clone());
         let rng = |name: &str| Seed(3).derive(name).rng();
-        let client = Endpoint::client(Arc::clone(&config), carriage, &tls, SERVER, rng("client"));
-        let server = Endpoint::server(config, carriage, &tls, rng("server"));
+        let client = Endpoint::client(Arc::clone(&config), carriage, own, SERVER, rng("client"));
+        let server = Endpoint::server(config, carriage, other, rng("server"));
         let sides = [client, server];
         let mut ends = Self {
             now: Time::ZERO,
@@ -194,6 +205,19 @@ fn a_server_with_another_certificate_is_not_trusted() {
     ends.sides[1] = Endpoint::server(config, Carriage::Streams, &other, Seed(4).rng());
     ends.run(Duration::from_secs(1));
     assert_eq!(ends.told[0], [Event::Failed { reason: "transport error" }]);
+}
+
+/// On two hosts each end makes what it needs of what both know.
+#[test]
+fn a_server_whose_certificate_is_of_the_same_secret_is_trusted() {
+    for (secret, is_trusted) in [([1; 32], true), ([2; 32], false)] {
+        let config = config("quinn-0.11", "handshake_flight = '2500B'");
+        let [own, other] = [[1; 32], secret].map(|secret| Tls::shared(&secret, &config, KeyLog::default()));
+        let log = KeyLog::default();
+        let mut ends = Ends::that_have([&own, &other], log, &config, Carriage::Streams, |_| false);
+        ends.run(Duration::from_secs(1));
+        assert_eq!(ends.told[0].contains(&Event::Connected), is_trusted, "{:?}", ends.told[0]);
+    }
 }
 
 #[test]

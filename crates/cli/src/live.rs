@@ -1,0 +1,77 @@
+//! `hol live`: this host for the live world of another.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use hol_live::{DEFAULT_PORT, SECRET_VARIABLE, Secret, Server};
+
+use crate::failure::Failure;
+use crate::terminal::{note, say};
+
+/// Be the other host of a live world.
+#[derive(Debug, Args)]
+pub struct Live {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Have the servers here of experiments that another host runs with --world live --peer
+    ///
+    /// Whoever knows the secret may have this host send and receive messages of any workload, on ports that the kernel chooses; nobody
+    /// else is heard. One client is served at a time.
+    Serve {
+        /// Where to listen for the other host (TCP)
+        #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, DEFAULT_PORT))]
+        listen: SocketAddrV4,
+        /// The secret that both hosts know, in a file [default: $HOL_LIVE_SECRET, or one that is made now and printed]
+        #[arg(long, value_name = "FILE")]
+        secret_file: Option<PathBuf>,
+        /// End when the first client has gone
+        #[arg(long)]
+        once: bool,
+    },
+}
+
+impl Live {
+    /// Does it.
+    pub fn run(&self) -> Result<(), Failure> {
+        let What::Serve { listen, secret_file, once } = &self.what;
+        let given = match secret_file {
+            Some(file) => Some(Secret::read(file).map_err(|problem| format!("--secret-file {problem}"))),
+            None => Secret::of_environment().transpose(),
+        };
+        let given = given.transpose().map_err(Failure::Usage)?;
+        let made = given.is_none().then(Secret::random).transpose().map_err(Failure::Failed)?;
+        let (secret, text) = match (given, made) {
+            (Some(secret), _) => (secret, None),
+            (None, made) => made.map(|(secret, text)| (secret, Some(text))).expect("one was made"),
+        };
+        let server = Server::listen(*listen, secret).map_err(|problem| {
+            Failure::Failed(format!(
+                "--listen {listen}: {problem}; name an address of this host and a free port"
+            ))
+        })?;
+        let address = server.address().map_err(Failure::failed)?;
+        say(&greeting(&address.to_string(), *listen, address.port(), text.as_deref()));
+        server.run(*once, &|what| note!("{what}")).map_err(Failure::failed)
+    }
+}
+
+/// What to do on the other host.
+fn greeting(address: &str, listen: SocketAddrV4, port: u16, secret: Option<&str>) -> String {
+    let host = match listen.ip() {
+        &Ipv4Addr::UNSPECIFIED => "THIS-HOST".to_owned(),
+        own => own.to_string(),
+    };
+    let port = if port == DEFAULT_PORT { String::new() } else { format!(":{port}") };
+    let secret = match secret {
+        Some(secret) => format!("{SECRET_VARIABLE}={secret} "),
+        None => String::new(),
+    };
+    format!(
+        "listening on {address}; on the other host:\n  {secret}hol compare tcp udp --world live --peer {host}{port}\n"
+    )
+}

@@ -1,0 +1,48 @@
+//! The other host of a live world, and the secret that both know.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hol_lab::InputError;
+use hol_live::Secret;
+
+use crate::failure::Failure;
+
+/// Where the other host is.
+#[derive(Debug, Args)]
+pub struct Peer {
+    /// Run between this host and that one, where `hol live serve` runs: --world live over a real network
+    #[arg(long, value_name = "HOST[:PORT]")]
+    peer: Option<String>,
+    /// The secret that both hosts know, in a file [default: $HOL_LIVE_SECRET]
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+impl Peer {
+    /// Has runs use the secret: to be called before the first.
+    pub fn give_secret(&self) -> Result<(), Failure> {
+        let Some(file) = &self.secret_file else { return Ok(()) };
+        Secret::read(file).map_err(|problem| Failure::Usage(format!("--secret-file {problem}")))?.give();
+        Ok(())
+    }
+
+    /// The world that was asked for, with the other host in its name.
+    pub fn world(&self, asked: Option<&String>) -> Result<Option<String>, InputError> {
+        match (&self.peer, asked.map(String::as_str)) {
+            (None, _) => Ok(asked.cloned()),
+            (Some(peer), None | Some("live")) => Ok(Some(format!("live:{peer}"))),
+            (Some(peer), Some(other)) => Err(InputError {
+                place: format!("--peer {peer}"),
+                problem: format!(
+                    "another host is for --world live, and --world says {other:?}; leave one out"
+                ),
+            }),
+        }
+    }
+
+    /// Whether another host was named.
+    pub fn is_there(&self) -> bool {
+        self.peer.is_some()
+    }
+}

@@ -1,0 +1,188 @@
+//! Messages as octets: their length, they themselves, and a proof that they are from who knows the key, and in their place.
+
+use std::io::{Read, Write};
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::Sha256;
+
+use super::ControlError;
+
+/// Octets of a key and of a proof. RFC 2104, RFC 6234
+pub(crate) type Key = [u8; 32];
+
+/// Longer messages are neither sent nor taken: a ledger of some million messages.
+const MOST: usize = 256 << 20;
+
+/// HMAC-SHA-256 of all parts, each behind its length, so that none can be taken for another.
+pub(crate) fn proof(key: &[u8], parts: &[&[u8]]) -> Key {
+    mac(key, parts).finalize().into_bytes().into()
+}
+
+fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
+    let mut mac = Hmac::new_from_slice(key).expect("a key may have any length");
+    for part in parts {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part);
+    }
+    mac
+}
+
+/// Where messages go.
+#[derive(Debug)]
+pub(crate) struct Outbox<S> {
+    stream: S,
+    key: Key,
+    next: u64,
+}
+
+/// Where they come from.
+#[derive(Debug)]
+pub(crate) struct Inbox<S> {
+    stream: S,
+    key: Key,
+    next: u64,
+}
+
+impl<S: Write> Outbox<S> {
+    pub(crate) fn new(stream: S, key: Key) -> Self {
+        Self { stream, key, next: 0 }
+    }
+
+    pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), ControlError> {
+        let body = serde_json::to_vec(message).expect("messages are plain data");
+        if body.len() > MOST {
+            return Err(ControlError::TooLong(body.len(), MOST));
+        }
+        let proof = proof(&self.key, &[&self.next.to_be_bytes(), &body]);
+        self.next += 1;
+        let length = (body.len() as u32).to_be_bytes();
+        self.stream.write_all(&[&length[..], &body, &proof].concat())?;
+        Ok(self.stream.flush()?)
+    }
+}
+
+impl<S: Read> Inbox<S> {
+    pub(crate) fn new(stream: S, key: Key) -> Self {
+        Self { stream, key, next: 0 }
+    }
+
+    /// The next message, of at most so many octets.
+    pub(crate) fn receive_short<M: DeserializeOwned>(&mut self, most: usize) -> Result<M, ControlError> {
+        let body = take(&mut self.stream, most)?;
+        let mut proof = [0; size_of::<Key>()];
+        self.stream.read_exact(&mut proof)?;
+        mac(&self.key, &[&self.next.to_be_bytes(), &body])
+            .verify_slice(&proof)
+            .map_err(|_| ControlError::Forged)?;
+        self.next += 1;
+        parse(&body)
+    }
+
+    pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, ControlError> {
+        self.receive_short(MOST)
+    }
+}
+
+/// Octets behind their length; there is room for what has come, not for what is announced.
+pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, ControlError> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length > most {
+        return Err(ControlError::TooLong(length, most));
+    }
+    let mut body = Vec::new();
+    stream.take(length as u64).read_to_end(&mut body)?;
+    if body.len() < length { Err(ControlError::Closed) } else { Ok(body) }
+}
+
+pub(crate) fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, ControlError> {
+    serde_json::from_slice(body).map_err(|problem| ControlError::Nonsense(problem.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = [7; 32];
+
+    fn sent(messages: &[&str]) -> Vec<u8> {
+        let mut octets = Vec::new();
+        let mut outbox = Outbox::new(&mut octets, KEY);
+        messages.iter().for_each(|message| outbox.send(message).unwrap());
+        octets
+    }
+
+    /// All messages up to the first that is wrong, and what is wrong with that.
+    fn heard(octets: &[u8], key: Key) -> (Vec<String>, ControlError) {
+        let mut inbox = Inbox::new(octets, key);
+        let mut heard = Vec::new();
+        loop {
+            match inbox.receive() {
+                Ok(message) => heard.push(message),
+                Err(problem) => return (heard, problem),
+            }
+        }
+    }
+
+    #[test]
+    fn messages_come_in_their_order_and_then_an_end() {
+        let (messages, end) = heard(&sent(&["one", "", "three"]), KEY);
+        assert_eq!(messages, ["one", "", "three"]);
+        assert!(matches!(end, ControlError::Closed));
+    }
+
+    #[test]
+    fn a_message_that_is_cut_anywhere_is_none() {
+        let octets = sent(&["one"]);
+        for length in 0..octets.len() {
+            let (messages, problem) = heard(&octets[..length], KEY);
+            assert!(messages.is_empty() && matches!(problem, ControlError::Closed), "{length}: {problem}");
+        }
+    }
+
+    #[test]
+    fn a_single_bit_that_is_changed_is_noticed() {
+        let octets = sent(&["one"]);
+        for bit in 0..octets.len() * 8 {
+            let mut wrong = octets.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            let (messages, problem) = heard(&wrong, KEY);
+            let is_known =
+                matches!(problem, ControlError::Forged | ControlError::Closed | ControlError::TooLong(..));
+            assert!(messages.is_empty() && is_known, "{bit}: {problem}");
+        }
+    }
+
+    #[test]
+    fn what_was_sent_before_left_out_or_under_another_key_is_refused() {
+        let [one, both] = [sent(&["one"]), sent(&["one", "two"])];
+        let two = &both[one.len()..];
+        for octets in [[&one[..], &one].concat(), [&both[..], &one].concat(), two.to_vec()] {
+            let (_, problem) = heard(&octets, KEY);
+            assert!(matches!(problem, ControlError::Forged), "{problem}");
+        }
+        assert!(matches!(heard(&one, [8; 32]), (none, ControlError::Forged) if none.is_empty()));
+    }
+
+    #[test]
+    fn a_length_without_a_message_makes_no_room_and_a_huge_one_is_refused() {
+        let (_, problem) = heard(&[0xff; 40], KEY);
+        assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, MOST)), "{problem}");
+        let mut inbox = Inbox::new(&[0, 0, 1, 0, b'"'][..], KEY);
+        assert!(matches!(inbox.receive_short::<String>(255), Err(ControlError::TooLong(256, 255))));
+        let announced = (MOST as u32).to_be_bytes();
+        assert!(matches!(take(&mut &announced[..], MOST), Err(ControlError::Closed)));
+    }
+
+    #[test]
+    fn what_is_no_message_is_told_by_where_it_is_wrong() {
+        for body in ["", "{", "[1,2", "\u{0}", "{\"a\":1e999}", &"[".repeat(10_000)] {
+            let problem = parse::<String>(body.as_bytes()).unwrap_err().to_string();
+            assert!(problem.contains("makes no sense") && problem.contains("line"), "{problem}");
+        }
+        assert!(parse::<String>(&[0xff, 0xfe]).is_err());
+    }
+}

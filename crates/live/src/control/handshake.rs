@@ -1,0 +1,223 @@
+//! Two hosts meet: each tells its version and a number that it has never told before, and proves with both that it knows the secret.
+//!
+//! The client proves first: whoever does not know the secret hears nothing that a guess could be tried on. From then on each direction
+//! has a key of its own, made of both greetings, so that a message of another connection, or of the other direction, is forged.
+
+use std::io::{Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::ControlError;
+use super::frame::{self, Inbox, Key, Outbox, proof};
+use crate::secret::Secret;
+
+/// Of the messages of this channel; a higher one where they change.
+const PROTOCOL: u32 = 1;
+
+/// As much as a greeting, or a proof, may have.
+const GREETING: usize = 1 << 10;
+
+/// Which side of the channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It has the experiment.
+    Client,
+    /// It serves.
+    Server,
+}
+
+/// What a side says first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Hello {
+    hol: String,
+    protocol: u32,
+    version: String,
+    nonce: [u8; 32],
+}
+
+/// The other side has proved that it is there.
+#[derive(Debug, Serialize, Deserialize)]
+enum Proof {
+    IKnow,
+}
+
+/// What both sides know of a connection, and nobody else.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys(Key);
+
+impl Keys {
+    pub(crate) fn of(&self, what: &str) -> Key {
+        proof(&self.0, &[what.as_bytes()])
+    }
+}
+
+impl Hello {
+    fn new() -> Result<Self, ControlError> {
+        let mut nonce = [0; 32];
+        getrandom::fill(&mut nonce).map_err(|problem| ControlError::Randomness(problem.to_string()))?;
+        Ok(Self {
+            hol: "live".to_owned(),
+            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            nonce,
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("{} (protocol {})", self.version, self.protocol)
+    }
+}
+
+fn say(stream: &mut impl Write, body: &[u8]) -> Result<(), ControlError> {
+    stream.write_all(&[&(body.len() as u32).to_be_bytes()[..], body].concat())?;
+    Ok(stream.flush()?)
+}
+
+/// Meets the other side of a stream, which is in two halves.
+pub(crate) fn greet<R: Read, W: Write>(
+    role: Role,
+    secret: &Secret,
+    (mut from, mut to): (R, W),
+) -> Result<(Inbox<R>, Outbox<W>, Keys), ControlError> {
+    let own = Hello::new()?;
+    let said = serde_json::to_vec(&own).expect("it is plain data");
+    let heard = if role == Role::Client {
+        say(&mut to, &said)?;
+        frame::take(&mut from, GREETING)?
+    } else {
+        let heard = frame::take(&mut from, GREETING)?;
+        // Whoever is no hol hears nothing.
+        frame::parse::<Hello>(&heard)?;
+        say(&mut to, &said)?;
+        heard
+    };
+    let other: Hello = frame::parse(&heard)?;
+    if other.hol != own.hol || other.nonce == own.nonce {
+        return Err(ControlError::Nonsense("it is no greeting of hol".to_owned()));
+    }
+    if (other.protocol, &other.version) != (own.protocol, &own.version) {
+        return Err(ControlError::Version { theirs: other.name(), ours: own.name() });
+    }
+    let [client, server] = if role == Role::Client { [&said, &heard] } else { [&heard, &said] };
+    let keys = Keys(proof(secret.octets(), &[b"headofline live", client, server]));
+    let (mine, theirs) = match role {
+        Role::Client => ("client", "server"),
+        Role::Server => ("server", "client"),
+    };
+    let mut inbox = Inbox::new(from, keys.of(theirs));
+    let mut outbox = Outbox::new(to, keys.of(mine));
+    if role == Role::Client {
+        outbox.send(&Proof::IKnow)?;
+    }
+    // A server that does not believe it says no more.
+    let heard = inbox.receive_short::<Proof>(GREETING);
+    let Proof::IKnow = heard.map_err(|problem| match problem {
+        ControlError::Forged => ControlError::Secret,
+        ControlError::Closed if role == Role::Client => ControlError::Secret,
+        other => other,
+    })?;
+    if role == Role::Server {
+        outbox.send(&Proof::IKnow)?;
+    }
+    Ok((inbox, outbox, keys))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+
+    fn secret(text: &str) -> Secret {
+        Secret::new(text).unwrap()
+    }
+
+    type Met = Result<(Inbox<UnixStream>, Outbox<UnixStream>, Keys), ControlError>;
+
+    /// Greets; what went wrong closes the stream, as it does on a host.
+    fn meet(role: Role, secret: &Secret, stream: UnixStream) -> Met {
+        greet(role, secret, (stream.try_clone().unwrap(), stream))
+    }
+
+    fn both(client: &str, server: &str) -> [Met; 2] {
+        let (one, other) = UnixStream::pair().unwrap();
+        let server = secret(server);
+        let server = thread::spawn(move || meet(Role::Server, &server, other));
+        let client = meet(Role::Client, &secret(client), one);
+        [client, server.join().unwrap()]
+    }
+
+    #[test]
+    fn who_knows_the_secret_is_heard_in_both_directions() {
+        let [client, server] = both("same", "same").map(Result::unwrap);
+        let ((mut inbox, mut outbox, keys), (mut far_inbox, mut far_outbox, far_keys)) = (client, server);
+        outbox.send(&"asked").unwrap();
+        assert_eq!(far_inbox.receive::<String>().unwrap(), "asked");
+        far_outbox.send(&"answered").unwrap();
+        assert_eq!(inbox.receive::<String>().unwrap(), "answered");
+        assert_eq!(keys.of("tls"), far_keys.of("tls"));
+    }
+
+    #[test]
+    fn who_has_another_secret_is_refused_on_both_sides_and_hears_no_proof() {
+        let [client, server] = both("one", "other");
+        assert!(matches!(client, Err(ControlError::Secret)));
+        assert!(matches!(server, Err(ControlError::Secret)));
+    }
+
+    /// What a server says to these octets.
+    fn answer(octets: &[u8]) -> (Vec<u8>, ControlError) {
+        let (mut one, other) = UnixStream::pair().unwrap();
+        one.write_all(octets).unwrap();
+        one.shutdown(std::net::Shutdown::Write).unwrap();
+        let problem = meet(Role::Server, &secret("x"), other).err().expect("it was no greeting");
+        let mut said = Vec::new();
+        // Who is closed upon before he has been read is reset, which is an end, too.
+        let _ = one.read_to_end(&mut said);
+        (said, problem)
+    }
+
+    fn framed(body: &[u8]) -> Vec<u8> {
+        [&(body.len() as u32).to_be_bytes()[..], body].concat()
+    }
+
+    #[test]
+    fn a_server_says_nothing_to_who_is_no_hol() {
+        let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
+        for octets in [
+            b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+            vec![],
+            vec![0xff; 100],
+            framed(b"{}"),
+            framed(&hello[..hello.len() - 1]),
+            framed(&vec![b'['; GREETING]),
+            framed(&vec![b' '; GREETING + 1]),
+        ] {
+            assert!(answer(&octets).0.is_empty(), "{:?}", String::from_utf8_lossy(&octets));
+        }
+    }
+
+    #[test]
+    fn another_version_is_told_to_both_and_nothing_more() {
+        for other in [
+            Hello { version: "0.0.1".to_owned(), ..Hello::new().unwrap() },
+            Hello { protocol: PROTOCOL + 1, ..Hello::new().unwrap() },
+        ] {
+            let (said, problem) = answer(&framed(&serde_json::to_vec(&other).unwrap()));
+            assert!(problem.to_string().contains("install the same"), "{problem}");
+            let greeting: Hello = frame::parse(&frame::take(&mut &said[..], GREETING).unwrap()).unwrap();
+            assert_eq!(framed(&serde_json::to_vec(&greeting).unwrap()).len(), said.len());
+        }
+    }
+
+    /// What was recorded of one connection is worth nothing on another.
+    #[test]
+    fn a_recorded_greeting_with_its_proof_is_refused() {
+        let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
+        let key = Keys(proof(secret("x").octets(), &[b"headofline live", &hello, &hello]));
+        let mut octets = framed(&hello);
+        Outbox::new(&mut octets, key.of("client")).send(&Proof::IKnow).unwrap();
+        assert!(matches!(answer(&octets).1, ControlError::Secret));
+    }
+}

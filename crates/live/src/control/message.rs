@@ -1,0 +1,58 @@
+//! What two hosts have to say to each other.
+
+use std::collections::BTreeMap;
+
+use hol_scenario::Scenario;
+use hol_sockets::{Half, News};
+use serde::{Deserialize, Serialize};
+
+/// What the host with the experiment says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// It is there.
+    Alive,
+    /// What time is it?
+    Ping,
+    /// Can you do this?
+    Check(Box<Scenario>),
+    /// Do your ends of this; listen first.
+    Plan { scenario: Box<Scenario>, seed: u64 },
+    /// Begin; by flow, the ports of servers here.
+    Start { ports: Vec<u16> },
+    /// Something happened to a flow's server here.
+    News(usize, News),
+    /// It is over: what have you noted?
+    Over,
+}
+
+/// What the host that serves says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// It is there.
+    Alive,
+    /// Who it is: the first word.
+    Host(HostWords),
+    /// It has another client, at that address: the first word, and the last.
+    Busy(String),
+    /// When the question came, and when the answer went, on its monotonic clock.
+    Pong { received: u64, sent: u64 },
+    /// It can; these are its settings that matter.
+    Fit(BTreeMap<String, String>),
+    /// It cannot: why.
+    Refused(String),
+    /// By flow, the ports of its servers.
+    Ready { ports: Vec<u16> },
+    /// Something happened to a flow's server there.
+    News(usize, News),
+    /// What its ends of flows have noted.
+    Noted(Vec<(usize, Half)>),
+    /// It could not do its part: why.
+    Failed(String),
+}
+
+/// What a host says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostWords {
+    pub(crate) kernel: String,
+    pub(crate) clocksource: String,
+}

@@ -1,0 +1,61 @@
+//! The channel between two hosts: a TCP connection on which both have proved that they know the secret, and each message proves it again.
+
+mod frame;
+mod handshake;
+mod message;
+
+pub(crate) use frame::{Inbox, Outbox};
+pub(crate) use handshake::{Keys, Role, greet};
+pub(crate) use message::{HostWords, Reply, Request};
+
+use std::io;
+
+/// Why the channel cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The system says so.
+    #[error("{0}")]
+    Io(io::Error),
+    /// Nothing has come for a while.
+    #[error("nothing was heard for 10 s; is the host up, and the path?")]
+    Silent,
+    /// The other side has closed it, perhaps in the middle of a word.
+    #[error("the other host closed the control channel")]
+    Closed,
+    /// More than anybody has to say.
+    #[error("a message of {0} octets is longer than the {1} that are taken; ask for fewer messages")]
+    TooLong(usize, usize),
+    /// It is not from who knows the secret, or not in its place.
+    #[error("a message is forged, or was sent before")]
+    Forged,
+    /// It means nothing.
+    #[error("a message makes no sense: {0}")]
+    Nonsense(String),
+    /// The other side's program is another one.
+    #[error("that host has hol {theirs}, this one {ours}; install the same on both")]
+    Version {
+        /// Its version.
+        theirs: String,
+        /// That of this program.
+        ours: String,
+    },
+    /// The secrets differ.
+    #[error("the secrets of the two hosts differ; give both the same, by --secret-file or HOL_LIVE_SECRET")]
+    Secret,
+    /// There is no randomness.
+    #[error("no randomness: {0}")]
+    Randomness(String),
+}
+
+impl From<io::Error> for ControlError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent,
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Io(error),
+        }
+    }
+}

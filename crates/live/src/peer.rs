@@ -1,0 +1,158 @@
+//! The other host of a live world: where it is, and what is known of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hol_scenario::{RunError, Scenario};
+
+use crate::control::{ControlError, HostWords};
+use crate::secret::Secret;
+use crate::session::Session;
+
+/// Where `hol live serve` listens if nobody says otherwise.
+pub const DEFAULT_PORT: u16 = 7640;
+
+/// A host by name or address, and the port of its control channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, port) = match text.split_once(':') {
+            None => (text, Ok(DEFAULT_PORT)),
+            Some((host, port)) => (host, port.parse()),
+        };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || ['.', '-', '_'].contains(&c);
+        match port {
+            Ok(port) if port > 0 && !host.is_empty() && host.chars().all(is_name) => {
+                Ok(Self { host: host.to_owned(), port })
+            }
+            _ => Err(format!(
+                "the other host is {text:?}; write HOST or HOST:PORT, as in 192.0.2.7 or lab2.example:7640 (IPv4)"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        f.write_str(host)?;
+        if *port == DEFAULT_PORT { Ok(()) } else { write!(f, ":{port}") }
+    }
+}
+
+/// The other host.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) place: Place,
+    /// Who was there when it was asked first: runs of one process have one and the same.
+    known: Mutex<Option<(HostWords, String)>>,
+    session: Mutex<Option<Session>>,
+    /// Its settings that matter, by transports that it can do.
+    fit: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
+}
+
+impl Peer {
+    pub(crate) fn new(place: Place) -> Self {
+        Self { place, known: Mutex::default(), session: Mutex::default(), fit: Mutex::default() }
+    }
+
+    /// Does something with the host, which is connected to if it is not; after a failure it will be again.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&Session) -> Result<T, RunError>) -> Result<T, RunError> {
+        let mut session = lock(&self.session);
+        // It may have gone since the last run.
+        if session.as_ref().is_some_and(|session| session.is_well().is_err()) {
+            *session = None;
+        }
+        if session.is_none() {
+            let secret = Secret::find().map_err(RunError::Refused)?;
+            let opened = Session::open(&self.place, &secret)?;
+            self.is_the_same(&opened)?;
+            *session = Some(opened);
+        }
+        let done = work(session.as_ref().expect("it is there now"));
+        if matches!(done, Err(RunError::Failed { .. } | RunError::Unusable(_) | RunError::Interrupted)) {
+            *session = None;
+        }
+        done
+    }
+
+    /// Results of two hosts, or over two ways, are not to be mixed.
+    fn is_the_same(&self, session: &Session) -> Result<(), RunError> {
+        let way = format!("from {} to {}", session.own, session.address);
+        let now = (session.host.clone(), way);
+        let mut known = lock(&self.known);
+        match known.get_or_insert_with(|| now.clone()) {
+            before if *before == now => Ok(()),
+            _ => {
+                let place = &self.place;
+                Err(RunError::Unusable(format!(
+                    "peer {place}: its kernel, clock or address is not what it was; run the same command again"
+                )))
+            }
+        }
+    }
+
+    /// Who is there, and by which way.
+    pub(crate) fn known(&self) -> Result<(HostWords, String), RunError> {
+        if lock(&self.known).is_none() {
+            self.with(|_| Ok(()))?;
+        }
+        Ok(lock(&self.known).clone().expect("it was asked"))
+    }
+
+    /// Asks it whether it can do a scenario; of each set of transports once.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<BTreeMap<String, String>, RunError> {
+        let transports = transports(scenario);
+        if let Some(known) = lock(&self.fit).get(&transports) {
+            return Ok(known.clone());
+        }
+        let settings = self.with(|session| {
+            let answer = session.check(scenario).map_err(|problem| self.lost(&problem))?;
+            answer.map_err(|why| RunError::Refused(format!("on the peer {}: {why}", self.place)))
+        })?;
+        lock(&self.fit).insert(transports, settings.clone());
+        Ok(settings)
+    }
+
+    /// The host did not answer.
+    pub(crate) fn lost(&self, problem: &ControlError) -> RunError {
+        RunError::Unusable(format!("peer {}: {problem}", self.place))
+    }
+}
+
+/// What a host is asked whether it can.
+fn transports(scenario: &Scenario) -> String {
+    let background = scenario.background.iter().map(|flow| &flow.transport);
+    let onward = scenario.onward.iter().map(|flow| &flow.transport);
+    let all = [&scenario.transport].into_iter().chain(background).chain(onward);
+    all.map(|transport| transport.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_host_and_perhaps_a_port() {
+        let place = |text: &str| text.parse::<Place>();
+        assert_eq!(place("192.0.2.7").unwrap(), Place { host: "192.0.2.7".to_owned(), port: DEFAULT_PORT });
+        assert_eq!(place("lab2.example:99").unwrap().to_string(), "lab2.example:99");
+        assert_eq!(place(&format!("lab2:{DEFAULT_PORT}")).unwrap().to_string(), "lab2");
+        for wrong in ["", ":7", "a:", "a:0", "a:70000", "a:7:8", "::1", "a b", "a/b", "x:-1"] {
+            assert!(place(wrong).unwrap_err().contains("HOST:PORT"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What both hosts know and nobody else does.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::{env, fmt, fs};
+
+/// The secret that two hosts share.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+/// Where it stands for those who do not want a file.
+pub const SECRET_VARIABLE: &str = "HOL_LIVE_SECRET";
+
+/// What this program was told by its command line.
+static GIVEN: OnceLock<Secret> = OnceLock::new();
+
+impl Secret {
+    /// What a user wrote; blanks around it are none of it.
+    pub fn new(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "" => {
+                Err("the secret is empty, so anybody would know it; `hol live serve` without one makes one"
+                    .to_owned())
+            }
+            text => Ok(Self(text.as_bytes().to_vec())),
+        }
+    }
+
+    /// The text of a file.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(file);
+        let place = file.display();
+        let text = text
+            .map_err(|problem| format!("{place}: {problem}; write the same secret into it on both hosts"))?;
+        Self::new(&text).map_err(|problem| format!("{place}: {problem}"))
+    }
+
+    /// What the environment says, if it does.
+    pub fn of_environment() -> Result<Option<Self>, String> {
+        let Some(text) = env::var_os(SECRET_VARIABLE) else { return Ok(None) };
+        let text =
+            text.into_string().map_err(|_| format!("{SECRET_VARIABLE} is not UTF-8; take another secret"))?;
+        Self::new(&text).map(Some).map_err(|problem| format!("{SECRET_VARIABLE}: {problem}"))
+    }
+
+    /// One that nobody guesses, and its text.
+    pub fn random() -> Result<(Self, String), String> {
+        let mut octets = [0; 16];
+        getrandom::fill(&mut octets).map_err(|problem| format!("no randomness for a secret: {problem}"))?;
+        let text: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+        Ok((Self(text.clone().into_bytes()), text))
+    }
+
+    /// From now on runs of this process with another host use this one.
+    pub fn give(self) {
+        // It is given once, before the first run.
+        let _ = GIVEN.set(self);
+    }
+
+    /// The one that was given, or that of the environment.
+    pub(crate) fn find() -> Result<Self, String> {
+        match GIVEN.get() {
+            Some(secret) => Ok(secret.clone()),
+            None => Self::of_environment()?.ok_or_else(|| {
+                format!("no secret; give --secret-file FILE or {SECRET_VARIABLE} as `hol live serve` says on the other host")
+            }),
+        }
+    }
+
+    pub(crate) fn octets(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_secret_is_refused_and_a_line_end_is_none_of_it() {
+        for empty in ["", " \n"] {
+            assert!(Secret::new(empty).unwrap_err().contains("empty"));
+        }
+        assert_eq!(Secret::new("abc\n"), Secret::new("abc"));
+        let problem = Secret::read(Path::new("/no/such/file")).unwrap_err();
+        assert!(problem.contains("/no/such/file") && problem.contains("both hosts"), "{problem}");
+        let (one, text) = Secret::random().unwrap();
+        assert_eq!((Secret::new(&text).unwrap(), text.len()), (one.clone(), 32));
+        assert_ne!(Secret::random().unwrap().0, one);
+        assert_eq!(format!("{one:?}"), "Secret");
+    }
+}

@@ -1,0 +1,254 @@
+//! The host with the experiment, connected to the one that serves: for as long as this program has runs for it.
+
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use hol_base::Seed;
+use hol_scenario::{RunError, Scenario};
+use hol_sockets::{Half, News, Post, TellOf, monotonic};
+
+use crate::clocks::Comparison;
+use crate::control::{ControlError, HostWords, Inbox, Keys, Outbox, Reply, Request, Role, greet};
+use crate::peer::Place;
+use crate::secret::Secret;
+
+/// Who does not answer for so long is not there.
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+/// So often each says that it is.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
+/// A host that answers says yes or no within this time, be it busy with another client.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The same where it first ends what is under way, and has all its notes to send.
+const NOTES: Duration = Duration::from_secs(300);
+
+/// Questions by which clocks are compared: so many, but for no longer than this if there are some.
+const MOST_PINGS: usize = 16;
+const LEAST_PINGS: usize = 4;
+const PINGING: u64 = 1_000_000_000;
+
+/// The other host, and the way to it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) host: HostWords,
+    /// Its address, and ours.
+    pub(crate) address: Ipv4Addr,
+    pub(crate) own: Ipv4Addr,
+    pub(crate) keys: Keys,
+    pub(crate) post: Post,
+    stream: TcpStream,
+    outbox: Arc<Mutex<Outbox<TcpStream>>>,
+    replies: Receiver<Result<(Reply, u64), ControlError>>,
+}
+
+impl Session {
+    /// Connects to a host and greets it.
+    pub(crate) fn open(place: &Place, secret: &Secret) -> Result<Self, RunError> {
+        let unusable = |problem: String| RunError::Unusable(format!("peer {place}: {problem}"));
+        let address = resolve(place).map_err(unusable)?;
+        let stream = TcpStream::connect_timeout(&address.into(), SILENCE)
+            .map_err(|problem| unusable(unreached(&problem, place)))?;
+        let prepared = prepare(&stream).map_err(|problem| unusable(problem.to_string()))?;
+        let (mut inbox, outbox, keys) =
+            greet(Role::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
+        let host = match inbox.receive().map_err(|problem| unusable(problem.to_string()))? {
+            Reply::Host(host) => host,
+            Reply::Busy(other) => {
+                return Err(unusable(format!("it serves {other}; try again when that is done")));
+            }
+            other => return Err(unusable(out_of_place(&other))),
+        };
+        let own = stream.local_addr().ok().and_then(ipv4).unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let (sender, replies) = channel();
+        let (post, outbox) = (Post::default(), Arc::new(Mutex::new(outbox)));
+        let bring = post.clone();
+        thread::spawn(move || listen(inbox, &sender, &bring));
+        let weak = Arc::downgrade(&outbox);
+        thread::spawn(move || {
+            beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Request::Alive).is_ok()))
+        });
+        Ok(Self { host, address: *address.ip(), own, keys, post, stream, outbox, replies })
+    }
+
+    fn say(&self, request: &Request) -> Result<(), ControlError> {
+        say(&self.outbox, request)
+    }
+
+    /// The next answer, and when it came.
+    fn hear(&self, within: Duration) -> Result<(Reply, u64), ControlError> {
+        match self.replies.recv_timeout(within) {
+            Ok(heard) => heard,
+            Err(RecvTimeoutError::Timeout) => Err(ControlError::Silent),
+            Err(RecvTimeoutError::Disconnected) => Err(ControlError::Closed),
+        }
+    }
+
+    fn ask(&self, request: &Request, within: Duration) -> Result<Reply, ControlError> {
+        self.say(request)?;
+        Ok(self.hear(within)?.0)
+    }
+
+    /// Whether it is still there: nothing is said while a run is under way unless it is not, or cannot go on.
+    pub(crate) fn is_well(&self) -> Result<(), String> {
+        match self.replies.try_recv() {
+            Ok(Ok((Reply::Failed(problem), _))) => Err(problem),
+            Ok(Ok((other, _))) => Err(out_of_place(&other)),
+            Ok(Err(problem)) => Err(problem.to_string()),
+            Err(std::sync::mpsc::TryRecvError::Empty) => Ok(()),
+            Err(std::sync::mpsc::TryRecvError::Disconnected) => Err(ControlError::Closed.to_string()),
+        }
+    }
+
+    /// Compares the clocks.
+    pub(crate) fn compare(&self) -> Result<Comparison, ControlError> {
+        let (begin, mut all) = (monotonic(), Vec::new());
+        while all.len() < LEAST_PINGS || (all.len() < MOST_PINGS && monotonic() - begin < PINGING) {
+            let asked = monotonic();
+            self.say(&Request::Ping)?;
+            match self.hear(SILENCE)? {
+                (Reply::Pong { received, sent }, answered) => {
+                    all.push(Comparison { asked, received, sent, answered });
+                }
+                (other, _) => return Err(ControlError::Nonsense(out_of_place(&other))),
+            }
+        }
+        Ok(Comparison::best(all).expect("some were made"))
+    }
+
+    /// The settings that matter there, if it can do a scenario; else why not.
+    pub(crate) fn check(
+        &self,
+        scenario: &Scenario,
+    ) -> Result<Result<std::collections::BTreeMap<String, String>, String>, ControlError> {
+        match self.ask(&Request::Check(Box::new(scenario.clone())), PATIENCE)? {
+            Reply::Fit(settings) => Ok(Ok(settings)),
+            Reply::Refused(why) => Ok(Err(why)),
+            other => Err(ControlError::Nonsense(out_of_place(&other))),
+        }
+    }
+
+    /// Has it listen for a run; by flow, the ports.
+    pub(crate) fn plan(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+    ) -> Result<Result<Vec<u16>, String>, ControlError> {
+        let plan = Request::Plan { scenario: Box::new(scenario.clone()), seed: seed.0 };
+        match self.ask(&plan, PATIENCE)? {
+            Reply::Ready { ports } => Ok(Ok(ports)),
+            Reply::Refused(why) | Reply::Failed(why) => Ok(Err(why)),
+            other => Err(ControlError::Nonsense(out_of_place(&other))),
+        }
+    }
+
+    /// Has its clients begin.
+    pub(crate) fn start(&self, ports: Vec<u16>) -> Result<(), ControlError> {
+        self.say(&Request::Start { ports })
+    }
+
+    /// Has it end all, and tell what it has noted.
+    pub(crate) fn end(&self) -> Result<Result<Vec<(usize, Half)>, String>, ControlError> {
+        match self.ask(&Request::Over, NOTES)? {
+            Reply::Noted(halves) => Ok(Ok(halves)),
+            Reply::Failed(why) => Ok(Err(why)),
+            other => Err(ControlError::Nonsense(out_of_place(&other))),
+        }
+    }
+
+    /// Tells it of servers here.
+    pub(crate) fn teller(&self) -> Arc<TellOf> {
+        let outbox = Arc::clone(&self.outbox);
+        // Whether it could be told is noticed by whoever listens.
+        Arc::new(move |flow: usize, news: News| drop(say(&outbox, &Request::News(flow, news))))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Says something by an outbox that several threads have.
+pub(crate) fn say<M: serde::Serialize>(
+    outbox: &Mutex<Outbox<TcpStream>>,
+    message: &M,
+) -> Result<(), ControlError> {
+    outbox.lock().unwrap_or_else(PoisonError::into_inner).send(message)
+}
+
+/// Says now and then that this host is there, as long as that can be said.
+pub(crate) fn beat(mut alive: impl FnMut() -> bool) {
+    // Nobody sends: that is a clock whose ticks are timeouts.
+    let (_never, ticks) = channel::<()>();
+    while alive() {
+        let _ = ticks.recv_timeout(HEARTBEAT);
+    }
+}
+
+/// Both halves of a stream that waits for nobody for ever.
+pub(crate) fn prepare(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStream)> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(SILENCE))?;
+    stream.set_write_timeout(Some(SILENCE))?;
+    Ok((stream.try_clone()?, stream.try_clone()?))
+}
+
+pub(crate) fn ipv4(address: SocketAddr) -> Option<Ipv4Addr> {
+    match address {
+        SocketAddr::V4(address) => Some(*address.ip()),
+        SocketAddr::V6(_) => None,
+    }
+}
+
+/// Hears what comes, until nothing does.
+fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), ControlError>>, post: &Post) {
+    loop {
+        let heard = inbox.receive();
+        let now = monotonic();
+        let (heard, goes_on) = match heard {
+            Ok(Reply::Alive) => continue,
+            Ok(Reply::News(flow, news)) => {
+                post.bring(flow, news);
+                continue;
+            }
+            Ok(reply) => (Ok((reply, now)), true),
+            Err(problem) => (Err(problem), false),
+        };
+        if replies.send(heard).is_err() || !goes_on {
+            return;
+        }
+    }
+}
+
+fn resolve(place: &Place) -> Result<SocketAddrV4, String> {
+    let mut all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
+        format!("its address cannot be found: {problem}; write --peer HOST or HOST:PORT")
+    })?;
+    let first = all.find_map(|address| match address {
+        SocketAddr::V4(address) => Some(address),
+        SocketAddr::V6(_) => None,
+    });
+    first.ok_or_else(|| "it has no IPv4 address, and runs need one".to_owned())
+}
+
+fn unreached(problem: &std::io::Error, place: &Place) -> String {
+    let port = place.port;
+    match problem.kind() {
+        std::io::ErrorKind::ConnectionRefused => {
+            format!("nobody listens at port {port}; start `hol live serve` there")
+        }
+        std::io::ErrorKind::TimedOut => format!(
+            "no answer within 10 s; is it up, does `hol live serve` run there, and does a firewall let TCP port {port} pass?"
+        ),
+        _ => format!("cannot connect to port {port}: {problem}"),
+    }
+}
+
+fn out_of_place(reply: &Reply) -> String {
+    let text = format!("{reply:?}");
+    let name = text.split([' ', '(', '{']).next().unwrap_or_default();
+    format!("the other host said {name:?} out of place")
+}

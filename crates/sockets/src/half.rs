@@ -1,0 +1,232 @@
+//! What one end of a flow noted, and both ends joined: they may have been on two hosts.
+
+use hol_base::Time;
+use hol_measure::{Leg, Record};
+use hol_scenario::{FilterFacts, Sample, Stopped};
+use hol_workloads::{Ledger, Reading};
+use serde::{Deserialize, Serialize};
+
+use crate::assignment::{Counts, FlowRun, PathChange};
+use crate::clock::epoch_of;
+
+/// What one end of a flow has to tell when it is over: plain data, which goes to the host where the ends are joined.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Half {
+    /// What its application noted, in the time of `origin`.
+    pub ledger: Ledger,
+    /// When its clock began, on the monotonic clock of its host.
+    pub origin: u64,
+    /// What the kernel counted for its sockets.
+    pub counts: Counts,
+    /// What the rules of the flow came to, from the end that has them.
+    pub verdict: Option<Verdict>,
+    /// What only this host is asked for.
+    #[serde(skip)]
+    pub(crate) aside: Aside,
+}
+
+/// What the rules of a flow came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// When every connection was open for sending.
+    pub connected: Option<Time>,
+    /// When it was over.
+    pub ended: Time,
+    /// Why.
+    pub stopped: Stopped,
+    /// Because another thread wanted it to.
+    pub was_stopped: bool,
+}
+
+/// See the fields of [`FlowRun`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Aside {
+    pub(crate) paths: Vec<PathChange>,
+    pub(crate) secrets: String,
+    pub(crate) filter: Option<FilterFacts>,
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Half {
+    /// The same from another host, by whose clock its times are, as `clock` tells them by ours; `None` if no end of a flow can
+    /// have told this.
+    pub fn from_afar(self, clock: impl Fn(u64) -> u64) -> Option<Self> {
+        let Self { ledger, origin, counts, verdict, aside } = self;
+        let (mut ledger, own) = (ledger.from_afar()?, clock(origin));
+        let time =
+            |time: Time| Time::from_nanos(clock(origin.saturating_add(time.as_nanos())).saturating_sub(own));
+        ledger.on_clock(time);
+        let verdict = verdict.map(|verdict| Verdict {
+            connected: verdict.connected.map(time),
+            ended: time(verdict.ended),
+            ..verdict
+        });
+        Some(Self { ledger, origin: own, counts, verdict, aside })
+    }
+
+    /// The flow of which this is the client's end and `server` the other, both by the clock of this host; `None` if the client's
+    /// does not say how it ended. Beside it, how many times were less than those that they cannot be less than.
+    pub fn join(self, server: Self, reading: Reading) -> Option<(FlowRun, u64)> {
+        let (mut client, mut server) = (self, server);
+        let Verdict { connected, ended, stopped, was_stopped } = client.verdict?;
+        let are_apart = client.origin != server.origin;
+        if are_apart {
+            let (from, to) = (server.origin, client.origin);
+            server
+                .ledger
+                .on_clock(|time| Time::from_nanos(time.as_nanos().saturating_add(from).saturating_sub(to)));
+        }
+        let (mut records, mut wrong) = (Vec::new(), 0);
+        reading.settle_all(&mut client.ledger, &mut server.ledger, |record| {
+            let record = if are_apart { in_order(record, &mut wrong) } else { record };
+            records.push(without_passage(record));
+        });
+        let (own, other) = (client.aside, server.aside);
+        let run = FlowRun {
+            records,
+            epoch: epoch_of(client.origin),
+            connected,
+            ended,
+            stopped,
+            was_stopped,
+            client: client.counts,
+            server: server.counts,
+            paths: [own.paths, other.paths].concat(),
+            secrets: own.secrets,
+            filter: other.filter,
+            samples: [own.samples, other.samples].concat(),
+        };
+        Some((run, wrong))
+    }
+}
+
+/// Nothing is delivered before it was written, nor answered before it was delivered, whatever two clocks say of it.
+fn in_order(record: Record, wrong: &mut u64) -> Record {
+    let mut between = |time: Time, least: Time, most: Time| {
+        let right = time.max(least).min(most);
+        *wrong += u64::from(time != right);
+        right
+    };
+    // The times of a request's beginning and of a reply's end are of one clock, those between of the other.
+    let begin = record.request.map_or(record.scheduled, |leg| leg.written.max(record.scheduled));
+    let end = record.reply.map_or(Time::MAX, |reply| reply.delivered.max(begin));
+    let request = record.request.map(|leg| Leg {
+        written: begin,
+        delivered: between(leg.delivered, begin, end),
+        ..leg
+    });
+    let heard = request.map_or(begin, |leg| leg.delivered);
+    let reply =
+        record.reply.map(|leg| Leg { written: between(leg.written, heard, end), delivered: end, ..leg });
+    Record { request, reply, ..record }
+}
+
+/// Sockets tell only when a message was written and when it was delivered.
+fn without_passage(record: Record) -> Record {
+    let unseen = |Leg { written, delivered, .. }| Leg {
+        written,
+        first_sent: written,
+        last_sent: written,
+        arrived: delivered,
+        delivered,
+    };
+    Record { request: record.request.map(unseen), reply: record.reply.map(unseen), ..record }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_measure::{Outcome, RecordKind};
+    use hol_transport::Passage;
+    use hol_workloads::{Arrived, Due};
+
+    use super::*;
+
+    const READING: Reading = Reading { has_replies: true, gives_up: false };
+
+    fn us(us: u64) -> Time {
+        Time::from_nanos(us * 1000)
+    }
+
+    fn half(ledger: Ledger, origin: u64, has_rules: bool) -> Half {
+        let verdict = Verdict {
+            connected: Some(us(5)),
+            ended: us(900),
+            stopped: Stopped::Finished,
+            was_stopped: false,
+        };
+        let verdict = has_rules.then_some(verdict);
+        Half { ledger, origin, counts: Counts::default(), verdict, aside: Aside::default() }
+    }
+
+    /// A transaction that was due after 100 µs, came to the server 50 µs later, and was answered 10 µs after that; the answer took 50 µs.
+    /// The server's clock began `later` µs after the client's.
+    fn halves(later: u64) -> [Half; 2] {
+        let arrived = |at| Arrived { passage: Passage::default(), delivered: at };
+        let (mut client, mut server) = (Ledger::default(), Ledger::default());
+        let due = Due { scheduled: us(100), lane: 0, size: 56, kind: RecordKind::Transaction, parent: None };
+        client.note_due(us(100), due);
+        assert!(client.note_reply(0, arrived(us(210)), false));
+        let entry = server.note_request(0, arrived(us(150 - later)));
+        server.note_answer_written(entry, us(160 - later));
+        [half(client, 1_000_000, true), half(server, 1_000_000 + later * 1000, false)]
+    }
+
+    fn legs(record: &Record) -> [[Time; 2]; 2] {
+        [record.request, record.reply].map(|leg| leg.map(|leg| [leg.written, leg.delivered]).unwrap())
+    }
+
+    #[test]
+    fn two_ends_are_joined_by_when_their_clocks_began() {
+        for later in [0, 30] {
+            let [client, server] = halves(later);
+            let (run, wrong) = client.join(server, READING).unwrap();
+            assert_eq!((run.records.len(), run.records[0].outcome, wrong), (1, Outcome::Completed, 0));
+            assert_eq!(legs(&run.records[0]), [[us(100), us(150)], [us(160), us(210)]], "{later}");
+            assert_eq!((run.connected, run.ended), (Some(us(5)), us(900)));
+        }
+    }
+
+    #[test]
+    fn a_half_from_afar_tells_its_times_by_the_clock_here() {
+        // That host has been up for a minute longer.
+        const UP: u64 = 60_000_000_000;
+        let [client, server] = halves(30);
+        let there = Half { origin: server.origin + UP, ..server };
+        let text = serde_json::to_string(&there).unwrap();
+        let there: Half = serde_json::from_str(&text).unwrap();
+        let here = there.from_afar(|time| time - UP).unwrap();
+        let (run, wrong) = client.join(here, READING).unwrap();
+        assert_eq!((legs(&run.records[0]), wrong), ([[us(100), us(150)], [us(160), us(210)]], 0));
+    }
+
+    /// The round trip is the client's own; only what lies between may be wrong.
+    #[test]
+    fn clocks_that_differ_by_more_than_the_way_takes_put_nothing_before_its_cause() {
+        for (ahead, legs_then, wrongs) in [
+            (-80, [[us(100), us(100)], [us(100), us(210)]], 2),
+            (80, [[us(100), us(210)], [us(210), us(210)]], 2),
+        ] {
+            let [client, server] = halves(0);
+            let origin = server.origin.saturating_add_signed(ahead * 1000);
+            let (run, wrong) = client.join(Half { origin, ..server }, READING).unwrap();
+            assert_eq!(legs(&run.records[0]), legs_then, "{ahead}");
+            assert_eq!(run.records[0].latency(), Some(Duration::from_micros(110)));
+            assert_eq!(wrong, wrongs, "{ahead}");
+            run.records[0].split().expect("its parts are none of them less than nothing");
+        }
+    }
+
+    #[test]
+    fn whatever_times_come_from_afar_the_records_make_sense() {
+        for origin in [0, 1, 999_999, u64::MAX / 2, u64::MAX] {
+            let [client, server] = halves(0);
+            let there = Half { origin, ..server }.from_afar(|time| time).unwrap();
+            let (run, _) = client.join(there, READING).unwrap();
+            run.records[0].split().expect("it was answered");
+        }
+        let [client, _] = halves(0);
+        let [server, _] = halves(0);
+        assert!(Half { verdict: None, ..client }.join(server, READING).is_none(), "nobody has the rules");
+    }
+}

@@ -1,0 +1,218 @@
+//! Those ends of a scenario's flows that are on this host, each on a thread of its own, where the others are on another.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::{io, thread};
+
+use hol_base::Duration;
+use hol_scenario::{Scenario, Tied};
+
+use crate::far::{Letterbox, Mail, News};
+use crate::flows::{Bond, FlowRuns, bonds};
+use crate::half::Half;
+use crate::{Assignment, End, SocketsError, Stop, Ties, run_client, run_server};
+
+/// Tells the other host what happened to a flow's server here.
+pub type TellOf = dyn Fn(usize, News) + Send + Sync;
+
+/// Brings clients that are here the news of their servers.
+#[derive(Debug, Clone, Default)]
+pub struct Post(Arc<Mutex<Vec<(usize, Letterbox)>>>);
+
+impl Post {
+    /// Something has happened to the server of a flow on the other host.
+    pub fn bring(&self, flow: usize, news: News) {
+        let letterboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, letterbox)) = letterboxes.iter().find(|(own, _)| *own == flow) {
+            letterbox.put(news);
+        }
+    }
+
+    fn add(&self, flow: usize, letterbox: Letterbox) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((flow, letterbox));
+    }
+
+    fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// Whatever is under way ends with this.
+pub struct Halves {
+    secret: [u8; 32],
+    interval: Option<Duration>,
+    /// Clients that wait to begin.
+    waiting: Vec<(usize, Assignment, Bond)>,
+    /// Of those that have begun.
+    post: Post,
+    clients: Ends,
+    servers: Ends,
+    /// The numbers of flows whose clients have ended.
+    over: (Sender<usize>, Receiver<usize>),
+}
+
+/// Tells that a client has ended, however it did.
+struct Over(usize, Sender<usize>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        // Nobody may want to know.
+        let _ = self.1.send(self.0);
+    }
+}
+
+/// Threads, and what stops them.
+struct Ends {
+    stop: Arc<Stop>,
+    threads: Vec<(usize, JoinHandle<Result<Half, SocketsError>>)>,
+}
+
+impl Halves {
+    /// Has those servers listen that are here: of each flow `here` says which end is. Returns their ports by flow, 0 for others.
+    pub fn listen(
+        scenario: &Scenario,
+        assignments: Vec<Assignment>,
+        here: &[End],
+        secret: [u8; 32],
+        (tell, post): (&Arc<TellOf>, &Post),
+        interval: Option<Duration>,
+    ) -> Result<(Self, Vec<u16>), SocketsError> {
+        let flows = assignments.len();
+        let (clients, servers) = (Ends::new()?, Ends::new()?);
+        let (waiting, over) = (Vec::new(), channel());
+        post.forget();
+        let mut halves = Self { secret, interval, waiting, post: post.clone(), clients, servers, over };
+        let bonds = bonds(scenario, flows)?;
+        let (listens, listening) = channel();
+        for (flow, ((assignment, bond), end)) in assignments.into_iter().zip(bonds).zip(here).enumerate() {
+            match end {
+                End::Client => halves.waiting.push((flow, assignment, bond)),
+                End::Server => halves.serve(flow, assignment, bond, Arc::clone(tell), listens.clone()),
+            }
+        }
+        drop(listens);
+        let mut ports = vec![0; flows];
+        listening.into_iter().for_each(|(flow, port): (usize, u16)| ports[flow] = port);
+        if halves.servers.threads.iter().any(|(flow, _)| ports[*flow] == 0) {
+            halves.servers.end()?;
+        }
+        Ok((halves, ports))
+    }
+
+    fn serve(
+        &mut self,
+        flow: usize,
+        assignment: Assignment,
+        bond: Bond,
+        tell: Arc<TellOf>,
+        listens: Sender<(usize, u16)>,
+    ) {
+        let (secret, interval) = (self.secret, self.interval);
+        self.servers.spawn(flow, move |stop| {
+            let mut listens = Some(listens);
+            let Bond { tied: Tied { desk, .. }, bell } = bond;
+            let ties = Ties { stop: Some(stop), asker: None, desk, bell, beginning: None, interval };
+            let tell = Box::new(move |news| tell(flow, news));
+            // Whoever waits for the ports waits for those that will not come, too.
+            run_server(&assignment, (tell, &secret), ties, &mut |port| {
+                if let Some(listens) = listens.take() {
+                    let _ = listens.send((flow, port));
+                }
+            })
+        });
+    }
+
+    /// Has the clients begin that are here; their servers listen at these ports, by flow.
+    pub fn start(&mut self, ports: &[u16]) -> Result<(), SocketsError> {
+        for (flow, mut assignment, bond) in std::mem::take(&mut self.waiting) {
+            assignment.server.port = ports.get(flow).copied().unwrap_or_default();
+            let (mail, letterbox) = Mail::new()?;
+            self.post.add(flow, letterbox);
+            let (secret, interval, over) = (self.secret, self.interval, self.over.0.clone());
+            self.clients.spawn(flow, move |stop| {
+                let Bond { tied: Tied { asker, .. }, bell } = bond;
+                let ties = Ties { stop: Some(stop), asker, desk: None, bell, beginning: None, interval };
+                let _over = Over(flow, over);
+                stop.wait(assignment.workload.start)?;
+                run_client(&assignment, (mail, &secret), ties)
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits so long for the client of `flow` to end; whether it has.
+    pub fn has_ended(&self, flow: usize, within: std::time::Duration) -> bool {
+        match self.over.1.recv_timeout(within) {
+            Ok(own) => own == flow,
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => unreachable!("a sender is kept"),
+        }
+    }
+
+    /// Ends the clients that are here. Their servers on the other host do not break off a connection that they still have.
+    pub fn end_clients(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
+        self.clients.end()
+    }
+
+    /// Ends the servers that are here.
+    pub fn end_servers(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
+        self.servers.end()
+    }
+}
+
+impl Ends {
+    fn new() -> io::Result<Self> {
+        Ok(Self { stop: Arc::new(Stop::new()?), threads: Vec::new() })
+    }
+
+    fn spawn(
+        &mut self,
+        flow: usize,
+        work: impl FnOnce(&Stop) -> Result<Half, SocketsError> + Send + 'static,
+    ) {
+        let stop = Arc::clone(&self.stop);
+        self.threads.push((flow, thread::spawn(move || work(&stop))));
+    }
+
+    /// Stops them, and waits until they have.
+    fn end(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
+        self.stop.raise()?;
+        let all = self.threads.drain(..);
+        let ended: Vec<_> =
+            all.map(|(flow, thread)| (flow, thread.join().expect("a run does not panic"))).collect();
+        ended.into_iter().map(|(flow, half)| Ok((flow, half?))).collect()
+    }
+}
+
+impl Drop for Halves {
+    fn drop(&mut self) {
+        self.post.forget();
+        // What they came to nobody wants to know.
+        let _ = self.clients.end();
+        let _ = self.servers.end();
+    }
+}
+
+/// All flows, of the halves that were here and those from the other host, which tell their times by the clock of this one; `None` if
+/// these do not belong together. Beside them, how many times two clocks had in the wrong order.
+pub fn joined(
+    assignments: &[Assignment],
+    here: Vec<(usize, Half)>,
+    there: Vec<(usize, Half)>,
+) -> Option<(FlowRuns, u64)> {
+    let mut halves: Vec<[Option<Half>; 2]> = assignments.iter().map(|_| [None, None]).collect();
+    // What is here nobody else can say.
+    for (flow, half) in there.into_iter().chain(here) {
+        let end = usize::from(half.verdict.is_none());
+        halves.get_mut(flow)?[end] = Some(half);
+    }
+    let (mut flows, mut wrong) = (Vec::new(), 0);
+    for (assignment, [client, server]) in assignments.iter().zip(halves) {
+        let reading = assignment.workload.reading(assignment.transport.gives_up());
+        let (run, more) = client?.join(server?, reading)?;
+        flows.push(run);
+        wrong += more;
+    }
+    Some((FlowRuns::since_the_first(flows, assignments), wrong))
+}

@@ -1,0 +1,200 @@
+//! Who decides when a flow is over: its rules, where its client is; there they hear of what happens where its server is.
+
+use hol_base::{Duration, Time};
+use hol_scenario::{Flow, Stopped, Tally};
+use hol_workloads::{Quit, Standing};
+
+use crate::far::{News, Tell};
+
+/// What happens here is told to …
+pub(crate) enum Referee<'p> {
+    /// … the rules.
+    Rules(Flow),
+    /// … the host that has them.
+    Host(Reporter<'p>),
+}
+
+/// Tells the other host how the server here stands; not more often than every so often, for its words take the way of what is
+/// measured.
+pub(crate) struct Reporter<'p> {
+    tell: Tell<'p>,
+    /// What is to be told, if anything is.
+    news: Option<News>,
+    /// Not before.
+    next: Time,
+    stopped: Option<Stopped>,
+}
+
+impl<'p> Reporter<'p> {
+    const INTERVAL: Duration = Duration::from_millis(200);
+
+    pub(crate) fn new(tell: Tell<'p>) -> Self {
+        Self { tell, news: None, next: Time::ZERO, stopped: None }
+    }
+
+    fn news(&mut self) -> &mut News {
+        self.news.get_or_insert_default()
+    }
+
+    fn fail(&mut self, reason: &str) {
+        self.news().failed.get_or_insert(reason.to_owned());
+        self.next = Time::ZERO;
+    }
+
+    fn tell(&mut self, now: Time, standing: Standing) {
+        if let Some(news) = self.news.take_if(|_| now >= self.next) {
+            self.next = now + Self::INTERVAL;
+            (self.tell)(News { standing, ..news });
+        }
+    }
+}
+
+/// How the applications of the client and the server stand.
+pub(crate) type Standings = [Standing; 2];
+
+fn tally(flow: &Flow, [client, server]: Standings) -> Tally {
+    flow.terms().tally(client, server)
+}
+
+impl Referee<'_> {
+    pub(crate) fn connected(&self) -> Option<Time> {
+        match self {
+            Self::Rules(flow) => flow.connected(),
+            Self::Host(_) => None,
+        }
+    }
+
+    /// Why it ended, once it has; where the rules are not, that it was told to.
+    pub(crate) fn stopped(&self) -> Option<&Stopped> {
+        match self {
+            Self::Rules(flow) => flow.stopped(),
+            Self::Host(reporter) => reporter.stopped.as_ref(),
+        }
+    }
+
+    /// When it wants to [`check`](Self::check).
+    pub(crate) fn deadline(&self, standings: Standings) -> Time {
+        match self {
+            Self::Rules(flow) => flow.deadline(tally(flow, standings)),
+            Self::Host(Reporter { news: Some(_), next, .. }) => *next,
+            Self::Host(_) => Time::MAX,
+        }
+    }
+
+    pub(crate) fn check(&mut self, now: Time, standings: Standings) {
+        match self {
+            Self::Rules(flow) => flow.check(now, tally(flow, standings)),
+            Self::Host(reporter) => reporter.tell(now, standings[1]),
+        }
+    }
+
+    pub(crate) fn note_opening(&mut self) {
+        self.rules().note_opening();
+    }
+
+    pub(crate) fn note_opened(&mut self, now: Time) {
+        self.rules().note_opened(now);
+    }
+
+    pub(crate) fn note_sending(&mut self, now: Time, standings: Standings) {
+        let flow = self.rules();
+        flow.note_sending(now, tally(flow, standings));
+    }
+
+    pub(crate) fn note_accepted(&mut self, now: Time) {
+        match self {
+            Self::Rules(flow) => flow.note_accepted(now),
+            Self::Host(reporter) => reporter.news().accepted = true,
+        }
+    }
+
+    pub(crate) fn note_delivery(&mut self, now: Time, standings: Standings) {
+        match self {
+            Self::Rules(flow) => flow.note_delivery(now, tally(flow, standings)),
+            Self::Host(reporter) => reporter.news().delivered = true,
+        }
+    }
+
+    pub(crate) fn note_quit(&mut self, now: Time, quit: Quit) {
+        match (self, quit) {
+            (Self::Rules(flow), _) => flow.note_quit(now, quit),
+            (Self::Host(reporter), Quit::Connection(reason) | Quit::Nonsense(reason)) => {
+                reporter.fail(reason);
+            }
+            (Self::Host(_), Quit::BehindSchedule { .. }) => unreachable!("a server has no schedule"),
+        }
+    }
+
+    pub(crate) fn note_failure(&mut self, reason: &'static str) {
+        match self {
+            Self::Rules(flow) => flow.note_failure(reason),
+            Self::Host(reporter) => reporter.fail(reason),
+        }
+    }
+
+    /// What happened on the other host, whose application stands as `standings` says.
+    pub(crate) fn note_news(&mut self, now: Time, news: News, standings: Standings) {
+        let flow = self.rules();
+        if news.accepted {
+            flow.note_accepted(now);
+        }
+        if news.delivered {
+            flow.note_delivery(now, tally(flow, standings));
+        }
+        if let Some(reason) = news.failed {
+            flow.note_failure(reason);
+        }
+    }
+
+    /// Nothing more is wanted of it.
+    pub(crate) fn end(&mut self) {
+        match self {
+            Self::Rules(flow) => flow.end(),
+            Self::Host(reporter) => drop(reporter.stopped.get_or_insert(Stopped::Finished)),
+        }
+    }
+
+    fn rules(&mut self) -> &mut Flow {
+        match self {
+            Self::Rules(flow) => flow,
+            Self::Host(_) => unreachable!("the rules are where the client is"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    fn standing(done: u64) -> Standings {
+        [Standing::default(), Standing { done, ..Standing::default() }]
+    }
+
+    #[test]
+    fn what_happens_is_told_at_once_and_then_not_before_its_time() {
+        let (sender, told) = channel();
+        let mut referee = Referee::Host(Reporter::new(Box::new(move |news| sender.send(news).unwrap())));
+        let at = Time::from_millis;
+        assert_eq!(referee.deadline(standing(0)), Time::MAX);
+        referee.note_accepted(at(1));
+        assert_eq!(referee.deadline(standing(0)), Time::ZERO);
+        referee.check(at(1), standing(0));
+        let first = told.try_recv().unwrap();
+        assert!(first.accepted && !first.delivered && first.failed.is_none());
+        referee.note_delivery(at(2), standing(1));
+        referee.check(at(2), standing(1));
+        assert!(told.try_recv().is_err(), "it was told 1 ms ago");
+        assert_eq!(referee.deadline(standing(1)), at(201));
+        referee.check(at(201), standing(7));
+        let second = told.try_recv().unwrap();
+        assert!(second.delivered && !second.accepted && second.standing.done == 7);
+        referee.note_quit(at(202), Quit::Nonsense("no number"));
+        referee.check(at(202), standing(7));
+        assert_eq!(told.try_recv().unwrap().failed.as_deref(), Some("no number"));
+        assert_eq!(referee.stopped(), None, "that is decided elsewhere");
+        referee.end();
+        assert_eq!(referee.stopped(), Some(&Stopped::Finished));
+    }
+}
