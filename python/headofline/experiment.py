@@ -1432,7 +1432,7 @@ class Experiment(TypedDict, closed=True):
     """
     world: NotRequired[str]
     """
-    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, or `"live"`. Default `model`.
+    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, `"live"`, or `"live:HOST"` between this host and another. Default `model`.
     """
     zip: NotRequired[Axes]
     """

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use hol_base::Duration;
 use serde_json::Value;
 
 use hosts::{Hosts, PEER};
@@ -63,10 +64,13 @@ fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_t
         assert_eq!(facts["peer"]["from"], "10.78.0.1");
         assert_eq!(facts["kernel"], facts["peer"]["kernel"]);
         // Both have one clock here, which went as fast for both.
-        let number = |key: &str| facts["peer"][key].as_i64().unwrap();
-        let (offset, uncertainty) = (number("offset"), number("uncertainty"));
-        assert!(offset.abs() <= uncertainty && uncertainty > 0, "{text}");
-        assert!(number("round_trip") <= 2 * uncertainty, "{text}");
+        let time = |key: &str| {
+            let time: Duration = serde_json::from_value(facts["peer"][key].clone()).unwrap();
+            time.as_nanos()
+        };
+        let (offset, uncertainty) = (facts["peer"]["offset"].as_i64().unwrap(), time("uncertainty"));
+        assert!(offset.unsigned_abs() <= uncertainty && uncertainty > 0, "{text}");
+        assert!(time("round_trip") <= 2 * uncertainty, "{text}");
         let provenance = facts["provenance"].as_str().unwrap();
         assert!(run["background"][0]["octets"].as_u64().unwrap() > 0, "{text}");
         assert!(provenance.contains(&format!("from 10.78.0.1 to {PEER}: Linux ")), "{provenance}");
