@@ -127,3 +127,63 @@ fn unheard(records: &[Record], stopped: &Stopped, peer: &Peer) -> Option<String>
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Time;
+    use hol_measure::{Leg, Outcome, RecordKind};
+
+    use super::*;
+
+    /// Messages that took so many µs one way, half of it there and half of it back if they have replies; `None`: they never came.
+    fn records(took: Option<u64>, has_replies: bool) -> Vec<Record> {
+        let at = |us: u64| Time::from_nanos(us * 1000);
+        let leg = |from, to| Leg {
+            written: at(from),
+            first_sent: at(from),
+            last_sent: at(from),
+            arrived: at(to),
+            delivered: at(to),
+        };
+        let record = |id: u64| {
+            let due = 1000 * id;
+            let middle = took.map(|us| due + if has_replies { us / 2 } else { us });
+            Record {
+                id,
+                kind: RecordKind::Message,
+                parent: None,
+                stream: 0,
+                size: 100,
+                scheduled: at(due),
+                request: middle.map(|middle| leg(due, middle)),
+                reply: middle.zip(took).filter(|_| has_replies).map(|(middle, us)| leg(middle, due + us)),
+                outcome: if took.is_some() { Outcome::Completed } else { Outcome::Unfinished },
+            }
+        };
+        (0..9).map(record).collect()
+    }
+
+    #[test]
+    fn only_what_is_measured_one_way_is_doubted_by_what_the_clocks_may_be_wrong() {
+        let of = |took, has_replies, unsure_by| {
+            unsure(&records(Some(took), has_replies), Duration::from_micros(unsure_by)).is_some()
+        };
+        assert!(of(40, false, 41));
+        assert!(!of(40, false, 40));
+        assert!(!of(40, true, 1000), "a round trip has one clock");
+        assert_eq!(unsure(&records(None, false), Duration::from_micros(1000)), None, "nothing was measured");
+    }
+
+    #[test]
+    fn a_run_of_which_nothing_came_to_the_other_host_says_what_may_be_in_the_way() {
+        let peer = Peer::new("192.0.2.7".parse().unwrap());
+        let told = |took, stopped| unheard(&records(took, true), &stopped, &peer);
+        assert_eq!(told(Some(40), Stopped::Finished), None);
+        for caution in [
+            told(None, Stopped::Finished),
+            told(Some(40), Stopped::NotConnected { within: Duration::from_secs(20) }),
+        ] {
+            assert!(caution.unwrap().contains("192.0.2.7: does a firewall"));
+        }
+    }
+}
