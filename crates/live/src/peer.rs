@@ -123,6 +123,13 @@ impl Peer {
         Ok(settings)
     }
 
+    /// Its settings that matter, if it has been asked before who it is: an experiment may be read where nobody wants to run it.
+    pub(crate) fn settings(&self, scenario: &Scenario) -> Option<BTreeMap<String, String>> {
+        let is_known = lock(&self.known).is_some();
+        // One that does not answer cannot be asked for runs, either.
+        is_known.then(|| self.check(scenario).ok()).flatten()
+    }
+
     /// The host did not answer.
     pub(crate) fn lost(&self, problem: &ControlError) -> RunError {
         RunError::Unusable(format!("peer {}: {problem}", self.place))

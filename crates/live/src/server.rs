@@ -63,20 +63,17 @@ impl Server {
                 if !ready[0].revents().is_empty() {
                     return Ok(());
                 }
-                let (stream, from) = match self.listener.accept() {
-                    Ok(accepted) => accepted,
+                let Ok((stream, from)) = self.listener.accept() else {
                     // It has gone already; or there is no descriptor for it, and others are let go soon.
-                    Err(_) => {
-                        self.stop.wait(hol_base::Duration::from_millis(10))?;
-                        continue;
-                    }
+                    self.stop.wait(hol_base::Duration::from_millis(10))?;
+                    continue;
                 };
                 if self.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
                     self.connections.fetch_sub(1, Ordering::Relaxed);
                     continue;
                 }
                 scope.spawn(move || {
-                    let served = self.serve(stream, from, tell);
+                    let served = self.serve(&stream, from, tell);
                     self.connections.fetch_sub(1, Ordering::Relaxed);
                     if let Err(problem) = &served {
                         tell(format!("{from}: {problem}"));
@@ -98,18 +95,18 @@ impl Server {
     /// Whether it had its turn.
     fn serve(
         &self,
-        stream: TcpStream,
+        stream: &TcpStream,
         from: SocketAddr,
         tell: &(dyn Fn(String) + Sync),
     ) -> Result<bool, ControlError> {
         stream.set_nonblocking(false)?;
-        let (inbox, mut outbox, keys) = in_time(&stream, |halves| greet(Role::Server, &self.secret, halves))?;
+        let (inbox, mut outbox, keys) = in_time(stream, |halves| greet(Role::Server, &self.secret, halves))?;
         if let Some(other) = self.wait_for_turn(from) {
             outbox.send(&Reply::Busy(other.ip().to_string()))?;
             return Ok(false);
         }
         tell(format!("{from}: served"));
-        let session = Session::new(&stream, (inbox, outbox, keys));
+        let session = Session::new(stream, (inbox, outbox, keys));
         // Our own mistake, on whatever a client asked for, is not to keep others from being served.
         let run = AssertUnwindSafe(|| session.and_then(Session::run));
         let done = catch_unwind(run).unwrap_or_else(|_| {
@@ -191,7 +188,7 @@ impl Session {
         self.say(&Reply::Host(HostWords { kernel, clocksource }))?;
         let weak = Arc::downgrade(&self.outbox);
         thread::spawn(move || {
-            beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Reply::Alive).is_ok()))
+            beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Reply::Alive).is_ok()));
         });
         loop {
             let request = self.inbox.receive()?;

@@ -67,7 +67,7 @@ impl Session {
         thread::spawn(move || listen(inbox, &sender, &bring));
         let weak = Arc::downgrade(&outbox);
         thread::spawn(move || {
-            beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Request::Alive).is_ok()))
+            beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Request::Alive).is_ok()));
         });
         Ok(Self { host, address: *address.ip(), own, keys, post, stream, outbox, replies })
     }

@@ -63,6 +63,9 @@ pub(crate) fn run(
     })
 }
 
+/// Ends of flows, by the number of the flow.
+type Ends = Vec<(usize, Half)>;
+
 /// The ends of all flows that were here, and those that were there.
 fn perform(
     peer: &Peer,
@@ -71,7 +74,7 @@ fn perform(
     seed: Seed,
     interval: Option<Duration>,
     goes_on: &mut dyn FnMut() -> bool,
-) -> Result<([Vec<(usize, Half)>; 2], Vec<Assignment>), RunError> {
+) -> Result<([Ends; 2], Vec<Assignment>), RunError> {
     let lost = |problem: ControlError| broken(peer, &problem.to_string());
     let placement = Placement { client: session.own, server: session.address, serves: false };
     let assignments = placement.assignments(scenario, seed);

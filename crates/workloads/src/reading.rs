@@ -171,7 +171,7 @@ mod tests {
         };
         let miscounted = altered("\"done\":2", "\"done\":0").unwrap();
         assert_eq!(miscounted, server);
-        assert_eq!(records(client.clone(), miscounted, reading), records(client, server.clone(), reading));
+        assert_eq!(records(client.clone(), miscounted, reading), records(client, server, reading));
         assert_eq!(altered("\"start\":0", "\"start\":4294967295"), None);
     }
 

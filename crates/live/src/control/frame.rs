@@ -1,5 +1,6 @@
 //! Messages as octets: their length, they themselves, and a proof that they are from who knows the key, and in their place.
 
+use std::fmt;
 use std::io::{Read, Write};
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -30,7 +31,6 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
 }
 
 /// Where messages go.
-#[derive(Debug)]
 pub(crate) struct Outbox<S> {
     stream: S,
     key: Key,
@@ -38,11 +38,24 @@ pub(crate) struct Outbox<S> {
 }
 
 /// Where they come from.
-#[derive(Debug)]
 pub(crate) struct Inbox<S> {
     stream: S,
     key: Key,
     next: u64,
+}
+
+/// Without its key.
+impl<S> fmt::Debug for Outbox<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Outbox({})", self.next)
+    }
+}
+
+/// Without its key.
+impl<S> fmt::Debug for Inbox<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Inbox({})", self.next)
+    }
 }
 
 impl<S: Write> Outbox<S> {
