@@ -19,7 +19,8 @@ use socket2::{Protocol, Socket, Type};
 
 use crate::End;
 use crate::assignment::{Counts, Site, SocketsError};
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
+use crate::datagrams::Datagrams;
+use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver};
 
 /// Opens QUIC connections.
 pub(crate) struct Quic {
@@ -61,18 +62,8 @@ impl Quic {
         }
     }
 
-    /// A socket that sends no fragments, not even where the path is known to be too narrow: what is too long is lost, as quinn's
-    /// own probes have it.
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
-        let socket = Self::FAMILY.socket(site)?;
-        let set = |name, value: libc::c_int| {
-            system::set_option(&socket, libc::IPPROTO_IP, name, &value.to_ne_bytes())
-        };
-        set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE).map_err(refused("set IP_MTU_DISCOVER"))?;
-        if self.config.ecn {
-            set(libc::IP_RECVTOS, 1).map_err(refused("set IP_RECVTOS"))?;
-        }
-        Ok(socket)
+        Datagrams::open(&Self::FAMILY, site, self.config.ecn)
     }
 
     /// The end of a connection to `peer`.
@@ -87,16 +78,13 @@ impl Quic {
         };
         let framing = (self.carriage == Carriage::Streams).then(|| (self.length_of, Vec::new()));
         Box::new(Connection {
-            socket,
-            says: Ecn::NotCapable,
+            datagrams: Datagrams::over(socket),
             peer,
             endpoint,
             begins: end == End::Client,
             framing,
             due: Time::MAX,
             events: VecDeque::new(),
-            unsent: VecDeque::new(),
-            early: VecDeque::new(),
         })
     }
 }
@@ -151,9 +139,7 @@ impl Opener for Quic {
 
 /// One end of a connection.
 struct Connection {
-    socket: Socket,
-    /// What its datagrams say of marks.
-    says: Ecn,
+    datagrams: Datagrams,
     peer: (Address, u16),
     endpoint: Endpoint<Sealed>,
     /// It is a client's, and has not begun.
@@ -164,10 +150,6 @@ struct Connection {
     due: Time,
     /// What it told, and nobody has heard.
     events: VecDeque<Event>,
-    /// Datagrams that the socket has no room for.
-    unsent: VecDeque<Datagram>,
-    /// What came before the socket was there.
-    early: VecDeque<Datagram>,
 }
 
 impl Connection {
@@ -176,7 +158,7 @@ impl Connection {
         self.flush()?;
         loop {
             match self.endpoint.poll(now) {
-                Next::Transmit(datagram) => self.unsent.push_back(datagram),
+                Next::Transmit(Datagram { octets, ecn }) => self.datagrams.push(octets, ecn),
                 Next::Event(event) => self.events.push_back(event),
                 Next::Wait(until) => {
                     self.due = until.unwrap_or(Time::MAX);
@@ -188,26 +170,8 @@ impl Connection {
 
     /// Sends what there is room for.
     fn flush(&mut self) -> io::Result<()> {
-        while let Some(Datagram { octets, ecn }) = self.unsent.front() {
-            if *ecn != self.says {
-                self.socket.set_tos_v4(u32::from(ecn.bits()))?;
-                self.says = *ecn;
-            }
-            let mut sent = self.socket.send(octets);
-            if sent.as_ref().is_err_and(is_of_the_path) {
-                // That was the news of an earlier one; this one has not been sent yet.
-                sent = self.socket.send(octets);
-            }
-            match sent {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.endpoint.hold(true);
-                    return Ok(());
-                }
-                Err(error) if !is_of_the_path(&error) => return Err(error),
-                _ => drop(self.unsent.pop_front()),
-            }
-        }
-        self.endpoint.hold(false);
+        self.datagrams.flush()?;
+        self.endpoint.hold(self.datagrams.is_full());
         Ok(())
     }
 
@@ -254,7 +218,7 @@ impl Connection {
 
 impl Transceiver for Connection {
     fn socket(&self) -> &Socket {
-        &self.socket
+        &self.datagrams.socket
     }
 
     fn is_open_when_writable(&self) -> bool {
@@ -283,24 +247,14 @@ impl Transceiver for Connection {
     }
 
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        if let Some(Datagram { octets, ecn }) = self.early.pop_front() {
-            self.endpoint.hear_from(now, self.peer, &octets, ecn);
-        } else {
-            // Room for one octet, the Type of Service as it came. ip(7)
-            let mut control = [0; 32];
-            let read = match system::receive(&self.socket, buffer, &mut control) {
-                Err(error) if is_of_the_path(&error) => return Ok(()),
-                read => read?,
-            };
-            let ecn = marks(&control[..read.control_length]);
-            self.endpoint.hear_from(now, self.peer, &buffer[..read.length], ecn);
-        }
+        let Some((octets, ecn)) = self.datagrams.receive(buffer)? else { return Ok(()) };
+        self.endpoint.hear_from(now, self.peer, octets, ecn);
         self.drive(now)?;
         self.tell(take)
     }
 
     fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
-        self.early.push_back(Datagram { octets, ecn });
+        self.datagrams.hear_early(octets, ecn);
     }
 
     fn shutdown(&mut self, now: Time) -> io::Result<()> {
@@ -321,7 +275,7 @@ impl Transceiver for Connection {
     }
 
     fn waits_for_room(&self) -> bool {
-        !self.unsent.is_empty()
+        self.datagrams.is_full()
     }
 
     fn set_reading(&mut self, reads: bool, now: Time) -> bool {
@@ -353,29 +307,4 @@ impl Transceiver for Connection {
         self.endpoint.path(&mut |path| paths.push(path));
         self.endpoint.has_sent_data().then(|| Sending { paths, again: self.endpoint.packets_lost() })
     }
-}
-
-/// What the header of IP said of marks, if the kernel tells.
-fn marks(control: &[u8]) -> Ecn {
-    let of_service = |(level, kind, value): (libc::c_int, libc::c_int, &[u8])| {
-        let is_service = (level, kind) == (libc::IPPROTO_IP, libc::IP_TOS);
-        value.first().filter(|_| is_service).copied()
-    };
-    system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::of)
-}
-
-/// Something on the way, or the interface, did not take a datagram: it is lost, as others are that nobody tells of.
-fn is_of_the_path(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(
-            libc::ECONNREFUSED
-                | libc::EHOSTUNREACH
-                | libc::ENETUNREACH
-                | libc::ENETDOWN
-                | libc::EMSGSIZE
-                | libc::EPERM
-                | libc::ENOBUFS
-        )
-    )
 }
