@@ -108,7 +108,7 @@ fn kind(packet: &Packet) -> &'static str {
 }
 
 fn tsn(chunk: &Chunk) -> Option<u32> {
-    if let Chunk::Data(data) = chunk { Some(data.tsn.0) } else { None }
+    chunk.user_data().map(|data| data.tsn.0)
 }
 
 /// Whose an interface or an address is.

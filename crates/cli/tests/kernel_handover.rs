@@ -9,7 +9,6 @@ use hol_kernel::{Image, Kernel};
 use hol_model::Model;
 use hol_network::Fate;
 use hol_scenario::{Scenario, Sighting, Stopped, Witness, World};
-use hol_wire::sctp::Chunk;
 use hol_wire::{Packet, Transport};
 
 /// The kernel world, if there is one here.
@@ -59,7 +58,7 @@ impl Witness for Gap {
 fn has_data(octets: &[u8]) -> bool {
     match Packet::parse(octets.to_vec().into()).unwrap().transport {
         Transport::Tcp(segment) => !segment.payload.is_empty(),
-        Transport::Sctp(packet) => packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::Data(_))),
+        Transport::Sctp(packet) => packet.chunks.iter().any(|chunk| chunk.user_data().is_some()),
         Transport::Udp(_) | Transport::Quic(_) => false,
     }
 }

@@ -92,6 +92,8 @@ impl Sctp {
             Chunk::Data(data) => data.tsn = ours(data.tsn),
             Chunk::Cwr(tsn) => *tsn = ours(*tsn),
             Chunk::ForwardTsn(forward) => forward.new_cumulative_tsn = ours(forward.new_cumulative_tsn),
+            Chunk::IData(data) => data.tsn = ours(data.tsn),
+            Chunk::IForwardTsn(forward) => forward.new_cumulative_tsn = ours(forward.new_cumulative_tsn),
             Chunk::Init(init) | Chunk::InitAck(init) => {
                 init.initiate_tag = self.named(init.initiate_tag);
                 init.initial_tsn = init.initial_tsn - self.next_shift.or(self.shift).unwrap_or(0);

@@ -1,9 +1,9 @@
-//! Whose an SCTP packet is, and the places of its chunks. RFC 9260.
+//! Whose an SCTP packet is, and the places of its chunks. RFC 9260, RFC 8260.
 
 use std::collections::BTreeMap;
 
 use hol_base::Time;
-use hol_wire::sctp::{Chunk, Data, DataFlags, Packet, Tsn};
+use hol_wire::sctp::{Chunk, DataFlags, Packet, Tsn, UserData};
 use smallvec::smallvec;
 
 use crate::connection::{Connection, Piece, Protocol};
@@ -49,15 +49,16 @@ impl Associations {
             repeated: 0,
         };
         for chunk in &packet.chunks {
+            if let Some(data) = chunk.user_data() {
+                let place = association.places[direction].of(data.tsn.0);
+                let Ok(place) = u64::try_from(place) else { continue };
+                let range = place..place + 1;
+                let repeats = connection.depart(direction, range.clone(), now, |_| piece(data));
+                cargo.repeated += u64::from(repeats);
+                cargo.ranges.push(range);
+                continue;
+            }
             match chunk {
-                Chunk::Data(data) => {
-                    let place = association.places[direction].of(data.tsn.0);
-                    let Ok(place) = u64::try_from(place) else { continue };
-                    let range = place..place + 1;
-                    let repeats = connection.depart(direction, range.clone(), now, |_| piece(data));
-                    cargo.repeated += u64::from(repeats);
-                    cargo.ranges.push(range);
-                }
                 // Section 9.2: both are sent when everything else has been acknowledged.
                 Chunk::Shutdown { .. } | Chunk::ShutdownAck => cargo.closes = true,
                 Chunk::Abort { .. } if !std::mem::replace(&mut association.is_aborted, true) => {
@@ -117,8 +118,9 @@ impl Associations {
     }
 }
 
-/// Ordered messages make a stream of octets; unordered ones (section 6.6) have no place in it.
-fn piece(data: &Data) -> Piece {
+/// Ordered messages make a stream of octets; unordered ones (section 6.6) have no place in it. Where messages of several streams
+/// are interleaved (RFC 8260), the chunks of one stream are still in its order.
+fn piece(data: UserData<'_>) -> Piece {
     let is_ordered = !data.flags.contains(DataFlags::UNORDERED);
     Piece { stream: is_ordered.then_some(data.stream), payload: data.payload.clone() }
 }

@@ -3,7 +3,7 @@
 use hol_base::{ByteCount, Duration};
 use serde::{Deserialize, Serialize};
 
-use crate::Hash;
+use crate::{Hash, Scheduler, StreamValues};
 
 /// The behaviour of an endpoint. A stack file names every field; there are no defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,12 @@ pub struct Config {
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
+    /// Offer I-DATA: messages of several streams may be interleaved. RFC 8260 section 2.
+    pub interleaving: bool,
+    /// Which stream's data goes next. RFC 8260 section 3.
+    pub scheduler: Scheduler,
+    /// Priorities or weights of the outgoing streams for the scheduler, as in `"7/0"`; `""` for none. RFC 8260 section 4.3.3.
+    pub stream_values: StreamValues,
     /// Offer ECN: packets may be marked instead of dropped. RFC 4960 appendix A.
     pub ecn: bool,
 
@@ -159,6 +165,16 @@ impl Config {
                 self.auth || !self.addip,
                 "addip",
                 "needs auth: an ASCONF has to be authenticated (RFC 5061 section 4.1.1); say auth=true too",
+            ),
+            (
+                self.scheduler.has_values() || self.stream_values.is_empty(),
+                "stream_values",
+                "are for scheduler=prio and scheduler=wfq; others look at none",
+            ),
+            (
+                self.scheduler != Scheduler::Wfq || !self.stream_values.has_zero(),
+                "stream_values",
+                "are weights for scheduler=wfq: 1 at least",
             ),
             (self.hb_interval >= Duration::from_millis(1), "hb_interval", "has to be 1ms at least"),
         ];

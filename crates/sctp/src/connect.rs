@@ -5,13 +5,16 @@ use hol_base::{Duration, Time};
 use hol_congestion::sctp::Window;
 use hol_transport::{Event, PathStatus};
 use hol_wire::Address;
-use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, ForwardTsn, Init, Parameter, Tsn};
+use hol_wire::sctp::{
+    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, ForwardTsn, IData, IForwardTsn, Init, Parameter, Tsn,
+};
 
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, Offer};
 use crate::cookie::{Cookie, Peer};
 use crate::ecn::Marks;
 use crate::flight::Flight;
+use crate::interleaved::Interleaved;
 use crate::parameters::unrecognized;
 use crate::path::{Path, Paths, are_neighbours};
 use crate::peer_addresses::PeerAddresses;
@@ -65,15 +68,18 @@ impl Endpoint {
 
     /// Supported Extensions, named where one has no parameter of its own. RFC 5061 section 4.2.7.
     fn extensions(&self) -> Option<Parameter> {
-        let Config { partial_reliability, auth, addip, .. } = *self.config;
+        let Config { partial_reliability, auth, addip, interleaving, .. } = *self.config;
         let extensions = [
             (addip, Asconf::KIND),
             (addip, AsconfAck::KIND),
-            (true, Auth::KIND),
+            (auth, Auth::KIND),
             (partial_reliability, ForwardTsn::KIND),
+            // RFC 8260 sections 2.2.1 and 2.3.1.
+            (interleaving, IData::KIND),
+            (interleaving && partial_reliability, IForwardTsn::KIND),
         ];
         let offered = extensions.into_iter().filter_map(|(offered, kind)| offered.then_some(kind));
-        auth.then(|| Parameter::SupportedExtensions(offered.collect()))
+        (auth || interleaving).then(|| Parameter::SupportedExtensions(offered.collect()))
     }
 
     fn start_t1(&mut self, now: Time) {
@@ -292,20 +298,25 @@ impl Endpoint {
     fn adopt(&mut self, peer: &Peer) {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
-        self.partial_reliability = self.config.partial_reliability && peer.forward_tsn;
+        self.interleaving = self.config.interleaving && peer.i_data;
+        // RFC 8260 section 2.3.1: where messages are interleaved, FORWARD TSN has no use.
+        let passes_over = if self.interleaving { peer.i_forward_tsn } else { peer.forward_tsn };
+        self.partial_reliability = self.config.partial_reliability && passes_over;
         self.marks = Marks::new(self.config.ecn && peer.ecn, self.initial_tsn);
         let own = Offer::read(&self.auth_parameters).ok().flatten();
         self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));
         self.addip = self.config.addip && peer.addip && self.authentication.is_some();
         self.own_addresses.begin(AsconfSerial(self.initial_tsn.0));
         self.peer_addresses = PeerAddresses::new(AsconfSerial(peer.initial_tsn.0));
-        for stream in self.streams_out.negotiate(self.config.streams.min(peer.inbound_streams)) {
+        let streams = self.config.streams.min(peer.inbound_streams);
+        for stream in self.streams_out.negotiate(streams, self.interleaving) {
             self.event(Event::Abandoned { stream });
         }
         self.offer_room();
         self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
         self.tsn_map = TsnMap::new(peer.initial_tsn);
         self.reassembly = Reassembly::default();
+        self.interleaved = Interleaved::default();
         self.acknowledgements = Acknowledgements::new(&self.config);
         for address in &peer.addresses {
             if self.paths.index_of(*address).is_none() {

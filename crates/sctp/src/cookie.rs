@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::Address;
-use hol_wire::sctp::{Asconf, AsconfAck, Cause, ForwardTsn, Init, Parameter, Tsn};
+use hol_wire::sctp::{Asconf, AsconfAck, Cause, ForwardTsn, IData, IForwardTsn, Init, Parameter, Tsn};
 use smallvec::SmallVec;
 
 use crate::authentication::{Hash, Offer};
@@ -22,6 +22,10 @@ pub(crate) struct Peer {
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
     pub(crate) forward_tsn: bool,
+    /// It lists I-DATA among its extensions. RFC 8260 section 2.2.1.
+    pub(crate) i_data: bool,
+    /// It lists I-FORWARD-TSN among them. RFC 8260 section 2.3.1.
+    pub(crate) i_forward_tsn: bool,
     /// It speaks ECN. RFC 4960 appendix A.
     pub(crate) ecn: bool,
     /// It lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
@@ -64,6 +68,8 @@ impl Peer {
             outbound_streams: init.outbound_streams,
             inbound_streams: init.inbound_streams,
             forward_tsn: parameters.contains(&Parameter::ForwardTsnSupported) || lists(&[ForwardTsn::KIND]),
+            i_data: lists(&[IData::KIND]),
+            i_forward_tsn: lists(&[IForwardTsn::KIND]),
             ecn: parameters.contains(&Parameter::EcnCapable),
             addip: lists(&[Asconf::KIND, AsconfAck::KIND]),
             offer: Offer::read(parameters)?,
@@ -103,8 +109,9 @@ impl Cookie {
         let streams = u32::from(peer.outbound_streams) << 16 | u32::from(peer.inbound_streams);
         let mut words = vec![*local_tag, initial_tsn.0];
         words.extend([(created.as_nanos() >> 32) as u32, created.as_nanos() as u32, tie_tags.0, tie_tags.1]);
-        let flags = [peer.ecn, peer.offer.is_some(), peer.addip, peer.forward_tsn];
-        words.push(flags.iter().fold(u32::from(*peer_port), |word, flag| word << 1 | u32::from(*flag)));
+        let own = [peer.i_data, peer.i_forward_tsn, peer.ecn, peer.offer.is_some(), peer.addip];
+        let flags = own.iter().chain([&peer.forward_tsn]);
+        words.push(flags.fold(u32::from(*peer_port), |word, flag| word << 1 | u32::from(*flag)));
         words.extend([peer.tag, peer.initial_tsn.0, peer.a_rwnd, streams]);
         words.extend(peer.offer.iter().flat_map(Offer::to_words));
         words.extend(peer.addresses.iter().map(|address| u32::from(*address)));
@@ -129,9 +136,11 @@ impl Cookie {
             initial_tsn: Tsn(words[1]),
             created: Time::from_nanos(u64::from(words[2]) << 32 | u64::from(words[3])),
             tie_tags: (words[4], words[5]),
-            peer_port: (words[6] >> 4) as u16,
+            peer_port: (words[6] >> 6) as u16,
             peer: Peer {
                 ecn: words[6] & 0b1000 != 0,
+                i_data: words[6] & 0b10_0000 != 0,
+                i_forward_tsn: words[6] & 0b1_0000 != 0,
                 forward_tsn: words[6] & 0b001 != 0,
                 addip: words[6] & 0b010 != 0,
                 offer,
@@ -189,6 +198,8 @@ mod tests {
                 outbound_streams: 7,
                 inbound_streams: 8,
                 forward_tsn: true,
+                i_data: true,
+                i_forward_tsn: false,
                 ecn: true,
                 addip: false,
                 offer: None,
@@ -196,7 +207,7 @@ mod tests {
             },
         };
         let offer = Offer { key_vector: Bytes::from_static(b"a vector."), hash: Hash::Sha256 };
-        let offering = Peer { addip: true, offer: Some(offer), ..cookie.peer.clone() };
+        let offering = Peer { addip: true, i_forward_tsn: true, offer: Some(offer), ..cookie.peer.clone() };
         for peer in [cookie.peer.clone(), offering] {
             let cookie = Cookie { peer, ..cookie.clone() };
             assert_eq!(Cookie::open(&cookie.seal(&secret), &secret), Some(cookie));

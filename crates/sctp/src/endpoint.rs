@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hol_base::{Rng, Time};
 use hol_transport::{Command, Event, Input, Message, Output, PathState, Reader, Statistics};
-use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, Parameter, Tsn};
+use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, Tsn};
 use hol_wire::{Address, Packet};
 use smallvec::smallvec;
 
@@ -16,12 +16,12 @@ use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
 use crate::ecn::Marks;
 use crate::flight::Flight;
+use crate::interleaved::Interleaved;
 use crate::own_addresses::OwnAddresses;
 use crate::path::{Path, Paths};
 use crate::peer_addresses::PeerAddresses;
 use crate::reassembly::Reassembly;
 use crate::secret::Secret;
-use crate::send_buffer::SendBuffer;
 use crate::state::State;
 use crate::streams_in::StreamsIn;
 use crate::streams_out::StreamsOut;
@@ -68,8 +68,10 @@ pub struct Endpoint {
     pub(crate) peer_rwnd: u64,
     /// The retransmissions that are due are fast ones: one packet, whatever cwnd says.
     pub(crate) fast_retransmit_due: bool,
-    /// The peer understands FORWARD TSN, and so do we.
+    /// The peer understands FORWARD TSN, and so do we; where messages are interleaved, I-FORWARD-TSN.
     pub(crate) partial_reliability: bool,
+    /// The peer understands I-DATA, and so do we; before we know of it, we alone.
+    pub(crate) interleaving: bool,
     pub(crate) marks: Marks,
 
     /// What INIT and INIT ACK say of authentication; nothing if it is not offered. RFC 4895 section 6.1.
@@ -82,6 +84,7 @@ pub struct Endpoint {
 
     pub(crate) tsn_map: TsnMap,
     pub(crate) reassembly: Reassembly,
+    pub(crate) interleaved: Interleaved,
     pub(crate) streams_in: StreamsIn,
     pub(crate) acknowledgements: Acknowledgements,
 }
@@ -147,11 +150,12 @@ impl Endpoint {
             paths: Paths::default(),
             error_count: 0,
             control: VecDeque::new(),
-            streams_out: StreamsOut::new(config.streams, SendBuffer::new(&config)),
+            streams_out: StreamsOut::new(&config),
             flight: Flight::new(initial_tsn),
             peer_rwnd: 0,
             fast_retransmit_due: false,
             partial_reliability: false,
+            interleaving: config.interleaving,
             marks: Marks::default(),
             auth_parameters,
             authentication: None,
@@ -160,6 +164,7 @@ impl Endpoint {
             peer_addresses: PeerAddresses::new(AsconfSerial(0)),
             tsn_map: TsnMap::new(Tsn(0)),
             reassembly: Reassembly::default(),
+            interleaved: Interleaved::default(),
             streams_in: StreamsIn::new(0),
             acknowledgements: Acknowledgements::new(&config),
             rng,
@@ -219,7 +224,12 @@ impl Endpoint {
 
     /// Octets of user data that fit into one chunk. RFC 9260 section 6.9.
     pub(crate) fn largest_fragment(&self) -> usize {
-        self.largest_chunk() - Data::HEADER
+        self.largest_chunk() - self.data_header()
+    }
+
+    /// Octets of a chunk before its user data.
+    pub(crate) const fn data_header(&self) -> usize {
+        if self.interleaving { IData::HEADER } else { Data::HEADER }
     }
 
     fn on_command(&mut self, now: Time, command: Command) {

@@ -42,7 +42,7 @@ fn a_stack_names_every_setting_and_no_other() {
 #[test]
 fn a_setting_that_no_endpoint_could_work_with_is_named() {
     type Breaks = fn(&mut Config);
-    let broken: [(&str, Breaks); 15] = [
+    let broken: [(&str, Breaks); 17] = [
         ("streams", |c| c.streams = 0),
         ("max_inbound_streams", |c| c.max_inbound_streams = 0),
         ("mtu", |c| c.mtu.0 = 511),
@@ -57,6 +57,11 @@ fn a_setting_that_no_endpoint_could_work_with_is_named() {
         ("missing_reports", |c| c.missing_reports = 0),
         ("initial_window", |c| c.initial_window.0 = 0),
         ("addip", |c| c.addip = true),
+        ("stream_values", |c| c.stream_values = "1".parse().unwrap()),
+        ("stream_values", |c| {
+            c.scheduler = crate::Scheduler::Wfq;
+            c.stream_values = "1/0".parse().unwrap();
+        }),
         ("hb_interval", |c| c.hb_interval = hol_base::Duration::ZERO),
     ];
     for (key, breaks) in broken {

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use hol_base::Time;
 use hol_transport::Reliability;
-use hol_wire::sctp::{Data, Tsn};
+use hol_wire::sctp::{Chunk, Data, IData, Tsn};
+
+use crate::streams_out::Place;
 
 /// What has become of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub(crate) enum Limit {
 pub(crate) struct Sent {
     /// As it goes on the wire.
     pub(crate) data: Data,
+    /// Where it belongs, if it is an I-DATA chunk.
+    pub(crate) place: Place,
     pub(crate) fate: Fate,
     /// The path that took it last.
     pub(crate) path: usize,
@@ -98,7 +102,7 @@ impl Limit {
 
 impl Sent {
     /// A chunk on its way for the first time.
-    pub(crate) fn new(data: Data, path: usize, measures_rtt: bool, limit: Limit) -> Self {
+    pub(crate) fn new(data: Data, place: Place, path: usize, measures_rtt: bool, limit: Limit) -> Self {
         Self {
             fate: Fate::InFlight,
             path,
@@ -109,7 +113,17 @@ impl Sent {
             recover: data.tsn,
             measures_rtt,
             limit,
+            place,
             data,
+        }
+    }
+
+    /// Another copy of it, as an I-DATA chunk if messages are interleaved.
+    pub(crate) fn to_chunk(&self, interleaving: bool) -> Chunk {
+        if interleaving {
+            Chunk::IData(Box::new(IData::new(&self.data, self.place.mid, self.place.fsn)))
+        } else {
+            Chunk::Data(self.data.clone())
         }
     }
 

@@ -1,9 +1,9 @@
-//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 4895, RFC 5061, RFC 7053, RFC 7496, RFC 7829.
+//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 4895, RFC 5061, RFC 7053, RFC 7496, RFC 7829, RFC 8260.
 //!
 //! One idea a file. `endpoint` takes inputs and gives outputs; `connect` and `close` are the handshakes;
 //! `receive`, `send` and `recover` move data; `own_addresses` and `peer_addresses` let a host move. Those files add methods to [`Endpoint`]; the others are small
-//! machines of their own: `flight` and `streams_out` at the sender, `tsn_map`, `reassembly` and `streams_in`
-//! at the receiver.
+//! machines of their own: `flight` and `streams_out`, with `queues` and `turn` where a scheduler chooses, at the sender; `tsn_map`,
+//! `reassembly` and `streams_in`, or `interleaved` instead of both, at the receiver.
 
 mod acknowledge;
 mod authentication;
@@ -18,6 +18,7 @@ mod endpoint;
 mod fixtures;
 mod flight;
 mod heartbeat;
+mod interleaved;
 mod multipath;
 mod out_of_the_blue;
 mod own_addresses;
@@ -25,10 +26,12 @@ mod parameters;
 mod partial;
 mod path;
 mod peer_addresses;
+mod queues;
 mod reassembly;
 mod receive;
 mod recover;
 mod rtt;
+mod scheduler;
 mod secret;
 mod send;
 mod send_buffer;
@@ -39,9 +42,11 @@ mod streams_out;
 mod tests;
 mod timers;
 mod tsn_map;
+mod turn;
 
 pub use authentication::Hash;
 pub use config::{Config, IdleDecay};
 pub use endpoint::Endpoint;
 pub use out_of_the_blue::answer_to_stray;
 pub use path::Path;
+pub use scheduler::{Scheduler, StreamValues};

@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::Event;
-use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags};
+use hol_transport::{Event, Reader};
+use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags, IData, Tsn};
 use hol_wire::{Address, Ecn, Packet, Transport};
 
 use crate::Endpoint;
 use crate::acknowledge::DataSeen;
 use crate::cookie::is_unicast;
+use crate::interleaved::Delivery;
 use crate::state::State;
 use crate::tsn_map::Arrival;
 
@@ -20,6 +21,31 @@ pub(crate) struct Origin {
     pub(crate) destination: Address,
     pub(crate) port: u16,
     pub(crate) verification_tag: u32,
+}
+
+/// A chunk with user data, DATA or I-DATA.
+#[derive(Debug, Clone, Copy)]
+struct Arrives {
+    tsn: Tsn,
+    flags: DataFlags,
+    stream: u16,
+    /// Octets of user data.
+    length: usize,
+}
+
+impl Arrives {
+    const fn new(tsn: Tsn, flags: DataFlags, stream: u16, length: usize) -> Self {
+        Self { tsn, flags, stream, length }
+    }
+}
+
+/// What becomes of it.
+enum Admission {
+    Deliver,
+    /// Nothing more.
+    PassOver,
+    /// It has ended the association.
+    Stop,
 }
 
 impl Origin {
@@ -91,9 +117,22 @@ impl Endpoint {
                     }
                     self.on_data(now, path, data, &mut seen)
                 }
+                Chunk::IData(data) => {
+                    if !seen.any {
+                        self.marks.on_data(ecn, data.tsn);
+                    }
+                    self.on_i_data(now, path, *data, &mut seen)
+                }
+                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if self.is_of_other_kind(&chunk) => {
+                    self.abort_for_kind();
+                    false
+                }
                 Chunk::Ecne(_) | Chunk::Cwr(_) if !self.marks.are_agreed() => self.on_foreign_chunk(&chunk),
-                Chunk::ForwardTsn(_) if !self.partial_reliability => self.on_foreign_chunk(&chunk),
+                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.partial_reliability => {
+                    self.on_foreign_chunk(&chunk)
+                }
                 Chunk::ForwardTsn(forward) => self.on_forward_tsn(now, &forward, &mut seen),
+                Chunk::IForwardTsn(forward) => self.on_i_forward_tsn(now, &forward, &mut seen),
                 Chunk::Unknown { kind, flags, value } => self.on_unknown_chunk(kind, flags, &value),
                 Chunk::Auth(_) => {
                     vouched = true;
@@ -165,7 +204,9 @@ impl Endpoint {
             // COOKIE ECHO was handled as the first chunk; an INIT with a tag is no INIT.
             Chunk::CookieEcho(_) | Chunk::Init(_) => {}
             Chunk::Data(_)
+            | Chunk::IData(_)
             | Chunk::ForwardTsn(_)
+            | Chunk::IForwardTsn(_)
             | Chunk::Auth(_)
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
@@ -204,58 +245,113 @@ impl Endpoint {
         kind & 0x80 != 0
     }
 
+    /// Whether a chunk belongs to the kind of user data that was not agreed upon. RFC 8260 sections 2.2.3 and 2.3.1.
+    fn is_of_other_kind(&self, chunk: &Chunk) -> bool {
+        let interleaved = matches!(chunk, Chunk::IData(_) | Chunk::IForwardTsn(_));
+        interleaved != self.interleaving && self.state.receives_data()
+    }
+
+    fn abort_for_kind(&mut self) {
+        let (text, reason): (&'static [u8], _) = if self.interleaving {
+            (b"I-DATA was agreed upon", "the peer sent DATA though I-DATA was agreed upon")
+        } else {
+            (b"I-DATA was not agreed upon", "the peer sent I-DATA though it was not agreed upon")
+        };
+        self.abort(Cause::ProtocolViolation(Bytes::from_static(text)), reason);
+    }
+
     /// Section 6.2; false if the packet is not to be read on.
     fn on_data(&mut self, now: Time, path: usize, data: Data, seen: &mut DataSeen) -> bool {
-        if !self.state.receives_data() {
-            return true;
-        }
-        if data.payload.is_empty() {
-            // Section 6.2: a DATA chunk without user data ends the association.
-            self.abort(Cause::NoUserData(data.tsn), "the peer sent DATA without user data");
+        if self.interleaving && self.state.receives_data() {
+            self.abort_for_kind();
             return false;
+        }
+        let arrives = Arrives::new(data.tsn, data.flags, data.stream, data.payload.len());
+        match self.admit_data(now, path, arrives, seen) {
+            Admission::Deliver => self.deliver(now, data),
+            Admission::PassOver => {}
+            Admission::Stop => return false,
+        }
+        true
+    }
+
+    /// RFC 8260 section 2.2.3; false if the packet is not to be read on.
+    fn on_i_data(&mut self, now: Time, path: usize, data: IData, seen: &mut DataSeen) -> bool {
+        if !self.interleaving && self.state.receives_data() {
+            self.abort_for_kind();
+            return false;
+        }
+        let arrives = Arrives::new(data.tsn, data.flags, data.stream, data.payload.len());
+        match self.admit_data(now, path, arrives, seen) {
+            Admission::Deliver => {
+                let Self { interleaved, reader, .. } = self;
+                interleaved.push(now, data, &mut |delivery| take(reader, now, delivery));
+            }
+            Admission::PassOver => {}
+            Admission::Stop => return false,
+        }
+        true
+    }
+
+    /// Notes that a chunk with user data has come, and says what becomes of it. Section 6.2.
+    #[inline]
+    fn admit_data(&mut self, now: Time, path: usize, arrives: Arrives, seen: &mut DataSeen) -> Admission {
+        let Arrives { tsn, flags, stream, length } = arrives;
+        if !self.state.receives_data() {
+            return Admission::PassOver;
+        }
+        if length == 0 {
+            // Section 6.2: a DATA chunk without user data ends the association.
+            self.abort(Cause::NoUserData(tsn), "the peer sent DATA without user data");
+            return Admission::Stop;
         }
         seen.any = true;
         if self.paths.list[path].may_be_answered() {
             self.acknowledgements.note_data(path);
         }
         seen.at_once &= !self.config.sack_as_last_chunk_asks;
-        match self.tsn_map.classify(data.tsn) {
-            Arrival::TooFar => return true,
+        match self.tsn_map.classify(tsn) {
+            Arrival::TooFar => return Admission::PassOver,
             Arrival::Duplicate => {
                 self.statistics.duplicates_received += 1;
-                self.tsn_map.note_duplicate(data.tsn);
+                self.tsn_map.note_duplicate(tsn);
                 seen.at_once = true;
-                return true;
+                return Admission::PassOver;
             }
             Arrival::New => {}
         }
-        if data.payload.len() >= self.receive_window() {
+        if length >= self.receive_window() {
             // Section 6.9: whether this chunk is taken or not, there will be no room for the next.
-            let part = self.reassembly.start_partial_delivery(self.tsn_map.cumulative());
-            self.reader.receive_part(part);
+            self.start_partial_delivery(now);
         }
-        let is_next = data.tsn == self.tsn_map.cumulative().next();
+        let is_next = tsn == self.tsn_map.cumulative().next();
         // What the others wait for makes room, unless it is the application that lets them wait.
         let makes_room = is_next && self.reader.held() == 0;
-        if !makes_room && !self.has_room_for(data.payload.len()) {
+        if !makes_room && !self.has_room_for(length) {
             seen.at_once = true;
-            return true;
+            return Admission::PassOver;
         }
         let in_order = is_next && !self.tsn_map.has_gap();
-        self.tsn_map.insert(data.tsn);
+        self.tsn_map.insert(tsn);
         if in_order {
             self.acknowledgements.note_in_order(path);
         }
-        seen.at_once |= data.flags.contains(DataFlags::IMMEDIATE);
-        if self.streams_in.serves(data.stream) {
-            self.deliver(now, data);
-        } else {
-            // Section 6.5: acknowledged, reported and dropped.
-            let cause = Cause::InvalidStreamIdentifier(data.stream);
-            let path = Some(path).filter(|path| self.paths.list[*path].may_be_answered());
-            self.control.push_back((path, Chunk::Error(vec![cause])));
+        seen.at_once |= flags.contains(DataFlags::IMMEDIATE);
+        if self.streams_in.serves(stream) {
+            return Admission::Deliver;
         }
-        true
+        // Section 6.5: acknowledged, reported and dropped.
+        let cause = Cause::InvalidStreamIdentifier(stream);
+        let path = Some(path).filter(|path| self.paths.list[*path].may_be_answered());
+        self.control.push_back((path, Chunk::Error(vec![cause])));
+        Admission::PassOver
+    }
+
+    fn start_partial_delivery(&mut self, now: Time) {
+        let Self { interleaved, reassembly, reader, .. } = self;
+        interleaved.start_partial_delivery(&mut |delivery| take(reader, now, delivery));
+        let part = reassembly.start_partial_delivery(self.tsn_map.cumulative());
+        reader.receive_part(part);
     }
 
     /// A little more than was advertised is taken, for the peer may be a chunk ahead. Section 6.2.
@@ -270,5 +366,14 @@ impl Endpoint {
             streams_in.push(ssn, message, |message| reader.receive(now, message));
         });
         reader.receive_part(part);
+    }
+}
+
+/// What comes of interleaved messages goes to the application.
+pub(crate) fn take(reader: &mut Reader, now: Time, delivery: Delivery) {
+    match delivery {
+        Delivery::Whole(message, in_part) => reader.receive_among_parts(now, message, in_part),
+        Delivery::Part(octets) => reader.receive_part(octets),
+        Delivery::Aborted(octets) => reader.forget_part(octets),
     }
 }

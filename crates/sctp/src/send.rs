@@ -2,13 +2,13 @@
 
 use hol_base::Time;
 use hol_wire::Packet;
-use hol_wire::sctp::{self, Chunk, Data, DataFlags};
+use hol_wire::sctp::{self, Chunk, DataFlags};
 use smallvec::SmallVec;
 
-use crate::Endpoint;
 use crate::authentication::Authentication;
 use crate::flight::{FastRetransmit, Fate, Sent};
 use crate::state::State;
+use crate::{Endpoint, Scheduler};
 
 /// Octets of a train of packets at most (Linux: GSO_LEGACY_MAX_SIZE).
 const MAX_TRAIN: u64 = 65536;
@@ -47,7 +47,7 @@ impl Bundle {
 
     fn push(&mut self, chunk: Chunk) {
         self.length += chunk.length();
-        self.has_data |= matches!(chunk, Chunk::Data(_));
+        self.has_data |= matches!(chunk, Chunk::Data(_) | Chunk::IData(_));
         self.has_sack |= matches!(chunk, Chunk::Sack(_));
         self.has_cookie_echo |= matches!(chunk, Chunk::CookieEcho(_));
         self.has_auth |= matches!(chunk, Chunk::Auth(_));
@@ -122,7 +122,7 @@ impl Endpoint {
             {
                 bundle.push(auth);
             }
-            if matches!(chunk, Chunk::ForwardTsn(_)) {
+            if matches!(chunk, Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_)) {
                 // RFC 3758 section 3.5 C5.
                 self.start_t3(now, bundle.path);
             }
@@ -152,7 +152,7 @@ impl Endpoint {
                 continue;
             }
             let marked = chunk.fast_retransmit == FastRetransmit::Marked;
-            let (size, length) = (chunk.size(), chunk.data.length());
+            let (size, length) = (chunk.size(), self.chunk_length(chunk.data.payload.len()));
             let cwnd = if marked { u64::MAX } else { self.paths.list[bundle.path].cwnd() };
             if !self.window_allows(bundle, size, cwnd) || self.nagle_holds_back_lost(bundle, size as usize) {
                 break;
@@ -175,7 +175,7 @@ impl Endpoint {
 
     fn nagle_holds_back_lost(&self, bundle: &Bundle, size: usize) -> bool {
         let applies = self.config.nagle_delays_retransmissions && size < self.largest_fragment();
-        applies && self.nagle_holds_back(bundle, self.streams_out.queued() + Data::HEADER + size)
+        applies && self.nagle_holds_back(bundle, self.streams_out.queued() + self.data_header() + size)
     }
 
     /// Marked chunks that the one packet had no room for have had their chance. Section 7.2.4 step 6.
@@ -205,7 +205,7 @@ impl Endpoint {
         } else {
             self.statistics.timeout_retransmissions += 1;
         }
-        bundle.push(Chunk::Data(chunk.data.clone()));
+        bundle.push(chunk.to_chunk(self.interleaving));
         self.note_data_sent(now, bundle.path, size);
         if fast && index == 0 && self.config.fast_retransmit_restarts_t3 {
             self.restart_t3(now, bundle.path);
@@ -245,7 +245,8 @@ impl Endpoint {
                 return false;
             }
             self.bundle_sack(bundle);
-            if self.is_full_for(bundle, Data::HEADER + size.next_multiple_of(4)) {
+            let of_another = bundle.has_data && self.streams_out.wants_another_packet();
+            if of_another || self.is_full_for(bundle, self.chunk_length(size)) {
                 if bundle.has_cookie_echo {
                     return false;
                 }
@@ -263,6 +264,11 @@ impl Endpoint {
             }
         }
         false
+    }
+
+    /// Octets of a chunk with so much user data, padding included.
+    const fn chunk_length(&self, size: usize) -> usize {
+        self.data_header() + size.next_multiple_of(4)
     }
 
     /// cwnd for new data, after an idle time and Max.Burst. Sections 7.2.1 and 6.1 D.
@@ -286,17 +292,18 @@ impl Endpoint {
 
     /// Gives the next fragment its TSN and puts it into the packet.
     fn send_next(&mut self, now: Time, bundle: &mut Bundle) {
-        let Some((unsent, ssn)) = self.streams_out.pop() else { return };
+        let Some((unsent, ssn, place)) = self.streams_out.pop() else { return };
         let limit = unsent.limit;
         let mut data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
         if self.state == State::ShutdownPending {
             data.flags = data.flags | DataFlags::IMMEDIATE;
         }
-        bundle.push(Chunk::Data(data.clone()));
         let path = &mut self.paths.list[bundle.path];
         let measures_rtt = !std::mem::replace(&mut path.rtt_pending, true);
-        let size = data.payload.len() as u64;
-        self.flight.push(Sent::new(data, bundle.path, measures_rtt, limit));
+        let sent = Sent::new(data, place, bundle.path, measures_rtt, limit);
+        let size = sent.size();
+        bundle.push(sent.to_chunk(self.interleaving));
+        self.flight.push(sent);
         self.statistics.data_sent += 1;
         self.note_data_sent(now, bundle.path, size);
     }
@@ -333,7 +340,8 @@ impl Endpoint {
     /// Has the bundle no room for another chunk?
     fn is_full_for(&self, bundle: &Bundle, length: usize) -> bool {
         let mut room = self.config.mtu.0;
-        if self.config.segmentation_offload {
+        // A train is cut into packets only afterwards, when nothing tells any more whose turn a packet was.
+        if self.config.segmentation_offload && self.config.scheduler != Scheduler::RrPacket {
             room = room.max(MAX_TRAIN.min(self.paths.list[bundle.path].cwnd() / 2));
         }
         bundle.length + length > room as usize
@@ -358,6 +366,7 @@ impl Endpoint {
     /// Sends what is in the bundle, if anything, in as few packets as hold it, and begins another to the same path.
     fn transmit(&mut self, bundle: &mut Bundle) {
         let full = std::mem::replace(bundle, Bundle::new(bundle.path));
+        self.streams_out.begin_packet();
         if full.length <= self.config.mtu.0 as usize {
             return self.transmit_one(full);
         }

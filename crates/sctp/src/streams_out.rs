@@ -6,9 +6,11 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::Message;
 use hol_wire::Stamp;
-use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
+use hol_wire::sctp::{Data, DataFlags, Fsn, IData, Mid, Ssn, Tsn};
 
+use crate::Config;
 use crate::flight::Limit;
+use crate::queues::Queues;
 use crate::send_buffer::SendBuffer;
 
 /// A fragment that has no TSN yet.
@@ -23,48 +25,85 @@ pub(crate) struct Unsent {
     pub(crate) can_delay: bool,
 }
 
-/// Messages that wait, in the order in which they were handed over.
+/// Where a fragment belongs, for I-DATA. RFC 8260 section 2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) mid: Mid,
+    pub(crate) fsn: Fsn,
+}
+
+/// What the next fragment of a stream is called.
+#[derive(Debug, Clone, Default)]
+struct Numbers {
+    /// Of the next ordered message; its lower half is the stream sequence number.
+    ordered: u32,
+    unordered: u32,
+    fsn: u32,
+}
+
+/// Messages that wait.
 #[derive(Debug)]
 pub(crate) struct StreamsOut {
+    /// In the order in which they were handed over.
     queue: VecDeque<Unsent>,
-    next_ssn: Vec<Ssn>,
-    /// Octets of the chunks in the queue, headers included.
+    /// Instead of that, by stream, where a scheduler chooses.
+    queues: Option<Box<Queues>>,
+    numbers: Vec<Numbers>,
+    /// Octets of a chunk before its user data.
+    header: usize,
+    /// Octets of the chunks that wait, headers included.
     queued: usize,
     pub(crate) buffer: SendBuffer,
 }
 
 impl StreamsOut {
-    pub(crate) fn new(streams: u16, buffer: SendBuffer) -> Self {
-        Self { queue: VecDeque::new(), next_ssn: vec![Ssn(0); usize::from(streams)], queued: 0, buffer }
+    pub(crate) fn new(config: &Config) -> Self {
+        let streams = usize::from(config.streams);
+        Self {
+            queue: VecDeque::new(),
+            queues: Queues::new(config, streams),
+            numbers: vec![Numbers::default(); streams],
+            header: Data::HEADER,
+            queued: 0,
+            buffer: SendBuffer::new(config),
+        }
     }
 
     pub(crate) fn count(&self) -> u16 {
-        self.next_ssn.len() as u16
+        self.numbers.len() as u16
     }
 
     /// Keeps the first `streams` streams: the peer serves no more. Gives the stream of each message that has to go. RFC 9260
-    /// section 5.1.1.
-    pub(crate) fn negotiate(&mut self, streams: u16) -> Vec<u16> {
-        self.next_ssn.truncate(usize::from(streams));
+    /// section 5.1.1. It takes I-DATA if it `interleaves`.
+    pub(crate) fn negotiate(&mut self, streams: u16, interleaves: bool) -> Vec<u16> {
+        self.numbers.truncate(usize::from(streams));
+        self.header = if interleaves { IData::HEADER } else { Data::HEADER };
+        if let Some(queues) = &mut self.queues {
+            queues.set_interleaves(interleaves);
+        }
         self.drop_from(streams)
     }
 
     /// Forgets everything: the association has restarted. Gives the stream of each message that was not sent to its end.
     /// RFC 9260 section 5.2.4.
-    pub(crate) fn clear(&mut self) -> Vec<u16> {
+    pub(crate) fn clear(&mut self, config: &Config) -> Vec<u16> {
         let dropped = self.drop_from(0);
         self.buffer.clear();
-        *self = Self::new(self.count(), self.buffer.clone());
+        let (count, buffer) = (self.numbers.len(), self.buffer.clone());
+        *self = Self { buffer, ..Self::new(config) };
+        self.numbers.truncate(count);
         dropped
     }
 
     /// Drops what waits for streams from `first` on.
     fn drop_from(&mut self, first: u16) -> Vec<u16> {
         let queue = std::mem::take(&mut self.queue);
-        let (kept, dropped): (VecDeque<Unsent>, VecDeque<Unsent>) =
+        let (kept, mut dropped): (VecDeque<Unsent>, VecDeque<Unsent>) =
             queue.into_iter().partition(|unsent| unsent.stream < first);
         self.queue = kept;
-        self.queued = self.queue.iter().map(Unsent::length).sum();
+        dropped.extend(self.queues.iter_mut().flat_map(|queues| queues.drain_from(first)));
+        let waiting = self.queue.iter().chain(self.queues.iter().flat_map(|queues| queues.iter()));
+        self.queued = waiting.map(|unsent| self.header + unsent.payload.len()).sum();
         dropped.iter().for_each(|unsent| self.buffer.release(unsent.payload.len()));
         dropped
             .iter()
@@ -84,55 +123,101 @@ impl StreamsOut {
             let end = if rest.is_empty() { DataFlags::END } else { DataFlags::default() };
             self.buffer.charge(fragment.len());
             let unsent = Unsent { flags: flags | end, stream, ppid, payload: fragment, limit, can_delay };
-            self.queued += unsent.length();
-            self.queue.push_back(unsent);
+            self.queued += self.header + unsent.payload.len();
+            match &mut self.queues {
+                None => self.queue.push_back(unsent),
+                Some(queues) => queues.push(unsent),
+            }
             flags = DataFlags(flags.0 & !DataFlags::BEGIN.0);
         }
     }
 
     pub(crate) fn front(&self) -> Option<&Unsent> {
-        self.queue.front()
+        match &self.queues {
+            None => self.queue.front(),
+            Some(queues) => queues.front(),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queued == 0
     }
 
-    /// Octets of all chunks in the queue, headers included.
+    /// Octets of all chunks that wait, headers included.
     pub(crate) fn queued(&self) -> usize {
         self.queued
     }
 
-    /// Takes the next fragment and its stream sequence number. Section 6.5.
-    pub(crate) fn pop(&mut self) -> Option<(Unsent, Ssn)> {
-        let unsent = self.queue.pop_front()?;
-        self.queued -= unsent.length();
-        let next = &mut self.next_ssn[usize::from(unsent.stream)];
-        let ssn = *next;
-        let ordered = !unsent.flags.contains(DataFlags::UNORDERED);
-        if ordered && unsent.flags.contains(DataFlags::END) {
-            *next = next.next();
-        }
-        Some((unsent, ssn))
+    /// The next chunk does not go into a packet that has data already. RFC 8260 section 3.3.
+    pub(crate) fn wants_another_packet(&self) -> bool {
+        self.queues.as_ref().is_some_and(|queues| queues.wants_another_packet())
     }
 
-    /// Drops the message at the front but for its last fragment.
-    pub(crate) fn pop_last_of_message(&mut self) -> Option<(Unsent, Ssn)> {
-        while let Some(unsent) = self.queue.front()
-            && !unsent.flags.contains(DataFlags::END)
-        {
-            let length = unsent.payload.len();
-            self.queued -= unsent.length();
-            self.queue.pop_front();
-            self.buffer.release(length);
+    /// A packet has left.
+    pub(crate) fn begin_packet(&mut self) {
+        if let Some(queues) = &mut self.queues {
+            queues.begin_packet();
         }
-        self.pop()
+    }
+
+    /// Takes the next fragment, its stream sequence number (section 6.5) and its place among those that are interleaved.
+    pub(crate) fn pop(&mut self) -> Option<(Unsent, Ssn, Place)> {
+        let unsent = match &mut self.queues {
+            None => self.queue.pop_front()?,
+            Some(queues) => queues.pop(self.header)?,
+        };
+        Some(self.number(unsent))
+    }
+
+    fn number(&mut self, unsent: Unsent) -> (Unsent, Ssn, Place) {
+        self.queued -= self.header + unsent.payload.len();
+        let Numbers { ordered, unordered, fsn } = &mut self.numbers[usize::from(unsent.stream)];
+        let ssn = Ssn(*ordered as u16);
+        let next = if unsent.flags.contains(DataFlags::UNORDERED) { unordered } else { ordered };
+        let place = Place { mid: Mid(*next), fsn: Fsn(*fsn) };
+        *fsn = fsn.wrapping_add(1);
+        if unsent.flags.contains(DataFlags::END) {
+            *next = next.wrapping_add(1);
+            *fsn = 0;
+        }
+        (unsent, ssn, place)
+    }
+
+    /// The first fragment that waits for a stream; where messages go as they come, that waits at all.
+    fn first_of(&self, stream: u16) -> Option<&Unsent> {
+        match &self.queues {
+            None => self.queue.front(),
+            Some(queues) => queues.first_of(stream),
+        }
+    }
+
+    fn drop_front(&mut self, stream: u16) -> Option<Unsent> {
+        match &mut self.queues {
+            None => self.queue.pop_front(),
+            Some(queues) => queues.drop_front(stream),
+        }
+    }
+
+    /// Drops the rest of a message on `stream` that has begun, but for its last fragment.
+    pub(crate) fn pop_last_of_message(&mut self, stream: u16) -> Option<(Unsent, Ssn, Place)> {
+        if self.first_of(stream)?.begins() {
+            return None;
+        }
+        loop {
+            let unsent = self.drop_front(stream)?;
+            if unsent.flags.contains(DataFlags::END) {
+                return Some(self.number(unsent));
+            }
+            self.queued -= self.header + unsent.payload.len();
+            self.buffer.release(unsent.payload.len());
+        }
     }
 
     /// Drops the message at the front, of which nothing was sent: it takes no stream sequence number.
     pub(crate) fn drop_message(&mut self) {
-        while let Some(unsent) = self.queue.pop_front() {
-            self.queued -= unsent.length();
+        let Some(stream) = self.front().map(|unsent| unsent.stream) else { return };
+        while let Some(unsent) = self.drop_front(stream) {
+            self.queued -= self.header + unsent.payload.len();
             self.buffer.release(unsent.payload.len());
             if unsent.flags.contains(DataFlags::END) {
                 return;
@@ -152,11 +237,6 @@ impl Unsent {
         let Self { flags, stream, ppid, payload, .. } = self;
         Data { flags, tsn, stream, ssn, ppid, payload, stamp: Stamp { first_sent: now, sent: now } }
     }
-
-    /// Octets of the chunk without padding.
-    pub(crate) fn length(&self) -> usize {
-        Data::HEADER + self.payload.len()
-    }
 }
 
 #[cfg(test)]
@@ -172,22 +252,22 @@ mod tests {
     #[test]
     fn fragments_share_a_stream_sequence_number() {
         // RFC 9260 section 6.9.
-        let mut streams = StreamsOut::new(1, SendBuffer::new(&crate::fixtures::rfc()));
+        let mut streams = StreamsOut::new(&Config { streams: 1, ..crate::fixtures::rfc() });
         streams.push(message(25), 10, Time::ZERO);
         streams.push(message(5), 10, Time::ZERO);
         let sent: Vec<(u8, u16)> =
-            std::iter::from_fn(|| streams.pop()).map(|(unsent, ssn)| (unsent.flags.0, ssn.0)).collect();
+            std::iter::from_fn(|| streams.pop()).map(|(unsent, ssn, _)| (unsent.flags.0, ssn.0)).collect();
         assert_eq!(sent, [(0b10, 0), (0b00, 0), (0b01, 0), (0b11, 1)]);
     }
 
     #[test]
     fn a_partly_sent_message_uses_up_its_sequence_number_and_an_unsent_one_does_not() {
-        let mut streams = StreamsOut::new(1, SendBuffer::new(&crate::fixtures::rfc()));
+        let mut streams = StreamsOut::new(&Config { streams: 1, ..crate::fixtures::rfc() });
         for length in [25, 25, 5] {
             streams.push(message(length), 10, Time::ZERO);
         }
         streams.pop();
-        let (last, ssn) = streams.pop_last_of_message().unwrap();
+        let (last, ssn, _) = streams.pop_last_of_message(0).unwrap();
         assert_eq!((last.flags, ssn), (DataFlags::END, Ssn(0)));
         streams.drop_message();
         assert_eq!(streams.pop().unwrap().1, Ssn(1));

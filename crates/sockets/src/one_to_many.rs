@@ -86,7 +86,8 @@ impl Transceiver for Member {
     }
 
     fn opened(&mut self) -> Result<(), Fault> {
-        Ok(self.association.set_primary(self.to.port())?)
+        self.association.set_primary(self.to.port())?;
+        Ok(self.association.set_stream_values()?)
     }
 
     /// By its address until it has a number, and no longer: else what has ended would begin again. RFC 6458 section 3.1.4.

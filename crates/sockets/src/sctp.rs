@@ -1,5 +1,6 @@
 //! SCTP in the one-to-one style (RFC 6458 section 4): a socket an association, and the kernel keeps messages whole.
 
+use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -66,7 +67,8 @@ impl Sctp {
         let control = structures::send_information(self.unordered, self.reliability);
         let primary = peer.addresses[0];
         let moving = self.config.addip.then(Moving::default);
-        Association { socket, number: 0, primary, moving, control, partial: BytesMut::new() }
+        let parts = BTreeMap::new();
+        Association { socket, number: 0, primary, moving, control, config: self.config.clone(), parts }
     }
 }
 
@@ -104,8 +106,9 @@ pub(crate) struct Association {
     moving: Option<Moving>,
     /// What goes with each message, but for the stream.
     control: Vec<u8>,
-    /// What has come of a message that is delivered in parts.
-    partial: BytesMut,
+    config: hol_sctp::Config,
+    /// What has come of messages that are delivered in parts: where they are interleaved, one of each stream, and an unordered one.
+    parts: BTreeMap<(u16, bool), BytesMut>,
 }
 
 impl Association {
@@ -113,6 +116,13 @@ impl Association {
     pub(crate) fn set_primary(&self, port: u16) -> io::Result<()> {
         let primary = structures::primary(self.number, SocketAddrV4::new(self.primary, port));
         system::set_option(&self.socket, SOL_SCTP, structures::PRIMARY_ADDR, &primary)
+    }
+
+    /// Gives the streams their priorities or weights.
+    pub(crate) fn set_stream_values(&self) -> io::Result<()> {
+        structures::stream_values(&self.config, self.number).iter().try_for_each(|value| {
+            system::set_option(&self.socket, SOL_SCTP, structures::STREAM_SCHEDULER_VALUE, value)
+        })
     }
 
     /// Sends a message, to this address if the association has no number yet.
@@ -139,6 +149,7 @@ impl Transceiver for Association {
     fn opened(&mut self) -> Result<(), Fault> {
         let port = self.socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
         self.set_primary(port)?;
+        self.set_stream_values()?;
         self.moving.as_mut().map_or(Ok(()), |moving| moving.begin(&self.socket))
     }
 
@@ -160,10 +171,11 @@ impl Transceiver for Association {
         if data.is_empty() {
             return Err(Fault::PeerClosed);
         }
-        self.partial.extend_from_slice(data);
+        let (stream, unordered) = structures::stream(&control[..read.control_length]);
+        let part = self.parts.entry((stream, unordered)).or_default();
+        part.extend_from_slice(data);
         if read.flags & libc::MSG_EOR != 0 {
-            let stream = structures::stream(&control[..read.control_length]);
-            take(Heard::Message(stream, self.partial.split().freeze()));
+            take(Heard::Message(stream, part.split().freeze()));
         }
         Ok(())
     }

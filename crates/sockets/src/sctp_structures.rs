@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use hol_base::Duration;
-use hol_sctp::Config;
+use hol_sctp::{Config, Scheduler};
 use hol_transport::{PathState, PathStatus, Reliability};
 use socket2::Socket;
 
@@ -105,6 +105,8 @@ pub(crate) fn options(config: &Config) -> Vec<Setting> {
         settings.push(setting(129, "set SCTP_AUTH_SUPPORTED", for_socket(1)));
         settings.push(setting(128, "set SCTP_ASCONF_SUPPORTED", for_socket(config.addip.into())));
     }
+    settings.extend(interleaving(config));
+    settings.extend(scheduler(config));
     settings.extend([
         setting(3, "set SCTP_NODELAY", flag(!config.nagle)),
         delayed_sack(config),
@@ -165,6 +167,38 @@ fn delayed_sack(config: &Config) -> Setting {
     let octets =
         if frequency == 1 { Octets::of_socket().u32(0) } else { Octets::of_socket().ms(config.sack_delay) };
     setting(16, "set SCTP_DELAYED_SACK", octets.u32(frequency))
+}
+
+/// RFC 8260 section 4.3.1: an application says first that it takes parts of several messages beside each other, RFC 6458 section
+/// 8.1.20.
+fn interleaving(config: &Config) -> Option<[Setting; 2]> {
+    let level = setting(18, "set SCTP_FRAGMENT_INTERLEAVE", Octets::default().u32(2));
+    let supported = setting(125, "set SCTP_INTERLEAVING_SUPPORTED", Octets::of_socket().u32(1));
+    config.interleaving.then_some([level, supported])
+}
+
+/// RFC 8260 section 4.3.2, with the numbers of `enum sctp_sched_type`.
+fn scheduler(config: &Config) -> Option<Setting> {
+    let number = match config.scheduler {
+        Scheduler::Fcfs => return None,
+        Scheduler::Prio => 1,
+        Scheduler::Rr => 2,
+        Scheduler::Fc => 3,
+        Scheduler::Wfq => 4,
+        Scheduler::RrPacket => unreachable!("tuning refuses it"),
+    };
+    Some(setting(123, "set SCTP_STREAM_SCHEDULER", Octets::of_socket().u32(number)))
+}
+
+pub(crate) const STREAM_SCHEDULER_VALUE: i32 = 124;
+
+/// `struct sctp_stream_value` of each stream of an association that is up: Linux takes them for no other. RFC 8260 section 4.3.3.
+pub(crate) fn stream_values(config: &Config, association: u32) -> Vec<Vec<u8>> {
+    let value = |stream| {
+        let value = config.stream_values.of(stream)?;
+        Some(Octets::default().u32(association).u16(stream).u16(value).0)
+    };
+    (0..config.streams).filter_map(value).collect()
 }
 
 /// RFC 6458 section 6.2.2.
@@ -278,11 +312,13 @@ pub(crate) fn set_place(control: &mut [u8], association: u32, stream: u16) {
     control[ASSOCIATION..ASSOCIATION + 4].copy_from_slice(&association.to_ne_bytes());
 }
 
-/// The stream that a message came on. RFC 6458 section 5.3.5.
-pub(crate) fn stream(control: &[u8]) -> u16 {
+/// The stream that a message came on, and whether it is unordered. RFC 6458 section 5.3.5.
+pub(crate) fn stream(control: &[u8]) -> (u16, bool) {
+    const FLAGS: usize = 4;
     let mut items = system::items(control);
     let info = items.find(|(level, kind, _)| (*level, *kind) == (SOL_SCTP, RCVINFO));
-    info.and_then(|(_, _, value)| u16_at(value, 0)).unwrap_or(0)
+    let field = |at| info.and_then(|(_, _, value)| u16_at(value, at)).unwrap_or(0);
+    (field(0), field(FLAGS) & UNORDERED != 0)
 }
 
 /// The association that is up now, if a notification says so of one. RFC 6458 section 6.1.1.
@@ -407,6 +443,28 @@ mod tests {
         assert_eq!(sizes, expected);
         assert_eq!(primary(0, "10.0.0.1:7".parse().unwrap()).len(), 132);
         assert_eq!(addresses(&[Ipv4Addr::LOCALHOST; 3], 9).len(), 3 * 16);
+    }
+
+    /// RFC 8260 section 4.3.
+    #[test]
+    fn interleaving_and_schedulers_are_asked_for_where_they_are_not_the_default() {
+        let asked = |text: &str| -> Vec<_> {
+            let options = options(&config(text)).into_iter();
+            let new = options.filter(|option| matches!(option.name, 18 | 123..=125));
+            new.map(|option| (option.name, option.value)).collect()
+        };
+        let value = |value: u32| [0, value].map(u32::to_ne_bytes).concat();
+        assert_eq!(asked("sctp"), []);
+        let both = [(18, 2u32.to_ne_bytes().to_vec()), (125, value(1)), (123, value(2))];
+        assert_eq!(asked("sctp:interleaving,scheduler=rr"), both);
+        let all = ["prio", "rr", "fc", "wfq"].map(|name| asked(&format!("sctp:scheduler={name}")));
+        assert_eq!(all, [1, 2, 3, 4].map(|number| vec![(123, value(number))]));
+        let values = stream_values(&config("sctp:scheduler=prio,streams=3,stream_values=7/0"), 9);
+        let stream = |stream: u16, value: u16| {
+            [&9u32.to_ne_bytes()[..], &stream.to_ne_bytes(), &value.to_ne_bytes()].concat()
+        };
+        assert_eq!(values, [stream(0, 7), stream(1, 0), stream(2, 0)]);
+        assert!(stream_values(&config("sctp:streams=3"), 9).is_empty());
     }
 
     /// RFC 6458 section 8.1.19.

@@ -5,6 +5,7 @@
 
 use hol_base::Duration;
 use hol_quic::Tls;
+use hol_sctp::Scheduler;
 use hol_stack::{DEFAULT_STACK, Kind, MetricsCache, Protocol, SocketStyle, TransportSpec};
 use hol_tcp::Nagle;
 use hol_transport::Reliability;
@@ -157,6 +158,10 @@ const SCTP: &[(&str, Means)] = &[
     ("initial_window", Fixed(BUILT_IN)),
     ("idle_decay", Fixed(BUILT_IN)),
     ("partial_reliability", Socket),
+    // SCTP_INTERLEAVING_SUPPORTED asks for it, and the namespace has to allow it; since 4.16.
+    ("interleaving", NewSysctl("net/sctp/intl_enable", flag)),
+    ("scheduler", Socket),
+    ("stream_values", Socket),
     ("auth", Socket),
     ("auth_hash", Fixed(BUILT_IN)),
     ("addip", Socket),
@@ -273,6 +278,9 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
                     "streams",
                     "the other end takes no more than max_inbound_streams; raise that too",
                 );
+            }
+            if config.scheduler == Scheduler::RrPacket {
+                return refuse("scheduler", "Linux has fcfs, rr, prio, fc and wfq; take one of them");
             }
             if config.sack_delay > LONGEST_SACK_DELAY {
                 return refuse("sack_delay", "RFC 9260 section 6.2 and Linux allow 500ms at most");
@@ -467,12 +475,16 @@ mod tests {
             ("tcp:recovery=newreno", "recovery=newreno"),
             ("sctp:missing_reports=4", "missing_reports=4"),
             ("sctp:rto_min=1500us", "rto_min=1500us"),
+            ("sctp:scheduler=rr_packet", "scheduler=rr_packet"),
             ("quic:wakeup=1ms", "wakeup=1ms"),
             ("quic:handshake_flight=500B", "handshake_flight=500B"),
         ] {
             assert_eq!(settings(text).unwrap_err().option, option, "{text}");
         }
-        let by_sockets = settings("sctp:rto_min=200ms,sack_delay=0s,streams=8");
+        assert_eq!(value("sctp:interleaving", "net/sctp/intl_enable").as_deref(), Some("1"));
+        assert_eq!(value("sctp", "net/sctp/intl_enable"), None);
+        let by_sockets =
+            settings("sctp:rto_min=200ms,sack_delay=0s,streams=8,scheduler=wfq,stream_values=1/3");
         assert_eq!(by_sockets, settings("sctp"));
         for text in ["quic:streams=8,initial_rtt=100ms,handshake_flight=4kB", "quic:stack=rfc,cc=cubic"] {
             assert_eq!(settings(text), Ok(Vec::new()), "{text}");

@@ -50,8 +50,23 @@ impl Reader {
 
     /// Data, behind the events that wait; it wakes the application up.
     pub fn receive(&mut self, now: Time, received: Received) {
-        self.octets += received.payload.len();
         self.part = 0;
+        self.queue(now, received);
+    }
+
+    /// The same where several messages may be delivered in part at a time: so many octets of this one have been.
+    pub fn receive_among_parts(&mut self, now: Time, received: Received, octets: usize) {
+        self.forget_part(octets);
+        self.queue(now, received);
+    }
+
+    /// So many octets of a message that is delivered in part are read, or will not be followed by more.
+    pub fn forget_part(&mut self, octets: usize) {
+        self.part = self.part.saturating_sub(octets);
+    }
+
+    fn queue(&mut self, now: Time, received: Received) {
+        self.octets += received.payload.len();
         self.events.push_back(Event::Received(received));
         self.unread += 1;
         if !self.awake && self.alarm.is_none() {
@@ -59,7 +74,8 @@ impl Reader {
         }
     }
 
-    /// Octets of a message that is not yet whole. It has its place in the order when it is: nothing else is received before.
+    /// Octets of a message that is not yet whole. It has its place in the order when it is: nothing else is received before, unless
+    /// that is among parts.
     pub fn receive_part(&mut self, octets: usize) {
         if !self.reads {
             self.part += octets;

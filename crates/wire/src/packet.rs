@@ -166,8 +166,10 @@ impl Packet {
             Transport::Quic(datagram) => datagram.carried.clear(),
             Transport::Sctp(packet) => {
                 for chunk in &mut packet.chunks {
-                    if let sctp::Chunk::Data(data) = chunk {
-                        data.stamp = Stamp::default();
+                    match chunk {
+                        sctp::Chunk::Data(data) => data.stamp = Stamp::default(),
+                        sctp::Chunk::IData(data) => data.stamp = Stamp::default(),
+                        _ => {}
                     }
                 }
             }

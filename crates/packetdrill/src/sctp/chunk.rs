@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use hol_wire::sctp::{
-    Cause, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock, Init, Parameter, Sack, Ssn, Tsn,
+    Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
+    Sack, Skipped, Ssn, Tsn,
 };
 use hol_wire::{Address, Stamp};
 
@@ -42,6 +43,8 @@ pub(super) fn read(item: &Item, seen: &Seen) -> Result<Chunk, String> {
         "ECNE" => Chunk::Ecne(Tsn(item.count("tsn")?)),
         "CWR" => Chunk::Cwr(Tsn(item.count("tsn")?)),
         "FORWARD_TSN" => Chunk::ForwardTsn(Box::new(forward_tsn(item)?)),
+        "I_DATA" => Chunk::IData(Box::new(i_data(item)?)),
+        "I_FORWARD_TSN" => Chunk::IForwardTsn(Box::new(i_forward_tsn(item)?)),
         "CHUNK" => Chunk::Unknown {
             kind: item.count("type")?,
             flags: item.count_or("flgs", 0)?,
@@ -68,16 +71,37 @@ fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String
 }
 
 fn data(item: &Item) -> Result<Data, String> {
-    let letters = item.get("flgs").unwrap_or("0");
-    let set = DATA_LETTERS.into_iter().filter(|(_, letter)| letters.contains(*letter));
     Ok(Data {
-        flags: set.fold(DataFlags::default(), |flags, (flag, _)| flags | flag),
+        flags: data_flags(item),
         tsn: Tsn(item.count("tsn")?),
         stream: item.count("sid")?,
         ssn: Ssn(item.count_or("ssn", 0)?),
         ppid: item.count_or("ppid", 0)?,
         payload: octets(item, "val", Data::HEADER)?
             .ok_or("DATA has no len; write len=N, the header's 16 included")?,
+        stamp: Stamp::default(),
+    })
+}
+
+fn data_flags(item: &Item) -> DataFlags {
+    let letters = item.get("flgs").unwrap_or("0");
+    let set = DATA_LETTERS.into_iter().filter(|(_, letter)| letters.contains(*letter));
+    set.fold(DataFlags::default(), |flags, (flag, _)| flags | flag)
+}
+
+/// With `ppid` where it begins a message, else with `fsn`.
+fn i_data(item: &Item) -> Result<IData, String> {
+    let flags = data_flags(item);
+    let begins = flags.contains(DataFlags::BEGIN);
+    Ok(IData {
+        flags,
+        tsn: Tsn(item.count("tsn")?),
+        stream: item.count("sid")?,
+        mid: Mid(item.count("mid")?),
+        fsn: Fsn(if begins { 0 } else { item.count("fsn")? }),
+        ppid: if begins { item.count_or("ppid", 0)? } else { 0 },
+        payload: octets(item, "val", IData::HEADER)?
+            .ok_or("I_DATA has no len; write len=N, the header's 20 included")?,
         stamp: Stamp::default(),
     })
 }
@@ -110,6 +134,12 @@ fn parameter(item: &Item) -> Result<Parameter, String> {
         "SUPPORTED_ADDRESS_TYPES" => Parameter::SupportedAddressTypes(vec![5, 6]),
         "ECN_CAPABLE" => Parameter::EcnCapable,
         "FORWARD_TSN_SUPPORTED" => Parameter::ForwardTsnSupported,
+        "SUPPORTED_EXTENSIONS" => {
+            let kinds = octets(item, "types", 4)?;
+            Parameter::SupportedExtensions(
+                kinds.ok_or("SUPPORTED_EXTENSIONS has no types; write types=[64, 194]")?.to_vec(),
+            )
+        }
         "PARAMETER" => Parameter::Unknown {
             kind: item.count("type")?,
             value: octets(item, "value", 4)?.unwrap_or_default(),
@@ -148,6 +178,23 @@ fn forward_tsn(item: &Item) -> Result<ForwardTsn, String> {
     Ok(ForwardTsn {
         new_cumulative_tsn: Tsn(item.count("cum_tsn")?),
         skipped: skipped.ok_or("ids of FORWARD_TSN are no streams; write [{0,1},{1,3}]")?,
+    })
+}
+
+fn i_forward_tsn(item: &Item) -> Result<IForwardTsn, String> {
+    let skipped = |text: &str| {
+        let mut parts = text.trim_matches(['{', '}']).split(',').map(str::trim);
+        let (stream, kind, mid) = (parts.next()?, parts.next()?, parts.next()?);
+        let unordered = [("O", false), ("U", true)].into_iter().find(|(letter, _)| *letter == kind)?.1;
+        let (stream, mid) = (u16::try_from(integer(stream)?).ok()?, u32::try_from(integer(mid)?).ok()?);
+        parts.next().is_none().then_some(Skipped { stream, unordered, mid: Mid(mid) })
+    };
+    let skipped: Option<_> = item.list("ids").into_iter().map(skipped).collect();
+    Ok(IForwardTsn {
+        new_cumulative_tsn: Tsn(item.count("cum_tsn")?),
+        skipped: skipped.ok_or(
+            "ids of I_FORWARD_TSN are no messages; write [{0,O,1},{1,U,3}]: stream, ordered or unordered, MID",
+        )?,
     })
 }
 
@@ -206,6 +253,16 @@ pub(super) fn show(chunk: &Chunk) -> Item {
             let ids = forward.skipped.iter().map(|(stream, ssn)| format!("{{{stream},{}}}", ssn.0));
             Item::new("FORWARD_TSN").with("cum_tsn", &forward.new_cumulative_tsn.0).with("ids", &list(ids))
         }
+        Chunk::IData(data) => show_i_data(data),
+        Chunk::IForwardTsn(forward) => {
+            let id = |skipped: &Skipped| {
+                let kind = if skipped.unordered { "U" } else { "O" };
+                format!("{{{},{kind},{}}}", skipped.stream, skipped.mid.0)
+            };
+            Item::new("I_FORWARD_TSN")
+                .with("cum_tsn", &forward.new_cumulative_tsn.0)
+                .with("ids", &list(forward.skipped.iter().map(id)))
+        }
         other => Item::new("CHUNK").with("type", &other.kind()).with("len", &other.length()),
     }
 }
@@ -221,15 +278,33 @@ fn opaque(item: Item, value: &[u8]) -> Item {
 }
 
 fn show_data(data: &Data) -> Item {
-    let set = DATA_LETTERS.iter().filter(|(flag, _)| data.flags.contains(*flag));
-    let letters: String = set.map(|(_, letter)| letter).collect();
     Item::new("DATA")
-        .with("flgs", if letters.is_empty() { &"0" } else { &letters })
+        .with("flgs", &show_data_flags(data.flags))
         .with("len", &(Data::HEADER + data.payload.len()))
         .with("tsn", &data.tsn.0)
         .with("sid", &data.stream)
         .with("ssn", &data.ssn.0)
         .with("ppid", &data.ppid)
+}
+
+fn show_data_flags(flags: DataFlags) -> String {
+    let set = DATA_LETTERS.iter().filter(|(flag, _)| flags.contains(*flag));
+    let letters: String = set.map(|(_, letter)| letter).collect();
+    if letters.is_empty() { "0".to_owned() } else { letters }
+}
+
+fn show_i_data(data: &IData) -> Item {
+    let item = Item::new("I_DATA")
+        .with("flgs", &show_data_flags(data.flags))
+        .with("len", &(IData::HEADER + data.payload.len()))
+        .with("tsn", &data.tsn.0)
+        .with("sid", &data.stream)
+        .with("mid", &data.mid.0);
+    if data.flags.contains(DataFlags::BEGIN) {
+        item.with("ppid", &data.ppid)
+    } else {
+        item.with("fsn", &data.fsn.0)
+    }
 }
 
 fn show_init(name: &str, init: &Init) -> Item {
@@ -251,6 +326,9 @@ fn show_parameter(parameter: &Parameter) -> Item {
         Parameter::CookiePreservative(millis) => Item::new("COOKIE_PRESERVATIVE").with("incr", &millis),
         Parameter::EcnCapable => Item::new("ECN_CAPABLE"),
         Parameter::ForwardTsnSupported => Item::new("FORWARD_TSN_SUPPORTED"),
+        Parameter::SupportedExtensions(kinds) => {
+            Item::new("SUPPORTED_EXTENSIONS").with("types", &list(kinds.iter().map(u8::to_string)))
+        }
         other => Item::new("PARAMETER").with("len", &other.length()),
     }
 }

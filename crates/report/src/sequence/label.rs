@@ -23,10 +23,7 @@ impl Origin {
     pub fn see(&mut self, packet: &Packet) -> bool {
         match &packet.transport {
             Transport::Sctp(packet) => {
-                let first = packet.chunks.iter().find_map(|chunk| match chunk {
-                    Chunk::Data(data) => Some(data.tsn),
-                    _ => None,
-                });
+                let first = packet.chunks.iter().find_map(Chunk::user_data).map(|data| data.tsn);
                 self.tsn = self.tsn.or(first);
                 first.is_some()
             }
@@ -62,6 +59,7 @@ impl Origin {
     fn chunk(&self, acknowledged: &Self, chunk: &Chunk) -> String {
         match chunk {
             Chunk::Data(data) => format!("DATA {} · stream {}", self.tsn(data.tsn), data.stream),
+            Chunk::IData(data) => format!("I-DATA {} · stream {}", self.tsn(data.tsn), data.stream),
             Chunk::Sack(sack) => acknowledged.sack(sack),
             Chunk::Heartbeat(_) => "HEARTBEAT".into(),
             Chunk::HeartbeatAck(_) => "HEARTBEAT ACK".into(),

@@ -7,13 +7,14 @@ use hol_base::Duration;
 use hol_transport::{Command, Event, Message, Reliability};
 use hol_wire::Stamp;
 use hol_wire::sctp::{
-    Cause, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock, Init, Parameter, Sack, Ssn, Tsn,
+    Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
+    Sack, Skipped, Ssn, Tsn,
 };
 use proptest::prelude::*;
 
 use super::pair::{Network, Pair};
 use super::script::{PEER_TSN, REMOTE, Script, config, message};
-use crate::{Config, Endpoint, fixtures};
+use crate::{Config, Endpoint, Scheduler, fixtures};
 
 #[derive(Debug, Clone)]
 struct Sending {
@@ -57,6 +58,18 @@ fn sending() -> impl Strategy<Value = Sending> {
     )
 }
 
+/// And a value for each stream.
+fn scheduler() -> impl Strategy<Value = (Scheduler, &'static str)> {
+    prop_oneof![
+        3 => Just((Scheduler::Fcfs, "")),
+        2 => Just((Scheduler::Rr, "")),
+        1 => Just((Scheduler::RrPacket, "")),
+        1 => Just((Scheduler::Prio, "1/0/1/2")),
+        1 => Just((Scheduler::Fc, "")),
+        1 => Just((Scheduler::Wfq, "1/5/2")),
+    ]
+}
+
 fn stacks() -> impl Strategy<Value = Config> {
     prop_oneof![
         Just(config()),
@@ -68,6 +81,13 @@ fn stacks() -> impl Strategy<Value = Config> {
         // Of less than many messages: they are delivered in part.
         Just(Config { receive_buffer: hol_base::ByteCount(5000), ..config() }),
     ]
+    .prop_flat_map(|config| (Just(config), scheduler(), any::<bool>()))
+    .prop_map(|(config, (scheduler, values), interleaving)| Config {
+        scheduler,
+        stream_values: values.parse().unwrap(),
+        interleaving,
+        ..config
+    })
     .prop_map(|config| Config { association_max_retrans: 1000, max_init_retransmits: 1000, ..config })
 }
 
@@ -158,6 +178,18 @@ fn any_chunk() -> impl Strategy<Value = Chunk> {
             let (tsn, flags, ssn) = (PEER_TSN + tsn, DataFlags(flags), Ssn(ssn));
             Chunk::Data(Data { flags, tsn, stream, ssn, ppid: 0, payload, stamp: Stamp::default() })
         });
+    let near_mid = || prop_oneof![4 => 0u32..3, 1 => any::<u32>()];
+    let i_data = (near(), 0u16..4, near_mid(), 0u32..5, 0u8..16, octets()).prop_map(
+        |(tsn, stream, mid, fsn, flags, payload)| {
+            let (flags, ssn, stamp) = (DataFlags(flags), Ssn(0), Stamp::default());
+            let data = Data { flags, tsn: PEER_TSN + tsn, stream, ssn, ppid: 0, payload, stamp };
+            Chunk::IData(Box::new(IData::new(&data, Mid(mid), Fsn(fsn))))
+        },
+    );
+    let i_forward = (near(), 0u16..4, any::<bool>(), near_mid()).prop_map(|(tsn, stream, unordered, mid)| {
+        let skipped = smallvec::smallvec![Skipped { stream, unordered, mid: Mid(mid) }];
+        Chunk::IForwardTsn(Box::new(IForwardTsn { new_cumulative_tsn: PEER_TSN + tsn, skipped }))
+    });
     let gap = (0u16..40, 0u16..40).prop_map(|(start, end)| GapAckBlock { start, end });
     // What it acknowledges counts from what the endpoint knows to be acknowledged.
     let step = || prop_oneof![16 => 0u32..2, 4 => 2u32..4, 1 => any::<u32>()];
@@ -173,6 +205,8 @@ fn any_chunk() -> impl Strategy<Value = Chunk> {
         8 => data,
         8 => sack,
         2 => forward,
+        8 => i_data,
+        2 => i_forward,
         1 => step().prop_map(|tsn| Chunk::Shutdown { cumulative_tsn: Tsn(tsn) }),
         1 => init.prop_map(Chunk::InitAck),
         1 => octets().prop_map(Chunk::CookieEcho),
@@ -199,6 +233,14 @@ proptest! {
             match &mut chunk {
                 Chunk::Sack(Sack { cumulative_tsn, .. }) | Chunk::Shutdown { cumulative_tsn } => {
                     *cumulative_tsn = script.endpoint.flight.cumulative() + cumulative_tsn.0;
+                }
+                // Most user data is of the kind that was agreed upon.
+                Chunk::Data(data) if script.endpoint.interleaving && length % 8 > 0 => {
+                    let (mid, fsn) = (Mid(u32::from(data.ssn.0 % 4)), Fsn(pause as u32 % 4));
+                    chunk = Chunk::IData(Box::new(IData::new(data, mid, fsn)));
+                }
+                Chunk::IData(data) if !script.endpoint.interleaving && length % 8 > 0 => {
+                    chunk = Chunk::Data(data.to_data());
                 }
                 _ => {}
             }
@@ -280,9 +322,9 @@ proptest! {
             let is_init = matches!(packet.chunks[0], Chunk::Init(_));
             prop_assert_eq!(packet.verification_tag == 0, is_init, "{:?}", packet);
             prop_assert!(packet.chunks.len() == 1 || !packet.chunks.iter().any(alone), "{:?}", packet);
-            let data = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Data(_)));
+            let data = packet.chunks.iter().position(|chunk| chunk.user_data().is_some());
             let behind = data.map_or(&[][..], |first| &packet.chunks[first..]);
-            prop_assert!(behind.iter().all(|chunk| matches!(chunk, Chunk::Data(_))), "{:?}", packet);
+            prop_assert!(behind.iter().all(|chunk| chunk.user_data().is_some()), "{:?}", packet);
         }
     }
 }

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use hol_base::{Duration, Seed, Time};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability, drain};
-use hol_wire::sctp::{Chunk, Data, DataFlags, GapAckBlock, Init, Packet, Parameter, Sack, Ssn, Tsn};
+use hol_wire::sctp::{
+    Chunk, Data, DataFlags, GapAckBlock, IData, IForwardTsn, Init, Packet, Parameter, Sack, Ssn, Tsn,
+};
 use hol_wire::{Address, Stamp, Transport};
 use smallvec::SmallVec;
 
@@ -90,7 +92,14 @@ impl Script {
         let Chunk::Init(init) = &init.chunks[0] else { panic!("{init:?}") };
         script.first = init.initial_tsn;
         let addresses = if paths > 1 { &REMOTE[..paths] } else { &[] };
-        script.inject([init_ack(64, addresses)]);
+        let mut answer = init_ack(64, addresses);
+        if let Chunk::InitAck(answer) = &mut answer
+            && script.endpoint.config.interleaving
+        {
+            let kinds = vec![IData::KIND, IForwardTsn::KIND];
+            answer.parameters.push(Parameter::SupportedExtensions(kinds));
+        }
+        script.inject([answer]);
         assert!(matches!(script.take_one().chunks[0], Chunk::CookieEcho(_)));
         script.inject([Chunk::CookieAck]);
         assert_eq!(script.events, [Event::Connected]);
@@ -183,10 +192,7 @@ impl Script {
             packet
                 .chunks
                 .iter()
-                .filter_map(|chunk| match chunk {
-                    Chunk::Data(data) => Some(data.tsn.distance_from(first) + 1),
-                    _ => None,
-                })
+                .filter_map(|chunk| chunk.user_data().map(|data| data.tsn.distance_from(first) + 1))
                 .collect::<Vec<u32>>()
         };
         let taken = std::mem::take(&mut self.packets);

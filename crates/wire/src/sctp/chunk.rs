@@ -2,7 +2,9 @@
 
 use bytes::{Buf, BufMut, Bytes};
 
-use super::{Asconf, AsconfAck, Auth, Cause, Data, ForwardTsn, Init, Sack, Tsn, tlv};
+use super::{
+    Asconf, AsconfAck, Auth, Cause, Data, DataFlags, ForwardTsn, IData, IForwardTsn, Init, Sack, Tsn, tlv,
+};
 use crate::ParseError;
 
 /// A chunk. RFC 9260 section 3.2.
@@ -61,6 +63,10 @@ pub enum Chunk {
     Auth(Box<Auth>),
     /// Forward cumulative TSN. RFC 3758 section 3.2.
     ForwardTsn(Box<ForwardTsn>),
+    /// User data of messages that may be interleaved. RFC 8260 section 2.1.
+    IData(Box<IData>),
+    /// Forward cumulative TSN where messages are interleaved. RFC 8260 section 2.3.1.
+    IForwardTsn(Box<IForwardTsn>),
     /// Address configuration change. RFC 5061 section 4.1.1.
     Asconf(Box<Asconf>),
     /// Address configuration acknowledgement. RFC 5061 section 4.1.2.
@@ -97,6 +103,8 @@ mod kind {
     pub const ASCONF_ACK: u8 = super::AsconfAck::KIND;
     pub const FORWARD_TSN: u8 = super::ForwardTsn::KIND;
     pub const ASCONF: u8 = super::Asconf::KIND;
+    pub const I_DATA: u8 = super::IData::KIND;
+    pub const I_FORWARD_TSN: u8 = super::IForwardTsn::KIND;
 }
 
 /// The T bit of ABORT and SHUTDOWN COMPLETE. RFC 9260 section 8.5.1.
@@ -105,7 +113,34 @@ const REFLECTED: u8 = 0x01;
 /// Type of the one parameter of HEARTBEAT. RFC 9260 section 3.3.5.
 const HEARTBEAT_INFO: u16 = 1;
 
+/// What DATA and I-DATA chunks have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct UserData<'c> {
+    /// B, E, U and I bits.
+    pub flags: DataFlags,
+    /// Transmission sequence number.
+    pub tsn: Tsn,
+    /// Stream identifier.
+    pub stream: u16,
+    /// The user data.
+    pub payload: &'c Bytes,
+}
+
 impl Chunk {
+    /// The user data of a chunk that has any, be it DATA or I-DATA.
+    pub fn user_data(&self) -> Option<UserData<'_>> {
+        match self {
+            Self::Data(Data { flags, tsn, stream, payload, .. }) => {
+                Some(UserData { flags: *flags, tsn: *tsn, stream: *stream, payload })
+            }
+            Self::IData(data) => {
+                let IData { flags, tsn, stream, payload, .. } = &**data;
+                Some(UserData { flags: *flags, tsn: *tsn, stream: *stream, payload })
+            }
+            _ => None,
+        }
+    }
+
     /// Octets of a chunk header.
     pub const HEADER: usize = tlv::HEADER;
 
@@ -123,6 +158,8 @@ impl Chunk {
             Self::CookieEcho(cookie) => cookie.len(),
             Self::Auth(auth) => auth.value_length(),
             Self::ForwardTsn(forward) => forward.value_length(),
+            Self::IData(data) => data.value_length(),
+            Self::IForwardTsn(forward) => forward.value_length(),
             Self::Asconf(asconf) => asconf.value_length(),
             Self::AsconfAck(ack) => ack.value_length(),
             Self::Unknown { value, .. } => value.len(),
@@ -157,6 +194,8 @@ impl Chunk {
             Self::CookieEcho(cookie) => out.put_slice(cookie),
             Self::Auth(auth) => auth.emit_value(out),
             Self::ForwardTsn(forward) => forward.emit_value(out),
+            Self::IData(data) => data.emit_value(out),
+            Self::IForwardTsn(forward) => forward.emit_value(out),
             Self::Asconf(asconf) => asconf.emit_value(out),
             Self::AsconfAck(ack) => ack.emit_value(out),
             Self::Unknown { value, .. } => out.put_slice(value),
@@ -183,6 +222,8 @@ impl Chunk {
             Self::ShutdownComplete { reflected } => (kind::SHUTDOWN_COMPLETE, t_bit(*reflected)),
             Self::Auth(_) => (kind::AUTH, 0),
             Self::ForwardTsn(_) => (kind::FORWARD_TSN, 0),
+            Self::IData(data) => (kind::I_DATA, data.flags.0),
+            Self::IForwardTsn(_) => (kind::I_FORWARD_TSN, 0),
             Self::Asconf(_) => (kind::ASCONF, 0),
             Self::AsconfAck(_) => (kind::ASCONF_ACK, 0),
             Self::Unknown { kind, flags, .. } => (*kind, *flags),
@@ -213,6 +254,8 @@ impl Chunk {
             kind::SHUTDOWN_COMPLETE => Self::ShutdownComplete { reflected },
             kind::AUTH => Self::Auth(Box::new(Auth::parse_value(value)?)),
             kind::FORWARD_TSN => Self::ForwardTsn(Box::new(ForwardTsn::parse_value(value)?)),
+            kind::I_DATA => Self::IData(Box::new(IData::parse_value(flags, value)?)),
+            kind::I_FORWARD_TSN => Self::IForwardTsn(Box::new(IForwardTsn::parse_value(value)?)),
             kind::ASCONF => Self::Asconf(Box::new(Asconf::parse_value(value)?)),
             kind::ASCONF_ACK => Self::AsconfAck(Box::new(AsconfAck::parse_value(value)?)),
             _ => Self::Unknown { kind, flags, value },

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Chunk, Data, DataFlags, Init, Packet, Sack};
+use super::{Chunk, Data, DataFlags, IData, Init, Packet, Sack};
 
 impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,6 +34,8 @@ impl fmt::Display for Chunk {
             Self::Asconf(asconf) => write!(f, "[ASCONF {}] {:?}", asconf.serial, asconf.requests),
             Self::AsconfAck(ack) => write!(f, "[ASCONF ACK {}] {:?}", ack.serial, ack.responses),
             Self::ForwardTsn(forward) => write!(f, "[FORWARD CUM TSN {}]", forward.new_cumulative_tsn),
+            Self::IData(data) => write!(f, "{data}"),
+            Self::IForwardTsn(forward) => write!(f, "[I-FORWARD-TSN {}]", forward.new_cumulative_tsn),
             Self::Unknown { kind, .. } => write!(f, "[unknown chunk type {kind:#04x}]"),
         }
     }
@@ -41,21 +43,35 @@ impl fmt::Display for Chunk {
 
 impl fmt::Display for Data {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { flags, tsn, stream, ssn, ppid, payload, .. } = self;
+        write!(f, "[DATA] {flags} [TSN: {tsn}] [SID: {stream}] [SSEQ {ssn}] [PPID {ppid:#x}] ")?;
+        write!(f, "[length {}]", payload.len())
+    }
+}
+
+impl fmt::Display for IData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { flags, tsn, stream, mid, fsn, ppid, payload, .. } = self;
+        write!(f, "[I-DATA] {flags} [TSN: {tsn}] [SID: {stream}] [MID {mid}] ")?;
+        if flags.contains(DataFlags::BEGIN) {
+            write!(f, "[PPID {ppid:#x}] ")?;
+        } else {
+            write!(f, "[FSN {fsn}] ")?;
+        }
+        write!(f, "[length {}]", payload.len())
+    }
+}
+
+impl fmt::Display for DataFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LETTERS: [(DataFlags, &str); 4] = [
             (DataFlags::IMMEDIATE, "(I)"),
             (DataFlags::UNORDERED, "(U)"),
             (DataFlags::BEGIN, "(B)"),
             (DataFlags::END, "(E)"),
         ];
-        f.write_str("[DATA] ")?;
-        let set = LETTERS.iter().filter(|(flag, _)| self.flags.contains(*flag));
-        set.clone().try_for_each(|(_, letter)| f.write_str(letter))?;
-        let Self { tsn, stream, ssn, ppid, .. } = self;
-        write!(
-            f,
-            " [TSN: {tsn}] [SID: {stream}] [SSEQ {ssn}] [PPID {ppid:#x}] [length {}]",
-            self.payload.len()
-        )
+        let mut set = LETTERS.iter().filter(|(flag, _)| self.contains(*flag));
+        set.try_for_each(|(_, letter)| f.write_str(letter))
     }
 }
 
@@ -86,7 +102,7 @@ impl fmt::Display for Sack {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{GapAckBlock, Ssn, Tsn};
+    use super::super::{Fsn, GapAckBlock, Mid, Ssn, Tsn};
     use super::*;
     use crate::Stamp;
     use bytes::Bytes;
@@ -118,5 +134,15 @@ mod tests {
         let expected = "sctp (1) [SACK] [cum ack 10] [a_rwnd 65536] [gap 12-13] [dup 9] \
                         (2) [DATA] (B)(E) [TSN: 4] [SID: 1] [SSEQ 2] [PPID 0xf] [length 3]";
         assert_eq!(packet.to_string(), expected);
+    }
+
+    #[test]
+    fn a_fragment_of_an_interleaved_message_prints_its_message_and_number() {
+        let (tsn, payload) = (Tsn(4), Bytes::from_static(b"abc"));
+        let (mid, fsn, stamp) = (Mid(5), Fsn(6), Stamp::default());
+        let data = IData { flags: DataFlags::END, tsn, stream: 1, mid, fsn, ppid: 0, payload, stamp };
+        assert_eq!(data.to_string(), "[I-DATA] (E) [TSN: 4] [SID: 1] [MID 5] [FSN 6] [length 3]");
+        let first = IData { flags: DataFlags::BEGIN, fsn: Fsn(0), ppid: 15, ..data };
+        assert_eq!(first.to_string(), "[I-DATA] (B) [TSN: 4] [SID: 1] [MID 5] [PPID 0xf] [length 3]");
     }
 }

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
-    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock,
-    Init, Packet as SctpPacket, Parameter, Request, Response, Sack, Ssn, Tsn,
+    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, Fsn,
+    GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Request, Response, Sack,
+    Skipped, Ssn, Tsn,
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
@@ -126,15 +127,35 @@ fn chunk() -> impl Strategy<Value = Chunk> {
         Just(Chunk::CookieAck),
         any::<bool>().prop_map(|reflected| Chunk::ShutdownComplete { reflected }),
         forward_tsn().prop_map(|forward| Chunk::ForwardTsn(Box::new(forward))),
+        i_data().prop_map(|data| Chunk::IData(Box::new(data))),
+        i_forward_tsn().prop_map(|forward| Chunk::IForwardTsn(Box::new(forward))),
         auth().prop_map(|auth| Chunk::Auth(Box::new(auth))),
         asconf().prop_map(|asconf| Chunk::Asconf(Box::new(asconf))),
         asconf_ack().prop_map(|ack| Chunk::AsconfAck(Box::new(ack))),
-        (16u8..128, any::<u8>(), octets()).prop_map(|(kind, flags, value)| Chunk::Unknown {
+        (unknown_kind(), any::<u8>(), octets()).prop_map(|(kind, flags, value)| Chunk::Unknown {
             kind,
             flags,
             value
         }),
     ]
+}
+
+fn unknown_kind() -> impl Strategy<Value = u8> {
+    (16u8..128).prop_filter("that is I-DATA", |kind| *kind != IData::KIND)
+}
+
+fn i_data() -> impl Strategy<Value = IData> {
+    (data(), any::<(u32, u32)>()).prop_map(|(data, (mid, fsn))| IData::new(&data, Mid(mid), Fsn(fsn)))
+}
+
+fn i_forward_tsn() -> impl Strategy<Value = IForwardTsn> {
+    let skipped = any::<(u16, bool, u32)>().prop_map(|(stream, unordered, mid)| Skipped {
+        stream,
+        unordered,
+        mid: Mid(mid),
+    });
+    (any::<u32>(), vec(skipped, 0..4))
+        .prop_map(|(tsn, skipped)| IForwardTsn { new_cumulative_tsn: Tsn(tsn), skipped: skipped.into() })
 }
 
 fn data() -> impl Strategy<Value = Data> {

@@ -7,8 +7,9 @@ use std::process::Command;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
-    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, GapAckBlock,
-    Init, Packet as SctpPacket, Parameter, Request, Response, Sack, Ssn, Tsn,
+    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, Fsn,
+    GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Request, Response, Sack,
+    Skipped, Ssn, Tsn,
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
@@ -92,7 +93,7 @@ fn chunks() -> Vec<Chunk> {
     let common = [
         Parameter::Ipv4Address(Address::new(10, 0, 1, 1)),
         Parameter::ForwardTsnSupported,
-        Parameter::SupportedExtensions(vec![Asconf::KIND, AsconfAck::KIND, Auth::KIND]),
+        Parameter::SupportedExtensions(vec![Asconf::KIND, AsconfAck::KIND, Auth::KIND, IData::KIND]),
         Parameter::Random(Bytes::from_static(&[7; 32])),
         Parameter::ChunkList(vec![Asconf::KIND, AsconfAck::KIND]),
         Parameter::HmacAlgorithms(vec![3, 1]),
@@ -135,6 +136,15 @@ fn chunks() -> Vec<Chunk> {
             new_cumulative_tsn: Tsn(9),
             skipped: smallvec![(1, Ssn(2)), (3, Ssn(4))],
         })),
+        i_data(DataFlags::BEGIN, Fsn(0), 15),
+        i_data(DataFlags::END | DataFlags::UNORDERED, Fsn(1), 0),
+        Chunk::IForwardTsn(Box::new(IForwardTsn {
+            new_cumulative_tsn: Tsn(9),
+            skipped: smallvec![
+                Skipped { stream: 1, unordered: false, mid: Mid(2) },
+                Skipped { stream: 3, unordered: true, mid: Mid(4) },
+            ],
+        })),
         Chunk::Error(causes),
         Chunk::Shutdown { cumulative_tsn: Tsn(9) },
         Chunk::ShutdownAck,
@@ -148,6 +158,11 @@ fn chunks() -> Vec<Chunk> {
         Chunk::AsconfAck(Box::new(asconf_ack())),
         Chunk::Unknown { kind: 0x3f, flags: 1, value: Bytes::from_static(b"??") },
     ]
+}
+
+fn i_data(flags: DataFlags, fsn: Fsn, ppid: u32) -> Chunk {
+    let (payload, stamp) = (Bytes::from_static(b"hello"), Stamp::default());
+    Chunk::IData(Box::new(IData { flags, tsn: Tsn(2), stream: 3, mid: Mid(4), fsn, ppid, payload, stamp }))
 }
 
 /// Every change of addresses that can be asked for.
@@ -302,8 +317,8 @@ fn wireshark_reads_the_chunks_that_we_wrote() {
     let Some(rows) = dissect(&packets, &["sctp.chunk_type"]) else { return };
     // The unrecognized chunk that the ERROR chunk reports is dissected too.
     let kinds = [
-        "1", "2", "10", "11", "0", "3", "4", "5", "192", "9,254", "7", "8", "14", "6", "15", "193", "128",
-        "63",
+        "1", "2", "10", "11", "0", "3", "4", "5", "192", "64", "64", "194", "9,254", "7", "8", "14", "6",
+        "15", "193", "128", "63",
     ];
     assert_eq!(rows, kinds.map(|kind| [kind]));
 }
@@ -336,4 +351,20 @@ fn wireshark_reads_authentication_and_address_configuration() {
     ];
     let filled = rows.iter().filter(|row| row.iter().any(|field| !field.is_empty()));
     assert_eq!(filled.cloned().collect::<Vec<_>>(), expected);
+}
+
+/// RFC 8260 sections 2.1 and 2.3.1.
+#[test]
+fn wireshark_reads_the_messages_and_fragments_that_we_interleave() {
+    let packets = packets();
+    let fields = [
+        "sctp.data_mid",
+        "sctp.data_fsn",
+        "sctp.i_forward_tsn_sid",
+        "sctp.i_forward_tsn_u_bit",
+        "sctp.forward_tsn_mid",
+    ];
+    let Some(rows) = dissect(&packets, &fields) else { return };
+    let read: Vec<String> = rows.iter().map(|row| row.join(" ")).filter(|row| row.len() > 4).collect();
+    assert_eq!(read, ["4    ", "4 1   ", "  1,3 0,1 2,4"]);
 }

@@ -1,0 +1,397 @@
+//! Messages that come in I-DATA chunks: put together by their numbers, and in the order of their stream. RFC 8260 section 2.2.3.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::BytesMut;
+use hol_base::Time;
+use hol_transport::{Passage, Received};
+use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, Skipped};
+
+/// What has come of messages that are not delivered yet.
+#[derive(Debug, Default)]
+pub(crate) struct Interleaved {
+    /// By stream, ordered and unordered messages apart: they have numbers of their own.
+    channels: BTreeMap<(u16, bool), Channel>,
+    /// Octets of user data that wait here.
+    held: usize,
+}
+
+/// What a chunk or an I-FORWARD-TSN does to the application.
+#[derive(Debug)]
+pub(crate) enum Delivery {
+    /// A message; so many octets of it have been delivered already.
+    Whole(Received, usize),
+    /// So many octets of a message that is not whole.
+    Part(usize),
+    /// The message that so many octets were delivered of will not come. RFC 6458 section 6.1.7.
+    Aborted(usize),
+}
+
+/// The messages of a stream that have one order, or none.
+#[derive(Debug, Default)]
+struct Channel {
+    /// Those before it are delivered or given up; unordered ones, given up.
+    next: Mid,
+    /// Ascending.
+    messages: VecDeque<Incoming>,
+}
+
+/// A message of which something has come.
+#[derive(Debug)]
+struct Incoming {
+    mid: Mid,
+    /// What waits for fragments before it; ascending.
+    fragments: VecDeque<Fragment>,
+    /// The fragment with the E bit.
+    last: Option<Fsn>,
+    /// The application has what comes before this one.
+    next: Fsn,
+    /// What it has, if it is delivered in part.
+    part: Option<BytesMut>,
+    passage: Passage,
+    ppid: u32,
+}
+
+#[derive(Debug)]
+struct Fragment {
+    fsn: Fsn,
+    data: IData,
+    arrived: Time,
+}
+
+impl Interleaved {
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Takes a chunk with a new TSN.
+    pub(crate) fn push(&mut self, now: Time, data: IData, deliver: &mut impl FnMut(Delivery)) {
+        let (stream, unordered) = (data.stream, data.flags.contains(DataFlags::UNORDERED));
+        let (whole, mid) = (data.flags.contains(DataFlags::BEGIN | DataFlags::END), data.mid);
+        let channel = self.channels.entry((stream, unordered)).or_default();
+        if mid.before(channel.next) {
+            return;
+        }
+        if whole && (unordered || (mid == channel.next && channel.messages.is_empty())) {
+            channel.note_delivered(mid, unordered);
+            let IData { ppid, payload, stamp, .. } = data;
+            let passage = Passage::new(stamp, now);
+            return deliver(Delivery::Whole(Received { stream, unordered, ppid, payload, passage }, 0));
+        }
+        let message = channel.message(mid);
+        self.held += message.insert(data, now);
+        self.held -= message.extend_part(deliver);
+        channel.deliver_complete(stream, unordered, &mut self.held, deliver);
+    }
+
+    /// There is no room for more: the application gets what there is of every message that it may see. RFC 6458 section 8.1.20,
+    /// level 2: the parts of messages on different streams alternate. The parts leave the receive buffer.
+    pub(crate) fn start_partial_delivery(&mut self, deliver: &mut impl FnMut(Delivery)) {
+        for ((_, unordered), channel) in &mut self.channels {
+            let next = channel.next;
+            let may_be_seen = |message: &&mut Incoming| *unordered || message.mid == next;
+            for message in channel.messages.iter_mut().filter(may_be_seen) {
+                if message.part.is_none() && message.follows() {
+                    message.part = Some(BytesMut::new());
+                    self.held -= message.extend_part(deliver);
+                }
+            }
+        }
+    }
+
+    /// Messages up to this one will not come, but for what has come whole. RFC 8260 section 2.3.1, RFC 3758 section 3.6.
+    pub(crate) fn skip(&mut self, skipped: Skipped, deliver: &mut impl FnMut(Delivery)) {
+        let Skipped { stream, unordered, mid } = skipped;
+        let channel = self.channels.entry((stream, unordered)).or_default();
+        if mid.before(channel.next) {
+            return;
+        }
+        while channel.messages.front().is_some_and(|message| message.mid.at_or_before(mid))
+            && let Some(first) = channel.messages.pop_front()
+        {
+            self.held -= first.held();
+            if first.is_complete() {
+                deliver(first.whole(stream, unordered));
+            } else if let Some(part) = first.part {
+                deliver(Delivery::Aborted(part.len()));
+            }
+        }
+        channel.next = mid.next();
+        channel.deliver_complete(stream, unordered, &mut self.held, deliver);
+    }
+}
+
+impl Channel {
+    /// The message with this number, of which nothing may have come yet.
+    fn message(&mut self, mid: Mid) -> &mut Incoming {
+        let at = self.messages.partition_point(|other| other.mid.before(mid));
+        if self.messages.get(at).is_none_or(|other| other.mid != mid) {
+            self.messages.insert(at, Incoming::new(mid));
+        }
+        &mut self.messages[at]
+    }
+
+    /// Of unordered messages nobody has more than 2³¹ - 1 in flight: what is much older has been delivered or given up.
+    fn note_delivered(&mut self, mid: Mid, unordered: bool) {
+        const FAR: u32 = 1 << 30;
+        if !unordered {
+            self.next = mid.next();
+        } else if mid.distance_from(self.next) > FAR {
+            self.next = mid - FAR;
+        }
+    }
+
+    /// Delivers what is whole and has nothing before it to wait for.
+    fn deliver_complete(
+        &mut self,
+        stream: u16,
+        unordered: bool,
+        held: &mut usize,
+        deliver: &mut impl FnMut(Delivery),
+    ) {
+        let mut at = 0;
+        while let Some(message) = self.messages.get(at) {
+            let is_due = message.is_complete() && (unordered || message.mid == self.next);
+            if is_due && let Some(message) = self.messages.remove(at) {
+                *held -= message.held();
+                self.note_delivered(message.mid, unordered);
+                deliver(message.whole(stream, unordered));
+            } else if unordered {
+                at += 1;
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+impl Incoming {
+    fn new(mid: Mid) -> Self {
+        Self {
+            mid,
+            fragments: VecDeque::new(),
+            last: None,
+            next: Fsn(0),
+            part: None,
+            passage: Passage::default(),
+            ppid: 0,
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.fragments.iter().map(|fragment| fragment.data.payload.len()).sum()
+    }
+
+    /// Says how many octets it has more. A fragment that has come, or that stands behind the last, is none.
+    fn insert(&mut self, data: IData, arrived: Time) -> usize {
+        let (fsn, length) = (data.fsn, data.payload.len());
+        let behind_last = self.last.is_some_and(|last| fsn.after(last));
+        let at = self.fragments.partition_point(|other| other.fsn.before(fsn));
+        let is_known = self.fragments.get(at).is_some_and(|other| other.fsn == fsn);
+        if fsn.before(self.next) || behind_last || is_known {
+            return 0;
+        }
+        if data.flags.contains(DataFlags::END) {
+            if self.last.is_some() || at < self.fragments.len() {
+                return 0;
+            }
+            self.last = Some(fsn);
+        }
+        self.fragments.insert(at, Fragment { fsn, data, arrived });
+        length
+    }
+
+    /// The fragment that comes next is there.
+    fn follows(&self) -> bool {
+        self.fragments.front().is_some_and(|first| first.fsn == self.next)
+    }
+
+    /// All that is not delivered is there: numbers ascend, so that first, last and count tell.
+    fn is_complete(&self) -> bool {
+        let Some(last) = self.last else { return false };
+        self.follows() && last.distance_from(self.next) as usize + 1 == self.fragments.len()
+    }
+
+    /// Goes on with a delivery in part, but for the end of the message; says how many octets have left.
+    fn extend_part(&mut self, deliver: &mut impl FnMut(Delivery)) -> usize {
+        let Some(mut part) = self.part.take() else { return 0 };
+        let before = part.len();
+        while !self.is_complete() && self.follows() {
+            self.take_first(&mut part);
+        }
+        let octets = part.len() - before;
+        self.part = Some(part);
+        if octets > 0 {
+            deliver(Delivery::Part(octets));
+        }
+        octets
+    }
+
+    fn take_first(&mut self, octets: &mut BytesMut) {
+        let Some(Fragment { data, arrived, .. }) = self.fragments.pop_front() else { return };
+        octets.extend_from_slice(&data.payload);
+        self.next = self.next.next();
+        // Of the fragment that came last.
+        if arrived >= self.passage.arrived {
+            self.passage = Passage::new(data.stamp, arrived);
+        }
+        if data.flags.contains(DataFlags::BEGIN) {
+            self.ppid = data.ppid;
+        }
+    }
+
+    fn whole(mut self, stream: u16, unordered: bool) -> Delivery {
+        let mut octets = self.part.take().unwrap_or_else(|| BytesMut::with_capacity(self.held()));
+        let in_part = octets.len();
+        while !self.fragments.is_empty() {
+            self.take_first(&mut octets);
+        }
+        let Self { passage, ppid, .. } = self;
+        Delivery::Whole(Received { stream, unordered, ppid, payload: octets.freeze(), passage }, in_part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_wire::Stamp;
+    use hol_wire::sctp::Tsn;
+
+    const WHOLE: DataFlags = DataFlags(3);
+    const BEGIN: DataFlags = DataFlags::BEGIN;
+    const MIDDLE: DataFlags = DataFlags(0);
+    const END: DataFlags = DataFlags::END;
+
+    /// What comes of the chunks and skips that a test gives: messages as text, parts and aborts as numbers.
+    #[derive(Default)]
+    struct Receiver {
+        interleaved: Interleaved,
+        heard: Vec<String>,
+    }
+
+    impl Receiver {
+        fn tell(heard: &mut Vec<String>) -> impl FnMut(Delivery) {
+            |delivery| {
+                heard.push(match delivery {
+                    Delivery::Whole(message, part) => {
+                        let text = String::from_utf8(message.payload.to_vec()).unwrap();
+                        let u = if message.unordered { "u" } else { "" };
+                        format!("{u}{}:{text}/{part}", message.stream)
+                    }
+                    Delivery::Part(octets) => format!("+{octets}"),
+                    Delivery::Aborted(octets) => format!("-{octets}"),
+                });
+            }
+        }
+
+        fn push(&mut self, (stream, flags): (u16, DataFlags), (mid, fsn): (u32, u32), text: &str) {
+            let (mid, fsn, stamp) = (Mid(mid), Fsn(fsn), Stamp::default());
+            let payload = text.as_bytes().to_vec().into();
+            let data = IData { flags, tsn: Tsn(0), stream, mid, fsn, ppid: 0, payload, stamp };
+            self.interleaved.push(Time::ZERO, data, &mut Self::tell(&mut self.heard));
+        }
+
+        fn skip(&mut self, stream: u16, unordered: bool, mid: u32) {
+            let skipped = Skipped { stream, unordered, mid: Mid(mid) };
+            self.interleaved.skip(skipped, &mut Self::tell(&mut self.heard));
+        }
+
+        fn start(&mut self) {
+            self.interleaved.start_partial_delivery(&mut Self::tell(&mut self.heard));
+        }
+
+        #[track_caller]
+        fn expect(&mut self, heard: &[&str], held: usize) {
+            assert_eq!(self.heard, heard);
+            assert_eq!(self.interleaved.held(), held);
+            self.heard.clear();
+        }
+    }
+
+    #[test]
+    fn fragments_of_several_messages_find_theirs_in_whatever_order() {
+        // RFC 8260 section 2.2.3: by stream, U bit, MID and FSN, not by TSN.
+        let mut receiver = Receiver::default();
+        receiver.push((1, END), (0, 2), "f");
+        receiver.push((2, BEGIN), (0, 0), "x");
+        receiver.push((1, BEGIN), (0, 0), "d");
+        receiver.push((1, DataFlags::UNORDERED | BEGIN), (0, 0), "g");
+        receiver.expect(&[], 4);
+        receiver.push((1, MIDDLE), (0, 1), "e");
+        receiver.push((2, END), (0, 1), "y");
+        receiver.push((1, DataFlags::UNORDERED | END), (0, 1), "h");
+        receiver.expect(&["1:def/0", "2:xy/0", "u1:gh/0"], 0);
+    }
+
+    #[test]
+    fn a_stream_has_the_order_of_its_message_identifiers() {
+        // RFC 8260 section 2.1, and its numbers wrap.
+        let mut receiver = Receiver::default();
+        receiver.skip(0, false, u32::MAX / 2);
+        receiver.skip(0, false, u32::MAX - 2);
+        receiver.push((0, WHOLE), (0, 0), "c");
+        receiver.push((0, DataFlags::UNORDERED | WHOLE), (7, 0), "u");
+        receiver.push((0, BEGIN), (u32::MAX, 0), "b");
+        receiver.push((0, WHOLE), (u32::MAX - 1, 0), "a");
+        receiver.expect(&["u0:u/0", "0:a/0"], 2);
+        receiver.push((0, END), (u32::MAX, 1), "B");
+        receiver.expect(&["0:bB/0", "0:c/0"], 0);
+    }
+
+    #[test]
+    fn messages_of_all_streams_are_delivered_in_part() {
+        // RFC 6458 section 8.1.20, level 2.
+        let mut receiver = Receiver::default();
+        receiver.push((0, BEGIN), (0, 0), "ab");
+        receiver.push((0, MIDDLE), (0, 2), "ef");
+        receiver.push((1, BEGIN), (0, 0), "pq");
+        receiver.push((2, MIDDLE), (0, 1), "zz");
+        receiver.push((0, BEGIN), (1, 0), "later");
+        receiver.start();
+        // Not what has a gap before it, nor what another message of its stream has to come before.
+        receiver.expect(&["+2", "+2"], 9);
+        receiver.push((1, WHOLE), (1, 0), "r");
+        receiver.push((0, MIDDLE), (0, 1), "cd");
+        receiver.expect(&["+4"], 8);
+        receiver.push((1, END), (0, 1), "!");
+        receiver.expect(&["1:pq!/2", "1:r/0"], 7);
+        receiver.push((0, END), (0, 3), "g");
+        receiver.expect(&["0:abcdefg/6"], 7);
+    }
+
+    #[test]
+    fn what_is_given_up_holds_up_nothing() {
+        // RFC 8260 section 2.3.1.
+        let mut receiver = Receiver::default();
+        receiver.push((0, BEGIN), (0, 0), "a");
+        receiver.push((0, WHOLE), (1, 0), "whole");
+        receiver.push((0, BEGIN), (2, 0), "b");
+        receiver.push((0, WHOLE), (3, 0), "next");
+        receiver.push((0, DataFlags::UNORDERED | BEGIN), (0, 0), "u");
+        receiver.start();
+        receiver.expect(&["+1", "+1"], 10);
+        receiver.skip(0, false, 2);
+        receiver.expect(&["-1", "0:whole/0", "0:next/0"], 0);
+        receiver.skip(0, true, 0);
+        receiver.expect(&["-1"], 0);
+        // What comes of it afterwards is nothing.
+        receiver.push((0, END), (2, 1), "late");
+        receiver.push((0, DataFlags::UNORDERED | END), (0, 1), "late");
+        receiver.skip(0, false, 1);
+        receiver.push((0, WHOLE), (4, 0), "on");
+        receiver.expect(&["0:on/0"], 0);
+    }
+
+    #[test]
+    fn fragments_that_contradict_each_other_are_not_taken() {
+        let mut receiver = Receiver::default();
+        receiver.push((0, END), (0, 2), "c");
+        receiver.push((0, MIDDLE), (0, 3), "behind the end");
+        receiver.push((0, END), (0, 1), "another end");
+        receiver.push((0, MIDDLE), (0, 2), "twice");
+        receiver.expect(&[], 1);
+        receiver.push((0, MIDDLE), (0, 1), "b");
+        receiver.push((0, BEGIN), (0, 0), "a");
+        receiver.expect(&["0:abc/0"], 0);
+    }
+}

@@ -1,0 +1,107 @@
+//! How the streams of an association share it. RFC 8260 section 3.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Which stream's data goes next; without I-DATA a message that has begun goes to its end first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduler {
+    /// Messages in the order in which they were handed over. RFC 8260 section 3.1.
+    Fcfs,
+    /// The streams in turn: a message each, with I-DATA a chunk each. RFC 8260 section 3.2.
+    Rr,
+    /// The streams in turn, a packet each. RFC 8260 section 3.3.
+    RrPacket,
+    /// The streams of the smallest value first, equal ones in turn. RFC 8260 section 3.4.
+    Prio,
+    /// The stream that has sent the least. RFC 8260 section 3.5.
+    Fc,
+    /// The stream that has sent the least for its weight. RFC 8260 section 3.6.
+    Wfq,
+}
+
+impl Scheduler {
+    /// It looks at the streams' values.
+    pub(crate) const fn has_values(self) -> bool {
+        matches!(self, Self::Prio | Self::Wfq)
+    }
+}
+
+/// A number for each outgoing stream, from stream 0 on, as in `"7/0"`: the last is that of all further streams. None are the
+/// defaults: priority 0, weight 1. RFC 8260 section 4.3.3.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StreamValues(Vec<u16>);
+
+impl StreamValues {
+    /// The value of a stream, if any has one.
+    pub fn of(&self, stream: u16) -> Option<u16> {
+        self.0.get(usize::from(stream)).or(self.0.last()).copied()
+    }
+
+    /// No stream has one.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn has_zero(&self) -> bool {
+        self.0.contains(&0)
+    }
+}
+
+impl fmt::Display for StreamValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.iter().map(u16::to_string).collect::<Vec<_>>().join("/"))
+    }
+}
+
+impl FromStr for StreamValues {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let values: Result<_, _> = text.split('/').map(|value| value.trim().parse()).collect();
+        let wrong = |_| {
+            format!("{text:?} has to be numbers from 0 to 65535, of stream 0, 1 and so on, as in \"7/0\"")
+        };
+        values.map(Self).map_err(wrong)
+    }
+}
+
+impl Serialize for StreamValues {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for StreamValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_is_that_of_all_further_streams() {
+        let values: StreamValues = "7/0".parse().unwrap();
+        assert_eq!([0, 1, 2, 65535].map(|stream| values.of(stream)), [Some(7), Some(0), Some(0), Some(0)]);
+        assert_eq!(values.to_string(), "7/0");
+        let none: StreamValues = "".parse().unwrap();
+        assert_eq!((none.of(0), none.to_string().as_str()), (None, ""));
+    }
+
+    #[test]
+    fn what_is_no_list_of_values_is_refused() {
+        for text in ["7/", "/", "-1", "65536", "a", "1;2"] {
+            let error = text.parse::<StreamValues>().unwrap_err();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("65535"), "{error}");
+        }
+    }
+}

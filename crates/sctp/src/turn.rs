@@ -1,0 +1,206 @@
+//! In which order streams with something to send take turns. RFC 8260 section 3.
+
+use std::collections::BTreeMap;
+
+use crate::Config;
+use crate::scheduler::{Scheduler, StreamValues};
+
+/// The streams that have something to send.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// Rings by priority, the smallest number first. Without priorities there is one ring.
+    Rings { values: StreamValues, rings: BTreeMap<u16, Ring>, joins_last: bool },
+    /// By what they have had for their weight, the least first.
+    Fair { values: StreamValues, order: Vec<u16>, served: Vec<u64> },
+}
+
+/// Streams that take turns, and whose turn it is.
+#[derive(Debug, Default)]
+pub(crate) struct Ring {
+    streams: Vec<u16>,
+    next: usize,
+}
+
+impl Turn {
+    pub(crate) fn new(config: &Config, streams: usize) -> Self {
+        let values = config.stream_values.clone();
+        match config.scheduler {
+            Scheduler::Fc | Scheduler::Wfq => {
+                Self::Fair { values, order: Vec::new(), served: vec![0; streams] }
+            }
+            // Linux lets a stream join its ring last in turn where there are priorities, and at the ring's end where there are none.
+            scheduler => {
+                Self::Rings { values, rings: BTreeMap::new(), joins_last: scheduler == Scheduler::Prio }
+            }
+        }
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn next(&self) -> Option<u16> {
+        match self {
+            Self::Rings { rings, .. } => {
+                rings.first_key_value().and_then(|(_, ring)| ring.streams.get(ring.next)).copied()
+            }
+            Self::Fair { order, .. } => order.first().copied(),
+        }
+    }
+
+    /// A stream that had nothing to send has something.
+    pub(crate) fn join(&mut self, stream: u16) {
+        match self {
+            Self::Rings { values, rings, joins_last } => {
+                let ring = rings.entry(values.of(stream).unwrap_or(0)).or_default();
+                if *joins_last && !ring.streams.is_empty() {
+                    ring.streams.insert(ring.next, stream);
+                    ring.next += 1;
+                } else {
+                    ring.streams.push(stream);
+                }
+            }
+            Self::Fair { .. } => self.line_up(stream, 0),
+        }
+    }
+
+    /// A stream has sent so many octets, and it is another one's turn.
+    pub(crate) fn pass(&mut self, stream: u16, octets: u64) {
+        match self {
+            Self::Rings { values, rings, .. } => {
+                if let Some(ring) = rings.get_mut(&values.of(stream).unwrap_or(0)) {
+                    ring.next = (ring.next + 1) % ring.streams.len();
+                }
+            }
+            Self::Fair { order, served, .. } => {
+                served[usize::from(stream)] += octets;
+                if let Some(at) = order.iter().position(|other| *other == stream) {
+                    order.remove(at);
+                    self.line_up(stream, at);
+                }
+            }
+        }
+    }
+
+    /// A stream has nothing to send any more.
+    pub(crate) fn leave(&mut self, stream: u16) {
+        match self {
+            Self::Rings { values, rings, .. } => {
+                let priority = values.of(stream).unwrap_or(0);
+                let Some(ring) = rings.get_mut(&priority) else { return };
+                ring.remove(stream);
+                if ring.streams.is_empty() {
+                    rings.remove(&priority);
+                }
+            }
+            Self::Fair { order, .. } => order.retain(|other| *other != stream),
+        }
+    }
+
+    /// Before the first stream from place `from` on that has had as much for its weight.
+    fn line_up(&mut self, stream: u16, from: usize) {
+        let Self::Fair { values, order, served } = self else { return };
+        let weight = |stream: u16| u128::from(values.of(stream).unwrap_or(1));
+        let had = |stream: u16| u128::from(served[usize::from(stream)]);
+        let behind = |other: &u16| had(*other) * weight(stream) >= had(stream) * weight(*other);
+        let at = order[from..].iter().position(behind).map_or(order.len(), |at| from + at);
+        order.insert(at, stream);
+    }
+}
+
+impl Ring {
+    fn remove(&mut self, stream: u16) {
+        let Some(at) = self.streams.iter().position(|other| *other == stream) else { return };
+        self.streams.remove(at);
+        self.next -= usize::from(at < self.next);
+        if self.next == self.streams.len() {
+            self.next = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn turn(scheduler: Scheduler, values: &str) -> Turn {
+        let config = Config { scheduler, stream_values: values.parse().unwrap(), ..fixtures::rfc() };
+        Turn::new(&config, 4)
+    }
+
+    /// Streams that always have something to send, and a chunk of so many octets each time.
+    fn served(turn: &mut Turn, octets: [u64; 3], times: usize) -> Vec<u16> {
+        let mut serve = || {
+            let stream = turn.next().unwrap();
+            turn.pass(stream, octets[usize::from(stream)]);
+            stream
+        };
+        (0..times).map(|_| serve()).collect()
+    }
+
+    fn with_three(scheduler: Scheduler, values: &str) -> Turn {
+        let mut turn = turn(scheduler, values);
+        (0..3).for_each(|stream| turn.join(stream));
+        turn
+    }
+
+    #[test]
+    fn streams_take_turns_and_who_leaves_is_passed_over() {
+        // RFC 8260 section 3.2.
+        let mut turn = with_three(Scheduler::Rr, "");
+        assert_eq!(served(&mut turn, [1; 3], 4), [0, 1, 2, 0]);
+        turn.leave(1);
+        assert_eq!(served(&mut turn, [1; 3], 3), [2, 0, 2]);
+        turn.leave(2);
+        turn.leave(0);
+        assert_eq!(turn.next(), None);
+        turn.join(2);
+        assert_eq!(turn.next(), Some(2));
+    }
+
+    #[test]
+    fn the_smallest_number_is_the_highest_priority_and_equals_take_turns() {
+        // RFC 8260 sections 3.4 and 4.3.2.
+        let mut turn = with_three(Scheduler::Prio, "7/3");
+        assert_eq!(served(&mut turn, [1; 3], 3), [1, 2, 1]);
+        turn.leave(1);
+        turn.leave(2);
+        assert_eq!(served(&mut turn, [1; 3], 2), [0, 0]);
+        turn.join(2);
+        assert_eq!(turn.next(), Some(2), "it goes before one that has waited");
+    }
+
+    #[test]
+    fn a_stream_joins_where_linux_lets_it() {
+        // net/sctp/stream_sched_rr.c and stream_sched_prio.c: at the list's end, and before whose turn it is.
+        for (scheduler, expected) in [(Scheduler::Rr, [1, 2, 3, 0]), (Scheduler::Prio, [1, 2, 0, 3])] {
+            let mut turn = with_three(scheduler, "");
+            turn.pass(0, 1);
+            turn.join(3);
+            let next: Vec<u16> = (0..4)
+                .map(|_| {
+                    let stream = turn.next().unwrap();
+                    turn.pass(stream, 1);
+                    stream
+                })
+                .collect();
+            assert_eq!(next, expected, "{scheduler:?}");
+        }
+    }
+
+    #[test]
+    fn capacity_is_shared_by_octets() {
+        // RFC 8260 section 3.5: a stream of chunks half as long has twice as many.
+        let mut turn = with_three(Scheduler::Fc, "");
+        let all = served(&mut turn, [100, 50, 50], 500);
+        let count = |stream| all.iter().filter(|served| **served == stream).count();
+        assert_eq!([0, 1, 2].map(count), [100, 200, 200]);
+    }
+
+    #[test]
+    fn capacity_is_shared_by_weight() {
+        // RFC 8260 section 3.6: n times the weight is n times the capacity.
+        let mut turn = with_three(Scheduler::Wfq, "3/1/1");
+        let all = served(&mut turn, [100; 3], 500);
+        let count = |stream| all.iter().filter(|served| **served == stream).count();
+        assert_eq!([0, 1, 2].map(count), [300, 100, 100]);
+    }
+}
