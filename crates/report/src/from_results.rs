@@ -5,7 +5,7 @@ use hol_lab::{Point, PointResult, Results};
 use hol_measure::{Distribution, SplitMean};
 use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec, PoliceSpec, Settings};
 use hol_scenario::Reading;
-use hol_workloads::Arrivals;
+use hol_workloads::{Arrivals, Pace, WorkloadSpec};
 
 use crate::ceiling::ceiling_kbps;
 use crate::data::{Cell, Conditions, Dataset, Flows};
@@ -100,6 +100,15 @@ fn split(result: &PointResult) -> Option<SplitMean> {
     result.runs.iter().all(|run| run.sees_passage).then(|| result.split_ms().unwrap_or_default())
 }
 
+/// Messages a second where time makes them due, be it by a rate or by a list.
+fn offered(workload: &WorkloadSpec) -> f64 {
+    let by_pace = match workload.kind.workload().pace() {
+        Pace::Every(interval) => 1.0 / interval.as_secs_f64(),
+        Pace::Taken | Pace::Replied => 0.0,
+    };
+    workload.rate().map_or(by_pace, |rate| rate.per_second())
+}
+
 fn conditions(point: &Point) -> Conditions {
     let workload = &point.workload;
     let loss = match &point.network.loss {
@@ -110,7 +119,7 @@ fn conditions(point: &Point) -> Conditions {
     Conditions {
         // Percentages come back from their fraction with a few bits of noise.
         loss: (loss * 1e8).round() / 1e6,
-        rate: workload.rate().map_or(0.0, |rate| rate.per_second()),
+        rate: offered(workload),
         delay_ms: point.network.delay.as_millis_f64(),
         workload: workload.to_string(),
         poisson: workload.arrivals() == Arrivals::Poisson,
