@@ -5,7 +5,7 @@ use hol_base::Time;
 use hol_measure::{Outcome, RecordKind};
 use hol_network::Fate;
 use hol_passive::{Sighting, Traffic, measure};
-use hol_wire::sctp::{Chunk, Data, DataFlags, Init, Packet as SctpPacket, Ssn, Tsn};
+use hol_wire::sctp::{Chunk, Data, DataFlags, Fsn, IData, Init, Mid, Packet as SctpPacket, Ssn, Tsn};
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Segment, SeqNum};
 use hol_wire::{Packet, Stamp, Transport};
 use proptest::collection::vec;
@@ -106,10 +106,17 @@ fn sctp() -> impl Strategy<Value = Transport> {
         initial_tsn: Tsn(tsn),
         parameters: vec![],
     };
-    let data = (number(), 0u16..3, 0u8..8, payload()).prop_map(|(tsn, stream, flags, payload)| {
-        let (flags, tsn) = (DataFlags(flags), Tsn(tsn));
-        Chunk::Data(Data { flags, tsn, stream, ssn: Ssn(0), ppid: 0, payload, stamp: Stamp::default() })
-    });
+    let data = (any::<bool>(), number(), 0u16..3, 0u8..8, payload()).prop_map(
+        |(interleaved, tsn, stream, flags, payload)| {
+            let (flags, tsn, stamp) = (DataFlags(flags), Tsn(tsn), Stamp::default());
+            let data = Data { flags, tsn, stream, ssn: Ssn(0), ppid: 0, payload, stamp };
+            if interleaved {
+                Chunk::IData(Box::new(IData::new(&data, Mid(0), Fsn(0))))
+            } else {
+                Chunk::Data(data)
+            }
+        },
+    );
     let chunk = prop_oneof![
         (1u32..4, number()).prop_map(move |(tag, tsn)| Chunk::Init(Box::new(init(tag, tsn)))),
         (1u32..4, number()).prop_map(move |(tag, tsn)| Chunk::InitAck(Box::new(init(tag, tsn)))),

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_measure::Outcome;
 use hol_wire::Stamp;
-use hol_wire::sctp::{Chunk, Data, DataFlags, Init, Packet, Ssn, Tsn};
+use hol_wire::sctp::{Chunk, Data, DataFlags, Fsn, IData, Init, Mid, Packet, Ssn, Tsn};
 use smallvec::smallvec;
 
 use crate::seen::{Seen, connections, leg, transactions};
@@ -88,6 +88,24 @@ fn a_lost_chunk_holds_up_its_own_stream_alone() {
     assert_eq!((first.stream, first.request), (1, leg([51, 51, 61, 100])));
     assert_eq!((second.stream, second.request), (2, leg([52, 52, 62, 62])));
     assert_eq!((traffic.totals.sctp.retransmitted, traffic.totals.sctp.lost), (1, 1));
+}
+
+/// RFC 8260 section 2.2.2: a whole message of another stream stands between the fragments of one.
+#[test]
+fn interleaved_messages_are_of_their_streams() {
+    let i_data = |place, stream, flags, fsn, payload: &[u8]| {
+        let Chunk::Data(data) = data(0, place, stream, flags, payload).chunks.remove(0) else {
+            unreachable!()
+        };
+        sent_by(0, Chunk::IData(Box::new(IData::new(&data, Mid(0), Fsn(fsn)))))
+    };
+    let mut seen = association();
+    seen.sent(50, 0, i_data(0, 1, DataFlags::BEGIN, 0, &GET[..9])).sent(51, 0, i_data(1, 2, whole(), 0, GET));
+    seen.sent(52, 0, i_data(2, 1, DataFlags::END, 1, &GET[9..]));
+    let traffic = seen.traffic();
+    let [first, second] = transactions(&traffic)[..] else { panic!("{traffic:?}") };
+    assert_eq!((first.stream, first.request), (1, leg([52, 52, 62, 62])));
+    assert_eq!((second.stream, second.request), (2, leg([51, 51, 61, 61])));
 }
 
 /// Section 3.3.3: the first number is that of the INIT ACK that was taken up, whatever chunk was seen first; section 6.4: chunks
