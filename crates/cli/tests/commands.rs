@@ -310,7 +310,8 @@ fn a_capture_has_the_packets_of_a_run_that_compare_measured() {
 #[test]
 fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
     let dir = here();
-    for transport in ["tcp", "sctp:streams=8", "quic:streams=8"] {
+    let interleaved = "sctp:streams=8,interleaving,scheduler=rr,lifetime=300ms";
+    for transport in ["tcp", "sctp:streams=8", interleaved, "quic:streams=8"] {
         let flags = ["--count", "200", "--repetitions", "1", "--loss", "3%"];
         ok(dir.path(), &[&["trace", transport, "--pcap", "run.pcapng"], &flags[..]].concat());
         let mut tshark = Command::new("tshark");

@@ -82,6 +82,9 @@ pub struct Config {
     pub scheduler: Scheduler,
     /// Priorities or weights of the outgoing streams for the scheduler, as in `"7/0"`; `""` for none. RFC 8260 section 4.3.3.
     pub stream_values: StreamValues,
+    /// Of a message that is not interleaved, fair schedulers count the last fragment alone. RFC 8260 sections 3.5 and 3.6 speak of lengths
+    /// of messages.
+    pub fair_counts_last_fragment: bool,
     /// Offer ECN: packets may be marked instead of dropped. RFC 4960 appendix A.
     pub ecn: bool,
 

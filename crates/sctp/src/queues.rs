@@ -18,6 +18,8 @@ pub(crate) struct Queues {
     interleaves: bool,
     /// A packet has the data of one stream.
     of_packets: bool,
+    /// Of a message that goes to its end first, the last chunk alone is counted.
+    counts_last: bool,
     /// The stream of a message that has to go to its end first, and what of it has gone.
     unfinished: Option<(u16, u64)>,
     /// The stream that the packet in the making has data of.
@@ -27,15 +29,16 @@ pub(crate) struct Queues {
 impl Queues {
     /// `None` where messages go as they come.
     pub(crate) fn new(config: &Config, streams: usize) -> Option<Box<Self>> {
-        let queues = Self {
+        let queues = || Self {
             streams: (0..streams).map(|_| VecDeque::new()).collect(),
             turn: Turn::new(config, streams),
             interleaves: config.interleaving,
             of_packets: config.scheduler == Scheduler::RrPacket,
+            counts_last: config.fair_counts_last_fragment,
             unfinished: None,
             packet: None,
         };
-        (config.scheduler != Scheduler::Fcfs).then(|| Box::new(queues))
+        (config.scheduler != Scheduler::Fcfs).then(|| Box::new(queues()))
     }
 
     /// Whether the peer takes I-DATA.
@@ -80,7 +83,8 @@ impl Queues {
     pub(crate) fn pop(&mut self, header: usize) -> Option<Unsent> {
         let stream = self.next()?;
         let unsent = self.streams[usize::from(stream)].pop_front()?;
-        let before = self.unfinished.take().map_or(0, |(_, octets)| octets);
+        let unfinished = self.unfinished.take().filter(|_| !self.counts_last);
+        let before = unfinished.map_or(0, |(_, octets)| octets);
         let octets = before + (header + unsent.payload.len()) as u64;
         if self.of_packets {
             // A message that goes to its end takes several packets and one turn.
@@ -129,5 +133,36 @@ impl Queues {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Unsent> {
         self.streams.iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flight::Limit;
+    use crate::{fixtures, streams_out::Unsent};
+
+    /// Messages of two fragments of 1000 octets on stream 0, and of one of 1000 on stream 1: whose chunks leave first.
+    fn order(fair_counts_last_fragment: bool) -> Vec<u16> {
+        let config =
+            Config { scheduler: Scheduler::Fc, fair_counts_last_fragment, streams: 2, ..fixtures::rfc() };
+        let mut queues = Queues::new(&config, 2).unwrap();
+        let unsent = |stream, flags| {
+            let payload = vec![0; 1000].into();
+            Unsent { flags, stream, ppid: 0, payload, limit: Limit::None, can_delay: false }
+        };
+        for _ in 0..4 {
+            queues.push(unsent(1, DataFlags::BEGIN | DataFlags::END));
+            queues.push(unsent(0, DataFlags::BEGIN));
+            queues.push(unsent(0, DataFlags::END));
+        }
+        (0..9).filter_map(|_| queues.pop(16)).map(|unsent| unsent.stream).collect()
+    }
+
+    #[test]
+    fn a_message_counts_by_its_length_or_in_linux_by_its_last_fragment() {
+        // RFC 8260 section 3.5: two messages for one of twice the length; net/sctp/stream_sched.c: one for one.
+        assert_eq!(order(false), [0, 0, 1, 1, 1, 0, 0, 1, 0]);
+        assert_eq!(order(true), [0, 0, 1, 1, 0, 0, 0, 0, 1]);
     }
 }

@@ -105,7 +105,7 @@ pub(crate) fn options(config: &Config) -> Vec<Setting> {
         settings.push(setting(129, "set SCTP_AUTH_SUPPORTED", for_socket(1)));
         settings.push(setting(128, "set SCTP_ASCONF_SUPPORTED", for_socket(config.addip.into())));
     }
-    settings.extend(interleaving(config));
+    settings.extend(interleaving(config).into_iter().flatten());
     settings.extend(scheduler(config));
     settings.extend([
         setting(3, "set SCTP_NODELAY", flag(!config.nagle)),

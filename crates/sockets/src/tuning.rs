@@ -162,6 +162,7 @@ const SCTP: &[(&str, Means)] = &[
     ("interleaving", NewSysctl("net/sctp/intl_enable", flag)),
     ("scheduler", Socket),
     ("stream_values", Socket),
+    ("fair_counts_last_fragment", Fixed(BUILT_IN)),
     ("auth", Socket),
     ("auth_hash", Fixed(BUILT_IN)),
     ("addip", Socket),

@@ -154,6 +154,19 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_several_messages_are_counted_until_theirs_is_whole() {
+        // RFC 6458 section 8.1.20, level 2.
+        let mut reader = Reader::new(Duration::ZERO);
+        reader.set_reading(false);
+        reader.receive_part(100);
+        reader.receive_part(50);
+        reader.receive_among_parts(Time::ZERO, octet(Time::ZERO), 50);
+        assert_eq!(reader.held(), 101);
+        reader.forget_part(100);
+        assert_eq!(reader.held(), 1);
+    }
+
+    #[test]
     fn data_waits_for_the_application_to_wake_up_and_is_then_read_together() {
         let mut reader = Reader::new(Duration::from_millis(25));
         reader.tell(Event::Connected);

@@ -1,0 +1,115 @@
+//! Interleaved messages and the schedulers of streams (RFC 8260), in the model and in Linux: in User-Mode Linux, for that is quickest;
+//! without it these tests say so and pass, unless `HOL_REQUIRE_UML` is set.
+
+mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use hol::{BIN, ok};
+use kernel::has_user_mode;
+
+/// The columns of each point by transport.
+fn points(experiment: &str, world: &str) -> BTreeMap<String, BTreeMap<String, String>> {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.toml"), experiment).unwrap();
+    ok(dir.path(), &["run", "a.toml", "--out", "out", "--world", world]);
+    let rows = csv(&fs::read_to_string(dir.path().join("out/points.csv")).unwrap());
+    rows.into_iter().map(|columns| (columns["transport"].clone(), columns)).collect()
+}
+
+/// Rows by the names of their columns; a transport with commas is in quotes.
+fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
+    let split = |line: &str| {
+        let mut quoted = false;
+        let ends = |c| {
+            quoted ^= c == '"';
+            c == ',' && !quoted
+        };
+        line.split(ends).map(|field| field.trim_matches('"').to_owned()).collect::<Vec<String>>()
+    };
+    let mut lines = text.lines().map(split);
+    let names = lines.next().unwrap();
+    lines.map(|values| names.iter().cloned().zip(values).collect()).collect()
+}
+
+/// Mean and median in ms, of the model and of Linux, by scheduler, with I-DATA and without.
+fn both(schedulers: &[&str], messages: u32, exchanges: &str) -> BTreeMap<(String, bool), [[f64; 2]; 2]> {
+    let spec = |scheduler: &str, interleaving: bool| {
+        format!(
+            "sctp:streams={},interleaving={interleaving},scheduler={scheduler}",
+            exchanges.split(',').count()
+        )
+    };
+    let all =
+        schedulers.iter().flat_map(|scheduler| [false, true].map(|interleaving| (*scheduler, interleaving)));
+    let specs: Vec<_> = all
+        .map(|(scheduler, interleaving)| (scheduler, interleaving, spec(scheduler, interleaving)))
+        .collect();
+    let transports: Vec<&String> = specs.iter().map(|(.., spec)| spec).collect();
+    let experiment = format!(
+        "transports = {transports:?}
+        messages = {messages}
+        repetitions = 1
+        network = {{ delay = '10ms', rate = '500kbit', loss = '0%', discipline = {{ codel = {{ ecn = true }} }} }}
+        workload = {{ kind = 'replay', exchanges = [{exchanges}] }}"
+    );
+    let worlds = ["model", "kernel:uml"].map(|world| points(&experiment, world));
+    let told = |(scheduler, interleaving, spec): (&str, bool, String)| {
+        let told = worlds.each_ref().map(|points| {
+            assert_eq!(points[&spec]["completed"], messages.to_string(), "{spec}");
+            ["mean_ms", "p50_ms"].map(|column| points[&spec][column].parse::<f64>().unwrap())
+        });
+        println!("{spec}: mean and median in the model and in Linux {told:?}");
+        ((scheduler.to_owned(), interleaving), told)
+    };
+    specs.into_iter().map(told).collect()
+}
+
+#[track_caller]
+fn assert_alike(all: &BTreeMap<(String, bool), [[f64; 2]; 2]>) {
+    for (case, [model, linux]) in all {
+        for (model, linux) in model.iter().zip(linux) {
+            assert!(
+                (model / linux - 1.0).abs() < 0.02,
+                "{case:?}: {model} ms in the model, {linux} in Linux"
+            );
+        }
+    }
+}
+
+/// RFC 8260 section 2: without I-DATA no scheduler helps; with it all but the first do.
+#[test]
+fn small_messages_wait_for_a_large_one_as_in_linux() {
+    if !has_user_mode("small_messages_wait_for_a_large_one_as_in_linux") {
+        return;
+    }
+    let small = (1..8).map(|number| format!("'{}ms 100B'", 200 * number)).collect::<Vec<_>>();
+    let schedulers = ["fcfs", "rr", "prio,stream_values=1/0", "fc", "wfq,stream_values=1/4"];
+    let all = both(&schedulers, 400, &format!("'0ms 60kB', {}", small.join(", ")));
+    assert_alike(&all);
+    for ((scheduler, interleaving), worlds) in all {
+        for [mean, _] in worlds {
+            let waits = !interleaving || scheduler == "fcfs";
+            assert_eq!(mean > 400.0, waits, "{scheduler}, interleaving={interleaving}: {mean} ms");
+            assert_eq!(mean < 220.0, !waits, "{scheduler}, interleaving={interleaving}: {mean} ms");
+        }
+    }
+}
+
+/// RFC 8260 section 3: three large messages at once, the larger the earlier.
+#[test]
+fn streams_share_a_path_as_in_linux() {
+    if !has_user_mode("streams_share_a_path_as_in_linux") {
+        return;
+    }
+    let schedulers = ["fcfs", "rr", "prio,stream_values=2/1/0", "fc", "wfq,stream_values=1/2/4/1"];
+    let all = both(&schedulers, 200, "'0ms 30kB', '1ms 20kB', '2ms 10kB', '1500ms 100B'");
+    assert_alike(&all);
+    // They are told apart: the shortest first has the least mean, all in turn the greatest.
+    let mean = |scheduler: &str| all[&(scheduler.to_owned(), true)].map(|[mean, _]| mean);
+    let [least, most] = [mean("prio,stream_values=2/1/0"), mean("rr")];
+    assert!(least[0] < 0.8 * most[0] && least[1] < 0.8 * most[1], "{least:?} {most:?}");
+}
