@@ -100,6 +100,16 @@ impl Limit {
     }
 }
 
+/// A copy of user data as it goes on the wire.
+#[inline]
+pub(crate) fn chunk_of(data: &Data, place: Place, interleaving: bool) -> Chunk {
+    if interleaving {
+        Chunk::IData(Box::new(IData::new(data, place.mid, place.fsn)))
+    } else {
+        Chunk::Data(data.clone())
+    }
+}
+
 impl Sent {
     /// A chunk on its way for the first time.
     pub(crate) fn new(data: Data, place: Place, path: usize, measures_rtt: bool, limit: Limit) -> Self {
@@ -120,11 +130,7 @@ impl Sent {
 
     /// Another copy of it, as an I-DATA chunk if messages are interleaved.
     pub(crate) fn to_chunk(&self, interleaving: bool) -> Chunk {
-        if interleaving {
-            Chunk::IData(Box::new(IData::new(&self.data, self.place.mid, self.place.fsn)))
-        } else {
-            Chunk::Data(self.data.clone())
-        }
+        chunk_of(&self.data, self.place, interleaving)
     }
 
     /// Octets of user data: what windows count.

@@ -6,7 +6,7 @@ use hol_wire::sctp::{self, Chunk, DataFlags};
 use smallvec::SmallVec;
 
 use crate::authentication::Authentication;
-use crate::flight::{FastRetransmit, Fate, Sent};
+use crate::flight::{FastRetransmit, Fate, Sent, chunk_of};
 use crate::state::State;
 use crate::{Endpoint, Scheduler};
 
@@ -298,12 +298,11 @@ impl Endpoint {
         if self.state == State::ShutdownPending {
             data.flags = data.flags | DataFlags::IMMEDIATE;
         }
+        bundle.push(chunk_of(&data, place, self.interleaving));
         let path = &mut self.paths.list[bundle.path];
         let measures_rtt = !std::mem::replace(&mut path.rtt_pending, true);
-        let sent = Sent::new(data, place, bundle.path, measures_rtt, limit);
-        let size = sent.size();
-        bundle.push(sent.to_chunk(self.interleaving));
-        self.flight.push(sent);
+        let size = data.payload.len() as u64;
+        self.flight.push(Sent::new(data, place, bundle.path, measures_rtt, limit));
         self.statistics.data_sent += 1;
         self.note_data_sent(now, bundle.path, size);
     }

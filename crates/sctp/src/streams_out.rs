@@ -166,10 +166,11 @@ impl StreamsOut {
             None => self.queue.pop_front()?,
             Some(queues) => queues.pop(self.header)?,
         };
-        Some(self.number(unsent))
+        let (ssn, place) = self.number(&unsent);
+        Some((unsent, ssn, place))
     }
 
-    fn number(&mut self, unsent: Unsent) -> (Unsent, Ssn, Place) {
+    fn number(&mut self, unsent: &Unsent) -> (Ssn, Place) {
         self.queued -= self.header + unsent.payload.len();
         let Numbers { ordered, unordered, fsn } = &mut self.numbers[usize::from(unsent.stream)];
         let ssn = Ssn(*ordered as u16);
@@ -180,7 +181,7 @@ impl StreamsOut {
             *next = next.wrapping_add(1);
             *fsn = 0;
         }
-        (unsent, ssn, place)
+        (ssn, place)
     }
 
     /// The first fragment that waits for a stream; where messages go as they come, that waits at all.
@@ -206,7 +207,8 @@ impl StreamsOut {
         loop {
             let unsent = self.drop_front(stream)?;
             if unsent.flags.contains(DataFlags::END) {
-                return Some(self.number(unsent));
+                let (ssn, place) = self.number(&unsent);
+                return Some((unsent, ssn, place));
             }
             self.queued -= self.header + unsent.payload.len();
             self.buffer.release(unsent.payload.len());
