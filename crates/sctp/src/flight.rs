@@ -252,7 +252,7 @@ impl Flight {
 mod tests {
     use hol_base::Duration;
     use hol_wire::Stamp;
-    use hol_wire::sctp::{DataFlags, Ssn};
+    use hol_wire::sctp::{DataFlags, Fsn, Mid, Ssn};
 
     use super::*;
 
@@ -268,7 +268,8 @@ mod tests {
         assert_eq!((flight.cumulative(), flight.next_tsn()), (Tsn(4), Tsn(5)));
         for tsn in 5..9 {
             let limit = if tsn == 6 { Limit::Deadline(Time::from_millis(50)) } else { Limit::None };
-            flight.push(Sent::new(chunk(tsn), 0, true, limit));
+            let place = Place { mid: Mid(0), fsn: Fsn(0) };
+            flight.push(Sent::new(chunk(tsn), place, 0, true, limit));
         }
         let counts = |flight: &Flight| {
             (
