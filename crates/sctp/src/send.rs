@@ -45,6 +45,13 @@ impl Bundle {
         }
     }
 
+    /// Begins another packet to the same path.
+    fn begin(&mut self) {
+        self.chunks.clear();
+        self.length = Self::EMPTY;
+        (self.has_data, self.has_sack, self.has_cookie_echo, self.has_auth) = (false, false, false, false);
+    }
+
     fn push(&mut self, chunk: Chunk) {
         self.length += chunk.length();
         self.has_data |= matches!(chunk, Chunk::Data(_) | Chunk::IData(_));
@@ -364,37 +371,40 @@ impl Endpoint {
 
     /// Sends what is in the bundle, if anything, in as few packets as hold it, and begins another to the same path.
     fn transmit(&mut self, bundle: &mut Bundle) {
-        let full = std::mem::replace(bundle, Bundle::new(bundle.path));
         self.streams_out.begin_packet();
-        if full.length <= self.config.mtu.0 as usize {
-            return self.transmit_one(full);
+        if bundle.length <= self.config.mtu.0 as usize {
+            return self.transmit_one(bundle);
         }
-        let mut packet = Bundle::new(full.path);
-        for chunk in full.chunks {
+        let mut packet = Bundle::new(bundle.path);
+        for chunk in std::mem::take(&mut bundle.chunks) {
             if packet.length + chunk.length() > self.config.mtu.0 as usize {
-                self.transmit_one(std::mem::replace(&mut packet, Bundle::new(full.path)));
+                self.transmit_one(&mut packet);
             }
             packet.push(chunk);
         }
-        self.transmit_one(packet);
+        self.transmit_one(&mut packet);
+        bundle.begin();
     }
 
-    fn transmit_one(&mut self, Bundle { path, mut chunks, has_auth, .. }: Bundle) {
-        if matches!(chunks[..], [] | [Chunk::Ecne(_)]) {
-            // An echo alone waits for something to go with.
-            return;
+    /// Sends it, which fits into a packet, and begins another.
+    fn transmit_one(&mut self, bundle: &mut Bundle) {
+        // An echo alone waits for something to go with.
+        if !matches!(bundle.chunks[..], [] | [Chunk::Ecne(_)]) {
+            if bundle.has_auth
+                && let Some(authentication) = &self.authentication
+            {
+                authentication.sign(&mut bundle.chunks);
+            }
+            let path = &self.paths.list[bundle.path];
+            let (source, destination) = (path.source, path.address);
+            let packet = sctp::Packet {
+                source_port: self.local_port,
+                destination_port: self.peer_port,
+                verification_tag: self.peer_tag,
+                chunks: std::mem::take(&mut bundle.chunks),
+            };
+            self.transmit_packet(source, destination, packet);
         }
-        if has_auth && let Some(authentication) = &self.authentication {
-            authentication.sign(&mut chunks);
-        }
-        let path = &self.paths.list[path];
-        let (source, destination) = (path.source, path.address);
-        let packet = sctp::Packet {
-            source_port: self.local_port,
-            destination_port: self.peer_port,
-            verification_tag: self.peer_tag,
-            chunks,
-        };
-        self.transmit_packet(source, destination, packet);
+        bundle.begin();
     }
 }
