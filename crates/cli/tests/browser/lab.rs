@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use fantoccini::elements::Element;
 use fantoccini::key::Key;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -123,16 +124,30 @@ impl Lab {
     /// Clicks on what a selector finds, when it is there.
     pub async fn click(&self, selector: &str) {
         self.until(&format!("(own => own && own.getClientRects().length && !own.disabled)(document.querySelector({selector:?}))")).await;
-        let found = self.browser.find(Locator::Css(selector)).await.expect("it is there");
+        let found = self.at_rest(Locator::Css(selector)).await;
         found.click().await.unwrap_or_else(|e| panic!("{selector}: {e}"));
     }
 
     /// The button with these words.
     pub async fn press(&self, words: &str) {
         let path = format!("//button[normalize-space()={words:?} and not(@hidden)]");
-        let found =
-            self.browser.wait().at_most(PATIENCE).for_element(Locator::XPath(&path)).await.expect(words);
+        let found = self.at_rest(Locator::XPath(&path)).await;
         found.click().await.unwrap_or_else(|e| panic!("{words}: {e}"));
+    }
+
+    /// The element, when it stays where it is: what comes late above it moves it away from under a click.
+    async fn at_rest(&self, locator: Locator<'_>) -> Element {
+        let mut place = None;
+        for _ in 0..PATIENCE.as_millis() / 50 {
+            if let Ok(found) = self.browser.find(locator).await
+                && let Ok(now) = found.rectangle().await
+                && place.replace(now) == Some(now)
+            {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("never still: {locator:?}");
     }
 
     /// Types into a field instead of what is in it, and leaves it.
