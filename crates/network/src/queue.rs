@@ -107,25 +107,25 @@ impl Queue {
         in_service: u64,
         mut lose: impl FnMut(Crossing, Fate),
     ) {
-        if let Order::Fair(queue) = &mut self.order {
-            queue.push(now, crossing, in_service, |crossing| lose(crossing, Fate::QueueFull));
-            self.packets = queue.waiting().0;
-            return;
-        }
         let has_room = self.has_room(crossing.length(), in_service);
-        if let Order::Pie(queue) = &mut self.order {
-            queue.push(now, crossing, has_room, lose);
-            self.packets = queue.waiting().0;
-            return;
-        }
-        if !has_room {
-            return lose(crossing, Fate::QueueFull);
-        }
-        self.packets += 1;
         match &mut self.order {
-            Order::Fifo(fifo) => fifo.push(crossing),
-            Order::Codel(queue) => queue.push(now, crossing),
-            Order::Fair(_) | Order::Pie(_) => unreachable!("it has taken the packet"),
+            Order::Fair(queue) => {
+                queue.push(now, crossing, in_service, |crossing| lose(crossing, Fate::QueueFull));
+                self.packets = queue.waiting().0;
+            }
+            Order::Pie(queue) => {
+                queue.push(now, crossing, has_room, lose);
+                self.packets = queue.waiting().0;
+            }
+            Order::Fifo(_) | Order::Codel(_) if !has_room => lose(crossing, Fate::QueueFull),
+            Order::Fifo(fifo) => {
+                self.packets += 1;
+                fifo.push(crossing);
+            }
+            Order::Codel(queue) => {
+                self.packets += 1;
+                queue.push(now, crossing);
+            }
         }
     }
 
