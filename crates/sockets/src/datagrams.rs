@@ -6,10 +6,10 @@ use std::io;
 use bytes::Bytes;
 use hol_system as system;
 use hol_wire::Ecn;
-use socket2::Socket;
+use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Site, SocketsError};
-use crate::transceiver::{Family, refused};
+use crate::transceiver::{self, Family, refused};
 
 /// A connected socket, and what it has no room for.
 #[derive(Debug)]
@@ -23,10 +23,14 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
+    /// Sockets of UDP.
+    pub(crate) const FAMILY: Family =
+        Family { name: "UDP", kind: Type::DGRAM, protocol: Protocol::UDP, cure: "use a kernel with IPv4" };
+
     /// A socket that sends no fragments, not even where the path is known to be too narrow: what is too long is lost. It tells how
     /// what comes is marked if somebody wants to know.
-    pub(crate) fn open(family: &Family, site: &Site, tells_marks: bool) -> Result<Socket, SocketsError> {
-        let socket = family.socket(site)?;
+    pub(crate) fn open(site: &Site, tells_marks: bool) -> Result<Socket, SocketsError> {
+        let socket = Self::FAMILY.socket(site)?;
         let set = |name, value: libc::c_int| {
             system::set_option(&socket, libc::IPPROTO_IP, name, &value.to_ne_bytes())
         };
@@ -34,6 +38,12 @@ impl Datagrams {
         if tells_marks {
             set(libc::IP_RECVTOS, 1).map_err(refused("set IP_RECVTOS"))?;
         }
+        Ok(socket)
+    }
+
+    /// Has a client's socket know its server.
+    pub(crate) fn connect(socket: Socket, server: &Site) -> Result<Socket, SocketsError> {
+        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
 

@@ -14,12 +14,12 @@ use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Relia
 use hol_wire::sctp::Packet;
 use hol_wire::{Address, Ecn, Transport};
 use hol_workloads::{Outgoing, Terms};
-use socket2::{Protocol, Socket, Type};
+use socket2::Socket;
 
 use crate::End;
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::datagrams::Datagrams;
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
+use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
 
 /// Opens associations.
 #[derive(Debug)]
@@ -30,8 +30,6 @@ pub(crate) struct OwnSctp {
 }
 
 impl OwnSctp {
-    const FAMILY: Family =
-        Family { name: "UDP", kind: Type::DGRAM, protocol: Protocol::UDP, cure: "use a kernel with IPv4" };
     /// Octets of UDP's header, by which packets are shorter. RFC 6951 section 5.6.
     const ENCAPSULATION: u64 = 8;
 
@@ -43,7 +41,7 @@ impl OwnSctp {
     }
 
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
-        let socket = Datagrams::open(&Self::FAMILY, site, self.config.ecn)?;
+        let socket = Datagrams::open(site, self.config.ecn)?;
         // What the peer may send at once has room, with what the kernel adds to it, as far as the system allows.
         let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);
         socket.set_recv_buffer_size(room.min(1 << 26)).map_err(refused("set SO_RCVBUF"))?;
@@ -92,9 +90,7 @@ impl Opener for OwnSctp {
     }
 
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
-        let socket = self.socket(client)?;
-        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
-        Ok(socket)
+        Datagrams::connect(self.socket(client)?, server)
     }
 
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {

@@ -15,12 +15,12 @@ use hol_system as system;
 use hol_transport::{Command, Event, Framer, Message, Passage, Received, Reliability};
 use hol_wire::{Address, Ecn};
 use hol_workloads::{LengthOf, Outgoing};
-use socket2::{Protocol, Socket, Type};
+use socket2::Socket;
 
 use crate::End;
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::datagrams::Datagrams;
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver};
+use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver};
 
 /// Opens QUIC connections.
 pub(crate) struct Quic {
@@ -35,9 +35,6 @@ pub(crate) struct Quic {
 }
 
 impl Quic {
-    const FAMILY: Family =
-        Family { name: "UDP", kind: Type::DGRAM, protocol: Protocol::UDP, cure: "use a kernel with IPv4" };
-
     /// `shared`: what ends on two hosts both know.
     pub(crate) fn new(
         config: &Config,
@@ -63,7 +60,7 @@ impl Quic {
     }
 
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
-        Datagrams::open(&Self::FAMILY, site, self.config.ecn)
+        Datagrams::open(site, self.config.ecn)
     }
 
     /// The end of a connection to `peer`.
@@ -111,9 +108,7 @@ impl Opener for Quic {
     }
 
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
-        let socket = self.socket(client)?;
-        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
-        Ok(socket)
+        Datagrams::connect(self.socket(client)?, server)
     }
 
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {

@@ -7,35 +7,32 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::Ecn;
 use hol_workloads::Outgoing;
-use socket2::{Protocol, Socket, Type};
+use socket2::Socket;
 
 use crate::assignment::{Counts, Site, SocketsError};
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sent, Transceiver, whole_or_nothing};
+use crate::datagrams::Datagrams;
+use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, whole_or_nothing};
 
 /// Opens pairs of UDP sockets, each connected to the other.
 #[derive(Debug)]
 pub(crate) struct Udp;
 
 impl Udp {
-    const FAMILY: Family =
-        Family { name: "UDP", kind: Type::DGRAM, protocol: Protocol::UDP, cure: "use a kernel with IPv4" };
     /// The longest message: an IPv4 packet without its headers.
     pub(crate) const LONGEST: u64 = 65_507;
 }
 
 impl Opener for Udp {
     fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
-        Self::FAMILY.socket(server)
+        Datagrams::FAMILY.socket(server)
     }
 
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
-        let socket = Self::FAMILY.socket(client)?;
-        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
-        Ok(socket)
+        Datagrams::connect(Datagrams::FAMILY.socket(client)?, server)
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Datagrams {
+        Box::new(Messages {
             socket,
             early: VecDeque::new(),
             seen: BTreeSet::new(),
@@ -50,7 +47,7 @@ impl Opener for Udp {
 
 /// One end of a pair of sockets.
 #[derive(Debug)]
-struct Datagrams {
+struct Messages {
     socket: Socket,
     /// What came before it was there.
     early: VecDeque<Bytes>,
@@ -60,7 +57,7 @@ struct Datagrams {
     counts: Counts,
 }
 
-impl Transceiver for Datagrams {
+impl Transceiver for Messages {
     fn socket(&self) -> &Socket {
         &self.socket
     }
@@ -111,6 +108,8 @@ fn nobody_is_there(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use std::net::{Ipv4Addr, UdpSocket};
+
+    use crate::transceiver;
 
     #[test]
     fn a_datagram_that_comes_twice_is_told_once() {

@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::hol::BIN;
+use crate::pair::{Pair, ip};
 
 /// They are gone when this is.
 pub struct Hosts {
-    names: [String; 2],
+    pair: Pair,
     dir: tempfile::TempDir,
 }
 
@@ -23,40 +23,15 @@ pub struct Serving {
 }
 
 /// The second host's address.
-pub const PEER: &str = "10.78.0.2";
+pub const PEER: &str = "10.77.0.2";
 
 impl Hosts {
-    /// Makes them; `None`, said aloud, where that needs more than there is. With `HOL_REQUIRE_NAMESPACES` set that is a failure.
+    /// Makes them, where namespaces can be made.
     pub fn if_possible(test: &str) -> Option<Self> {
-        let hosts = Self::new();
-        let missing = hosts.as_ref().err().map_or("", String::as_str);
-        assert!(hosts.is_ok() || std::env::var_os("HOL_REQUIRE_NAMESPACES").is_none(), "{test}: {missing}");
-        if hosts.is_err() {
-            eprintln!("{test}: SKIPPED, for there are no namespaces here: {missing}");
-        }
-        hosts.ok()
-    }
-
-    /// Needs root and `ip`.
-    fn new() -> Result<Self, String> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = |side: char| format!("hol-live-{}-{number}{side}", std::process::id());
-        let dir = tempfile::tempdir().map_err(|problem| problem.to_string())?;
-        std::fs::write(dir.path().join("secret"), "only these two know\n")
-            .map_err(|problem| problem.to_string())?;
-        let hosts = Self { names: ['c', 's'].map(name), dir };
-        let [client, server] = &hosts.names;
-        for name in &hosts.names {
-            ip(&format!("netns add {name}"))?;
-            ip(&format!("-n {name} link set lo up"))?;
-        }
-        ip(&format!("-n {client} link add to-peer type veth peer name to-peer netns {server}"))?;
-        for (name, address) in hosts.names.iter().zip(["10.78.0.1", PEER]) {
-            ip(&format!("-n {name} address add {address}/24 dev to-peer"))?;
-            ip(&format!("-n {name} link set to-peer up"))?;
-        }
-        Ok(hosts)
+        let pair = Pair::if_possible(test)?;
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("secret"), "only these two know\n").unwrap();
+        Some(Self { pair, dir })
     }
 
     /// Where the first host's files are.
@@ -66,7 +41,7 @@ impl Hosts {
 
     fn command(&self, host: usize, arguments: &[&str]) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[host], BIN]).args(arguments).current_dir(self.dir());
+        command.args(["netns", "exec", &self.pair.names[host], BIN]).args(arguments).current_dir(self.dir());
         command.env_remove("HOL_LIVE_SECRET");
         command
     }
@@ -74,6 +49,12 @@ impl Hosts {
     /// `hol` on the first host, that knows the secret.
     pub fn client(&self, arguments: &[&str]) -> Command {
         self.command(0, &[arguments, &["--peer", PEER, "--secret-file", "secret"]].concat())
+    }
+
+    /// That under way, in one repetition.
+    pub fn begin(&self, arguments: &[&str]) -> Child {
+        let mut client = self.client(&[arguments, &["--repetitions", "1"]].concat());
+        client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// What that comes to.
@@ -108,8 +89,11 @@ impl Hosts {
     /// What the second host's sockets are, but for the one that waits for clients.
     pub fn open_sockets(&self) -> Vec<String> {
         let files = ["tcp", "udp"].map(|name| PathBuf::from(format!("/proc/self/net/{name}")));
-        let output =
-            Command::new("ip").args(["netns", "exec", &self.names[1], "cat"]).args(files).output().unwrap();
+        let output = Command::new("ip")
+            .args(["netns", "exec", &self.pair.names[1], "cat"])
+            .args(files)
+            .output()
+            .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         // Local address, remote address, state; TIME_WAIT (06) is nobody's.
         let sockets = text.lines().filter_map(|line| {
@@ -127,7 +111,7 @@ impl Hosts {
 
     /// Nothing goes from the one to the other from now on.
     pub fn cut(&self) {
-        ip(&format!("-n {} link set to-peer down", self.names[1])).unwrap();
+        ip(&format!("-n {} link set to-peer down", self.pair.names[1])).unwrap();
     }
 }
 
@@ -160,20 +144,4 @@ impl Drop for Serving {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        for name in &self.names {
-            drop(ip(&format!("netns delete {name}")));
-        }
-    }
-}
-
-fn ip(arguments: &str) -> Result<(), String> {
-    let output = Command::new("ip").args(arguments.split(' ')).output().map_err(|e| format!("ip: {e}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }

@@ -3,10 +3,11 @@
 #[path = "../hol/mod.rs"]
 mod hol;
 mod hosts;
+#[path = "../../../sockets/tests/pair/mod.rs"]
+mod pair;
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
 use hol_base::Duration;
 use serde_json::Value;
@@ -61,7 +62,7 @@ fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_t
         let text = run.to_string();
         let facts = &run["facts"];
         assert_eq!(facts["peer"]["address"], PEER, "{text}");
-        assert_eq!(facts["peer"]["from"], "10.78.0.1");
+        assert_eq!(facts["peer"]["from"], "10.77.0.1");
         assert_eq!(facts["kernel"], facts["peer"]["kernel"]);
         // Both have one clock here, which went as fast for both.
         let time = |key: &str| {
@@ -73,7 +74,7 @@ fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_t
         assert!(time("round_trip") <= 2 * uncertainty, "{text}");
         let provenance = facts["provenance"].as_str().unwrap();
         assert!(run["background"][0]["octets"].as_u64().unwrap() > 0, "{text}");
-        assert!(provenance.contains(&format!("from 10.78.0.1 to {PEER}: Linux ")), "{provenance}");
+        assert!(provenance.contains(&format!("from 10.77.0.1 to {PEER}: Linux ")), "{provenance}");
     }
     let points = fs::read_to_string(hosts.dir().join("out/points.csv")).unwrap();
     assert_eq!(points.lines().count(), 4, "{points}");
@@ -88,12 +89,7 @@ fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest(
     let long =
         ["compare", "tcp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
     let mut serving = hosts.serve(&[]);
-    let client = hosts
-        .client(&[&long[..], &["--repetitions", "1"]].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let client = hosts.begin(&long);
     serving.complains_of("served");
     hosts.wait_for_run();
     serving.kill();
@@ -104,8 +100,7 @@ fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest(
 
     // Now the client dies: nothing is left of it on the other host, which serves the next.
     let mut serving = hosts.serve(&[]);
-    let mut client =
-        hosts.client(&[&long[..], &["--repetitions", "1"]].concat()).stderr(Stdio::null()).spawn().unwrap();
+    let mut client = hosts.begin(&long);
     serving.complains_of("served");
     hosts.wait_for_run();
     client.kill().unwrap();
@@ -144,12 +139,7 @@ fn a_path_that_breaks_in_the_middle_ends_both_sides() {
     let mut serving = hosts.serve(&[]);
     let ask =
         ["compare", "udp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
-    let client = hosts
-        .client(&[&ask[..], &["--repetitions", "1"]].concat())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let client = hosts.begin(&ask);
     serving.complains_of("served");
     hosts.wait_for_run();
     hosts.cut();

@@ -6,7 +6,8 @@ use hol_scenario::FilterFacts;
 use hol_sockets::{Assignment, FlowRun, Site, run};
 use hol_workloads::{Filter, HostSpec, Mix, Simco, WorkloadSpec};
 
-use crate::namespaces::Pair;
+use crate::namespaces::enter;
+use crate::pair::Pair;
 use crate::{assert_complete, assignment};
 
 fn filtered(pair: &Pair, transport: &str, mix: Mix) -> FlowRun {
@@ -16,7 +17,7 @@ fn filtered(pair: &Pair, transport: &str, mix: Mix) -> FlowRun {
     let workload = WorkloadSpec::new(Simco { mix, load });
     let server_host = HostSpec { filter: Filter::Nftables, ..HostSpec::default() };
     let assignment = Assignment { client, server, workload, server_host, messages: 300, ..assignment };
-    run(&assignment, &mut |end| pair.enter(end)).unwrap_or_else(|problem| panic!("{transport}: {problem}"))
+    run(&assignment, &mut |end| enter(pair, end)).unwrap_or_else(|problem| panic!("{transport}: {problem}"))
 }
 
 #[test]
@@ -45,7 +46,7 @@ fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
 
 /// As `nft` counts them; `None`, said aloud, where there is no `nft`. With `HOL_REQUIRE_NAMESPACES` set that is a failure.
 fn elements(pair: &Pair) -> Option<usize> {
-    let list = ["netns", "exec", pair.server(), "nft", "list", "table", "inet", "simco"];
+    let list = ["netns", "exec", &pair.names[1], "nft", "list", "table", "inet", "simco"];
     let listed = Command::new("ip").args(list).output().expect("ip has made the namespaces");
     if !listed.status.success() {
         let why = String::from_utf8_lossy(&listed.stderr);

@@ -2,6 +2,8 @@
 
 mod filter;
 mod namespaces;
+#[path = "../pair/mod.rs"]
+mod pair;
 
 use std::net::Ipv4Addr;
 
@@ -11,7 +13,8 @@ use hol_scenario::Stopped;
 use hol_sockets::{Assignment, End, Ending, FlowRun, Site, SocketsError, run};
 use hol_workloads::{HostSpec, WorkloadSpec};
 
-use crate::namespaces::Pair;
+use crate::namespaces::enter;
+use crate::pair::Pair;
 
 fn loopback() -> Site {
     Site { addresses: vec![Ipv4Addr::LOCALHOST], port: 0 }
@@ -174,7 +177,7 @@ fn the_two_ends_may_live_in_two_namespaces() {
         let server = Site { port: 7626, ..server };
         let client = Site { port: 49152, ..client };
         let assignment = Assignment { client, server, ..assignment(transport, "simco") };
-        match run(&assignment, &mut |end| pair.enter(end)) {
+        match run(&assignment, &mut |end| enter(&pair, end)) {
             Err(SocketsError::NoProtocol { protocol, .. }) => eprintln!("skipped: no {protocol}"),
             other => assert_complete(&other.unwrap(), 30),
         }

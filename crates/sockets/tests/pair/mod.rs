@@ -1,0 +1,64 @@
+//! Two network namespaces with a link between them.
+
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// They are gone when this is.
+pub struct Pair {
+    /// The client's and the server's.
+    pub names: [String; 2],
+}
+
+impl Pair {
+    /// Theirs.
+    pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+
+    /// Makes them; `None`, said aloud, where that needs more than there is. With `HOL_REQUIRE_NAMESPACES` set that is a
+    /// failure.
+    pub fn if_possible(test: &str) -> Option<Self> {
+        let pair = Self::new();
+        let missing = pair.as_ref().err().map_or("", String::as_str);
+        assert!(pair.is_ok() || std::env::var_os("HOL_REQUIRE_NAMESPACES").is_none(), "{test}: {missing}");
+        if pair.is_err() {
+            eprintln!("{test}: SKIPPED, for there are no namespaces here: {missing}");
+        }
+        pair.ok()
+    }
+
+    /// Needs root and `ip`.
+    fn new() -> Result<Self, String> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = |side: char| format!("hol-{}-{number}{side}", std::process::id());
+        let pair = Self { names: ['c', 's'].map(name) };
+        let [client, server] = &pair.names;
+        for name in &pair.names {
+            ip(&format!("netns add {name}"))?;
+            ip(&format!("-n {name} link set lo up"))?;
+        }
+        ip(&format!("-n {client} link add to-peer type veth peer name to-peer netns {server}"))?;
+        for (name, address) in pair.names.iter().zip(Self::ADDRESSES) {
+            ip(&format!("-n {name} address add {address}/24 dev to-peer"))?;
+            ip(&format!("-n {name} link set to-peer up"))?;
+        }
+        Ok(pair)
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        for name in &self.names {
+            drop(ip(&format!("netns delete {name}")));
+        }
+    }
+}
+
+/// Runs ip(8).
+pub fn ip(arguments: &str) -> Result<(), String> {
+    let output = Command::new("ip").args(arguments.split(' ')).output().map_err(|e| format!("ip: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
