@@ -235,8 +235,7 @@ impl EventLoop<'_> {
             let now = self.clock.now();
             // One that has more to say wants to be asked again: at most so often, then others have their turn.
             for _ in 0..Self::MOST_READY {
-                let Self { client, server, poller, .. } = self;
-                let side = if end == End::Client { client } else { server };
+                let (side, poller) = self.side_and_poller(end);
                 let Some(id) = side.next_due(now) else { break };
                 let followed = side.act(poller, id, now);
                 self.note(end, followed);
@@ -436,8 +435,7 @@ impl EventLoop<'_> {
                     if end == End::Client && outgoing.is_message() {
                         self.flow.note_sending(now, self.standings());
                     }
-                    let Self { client, server, poller, .. } = self;
-                    let side = if end == End::Client { client } else { server };
+                    let (side, poller) = self.side_and_poller(end);
                     side.send(poller, outgoing, now);
                 }
                 Output::Open(id) => self.open(id)?,
@@ -447,18 +445,16 @@ impl EventLoop<'_> {
                     self.flow.note_delivery(now, standings);
                 }
                 Output::Wait(until) => {
-                    let Self { client, server, poller, .. } = self;
-                    let side = if end == End::Client { client } else { server };
+                    let (side, poller) = self.side_and_poller(end);
                     side.wake = until;
                     side.send_all(poller, now);
                     return side.watch_for_data(poller, now).map_err(refused("watch a socket"));
                 }
                 Output::Stop(quit) => {
-                    let Self { client, server, poller, .. } = self;
-                    let side = if end == End::Client { client } else { server };
+                    let (side, poller) = self.side_and_poller(end);
+                    side.wake = Time::MAX;
                     side.send_all(poller, now);
                     self.flow.note_quit(now, quit);
-                    self.side(end).wake = Time::MAX;
                     return Ok(());
                 }
             }
@@ -466,10 +462,16 @@ impl EventLoop<'_> {
     }
 
     fn side(&mut self, end: End) -> &mut Side {
-        match end {
+        self.side_and_poller(end).0
+    }
+
+    /// An end, and what watches its sockets.
+    fn side_and_poller(&mut self, end: End) -> (&mut Side, &Poller<Token>) {
+        let side = match end {
             End::Client => &mut self.client,
             End::Server => &mut self.server,
-        }
+        };
+        (side, &self.poller)
     }
 
     fn standings(&self) -> [Standing; 2] {
