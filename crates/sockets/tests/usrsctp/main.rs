@@ -92,6 +92,8 @@ const TALKS: [Talk; 8] = [
 const LOSSES: [f64; 3] = [0.0, 0.01, 0.05];
 /// Mostly they wait.
 const SIDE_BY_SIDE: usize = 8;
+/// No process is made while ports are tried: until it runs its program it would hold them, too.
+static PORTS_ARE_TRIED: Mutex<()> = Mutex::new(());
 
 /// usrsctp as a process.
 struct Peer {
@@ -102,6 +104,7 @@ struct Peer {
 impl Peer {
     fn start(program: &Path, side: Side, [own, peer]: [u16; 2], talk: &Talk) -> Self {
         let retransmissions = talk.retransmissions.map_or(-1, i64::from);
+        let nobody_tries = PORTS_ARE_TRIED.lock().unwrap();
         let mut child = Command::new(program)
             .args([side.name(), &own.to_string(), &peer.to_string(), &talk.messages.to_string()])
             .args([&talk.size.to_string(), &talk.streams.to_string(), &u8::from(talk.unordered).to_string()])
@@ -109,6 +112,7 @@ impl Peer {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        drop(nobody_tries);
         let mut out = BufReader::new(child.stdout.take().unwrap());
         if side == Side::Server {
             let mut line = String::new();
@@ -168,8 +172,11 @@ fn free_port() -> u16 {
 
 /// What is not as it has to be.
 fn wrong(program: &Path, talk: &Talk, own_side: Side, loss: f64, seed: u64) -> Option<String> {
-    let ports = [free_port(), free_port()];
-    let mut own = Own::new(own_side, talk, ports, loss, seed);
+    let (ports, mut own) = {
+        let _nobody_is_made = PORTS_ARE_TRIED.lock().unwrap();
+        let ports = [free_port(), free_port()];
+        (ports, Own::new(own_side, talk, ports, loss, seed))
+    };
     let mut peer = Peer::start(program, own_side.other(), [ports[1], ports[0]], talk);
     let done = own.talk(talk);
     let said = peer.said();
