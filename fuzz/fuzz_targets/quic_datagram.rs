@@ -10,7 +10,7 @@ fuzz_target!(|octets: Vec<u8>| {
     let payload = octets[..octets.len().min(1472)].to_vec().into();
     let carried = Default::default();
     let datagram = Datagram { source_port: 40_000, destination_port: 4433, payload, secrets, carried };
-    let [source, destination] = [1, 2].map(|host| Address::new(10, 0, 0, host));
+    let [source, destination] = [1, 2].map(|host| hol_wire::ipv4(10, 0, 0, host));
     let packet = Packet::new(source, destination, datagram);
     let _ = packet.to_string();
     assert_eq!(packet.to_bytes().len(), packet.length());

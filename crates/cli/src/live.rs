@@ -1,6 +1,6 @@
 //! `hol live`: this host for the live world of another.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -23,9 +23,9 @@ enum What {
     /// Whoever knows the secret may have this host send and receive messages of any workload, on ports that the kernel chooses; nobody
     /// else is heard. One client is served at a time.
     Serve {
-        /// Where to listen for the other host (TCP)
-        #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, DEFAULT_PORT))]
-        listen: SocketAddrV4,
+        /// Where to listen for the other host (TCP); [::]:7640 is for IPv6, and IPv4 too
+        #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)))]
+        listen: SocketAddr,
         /// The secret that both hosts know, in a file [default: $HOL_LIVE_SECRET, or one that is made now and printed]
         #[arg(long, value_name = "FILE")]
         secret_file: Option<PathBuf>,
@@ -61,10 +61,11 @@ impl Live {
 }
 
 /// What to do on the other host.
-fn greeting(address: &str, listen: SocketAddrV4, port: u16, secret: Option<&str>) -> String {
+fn greeting(address: &str, listen: SocketAddr, port: u16, secret: Option<&str>) -> String {
     let host = match listen.ip() {
-        &Ipv4Addr::UNSPECIFIED => "THIS-HOST".to_owned(),
-        own => own.to_string(),
+        own if own.is_unspecified() => "THIS-HOST".to_owned(),
+        IpAddr::V4(own) => own.to_string(),
+        IpAddr::V6(own) => format!("[{own}]"),
     };
     let port = if port == DEFAULT_PORT { String::new() } else { format!(":{port}") };
     let secret = match secret {

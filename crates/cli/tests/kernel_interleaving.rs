@@ -4,36 +4,14 @@
 mod hol;
 #[path = "hol/kernel.rs"]
 mod kernel;
+#[path = "hol/points.rs"]
+mod points;
 
 use std::collections::BTreeMap;
-use std::fs;
 
-use hol::{BIN, ok};
+use hol::BIN;
 use kernel::has_user_mode;
-
-/// The columns of each point by transport.
-fn points(experiment: &str, world: &str) -> BTreeMap<String, BTreeMap<String, String>> {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("a.toml"), experiment).unwrap();
-    ok(dir.path(), &["run", "a.toml", "--out", "out", "--world", world]);
-    let rows = csv(&fs::read_to_string(dir.path().join("out/points.csv")).unwrap());
-    rows.into_iter().map(|columns| (columns["transport"].clone(), columns)).collect()
-}
-
-/// Rows by the names of their columns; a transport with commas is in quotes.
-fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
-    let split = |line: &str| {
-        let mut quoted = false;
-        let ends = |c| {
-            quoted ^= c == '"';
-            c == ',' && !quoted
-        };
-        line.split(ends).map(|field| field.trim_matches('"').to_owned()).collect::<Vec<String>>()
-    };
-    let mut lines = text.lines().map(split);
-    let names = lines.next().unwrap();
-    lines.map(|values| names.iter().cloned().zip(values).collect()).collect()
-}
+use points::points;
 
 /// Mean and median in ms, of the model and of Linux, by scheduler, with I-DATA and without.
 fn both(schedulers: &[&str], messages: u32, exchanges: &str) -> BTreeMap<(String, bool), [[f64; 2]; 2]> {

@@ -1,6 +1,7 @@
 //! Before a run: can the kernel do what is asked? After it: did the machine do what was asked?
 
 use hol_base::Ratio;
+use hol_network::Ip;
 use hol_scenario::{Facts, FilterFacts, Floor, LineFacts, Scenario, check_quic};
 use hol_sockets::Sysctl;
 use hol_stack::Kind;
@@ -49,9 +50,13 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         let why = "what this program speaks over UDP does not migrate here; remove it, or take tcp or sctp";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    let mtu = netem::plan(&scenario.network)?.network.smallest_mtu();
+    let network = netem::plan(&scenario.network)?.network;
+    if scenario.network.handover.is_some() && network.ip() == Ip::V6 {
+        let why = "addresses come and go over IPv4 alone here; remove `ip`, or take the model world";
+        return Err(unsupported("network.handover", why.to_owned()));
+    }
     let quic = |transport, workload, what: &str| {
-        check_quic(transport, workload, mtu).map_err(|problem| unsupported(what, problem))
+        check_quic(transport, workload, &network).map_err(|problem| unsupported(what, problem))
     };
     quic(&scenario.transport, &scenario.workload, "transport")?;
     engine::of(image).check(scenario, image)?;

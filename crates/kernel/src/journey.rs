@@ -116,11 +116,11 @@ fn differ_by_one_bit(one: &Captured, other: &Captured) -> bool {
 mod tests {
     use super::*;
     use hol_base::Time;
-    use hol_wire::{Address, sctp};
+    use hol_wire::sctp;
 
     /// Chunks that differ in their number; the router takes one from the time to live.
     fn packet(number: u32) -> Vec<u8> {
-        let (source, destination) = (Address::new(10, 0, 1, 1), Address::new(10, 0, 1, 2));
+        let (source, destination) = (hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2));
         let chunks = std::iter::once(sctp::Chunk::CookieAck).collect();
         let transport =
             sctp::Packet { source_port: 1, destination_port: 2, verification_tag: number, chunks };

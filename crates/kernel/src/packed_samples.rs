@@ -1,13 +1,13 @@
 //! Samples as octets, for the way out of the guest: numbers of 64 bits, little-endian, as many for each.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use hol_base::{Duration, Time};
 use hol_scenario::{Queue, Sample, Sampled, Sender, Side};
 use hol_transport::PathState;
 
-/// Numbers of a sample: its time, whose it is (three of a sender, one of a queue), and what it says.
-const NUMBERS: usize = 11;
+/// Numbers of a sample: its time, whose it is (four of a sender, one of a queue), and what it says.
+const NUMBERS: usize = 12;
 /// What is not told.
 const NONE: u64 = u64::MAX;
 /// Whose it is.
@@ -33,14 +33,27 @@ fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS] {
             let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
             let told = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
             let [cwnd, ssthresh, srtt, rate, in_flight, again] = told.map(|number| number.unwrap_or(NONE));
-            let (flow, connection, peer) = (flow.into(), connection.into(), u32::from(peer).into());
-            [side, at, flow, connection, peer, cwnd, ssthresh, srtt, rate, in_flight, again]
+            let (flow, connection, [high, low]) = (flow.into(), connection.into(), words(peer));
+            [side, at, flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]
         }
         Sampled::Queue(Queue { line, packets, octets, dropped, lost }) => {
             let (line, lost) = (line.into(), lost.unwrap_or(NONE));
-            [QUEUE, at, line, packets, octets, dropped, lost, 0, 0, 0, 0]
+            [QUEUE, at, line, packets, octets, dropped, lost, 0, 0, 0, 0, 0]
         }
     }
+}
+
+/// An address as two numbers, one of IPv4 as IPv6 maps it. RFC 4291 section 2.5.5.2.
+fn words(address: IpAddr) -> [u64; 2] {
+    let bits = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    [(bits >> 64) as u64, bits as u64]
+}
+
+fn address([high, low]: [u64; 2]) -> IpAddr {
+    Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).to_canonical()
 }
 
 fn sample(octets: &[u8]) -> Option<Sample> {
@@ -56,9 +69,9 @@ fn sample(octets: &[u8]) -> Option<Sample> {
             dropped: *dropped,
             lost: told(*lost),
         }),
-        (CLIENT | SERVER, [flow, connection, peer, cwnd, ssthresh, srtt, rate, in_flight, again]) => {
+        (CLIENT | SERVER, [flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]) => {
             let path = PathState {
-                peer: Ipv4Addr::from(u32::try_from(*peer).ok()?),
+                peer: address([*high, *low]),
                 cwnd: told(*cwnd),
                 ssthresh: told(*ssthresh),
                 srtt: told(*srtt).map(Duration::from_nanos),
@@ -80,7 +93,7 @@ mod tests {
 
     fn samples() -> Vec<Sample> {
         let path = PathState {
-            peer: Ipv4Addr::new(10, 0, 1, 2),
+            peer: IpAddr::from([10, 0, 1, 2]),
             cwnd: Some(14_480),
             ssthresh: None,
             srtt: Some(Duration::from_micros(40_123)),

@@ -3,7 +3,7 @@
 //! The node that the measured workload comes from is the host with the experiment, all others are the one that serves: a path that nobody
 //! describes has two nodes.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::Scenario;
@@ -17,8 +17,8 @@ const CONNECTING: Duration = Duration::from_secs(20);
 /// The addresses of both hosts, and which this one is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placement {
-    pub(crate) client: Ipv4Addr,
-    pub(crate) server: Ipv4Addr,
+    pub(crate) client: IpAddr,
+    pub(crate) server: IpAddr,
     /// This host serves.
     pub(crate) serves: bool,
 }

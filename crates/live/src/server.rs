@@ -1,6 +1,6 @@
 //! `hol live serve`: this host has the servers of flows whose clients another host has, and the other way round.
 
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -19,7 +19,7 @@ use crate::control::{ControlError, HostWords, Inbox, Keys, Outbox, Reply, Reques
 use crate::host::{self, Host};
 use crate::placement::Placement;
 use crate::secret::Secret;
-use crate::session::{SILENCE, beat, ipv4, prepare, say};
+use crate::session::{SILENCE, beat, prepare, say};
 
 /// Connections at a time; more are closed at once.
 const MOST_CONNECTIONS: usize = 16;
@@ -40,7 +40,7 @@ pub struct Server {
 
 impl Server {
     /// Listens for clients that know the secret.
-    pub fn listen(address: SocketAddrV4, secret: Secret) -> io::Result<Self> {
+    pub fn listen(address: SocketAddr, secret: Secret) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let (client, is_free, connections) = (Mutex::default(), Condvar::new(), AtomicUsize::new(0));
@@ -171,7 +171,8 @@ impl Session {
         (inbox, outbox, keys): (Inbox<TcpStream>, Outbox<TcpStream>, Keys),
     ) -> Result<Self, ControlError> {
         let address = |address: io::Result<SocketAddr>| {
-            address.map(|address| ipv4(address).unwrap_or(Ipv4Addr::UNSPECIFIED))
+            // One of IPv4 may have come to a socket of IPv6.
+            address.map(|address| address.ip().to_canonical())
         };
         let placement = Placement {
             client: address(stream.peer_addr())?,
@@ -259,6 +260,8 @@ fn noted(mut halves: Halves) -> Result<Vec<(usize, Half)>, SocketsError> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use hol_network::NetworkSpec;
 
     use super::*;
@@ -304,7 +307,7 @@ mod tests {
     }
 
     fn with_server(test: impl FnOnce(&Server)) {
-        let server = Server::listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), secret()).unwrap();
+        let server = Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret()).unwrap();
         thread::scope(|scope| {
             let running = scope.spawn(|| server.run(false, &|_| ()));
             let tested = catch_unwind(AssertUnwindSafe(|| test(&server)));

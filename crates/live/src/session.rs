@@ -1,6 +1,6 @@
 //! The host with the experiment, connected to the one that serves: for as long as this program has runs for it.
 
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -34,8 +34,8 @@ const PINGING: u64 = 1_000_000_000;
 pub(crate) struct Session {
     pub(crate) host: HostWords,
     /// Its address, and ours.
-    pub(crate) address: Ipv4Addr,
-    pub(crate) own: Ipv4Addr,
+    pub(crate) address: IpAddr,
+    pub(crate) own: IpAddr,
     pub(crate) keys: Keys,
     pub(crate) post: Post,
     stream: TcpStream,
@@ -48,7 +48,7 @@ impl Session {
     pub(crate) fn open(place: &Place, secret: &Secret) -> Result<Self, RunError> {
         let unusable = |problem: String| RunError::Unusable(format!("peer {place}: {problem}"));
         let address = resolve(place).map_err(unusable)?;
-        let stream = TcpStream::connect_timeout(&address.into(), SILENCE)
+        let stream = TcpStream::connect_timeout(&address, SILENCE)
             .map_err(|problem| unusable(unreached(&problem, place)))?;
         let prepared = prepare(&stream).map_err(|problem| unusable(problem.to_string()))?;
         let (mut inbox, outbox, keys) =
@@ -60,7 +60,7 @@ impl Session {
             }
             other => return Err(unusable(out_of_place(&other))),
         };
-        let own = stream.local_addr().ok().and_then(ipv4).unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let own = stream.local_addr().map_err(|problem| unusable(problem.to_string()))?.ip();
         let (sender, replies) = channel();
         let (post, outbox) = (Post::default(), Arc::new(Mutex::new(outbox)));
         let bring = post.clone();
@@ -69,7 +69,7 @@ impl Session {
         thread::spawn(move || {
             beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Request::Alive).is_ok()));
         });
-        Ok(Self { host, address: *address.ip(), own, keys, post, stream, outbox, replies })
+        Ok(Self { host, address: address.ip(), own, keys, post, stream, outbox, replies })
     }
 
     fn say(&self, request: &Request) -> Result<(), ControlError> {
@@ -196,13 +196,6 @@ pub(crate) fn prepare(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStre
     Ok((stream.try_clone()?, stream.try_clone()?))
 }
 
-pub(crate) fn ipv4(address: SocketAddr) -> Option<Ipv4Addr> {
-    match address {
-        SocketAddr::V4(address) => Some(*address.ip()),
-        SocketAddr::V6(_) => None,
-    }
-}
-
 /// Hears what comes, until nothing does.
 fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), ControlError>>, post: &Post) {
     loop {
@@ -223,15 +216,12 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
     }
 }
 
-fn resolve(place: &Place) -> Result<SocketAddrV4, String> {
-    let mut all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
+/// An IPv4 address if it has one, for that is where a host listens that was not told otherwise.
+fn resolve(place: &Place) -> Result<SocketAddr, String> {
+    let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
         format!("its address cannot be found: {problem}; write --peer HOST or HOST:PORT")
     })?;
-    let first = all.find_map(|address| match address {
-        SocketAddr::V4(address) => Some(address),
-        SocketAddr::V6(_) => None,
-    });
-    first.ok_or_else(|| "it has no IPv4 address, and runs need one".to_owned())
+    all.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "it has no address".to_owned())
 }
 
 fn unreached(problem: &std::io::Error, place: &Place) -> String {

@@ -1,6 +1,6 @@
 //! The live world: scenarios in, records out, as in every world.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use hol_base::Seed;
 use hol_measure::Transfer;
+use hol_network::Ip;
 use hol_scenario::{
     BackgroundRun, Cost, Course, Facts, Observer, Run, RunError, Scenario, Stopped, Witness, World,
 };
@@ -32,8 +33,12 @@ pub struct Live {
 }
 
 /// Where both ends are. The kernel chooses the ports, for it knows which are free.
-pub(crate) fn loopback(_node: &str, _port: u16) -> Site {
-    Site { addresses: vec![Ipv4Addr::LOCALHOST], port: 0 }
+pub(crate) fn loopback(ip: Ip) -> Site {
+    let address = match ip {
+        Ip::V4 => Ipv4Addr::LOCALHOST.into(),
+        Ip::V6 => Ipv6Addr::LOCALHOST.into(),
+    };
+    Site { addresses: vec![address], port: 0 }
 }
 
 impl Live {
@@ -59,7 +64,7 @@ impl Live {
         if let Some(peer) = &self.peer {
             return two_hosts::run(peer, scenario, seed, interval, goes_on);
         }
-        let assignments = assignments(scenario, seed, loopback);
+        let assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
         let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
         let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
         let runs = runs.map_err(|problem| failed(&problem))?;

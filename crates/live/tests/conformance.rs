@@ -1,7 +1,7 @@
 //! The cases that every world keeps, over this machine's loopback: those in which nothing is asked of the path. Their times are real,
 //! and nothing is said of them.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -72,7 +72,7 @@ fn two_hosts_keep_every_case_that_one_keeps() {
     thread::scope(|scope| {
         for _ in 0..SIDE_BY_SIDE {
             scope.spawn(|| {
-                let server = Server::listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0), secret()).unwrap();
+                let server = Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret()).unwrap();
                 let told: Mutex<Vec<String>> = Mutex::default();
                 let place = server.address().unwrap().to_string();
                 thread::scope(|serving| {

@@ -8,7 +8,7 @@ use hol_quic::Carriage;
 use hol_stack::{Protocol, TransportSpec};
 use hol_transport::Reliability;
 use hol_wire::udp::Datagram;
-use hol_wire::{Address, Packet, tcp};
+use hol_wire::{Address, tcp};
 use hol_workloads::LengthOf;
 
 use crate::connection::Connection;
@@ -49,11 +49,11 @@ pub(crate) struct Place {
 impl Endpoints {
     /// Those of `transport`, cut to the smallest MTU of the network.
     pub(crate) fn new(transport: &TransportSpec, topology: &Topology, place: Place, seed: Seed) -> Self {
-        let mtu = topology.smallest_mtu();
+        let (mtu, ip_header) = (topology.smallest_mtu(), topology.ip().header());
         let mut most = usize::MAX;
         let kind = match transport.protocol() {
             Protocol::Tcp { config, .. } => {
-                let headers = (Packet::IP_HEADER + tcp::Segment::HEADER) as u64;
+                let headers = (ip_header + tcp::Segment::HEADER) as u64;
                 let largest = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
                 let mss = config.mss.min(largest);
                 Kind::Tcp(Arc::new(hol_tcp::Config { mss, ..config.clone() }))
@@ -68,7 +68,7 @@ impl Endpoints {
             }
             Protocol::Udp { config } => Kind::Udp(config.clone()),
             Protocol::Quic { config, carriage, .. } => {
-                let largest = mtu - (Packet::IP_HEADER + Datagram::HEADER) as u64;
+                let largest = mtu - (ip_header + Datagram::HEADER) as u64;
                 let [mtu, mtu_discovery] =
                     [config.mtu, config.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
                 let config = Arc::new(hol_quic::Config { mtu, mtu_discovery, ..config.clone() });

@@ -27,36 +27,36 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
         return Err("`cmt` sends over all of network.paths; remove `backup`, or `cmt`, without which all paths but one wait".to_owned());
     }
     let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
-    let mtu = topology.smallest_mtu();
-    possible(&scenario.transport, &scenario.workload, mtu)?;
+    possible(&scenario.transport, &scenario.workload, &topology)?;
     for (number, entry) in (1..).zip(&scenario.background) {
-        possible(&entry.transport, &entry.workload, mtu)
+        possible(&entry.transport, &entry.workload, &topology)
             .map_err(|problem| format!("in [[background]] number {number}: {problem}"))?;
     }
     for (number, entry) in (1..).zip(&scenario.onward) {
-        possible(&entry.transport, &entry.workload, mtu)
+        possible(&entry.transport, &entry.workload, &topology)
             .map_err(|problem| format!("in [[onward]] number {number}: {problem}"))?;
     }
     Ok(())
 }
 
-fn possible(transport: &TransportSpec, workload: &WorkloadSpec, mtu: u64) -> Result<(), String> {
+fn possible(transport: &TransportSpec, workload: &WorkloadSpec, network: &Topology) -> Result<(), String> {
     let absent = |what| Err(format!("the model world has no {what}; the kernel world has (--world kernel)"));
     match transport.protocol() {
         Protocol::Mptcp { .. } => absent("mptcp"),
         Protocol::Unix { .. } => absent("unix, which has no network under it that could be modelled"),
         Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => absent("metrics_cache"),
         Protocol::Sctp { no_checksums: true, .. } => absent("checksums to leave out"),
-        Protocol::Udp { .. } => match workload.longest() {
-            Some(size) if size + (hol_wire::Packet::IP_HEADER + Datagram::HEADER) as u64 > mtu => {
-                Err(format!(
+        Protocol::Udp { .. } => {
+            let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
+            match workload.longest().filter(|size| size + headers > mtu) {
+                Some(size) => Err(format!(
                     "a message of {size} octets and its headers do not fit into {mtu} octets, and the model world has no \
-                 fragmentation; lower `size`, or `packet` of media"
-                ))
+                     fragmentation; lower `size`, or `packet` of media"
+                )),
+                None => Ok(()),
             }
-            _ => Ok(()),
-        },
-        Protocol::Quic { .. } => hol_scenario::check_quic(transport, workload, mtu),
+        }
+        Protocol::Quic { .. } => hol_scenario::check_quic(transport, workload, network),
         _ => Ok(()),
     }
 }

@@ -22,6 +22,7 @@ impl Topology {
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
         check_form(spec)?;
         let mut topology = Self {
+            ip: spec.ip,
             nodes: node_names(spec)?,
             names: Vec::new(),
             interfaces: Vec::new(),
@@ -118,12 +119,12 @@ impl Topology {
     }
 
     fn add_line(&mut self, name: String, settings: Settings) -> Result<LineId, NetworkError> {
-        check_settings(&name, &settings)?;
+        check_settings(&name, &settings, self.ip)?;
         self.lines.push(LinePlan { name, settings });
         Ok(LineId(self.lines.len() as u16 - 1))
     }
 
-    /// Gives every member an interface; in segment i the addresses are 10.0.i.1, 10.0.i.2, … unless given.
+    /// Gives every member an interface, with the address that the version of IP has for its place unless one is given.
     fn add_segment(
         &mut self,
         label: String,
@@ -140,12 +141,11 @@ impl Topology {
             let (place, nodes) = (format!("segment {label}"), members.len());
             return Err(NetworkError::AddressCount { place, nodes, addresses: addresses.len() });
         }
-        let [.., high, low] = number.to_be_bytes();
         let mut interfaces = Vec::new();
         for (host, node) in (1..).zip(members) {
             interfaces.push(InterfaceId(self.interfaces.len() as u16));
             let own = addresses.get(usize::from(host) - 1).copied();
-            let address = own.unwrap_or(Address::new(10, high, low, host));
+            let address = own.unwrap_or(self.ip.address(number as u16, host));
             self.interfaces.push(Interface { node: *node, address });
             self.names.push(format!("{}:{number}", self.node_name(*node)));
         }
@@ -153,11 +153,14 @@ impl Topology {
         Ok(())
     }
 
-    /// An address belongs to one interface only.
+    /// An address belongs to one interface only, and is of the network's version of IP.
     fn check_addresses(&self) -> Result<(), NetworkError> {
         let mut owners = BTreeMap::new();
         for (interface, name) in self.interfaces.iter().zip(&self.names) {
-            let address = interface.address;
+            let (ip, address) = (self.ip, interface.address);
+            if !ip.has(address) {
+                return Err(NetworkError::AddressFamily { address, of: name.clone(), ip });
+            }
             if let Some(first) = owners.insert(address, name) {
                 let (first, second) = (first.clone(), name.clone());
                 return Err(NetworkError::AddressTwice { address, first, second });
@@ -237,14 +240,14 @@ mod tests {
     fn the_short_form_is_one_link() {
         let topology = topology("").unwrap();
         assert_eq!(topology.interface_names(), ["client:1", "server:1"]);
-        assert_eq!(topology.addresses(NodeId(0)), [Address::new(10, 0, 1, 1)]);
-        assert_eq!(topology.addresses(NodeId(1)), [Address::new(10, 0, 1, 2)]);
+        assert_eq!(topology.addresses(NodeId(0)), [hol_wire::ipv4(10, 0, 1, 1)]);
+        assert_eq!(topology.addresses(NodeId(1)), [hol_wire::ipv4(10, 0, 1, 2)]);
     }
 
     #[test]
     fn each_path_has_its_own_interfaces_and_settings() {
         let topology = topology("up = { delay = '3ms' }\npaths = [{}, { delay = '50ms' }]").unwrap();
-        assert_eq!(topology.addresses(NodeId(1)), [Address::new(10, 0, 1, 2), Address::new(10, 0, 2, 2)]);
+        assert_eq!(topology.addresses(NodeId(1)), [hol_wire::ipv4(10, 0, 1, 2), hol_wire::ipv4(10, 0, 2, 2)]);
         let delays: Vec<u64> = topology.lines.iter().map(|line| line.settings.delay.as_millis()).collect();
         assert_eq!(delays, [3, 10, 50, 50]);
     }

@@ -5,6 +5,7 @@ use hol_base::{Duration, QueueLimit};
 use crate::channel::Channel;
 use crate::distribution::Distribution;
 use crate::error::NetworkError;
+use crate::ip::Ip;
 use crate::police::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::LinePlan;
@@ -25,7 +26,7 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
 }
 
 /// A line's settings agree with each other.
-pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), NetworkError> {
+pub(crate) fn check_settings(line: &str, settings: &Settings, ip: Ip) -> Result<(), NetworkError> {
     let line = line.to_owned();
     let Settings { jitter, delay, reorder_by, .. } = *settings;
     if jitter > delay {
@@ -38,8 +39,8 @@ pub(crate) fn check_settings(line: &str, settings: &Settings) -> Result<(), Netw
     if settings.reorder.is_zero() && reorder_by > Duration::ZERO {
         return Err(NetworkError::ReorderMissing { line });
     }
-    if settings.mtu.0 < 576 {
-        return Err(NetworkError::MtuTooSmall { line, mtu: settings.mtu.0 });
+    if settings.mtu.0 < ip.least_mtu() {
+        return Err(NetworkError::MtuTooSmall { line, mtu: settings.mtu.0, ip });
     }
     if let PoliceSpec(Some(TokenBucket { burst, .. })) = settings.police
         && !(settings.mtu.0..=TokenBucket::MOST).contains(&burst.0)

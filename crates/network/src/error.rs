@@ -3,6 +3,8 @@
 use hol_base::Duration;
 use hol_wire::Address;
 
+use crate::ip::Ip;
+
 /// A network that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the variants and their fields are")]
@@ -30,9 +32,9 @@ pub enum NetworkError {
     )]
     ReorderMissing { line: String },
     #[error(
-        "{line}: `mtu` is {mtu} octets, but every host has to take at least 576 (RFC 791 section 3.1), and no link here carries less"
+        "{line}: `mtu` is {mtu} octets, but every host of IP{ip} has to take at least {}, and no link here carries less", .ip.least_mtu()
     )]
-    MtuTooSmall { line: String, mtu: u64 },
+    MtuTooSmall { line: String, mtu: u64, ip: Ip },
     #[error("{line}: `queue` holds nothing, not even the packet in transmission; it needs at least \"1p\"")]
     QueueHoldsNothing { line: String },
     #[error(
@@ -64,6 +66,10 @@ pub enum NetworkError {
     AddressCount { place: String, nodes: usize, addresses: usize },
     #[error("{second} has the address {address} of {first}; give it another one")]
     AddressTwice { address: Address, first: String, second: String },
+    #[error(
+        "{of} has the address {address}, which is not of IP{ip}; set `ip` in [network] to the version of all addresses"
+    )]
+    AddressFamily { address: Address, of: String, ip: Ip },
     #[error("there is no way from {from:?} to {to:?}; add a link")]
     NoWay { from: String, to: String },
     #[error(

@@ -7,6 +7,8 @@ use hol_base::{ByteCount, Duration, QueueLimit, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use hol_wire::Address;
+
 use crate::codel::{Codel, CodelSpec, Waiting, take};
 use crate::line::Crossing;
 
@@ -239,18 +241,20 @@ impl FairQueue {
     /// Where the packets of its flow wait.
     fn place(&self, crossing: &Crossing) -> usize {
         let packet = &crossing.packet;
-        let [source, destination] =
-            [packet.source, packet.destination].map(|address| u64::from(address.to_bits()));
+        let [source, destination] = [packet.source, packet.destination].map(|address| match address {
+            Address::V4(address) => u64::from(address.to_bits()),
+            Address::V6(address) => (address.to_bits() >> 64) as u64 ^ address.to_bits() as u64,
+        });
         let (from, to) = packet.ports();
         let ports = u64::from(from) << 24 | u64::from(to) << 8 | u64::from(packet.transport.protocol());
-        let hash = self.hash.derive_index(source << 32 | destination).derive_index(ports);
+        let hash = self.hash.derive_index(source.rotate_left(32) ^ destination).derive_index(ports);
         (hash.0 % self.flows.len() as u64) as usize
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hol_wire::{Address, Packet, udp};
+    use hol_wire::{Packet, udp};
 
     use super::*;
     use crate::InterfaceId;
@@ -259,7 +263,7 @@ mod tests {
         let payload = vec![0; length - 28].into();
         let datagram =
             udp::Datagram { source_port: port, destination_port: 2, payload, stamp: Default::default() };
-        let packet = Packet::new(Address::new(10, 0, 1, 1), Address::new(10, 0, 1, 2), datagram);
+        let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
         Crossing::new(InterfaceId(0), InterfaceId(1), number, packet)
     }
 

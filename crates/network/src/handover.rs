@@ -105,9 +105,9 @@ mod tests {
         let changes = topology.address_changes();
         let seen: Vec<_> = changes
             .iter()
-            .map(|change| (change.at.as_millis(), change.address.octets(), change.comes))
+            .map(|change| (change.at.as_millis(), change.address.to_string(), change.comes))
             .collect();
-        assert_eq!(seen, [(650, [10, 0, 2, 1], true), (1000, [10, 0, 1, 1], false)]);
+        assert_eq!(seen, [(650, "10.0.2.1".to_owned(), true), (1000, "10.0.1.1".to_owned(), false)]);
         assert!(changes.iter().all(|change| change.node == topology.node("client").unwrap()));
     }
 

@@ -233,7 +233,7 @@ impl PieQueue {
 
 #[cfg(test)]
 mod tests {
-    use hol_wire::{Address, Ecn, Packet, udp};
+    use hol_wire::{Ecn, Packet, udp};
 
     use super::*;
     use crate::InterfaceId;
@@ -244,7 +244,7 @@ mod tests {
         let octets = vec![0; 1250 - 28].into();
         let datagram =
             udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
-        let packet = Packet::new(Address::new(10, 0, 1, 1), Address::new(10, 0, 1, 2), datagram);
+        let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
         Crossing::new(InterfaceId(0), InterfaceId(1), 0, Packet { ecn, ..packet })
     }
 

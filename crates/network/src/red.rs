@@ -142,7 +142,7 @@ impl Red {
 
 #[cfg(test)]
 mod tests {
-    use hol_wire::{Address, Ecn, udp};
+    use hol_wire::{Ecn, udp};
 
     use super::*;
 
@@ -200,7 +200,7 @@ mod tests {
             payload: Default::default(),
             stamp: Default::default(),
         };
-        let plain = Packet::new(Address::new(10, 0, 1, 1), Address::new(10, 0, 1, 2), datagram);
+        let plain = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
         let capable = || Packet { ecn: Ecn::Capable, ..plain.clone() };
         let mut with = red(RedSpec { ecn: true, ..RedSpec::default() });
         assert!(with.marks(&mut capable()) && !with.marks(&mut plain.clone()));

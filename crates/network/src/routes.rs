@@ -137,10 +137,10 @@ mod tests {
             links = [{ from = 'client', to = 'a' }, { from = 'a', to = 'b' }, { from = 'b', to = 'server' },
                      { from = 'client', to = 'c' }, { from = 'c', to = 'server' }]";
         let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
-        assert_eq!(hops(&topology, "client", Address::new(10, 0, 5, 2)), ["c:4", "server:5"]);
+        assert_eq!(hops(&topology, "client", hol_wire::ipv4(10, 0, 5, 2)), ["c:4", "server:5"]);
         // The server's other address is on another subnet, and as in IP the way leads to that subnet.
-        assert_eq!(hops(&topology, "client", Address::new(10, 0, 3, 2)), ["a:1", "b:2", "server:3"]);
-        assert_eq!(hops(&topology, "b", Address::new(10, 0, 1, 1)), ["a:2", "client:1"]);
+        assert_eq!(hops(&topology, "client", hol_wire::ipv4(10, 0, 3, 2)), ["a:1", "b:2", "server:3"]);
+        assert_eq!(hops(&topology, "b", hol_wire::ipv4(10, 0, 1, 1)), ["a:2", "client:1"]);
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
         for from in ["client", "server", "other"] {
             for host in 1..=3 {
-                assert!(hops(&topology, from, Address::new(10, 0, 1, host)).len() <= 1);
+                assert!(hops(&topology, from, hol_wire::ipv4(10, 0, 1, host)).len() <= 1);
             }
         }
     }
@@ -161,7 +161,7 @@ mod tests {
             links = [{ from = 'client', to = 'b' }, { from = 'client', to = 'a' }]
             lans = [{ nodes = ['a', 'b', 'server'] }]";
         let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
-        assert_eq!(hops(&topology, "client", Address::new(10, 0, 3, 3)), ["b:1", "server:3"]);
+        assert_eq!(hops(&topology, "client", hol_wire::ipv4(10, 0, 3, 3)), ["b:1", "server:3"]);
     }
 
     fn star(spokes: usize) -> crate::NetworkSpec {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::Discipline;
 use crate::distribution::Distribution;
 use crate::handover::HandoverSpec;
+use crate::ip::Ip;
 use crate::loss::LossSpec;
 use crate::police::PoliceSpec;
 use crate::trace::TraceSpec;
@@ -62,7 +63,7 @@ macro_rules! settings {
             /// What events and drawings call it. Default `from-to`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// The addresses of `from` and `to`. Default 10.0.i.1 and 10.0.i.2 on the i-th of all links and LANs.
+            /// The addresses of `from` and `to`. Default 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and fd00:0:0:i::2, on the i-th of all links and LANs.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
@@ -84,7 +85,7 @@ macro_rules! settings {
             /// What events and drawings call it. Default the nodes, joined by hyphens.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, …
+            /// The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, …
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
@@ -96,6 +97,9 @@ macro_rules! settings {
         #[serde(default, deny_unknown_fields)]
         pub struct NetworkSpec {
             $($(#[$doc])* pub $field: $kind,)*
+            /// The version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
+            #[serde(skip_serializing_if = "Ip::is_default")]
+            pub ip: Ip,
             /// Overrides for the direction from client to server.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub up: Option<Overrides>,
@@ -112,7 +116,7 @@ macro_rules! settings {
             /// The client moves from the first of two paths to the second. In the kernel world not over UDP.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub handover: Option<HandoverSpec>,
-            /// Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2.
+            /// Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and fd00:0:0:i::2.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub paths: Vec<PathSpec>,
             /// Long form: the names of all nodes, `client` and `server` among them.
@@ -130,6 +134,7 @@ macro_rules! settings {
             fn default() -> Self {
                 Self {
                     $($field: $default,)*
+                    ip: Ip::V4,
                     up: None,
                     down: None,
                     events: Vec::new(),

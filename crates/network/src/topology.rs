@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hol_base::Time;
 use hol_wire::Address;
 
+use crate::ip::Ip;
 use crate::line::Change;
 use crate::spec::{Settings, Which};
 
@@ -23,6 +24,7 @@ pub struct LineId(pub u16);
 /// Who is connected to whom, by what.
 #[derive(Debug)]
 pub struct Topology {
+    pub(crate) ip: Ip,
     pub(crate) nodes: Vec<String>,
     pub(crate) names: Vec<String>,
     pub(crate) interfaces: Vec<Interface>,
@@ -117,6 +119,11 @@ pub struct AddressChange {
 }
 
 impl Topology {
+    /// The version of IP that all addresses are of.
+    pub fn ip(&self) -> Ip {
+        self.ip
+    }
+
     /// The node called `name`.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|node| node == name).map(|index| NodeId(index as u16))

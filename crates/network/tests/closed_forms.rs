@@ -6,7 +6,7 @@ use hol_network::{Crossing, Drops, Fate, Network, NodeId, Tap, TapPoint, Topolog
 use hol_wire::{Address, Packet, Transport, tcp};
 
 const CLIENT: NodeId = NodeId(0);
-const SERVER_ADDRESS: Address = Address::new(10, 0, 1, 2);
+const SERVER_ADDRESS: Address = hol_wire::ipv4(10, 0, 1, 2);
 
 /// An IP packet of `length` octets that carries a number.
 fn packet(number: u32, length: usize) -> Packet {
@@ -21,7 +21,7 @@ fn packet(number: u32, length: usize) -> Packet {
         payload: Bytes::from(vec![0; length - 40]),
         stamp: hol_wire::Stamp::default(),
     };
-    Packet::new(Address::new(10, 0, 1, 1), SERVER_ADDRESS, segment)
+    Packet::new(hol_wire::ipv4(10, 0, 1, 1), SERVER_ADDRESS, segment)
 }
 
 fn number(packet: &Packet) -> u32 {

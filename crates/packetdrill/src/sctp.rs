@@ -17,8 +17,8 @@ use crate::words::number;
 use chunk::Seen;
 use item::Item;
 
-const LOCAL: (Address, u16) = (Address::new(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (Address::new(10, 0, 0, 2), 80);
+const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 
 /// An SCTP endpoint, and what a script's numbers are on its wire.
 pub(crate) struct Sctp {

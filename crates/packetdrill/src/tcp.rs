@@ -11,8 +11,8 @@ use hol_wire::{Address, Packet, Stamp, Transport};
 use crate::protocol::Protocol;
 use crate::words::{Words, number};
 
-const LOCAL: (Address, u16) = (Address::new(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (Address::new(10, 0, 0, 2), 80);
+const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 /// The sequence number of the peer's SYN: its data wraps.
 const PEER_START: SeqNum = SeqNum(u32::MAX - 99);
 

@@ -6,14 +6,14 @@ use hol_base::Time;
 use hol_network::Fate;
 use hol_passive::{Sighting, measure};
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum, Timestamps};
-use hol_wire::{Address, Packet, Stamp};
+use hol_wire::{Packet, Stamp};
 
 const SIGHTINGS: usize = 100_000;
 const CONNECTIONS: u16 = 20;
 const SEGMENT: u32 = 1448;
 
 fn segment(port: u16, down: bool, seq: u32, flags: Flags, payload: &[u8]) -> Vec<u8> {
-    let (client, server) = (Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2));
+    let (client, server) = (hol_wire::ipv4(10, 0, 0, 1), hol_wire::ipv4(10, 0, 0, 2));
     let (source_port, destination_port) = if down { (80, port) } else { (port, 80) };
     let (from, to) = if down { (server, client) } else { (client, server) };
     let options = Options { timestamps: Some(Timestamps { value: seq, echo: 0 }), ..Options::default() };

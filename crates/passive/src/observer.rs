@@ -1,6 +1,6 @@
 //! Packets in, records out.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -108,7 +108,7 @@ impl Observer {
     fn depart(&mut self, octets: &[u8]) -> Option<Cargo> {
         let packet = Packet::parse(Bytes::copy_from_slice(octets)).ok()?;
         let (from, to) = packet.ports();
-        let sockets = [SocketAddrV4::new(packet.source, from), SocketAddrV4::new(packet.destination, to)];
+        let sockets = [SocketAddr::new(packet.source, from), SocketAddr::new(packet.destination, to)];
         let (now, connections) = (self.now, &mut self.connections);
         let cargo = match &packet.transport {
             Transport::Tcp(segment) => self.subflows.depart(sockets, segment, now, connections),

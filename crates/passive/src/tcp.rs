@@ -1,7 +1,7 @@
 //! Whose a TCP segment is, and where its octets stand. RFC 9293, and RFC 8684 for MPTCP.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use crate::places::Places;
 #[derive(Debug, Default)]
 pub(crate) struct Subflows {
     /// The latest between two sockets, of which the first one opened it.
-    by_sockets: BTreeMap<(SocketAddrV4, SocketAddrV4), usize>,
+    by_sockets: BTreeMap<(SocketAddr, SocketAddr), usize>,
     subflows: Vec<Subflow>,
     sessions: Sessions,
 }
@@ -50,7 +50,7 @@ impl Subflows {
     /// A segment was sent from one socket to another.
     pub fn depart(
         &mut self,
-        sockets: [SocketAddrV4; 2],
+        sockets: [SocketAddr; 2],
         segment: &Segment,
         now: Time,
         connections: &mut Vec<Connection>,
@@ -97,7 +97,7 @@ impl Subflows {
     /// The subflow of a segment, and the side that sent it.
     fn find(
         &mut self,
-        [from, to]: [SocketAddrV4; 2],
+        [from, to]: [SocketAddr; 2],
         segment: &Segment,
         now: Time,
         connections: &mut Vec<Connection>,

@@ -1,7 +1,7 @@
 //! UDP: two sockets that exchange datagrams are a connection, from the first datagram to the last. RFC 768.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use hol_base::Time;
 use hol_wire::udp::Datagram;
@@ -12,13 +12,13 @@ use crate::copies::Cargo;
 
 /// The pairs of sockets.
 #[derive(Debug, Default)]
-pub(crate) struct Pairs(BTreeMap<(SocketAddrV4, SocketAddrV4), usize>);
+pub(crate) struct Pairs(BTreeMap<(SocketAddr, SocketAddr), usize>);
 
 impl Pairs {
     /// A datagram was sent from one socket to another.
     pub fn depart(
         &mut self,
-        [from, to]: [SocketAddrV4; 2],
+        [from, to]: [SocketAddr; 2],
         datagram: &Datagram,
         now: Time,
         connections: &mut Vec<Connection>,

@@ -17,7 +17,7 @@ mod tests {
 
     #[test]
     fn the_servers_address_on_the_clients_path_comes_first() {
-        let [client, server] = [1, 2].map(|host| [1, 2].map(|path| Address::new(10, 0, path, host)));
+        let [client, server] = [1, 2].map(|host| [1, 2].map(|path| hol_wire::ipv4(10, 0, path, host)));
         assert_eq!(ends(&client, &server, |_| true), [client.to_vec(), server.to_vec()]);
         let moved = ends(&client, &server, |address| address == client[1]);
         assert_eq!(moved, [vec![client[1]], vec![server[1], server[0]]]);

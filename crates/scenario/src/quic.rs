@@ -1,5 +1,6 @@
 //! What QUIC asks of a path and of the messages on it, in every world.
 
+use hol_network::Topology;
 use hol_quic::{Carriage, Config};
 use hol_stack::{Protocol, TransportSpec};
 use hol_wire::udp::Datagram;
@@ -7,18 +8,22 @@ use hol_workloads::WorkloadSpec;
 
 /// QUIC asks of a path that it carries 1200 octets (RFC 9000 section 14), and has no fragments of a DATAGRAM frame. Refuses what does not
 /// fit, with the cure; other transports ask nothing here.
-pub fn check_quic(transport: &TransportSpec, workload: &WorkloadSpec, mtu: u64) -> Result<(), String> {
-    const HEADERS: u64 = (hol_wire::Packet::IP_HEADER + Datagram::HEADER) as u64;
-    const LEAST: u64 = Config::LEAST_MTU + HEADERS;
+pub fn check_quic(
+    transport: &TransportSpec,
+    workload: &WorkloadSpec,
+    network: &Topology,
+) -> Result<(), String> {
     /// A short header, a tag, and the type and length of the frame.
     const AROUND: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, carriage, .. } = transport.protocol() else { return Ok(()) };
-    if mtu < LEAST {
+    let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
+    let least = Config::LEAST_MTU + headers;
+    if mtu < least {
         return Err(format!(
-            "QUIC needs an MTU of {LEAST} octets at least (RFC 9000 section 14), and the network has {mtu}; raise `mtu`"
+            "QUIC needs an MTU of {least} octets at least (RFC 9000 section 14), and the network has {mtu}; raise `mtu`"
         ));
     }
-    let room = config.mtu.0.min(mtu - HEADERS) - AROUND;
+    let room = config.mtu.0.min(mtu - headers) - AROUND;
     match workload.longest() {
         Some(size) if *carriage == Carriage::Datagrams && size > room => Err(format!(
             "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the \
@@ -33,7 +38,12 @@ mod tests {
     use super::*;
 
     fn check(transport: &str, workload: &str, mtu: u64) -> Result<(), String> {
-        check_quic(&transport.parse().unwrap(), &toml::from_str(workload).unwrap(), mtu)
+        on(&format!("mtu = '{mtu}B'"), transport, workload)
+    }
+
+    fn on(network: &str, transport: &str, workload: &str) -> Result<(), String> {
+        let network = Topology::new(&toml::from_str(network).unwrap()).unwrap();
+        check_quic(&transport.parse().unwrap(), &toml::from_str(workload).unwrap(), &network)
     }
 
     /// RFC 9000 section 14: a path carries datagrams of 1200 octets, which have 28 of UDP and IP around them.
@@ -42,7 +52,11 @@ mod tests {
         let oneway = "kind = 'oneway'";
         assert!(check("quic", oneway, 1227).unwrap_err().contains("1228 octets at least"));
         assert_eq!(check("quic", oneway, 1228), Ok(()));
-        assert_eq!(check("tcp", oneway, 100), Ok(()), "others ask nothing");
+        assert!(
+            on("ip = 'v6'\nmtu = '1280B'", "quic", oneway).is_ok(),
+            "48 over IPv6, where no link has less than 1280"
+        );
+        assert_eq!(check("tcp", oneway, 600), Ok(()), "others ask nothing");
     }
 
     /// RFC 9221 section 5: a DATAGRAM frame is never fragmented. 1500 octets less 28 of UDP and IP and 38 of the packet.

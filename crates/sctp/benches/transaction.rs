@@ -10,8 +10,8 @@ use hol_sctp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability, drain};
 use hol_wire::{Address, Packet};
 
-const CLIENT: Address = Address::new(10, 0, 0, 1);
-const SERVER: Address = Address::new(10, 0, 0, 2);
+const CLIENT: Address = hol_wire::ipv4(10, 0, 0, 1);
+const SERVER: Address = hol_wire::ipv4(10, 0, 0, 2);
 const DELAY: Duration = Duration::from_millis(10);
 /// Requests a second.
 const RATE: u64 = 1000;

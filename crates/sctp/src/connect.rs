@@ -47,7 +47,7 @@ impl Endpoint {
 
     fn own_init(&self, tag: u32, initial_tsn: Tsn) -> Init {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
-        let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::Ipv4Address).collect();
+        let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::of_address).collect();
         if self.config.ecn {
             parameters.push(Parameter::EcnCapable);
         }
@@ -148,7 +148,7 @@ impl Endpoint {
     fn refuse_new_addresses(&self, peer: &Peer) -> Result<(), Vec<Cause>> {
         let is_new = |address: &&Address| self.paths.index_of(**address).is_none();
         let new: Vec<Parameter> =
-            peer.addresses.iter().filter(is_new).copied().map(Parameter::Ipv4Address).collect();
+            peer.addresses.iter().filter(is_new).copied().map(Parameter::of_address).collect();
         if new.is_empty() { Ok(()) } else { Err(vec![Cause::NewAddresses(Parameter::list(&new))]) }
     }
 

@@ -1,5 +1,7 @@
 //! The state cookie: everything a passive endpoint needs, kept by its peer and signed. RFC 9260 section 5.1.3.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::Address;
@@ -86,10 +88,11 @@ fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Addr
             Parameter::HostNameAddress(_) => {
                 return Err(Cause::UnresolvableAddress(Parameter::list(std::slice::from_ref(parameter))));
             }
-            Parameter::Ipv4Address(address) if is_unicast(*address) && !addresses.contains(address) => {
-                addresses.push(*address);
-            }
-            _ => {}
+            _ => addresses.extend(parameter.address().filter(|address| {
+                // Those of the other family we cannot reach.
+                let is_of_use = is_unicast(*address) && address.is_ipv4() == source.is_ipv4();
+                is_of_use && !addresses.contains(address)
+            })),
         }
     }
     Ok(addresses)
@@ -97,7 +100,8 @@ fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Addr
 
 /// It may be the address of one host. Section 8.4.
 pub(crate) fn is_unicast(address: Address) -> bool {
-    !address.is_multicast() && !address.is_broadcast() && !address.is_unspecified()
+    let is_broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    !address.is_multicast() && !is_broadcast && !address.is_unspecified()
 }
 
 impl Cookie {
@@ -109,12 +113,13 @@ impl Cookie {
         let streams = u32::from(peer.outbound_streams) << 16 | u32::from(peer.inbound_streams);
         let mut words = vec![*local_tag, initial_tsn.0];
         words.extend([(created.as_nanos() >> 32) as u32, created.as_nanos() as u32, tie_tags.0, tie_tags.1]);
-        let own = [peer.i_data, peer.i_forward_tsn, peer.ecn, peer.offer.is_some(), peer.addip];
+        let are_ipv6 = peer.addresses[0].is_ipv6();
+        let own = [are_ipv6, peer.i_data, peer.i_forward_tsn, peer.ecn, peer.offer.is_some(), peer.addip];
         let flags = own.iter().chain([&peer.forward_tsn]);
         words.push(flags.fold(u32::from(*peer_port), |word, flag| word << 1 | u32::from(*flag)));
         words.extend([peer.tag, peer.initial_tsn.0, peer.a_rwnd, streams]);
         words.extend(peer.offer.iter().flat_map(Offer::to_words));
-        words.extend(peer.addresses.iter().map(|address| u32::from(*address)));
+        words.extend(peer.addresses.iter().flat_map(|address| words_of(*address)));
         let mut octets: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
         octets.extend(secret.sign(&octets));
         octets.into()
@@ -136,7 +141,7 @@ impl Cookie {
             initial_tsn: Tsn(words[1]),
             created: Time::from_nanos(u64::from(words[2]) << 32 | u64::from(words[3])),
             tie_tags: (words[4], words[5]),
-            peer_port: (words[6] >> 6) as u16,
+            peer_port: (words[6] >> 7) as u16,
             peer: Peer {
                 ecn: words[6] & 0b1000 != 0,
                 i_data: words[6] & 0b10_0000 != 0,
@@ -149,10 +154,27 @@ impl Cookie {
                 a_rwnd: words[9],
                 outbound_streams: (words[10] >> 16) as u16,
                 inbound_streams: words[10] as u16,
-                addresses: addresses.iter().map(|word| Address::from(*word)).collect(),
+                addresses: addresses_in(addresses, words[6] & 0b100_0000 != 0),
             },
         })
     }
+}
+
+/// An address as words.
+fn words_of(address: Address) -> SmallVec<[u32; 4]> {
+    match address {
+        IpAddr::V4(address) => SmallVec::from_slice(&[address.to_bits()]),
+        IpAddr::V6(address) => (0..4).rev().map(|place| (address.to_bits() >> (32 * place)) as u32).collect(),
+    }
+}
+
+/// The addresses, all of one family, that these words are.
+fn addresses_in(words: &[u32], are_ipv6: bool) -> SmallVec<[Address; 2]> {
+    if !are_ipv6 {
+        return words.iter().map(|word| Ipv4Addr::from_bits(*word).into()).collect();
+    }
+    let whole = |words: &[u32; 4]| words.iter().fold(0, |bits, word| bits << 32 | u128::from(*word));
+    words.as_chunks().0.iter().map(|words| Ipv6Addr::from_bits(whole(words)).into()).collect()
 }
 
 impl Offer {
@@ -203,7 +225,7 @@ mod tests {
                 ecn: true,
                 addip: false,
                 offer: None,
-                addresses: SmallVec::from_slice(&[Address::new(10, 0, 0, 1), Address::new(10, 1, 0, 1)]),
+                addresses: SmallVec::from_slice(&[hol_wire::ipv4(10, 0, 0, 1), hol_wire::ipv4(10, 1, 0, 1)]),
             },
         };
         let offer = Offer { key_vector: Bytes::from_static(b"a vector."), hash: Hash::Sha256 };

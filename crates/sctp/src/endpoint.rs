@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hol_base::{Rng, Time};
 use hol_transport::{Command, Event, Input, Message, Output, PathState, Reader, Statistics};
 use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, Tsn};
-use hol_wire::{Address, Packet};
+use hol_wire::{Address, Packet, ip_header};
 use smallvec::smallvec;
 
 use crate::Config;
@@ -42,6 +42,8 @@ pub struct Endpoint {
     pub(crate) reader: Reader,
 
     pub(crate) local: Vec<Address>,
+    /// Octets of a packet before its chunks.
+    pub(crate) headers: usize,
     pub(crate) local_port: u16,
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
@@ -95,6 +97,8 @@ impl Endpoint {
     /// `remote[i]` is reached from its neighbour, else from `local[i]` (going round if there are fewer). Messages may be handed over
     /// as soon as it connects.
     ///
+    /// All addresses are of one family.
+    ///
     /// # Panics
     /// If `local` or `remote` is empty.
     pub fn connect(
@@ -136,6 +140,7 @@ impl Endpoint {
             statistics: Statistics::default(),
             packets: VecDeque::new(),
             reader: Reader::new(config.wakeup),
+            headers: ip_header(local[0]) + hol_wire::sctp::Packet::HEADER,
             local,
             local_port,
             local_tag,
@@ -219,7 +224,7 @@ impl Endpoint {
 
     /// Octets of a chunk that fills its packet.
     pub(crate) fn largest_chunk(&self) -> usize {
-        (self.config.mtu.0 as usize - Packet::IP_HEADER - hol_wire::sctp::Packet::HEADER) & !3
+        (self.config.mtu.0 as usize - self.headers) & !3
     }
 
     /// Octets of user data that fit into one chunk. RFC 9260 section 6.9.

@@ -78,7 +78,7 @@ impl Endpoint {
         self.paths.list[path].heartbeat = Some(nonce);
         self.paths.list[path].rtt_pending |= self.config.heartbeat_holds_rtt;
         let mut info = Vec::with_capacity(INFO);
-        info.extend_from_slice(&self.paths.list[path].address.octets());
+        info.extend_from_slice(&(path as u32).to_be_bytes());
         info.extend_from_slice(&now.as_nanos().to_be_bytes());
         info.extend_from_slice(&nonce.to_be_bytes());
         self.control.push_back((Some(path), Chunk::Heartbeat(info.into())));
@@ -94,10 +94,9 @@ impl Endpoint {
     pub(crate) fn on_heartbeat_ack(&mut self, now: Time, info: &[u8]) {
         let Ok(info) = <&[u8; INFO]>::try_from(info) else { return };
         let word = |at: usize| info[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        let address = [info[0], info[1], info[2], info[3]].into();
+        let index = u32::from_be_bytes([info[0], info[1], info[2], info[3]]) as usize;
         let (sent, nonce) = (Time::from_nanos(word(4)), word(12));
-        let Some(index) = self.paths.index_of(address) else { return };
-        let path = &mut self.paths.list[index];
+        let Some(path) = self.paths.list.get_mut(index).filter(|path| !path.deleted) else { return };
         if path.heartbeat.take_if(|waits| *waits == nonce).is_none() {
             return;
         }

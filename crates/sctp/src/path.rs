@@ -168,9 +168,13 @@ impl Path {
     }
 }
 
-/// On one network of 256 addresses, as the worlds number them: what leaves for one comes from the other.
+/// On one network, as the worlds number them (of 256 addresses, or with a prefix of 64 bits): what leaves for one comes from the other.
 pub(crate) fn are_neighbours(one: Address, other: Address) -> bool {
-    one.octets()[..3] == other.octets()[..3]
+    match (one, other) {
+        (Address::V4(one), Address::V4(other)) => one.octets()[..3] == other.octets()[..3],
+        (Address::V6(one), Address::V6(other)) => one.octets()[..8] == other.octets()[..8],
+        _ => false,
+    }
 }
 
 /// The paths of an association and which of them are in use.

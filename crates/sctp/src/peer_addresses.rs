@@ -78,7 +78,7 @@ impl Endpoint {
                     self.paths.select();
                 }
             }
-            Change::Delete(Address::UNSPECIFIED) => {
+            Change::Delete(address) if address.is_unspecified() => {
                 let others = self.paths.list.iter().map(|path| path.address).filter(|other| *other != source);
                 for other in others.collect::<Vec<_>>() {
                     self.delete_peer_address(now, other);

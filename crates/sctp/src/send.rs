@@ -1,7 +1,6 @@
 //! What leaves: control chunks, then retransmissions, then new data. RFC 9260 sections 6.1 and 6.10.
 
 use hol_base::Time;
-use hol_wire::Packet;
 use hol_wire::sctp::{self, Chunk, DataFlags};
 use smallvec::SmallVec;
 
@@ -24,6 +23,7 @@ pub(crate) struct Bundle {
     chunks: SmallVec<[Chunk; 2]>,
     /// Octets of the chunks behind the headers of one IP packet.
     length: usize,
+    headers: usize,
     has_data: bool,
     has_sack: bool,
     has_cookie_echo: bool,
@@ -31,13 +31,13 @@ pub(crate) struct Bundle {
 }
 
 impl Bundle {
-    const EMPTY: usize = Packet::IP_HEADER + sctp::Packet::HEADER;
-
-    fn new(path: usize) -> Self {
+    /// `headers` are the octets before its chunks.
+    fn new(path: usize, headers: usize) -> Self {
         Self {
             path,
             chunks: SmallVec::new(),
-            length: Self::EMPTY,
+            length: headers,
+            headers,
             has_data: false,
             has_sack: false,
             has_cookie_echo: false,
@@ -48,7 +48,7 @@ impl Bundle {
     /// Begins another packet to the same path.
     fn begin(&mut self) {
         self.chunks.clear();
-        self.length = Self::EMPTY;
+        self.length = self.headers;
         (self.has_data, self.has_sack, self.has_cookie_echo, self.has_auth) = (false, false, false, false);
     }
 
@@ -364,7 +364,7 @@ impl Endpoint {
     /// A packet to `path`, with the echo of a mark before anything else; of several one behind the other, the first has it, as
     /// in Linux.
     fn begin_bundle(&self, path: usize) -> Bundle {
-        let mut bundle = Bundle::new(path);
+        let mut bundle = Bundle::new(path, self.headers);
         self.marks.echo().into_iter().for_each(|echo| bundle.push(echo));
         bundle
     }
@@ -375,7 +375,7 @@ impl Endpoint {
         if bundle.length <= self.config.mtu.0 as usize {
             return self.transmit_one(bundle);
         }
-        let mut packet = Bundle::new(bundle.path);
+        let mut packet = Bundle::new(bundle.path, self.headers);
         for chunk in std::mem::take(&mut bundle.chunks) {
             if packet.length + chunk.length() > self.config.mtu.0 as usize {
                 self.transmit_one(&mut packet);

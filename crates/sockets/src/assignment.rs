@@ -1,7 +1,7 @@
 //! What a run is made of, and what comes out of it.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use hol_base::{Seed, Time};
 use hol_filter::FilterError;
@@ -52,7 +52,7 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
     /// At least one; SCTP uses all of them unless single-homed, the first as the primary path, the others use the first.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
     /// The port; 0 lets the kernel choose. Parallel connections take the client's ports from this one on while there
     /// are any.
     pub port: u16,
@@ -125,7 +125,7 @@ pub struct PathChange {
     /// Who was told.
     pub end: End,
     /// The peer's address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// Its new state.
     pub status: PathStatus,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use hol_system as system;
@@ -9,12 +10,14 @@ use hol_wire::Ecn;
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Site, SocketsError};
+use crate::ip_options::IpOptions;
 use crate::transceiver::{self, Family, refused};
 
 /// A connected socket, and what it has no room for.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     pub(crate) socket: Socket,
+    options: &'static IpOptions,
     /// What the headers say as long as nothing else is set.
     says: Ecn,
     unsent: VecDeque<(Bytes, Ecn)>,
@@ -24,19 +27,23 @@ pub(crate) struct Datagrams {
 
 impl Datagrams {
     /// Sockets of UDP.
-    pub(crate) const FAMILY: Family =
-        Family { name: "UDP", kind: Type::DGRAM, protocol: Protocol::UDP, cure: "use a kernel with IPv4" };
+    pub(crate) const FAMILY: Family = Family {
+        name: "UDP",
+        kind: Type::DGRAM,
+        protocol: Protocol::UDP,
+        cure: "use a kernel with this version of IP",
+    };
 
     /// A socket that sends no fragments, not even where the path is known to be too narrow: what is too long is lost. It tells how
     /// what comes is marked if somebody wants to know.
     pub(crate) fn open(site: &Site, tells_marks: bool) -> Result<Socket, SocketsError> {
         let socket = Self::FAMILY.socket(site)?;
-        let set = |name, value: libc::c_int| {
-            system::set_option(&socket, libc::IPPROTO_IP, name, &value.to_ne_bytes())
-        };
-        set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE).map_err(refused("set IP_MTU_DISCOVER"))?;
+        let options = IpOptions::of(site.addresses[0]);
+        let set =
+            |name, value: libc::c_int| system::set_option(&socket, options.level, name, &value.to_ne_bytes());
+        set(options.mtu_discover, libc::IP_PMTUDISC_PROBE).map_err(refused("set IP_MTU_DISCOVER"))?;
         if tells_marks {
-            set(libc::IP_RECVTOS, 1).map_err(refused("set IP_RECVTOS"))?;
+            set(options.tells_service, 1).map_err(refused("set IP_RECVTOS"))?;
         }
         Ok(socket)
     }
@@ -47,9 +54,10 @@ impl Datagrams {
         Ok(socket)
     }
 
-    /// Over a socket that is connected, or is going to be.
-    pub(crate) fn over(socket: Socket) -> Self {
-        Self { socket, says: Ecn::NotCapable, unsent: VecDeque::new(), early: VecDeque::new() }
+    /// Over a socket that is connected to such an address, or is going to be.
+    pub(crate) fn over(socket: Socket, peer: IpAddr) -> Self {
+        let (options, says) = (IpOptions::of(peer), Ecn::NotCapable);
+        Self { socket, options, says, unsent: VecDeque::new(), early: VecDeque::new() }
     }
 
     /// Sends this after all that waits.
@@ -66,7 +74,8 @@ impl Datagrams {
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while let Some((octets, ecn)) = self.unsent.front() {
             if *ecn != self.says {
-                self.socket.set_tos_v4(u32::from(ecn.bits()))?;
+                let octet = libc::c_int::from(ecn.bits()).to_ne_bytes();
+                system::set_option(&self.socket, self.options.level, self.options.service, &octet)?;
                 self.says = *ecn;
             }
             let mut sent = self.socket.send(octets);
@@ -104,7 +113,7 @@ impl Datagrams {
 
 /// The next datagram of a socket, in `buffer`, and its mark.
 pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<(&'b [u8], Ecn)> {
-    // Room for one octet, the Type of Service as it came. ip(7)
+    // Room for one number, the Type of Service or traffic class as it came. ip(7), ipv6(7)
     let mut control = [0; 32];
     let read = system::receive(socket, buffer, &mut control)?;
     Ok((&buffer[..read.length], marks(&control[..read.control_length])))
@@ -112,10 +121,7 @@ pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<(&'b
 
 /// What the header of IP said of marks, if the kernel tells.
 fn marks(control: &[u8]) -> Ecn {
-    let of_service = |(level, kind, value): (libc::c_int, libc::c_int, &[u8])| {
-        let is_service = (level, kind) == (libc::IPPROTO_IP, libc::IP_TOS);
-        value.first().filter(|_| is_service).copied()
-    };
+    let of_service = |(level, kind, value)| IpOptions::service_in(level, kind, value);
     system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::of)
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -61,7 +61,7 @@ pub(crate) struct EventLoop<'p> {
     /// … such as how its application stands.
     pub(crate) far_standing: Rc<Cell<Standing>>,
     /// Clients on another host whose datagrams have a socket of their own.
-    pub(crate) met: BTreeMap<SocketAddrV4, ConnectionId>,
+    pub(crate) met: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
     pub(crate) paths: Vec<PathChange>,
     /// When it is looked at, if anybody wants to know.
@@ -294,9 +294,9 @@ impl EventLoop<'_> {
 
     /// Whether it is our client who comes from there; any other is a stranger. What ports a client on another host has, nobody knows
     /// here.
-    fn is_ours(&self, from: Option<SocketAddrV4>) -> bool {
+    fn is_ours(&self, from: Option<SocketAddr>) -> bool {
         if self.is_alone {
-            return from.is_some_and(|from| self.assignment.client.addresses.contains(from.ip()));
+            return from.is_some_and(|from| self.assignment.client.addresses.contains(&from.ip()));
         }
         self.client_ports.contains(&from.map_or(0, |from| from.port()))
     }
@@ -337,7 +337,7 @@ impl EventLoop<'_> {
     /// The socket of a client, with the datagrams that came to it before it was connected: from then on it hears of no other.
     fn meet_at_once(
         &mut self,
-        from: SocketAddrV4,
+        from: SocketAddr,
         own: &mut Vec<(Bytes, Ecn)>,
         strays: &mut Vec<Early>,
     ) -> Result<ConnectionId, Fault> {
@@ -351,7 +351,7 @@ impl EventLoop<'_> {
                 strays.push((other, octets, ecn));
             }
         }
-        let peer = Site { addresses: vec![*from.ip()], port: from.port() };
+        let peer = Site { addresses: vec![from.ip()], port: from.port() };
         let id = ConnectionId(self.server.connections() as u32);
         let transceiver = self.opener.answerer(socket, &peer);
         self.server.add(&self.poller, transceiver, self.clock.now())?;
@@ -480,12 +480,10 @@ impl EventLoop<'_> {
 }
 
 /// A datagram that has come to a socket of no peer: from where, what, and its mark.
-type Early = (SocketAddrV4, Bytes, Ecn);
+type Early = (SocketAddr, Bytes, Ecn);
 
 fn early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {
-    let SocketAddr::V4(from) = UdpSocket::from(socket.try_clone()?).peek_from(buffer)?.1 else {
-        unreachable!("the socket is one of IPv4");
-    };
+    let from = UdpSocket::from(socket.try_clone()?).peek_from(buffer)?.1;
     let (octets, ecn) = datagrams::read(socket, buffer)?;
     Ok((from, Bytes::copy_from_slice(octets), ecn))
 }

@@ -21,6 +21,7 @@ mod filter;
 mod flows;
 mod half;
 mod halves;
+mod ip_options;
 mod moving;
 mod mptcp;
 mod one_to_many;

@@ -1,7 +1,7 @@
 //! An association whose host gets and loses addresses. RFC 5061 sections 5.1 and 5.3, as Linux does it.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use hol_system as system;
 use socket2::Socket;
@@ -21,12 +21,12 @@ pub(crate) struct Moving {
     is_up: bool,
     waiting: Vec<Change>,
     /// Went as the last one, and the peer has it still.
-    left: Option<Ipv4Addr>,
+    left: Option<IpAddr>,
 }
 
 /// Linux lets nobody remove the last address of a socket, though the association may outlive it: an ASCONF from the next one
 /// moves it (section 5.3 F1). With this the socket always has one more. It never leaves the host, so the peer is not told.
-const ANCHOR: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const ANCHOR: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Prepares a socket that is bound, and not connected yet.
 pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
@@ -61,7 +61,7 @@ impl Moving {
             Change::Came(address) => {
                 bindx(socket, BINDX_ADD, address)?;
                 // The peer is asked to send to there: section 5.3 G4.
-                let primary = SocketAddrV4::new(address, port(socket)?);
+                let primary = SocketAddr::new(address, port(socket)?);
                 system::set_option(socket, SOL_SCTP, PEER_PRIMARY_ADDR, &structures::primary(0, primary))?;
                 self.left.take().map_or(Ok(()), |left| {
                     // Linux deletes the last address in the ASCONF that adds the next. But its peer refuses to, since it finds the
@@ -80,13 +80,13 @@ impl Moving {
 }
 
 /// What a socket is bound to, but for the anchor.
-fn own(socket: &Socket) -> io::Result<Vec<Ipv4Addr>> {
+fn own(socket: &Socket) -> io::Result<Vec<IpAddr>> {
     let mut addresses = structures::local_addresses(socket)?;
     addresses.retain(|address| *address != ANCHOR);
     Ok(addresses)
 }
 
-fn bindx(socket: &Socket, what: i32, address: Ipv4Addr) -> io::Result<()> {
+fn bindx(socket: &Socket, what: i32, address: IpAddr) -> io::Result<()> {
     system::set_option(socket, SOL_SCTP, what, &structures::addresses(&[address], port(socket)?))
 }
 

@@ -4,7 +4,7 @@
 //! association off it (section 9.2) to a socket that is watched by itself.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use hol_base::Time;
 use hol_system as system;
@@ -38,7 +38,7 @@ impl Opener for OneToMany {
     }
 
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
-        let to = SocketAddrV4::new(peer.addresses[0], peer.port);
+        let to = SocketAddr::new(peer.addresses[0], peer.port);
         Box::new(Member { association: self.0.association(socket, peer), to })
     }
 
@@ -52,7 +52,7 @@ impl Opener for OneToMany {
         listener: &Socket,
         client: &Site,
         _: bool,
-    ) -> io::Result<(Option<SocketAddrV4>, Box<dyn Transceiver>)> {
+    ) -> io::Result<(Option<SocketAddr>, Box<dyn Transceiver>)> {
         let number = loop {
             let mut notification = [0; structures::LONGEST_NOTIFICATION];
             let read = system::receive(listener, &mut notification, &mut [])?;
@@ -63,7 +63,7 @@ impl Opener for OneToMany {
             }
         };
         let socket = system::peel_off(listener, number)?;
-        let peer = socket.peer_addr()?.as_socket_ipv4();
+        let peer = socket.peer_addr()?.as_socket();
         Ok((peer, Box::new(Branch(self.0.association(socket, client)))))
     }
 }
@@ -72,7 +72,7 @@ impl Opener for OneToMany {
 #[derive(Debug)]
 struct Member {
     association: Association,
-    to: SocketAddrV4,
+    to: SocketAddr,
 }
 
 impl Transceiver for Member {

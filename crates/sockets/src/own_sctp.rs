@@ -19,6 +19,7 @@ use socket2::Socket;
 use crate::End;
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::datagrams::Datagrams;
+use crate::ip_options::unspecified;
 use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
 
 /// Opens associations.
@@ -49,11 +50,11 @@ impl OwnSctp {
     }
 
     fn association(&self, end: End, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
-        let site = |address: socket2::SockAddr| address.as_socket_ipv4();
+        let site = |address: socket2::SockAddr| address.as_socket();
         // Whoever has no address yet gets none by asking, and has its packets go nowhere.
         let own = socket.local_addr().ok().and_then(site);
-        let (address, port) = own.map_or((Address::from(0), 0), |own| (Address::from(*own.ip()), own.port()));
-        let (remote, remote_port) = (Address::from(peer.addresses[0]), peer.port);
+        let (remote, remote_port) = (peer.addresses[0], peer.port);
+        let (address, port) = own.map_or((unspecified(remote), 0), |own| (own.ip(), own.port()));
         let config = Arc::clone(&self.config);
         let endpoint = match end {
             End::Client => {
@@ -62,7 +63,7 @@ impl OwnSctp {
             End::Server => Endpoint::listen(config, vec![address], port, chance()),
         };
         Box::new(Association {
-            datagrams: Datagrams::over(socket),
+            datagrams: Datagrams::over(socket, remote),
             endpoint,
             local: address,
             remote,

@@ -1,7 +1,7 @@
-//! Which addresses the client's host has, as its kernel tells. rtnetlink(7)
+//! Which IPv4 addresses the client's host has, as its kernel tells. rtnetlink(7)
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_netlink::{Message, Socket, attributes};
@@ -10,14 +10,14 @@ use hol_netlink::{Message, Socket, attributes};
 #[derive(Debug)]
 pub(crate) struct Presence {
     events: Socket,
-    here: Vec<Ipv4Addr>,
+    here: Vec<IpAddr>,
 }
 
 /// An address has come, or gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    Came(Ipv4Addr),
-    Went(Ipv4Addr),
+    Came(IpAddr),
+    Went(IpAddr),
 }
 
 /// linux/rtnetlink.h
@@ -38,7 +38,7 @@ impl Presence {
         Ok(Self { events, here })
     }
 
-    pub(crate) fn has(&self, address: Ipv4Addr) -> bool {
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
         self.here.contains(&address)
     }
 
@@ -68,18 +68,20 @@ impl AsFd for Presence {
 }
 
 /// The address that a route says is this host's own. linux/rtnetlink.h, `struct rtmsg`.
-fn local(route: &[u8]) -> Option<Ipv4Addr> {
+fn local(route: &[u8]) -> Option<IpAddr> {
     const LENGTH: usize = 12;
     const RTN_LOCAL: u8 = 2;
     const RTA_DST: u16 = 1;
     let (head, rest) = route.split_at_checked(LENGTH)?;
     let is_own = head[1] == 32 && head[7] == RTN_LOCAL;
     let (_, destination) = attributes(rest).find(|(kind, _)| *kind == RTA_DST).filter(|_| is_own)?;
-    Some(Ipv4Addr::from(*destination.first_chunk::<4>()?))
+    Some(IpAddr::from(*destination.first_chunk::<4>()?))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
     use hol_netlink::messages;
 
@@ -90,7 +92,7 @@ mod tests {
             Message::new(RTM_NEWROUTE, 0, &head).with(1, &[10, 0, 2, 1]).with_number(4, 3).finish(0)
         };
         let address = |octets: &[u8]| messages(octets).next().and_then(|message| local(message.body));
-        assert_eq!(address(&route(2)), Some(Ipv4Addr::new(10, 0, 2, 1)));
+        assert_eq!(address(&route(2)), Some(IpAddr::from([10, 0, 2, 1])));
         assert_eq!(address(&route(1)), None);
         assert_eq!(local(&[0; 5]), None);
     }
@@ -98,6 +100,6 @@ mod tests {
     #[test]
     fn this_host_has_its_loopback_address() {
         let presence = Presence::watch().unwrap();
-        assert!(presence.has(Ipv4Addr::LOCALHOST) && !presence.has(Ipv4Addr::new(192, 0, 2, 1)));
+        assert!(presence.has(Ipv4Addr::LOCALHOST.into()) && !presence.has(IpAddr::from([192, 0, 2, 1])));
     }
 }

@@ -20,6 +20,7 @@ use socket2::Socket;
 use crate::End;
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::datagrams::Datagrams;
+use crate::ip_options::IpOptions;
 use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver};
 
 /// Opens QUIC connections.
@@ -67,15 +68,15 @@ impl Quic {
     fn connection(&self, end: End, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
         let number = self.endpoints.replace(self.endpoints.get() + 1);
         let rng = self.seed.derive(&format!("endpoint/{number}")).rng();
-        let peer = (Address::from(peer.addresses[0]), peer.port);
-        let config = within(&self.config, mtu(&socket));
+        let peer = (peer.addresses[0], peer.port);
+        let config = within(&self.config, largest(&socket, peer.0));
         let endpoint = match end {
             End::Client => Endpoint::client(config, self.carriage, &self.tls, peer, rng),
             End::Server => Endpoint::server(config, self.carriage, &self.tls, rng),
         };
         let framing = (self.carriage == Carriage::Streams).then(|| (self.length_of, Vec::new()));
         Box::new(Connection {
-            datagrams: Datagrams::over(socket),
+            datagrams: Datagrams::over(socket, peer.0),
             peer,
             endpoint,
             begins: end == End::Client,
@@ -86,20 +87,19 @@ impl Quic {
     }
 }
 
-/// The configuration, with datagrams that fit into the MTU of the path's first link, if the kernel knows it.
-fn within(config: &Arc<Config>, mtu: Option<u32>) -> Arc<Config> {
-    const HEADERS: u64 = 20 + 8;
-    let Some(mtu) = mtu else { return Arc::clone(config) };
-    let largest = u64::from(mtu).saturating_sub(HEADERS).max(Config::LEAST_MTU);
+/// The configuration, with datagrams that are no longer than the `largest`, if that is known.
+fn within(config: &Arc<Config>, largest: Option<u64>) -> Arc<Config> {
+    let Some(largest) = largest else { return Arc::clone(config) };
+    let largest = largest.max(Config::LEAST_MTU);
     let [mtu, mtu_discovery] = [config.mtu, config.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
     Arc::new(Config { mtu, mtu_discovery, ..Config::clone(config) })
 }
 
-/// What a connected socket says of its path. ip(7), IP_MTU.
-fn mtu(socket: &Socket) -> Option<u32> {
-    let mut mtu = [0; 4];
-    system::option(socket, libc::IPPROTO_IP, libc::IP_MTU, &mut mtu).ok()?;
-    Some(u32::from_ne_bytes(mtu))
+/// The payload that fits into the MTU of the path's first link, as a connected socket knows it. ip(7), IP_MTU.
+fn largest(socket: &Socket, peer: Address) -> Option<u64> {
+    let (mut mtu, options) = ([0u8; 4], IpOptions::of(peer));
+    system::option(socket, options.level, options.mtu, &mut mtu).ok()?;
+    Some(u64::from(u32::from_ne_bytes(mtu)).saturating_sub(options.header + 8))
 }
 
 impl Opener for Quic {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::BytesMut;
 use hol_base::Time;
@@ -40,7 +40,7 @@ impl Sctp {
     };
 
     /// Those of an end's addresses that take part.
-    fn addresses<'s>(&self, site: &'s Site) -> &'s [Ipv4Addr] {
+    fn addresses<'s>(&self, site: &'s Site) -> &'s [IpAddr] {
         if self.single_homed { &site.addresses[..1] } else { &site.addresses }
     }
 
@@ -101,7 +101,7 @@ pub(crate) struct Association {
     /// By which a one-to-many socket knows it; else 0.
     pub(crate) number: u32,
     /// The peer's address that is to be used while it works.
-    primary: Ipv4Addr,
+    primary: IpAddr,
     /// It may move.
     moving: Option<Moving>,
     /// What goes with each message, but for the stream.
@@ -114,7 +114,7 @@ pub(crate) struct Association {
 impl Association {
     /// Has the kernel prefer the peer's first address.
     pub(crate) fn set_primary(&self, port: u16) -> io::Result<()> {
-        let primary = structures::primary(self.number, SocketAddrV4::new(self.primary, port));
+        let primary = structures::primary(self.number, SocketAddr::new(self.primary, port));
         system::set_option(&self.socket, SOL_SCTP, structures::PRIMARY_ADDR, &primary)
     }
 

@@ -1,7 +1,7 @@
 //! The structures of SCTP's socket interface, octet by octet: RFC 6458 names them, `linux/sctp.h` lays them
 //! out. Lengths of time are in ms.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use hol_base::Duration;
 use hol_sctp::{Config, Scheduler};
@@ -86,12 +86,30 @@ impl Octets {
         self.0.resize(self.0.len() + count, 0);
         self
     }
-    /// `struct sockaddr_in`.
-    fn address(mut self, address: SocketAddrV4) -> Self {
-        self.0.extend((libc::AF_INET as u16).to_ne_bytes());
+    /// `struct sockaddr_in` or `struct sockaddr_in6`.
+    fn address(mut self, address: SocketAddr) -> Self {
+        let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        self.0.extend((family as u16).to_ne_bytes());
         self.0.extend(address.port().to_be_bytes());
-        self.0.extend(address.ip().octets());
-        self.zeros(8)
+        match address.ip() {
+            IpAddr::V4(ip) => {
+                self.0.extend(ip.octets());
+                self.zeros(8)
+            }
+            IpAddr::V6(ip) => {
+                // Before it the flow, behind it the scope.
+                self = self.zeros(4);
+                self.0.extend(ip.octets());
+                self.zeros(4)
+            }
+        }
+    }
+    /// An address as a `struct sockaddr_storage`.
+    fn storage(self, address: SocketAddr) -> Self {
+        let end = self.0.len() + STORAGE;
+        let mut with_address = self.address(address);
+        with_address.0.resize(end, 0);
+        with_address
     }
 }
 
@@ -237,43 +255,56 @@ pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), Socket
 }
 
 /// Addresses one after the other, as for `bindx` and `connectx`.
-pub(crate) fn addresses(all: &[Ipv4Addr], port: u16) -> Vec<u8> {
-    let pack = |octets: Octets, ip: &Ipv4Addr| octets.address(SocketAddrV4::new(*ip, port));
+pub(crate) fn addresses(all: &[IpAddr], port: u16) -> Vec<u8> {
+    let pack = |octets: Octets, ip: &IpAddr| octets.address(SocketAddr::new(*ip, port));
     all.iter().fold(Octets::default(), pack).0
 }
 
 /// The addresses that a socket is bound to, eight at most. RFC 6458 section 9.5, `struct sctp_getaddrs`.
-pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<Ipv4Addr>> {
-    let mut octets = [0; LIST_HEAD + 8 * LIST_EACH];
+pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<IpAddr>> {
+    let mut octets = [0; LIST];
     system::option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
-    Ok(listed(&octets).map(ip_of).collect())
+    Ok(listed(&octets).into_iter().map(|address| address.ip()).collect())
 }
 
 /// The peer's addresses, eight at most. RFC 6458 section 9.3.
-fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<SocketAddrV4>> {
-    let mut octets = [0; LIST_HEAD + 8 * LIST_EACH];
+fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<SocketAddr>> {
+    let mut octets = [0; LIST];
     octets[..4].copy_from_slice(&association.to_ne_bytes());
     system::option(socket, SOL_SCTP, GET_PEER_ADDRS, &mut octets)?;
-    let port = |address: &[u8; LIST_EACH]| u16::from_be_bytes([address[2], address[3]]);
-    Ok(listed(&octets).map(|address| SocketAddrV4::new(ip_of(address), port(address))).collect())
+    Ok(listed(&octets))
 }
 
 /// The addresses in a `struct sctp_getaddrs`.
-fn listed(octets: &[u8]) -> impl Iterator<Item = &[u8; LIST_EACH]> {
+fn listed(octets: &[u8]) -> Vec<SocketAddr> {
     let count = u32_at(octets, 4).unwrap_or(0) as usize;
-    octets[LIST_HEAD..].as_chunks().0.iter().take(count)
+    let mut rest = &octets[LIST_HEAD..];
+    let mut next = || {
+        let (address, length) = socket_address(rest)?;
+        rest = &rest[length..];
+        Some(address)
+    };
+    (0..count).map_while(|_| next()).collect()
 }
 
-fn ip_of(address: &[u8; LIST_EACH]) -> Ipv4Addr {
-    Ipv4Addr::new(address[4], address[5], address[6], address[7])
+/// A `struct sockaddr_in` or `struct sockaddr_in6`, and how long it is.
+fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
+    let family = i32::from(u16_at(octets, 0)?);
+    let port = u16::from_be_bytes(*octets.get(2..)?.first_chunk()?);
+    let (ip, length) = match family {
+        libc::AF_INET => (Ipv4Addr::from(*octets.get(4..)?.first_chunk::<4>()?).into(), 16),
+        libc::AF_INET6 => (Ipv6Addr::from(*octets.get(8..)?.first_chunk::<16>()?).into(), 28),
+        _ => return None,
+    };
+    Some((SocketAddr::new(ip, port), length))
 }
 
 const LIST_HEAD: usize = 8;
-const LIST_EACH: usize = 16;
+const LIST: usize = LIST_HEAD + 8 * 28;
 
 /// RFC 6458 sections 8.1.9 and 8.3.1: one of the peer's, or one of ours.
-pub(crate) fn primary(association: u32, address: SocketAddrV4) -> Vec<u8> {
-    Octets::default().u32(association).address(address).zeros(STORAGE - 16).0
+pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
+    Octets::default().u32(association).storage(address).0
 }
 
 /// What is said with each message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_stream`] fills in the stream.
@@ -350,14 +381,14 @@ pub(crate) fn notification(octets: &[u8]) -> Result<Option<Heard>, Fault> {
 /// RFC 6458 section 6.1.2.
 fn path_change(octets: &[u8]) -> Option<Heard> {
     const ADDRESS: usize = 8;
-    let ip: [u8; 4] = *octets.get(ADDRESS + 4..)?.first_chunk()?;
+    let (address, _) = socket_address(octets.get(ADDRESS..)?)?;
     let status = match u32_at(octets, ADDRESS + STORAGE)? {
         0 | 5 => PathStatus::Active,
         1 => PathStatus::Inactive,
         6 => PathStatus::PotentiallyFailed,
         _ => return None,
     };
-    Some(Heard::Path(Ipv4Addr::from(ip), status))
+    Some(Heard::Path(address.ip(), status))
 }
 
 /// What `struct sctp_assoc_stats` says; nothing when there is no association any more.
@@ -394,15 +425,15 @@ pub(crate) fn sending(socket: &Socket, association: u32) -> Option<Sending> {
 }
 
 /// `struct sctp_paddrinfo`.
-fn path_state(socket: &Socket, association: u32, peer: SocketAddrV4) -> Option<PathState> {
+fn path_state(socket: &Socket, association: u32, peer: SocketAddr) -> Option<PathState> {
     const CWND: usize = 4 + STORAGE + 4;
     const SRTT: usize = CWND + 4;
-    let mut info = Octets::default().u32(association).address(peer).zeros(STORAGE - 16 + 20).0;
+    let mut info = Octets::default().u32(association).storage(peer).zeros(20).0;
     system::option(socket, SOL_SCTP, GET_PEER_ADDR_INFO, &mut info).ok()?;
     // In jiffies, whatever RFC 6458 says: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
     let srtt = u32_at(&info, SRTT).filter(|jiffies| *jiffies > 0);
     Some(PathState {
-        peer: *peer.ip(),
+        peer: peer.ip(),
         cwnd: u32_at(&info, CWND).map(u64::from),
         ssthresh: None,
         srtt: srtt.map(|jiffies| jiffy().saturating_mul(jiffies.into())),
@@ -442,7 +473,7 @@ mod tests {
         ];
         assert_eq!(sizes, expected);
         assert_eq!(primary(0, "10.0.0.1:7".parse().unwrap()).len(), 132);
-        assert_eq!(addresses(&[Ipv4Addr::LOCALHOST; 3], 9).len(), 3 * 16);
+        assert_eq!(addresses(&[Ipv4Addr::LOCALHOST.into(); 3], 9).len(), 3 * 16);
     }
 
     /// RFC 8260 section 4.3.
@@ -499,14 +530,14 @@ mod tests {
     /// RFC 6458 section 6.1.
     #[test]
     fn notifications_tell_of_paths_and_of_the_end() {
-        let address = SocketAddrV4::new(Ipv4Addr::new(10, 0, 2, 2), 7626);
+        let address = SocketAddr::from(([10, 0, 2, 2], 7626));
         let change = |state| {
             Octets::default().u16(PEER_ADDR_CHANGE).u16(0).u32(148).address(address).zeros(112).u32(state)
         };
         let Ok(Some(Heard::Path(ip, status))) = notification(&change(1).zeros(8).0) else {
             panic!("no path")
         };
-        assert_eq!((ip, status), (*address.ip(), PathStatus::Inactive));
+        assert_eq!((ip, status), (address.ip(), PathStatus::Inactive));
         let lost = Octets::default().u16(ASSOC_CHANGE).u16(0).u32(20).u16(1).zeros(10).0;
         assert_eq!(notification(&lost).unwrap_err().reason(), "association lost");
         let up = Octets::default().u16(ASSOC_CHANGE).u16(0).u32(20).u16(0).zeros(6).u32(9).0;

@@ -1,7 +1,7 @@
 //! TCP: one stream of octets, and messages are framed.
 
 use std::io::{self, Read};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
@@ -120,7 +120,7 @@ impl Transceiver for Connection {
     /// Linux leaves a connection alone whose address is gone: it is the system that destroys it, or who has it. Closed with RST,
     /// which nobody hears, it leaves nothing behind.
     fn follow(&mut self, change: Change) -> Result<(), Fault> {
-        let own = self.socket.local_addr()?.as_socket_ipv4().map(|own| *own.ip());
+        let own = self.socket.local_addr()?.as_socket().map(|own| own.ip());
         if !self.mortal || own.map(Change::Went) != Some(change) {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl Transceiver for Connection {
     fn sending(&self) -> Option<Sending> {
         let mut info = [0; INFO_LENGTH];
         let length = system::option(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
-        let peer = *self.socket.peer_addr().ok()?.as_socket_ipv4()?.ip();
+        let peer = self.socket.peer_addr().ok()?.as_socket()?.ip();
         let (path, again) = info_sending(&info[..length], peer, self.paced)?;
         Some(Sending { paths: vec![path], again })
     }
@@ -149,7 +149,7 @@ impl Transceiver for Connection {
 pub(crate) const INFO_LENGTH: usize = 160;
 
 /// What `struct tcp_info` says of a sender, and what it has sent again; `None` if that has not sent data. linux/tcp.h
-pub(crate) fn info_sending(info: &[u8], peer: Ipv4Addr, paced: bool) -> Option<(PathState, u64)> {
+pub(crate) fn info_sending(info: &[u8], peer: IpAddr, paced: bool) -> Option<(PathState, u64)> {
     /// TCP_INFINITE_SSTHRESH, include/net/tcp.h
     const INFINITE: u32 = 0x7fff_ffff;
     const DATA_SEGMENTS_OUT: usize = 156;
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_says_of_a_sender_is_in_octets_and_what_it_does_not_say_is_empty() {
-        let peer = Ipv4Addr::new(10, 0, 1, 2);
+        let peer = IpAddr::from([10, 0, 1, 2]);
         let said =
             [(16, 1448), (24, 20), (28, 3), (32, 2), (36, 1), (68, 40_123), (76, 0x7fff_ffff), (80, 30)];
         let info =

@@ -1,7 +1,7 @@
 //! One face for all protocols: sockets that are opened, and messages that go in and come out.
 
 use std::io;
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -11,6 +11,7 @@ use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
+use crate::ip_options::unspecified;
 use crate::presence::Change;
 
 /// How the sockets of a protocol are opened.
@@ -41,12 +42,12 @@ pub(crate) trait Opener {
         listener: &Socket,
         client: &Site,
         moves: bool,
-    ) -> io::Result<(Option<SocketAddrV4>, Box<dyn Transceiver>)> {
+    ) -> io::Result<(Option<SocketAddr>, Box<dyn Transceiver>)> {
         let (socket, peer) = listener.accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)?;
-        let peer = peer.as_socket_ipv4();
+        let peer = peer.as_socket();
         let mut client = client.clone();
         if let Some(peer) = peer.filter(|_| moves) {
-            client.addresses = vec![*peer.ip()];
+            client.addresses = vec![peer.ip()];
         }
         Ok((peer, self.transceiver(socket, &client)))
     }
@@ -183,7 +184,7 @@ pub(crate) enum Heard {
     /// An association is up; the number is by which a socket of several knows it.
     Up(u32),
     /// A path of an association changed.
-    Path(Ipv4Addr, PathStatus),
+    Path(IpAddr, PathStatus),
     /// Octets of a message that may not be whole yet.
     Part,
     /// There is room for messages again.
@@ -258,18 +259,22 @@ pub(crate) struct Family {
 impl Family {
     /// A socket, bound to the first address of a site.
     pub(crate) fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
-        self.socket_at(SocketAddrV4::new(site.addresses[0], site.port))
+        self.socket_at(SocketAddr::new(site.addresses[0], site.port))
     }
 
     /// A socket for whoever comes to any address of a site.
     pub(crate) fn socket_for_all(&self, site: &Site) -> Result<Socket, SocketsError> {
-        let address = if let [only] = site.addresses[..] { only } else { Ipv4Addr::UNSPECIFIED };
-        self.socket_at(SocketAddrV4::new(address, site.port))
+        let address = match site.addresses[..] {
+            [only] => only,
+            _ => unspecified(site.addresses[0]),
+        };
+        self.socket_at(SocketAddr::new(address, site.port))
     }
 
-    fn socket_at(&self, at: SocketAddrV4) -> Result<Socket, SocketsError> {
+    fn socket_at(&self, at: SocketAddr) -> Result<Socket, SocketsError> {
         let kind = self.kind.nonblocking().cloexec();
-        let socket = Socket::new(Domain::IPV4, kind, Some(self.protocol)).map_err(|e| self.missing(e))?;
+        let socket =
+            Socket::new(Domain::for_address(at), kind, Some(self.protocol)).map_err(|e| self.missing(e))?;
         let reuse = || socket.set_reuse_address(true).map_err(refused("set SO_REUSEADDR"));
         // Of those that may share a port the kernel takes one for free that another socket of datagrams has.
         let is_late = at.port() == 0 && self.kind == Type::DGRAM;
@@ -306,7 +311,7 @@ pub(crate) fn begin(connecting: io::Result<()>, server: &Site) -> Result<(), Soc
 
 /// The first address of a site with its port.
 pub(crate) fn address(site: &Site) -> SockAddr {
-    SocketAddrV4::new(site.addresses[0], site.port).into()
+    SocketAddr::new(site.addresses[0], site.port).into()
 }
 
 /// The port of a socket's own end.

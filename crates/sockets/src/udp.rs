@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_datagram_that_comes_twice_is_told_once() {
-        let site = Site { addresses: vec![Ipv4Addr::LOCALHOST], port: 0 };
+        let site = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
         let socket = Udp.listen(&site).unwrap();
         socket.set_nonblocking(false).unwrap();
         let to = (Ipv4Addr::LOCALHOST, transceiver::own_port(&socket).unwrap());

@@ -101,7 +101,7 @@ mod tests {
     fn who_listens_is_reached_and_who_does_not_refuses() {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let unix = Unix { length_of: workload.length_of() };
-        let site = Site { addresses: vec![Ipv4Addr::LOCALHOST], port: std::process::id() as u16 };
+        let site = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: std::process::id() as u16 };
         let connected = || unix.transceiver(unix.connect(&site, &site).unwrap(), &site).opened();
         assert_eq!(connected().unwrap_err().reason(), "connection refused");
         let listener = unix.listen(&site).unwrap();

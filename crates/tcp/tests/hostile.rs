@@ -11,8 +11,8 @@ use hol_wire::{Address, Packet, Stamp, Transport};
 use pipe::{message, stack};
 use proptest::prelude::*;
 
-const LOCAL: (Address, u16) = (Address::new(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (Address::new(10, 0, 0, 2), 80);
+const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 
 /// The peer: what it has seen of the endpoint, so that most of what it sends is nearly right.
 struct Hostile {

@@ -10,8 +10,8 @@ use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
 use hol_wire::{Address, Packet, Transport};
 use pipe::{message, stack};
 
-const LOCAL: (Address, u16) = (Address::new(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (Address::new(10, 0, 0, 2), 80);
+const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 /// The peer's first octet of data.
 const PEER_START: SeqNum = SeqNum(5001);
 

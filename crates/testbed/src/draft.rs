@@ -1,6 +1,7 @@
 //! The network while its script runs, and the specification that comes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{Discipline, LanSpec, LinkSpec, LossSpec, NetworkSpec, Overrides, RedSpec};
@@ -32,7 +33,7 @@ pub(crate) struct Segment {
     /// By index into the nodes.
     pub members: Vec<usize>,
     /// By member, where the script gives one.
-    pub addresses: Vec<Option<Address>>,
+    pub addresses: Vec<Option<Ipv4Addr>>,
     /// A link's two directions, the first away from its first member; or a LAN's only line.
     pub lines: Vec<Line>,
 }
@@ -146,9 +147,9 @@ impl Draft {
 
     /// Subnets are 10.1.1.0/24 and on, hosts are counted from 2, as on Emulab; what the script says goes first.
     fn addresses(&self) -> Vec<Vec<Address>> {
-        let given: BTreeSet<Address> =
+        let given: BTreeSet<Ipv4Addr> =
             self.segments.iter().flat_map(|s| s.addresses.iter().flatten().copied()).collect();
-        let subnet = |address: &Address| address.octets()[..3].to_vec();
+        let subnet = |address: &Ipv4Addr| address.octets()[..3].to_vec();
         let numbered =
             (257_u32..).map(|number| number.to_be_bytes()).map(|[_, a, b, c]| [10 + a, b, c].to_vec());
         let nets: BTreeSet<Vec<u8>> = given.iter().map(subnet).collect();
@@ -157,10 +158,10 @@ impl Draft {
         for segment in &self.segments {
             let own = segment.addresses.iter().flatten().next().map(subnet);
             let net = own.or_else(|| free.next()).expect("subnets suffice for a script");
-            let hosts = (2..=254).map(|host| Address::new(net[0], net[1], net[2], host));
+            let hosts = (2..=254).map(|host| Ipv4Addr::new(net[0], net[1], net[2], host));
             let mut hosts = hosts.filter(|address| !given.contains(address));
-            let address = |given: &Option<Address>| given.or_else(|| hosts.next());
-            all.push(segment.addresses.iter().filter_map(address).collect());
+            let address = |given: &Option<Ipv4Addr>| given.or_else(|| hosts.next());
+            all.push(segment.addresses.iter().filter_map(address).map(Address::from).collect());
         }
         all
     }

@@ -1,9 +1,9 @@
 //! Quantities as ns writes them: `0.4Mb`, `25ms`, `0.01`.
 
+use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use hol_base::{BitRate, Duration, Ratio};
-use hol_wire::Address;
 
 use crate::tcl::{Complaint, Word, complain};
 
@@ -101,7 +101,7 @@ pub(crate) fn switch(word: &Word) -> Result<bool, Complaint> {
     }
 }
 
-pub(crate) fn address(word: &Word) -> Result<Address, Complaint> {
+pub(crate) fn address(word: &Word) -> Result<Ipv4Addr, Complaint> {
     word.text.parse().or_else(|_| no(word, "an IPv4 address such as 10.1.1.2"))
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, FairSpec, LineId, LossSpec, Medium, PieSpec, PoliceSpec, RedSpec,
-    Segment, Settings, TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, FairSpec, Ip, LineId, LossSpec, Medium, PieSpec, PoliceSpec,
+    RedSpec, Segment, Settings, TokenBucket, Topology,
 };
 use hol_wire::Address;
 
@@ -66,6 +66,9 @@ impl<'t> Writer<'t> {
             writeln!(self.script)?;
             self.segment(&simulator, segment, &label, &members)?;
         }
+        if self.topology.ip() == Ip::V6 {
+            writeln!(self.script, "\n# ns has no IPv6; say it in the experiment")?;
+        }
         if !self.topology.changes().is_empty() {
             writeln!(
                 self.script,
@@ -102,7 +105,8 @@ impl<'t> Writer<'t> {
                 "lan"
             }
         };
-        for (node, address) in members.iter().filter(|(_, address)| (self.said)(*address)) {
+        let is_said = |address: Address| address.is_ipv4() && (self.said)(address);
+        for (node, address) in members.iter().filter(|(_, address)| is_said(*address)) {
             writeln!(self.script, "tb-set-ip-{kind} {node} {variable} {address}")?;
         }
         Ok(())

@@ -7,8 +7,8 @@ use hol_wire::{Address, Packet, Transport};
 
 use crate::{Config, Endpoint, Sip};
 
-const CLIENT: (Address, u16) = (Address::new(10, 0, 0, 1), 40000);
-const SERVER: (Address, u16) = (Address::new(10, 0, 0, 2), 5060);
+const CLIENT: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 40000);
+const SERVER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 5060);
 
 /// The timers of RFC 3261 table 4.
 fn config(sip: Sip) -> Config {

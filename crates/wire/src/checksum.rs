@@ -1,4 +1,6 @@
-//! The Internet checksum of IPv4 and TCP. RFC 1071.
+//! The Internet checksum of IPv4, TCP and UDP. RFC 1071.
+
+use crate::Address;
 
 /// One's complement sum of 16-bit words, under way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -11,6 +13,27 @@ impl InternetChecksum {
         let words: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
         let odd = odd.first().map_or(0, |octet| u64::from(*octet) << 8);
         Self(self.0 + words + odd)
+    }
+
+    /// Adds the pseudo header before what a transport sends. RFC 9293 section 3.1; RFC 8200 section 8.1, whose longer fields sum up to the same.
+    pub fn add_pseudo_header(
+        self,
+        source: Address,
+        destination: Address,
+        protocol: u8,
+        length: usize,
+    ) -> Self {
+        self.add_address(source)
+            .add_address(destination)
+            .add(&[0, protocol])
+            .add(&(length as u32).to_be_bytes())
+    }
+
+    fn add_address(self, address: Address) -> Self {
+        match address {
+            Address::V4(address) => self.add(&address.octets()),
+            Address::V6(address) => self.add(&address.octets()),
+        }
     }
 
     /// The checksum: zero if the octets already contained their own.

@@ -11,8 +11,8 @@ pub enum ParseError {
     /// A length field contradicts the layout of what it measures.
     #[error("a length field contradicts its contents")]
     Length,
-    /// Not IP version 4.
-    #[error("IP version {0}, not 4")]
+    /// Neither IP version 4 nor 6, or another than the addresses are of.
+    #[error("IP version {0}, neither 4 nor 6")]
     Version(u8),
     /// A fragment of an IP packet; what we send is never fragmented.
     #[error("a fragment")]

@@ -1,9 +1,11 @@
 //! The IPv4 header. RFC 791 section 3.1, RFC 3168 section 5.
 
+use std::net::Ipv4Addr;
+
 use bytes::{Buf, BufMut, Bytes};
 
 use crate::checksum::InternetChecksum;
-use crate::{Address, Ecn, ParseError};
+use crate::{Ecn, ParseError};
 
 /// An IPv4 header without options.
 ///
@@ -35,9 +37,9 @@ pub struct Ipv4Header {
     /// Protocol number of the payload.
     pub protocol: u8,
     /// Source address.
-    pub source: Address,
+    pub source: Ipv4Addr,
     /// Destination address.
-    pub destination: Address,
+    pub destination: Ipv4Addr,
 }
 
 /// Version 4, and an IHL of five 32-bit words.

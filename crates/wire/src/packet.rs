@@ -1,15 +1,11 @@
-//! An IPv4 packet that carries one TCP segment, SCTP packet, or UDP datagram, of QUIC or another. RFC 791.
+//! An IP packet that carries one TCP segment, SCTP packet, or UDP datagram, of QUIC or another. RFC 791, RFC 8200.
 
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use bytes::Bytes;
 use hol_base::Time;
 
-use crate::{Ecn, Ipv4Header, ParseError, quic, sctp, tcp, udp};
-
-/// A network address.
-pub type Address = Ipv4Addr;
+use crate::{Address, Ecn, Ipv4Header, Ipv6Header, ParseError, ip_header, quic, sctp, tcp, udp};
 
 /// What a node sends and a link carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,9 +72,6 @@ pub struct Stamp {
 }
 
 impl Packet {
-    /// Octets of the IPv4 header; we send no IP options.
-    pub const IP_HEADER: usize = Ipv4Header::LENGTH;
-
     /// A packet as an endpoint sends it.
     pub fn new(source: Address, destination: Address, transport: impl Into<Transport>) -> Self {
         Self { source, destination, transport: transport.into(), ecn: Ecn::NotCapable, corrupted: false }
@@ -86,7 +79,7 @@ impl Packet {
 
     /// The length of the IP packet in octets.
     pub fn length(&self) -> usize {
-        Self::IP_HEADER
+        ip_header(self.destination)
             + match &self.transport {
                 Transport::Tcp(segment) => segment.length(),
                 Transport::Sctp(packet) => packet.length(),
@@ -113,25 +106,15 @@ impl Packet {
         }
     }
 
-    /// The packet's octets from the IPv4 header on, with all checksums. A corrupted packet has the last bit
+    /// The packet's octets from the IP header on, with all checksums. A corrupted packet has the last bit
     /// flipped behind them.
     ///
     /// # Panics
-    /// If the packet is longer than IPv4 allows: 65,535 octets.
+    /// If the packet is longer than IPv4 allows, 65,535 octets, or its addresses are not of one family.
     pub fn to_bytes(&self) -> Bytes {
         let length = self.length();
         let mut out = Vec::with_capacity(length);
-        let header = Ipv4Header {
-            ecn: self.ecn,
-            total_length: u16::try_from(length).expect("an IPv4 packet is at most 65535 octets"),
-            // Never fragmented, so never told apart.
-            identification: 0,
-            ttl: Ipv4Header::TTL,
-            protocol: self.transport.protocol(),
-            source: self.source,
-            destination: self.destination,
-        };
-        header.emit(&mut out);
+        self.emit_header(u16::try_from(length).expect("an IP packet is at most 65535 octets"), &mut out);
         match &self.transport {
             Transport::Tcp(segment) => segment.emit(self.source, self.destination, &mut out),
             Transport::Sctp(packet) => packet.emit(&mut out),
@@ -145,10 +128,28 @@ impl Packet {
         out.into()
     }
 
-    /// The packet that these octets are, from the IPv4 header on. Nothing tells when it was sent, so its stamps
+    fn emit_header(&self, length: u16, out: &mut Vec<u8>) {
+        let (ecn, protocol) = (self.ecn, self.transport.protocol());
+        match (self.source, self.destination) {
+            (Address::V4(source), Address::V4(destination)) => {
+                // Never fragmented, so never told apart.
+                let (total_length, identification, ttl) = (length, 0, Ipv4Header::TTL);
+                Ipv4Header { ecn, total_length, identification, ttl, protocol, source, destination }
+                    .emit(out);
+            }
+            (Address::V6(source), Address::V6(destination)) => {
+                let (payload_length, hop_limit) = (length - Ipv6Header::LENGTH as u16, Ipv6Header::HOP_LIMIT);
+                let next_header = protocol;
+                Ipv6Header { ecn, payload_length, next_header, hop_limit, source, destination }.emit(out);
+            }
+            (source, destination) => unreachable!("{source} and {destination} are of two families"),
+        }
+    }
+
+    /// The packet that these octets are, from the IP header on. Nothing tells when it was sent, so its stamps
     /// are zero. A corrupted packet is an error.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
-        let Ipv4Header { ecn, protocol, source, destination, .. } = Ipv4Header::parse(&mut octets)?;
+        let (ecn, protocol, source, destination) = Self::parse_header(&mut octets)?;
         let transport: Transport = match protocol {
             Transport::TCP => tcp::Segment::parse(octets, source, destination)?.into(),
             Transport::SCTP => sctp::Packet::parse(octets)?.into(),
@@ -156,6 +157,19 @@ impl Packet {
             other => return Err(ParseError::Protocol(other)),
         };
         Ok(Self { ecn, ..Self::new(source, destination, transport) })
+    }
+
+    fn parse_header(octets: &mut Bytes) -> Result<(Ecn, u8, Address, Address), ParseError> {
+        match octets.first().ok_or(ParseError::Truncated)? >> 4 {
+            6 => {
+                let header = Ipv6Header::parse(octets)?;
+                Ok((header.ecn, header.next_header, header.source.into(), header.destination.into()))
+            }
+            _ => {
+                let header = Ipv4Header::parse(octets)?;
+                Ok((header.ecn, header.protocol, header.source.into(), header.destination.into()))
+            }
+        }
     }
 
     /// The packet as its octets alone tell it: without stamps.
@@ -228,7 +242,7 @@ mod tests {
             verification_tag: 1,
             chunks: smallvec![sctp::Chunk::CookieAck],
         };
-        let (source, destination) = (Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2));
+        let (source, destination) = (crate::ipv4(10, 0, 0, 1), crate::ipv4(10, 0, 0, 2));
         let packet = Packet::new(source, destination, sctp);
         let text = "IP 10.0.0.1.40000 > 10.0.0.2.7626: sctp (1) [COOKIE ACK]";
         assert_eq!(packet.to_string(), text);

@@ -146,7 +146,7 @@ fn put_padded(block: &mut Vec<u8>, octets: &[u8]) {
 mod tests {
     use super::*;
     use crate::tcp::{Flags, Options, Segment, SeqNum};
-    use crate::{Address, Packet, Stamp};
+    use crate::{Packet, Stamp};
     use bytes::Bytes;
 
     fn reset() -> Packet {
@@ -161,7 +161,7 @@ mod tests {
             payload: Bytes::from_static(b"x"),
             stamp: Stamp::default(),
         };
-        Packet::new(Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2), segment)
+        Packet::new(crate::ipv4(10, 0, 0, 1), crate::ipv4(10, 0, 0, 2), segment)
     }
 
     /// Sections 4.1 and 4.2 of the pcapng draft, by hand.

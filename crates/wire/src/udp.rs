@@ -54,7 +54,7 @@ impl Datagram {
         out[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// The datagram that these octets are; one without a checksum is taken as it is.
+    /// The datagram that these octets are; one without a checksum is taken as it is over IPv4. RFC 8200 section 8.1.
     pub fn parse(mut octets: Bytes, source: Address, destination: Address) -> Result<Self, ParseError> {
         let (total, is_intact) = (octets.len(), checksum(source, destination, &octets) == 0);
         let (source_port, destination_port) = (octets.try_get_u16()?, octets.try_get_u16()?);
@@ -62,7 +62,7 @@ impl Datagram {
         if length != total {
             return Err(if length < Self::HEADER { ParseError::Length } else { ParseError::Truncated });
         }
-        if sum != 0 && !is_intact {
+        if !is_intact && (sum != 0 || source.is_ipv6()) {
             return Err(ParseError::Checksum);
         }
         Ok(Self { source_port, destination_port, payload: octets, stamp: Stamp::default() })
@@ -72,10 +72,7 @@ impl Datagram {
 /// The checksum over pseudo header and datagram; zero if the datagram contains its own.
 fn checksum(source: Address, destination: Address, datagram: &[u8]) -> u16 {
     InternetChecksum::default()
-        .add(&source.octets())
-        .add(&destination.octets())
-        .add(&[0, Transport::UDP])
-        .add(&(datagram.len() as u16).to_be_bytes())
+        .add_pseudo_header(source, destination, Transport::UDP, datagram.len())
         .add(datagram)
         .finish()
 }
@@ -91,8 +88,8 @@ impl fmt::Display for Datagram {
 mod tests {
     use super::*;
 
-    const SOURCE: Address = Address::new(10, 0, 0, 1);
-    const DESTINATION: Address = Address::new(10, 0, 0, 2);
+    const SOURCE: Address = crate::ipv4(10, 0, 0, 1);
+    const DESTINATION: Address = crate::ipv4(10, 0, 0, 2);
 
     /// RFC 768 by hand. Pseudo header 0a00 0001 0a00 0002 0011 000b, header 9c40 13c4 000b and payload 6162 6300
     /// sum to 18890, which folds to 8891; the complement is 776e.

@@ -1,6 +1,6 @@
 //! A node's attachment to a link, which comes and goes as the node moves: an address, and the ways that lead from it.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use hol_base::Time;
 
@@ -16,11 +16,11 @@ pub(super) struct Attachment {
     pub(super) routing: Routing,
     /// The node's interface on the link.
     pub(super) interface: u32,
-    pub(super) address: Ipv4Addr,
+    pub(super) address: IpAddr,
     /// The ways of packets from this address.
     pub(super) table: u8,
     /// Whom it reaches here.
-    pub(super) peers: Vec<Ipv4Addr>,
+    pub(super) peers: Vec<IpAddr>,
     /// The hardware address of the router.
     pub(super) router: [u8; 6],
     /// Of two links through which a peer is reached, what has no address of its own yet takes the one with less of it.

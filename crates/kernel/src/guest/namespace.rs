@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 
+use hol_network::Ip;
 use hol_sockets::setting_path;
 use nix::sched::{CloneFlags, setns, unshare};
 
@@ -16,9 +17,9 @@ pub(super) struct Namespace {
     pub(super) routing: Routing,
 }
 
-/// What all namespaces have: no IPv6, whose own traffic would draw from the random streams, and no filter that
+/// What all namespaces of IPv4 have: no IPv6, whose own traffic would draw from the random streams, and no filter that
 /// wonders about packets between two addresses of one subnet.
-const EVERYWHERE: [(&str, &str); 5] = [
+const IPV4: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
     ("net/ipv4/conf/all/rp_filter", "0"),
@@ -26,12 +27,20 @@ const EVERYWHERE: [(&str, &str); 5] = [
     ("net/ipv4/ip_forward", "1"),
 ];
 
+/// What all namespaces of IPv6 have: addresses that nobody made up or asks about (RFC 4862 sections 5.3 and 5.4).
+const IPV6: [(&str, &str); 4] = [
+    ("net/ipv6/conf/default/addr_gen_mode", "1"),
+    ("net/ipv6/conf/default/accept_dad", "0"),
+    ("net/ipv6/conf/default/accept_ra", "0"),
+    ("net/ipv6/conf/all/forwarding", "1"),
+];
+
 impl Namespace {
     /// A new one; this thread is in it afterwards.
-    pub(super) fn new() -> Result<Self, Trouble> {
+    pub(super) fn new(ip: Ip) -> Result<Self, Trouble> {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot make a network namespace: {e}"))?;
         let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: Routing::here()? };
-        for (name, value) in EVERYWHERE {
+        for (name, value) in if ip == Ip::V4 { &IPV4[..] } else { &IPV6 } {
             set(name, value)?;
         }
         Ok(namespace)

@@ -1,8 +1,9 @@
 //! MPTCP's path manager in the kernel: which addresses of a host carry subflows (RFC 8684 section 3.2). ip-mptcp(8)
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use hol_netlink::{Message, Socket, attributes};
+use nix::libc;
 
 use super::Trouble;
 
@@ -37,7 +38,7 @@ impl PathManager {
     }
 
     /// Each connection gets a subflow from this address.
-    pub(super) fn add(&self, address: Ipv4Addr, interface: u32) -> Result<(), Trouble> {
+    pub(super) fn add(&self, address: IpAddr, interface: u32) -> Result<(), Trouble> {
         const IF_IDX: u16 = 7;
         const SUBFLOW: u32 = 2;
         let endpoint = |attributes: Message| {
@@ -48,7 +49,7 @@ impl PathManager {
 
     /// Each connection tells its peer of this address (ADD_ADDR, RFC 8684 section 3.4.1), which joins it by the link that leads there.
     /// The answer to who joins a backup says that it is one (B, section 3.2).
-    pub(super) fn signal(&self, address: Ipv4Addr, is_backup: bool) -> Result<(), Trouble> {
+    pub(super) fn signal(&self, address: IpAddr, is_backup: bool) -> Result<(), Trouble> {
         const SIGNAL: u32 = 1;
         const BACKUP: u32 = 4;
         let flags = if is_backup { SIGNAL | BACKUP } else { SIGNAL };
@@ -68,7 +69,7 @@ impl PathManager {
     }
 
     /// The subflow that a connection began with ends, if it was from this address; its data goes to the others.
-    pub(super) fn remove(&self, address: Ipv4Addr) -> Result<(), Trouble> {
+    pub(super) fn remove(&self, address: IpAddr) -> Result<(), Trouble> {
         const ID: u16 = 2;
         let endpoint = |attributes: Message| about(attributes, address).with(ID, &[0]);
         self.tell(DEL_ADDR, endpoint, &format!("remove the subflows from {address}"))
@@ -88,11 +89,15 @@ impl PathManager {
     }
 }
 
-fn about(attributes: Message, address: Ipv4Addr) -> Message {
+fn about(attributes: Message, address: IpAddr) -> Message {
     const FAMILY: u16 = 1;
     const ADDR4: u16 = 3;
-    const AF_INET: u16 = 2;
-    attributes.with(FAMILY, &AF_INET.to_ne_bytes()).with(ADDR4, &address.octets())
+    const ADDR6: u16 = 4;
+    let family = |number: i32| attributes.with(FAMILY, &(number as u16).to_ne_bytes());
+    match address {
+        IpAddr::V4(address) => family(libc::AF_INET).with(ADDR4, &address.octets()),
+        IpAddr::V6(address) => family(libc::AF_INET6).with(ADDR6, &address.octets()),
+    }
 }
 
 /// The number of the family that these attributes are about, if it is the path manager.

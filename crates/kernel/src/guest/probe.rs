@@ -1,10 +1,11 @@
 //! The floor: what a line takes before anything else is on it, and before it loses, copies and holds anything back.
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 use hol_network::{Interface, Medium};
 use hol_scenario::Floor;
+use hol_wire::udp::Datagram;
 
 use super::Trouble;
 use super::topology::Topology;
@@ -15,8 +16,6 @@ use crate::stages::Line;
 const TRAIN: u64 = 10;
 /// The fastest counts: the kernel may have had other things to do.
 const TRIES: usize = 3;
-/// What a datagram has beyond its payload: IP and UDP.
-const HEADERS: u32 = 28;
 /// As long as packets mostly are.
 const LONGEST: u32 = 1500;
 
@@ -52,7 +51,7 @@ fn floor(
     let wire = Wire {
         sender: socket(topology, from, from.address)?,
         receiver: socket(topology, to, to.address)?,
-        payload: vec![0; (packet - HEADERS) as usize],
+        payload: vec![0; packet as usize - plan.network.ip().header() - Datagram::HEADER],
     };
     wire.sender.connect(wire.receiver.local_addr()?)?;
     wire.receiver.set_read_timeout(Some(patience))?;
@@ -68,7 +67,7 @@ fn floor(
     })
 }
 
-fn socket(topology: &Topology, at: Interface, address: Ipv4Addr) -> Result<UdpSocket, Trouble> {
+fn socket(topology: &Topology, at: Interface, address: IpAddr) -> Result<UdpSocket, Trouble> {
     topology.node(at.node).enter()?;
     Ok(UdpSocket::bind((address, 0))?)
 }

@@ -1,9 +1,11 @@
 //! What is told to the routing subsystem: interfaces, addresses, routes, neighbours. rtnetlink(7).
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
 use hol_netlink::{CREATE, Message};
+use hol_network::Ip;
+use nix::libc;
 
 use super::Trouble;
 use super::namespace::Namespace;
@@ -16,7 +18,14 @@ const RTM_DELADDR: u16 = 21;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWNEIGH: u16 = 28;
 const RTM_NEWRULE: u16 = 32;
-const AF_INET: u8 = 2;
+
+/// What routing is told of an address: its family, how many bits it has, and its octets.
+fn parts(address: IpAddr) -> (u8, u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (libc::AF_INET as u8, 32, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, 128, address.octets().to_vec()),
+    }
+}
 
 /// Where packets that have been along the one line of a LAN find their way.
 pub(super) const BEYOND: u8 = 100;
@@ -71,28 +80,37 @@ pub(super) fn cable(
     here.tell(message, &format!("make the link {} – {}", own.name, peer.name))
 }
 
-/// Switches an interface on.
-pub(super) fn up(here: &Routing, index: u32) -> Result<(), Trouble> {
+/// Switches an interface on. One of IPv6 has no multicast and asks for nobody: what it would send by itself (RFC 3810, RFC 4861) would draw
+/// from the random streams of the lines.
+pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), Trouble> {
     const UP: u32 = 1;
-    here.tell(Message::new(RTM_NEWLINK, 0, &link(index, UP, UP)), "switch an interface on")
+    const NO_ARP: u32 = 0x80;
+    const MULTICAST: u32 = 0x1000;
+    let (flags, change) = match ip {
+        Ip::V4 => (UP, UP),
+        Ip::V6 => (UP | NO_ARP, UP | NO_ARP | MULTICAST),
+    };
+    here.tell(Message::new(RTM_NEWLINK, 0, &link(index, flags, change)), "switch an interface on")
 }
 
 /// Gives an interface an address, without a subnet.
-pub(super) fn address(here: &Routing, index: u32, address: Ipv4Addr) -> Result<(), Trouble> {
+pub(super) fn address(here: &Routing, index: u32, address: IpAddr) -> Result<(), Trouble> {
     here.tell(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
 }
 
 /// Takes an address from an interface. With its last one the interface loses all its routes and neighbours.
-pub(super) fn forget(here: &Routing, index: u32, address: Ipv4Addr) -> Result<(), Trouble> {
+pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), Trouble> {
     here.tell(about_address(RTM_DELADDR, 0, index, address), &format!("remove the address {address}"))
 }
 
-fn about_address(kind: u16, flags: u16, index: u32, address: Ipv4Addr) -> Message {
+fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
+    /// IFA_F_NODAD: without asking who else has it (RFC 4862 section 5.4). Nothing to IPv4.
+    const AT_ONCE: u8 = 2;
     let [a, b, c, d] = index.to_ne_bytes();
-    let message = Message::new(kind, flags, &[AF_INET, 32, 0, 0, a, b, c, d]);
-    let octets = address.octets();
+    let (family, bits, octets) = parts(address);
+    let message = Message::new(kind, flags, &[family, bits, AT_ONCE, 0, a, b, c, d]);
     message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets)
 }
 
@@ -103,7 +121,7 @@ pub(super) fn host(
     table: u8,
     metric: u32,
     index: u32,
-    address: Ipv4Addr,
+    address: IpAddr,
     next: [u8; 6],
 ) -> Result<(), Trouble> {
     const RTA_DST: u16 = 1;
@@ -115,32 +133,35 @@ pub(super) fn host(
     const ON_LINK: u8 = 253;
     const UNICAST: u8 = 1;
     const PERMANENT: u8 = 0x80;
-    let route = [AF_INET, 32, 0, 0, table, STATIC, ON_LINK, UNICAST, 0, 0, 0, 0];
-    let message = Message::new(RTM_NEWROUTE, CREATE, &route).with(RTA_DST, &address.octets());
+    let (family, bits, octets) = parts(address);
+    let route = [family, bits, 0, 0, table, STATIC, ON_LINK, UNICAST, 0, 0, 0, 0];
+    let message = Message::new(RTM_NEWROUTE, CREATE, &route).with(RTA_DST, &octets);
     let message = message.with_number(RTA_OIF, index).with_number(RTA_PRIORITY, metric);
     here.tell(message, &format!("add the route to {address}"))?;
     let [a, b, c, d] = index.to_ne_bytes();
-    let neighbour = [AF_INET, 0, 0, 0, a, b, c, d, PERMANENT, 0, 0, 0];
-    let message = Message::new(RTM_NEWNEIGH, CREATE, &neighbour).with(NDA_DST, &address.octets());
+    let neighbour = [family, 0, 0, 0, a, b, c, d, PERMANENT, 0, 0, 0];
+    let message = Message::new(RTM_NEWNEIGH, CREATE, &neighbour).with(NDA_DST, &octets);
     here.tell(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
-/// Packets that arrive at `interface` look for their way in the table [`BEYOND`].
-pub(super) fn beyond(here: &Routing, interface: &Interface) -> Result<(), Trouble> {
+/// Packets of a version of IP that arrive at `interface` look for their way in the table [`BEYOND`].
+pub(super) fn beyond(here: &Routing, ip: Ip, interface: &Interface) -> Result<(), Trouble> {
     const FRA_IIFNAME: u16 = 3;
-    here.tell(rule(0, BEYOND).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
+    let family = if ip == Ip::V4 { libc::AF_INET } else { libc::AF_INET6 };
+    here.tell(rule(family as u8, 0, BEYOND).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
 }
 
 /// Packets from `address` look for their way in `table`.
-pub(super) fn from(here: &Routing, address: Ipv4Addr, table: u8) -> Result<(), Trouble> {
+pub(super) fn from(here: &Routing, address: IpAddr, table: u8) -> Result<(), Trouble> {
     const FRA_SRC: u16 = 2;
-    here.tell(rule(32, table).with(FRA_SRC, &address.octets()), &format!("add a routing rule for {address}"))
+    let (family, bits, octets) = parts(address);
+    here.tell(rule(family, bits, table).with(FRA_SRC, &octets), &format!("add a routing rule for {address}"))
 }
 
 /// What leads to `table` before the others; of the source so many bits count.
-fn rule(source_bits: u8, table: u8) -> Message {
+fn rule(family: u8, source_bits: u8, table: u8) -> Message {
     const FRA_PRIORITY: u16 = 6;
     const TO_TABLE: u8 = 1;
-    let rule = [AF_INET, 0, source_bits, 0, table, 0, 0, TO_TABLE, 0, 0, 0, 0];
+    let rule = [family, 0, source_bits, 0, table, 0, 0, TO_TABLE, 0, 0, 0, 0];
     Message::new(RTM_NEWRULE, CREATE, &rule).with_number(FRA_PRIORITY, 1)
 }

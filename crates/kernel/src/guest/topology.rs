@@ -1,10 +1,10 @@
 //! The network of a run: a namespace for each node, and a router for each link or LAN, which alone delays and loses.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use hol_base::Seed;
-use hol_network::{AddressChange, InterfaceId, LineId, Medium, NodeId, PathSpec, Segment};
+use hol_network::{AddressChange, InterfaceId, Ip, LineId, Medium, NodeId, PathSpec, Segment};
 use hol_scenario::LineFacts;
 use nix::net::if_::if_nametoindex;
 
@@ -36,7 +36,7 @@ pub(super) struct Topology {
 #[derive(Debug)]
 struct Cable {
     node: NodeId,
-    address: Ipv4Addr,
+    address: IpAddr,
     outer: Interface,
     outer_index: u32,
     near: Interface,
@@ -58,7 +58,8 @@ pub(super) type Counts = Vec<(u64, u64)>;
 /// the nodes whose packets matter.
 pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, Trouble> {
     let network = &plan.network;
-    let nodes = network.node_names().iter().map(|_| Namespace::new()).collect::<Result<_, _>>()?;
+    let nodes =
+        network.node_names().iter().map(|_| Namespace::new(network.ip())).collect::<Result<_, _>>()?;
     let end = |name| network.node(name).ok_or_else(|| format!("there is no {name}"));
     let ends = ends.iter().map(|name| end(name)).collect::<Result<_, _>>()?;
     let (cables, routers, chains) = (Vec::new(), Vec::new(), Vec::new());
@@ -75,7 +76,7 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
 
 impl Topology {
     /// The addresses of a node.
-    pub(super) fn addresses(&self, node: NodeId) -> Vec<Ipv4Addr> {
+    pub(super) fn addresses(&self, node: NodeId) -> Vec<IpAddr> {
         self.cables.iter().filter(|cable| cable.node == node).map(|cable| cable.address).collect()
     }
 
@@ -220,8 +221,8 @@ impl Topology {
     }
 
     fn add_segment(&mut self, plan: &BuildableNetwork, segment: &Segment, seed: Seed) -> Result<(), Trouble> {
-        let number = self.routers.len() + 1;
-        let namespace = Namespace::new()?;
+        let (number, ip) = (self.routers.len() + 1, plan.network.ip());
+        let namespace = Namespace::new(ip)?;
         for (host, id) in (1..).zip(&segment.interfaces) {
             let interface = plan.network.interfaces()[usize::from(id.0)];
             let node = &self.nodes[usize::from(interface.node.0)];
@@ -229,9 +230,9 @@ impl Topology {
             let outer = Interface { name: format!("link{number}"), ..outer };
             namespace.enter()?;
             route::cable(&namespace.routing, &near, node, &outer, plan.mtu)?;
-            let near_index = switch_on(&namespace, &near)?;
+            let near_index = switch_on(&namespace, ip, &near)?;
             node.enter()?;
-            let outer_index = switch_on(node, &outer)?;
+            let outer_index = switch_on(node, ip, &outer)?;
             route::address(&node.routing, outer_index, interface.address)?;
             let (node, address) = (interface.node, interface.address);
             self.cables.push(Cable { node, address, outer, outer_index, near, near_index });
@@ -240,7 +241,7 @@ impl Topology {
         let ends: Vec<_> = ends.map(|end| (self.node(end.node), end.outer_index, end.near_index)).collect();
         let line = |id: LineId, start: Port, end: Port| {
             let line = plan.lines[usize::from(id.0)].clone();
-            let detour = line.crosses().then(|| detour(&namespace, id, plan.mtu)).transpose()?;
+            let detour = line.crosses().then(|| detour(&namespace, plan, id)).transpose()?;
             Chain::new(line, seed, start, end, detour)
         };
         let (mut chains, mut shared) = (Vec::new(), None);
@@ -254,8 +255,8 @@ impl Topology {
                 let (before, beyond) = (own("before", number, 0, 2), own("beyond", number, 0, 3));
                 namespace.enter()?;
                 route::cable(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
-                let (start, end) = (switch_on(&namespace, &before)?, switch_on(&namespace, &beyond)?);
-                route::beyond(&namespace.routing, &beyond)?;
+                let (start, end) = (switch_on(&namespace, ip, &before)?, switch_on(&namespace, ip, &beyond)?);
+                route::beyond(&namespace.routing, ip, &beyond)?;
                 chains.push(line(id, Port::new(&namespace, start)?, Port::new(&namespace, end)?)?);
                 shared = Some((start, beyond));
             }
@@ -298,15 +299,16 @@ impl Topology {
 }
 
 /// A cable within a router on which the packets of a line queue up.
-fn detour(router: &Namespace, line: LineId, mtu: u32) -> Result<Detour, Trouble> {
+fn detour(router: &Namespace, plan: &BuildableNetwork, line: LineId) -> Result<Detour, Trouble> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
         let name = format!("{name}{}", line.0);
         Interface { name, ..own("", line.0.into(), 0, side) }
     });
     let [queue, back] = &ends;
     router.enter()?;
-    route::cable(&router.routing, queue, router, back, mtu)?;
-    let [queue, back] = [queue, back].map(|end| Port::new(router, switch_on(router, end)?));
+    route::cable(&router.routing, queue, router, back, plan.mtu)?;
+    let [queue, back] =
+        [queue, back].map(|end| Port::new(router, switch_on(router, plan.network.ip(), end)?));
     Ok(Detour { queue: queue?, back: back? })
 }
 
@@ -318,9 +320,9 @@ fn own(name: &str, number: usize, host: u8, side: u8) -> Interface {
 }
 
 /// Switches an interface of this thread's namespace on, without offloads; returns its index.
-fn switch_on(here: &Namespace, interface: &Interface) -> Result<u32, Trouble> {
+fn switch_on(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, Trouble> {
     offload::turn_off(&interface.name)?;
     let index = if_nametoindex(interface.name.as_str())?;
-    route::up(&here.routing, index)?;
+    route::up(&here.routing, ip, index)?;
     Ok(index)
 }

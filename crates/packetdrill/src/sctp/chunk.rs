@@ -1,11 +1,13 @@
 //! Chunks, parameters and causes as scripts write them.
 
+use std::net::Ipv4Addr;
+
 use bytes::Bytes;
+use hol_wire::Stamp;
 use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
     Sack, Skipped, Ssn, Tsn,
 };
-use hol_wire::{Address, Stamp};
 
 use super::item::{Item, integer};
 
@@ -120,11 +122,11 @@ fn init(item: &Item) -> Result<Init, String> {
 fn parameter(item: &Item) -> Result<Parameter, String> {
     let address = |item: &Item| {
         let text = item.get("addr").unwrap_or_default().trim_matches('"').to_owned();
-        text.parse::<Address>().map_err(|_| format!("{text:?} is no address; write addr=\"10.0.0.2\""))
+        text.parse::<Ipv4Addr>().map_err(|_| format!("{text:?} is no address; write addr=\"10.0.0.2\""))
     };
     Ok(match item.name.as_str() {
         "IPV4_ADDRESS" => Parameter::Ipv4Address(address(item)?),
-        "IPV6_ADDRESS" => Parameter::Ipv6Address([0xfd; 16]),
+        "IPV6_ADDRESS" => Parameter::Ipv6Address([0xfd; 16].into()),
         "STATE_COOKIE" => Parameter::StateCookie(octets(item, "val", 4)?.unwrap_or_default()),
         "COOKIE_PRESERVATIVE" => Parameter::CookiePreservative(item.count("incr")?),
         "HOSTNAME_ADDRESS" => {

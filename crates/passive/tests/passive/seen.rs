@@ -8,8 +8,8 @@ use hol_passive::{Sighting, Traffic, measure};
 use hol_wire::tcp::{Flags, Mptcp, Options, Segment, SeqNum};
 use hol_wire::{Address, Packet, Stamp, Transport};
 
-pub const CLIENT: Address = Address::new(10, 0, 0, 1);
-pub const SERVER: Address = Address::new(10, 0, 0, 2);
+pub const CLIENT: Address = hol_wire::ipv4(10, 0, 0, 1);
+pub const SERVER: Address = hol_wire::ipv4(10, 0, 0, 2);
 const PORTS: [u16; 2] = [40000, 80];
 
 /// The octet before the first of each direction; the client's numbers wrap early on.

@@ -8,8 +8,8 @@ use hol_quic::{Carriage, Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Received, Reliability, drain};
 use hol_wire::{Address, Packet, Transport};
 
-pub const CLIENT: (Address, u16) = (Address::new(10, 0, 0, 1), 40_000);
-pub const SERVER: (Address, u16) = (Address::new(10, 0, 0, 2), 4433);
+pub const CLIENT: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 40_000);
+pub const SERVER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 4433);
 
 /// What a stack file says, and what differs.
 pub fn config(stack: &str, changes: &str) -> Config {

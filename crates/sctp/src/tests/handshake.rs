@@ -47,7 +47,7 @@ fn a_flood_of_invented_senders_leaves_a_listener_as_it_was() {
             verification_tag: 0,
             chunks: vec![init(vec![])].into(),
         };
-        let packet = hol_wire::Packet::new(hol_wire::Address::new(11, a, b, c), REMOTE[0], init);
+        let packet = hol_wire::Packet::new(hol_wire::ipv4(11, a, b, c), REMOTE[0], init);
         server.endpoint.handle(server.now, Input::Packet(packet));
         let mut answers = 0;
         drain(&mut server.endpoint, server.now, |_, output| {

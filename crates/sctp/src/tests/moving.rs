@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use hol_transport::{Command, Event, Input, PathStatus};
-use hol_wire::Address;
 use hol_wire::sctp::{
     Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Init, Packet, Parameter, Request, Response,
 };
+use hol_wire::{Address, ipv4};
 use proptest::prelude::*;
 
 use super::pair::{Network, Pair};
@@ -155,7 +155,7 @@ fn one_asconf_is_under_way_and_the_next_waits_for_its_answer() {
     let (mut script, keys) = established(mobile(), &REMOTE);
     address_added(&mut script, LOCAL[1]);
     let first = take_asconf(&mut script, &keys);
-    let third = Address::new(10, 2, 0, 1);
+    let third = hol_wire::ipv4(10, 2, 0, 1);
     address_added(&mut script, third);
     assert!(script.packets.is_empty());
     inject_signed(&mut script, &keys, [ack(&first)]);
@@ -413,7 +413,7 @@ fn a_peer_that_knows_no_asconf_is_asked_for_nothing() {
     take_asconf(&mut script, &keys);
     let report = Cause::UnrecognizedChunk(Bytes::from_static(&[0xC1, 0, 0, 4]));
     script.inject([Chunk::Error(vec![report])]);
-    address_added(&mut script, Address::new(10, 2, 0, 1));
+    address_added(&mut script, hol_wire::ipv4(10, 2, 0, 1));
     script.run_to(5000);
     assert!(!has(script.packets.iter().map(|(_, _, packet)| packet), |chunk| matches!(
         chunk,
@@ -609,7 +609,7 @@ fn a_wildcard_stands_for_the_source_of_the_packet() {
     script.send(0, 100);
     script.packets.clear();
     script.from = 1;
-    let all = [Change::Add(Address::UNSPECIFIED), Change::Delete(Address::UNSPECIFIED)];
+    let all = [Change::Add(ipv4(0, 0, 0, 0)), Change::Delete(ipv4(0, 0, 0, 0))];
     inject_signed(&mut script, &keys, [asconf(0, &all)]);
     assert!(script.packets.iter().all(|(_, to, _)| *to == REMOTE[1]));
     // F1: DATA waits until the address has answered.

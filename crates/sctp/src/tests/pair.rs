@@ -155,7 +155,7 @@ impl Pair {
     fn carry(&mut self, from: usize, packet: &Packet) {
         let Network { loss, duplication, delay, jitter, .. } = self.network;
         self.digester.add_all([self.now.as_nanos(), from as u64, packet.length() as u64]);
-        let path = usize::from(packet.destination.octets()[1]);
+        let path = usize::from([LOCAL[1], REMOTE[1]].contains(&packet.destination));
         let copies = 1 + u32::from(self.rng.chance(duplication));
         for _ in 0..copies {
             let late = Duration::from_nanos(self.rng.below(jitter.as_nanos() + 1));

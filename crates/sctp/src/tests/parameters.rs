@@ -5,7 +5,7 @@ use super::server::{Server, init};
 use crate::Config;
 use bytes::Bytes;
 use hol_transport::{Command, Event};
-use hol_wire::Address;
+use hol_wire::ipv4;
 use hol_wire::sctp::{Cause, Chunk, ForwardTsn, Init, Packet, Parameter};
 use smallvec::smallvec;
 
@@ -92,9 +92,9 @@ fn an_unknown_parameter_may_say_that_it_is_the_last_to_be_read() {
     let addresses = |stop| {
         let mut server = Server::new(config());
         server.open(init(vec![
-            Parameter::Ipv4Address(LOCAL[1]),
+            Parameter::of_address(LOCAL[1]),
             unknown(stop, 4),
-            Parameter::Ipv4Address(REMOTE[1]),
+            Parameter::of_address(REMOTE[1]),
         ]));
         server.endpoint.paths().iter().map(crate::Path::address).collect::<Vec<_>>()
     };
@@ -109,11 +109,11 @@ fn an_unknown_parameter_may_say_that_it_is_the_last_to_be_read() {
 fn parameters_that_are_known_and_not_used_are_passed_over() {
     // RFC 9260 sections 3.3.2.1, 3.3.3.1 and 5.1.2: they are no error, and what stands behind them counts.
     let known = vec![
-        Parameter::Ipv6Address([0xfd; 16]),
+        Parameter::Ipv6Address([0xfd; 16].into()),
         Parameter::CookiePreservative(1000),
         Parameter::SupportedAddressTypes(vec![6, 11]),
         Parameter::Unrecognized(Bytes::from_static(&[0xc0, 1, 0, 4])),
-        Parameter::Ipv4Address(REMOTE[1]),
+        Parameter::of_address(REMOTE[1]),
     ];
     let mut server = Server::new(config());
     let (ack, cookie) = server.init_ack(init(known.clone()));
@@ -127,9 +127,9 @@ fn parameters_that_are_known_and_not_used_are_passed_over() {
 #[test]
 fn an_address_that_is_of_many_hosts_is_not_taken() {
     // RFC 9260 section 5.1.2 speaks of valid addresses, section 8.4 of unicast ones.
-    let many = [Address::new(224, 0, 0, 1), Address::BROADCAST, Address::UNSPECIFIED];
+    let many = [ipv4(224, 0, 0, 1), ipv4(255, 255, 255, 255), ipv4(0, 0, 0, 0)];
     let mut server = Server::new(config());
-    server.open(init(many.map(Parameter::Ipv4Address).to_vec()));
+    server.open(init(many.map(Parameter::of_address).to_vec()));
     assert_eq!(server.endpoint.paths().len(), 1);
 }
 

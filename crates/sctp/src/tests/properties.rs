@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hol_base::Duration;
 use hol_transport::{Command, Event, Message, Reliability};
-use hol_wire::Stamp;
 use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
     Sack, Skipped, Ssn, Tsn,
 };
+use hol_wire::{Address, Stamp};
 use proptest::prelude::*;
 
 use super::pair::{Network, Pair};
@@ -260,8 +260,8 @@ proptest! {
 fn any_stranger() -> impl Strategy<Value = Chunk> {
     let octets = || prop::collection::vec(any::<u8>(), 0..60).prop_map(Bytes::from);
     let parameter = prop_oneof![
-        any::<u32>().prop_map(|address| Parameter::Ipv4Address(address.into())),
-        (0usize..2).prop_map(|path| Parameter::Ipv4Address(REMOTE[path])),
+        any::<Address>().prop_map(Parameter::of_address),
+        (0usize..2).prop_map(|path| Parameter::of_address(REMOTE[path])),
         octets().prop_map(Parameter::StateCookie),
         octets().prop_map(Parameter::HostNameAddress),
         Just(Parameter::ForwardTsnSupported),

@@ -15,8 +15,8 @@ use crate::{Config, Endpoint};
 pub(super) const PEER_TAG: u32 = 0x5eed;
 /// The first TSN of the scripted peer.
 pub(super) const PEER_TSN: Tsn = Tsn(u32::MAX - 2);
-pub(super) const LOCAL: [Address; 2] = [Address::new(10, 0, 0, 1), Address::new(10, 1, 0, 1)];
-pub(super) const REMOTE: [Address; 2] = [Address::new(10, 0, 0, 2), Address::new(10, 1, 0, 2)];
+pub(super) const LOCAL: [Address; 2] = [hol_wire::ipv4(10, 0, 0, 1), hol_wire::ipv4(10, 1, 0, 1)];
+pub(super) const REMOTE: [Address; 2] = [hol_wire::ipv4(10, 0, 0, 2), hol_wire::ipv4(10, 1, 0, 2)];
 pub(super) const LOCAL_PORT: u16 = 1000;
 pub(super) const REMOTE_PORT: u16 = 2000;
 
@@ -41,7 +41,7 @@ pub(super) fn message(stream: u16, length: usize) -> Message {
 
 /// The peer's INIT ACK.
 pub(super) fn init_ack(streams: u16, addresses: &[Address]) -> Chunk {
-    let mut parameters: Vec<Parameter> = addresses.iter().copied().map(Parameter::Ipv4Address).collect();
+    let mut parameters: Vec<Parameter> = addresses.iter().copied().map(Parameter::of_address).collect();
     parameters.push(Parameter::ForwardTsnSupported);
     parameters.push(Parameter::StateCookie(Bytes::from_static(b"cookie")));
     Chunk::InitAck(Box::new(Init {

@@ -12,7 +12,7 @@ use hol_wire::sctp::{Cause, Chunk, Packet, Parameter};
 use hol_wire::{Address, Transport, sctp};
 use smallvec::smallvec;
 
-const NEW: Address = Address::new(10, 9, 9, 9);
+const NEW: Address = hol_wire::ipv4(10, 9, 9, 9);
 
 fn abort(reflected: bool) -> Chunk {
     Chunk::Abort { reflected, causes: Vec::new() }
@@ -71,14 +71,14 @@ fn a_restart_resets_the_congestion_window_and_tells_what_is_lost() {
 fn an_init_that_adds_an_address_is_refused() {
     // RFC 9260 sections 5.2.2 and 3.3.10.11; the association goes on.
     let mut server = Server::established(config(), vec![]);
-    let added = Parameter::Ipv4Address(NEW);
-    let again = init_with(0x1234, vec![Parameter::Ipv4Address(LOCAL[0]), added.clone()]);
+    let added = Parameter::of_address(NEW);
+    let again = init_with(0x1234, vec![Parameter::of_address(LOCAL[0]), added.clone()]);
     let answers = server.ask(0, vec![again]);
     let causes = vec![Cause::NewAddresses(Parameter::list(std::slice::from_ref(&added)))];
     assert_eq!(answers[0].verification_tag, 0x1234);
     assert_eq!(answers[0].chunks.as_slice(), [Chunk::Abort { reflected: false, causes: causes.clone() }]);
     // From the new address itself, naming one of the association.
-    let again = init_with(0x1234, vec![Parameter::Ipv4Address(LOCAL[0])]);
+    let again = init_with(0x1234, vec![Parameter::of_address(LOCAL[0])]);
     let answers = server.ask_from(NEW, 0, vec![again]);
     assert_eq!(answers[0].1.chunks.as_slice(), [Chunk::Abort { reflected: false, causes }]);
     assert_eq!(answers[0].0, NEW);
@@ -89,7 +89,7 @@ fn an_init_that_adds_an_address_is_refused() {
 #[test]
 fn an_init_with_no_more_addresses_than_the_association_has_is_answered() {
     // RFC 9260 section 5.2.2: with a new tag, and nothing else changes.
-    let addresses = || vec![Parameter::Ipv4Address(LOCAL[0]), Parameter::Ipv4Address(LOCAL[1])];
+    let addresses = || vec![Parameter::of_address(LOCAL[0]), Parameter::of_address(LOCAL[1])];
     let mut server = Server::established(config(), addresses());
     let tag = server.endpoint.local_tag;
     for parameters in [vec![], addresses()] {
@@ -103,7 +103,7 @@ fn an_init_with_no_more_addresses_than_the_association_has_is_answered() {
 fn an_init_that_adds_an_address_while_we_echo_the_cookie_is_refused() {
     // RFC 9260 section 5.2.1.
     let mut script = in_cookie_echoed();
-    script.inject_with_tag(0, smallvec![init_with(0x1234, vec![Parameter::Ipv4Address(NEW)])]);
+    script.inject_with_tag(0, smallvec![init_with(0x1234, vec![Parameter::of_address(NEW)])]);
     let answer = script.take_one();
     assert_eq!(answer.verification_tag, 0x1234);
     let [Chunk::Abort { reflected: false, causes }] = answer.chunks.as_slice() else { panic!("{answer:?}") };
@@ -145,7 +145,7 @@ fn an_init_while_we_open_is_answered_only_where_we_were_told_to_open_to() {
         let (_, address, answer) = script.packets.remove(0);
         (address, matches!(answer.chunks[0], Chunk::InitAck(_)))
     };
-    assert_eq!(answer_to(vec![Parameter::Ipv4Address(REMOTE[0])]), (REMOTE[0], true));
+    assert_eq!(answer_to(vec![Parameter::of_address(REMOTE[0])]), (REMOTE[0], true));
     assert_eq!(answer_to(vec![]), (NEW, false));
 }
 
@@ -329,7 +329,9 @@ fn packets_out_of_the_blue_are_answered_as_they_deserve() {
 #[test]
 fn packets_from_or_to_many_are_dropped() {
     // RFC 9260 section 8.4 (1).
-    for source in [Address::new(224, 0, 0, 1), Address::BROADCAST, Address::UNSPECIFIED] {
+    for source in
+        [hol_wire::ipv4(224, 0, 0, 1), hol_wire::ipv4(255, 255, 255, 255), hol_wire::ipv4(0, 0, 0, 0)]
+    {
         let mut server = Server::new(config());
         assert_eq!(server.ask_from(source, 99, vec![data(1)]), []);
         assert_eq!(server.ask_from(source, 0, vec![init(vec![])]), []);
@@ -355,7 +357,7 @@ fn a_cookie_that_comes_while_we_shut_down_is_refused() {
 fn a_cookie_echo_from_another_address_does_not_confirm_it() {
     // RFC 9260 section 5.4, rule 2: INIT ACK went to the address that is confirmed; a HEARTBEAT goes with the COOKIE ACK.
     let mut server = Server::new(config());
-    let addresses = LOCAL.map(Parameter::Ipv4Address).to_vec();
+    let addresses = LOCAL.map(Parameter::of_address).to_vec();
     let (ack, cookie) = server.init_ack(init(addresses));
     let answers = server.ask_from(LOCAL[1], ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
     assert_eq!(answers[0].0, LOCAL[1]);

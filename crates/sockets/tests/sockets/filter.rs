@@ -11,7 +11,7 @@ use crate::pair::Pair;
 use crate::{assert_complete, assignment};
 
 fn filtered(pair: &Pair, transport: &str, mix: Mix) -> FlowRun {
-    let [client, server] = Pair::ADDRESSES.map(|address| Site { addresses: vec![address], port: 0 });
+    let [client, server] = Pair::ADDRESSES.map(|address| Site { addresses: vec![address.into()], port: 0 });
     let assignment = assignment(transport, "simco");
     let load = assignment.workload.load().expect("simco has a load").clone();
     let workload = WorkloadSpec::new(Simco { mix, load });

@@ -17,7 +17,7 @@ use crate::namespaces::enter;
 use crate::pair::Pair;
 
 fn loopback() -> Site {
-    Site { addresses: vec![Ipv4Addr::LOCALHOST], port: 0 }
+    Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 }
 }
 
 /// 30 messages at 1000/s over the loopback interface.
@@ -173,7 +173,8 @@ fn the_two_ends_may_live_in_two_namespaces() {
     let Some(pair) = Pair::if_possible("the_two_ends_may_live_in_two_namespaces") else { return };
     // The same ports again and again: no run leaves anything behind that the next one meets.
     for transport in ["tcp:connections=3", "tcp", "mptcp", "mptcp", "udp", "sctp", "sctp"] {
-        let [client, server] = Pair::ADDRESSES.map(|address| Site { addresses: vec![address], port: 0 });
+        let [client, server] =
+            Pair::ADDRESSES.map(|address| Site { addresses: vec![address.into()], port: 0 });
         let server = Site { port: 7626, ..server };
         let client = Site { port: 49152, ..client };
         let assignment = Assignment { client, server, ..assignment(transport, "simco") };
@@ -186,7 +187,7 @@ fn the_two_ends_may_live_in_two_namespaces() {
 
 #[test]
 fn an_address_that_is_no_interface_s_is_named() {
-    let elsewhere = Site { addresses: vec![Ipv4Addr::new(203, 0, 113, 9)], port: 7 };
+    let elsewhere = Site { addresses: vec![Ipv4Addr::new(203, 0, 113, 9).into()], port: 7 };
     let error = here(&Assignment { server: elsewhere, ..assignment("tcp", "echo") }).unwrap_err().to_string();
     assert!(error.starts_with("cannot bind TCP to 203.0.113.9:7: "), "{error}");
 }

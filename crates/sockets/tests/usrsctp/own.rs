@@ -78,7 +78,7 @@ pub struct Own {
     ending: bool,
 }
 
-const HERE: Address = Address::new(127, 0, 0, 1);
+const HERE: Address = hol_wire::ipv4(127, 0, 0, 1);
 
 impl Own {
     /// No run takes longer.

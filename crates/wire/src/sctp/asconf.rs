@@ -53,7 +53,7 @@ pub struct Request {
     pub change: Change,
 }
 
-/// A change of the sender's addresses. `0.0.0.0` stands for the source of the packet.
+/// A change of the sender's addresses. `0.0.0.0`, or `::`, stands for the source of the packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Add IP Address, section 4.2.1.
@@ -62,7 +62,7 @@ pub enum Change {
     Delete(Address),
     /// Set Primary Address, section 4.2.4.
     SetPrimary(Address),
-    /// A parameter of a type we do not know, or one about an address that is not IPv4.
+    /// A parameter of a type we do not know, or one about something that is no address.
     Unknown {
         /// Parameter type.
         kind: u16,
@@ -84,21 +84,19 @@ impl Asconf {
 
     pub(super) fn value_length(&self) -> usize {
         let requests = self.requests.iter().map(|request| request.length().next_multiple_of(4));
-        4 + Parameter::Ipv4Address(self.lookup).length() + requests.sum::<usize>()
+        4 + Parameter::of_address(self.lookup).length() + requests.sum::<usize>()
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
         out.put_u32(self.serial.0);
-        Parameter::Ipv4Address(self.lookup).emit(out);
+        Parameter::of_address(self.lookup).emit(out);
         tlv::put_all(out, &self.requests, Request::emit);
     }
 
     pub(super) fn parse_value(mut value: Bytes) -> Result<Self, ParseError> {
         let serial = AsconfSerial(value.try_get_u32()?);
         let (kind, address) = tlv::take(&mut value)?;
-        let Parameter::Ipv4Address(lookup) = Parameter::parse(kind, address)? else {
-            return Err(ParseError::Value);
-        };
+        let lookup = Parameter::parse(kind, address)?.address().ok_or(ParseError::Value)?;
         Ok(Self { serial, lookup, requests: tlv::take_all(value, Request::parse)? })
     }
 }
@@ -108,7 +106,7 @@ impl Request {
         let value = match &self.change {
             Change::Unknown { value, .. } => value.len(),
             Change::Add(address) | Change::Delete(address) | Change::SetPrimary(address) => {
-                Parameter::Ipv4Address(*address).length()
+                Parameter::of_address(*address).length()
             }
         };
         tlv::HEADER + 4 + value
@@ -135,20 +133,21 @@ impl Request {
         };
         tlv::put(out, kind, |out| {
             out.put_u32(self.correlation);
-            Parameter::Ipv4Address(*address).emit(out);
+            Parameter::of_address(*address).emit(out);
         });
     }
 
     fn parse(kind: u16, mut value: Bytes) -> Result<Self, ParseError> {
         let correlation = value.try_get_u32()?;
-        let address = || match tlv::take(&mut value.clone()) {
-            Ok((kind, address)) if value.len() == 8 => Parameter::parse(kind, address).ok(),
-            _ => None,
+        let address = || {
+            let mut rest = value.clone();
+            let (kind, address) = tlv::take(&mut rest).ok()?;
+            Parameter::parse(kind, address).ok().filter(|_| rest.is_empty())?.address()
         };
         let change = match (kind, address()) {
-            (kind::ADD, Some(Parameter::Ipv4Address(address))) => Change::Add(address),
-            (kind::DELETE, Some(Parameter::Ipv4Address(address))) => Change::Delete(address),
-            (kind::SET_PRIMARY, Some(Parameter::Ipv4Address(address))) => Change::SetPrimary(address),
+            (kind::ADD, Some(address)) => Change::Add(address),
+            (kind::DELETE, Some(address)) => Change::Delete(address),
+            (kind::SET_PRIMARY, Some(address)) => Change::SetPrimary(address),
             _ => Change::Unknown { kind, value },
         };
         Ok(Self { correlation, change })
@@ -163,11 +162,11 @@ mod tests {
     /// RFC 5061 section 4.1.1, with the examples of sections 4.2.1, 4.2.2 and 4.2.4.
     #[test]
     fn requests_are_laid_out_as_the_examples_of_the_rfc() {
-        let address = Address::new(192, 0, 2, 1);
+        let address = crate::ipv4(192, 0, 2, 1);
         let request = |correlation, change| Request { correlation, change };
         let asconf = Asconf {
             serial: AsconfSerial(258),
-            lookup: Address::new(10, 0, 0, 1),
+            lookup: crate::ipv4(10, 0, 0, 1),
             requests: vec![
                 request(0x0102_3474, Change::Add(address)),
                 request(0x0102_3476, Change::Delete(address)),

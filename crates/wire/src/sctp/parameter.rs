@@ -1,5 +1,7 @@
 //! Parameters of INIT and INIT ACK. RFC 9260 sections 3.3.2.1 and 3.3.3.1.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use bytes::{Buf, BufMut, Bytes};
 
 use super::tlv;
@@ -17,9 +19,9 @@ use crate::{Address, ParseError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parameter {
     /// An address of the sender's, section 3.3.2.1.1.
-    Ipv4Address(Address),
-    /// An address of the sender's that we cannot use, section 3.3.2.1.2.
-    Ipv6Address([u8; 16]),
+    Ipv4Address(Ipv4Addr),
+    /// An address of the sender's, section 3.3.2.1.2.
+    Ipv6Address(Ipv6Addr),
     /// State cookie, section 3.3.3.1.1.
     StateCookie(Bytes),
     /// A parameter of an INIT that was not recognized, section 3.3.3.1.2.
@@ -72,6 +74,23 @@ impl Parameter {
     /// Type of the state cookie, for a peer that leaves it out.
     pub const STATE_COOKIE: u16 = 7;
 
+    /// An address of the sender's of either family.
+    pub const fn of_address(address: Address) -> Self {
+        match address {
+            Address::V4(address) => Self::Ipv4Address(address),
+            Address::V6(address) => Self::Ipv6Address(address),
+        }
+    }
+
+    /// The address that it is, if it is one.
+    pub fn address(&self) -> Option<Address> {
+        match *self {
+            Self::Ipv4Address(address) => Some(address.into()),
+            Self::Ipv6Address(address) => Some(address.into()),
+            _ => None,
+        }
+    }
+
     /// Octets on the wire, padding included.
     pub fn length(&self) -> usize {
         let value = match self {
@@ -95,7 +114,9 @@ impl Parameter {
             Self::Ipv4Address(address) => {
                 tlv::put(out, kind::IPV4_ADDRESS, |out| out.put_u32(address.to_bits()));
             }
-            Self::Ipv6Address(octets) => tlv::put(out, kind::IPV6_ADDRESS, |out| out.put_slice(octets)),
+            Self::Ipv6Address(address) => tlv::put(out, kind::IPV6_ADDRESS, |out| {
+                out.put_slice(&address.octets());
+            }),
             Self::StateCookie(cookie) => tlv::put(out, kind::STATE_COOKIE, |out| out.put_slice(cookie)),
             Self::Unrecognized(whole) => tlv::put(out, kind::UNRECOGNIZED, |out| out.put_slice(whole)),
             Self::HostNameAddress(name) => tlv::put(out, kind::HOST_NAME_ADDRESS, |out| out.put_slice(name)),
@@ -130,11 +151,7 @@ impl Parameter {
         let numbers = |mut value: Bytes| (0..value.len() / 2).map(|_| value.get_u16()).collect();
         Ok(match (kind, value.len()) {
             (kind::IPV4_ADDRESS, 4) => Self::Ipv4Address(value.get_u32().into()),
-            (kind::IPV6_ADDRESS, 16) => {
-                let mut octets = [0; 16];
-                value.copy_to_slice(&mut octets);
-                Self::Ipv6Address(octets)
-            }
+            (kind::IPV6_ADDRESS, 16) => Self::Ipv6Address(value.get_u128().into()),
             (kind::STATE_COOKIE, _) => Self::StateCookie(value),
             (kind::UNRECOGNIZED, _) => Self::Unrecognized(value),
             (kind::HOST_NAME_ADDRESS, _) => Self::HostNameAddress(value),
@@ -179,7 +196,7 @@ mod tests {
     /// RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 3758 section 3.1, RFC 4895 section 3, RFC 5061 section 4.2.7, by hand.
     #[test]
     fn every_parameter_is_laid_out_as_its_rfc_says() {
-        let address = Parameter::Ipv4Address(Address::new(192, 0, 2, 1));
+        let address = Parameter::of_address(crate::ipv4(192, 0, 2, 1));
         assert_eq!(emitted(&address), [0, 5, 0, 8, 192, 0, 2, 1]);
         assert_eq!(emitted(&Parameter::StateCookie(Bytes::from_static(b"abc"))), b"\0\x07\0\x07abc");
         assert_eq!(emitted(&Parameter::CookiePreservative(1000)), [0, 9, 0, 8, 0, 0, 3, 0xe8]);
@@ -189,7 +206,7 @@ mod tests {
         assert_eq!(emitted(&Parameter::Random(Bytes::from_static(b"xyz"))), b"\x80\x02\0\x07xyz");
         assert_eq!(emitted(&Parameter::ChunkList(vec![193, 128])), [0x80, 3, 0, 6, 193, 128]);
         assert_eq!(emitted(&Parameter::HmacAlgorithms(vec![3, 1])), [0x80, 4, 0, 8, 0, 3, 0, 1]);
-        let ipv6 = Parameter::Ipv6Address([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        let ipv6 = Parameter::Ipv6Address([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15].into());
         assert_eq!(emitted(&ipv6), [&[0, 6, 0, 20][..], &(0..16).collect::<Vec<u8>>()].concat());
         let unrecognized = Parameter::Unrecognized(Bytes::from_static(&[0xc1, 2, 0, 4]));
         assert_eq!(emitted(&unrecognized), [0, 8, 0, 8, 0xc1, 2, 0, 4]);

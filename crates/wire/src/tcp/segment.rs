@@ -161,12 +161,8 @@ impl Segment {
 
 /// The checksum over pseudo header and segment; zero if the segment contains its own. RFC 9293 section 3.1.
 fn checksum(source: Address, destination: Address, segment: &[u8]) -> u16 {
-    let length = (segment.len() as u32).to_be_bytes();
     InternetChecksum::default()
-        .add(&source.octets())
-        .add(&destination.octets())
-        .add(&[0, Transport::TCP])
-        .add(&length)
+        .add_pseudo_header(source, destination, Transport::TCP, segment.len())
         .add(segment)
         .finish()
 }
@@ -210,8 +206,8 @@ impl fmt::Display for Segment {
 mod tests {
     use super::*;
 
-    const SOURCE: Address = Address::new(10, 0, 0, 1);
-    const DESTINATION: Address = Address::new(10, 0, 0, 2);
+    const SOURCE: Address = crate::ipv4(10, 0, 0, 1);
+    const DESTINATION: Address = crate::ipv4(10, 0, 0, 2);
 
     fn segment() -> Segment {
         Segment {
@@ -249,7 +245,7 @@ mod tests {
             let parsed = Segment::parse(octets.to_vec().into(), SOURCE, DESTINATION);
             assert_eq!(parsed, Err(ParseError::Checksum), "bit {bit}");
         }
-        let elsewhere = Address::new(10, 0, 0, 3);
+        let elsewhere = crate::ipv4(10, 0, 0, 3);
         let parsed = Segment::parse(Bytes::from_static(&OCTETS), SOURCE, elsewhere);
         assert_eq!(parsed, Err(ParseError::Checksum));
     }

@@ -1,5 +1,7 @@
 //! Any packet that an endpoint could send.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
@@ -9,7 +11,7 @@ use hol_wire::sctp::{
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
-use hol_wire::{Ecn, Packet, Stamp, Transport};
+use hol_wire::{Address, Ecn, Packet, Stamp, Transport};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -20,9 +22,18 @@ pub fn packet() -> impl Strategy<Value = Packet> {
         sctp_packet().prop_map(Transport::from),
         datagram().prop_map(Transport::from)
     ];
-    (any::<u32>(), any::<u32>(), any::<u8>(), transport).prop_map(|(source, destination, ecn, transport)| {
-        Packet { ecn: Ecn::of(ecn), ..Packet::new(source.into(), destination.into(), transport) }
+    (hosts(), any::<u8>(), transport).prop_map(|([source, destination], ecn, transport)| Packet {
+        ecn: Ecn::of(ecn),
+        ..Packet::new(source, destination, transport)
     })
+}
+
+/// Two of one family.
+fn hosts() -> impl Strategy<Value = [Address; 2]> {
+    prop_oneof![
+        any::<[Ipv4Addr; 2]>().prop_map(|hosts| hosts.map(Address::from)),
+        any::<[Ipv6Addr; 2]>().prop_map(|hosts| hosts.map(Address::from))
+    ]
 }
 
 fn segment() -> impl Strategy<Value = Segment> {
@@ -181,8 +192,7 @@ fn init() -> impl Strategy<Value = Init> {
 
 fn parameter() -> impl Strategy<Value = Parameter> {
     prop_oneof![
-        any::<u32>().prop_map(|address| Parameter::Ipv4Address(address.into())),
-        any::<[u8; 16]>().prop_map(Parameter::Ipv6Address),
+        any::<Address>().prop_map(Parameter::of_address),
         octets().prop_map(Parameter::StateCookie),
         octets().prop_map(Parameter::Unrecognized),
         octets().prop_map(Parameter::HostNameAddress),
@@ -242,15 +252,15 @@ fn auth() -> impl Strategy<Value = Auth> {
 
 fn asconf() -> impl Strategy<Value = Asconf> {
     let change = prop_oneof![
-        any::<u32>().prop_map(|address| Change::Add(address.into())),
-        any::<u32>().prop_map(|address| Change::Delete(address.into())),
-        any::<u32>().prop_map(|address| Change::SetPrimary(address.into())),
+        any::<Address>().prop_map(Change::Add),
+        any::<Address>().prop_map(Change::Delete),
+        any::<Address>().prop_map(Change::SetPrimary),
         (0xC007u16.., octets()).prop_map(|(kind, value)| Change::Unknown { kind, value }),
     ];
     let request = (any::<u32>(), change).prop_map(|(correlation, change)| Request { correlation, change });
-    (any::<(u32, u32)>(), vec(request, 0..4)).prop_map(|((serial, lookup), requests)| Asconf {
+    (any::<(u32, Address)>(), vec(request, 0..4)).prop_map(|((serial, lookup), requests)| Asconf {
         serial: AsconfSerial(serial),
-        lookup: lookup.into(),
+        lookup,
         requests,
     })
 }

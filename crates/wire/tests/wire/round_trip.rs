@@ -1,7 +1,7 @@
 //! The typed packet and its octets say the same.
 
 use bytes::Bytes;
-use hol_wire::{Packet, ParseError, Transport, sctp, tcp};
+use hol_wire::{Packet, ParseError, Transport, ip_header, sctp, tcp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ proptest! {
         packet in packet(),
         changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
     ) {
-        let mut octets = packet.to_bytes()[Packet::IP_HEADER..].to_vec();
+        let mut octets = packet.to_bytes()[ip_header(packet.destination)..].to_vec();
         for (at, octet) in &changes {
             let at = at.index(octets.len());
             octets[at] = *octet;

@@ -13,7 +13,7 @@ use hol_wire::sctp::{
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
-use hol_wire::{Address, Packet, PcapngWriter, Stamp, Transport};
+use hol_wire::{Packet, PcapngWriter, Stamp, Transport};
 use smallvec::smallvec;
 
 /// One packet for every TCP option and every chunk kind, and a datagram.
@@ -27,7 +27,7 @@ fn packets() -> Vec<Packet> {
             chunks: smallvec![chunk],
         })
     });
-    let (source, destination) = (Address::new(10, 0, 0, 1), Address::new(10, 0, 0, 2));
+    let (source, destination) = (hol_wire::ipv4(10, 0, 0, 1), hol_wire::ipv4(10, 0, 0, 2));
     let datagram = Transport::from(Datagram {
         source_port: 40000,
         destination_port: 5001,
@@ -91,7 +91,7 @@ fn chunks() -> Vec<Chunk> {
         })
     };
     let common = [
-        Parameter::Ipv4Address(Address::new(10, 0, 1, 1)),
+        Parameter::of_address(hol_wire::ipv4(10, 0, 1, 1)),
         Parameter::ForwardTsnSupported,
         Parameter::SupportedExtensions(vec![Asconf::KIND, AsconfAck::KIND, Auth::KIND, IData::KIND]),
         Parameter::Random(Bytes::from_static(&[7; 32])),
@@ -167,10 +167,10 @@ fn i_data(flags: DataFlags, fsn: Fsn, ppid: u32) -> Chunk {
 
 /// Every change of addresses that can be asked for.
 fn asconf() -> Asconf {
-    let address = Address::new(10, 0, 1, 1);
+    let address = hol_wire::ipv4(10, 0, 1, 1);
     let changes = [Change::Add(address), Change::SetPrimary(address), Change::Delete(address)];
     let requests = changes.into_iter().zip(1..).map(|(change, correlation)| Request { correlation, change });
-    Asconf { serial: AsconfSerial(1), lookup: Address::new(10, 0, 0, 1), requests: requests.collect() }
+    Asconf { serial: AsconfSerial(1), lookup: hol_wire::ipv4(10, 0, 0, 1), requests: requests.collect() }
 }
 
 /// A success, and every refusal of RFC 5061.

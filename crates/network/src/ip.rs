@@ -1,0 +1,64 @@
+//! `network.ip`: the version of IP that all addresses of a network are of.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use hol_wire::{Address, Ipv4Header, Ipv6Header, ipv4};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Ip {
+    /// RFC 791.
+    #[default]
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+impl Ip {
+    /// The packet that every host has to take, in octets. RFC 791 section 3.1, RFC 8200 section 5.
+    pub(crate) const fn least_mtu(self) -> u64 {
+        match self {
+            Self::V4 => 576,
+            Self::V6 => 1280,
+        }
+    }
+
+    /// The address of a host in a segment: 10.0.segment.host, or a unique local one with a prefix of 64 bits (RFC 4193).
+    pub(crate) const fn address(self, segment: u16, host: u8) -> Address {
+        let [high, low] = segment.to_be_bytes();
+        match self {
+            Self::V4 => ipv4(10, high, low, host),
+            Self::V6 => Address::V6(Ipv6Addr::new(0xfd00, 0, 0, segment, 0, 0, 0, host as u16)),
+        }
+    }
+
+    /// Whether an address is of this version.
+    pub(crate) const fn has(self, address: Address) -> bool {
+        matches!((self, address), (Self::V4, Address::V4(_)) | (Self::V6, Address::V6(_)))
+    }
+
+    /// Octets of the header before a transport's.
+    pub const fn header(self) -> usize {
+        match self {
+            Self::V4 => Ipv4Header::LENGTH,
+            Self::V6 => Ipv6Header::LENGTH,
+        }
+    }
+
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Ip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V4 => "v4",
+            Self::V6 => "v6",
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! What the two versions of IP call the same options of a socket. ip(7), ipv6(7)
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use libc::c_int;
+
+/// The names that a socket's version of IP has for them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct IpOptions {
+    /// Of all of them, and of what comes with a datagram.
+    pub(crate) level: c_int,
+    /// The MTU of a connected socket's path.
+    pub(crate) mtu: c_int,
+    /// Whether datagrams may be cut on their way.
+    pub(crate) mtu_discover: c_int,
+    /// The octet of the header with the marks.
+    pub(crate) service: c_int,
+    /// Whether it comes with each datagram.
+    pub(crate) tells_service: c_int,
+    /// Octets of the header.
+    pub(crate) header: u64,
+}
+
+const V4: IpOptions = IpOptions {
+    level: libc::IPPROTO_IP,
+    mtu: libc::IP_MTU,
+    mtu_discover: libc::IP_MTU_DISCOVER,
+    service: libc::IP_TOS,
+    tells_service: libc::IP_RECVTOS,
+    header: 20,
+};
+
+const V6: IpOptions = IpOptions {
+    level: libc::IPPROTO_IPV6,
+    mtu: libc::IPV6_MTU,
+    mtu_discover: libc::IPV6_MTU_DISCOVER,
+    service: libc::IPV6_TCLASS,
+    tells_service: libc::IPV6_RECVTCLASS,
+    header: 40,
+};
+
+/// The address of nobody in particular, of the same version as `address`.
+pub(crate) const fn unspecified(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+impl IpOptions {
+    /// Those of a socket with such an address.
+    pub(crate) const fn of(address: IpAddr) -> &'static Self {
+        match address {
+            IpAddr::V4(_) => &V4,
+            IpAddr::V6(_) => &V6,
+        }
+    }
+
+    /// The octet of the header that came with a datagram, if this is what the kernel says here.
+    pub(crate) fn service_in(level: c_int, kind: c_int, value: &[u8]) -> Option<u8> {
+        match (level, kind) {
+            (libc::IPPROTO_IP, libc::IP_TOS) => value.first().copied(),
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                Some(c_int::from_ne_bytes(*value.first_chunk()?) as u8)
+            }
+            _ => None,
+        }
+    }
+}
