@@ -26,3 +26,20 @@ fn a_path_that_this_machine_does_not_have_is_refused_by_its_name() {
     let (code, complaint) = failure(dir.path(), &["compare", "tcp", "--world", "live", "--loss", "1%"]);
     assert!(code == 2 && complaint.contains("loss"), "{code}: {complaint}");
 }
+
+/// `network.ip` is the one key of a path that loopback can keep.
+#[test]
+fn loopback_is_there_in_both_versions_of_ip() {
+    let has_ipv6 = std::fs::read_to_string("/proc/net/if_inet6").is_ok_and(|all| all.contains(" lo"));
+    if !has_ipv6 {
+        return eprintln!("SKIPPED, for lo has no address of IPv6");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let text = "world = 'live'\ntransports = ['tcp', 'udp', 'quic:ecn=true', 'sctp:socket=own']\nmessages = 100\nrepetitions = 1
+        network.ip = 'v6'\n[workload]\nkind = 'echo'\nrate = '1000/s'\n";
+    std::fs::write(dir.path().join("x.toml"), text).unwrap();
+    ok(dir.path(), &["run", "x.toml", "--out", "out"]);
+    let points = std::fs::read_to_string(dir.path().join("out/points.csv")).unwrap();
+    let completed = points.lines().filter(|line| line.contains(",100,100,0,")).count();
+    assert_eq!(completed, 4, "{points}");
+}
